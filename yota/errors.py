@@ -1,0 +1,51 @@
+"""Every error that yota raises on purpose; each message says where, what was found, and the cure."""
+
+from __future__ import annotations
+
+__all__ = [
+    "ArgumentError",
+    "CodegenError",
+    "DifferentiationError",
+    "MissingRuleError",
+    "RuleError",
+    "StaleTapeError",
+    "TapeError",
+    "TracingError",
+    "YotaError",
+]
+
+
+class YotaError(Exception):
+    """Base of all errors that yota raises on purpose."""
+
+
+class ArgumentError(YotaError, TypeError):
+    """An argument of a function under differentiation cannot be used: its type, dtype or structure."""
+
+
+class TracingError(YotaError, TypeError):
+    """The function did something with a traced value that cannot be recorded."""
+
+
+class MissingRuleError(TracingError):
+    """A function met a traced value and no rule is known for it; the message holds the rule to paste."""
+
+
+class DifferentiationError(YotaError, ValueError):
+    """The tape cannot be differentiated as asked, for example because its output is not a scalar."""
+
+
+class StaleTapeError(YotaError, RuntimeError):
+    """A branch on traced data went another way than when the tape was recorded."""
+
+
+class TapeError(YotaError, ValueError):
+    """A tape breaks an invariant of the intermediate representation."""
+
+
+class CodegenError(YotaError, RuntimeError):
+    """A tape cannot be turned into source for the target."""
+
+
+class RuleError(YotaError, ValueError):
+    """A rule text has a fault; the message has ``file:line:column``, the line, a caret and the mend."""

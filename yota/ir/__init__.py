@@ -1,0 +1,1 @@
+"""The intermediate representation: types, primitives and tapes."""

@@ -1,0 +1,82 @@
+"""The built-in primitives: NumPy's functions by short name, brackets as functions, and dtype casts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from yota.ir import indexing
+from yota.ir.primitive import Primitive
+
+__all__ = ["astype", "primitive"]
+
+
+def astype(x: Any, *, dtype: np.dtype[Any]) -> Any:
+    """``x`` cast to ``dtype``; from complex to real the imaginary part is dropped."""
+    value = np.asarray(x)
+    if value.dtype.kind == "c" and dtype.kind != "c":
+        value = value.real
+    return value.astype(dtype)
+
+
+def _reshape(x: Any, *, shape: tuple[int, ...]) -> Any:
+    return np.reshape(x, shape)
+
+
+def _broadcast_to(x: Any, *, shape: tuple[int, ...]) -> Any:
+    return np.broadcast_to(x, shape)
+
+
+def _einsum(*operands: Any, subscripts: str) -> Any:
+    return np.einsum(subscripts, *operands, optimize=len(operands) > 2)
+
+
+def _concatenate(*operands: Any, axis: int) -> Any:
+    return np.concatenate(operands, axis=axis)
+
+
+def _stack(*operands: Any, axis: int) -> Any:
+    return np.stack(operands, axis=axis)
+
+
+_SPECIAL: dict[str, tuple[str, bool, Callable[..., Any]]] = {
+    "getitem": ("yota.ir.indexing.getitem", False, indexing.getitem),
+    "setitem": ("yota.ir.indexing.setitem", False, indexing.setitem),
+    "scatter": ("yota.ir.indexing.scatter", False, indexing.scatter),
+    "astype": ("yota.ir.catalog.astype", True, astype),
+    "where": ("numpy.where", True, np.where),
+    "real": ("numpy.real", True, np.real),
+    "imag": ("numpy.imag", True, np.imag),
+    "reshape": ("numpy.reshape", False, _reshape),
+    "broadcast_to": ("numpy.broadcast_to", False, _broadcast_to),
+    "einsum": ("numpy.einsum", False, _einsum),
+    "concatenate": ("numpy.concatenate", False, _concatenate),
+    "stack": ("numpy.stack", False, _stack),
+}
+
+
+@cache
+def primitive(name: str) -> Primitive:
+    """The built-in primitive called ``name``.
+
+    Raises
+    ------
+    KeyError
+        If NumPy has no such function.
+
+    Examples
+    --------
+    >>> primitive("exp").elementwise
+    True
+    """
+    if name in _SPECIAL:
+        target, elementwise, function = _SPECIAL[name]
+        return Primitive(name, target, elementwise, function)
+    found = getattr(np, name, None)
+    if not callable(found) or isinstance(found, type):
+        raise KeyError(name)
+    elementwise = isinstance(found, np.ufunc) and found.signature is None and found.nout == 1
+    return Primitive(name, f"numpy.{name}", elementwise, found)

@@ -1,0 +1,95 @@
+"""Indices as hashable data, and the three indexing primitives that NumPy spells with brackets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+__all__ = ["GATHER", "NEWAXIS", "Index", "Slice", "getitem", "scatter", "setitem", "to_numpy"]
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """A normalised slice of an axis: ``start`` and ``step`` as ints; ``stop`` None only for a negative step that runs through element 0."""
+
+    start: int
+    stop: int | None
+    step: int = 1
+
+    def __str__(self) -> str:
+        stop = "" if self.stop is None else self.stop
+        return f"{self.start}:{stop}" + (f":{self.step}" if self.step != 1 else "")
+
+
+@dataclass(frozen=True, slots=True)
+class _Marker:
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+    __repr__ = __str__
+
+
+NEWAXIS = _Marker("newaxis")
+"""Adds an axis of extent 1."""
+GATHER = _Marker("gather")
+"""Stands for the next integer index array among the operands."""
+
+Index: TypeAlias = tuple[int | Slice | _Marker, ...]
+"""One entry for each axis of the indexed array (``NEWAXIS`` entries aside): always complete, no ellipsis."""
+
+
+def to_numpy(index: Index, arrays: Sequence[Any]) -> tuple[Any, ...]:
+    """The index tuple that NumPy understands, with ``arrays`` put in at the ``GATHER`` marks.
+
+    Examples
+    --------
+    >>> to_numpy((2, Slice(0, 4), NEWAXIS), [])
+    (2, slice(0, 4, 1), None)
+    """
+    rest = iter(arrays)
+    return tuple(
+        slice(entry.start, entry.stop, entry.step)
+        if isinstance(entry, Slice)
+        else None
+        if entry is NEWAXIS
+        else next(rest)
+        if entry is GATHER
+        else entry
+        for entry in index
+    )
+
+
+def getitem(x: Any, *where: Any, index: Index) -> Any:
+    """``x[index]``, with the integer arrays ``where`` at the ``GATHER`` marks."""
+    return np.asarray(x)[to_numpy(index, where)]
+
+
+def setitem(x: Any, value: Any, *where: Any, index: Index) -> Any:
+    """A copy of ``x`` with ``value`` written at ``index``."""
+    result = np.array(x)
+    result[to_numpy(index, where)] = value
+    return result
+
+
+def scatter(*operands: Any, shape: tuple[int, ...], indices: tuple[Index, ...]) -> Any:
+    """Zeros of ``shape`` with each piece added at its index; repeated indices add up.
+
+    ``operands`` are, for each entry of ``indices``, the piece and then its index arrays.
+    """
+    pieces: list[tuple[Any, list[Any], Index]] = []
+    rest = iter(operands)
+    for index in indices:
+        piece = np.asarray(next(rest))
+        pieces.append((piece, [next(rest) for entry in index if entry is GATHER], index))
+    result = np.zeros(shape, np.result_type(*(piece.dtype for piece, _, _ in pieces)))
+    for piece, where, index in pieces:
+        if where:
+            np.add.at(result, to_numpy(index, where), piece)
+        else:
+            result[to_numpy(index, where)] += piece
+    return result

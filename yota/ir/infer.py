@@ -1,0 +1,51 @@
+"""Result types of primitives, found by probing their NumPy functions once for each combination of types."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from yota.errors import TapeError
+from yota.ir.primitive import Primitive
+from yota.ir.types import TensorType, type_of
+
+__all__ = ["infer"]
+
+
+@lru_cache(maxsize=65536)
+def infer(
+    primitive: Primitive, operands: tuple[TensorType, ...], static: tuple[tuple[str, Any], ...]
+) -> TensorType:
+    """Type of ``primitive(*operands, **static)``; weak if every operand is.
+
+    An elementwise primitive is probed on single elements; any other on arrays of ones whose strides are zero,
+    so that nothing of the operands' size is allocated for them.
+    """
+    if primitive.elementwise:
+        try:
+            shape = np.broadcast_shapes(*(operand.shape for operand in operands))
+        except ValueError as fault:
+            raise TapeError(f"{primitive.name}: {fault}") from None
+        probes = tuple(TensorType(operand.dtype, (), operand.weak) for operand in operands)
+        element = _probe(primitive, probes, static)
+        return TensorType(element.dtype, shape, all(operand.weak for operand in operands))
+    return _probe(primitive, operands, static)
+
+
+def _probe(
+    primitive: Primitive, operands: tuple[TensorType, ...], static: tuple[tuple[str, Any], ...]
+) -> TensorType:
+    with np.errstate(all="ignore"):
+        result = primitive.function(*map(_sample, operands), **dict(static))
+    found = type_of(result)
+    return TensorType(found.dtype, found.shape)
+
+
+def _sample(type: TensorType) -> Any:
+    if type.weak:
+        return type.dtype.type(1).item()
+    # Index arrays are probed too: zero is in range for every axis that has an element.
+    value = type.dtype.type(0 if type.dtype.kind in "iu" else 1)
+    return np.broadcast_to(np.asarray(value), type.shape)

@@ -1,0 +1,54 @@
+"""A primitive: a named function on arrays that a tape can hold as one op."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from yota.ir.types import TensorType
+
+__all__ = ["Emitter", "Primitive"]
+
+
+class Emitter(Protocol):
+    """What a composite body is expanded onto: a tape builder, or plain evaluation."""
+
+    def emit(self, primitive: Primitive, operands: tuple[Any, ...], static: dict[str, Any]) -> Any:
+        """Apply ``primitive`` and give back the result's handle."""
+
+    def constant(self, value: Any) -> Any:
+        """Give back the handle of a constant."""
+
+    def type(self, handle: Any) -> TensorType:
+        """Type of what ``handle`` stands for."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Primitive:
+    """One primitive; identity is by name within a registry.
+
+    Parameters
+    ----------
+    name
+        Short name that rule bodies and tapes use, e.g. ``"matmul"``.
+    target
+        Dotted name of the Python function it stands for, e.g. ``"numpy.matmul"``; None for a function that
+        is defined by its rule's primal alone.
+    elementwise
+        Whether it acts on each element after broadcasting its operands.
+    function
+        Evaluates it on concrete values: ``function(*operands, **static)``.
+    expand
+        Writes its body as other primitives: ``expand(emitter, operands)``; None for primitives that targets
+        know themselves.
+    """
+
+    name: str
+    target: str | None
+    elementwise: bool
+    function: Callable[..., Any] = field(repr=False)
+    expand: Callable[[Emitter, tuple[Any, ...]], Any] | None = field(default=None, repr=False)
+
+    def __str__(self) -> str:
+        return self.name

@@ -1,0 +1,228 @@
+"""The tape: a list of ops in static single assignment form, and the builder that makes one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from yota.ir.infer import infer
+from yota.ir.primitive import Primitive
+from yota.ir.types import TensorType, type_of
+
+__all__ = ["Guard", "Input", "Location", "Op", "Tape", "TapeBuilder"]
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """A line of the user's source."""
+
+    filename: str
+    line: int
+    function: str
+
+    def __str__(self) -> str:
+        return f"{self.filename}:{self.line}"
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """An input variable and where it sits among the function's arguments.
+
+    Parameters
+    ----------
+    variable
+        Its number on the tape.
+    argument
+        Position of the argument.
+    name
+        Name of the argument in the function's signature.
+    path
+        Field path inside the argument; ``()`` for an argument that is itself an array or a number.
+    """
+
+    variable: int
+    argument: int
+    name: str
+    path: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Op:
+    """``result = primitive(*operands, **static)``."""
+
+    result: int
+    primitive: Primitive
+    operands: tuple[int, ...]
+    static: tuple[tuple[str, Any], ...] = ()
+    location: Location | None = None
+
+    @property
+    def name(self) -> str:
+        """The primitive's name."""
+        return self.primitive.name
+
+    def keyword(self, name: str, default: Any = None) -> Any:
+        """Value of the static keyword ``name``."""
+        return dict(self.static).get(name, default)
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """A decision that Python took on a traced value: ``variable`` must be ``expected`` for the tape to hold.
+
+    ``after`` is the number of ops on the tape when the decision was taken; ``kind`` names the conversion
+    (``"bool"``, ``"int"``, ``"float"``, ``"value"``).
+    """
+
+    variable: int
+    expected: Any
+    kind: str
+    after: int
+    location: Location | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Tape:
+    """An immutable tape.
+
+    Parameters
+    ----------
+    name
+        Name of the traced function.
+    inputs
+        Its inputs in order.
+    constants
+        Values of constant variables: Python scalars, NumPy scalars, or read-only arrays.
+    ops
+        Ops in order of definition.
+    outputs
+        Result variables.
+    types
+        Type of each variable.
+    guards
+        Decisions that the tape rests on.
+    names
+        Readable names of variables where the source gave one; for printing and generated code only.
+    """
+
+    name: str
+    inputs: tuple[Input, ...]
+    constants: Mapping[int, Any]
+    ops: tuple[Op, ...]
+    outputs: tuple[int, ...]
+    types: Mapping[int, TensorType]
+    guards: tuple[Guard, ...] = ()
+    names: Mapping[int, str] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        from yota.ir.show import show
+
+        return show(self)
+
+    def __len__(self) -> int:
+        return len(self.ops)
+
+    def definitions(self) -> dict[int, Op]:
+        """The op that defines each variable."""
+        return {op.result: op for op in self.ops}
+
+    def builder(self) -> TapeBuilder:
+        """A builder that starts with this tape's content."""
+        builder = TapeBuilder(self.name)
+        builder.inputs = list(self.inputs)
+        builder.constants = dict(self.constants)
+        builder.ops = list(self.ops)
+        builder.types = dict(self.types)
+        builder.guards = list(self.guards)
+        builder.names = dict(self.names)
+        builder.count = max(self.types, default=0)
+        return builder
+
+
+class TapeBuilder:
+    """Grows a tape op by op; an `Emitter`."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.inputs: list[Input] = []
+        self.constants: dict[int, Any] = {}
+        self.ops: list[Op] = []
+        self.types: dict[int, TensorType] = {}
+        self.guards: list[Guard] = []
+        self.names: dict[int, str] = {}
+        self.count = 0
+        self.location: Location | None = None
+        self._interned: dict[Any, int] = {}
+
+    def type(self, variable: int) -> TensorType:
+        """Type of ``variable``."""
+        return self.types[variable]
+
+    def variable(self, type: TensorType) -> int:
+        """A new variable of ``type``."""
+        self.count += 1
+        self.types[self.count] = type
+        return self.count
+
+    def input(self, type: TensorType, argument: int, name: str, path: tuple[Any, ...] = ()) -> int:
+        """A new input variable."""
+        variable = self.variable(type)
+        self.inputs.append(Input(variable, argument, name, path))
+        return variable
+
+    def constant(self, value: Any) -> int:
+        """The variable of a constant; equal scalars share one.
+
+        Arrays must be read-only or never written again: the tape keeps them as they are.
+        """
+        key: Any = None
+        if not isinstance(value, np.ndarray):
+            # repr tells -0.0 from 0.0 and makes NaN equal to itself.
+            key = (type(value), repr(value))
+            if key in self._interned:
+                return self._interned[key]
+        variable = self.variable(type_of(value))
+        self.constants[variable] = value
+        if key is not None:
+            self._interned[key] = variable
+        return variable
+
+    def emit(
+        self,
+        primitive: Primitive,
+        operands: Iterable[int],
+        static: Mapping[str, Any] | tuple[tuple[str, Any], ...] = (),
+        type: TensorType | None = None,
+    ) -> int:
+        """Append an op; its type is inferred when not given."""
+        operands = tuple(operands)
+        pairs = tuple(sorted(static.items())) if isinstance(static, Mapping) else static
+        if type is None:
+            type = infer(primitive, tuple(self.types[operand] for operand in operands), pairs)
+        result = self.variable(type)
+        self.ops.append(Op(result, primitive, operands, pairs, self.location))
+        return result
+
+    def guard(self, variable: int, expected: Any, kind: str) -> None:
+        """Record that the tape holds only while ``variable`` is ``expected``."""
+        self.guards.append(Guard(variable, expected, kind, len(self.ops), self.location))
+
+    def finish(self, outputs: Iterable[int]) -> Tape:
+        """The finished tape."""
+        return Tape(
+            self.name,
+            tuple(self.inputs),
+            self.constants,
+            tuple(self.ops),
+            tuple(outputs),
+            self.types,
+            tuple(self.guards),
+            self.names,
+        )
+
+
+Rewrite = Callable[[Tape], Tape]
+"""A pass: tape to tape."""

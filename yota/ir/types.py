@@ -1,0 +1,75 @@
+"""The type of a tape variable: dtype, shape, and whether it is a Python scalar."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+__all__ = ["TensorType", "type_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class TensorType:
+    """Dtype and shape of a variable.
+
+    Parameters
+    ----------
+    dtype
+        A native numpy dtype: boolean, integer, floating or complex.
+    shape
+        Extents; ``()`` for a scalar.
+    weak
+        True for a Python scalar, which gives way in type promotion (NEP 50): a float32 array times a weak
+        float64 scalar stays float32.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> print(TensorType(np.dtype("float64"), (4, 5)))
+    float64[4,5]
+    """
+
+    dtype: np.dtype
+    shape: tuple[int, ...] = ()
+    weak: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.dtype.name}[{','.join(map(str, self.shape))}]"
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return math.prod(self.shape)
+
+    @property
+    def differentiable(self) -> bool:
+        """Whether values of this type carry derivatives: floating or complex."""
+        return self.dtype.kind in "fc"
+
+    @property
+    def is_complex(self) -> bool:
+        """Whether values of this type are complex."""
+        return self.dtype.kind == "c"
+
+
+def type_of(value: object) -> TensorType:
+    """Type of a concrete value; Python scalars are weak.
+
+    Examples
+    --------
+    >>> type_of(2.0)
+    TensorType(dtype=dtype('float64'), shape=(), weak=True)
+    """
+    if type(value) in (bool, int, float, complex):
+        return TensorType(np.dtype(type(value)), (), True)
+    if isinstance(value, np.generic):
+        return TensorType(value.dtype, ())
+    array = np.asarray(value)
+    return TensorType(array.dtype, array.shape)

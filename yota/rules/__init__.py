@@ -1,0 +1,1 @@
+"""The rule language: derivative rules as data."""

@@ -1,0 +1,171 @@
+"""Rules as data: what a rule file says, after parsing and before anything is proved or expanded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal as OneOf, TypeAlias
+
+__all__ = [
+    "Adjoint",
+    "Call",
+    "Domain",
+    "Expression",
+    "Item",
+    "Literal",
+    "Name",
+    "Parameter",
+    "Rule",
+    "Spread",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A number, string, boolean, None, or a tuple of such."""
+
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A parameter, a result, or the loop index of a variadic parameter."""
+
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Adjoint:
+    """``d[y]``: the adjoint of the result ``of``."""
+
+    of: str
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A primitive, a macro or a static function applied to arguments; operators are calls too."""
+
+    function: str
+    arguments: tuple[Expression, ...]
+    keywords: tuple[tuple[str, Expression], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """``xs[i]``: one of a variadic parameter's arrays."""
+
+    name: str
+    index: str
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """``*xs`` among a call's arguments: all of a variadic parameter's arrays."""
+
+    name: str
+
+
+Expression: TypeAlias = Literal | Name | Adjoint | Call | Item | Spread
+
+
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """The set an argument ranges over.
+
+    ``kind`` is ``real``, ``complex``, ``integer``, ``boolean`` or ``array``; ``low`` and ``high`` bound a real
+    or integer set; ``dimensions`` names an array's axes, ``"..."`` for any number of leading ones, and is None
+    for an array of any shape.
+    """
+
+    kind: OneOf["real", "complex", "integer", "boolean", "array"]
+    low: float = float("-inf")
+    high: float = float("inf")
+    dimensions: tuple[str, ...] | None = None
+
+    def accepts(self, ndim: int) -> bool:
+        """Whether an operand with ``ndim`` axes fits."""
+        if self.dimensions is None:
+            return True
+        if self.dimensions and self.dimensions[0] == "...":
+            return ndim >= len(self.dimensions) - 1
+        return ndim == len(self.dimensions)
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One parameter: an operand when ``domain`` is given, else a static keyword with its default."""
+
+    name: str
+    domain: Domain | None
+    default: Expression | None = None
+    variadic: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rule:
+    """One ``def`` of a rule file.
+
+    Parameters
+    ----------
+    kind
+        ``elementwise``, ``tensor`` or ``nodiff``.
+    name
+        The primitive's short name.
+    target
+        Dotted name of the Python function it stands for, or None.
+    parameters
+        Operands first, then static keywords.
+    results
+        Names of the results.
+    primal
+        Expression of each result, for a rule that defines its function.
+    partials
+        For an elementwise rule: ``(result, parameter) -> d result / d parameter`` of one element.
+    adjoints
+        For a tensor rule: ``parameter -> adjoint``; for a variadic parameter the expression holds for the
+        item with index `loop`.
+    loop
+        Name of the index in ``d[xs[i]]``.
+    kinks
+        Conditions (``assert``) outside of which the function has no derivative.
+    """
+
+    kind: OneOf["elementwise", "tensor", "nodiff"]
+    name: str
+    target: str | None
+    parameters: tuple[Parameter, ...]
+    results: tuple[str, ...]
+    primal: Mapping[str, Expression] = field(default_factory=dict)
+    partials: Mapping[tuple[str, str], Expression] = field(default_factory=dict)
+    adjoints: Mapping[str, Expression] = field(default_factory=dict)
+    loop: str | None = None
+    kinks: tuple[Expression, ...] = ()
+    doc: str = ""
+    file: str = "<rules>"
+    line: int = 0
+    source: str = field(default="", repr=False)
+
+    @property
+    def operands(self) -> tuple[Parameter, ...]:
+        """Parameters that are traced values."""
+        return tuple(parameter for parameter in self.parameters if parameter.domain is not None)
+
+    @property
+    def keywords(self) -> tuple[Parameter, ...]:
+        """Static parameters."""
+        return tuple(parameter for parameter in self.parameters if parameter.domain is None)
+
+    def matches(self, ndims: tuple[int, ...]) -> bool:
+        """Whether this rule's pattern fits operands with these numbers of axes."""
+        operands = self.operands
+        if operands and operands[-1].variadic:
+            fixed, last = operands[:-1], operands[-1].domain
+            rest = ndims[len(fixed) :]
+            return len(ndims) >= len(fixed) and all(
+                parameter.domain.accepts(ndim)  # type: ignore[union-attr]
+                for parameter, ndim in zip(fixed, ndims, strict=False)
+            ) and all(last.accepts(ndim) for ndim in rest)  # type: ignore[union-attr]
+        return len(operands) == len(ndims) and all(
+            parameter.domain.accepts(ndim)  # type: ignore[union-attr]
+            for parameter, ndim in zip(operands, ndims, strict=True)
+        )
