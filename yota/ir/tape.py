@@ -138,6 +138,7 @@ class Tape:
         builder.types = dict(self.types)
         builder.guards = list(self.guards)
         builder.names = dict(self.names)
+        builder._definitions = self.definitions()
         builder.count = max(self.types, default=0)
         return builder
 
@@ -156,6 +157,7 @@ class TapeBuilder:
         self.count = 0
         self.location: Location | None = None
         self._interned: dict[Any, int] = {}
+        self._definitions: dict[int, Op] = {}
 
     def type(self, variable: int) -> TensorType:
         """Type of ``variable``."""
@@ -203,8 +205,14 @@ class TapeBuilder:
         if type is None:
             type = infer(primitive, tuple(self.types[operand] for operand in operands), pairs)
         result = self.variable(type)
-        self.ops.append(Op(result, primitive, operands, pairs, self.location))
+        op = Op(result, primitive, operands, pairs, self.location)
+        self.ops.append(op)
+        self._definitions[result] = op
         return result
+
+    def definition(self, variable: int) -> Op | None:
+        """The op that defines ``variable``; None for inputs and constants."""
+        return self._definitions.get(variable)
 
     def guard(self, variable: int, expected: Any, kind: str) -> None:
         """Record that the tape holds only while ``variable`` is ``expected``."""

@@ -1,0 +1,59 @@
+"""What the numbers were measured on: processor, Python, libraries, threads."""
+
+from __future__ import annotations
+
+import os
+import platform
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+__all__ = ["describe_machine"]
+
+PACKAGES = ("yota", "numpy", "scipy", "sympy", "autograd", "jax", "jaxlib", "torch", "casadi", "numba")
+
+
+def describe_machine() -> dict[str, Any]:
+    """Processor, operating system, Python and the versions of all libraries that take part."""
+    return {
+        "processor": processor(),
+        "processors": os.cpu_count(),
+        "threads": threads(),
+        "system": platform.platform(),
+        "python": f"{platform.python_implementation()} {platform.python_version()}",
+        "blas": blas(),
+        "packages": {name: version for name in PACKAGES if (version := installed(name)) is not None},
+    }
+
+
+def processor() -> str:
+    """Name of the processor."""
+    description = Path("/proc/cpuinfo")
+    if description.exists():
+        for line in description.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
+
+
+def threads() -> int | None:
+    """How many processors this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count()
+
+
+def blas() -> str:
+    """Name and version of the library behind ``numpy.matmul``."""
+    found = np.show_config(mode="dicts")["Build Dependencies"]["blas"]  # type: ignore[call-overload,unused-ignore]
+    return f"{found.get('name', 'unknown')} {found.get('version', '')}".strip()
+
+
+def installed(name: str) -> str | None:
+    """Version of an installed package."""
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None

@@ -1,0 +1,67 @@
+"""Random programs: generated NumPy code against op-by-op evaluation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, note, settings
+from hypothesis import strategies as st
+
+from tests.codegen.programs import arguments, check, evaluate, tapes
+from yota.codegen.targets.numpy import generate
+from yota.runtime.python import load
+
+SHAPES: dict[str, tuple[tuple[int, ...], ...]] = {
+    "long": ((10_007,), (10_007,), ()),
+    "rows": ((997, 7), (7,), (997, 1)),
+    "wide": ((3, 5003), (5003,), (3, 1)),
+    "pairs": ((61, 1, 3), (1, 61, 3), (61, 61)),
+    "square": ((64, 64), (64,), (64, 1)),
+    "small": ((4, 3), (3,), ()),
+    "single": ((1, 1), (1,), ()),
+    "empty": ((0, 3), (3,), (0, 1)),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "complex128"])
+@pytest.mark.parametrize("shapes", SHAPES)
+@settings(deadline=None, max_examples=200, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_generated_code_computes_what_the_tape_says(data: Any, shapes: str, dtype: str, monkeypatch_cache: None) -> None:
+    tape = data.draw(tapes(SHAPES[shapes], dtype))
+    values = arguments(tape)
+    kept = [np.array(value) for value in values]
+    for value in values:
+        if isinstance(value, np.ndarray):
+            value.flags.writeable = False
+    expected = evaluate(tape, *values)
+    source = generate(tape)
+    note(source.text)
+    function = load(source)
+    results = function(*values)
+    check(tape, results, expected)
+    again = function(*values)
+    check(tape, again, expected)
+    check(tape, results, expected)
+    for value, copy in zip(values, kept, strict=True):
+        np.testing.assert_array_equal(value, copy)
+    arrays = [found for found in (results if len(tape.outputs) > 1 else [results]) if isinstance(found, np.ndarray)]
+    for number, found in enumerate(arrays):
+        assert found.flags.writeable
+        for other in [*arrays[:number], *values]:
+            assert not (isinstance(other, np.ndarray) and np.shares_memory(found, other))
+
+
+@pytest.fixture(autouse=True, scope="module")
+def monkeypatch_cache() -> Any:
+    """Small pieces, so that small arrays already need several."""
+    import yota.codegen.storage
+    import yota.passes.fuse
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(yota.passes.fuse, "CACHE_BYTES", 12_000)
+        patch.setattr(yota.passes.fuse, "_SMALLEST_RUN", 16)
+        patch.setattr(yota.codegen.storage, "WORKSPACE_BYTES", 512)
+        yield

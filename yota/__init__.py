@@ -1,0 +1,63 @@
+"""Gradients of plain NumPy functions, by symbolic rules and generated code."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from yota import errors
+    from yota.api import (
+        compile,
+        ctrace,
+        diffrule,
+        grad,
+        gradient,
+        load_rules,
+        play,
+        simplegrad,
+        trace,
+        value_and_grad,
+    )
+    from yota.ir.tape import Tape
+    from yota.result import GradResult
+    from yota.structures import update
+    from yota.testing import gradcheck
+
+__all__ = [
+    "GradResult",
+    "Tape",
+    "compile",
+    "ctrace",
+    "diffrule",
+    "errors",
+    "grad",
+    "gradcheck",
+    "gradient",
+    "load_rules",
+    "play",
+    "simplegrad",
+    "trace",
+    "update",
+    "value_and_grad",
+]
+
+__version__ = "0.1.0"
+
+_HOMES = {"GradResult": "yota.result", "Tape": "yota.ir.tape", "update": "yota.structures", "gradcheck": "yota.testing"}
+
+
+def __getattr__(name: str) -> Any:
+    # Public names are imported when first used, so that `import yota` costs next to nothing.
+    if name not in __all__:
+        raise AttributeError(f"module 'yota' has no attribute {name!r}")
+    from importlib import import_module
+
+    if name == "errors":
+        return import_module("yota.errors")
+    value = getattr(import_module(_HOMES.get(name, "yota.api")), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -1,0 +1,422 @@
+"""The public functions: tracing, differentiating, compiling and updating."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Collection
+from typing import Any, TypeVar
+
+import numpy as np
+
+from yota.arguments import positional, sort_arguments
+from yota.differentiated import Differentiated, Wrt, with_receiver
+from yota.errors import ArgumentError
+from yota.ir.primitive import Primitive
+from yota.ir.tape import Tape
+from yota.result import GradResult
+from yota.rules.model import Rule
+from yota.rules.registry import registry
+from yota.runtime.signals import StaleTape
+from yota.specialise import Target, compile_tape
+from yota.tracing.record import record
+from yota.tracing.replay import evaluate, stale
+from yota.tracing.state import current
+
+__all__ = [
+    "compile",
+    "ctrace",
+    "diffrule",
+    "grad",
+    "gradient",
+    "load_rules",
+    "play",
+    "simplegrad",
+    "trace",
+    "value_and_grad",
+]
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+_known: weakref.WeakKeyDictionary[Any, dict[Any, Differentiated]] = weakref.WeakKeyDictionary()
+"""Differentiated forms that `grad` has made, for as long as their functions live."""
+
+
+def _differentiated(function: Callable[..., Any], wrt: Wrt, target: Target, dynamic: bool) -> Differentiated:
+    plain, hidden = with_receiver(function)
+    key = (wrt, target, dynamic, tuple(map(id, hidden)))
+    try:
+        forms = _known.setdefault(plain, {})
+    except TypeError:  # no weak reference to it, or no hash
+        return Differentiated(function, wrt, target, dynamic=dynamic)
+    found = forms.get(key)
+    if found is None or any(a is not b for a, b in zip(found.hidden, hidden, strict=True)):
+        if len(forms) >= 64:
+            forms.clear()
+        found = forms[key] = Differentiated(function, wrt, target, dynamic=dynamic)
+    return found
+
+
+def grad(
+    f: Callable[..., Any],
+    *args: Any,
+    dynamic: bool = False,
+    seed: Any = None,
+    target: str = "numpy",
+    strict: bool = False,
+    **kwargs: Any,
+) -> tuple[Any, GradResult]:
+    """Value of ``f(*args)`` and its gradient by every argument.
+
+    The function is traced, differentiated and compiled at the first call for each combination of dtypes, shapes,
+    structure and static values; later calls run the generated code.
+
+    Parameters
+    ----------
+    f
+        A plain NumPy function that returns a scalar.
+    *args
+        Arrays, numbers, or structures of them. Python ints, bools, strings, None and callables are static.
+    dynamic
+        Whether to trace again when a branch on traced data goes another way than recorded.
+    seed
+        The derivative of the final result by the value of ``f``, of the value's shape; one by default. With a
+        seed ``f`` may return an array.
+    target
+        What to generate code for: ``"numpy"``.
+    strict
+        Whether the value must be bitwise what NumPy gives for ``f(*args)``.
+    **kwargs
+        Keyword arguments of ``f``.
+
+    Returns
+    -------
+    value
+        A NumPy scalar, or a Python float if every input was one.
+    g
+        `GradResult`: ``g[0]`` is the gradient by the first argument, in its shape and dtype; a dict from field path
+        to array for a structure; None for an argument without derivative. By a complex ``z`` it is
+        ``dL/dRe(z) + i dL/dIm(z)``.
+
+    Raises
+    ------
+    ArgumentError, TracingError, MissingRuleError, DifferentiationError, StaleTapeError
+        See `yota.errors`; exceptions of ``f`` itself come through unchanged.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> val, g = grad(lambda x: np.sum(x**2), np.array([1.0, 2.0, 3.0]))
+    >>> float(val), g[0]
+    (14.0, array([2., 4., 6.]))
+    """
+    if seed is not None:
+        weights = seed
+
+        def seeded(*arguments: Any, **keywords: Any) -> Any:
+            return np.sum(np.real(np.conjugate(weights) * f(*arguments, **keywords)))
+
+        _, g = grad(seeded, *args, dynamic=dynamic, target=target, strict=strict, **kwargs)
+        return f(*args, **kwargs), g
+    form = _differentiated(f, None, Target(target, strict), dynamic)
+    if current() is not None:
+        value, gradients = form.traced(args, kwargs)
+        return value, GradResult(gradients, Tape("", (), {}, (), (), {}), "")
+    prepared, positions = form.prepare(args, kwargs)
+    value, gradients, chosen = prepared(positions)
+    return value, GradResult(gradients, chosen.gradient.tape, chosen.source)
+
+
+def value_and_grad(
+    f: Callable[..., Any],
+    wrt: Wrt = 0,
+    *,
+    target: str = "numpy",
+    strict: bool = False,
+    dynamic: bool = False,
+) -> Callable[..., tuple[Any, Any]]:
+    """A function that gives the value of ``f`` and its gradient, fit for ``scipy.optimize.minimize(..., jac=True)``.
+
+    Parameters
+    ----------
+    f
+        A plain NumPy function that returns a scalar.
+    wrt
+        What to differentiate by: an argument's position or name, or a tuple of them.
+    target, strict, dynamic
+        See `grad`.
+
+    Returns
+    -------
+    Callable
+        Takes the arguments of ``f``; gives ``(value, gradient)``, the gradient a tuple if ``wrt`` is one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> fg = value_and_grad(lambda x: np.sum(np.sin(x)))
+    >>> value, gradient = fg(np.zeros(2))
+    >>> gradient
+    array([1., 1.])
+    """
+    form = Differentiated(f, wrt, Target(target, strict), dynamic=dynamic)
+    direct: dict[Any, Callable[..., Any]] = {}
+    watched = bool(form.captured)
+    array = np.ndarray
+
+    def value_and_gradient(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
+        if not kwargs and not watched:
+            found = direct.get(tuple([(a.dtype, a.shape) if type(a) is array else type(a) for a in args]))
+            if found is not None:
+                return found(*args)  # type: ignore[no-any-return]
+        if current() is not None:
+            return form.traced(args, kwargs)
+        prepared, positions = form.prepare(args, kwargs)
+        value, gradients, _ = prepared(positions)
+        if not kwargs and not watched and prepared.direct is not None and len(direct) < 256:
+            direct[tuple([(a.dtype, a.shape) if type(a) is array else type(a) for a in args])] = prepared.direct
+        return value, gradients
+
+    return _named(value_and_gradient, f, "value and gradient")
+
+
+def gradient(
+    f: Callable[..., Any],
+    wrt: Wrt = 0,
+    *,
+    target: str = "numpy",
+    strict: bool = False,
+    dynamic: bool = False,
+) -> Callable[..., Any]:
+    """A function that gives the gradient of ``f`` alone; see `value_and_grad`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> gradient(lambda x: np.sum(x**3))(np.array([1.0, 2.0]))
+    array([ 3., 12.])
+    """
+    both = value_and_grad(f, wrt, target=target, strict=strict, dynamic=dynamic)
+
+    def gradient_of(*args: Any, **kwargs: Any) -> Any:
+        return both(*args, **kwargs)[1]
+
+    return _named(gradient_of, f, "gradient")
+
+
+def _named(wrapper: _Function, f: Callable[..., Any], what: str) -> _Function:
+    name = getattr(f, "__name__", type(f).__name__)
+    wrapper.__name__ = wrapper.__qualname__ = name
+    wrapper.__doc__ = f"The {what} of {name}."
+    return wrapper
+
+
+def trace(
+    f: Callable[..., Any], *args: Any, primitives: Collection[Callable[..., Any]] | None = None, **kwargs: Any
+) -> tuple[Any, Tape]:
+    """Run ``f`` once and record what it does.
+
+    Parameters
+    ----------
+    f
+        A plain NumPy function.
+    *args, **kwargs
+        Its arguments; see `grad`.
+    primitives
+        Further functions to be recorded as one op each, besides those that have rules.
+
+    Returns
+    -------
+    value
+        What ``f`` returned.
+    tape
+        The recording; ``print(tape)`` shows it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> value, tape = trace(lambda x: np.sum(np.exp(x)), np.zeros(3))
+    >>> float(value), [op.name for op in tape.ops]
+    (3.0, ['exp', 'sum'])
+    """
+    function, hidden = with_receiver(f)
+    function, args = positional(function, (*hidden, *args), kwargs)
+    arguments = sort_arguments(function, args)
+    found = record(function, arguments.leaves, arguments.rebuild, registry=registry(), primitives=primitives or ())
+    return found.value, found.tape
+
+
+ctrace = trace
+
+
+def play(tape: Tape, *args: Any) -> Any:
+    """Evaluate a tape op by op with NumPy, on arguments of the types it was recorded with.
+
+    Returns
+    -------
+    object
+        The value, or a tuple if the function returned one.
+
+    Raises
+    ------
+    ArgumentError
+        If the arguments are of other types.
+    StaleTapeError
+        If a branch on traced data goes another way.
+
+    Examples
+    --------
+    >>> value, tape = trace(lambda x: x * x, 3.0)
+    >>> play(tape, 5.0)
+    25.0
+    """
+    results = evaluate(tape, dict(zip((entry.variable for entry in tape.inputs), _inputs(tape, args), strict=True)))
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+def compile(tape: Tape, target: str = "numpy", *, strict: bool = False) -> Callable[..., Any]:
+    """A fast function that computes what the tape does.
+
+    Parameters
+    ----------
+    tape
+        From `trace`.
+    target, strict
+        See `grad`.
+
+    Returns
+    -------
+    Callable
+        Takes the arguments of the traced function; its ``source`` attribute is the generated code.
+
+    Examples
+    --------
+    >>> value, tape = trace(lambda x: x * x, 3.0)
+    >>> compile(tape)(5.0)
+    25.0
+    """
+    call, source = compile_tape(tape, Target(target, strict))
+    direct = [entry.argument for entry in tape.inputs] == list(range(len(tape.inputs))) and not tape.guards
+    kinds = [
+        float if type_.weak else (type_.dtype, type_.shape)
+        for type_ in (tape.types[entry.variable] for entry in tape.inputs)
+    ]
+    array = np.ndarray
+
+    def compiled(*args: Any) -> Any:
+        if direct and [(a.dtype, a.shape) if type(a) is array else type(a) for a in args] == kinds:
+            return call(*args)
+        try:
+            return call(*_inputs(tape, args))
+        except StaleTape as signal:
+            raise stale(tape.guards[signal.index], signal.value) from None
+
+    compiled.source = source  # type: ignore[attr-defined]
+    compiled.__name__ = compiled.__qualname__ = tape.name
+    return compiled
+
+
+def _inputs(tape: Tape, args: tuple[Any, ...]) -> list[Any]:
+    """The leaves of a call in the order of the tape's inputs, of the types that the tape has."""
+    found: list[Any] = []
+    for entry in tape.inputs:
+        if entry.argument >= len(args):
+            raise ArgumentError(f"{tape.name} misses argument {entry.argument + 1}, {entry.name}")
+        value = args[entry.argument]
+        for key in entry.path:
+            value = getattr(value, key) if isinstance(key, str) and hasattr(value, key) else value[key]
+        found.append(_fitting(tape, entry.variable, entry.name, value))
+    return found
+
+
+def _fitting(tape: Tape, variable: int, name: str, value: Any) -> Any:
+    type_ = tape.types[variable]
+    if type_.weak and type(value) in (float, int):
+        return type_.dtype.type(value).item()
+    array = np.asarray(value)
+    if array.shape != type_.shape or array.dtype != type_.dtype:
+        given = f"{array.dtype.name}[{','.join(map(str, array.shape))}]"
+        raise ArgumentError(f"argument {name} of {tape.name} is {given}, but the tape was recorded with {type_}")
+    return value
+
+
+class SimpleGradient:
+    """A compiled gradient for arguments of one kind: ``val, d0, d1 = dloss(*args)``; ``dloss.source`` is its code."""
+
+    def __init__(self, f: Callable[..., Any], args: tuple[Any, ...], target: Target) -> None:
+        form = Differentiated(f, None, target, dynamic=False)
+        self._prepared, _ = form.prepare(args, {})
+        self._hidden = form.hidden
+        self.tape = self._prepared.root.gradient.tape
+        self.source = self._prepared.root.source
+        self.__name__ = getattr(f, "__name__", type(f).__name__)
+
+    def __call__(self, *args: Any) -> tuple[Any, ...]:
+        args = (*self._hidden, *args)
+        # Checked first: the generated code trusts its inputs.
+        _inputs(self.tape, args)
+        value, gradients, _ = self._prepared(args)
+        return (value, *gradients)
+
+    def __repr__(self) -> str:
+        return f"<gradient of {self.__name__}>"
+
+
+def simplegrad(f: Callable[..., Any], *args: Any, target: str = "numpy", strict: bool = False) -> SimpleGradient:
+    """Compile the gradient of ``f`` for arguments like ``args``, once and for all.
+
+    Returns
+    -------
+    SimpleGradient
+        Called with such arguments it gives ``(value, d0, d1, ...)``; ``.source`` is the generated code.
+
+    Raises
+    ------
+    StaleTapeError
+        When called, if a branch on traced data goes another way than for ``args``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> dloss = simplegrad(lambda w, x: np.sum(w * x), np.ones(2), np.array([3.0, 4.0]))
+    >>> val, dw, dx = dloss(np.ones(2), np.array([3.0, 4.0]))
+    >>> dw
+    array([3., 4.])
+    """
+    return SimpleGradient(f, args, Target(target, strict))
+
+
+def load_rules(path: Any) -> tuple[Rule, ...]:
+    """Load a rule file; its rules override shipped ones of the same name and pattern.
+
+    Raises
+    ------
+    RuleError
+        If the file has a fault; the message says where and how to mend it.
+    """
+    return registry().load(path)
+
+
+def diffrule(text: str) -> Primitive | tuple[Primitive, ...]:
+    """Add rules from a text in the rule language.
+
+    Returns
+    -------
+    Primitive
+        The primitive, which can be called; a tuple if the text defines several.
+
+    Raises
+    ------
+    RuleError
+        If the text has a fault.
+
+    Examples
+    --------
+    >>> cube = diffrule('''
+    ... @elementwise
+    ... def cube(x: Real) -> y:
+    ...     y = x * x * x
+    ... ''')
+    >>> grad(lambda x: cube(x), 2.0)[1][0]
+    12.0
+    """
+    return registry().define(text)

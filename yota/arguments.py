@@ -1,0 +1,168 @@
+"""Sorting a call's arguments into what is differentiable, what is data, and what is static."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from yota.errors import ArgumentError
+from yota.structures import children, is_leaf, rebuild
+from yota.tracing.record import Leaf
+
+__all__ = ["Arguments", "key_of", "names_of", "positional", "sort_arguments"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Arguments:
+    """The leaves of a call, in order, and how to make the arguments again from replacements."""
+
+    leaves: tuple[Leaf, ...]
+    values: tuple[Any, ...]
+
+    def rebuild(self, replacements: Sequence[Any]) -> tuple[Any, ...]:
+        """The arguments, with each leaf replaced."""
+        rest = iter(replacements)
+        return tuple(rebuild(value, rest) for value in self.values)
+
+
+def names_of(function: Callable[..., Any], count: int) -> list[str]:
+    """Parameter names for ``count`` positional arguments."""
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        return [f"x{position}" for position in range(count)]
+    names: list[str] = []
+    for parameter in parameters:
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            names += [f"{parameter.name}{position}" for position in range(max(0, count - len(names)))]
+        else:
+            names.append(parameter.name)
+    return (names + [f"x{position}" for position in range(len(names), count)])[:count]
+
+
+def positional(
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    """The call with all of its arguments by position; keyword-only ones go through a wrapper."""
+    if not kwargs:
+        return function, args
+    bound = inspect.signature(function).bind(*args, **kwargs)
+    if not bound.kwargs:
+        return function, bound.args
+    return _Keywords(function, len(bound.args), tuple(bound.kwargs)), (*bound.args, *bound.kwargs.values())
+
+
+class _Keywords:
+    """A function that takes its last arguments, which are keyword-only, by position."""
+
+    def __init__(self, function: Callable[..., Any], count: int, names: tuple[str, ...]) -> None:
+        self._function, self._count, self._names = function, count, names
+        functools.update_wrapper(self, function)
+
+    def __call__(self, *args: Any) -> Any:
+        keywords = dict(zip(self._names, args[self._count :], strict=True))
+        return self._function(*args[: self._count], **keywords)
+
+
+def sort_arguments(function: Callable[..., Any], args: tuple[Any, ...]) -> Arguments:
+    """Find the leaves of ``args``.
+
+    Raises
+    ------
+    ArgumentError
+        If an argument holds something that cannot be traced.
+    """
+    leaves: list[Leaf] = []
+    for position, (name, value) in enumerate(zip(names_of(function, len(args)), args, strict=True)):
+        _collect(value, position, name, (), leaves, ())
+    return Arguments(tuple(leaves), args)
+
+
+def _collect(
+    value: Any, argument: int, name: str, path: tuple[Any, ...], leaves: list[Leaf], inside: tuple[int, ...]
+) -> None:
+    if is_leaf(value):
+        leaves.append(Leaf(_checked(value, name, path), argument, name, path))
+        return
+    parts = children(value)
+    if parts is None:
+        _refuse_lookalikes(value, name, path)
+        return
+    if id(value) in inside:
+        raise ArgumentError(f"argument {_at(name, path)} contains itself; pass a tree")
+    for key, part in parts:
+        _collect(part, argument, name, (*path, key), leaves, (*inside, id(value)))
+
+
+def _at(name: str, path: tuple[Any, ...]) -> str:
+    return name + "".join(f".{key}" if isinstance(key, str) else f"[{key!r}]" for key in path)
+
+
+def _checked(value: Any, name: str, path: tuple[Any, ...]) -> Any:
+    kind = type(value)
+    if isinstance(value, np.ma.MaskedArray) or kind.__name__ == "matrix":
+        raise ArgumentError(f"argument {_at(name, path)} is a {kind.__name__}; pass a plain array: np.asarray(...)")
+    if not isinstance(value, (np.ndarray, np.generic)):
+        return value
+    if value.dtype.names is not None:
+        raise ArgumentError(
+            f"argument {_at(name, path)} is a structured array with fields {list(value.dtype.names)}; "
+            "pass a dict or dataclass of its columns"
+        )
+    if value.dtype == object:
+        raise ArgumentError(
+            f"argument {_at(name, path)} is an object array; convert it: np.array({name}, dtype=float)"
+        )
+    if value.dtype.kind not in "biufc":
+        raise ArgumentError(f"argument {_at(name, path)} has dtype {value.dtype}; only numbers can be traced")
+    return value
+
+
+def _refuse_lookalikes(value: Any, name: str, path: tuple[Any, ...]) -> None:
+    if hasattr(value, "__array__") or hasattr(value, "toarray"):
+        module = type(value).__module__.partition(".")[0]
+        cure = {"pandas": ".to_numpy()", "scipy": ".toarray()", "torch": ".detach().numpy()"}.get(module)
+        raise ArgumentError(
+            f"argument {_at(name, path)} is a {module}.{type(value).__name__}; "
+            f"pass a NumPy array: {name}{cure}" if cure else
+            f"argument {_at(name, path)} is a {module}.{type(value).__name__}; pass a NumPy array: np.asarray({name})"
+        )
+
+
+def key_of(value: Any) -> Any:
+    """What of an argument a compiled function depends on: type, dtype and shape of leaves, statics by value."""
+    kind = type(value)
+    if kind is np.ndarray:
+        return value.dtype, value.shape
+    if kind is float or kind is complex:
+        return kind
+    if is_leaf(value):
+        return (kind, value.dtype, value.shape) if isinstance(value, (np.ndarray, np.generic)) else kind
+    parts = children(value)
+    if parts is not None:
+        return kind, tuple((key, key_of(part)) for key, part in parts)
+    try:
+        hash(value)
+    except TypeError:
+        return kind, _Identity(value)
+    return kind, value
+
+
+class _Identity:
+    """Stands in a key for an unhashable object; keeps it alive, so that its identity stays its own."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Identity) and other.value is self.value

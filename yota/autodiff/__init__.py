@@ -1,0 +1,1 @@
+"""Reverse mode: extending a tape by the adjoints of its inputs."""

@@ -1,0 +1,135 @@
+"""One pass backwards over a tape; adjoints are appended as primitives, so the result can be differentiated again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from yota.autodiff.instantiate import contribution
+from yota.autodiff.match import match
+from yota.errors import DifferentiationError
+from yota.ir.catalog import primitive
+from yota.ir.tape import Op, Tape, TapeBuilder
+from yota.rules.registry import Registry
+
+__all__ = ["Adjoints", "gradient_tape", "reverse"]
+
+
+@dataclass(frozen=True, slots=True)
+class Adjoints:
+    """A tape with adjoints, and for each variable asked for the adjoint, or None where it is exactly zero."""
+
+    tape: Tape
+    variables: tuple[int | None, ...]
+
+
+def gradient_tape(tape: Tape, wrt: Sequence[int], registry: Registry) -> Adjoints:
+    """Extend ``tape``, which has one real scalar output, by the gradient with respect to the inputs ``wrt``.
+
+    The outputs of the new tape are the value and then the adjoints that are not exactly zero.
+
+    Raises
+    ------
+    DifferentiationError
+        If the output is not a real floating scalar.
+    """
+    if len(tape.outputs) != 1:
+        raise DifferentiationError(
+            f"{tape.name} returned {len(tape.outputs)} values; a gradient needs one scalar. "
+            "Return the loss alone, or use yota.jacobian."
+        )
+    output = tape.outputs[0]
+    type_ = tape.types[output]
+    if type_.shape:
+        raise DifferentiationError(
+            f"{tape.name} returned an array of type {type_}; a gradient needs a scalar. "
+            f"Reduce it (np.sum), or use yota.jacobian({tape.name}) for all partial derivatives."
+        )
+    if type_.is_complex:
+        raise DifferentiationError(
+            f"{tape.name} returned a complex number; a gradient needs a real one. Take .real, or np.abs(z)**2."
+        )
+    builder = tape.builder()
+    seed = builder.constant(type_.dtype.type(1) if type_.differentiable else 1.0)
+    found = reverse(tape, builder, {output: seed}, wrt, registry)
+    outputs = [output, *(variable for variable in found if variable is not None)]
+    return Adjoints(builder.finish(outputs), found)
+
+
+def reverse(
+    tape: Tape, builder: TapeBuilder, seeds: Mapping[int, int], wrt: Sequence[int], registry: Registry
+) -> tuple[int | None, ...]:
+    """Append the adjoints of ``wrt`` to ``builder``, which holds ``tape``; ``seeds`` are adjoints of outputs."""
+    active = _active(tape, wrt)
+    pending: dict[int, list[int]] = {variable: [seed] for variable, seed in seeds.items() if variable in active}
+    for op in reversed(tape.ops):
+        if op.result not in pending:
+            continue
+        builder.location = op.location
+        adjoint = _accumulate(builder, op.result, pending.pop(op.result))
+        _spread(builder, registry, op, adjoint, active, pending)
+    builder.location = None
+    return tuple(
+        _accumulate(builder, variable, pending[variable]) if variable in pending else None for variable in wrt
+    )
+
+
+def _active(tape: Tape, wrt: Sequence[int]) -> set[int]:
+    """Variables through which a derivative flows from ``wrt``."""
+    active = {variable for variable in wrt if tape.types[variable].differentiable}
+    for op in tape.ops:
+        if tape.types[op.result].differentiable and not active.isdisjoint(op.operands):
+            active.add(op.result)
+    return active
+
+
+def _spread(
+    builder: TapeBuilder,
+    registry: Registry,
+    op: Op,
+    adjoint: int,
+    active: set[int],
+    pending: dict[int, list[int]],
+) -> None:
+    """Pass the adjoint of an op's result on to its operands."""
+    for position, operand in enumerate(op.operands):
+        if operand in active:
+            found = contribution(builder, registry, op, position, adjoint)
+            if found is not None:
+                pending.setdefault(operand, []).append(match(builder, found, builder.types[operand]))
+
+
+def _accumulate(builder: TapeBuilder, variable: int, contributions: list[int]) -> int:
+    """The sum of all contributions; those of indexed reads are assembled in one array."""
+    reads = [_scatter_of(builder, each) for each in contributions]
+    pieces = [op for op in reads if op is not None]
+    rest = [each for each, op in zip(contributions, reads, strict=True) if op is None]
+    if len(pieces) > 1:
+        operands = tuple(operand for op in pieces for operand in op.operands)
+        indices = tuple(index for op in pieces for index in op.keyword("indices"))
+        static = {"shape": builder.types[variable].shape, "indices": indices}
+        rest.append(builder.emit(primitive("scatter"), operands, static))
+    elif pieces:
+        rest.append(pieces[0].result)
+    total = rest[0]
+    for each in rest[1:]:
+        total = builder.emit(primitive("add"), (total, each))
+    return total
+
+
+def _scatter_of(builder: TapeBuilder, variable: int) -> Op | None:
+    op = builder.definition(variable)
+    return op if op is not None and op.name == "scatter" else None
+
+
+def zeros_like(builder: TapeBuilder, variable: int) -> int:
+    """A constant zero of the variable's type, for an argument that the result does not depend on."""
+    type_ = builder.types[variable]
+    if type_.weak:
+        return builder.constant(type_.dtype.type(0).item())
+    value = np.zeros((), type_.dtype)
+    return builder.constant(np.broadcast_to(value, type_.shape) if type_.shape else value[()])
+
+

@@ -1,0 +1,1 @@
+"""From a simplified tape to source text."""

@@ -1,0 +1,122 @@
+"""How values, dtypes, shapes and indices are spelled in generated NumPy code."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from yota.ir.indexing import GATHER, NEWAXIS, Index, Slice
+
+__all__ = ["brackets", "dtype_text", "is_whole", "scalar", "shape_text", "static_text", "tuple_text"]
+
+_PLAIN_DTYPES = frozenset("?bBhHiIlLqQefdgFDG")
+
+
+def dtype_text(dtype: np.dtype[Any]) -> str:
+    """``np.float32`` and the like."""
+    if dtype == np.dtype(np.longdouble) and dtype != np.dtype(np.float64):
+        return "np.longdouble"
+    if dtype == np.dtype(np.clongdouble) and dtype != np.dtype(np.complex128):
+        return "np.clongdouble"
+    return "np.bool_" if dtype.kind == "b" else f"np.{dtype.name}"
+
+
+def scalar(value: Any) -> str | None:
+    """A Python literal of exactly this number; None if there is none."""
+    if isinstance(value, np.ndarray):
+        value = value[()]
+    if isinstance(value, np.generic):
+        if value.dtype.itemsize > (16 if value.dtype.kind == "c" else 8):
+            return None
+        value = value.item()
+    if isinstance(value, bool | int | str):
+        return repr(value)
+    if isinstance(value, float):
+        return _float(value)
+    if isinstance(value, complex):
+        return f"complex({_float(value.real)}, {_float(value.imag)})"
+    return None
+
+
+def _float(value: float) -> str:
+    if math.isnan(value):
+        return "np.nan"
+    if math.isinf(value):
+        return "np.inf" if value > 0 else "-np.inf"
+    return repr(value)
+
+
+def tuple_text(items: Iterable[object]) -> str:
+    """A tuple display; one item keeps its comma."""
+    texts = [str(item) for item in items]
+    return f"({texts[0]},)" if len(texts) == 1 else f"({', '.join(texts)})"
+
+
+def shape_text(shape: Sequence[object]) -> str:
+    """A shape; one extent stands alone."""
+    return str(shape[0]) if len(shape) == 1 else tuple_text(shape)
+
+
+def static_text(value: Any) -> str | None:
+    """A static keyword's value; None if it has no literal."""
+    if value is None or isinstance(value, str | bool | int | float | complex | np.generic):
+        return repr(value) if value is None else scalar(value)
+    if isinstance(value, tuple | list):
+        items = [static_text(item) for item in value]
+        if None in items:
+            return None
+        return tuple_text(items) if isinstance(value, tuple) else f"[{', '.join(map(str, items))}]"
+    if isinstance(value, np.dtype):
+        return dtype_text(value)
+    return None
+
+
+def is_whole(entry: object, extent: int) -> bool:
+    """Whether an index entry takes all of an axis, in order."""
+    return isinstance(entry, Slice) and (entry.start, entry.stop, entry.step) == (0, extent, 1)
+
+
+def brackets(
+    index: Index,
+    shape: Sequence[int],
+    arrays: Sequence[str] = (),
+    cut: tuple[int, str] | None = None,
+) -> str:
+    """``[1:, None, k]``: the index of an array of ``shape``, with ``arrays`` at the gather marks.
+
+    ``cut`` is an axis of the array and the text that stands for the entry there.
+
+    Examples
+    --------
+    >>> brackets((Slice(1, 4), NEWAXIS, Slice(0, 3)), (4, 3))
+    '[1:, None]'
+    """
+    gathered, extents = iter(arrays), iter(enumerate(shape))
+    texts = []
+    for entry in index:
+        if entry is NEWAXIS:
+            texts.append("None")
+            continue
+        axis, extent = next(extents)
+        if cut is not None and axis == cut[0]:
+            texts.append(cut[1])
+        elif isinstance(entry, Slice):
+            texts.append(_slice(entry, extent))
+        else:
+            texts.append(next(gathered) if entry is GATHER else str(entry))
+    while texts and texts[-1] == ":":
+        texts.pop()
+    return f"[{', '.join(texts)}]" if texts else "[()]" if not shape else "[:]"
+
+
+def _slice(entry: Slice, extent: int) -> str:
+    if entry.step < 0:
+        stop = "" if entry.stop is None else str(entry.stop)
+        start = "" if entry.start == extent - 1 else str(entry.start)
+    else:
+        start = str(entry.start) if entry.start else ""
+        stop = "" if entry.stop == extent else str(entry.stop)
+    return f"{start}:{stop}" + (f":{entry.step}" if entry.step != 1 else "")

@@ -1,0 +1,286 @@
+"""Lowers one fusion group to a loop over pieces of one axis."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from yota.codegen.literals import brackets, dtype_text, shape_text
+from yota.codegen.plan import Loop, Step
+from yota.codegen.targets import numpy_calls
+from yota.ir.tape import Op
+from yota.passes.fuse import Member, Unit
+from yota.passes.planar import copied_whole, is_planar
+from yota.passes.views import is_view
+
+if TYPE_CHECKING:
+    from yota.codegen.lower import Lowering
+
+__all__ = ["lower_loop", "planes"]
+
+_MERGE = {"sum": "add", "prod": "multiply", "max": "maximum", "min": "minimum"}
+
+
+def lower_loop(lowering: Lowering, position: int, unit: Unit) -> Step:
+    """The loop of ``unit``, with what comes before and after it."""
+    return _LoopLowering(lowering, position, unit).step()
+
+
+class _LoopLowering:
+    def __init__(self, lowering: Lowering, position: int, unit: Unit) -> None:
+        self.lowering, self.position, self.unit = lowering, position, unit
+        self.types = lowering.tape.types
+        self.local = unit.local
+        self.before: list[str] = []
+        self.reads: list[str] = []
+        self.lines: list[str] = []
+        self.after: list[str] = []
+        self.pieces: dict[int, str] = {}
+        self.cuts: dict[tuple[int, int], str] = {}
+        self.scratch: dict[str, int] = {}
+        self.planes: dict[int, str] = {}
+        self.counted = False
+        self.uses: dict[int, int] = {}
+        self.cut_uses: dict[tuple[int, int], int] = {}
+        for member in unit.members:
+            self._count_uses(member)
+
+    def _count_uses(self, member: Member) -> None:
+        assert member.placement is not None
+        for operand, axis in zip(member.op.operands, member.placement.reads, strict=True):
+            self.uses[operand] = self.uses.get(operand, 0) + 1
+            if axis is not None:
+                self.cut_uses[operand, axis] = self.cut_uses.get((operand, axis), 0) + 1
+
+    def step(self) -> Step:
+        """Lower all members."""
+        for variable in self.unit.results:
+            self._make_room(variable)
+        for member in self.unit.members:
+            self.lines += self.lowering.remark(member.op, inside=True)
+            if self.local.get(member.op.result) is not None:
+                self._lower_row(member)
+            else:
+                self._lower_total(member)
+        extent, block = self.unit.extent, self.unit.block
+        rows = f"range(0, {extent}, {block})"
+        header = f"for start in {rows}:"
+        if self.counted:
+            header = f"for piece, start in enumerate({rows}):"
+        if extent % block:
+            head = [f"stop = min(start + {block}, {extent})", *self._shortened()]
+        else:
+            head = [f"stop = start + {block}"]
+        loop = Loop(header, (*head, *self.reads, *self.lines))
+        return Step(tuple(self.before), (loop,), tuple(self.after))
+
+    def _shortened(self) -> list[str]:
+        """The last piece is shorter than the others."""
+        if not self.scratch:
+            return []
+        lines = ["if stop == {}:".format(self.unit.extent)]
+        for name, axis in self.scratch.items():
+            lines.append(f"    {name} = {name}[{':, ' * axis}: stop - start]")
+        return lines
+
+    def _make_room(self, variable: int) -> None:
+        """Name, and if need be allocate, an array that the loop fills."""
+        type = self.types[variable]
+        if variable not in self.local and type.size == 1:
+            return
+        name = self.lowering.whole_look(variable)
+        fill = self._filling(variable)
+        if name is None:
+            name = self.lowering.name(variable)
+            shape = shape_text(type.shape)
+            dtype = "" if type.dtype == np.dtype(np.float64) else f", {dtype_text(type.dtype)}"
+            if fill is None:
+                self.before.append(f"{name} = np.empty({shape}{dtype})")
+            elif fill == "0":
+                self.before.append(f"{name} = np.zeros({shape}{dtype})")
+            else:
+                self.before.append(f"{name} = np.full({shape}, {fill}{dtype or ', np.float64'})")
+        elif fill is not None:
+            self.before.append(f"{name}.fill({fill})")
+        self.lowering.texts[variable] = name
+
+    def _filling(self, variable: int) -> str | None:
+        """What an array must hold before the loop adds to it."""
+        if variable in self.local:
+            return None
+        op = next(member.op for member in self.unit.members if member.op.result == variable)
+        dtype = self.types[variable].dtype
+        if op.name in ("sum", "scatter"):
+            return "0"
+        if op.name == "prod":
+            return "1"
+        if dtype.kind == "f":
+            return "-np.inf" if op.name == "max" else "np.inf"
+        if dtype.kind == "b":
+            return str(op.name == "min")
+        bounds = np.iinfo(dtype)
+        return str(bounds.min if op.name == "max" else bounds.max)
+
+    def _call(self, member: Member) -> numpy_calls.Call:
+        assert member.placement is not None
+        texts = []
+        for number, axis in enumerate(member.placement.reads):
+            texts.append(self._operand(member.op, number, axis))
+        axis = member.placement.axis
+        rows = None if axis is None else (axis, "stop - start")
+        return self.lowering.call(member.op, tuple(texts), rows)
+
+    def _operand(self, op: Op, number: int, axis: int | None) -> str:
+        operand = op.operands[number]
+        if operand in self.local:
+            return self.pieces[operand]
+        planar = is_planar(self.types[operand], axis, self.unit.planar)
+        if axis is None:
+            return self._in_planes(op, number) if planar else self.lowering.operand(op, number)
+        key = (operand, axis)
+        if key not in self.cuts:
+            small = planar and copied_whole(self.types[operand], self.unit, self.types)
+            name = self._in_planes(op, number) if small else self.lowering.operand(op, number)
+            text = f"{name}[{':, ' * axis}start:stop]"
+            if planar and not small:
+                text = self._piece_in_planes(operand, axis, text)
+            elif self.cut_uses[key] > 1:
+                short = self.lowering.names.fresh(f"{name}_rows")
+                self.reads.append(f"{short} = {text}")
+                text = short
+            self.cuts[key] = text
+        return self.cuts[key]
+
+    def _in_planes(self, op: Op, number: int) -> str:
+        """A whole operand, copied ahead of the loop so that its last axis is outermost in memory."""
+        operand = op.operands[number]
+        if operand not in self.planes:
+            name = self.lowering.operand(op, number)
+            ndim = self.types[operand].ndim
+            axes = (ndim - 1, *range(ndim - 1))
+            turned = f"{name}.T" if ndim == 2 else f"{name}.transpose({', '.join(map(str, axes))})"
+            short = self.lowering.names.fresh(f"{name}_planes")
+            # A transposed look at a contiguous copy; "C" keeps NumPy from keeping the order it finds.
+            self.before.append(f'{short} = {planes(f"""{turned}.copy("C")""", ndim)}')
+            self.planes[operand] = short
+        return self.planes[operand]
+
+    def _piece_in_planes(self, operand: int, axis: int, text: str) -> str:
+        shape = list(self.types[operand].shape)
+        shape[axis] = self.unit.block
+        look = self.lowering.look(
+            (self.position, "read", operand, axis), tuple(shape), (self.position, axis, True), True
+        )
+        assert look is not None
+        self.scratch[look] = axis
+        self.reads.append(f"np.copyto({look}, {text})")
+        return look
+
+    def _lower_row(self, member: Member) -> None:
+        """An op whose result exists in pieces."""
+        op = member.op
+        call = self._call(member)
+        if is_view(op, self.types):
+            text = numpy_calls.view(call)
+            if self.uses.get(op.result, 0) > 1:
+                name = self.lowering.names.numbered("v")
+                self.lines.append(f"{name} = {text}")
+                text = name
+            self.pieces[op.result] = text
+            return
+        axis = self.local[op.result]
+        if op.result in self.unit.stored:
+            out = self.lowering.names.fresh(f"{self.lowering.texts[op.result]}_rows")
+            self.reads.append(f"{out} = {self.lowering.texts[op.result]}[{':, ' * axis}start:stop]")
+        else:
+            shape = list(self.types[op.result].shape)
+            shape[axis] = self.unit.block
+            planar = is_planar(self.types[op.result], axis, self.unit.planar)
+            look = self.lowering.look(
+                (self.position, op.result), tuple(shape), (self.position, axis, planar), planar
+            )
+            if look is None:
+                name = self.lowering.names.numbered("v")
+                self.lines += numpy_calls.statements(call, name)
+                self.pieces[op.result] = name
+                return
+            out = look
+            self.scratch[out] = axis
+        self.pieces[op.result] = out
+        if numpy_calls.has_out(op, call.types, call.type):
+            held = out if out in call.operands else None
+            self.lines += numpy_calls.into(call, out, held=held)
+        else:
+            self.lines.append(f"{out}[...] = {numpy_calls.expression(call)}")
+
+    def _lower_total(self, member: Member) -> None:
+        """An op whose result is complete after the loop."""
+        op, type = member.op, self.types[member.op.result]
+        call = self._call(member)
+        if op.name == "scatter":
+            self._lower_scatter(member, call)
+        elif type.size == 1:
+            self._lower_number(op, call)
+        else:
+            out, text = self.lowering.texts[op.result], numpy_calls.expression(call)
+            merge = _MERGE[op.name]
+            if merge in ("add", "multiply"):
+                self.lines.append(f"{out} {'+' if merge == 'add' else '*'}= {text}")
+            else:
+                self.lines.append(f"np.{merge}({out}, {text}, out={out})")
+
+    def _lower_number(self, op: Op, call: numpy_calls.Call) -> None:
+        # One partial result for each piece, then the same reduction of those: as accurate as pairwise sums.
+        type = self.types[op.result]
+        name = self.lowering.name(op.result)
+        parts = self.lowering.names.fresh(f"{name}_parts")
+        count = -(-self.unit.extent // self.unit.block)
+        dtype = "" if type.dtype == np.dtype(np.float64) else f", {dtype_text(type.dtype)}"
+        self.before.append(f"{parts} = np.empty({count}{dtype})")
+        function = numpy_calls.REDUCTIONS[op.name]
+        flat = "" if call.types[0].ndim == 1 else ", axis=None"
+        self.lines.append(f"{parts}[piece] = {function}({call.operands[0]}{flat})")
+        self.counted = True
+        total = f"{function}({parts})"
+        if type.shape:
+            total = f"np.full({shape_text(type.shape)}, {total})"
+        self.after.append(f"{name} = {total}")
+        self.lowering.texts[op.result] = name
+
+    def _lower_scatter(self, member: Member, call: numpy_calls.Call) -> None:
+        """Pieces added into a longer array, each at its own shift."""
+        op, out = member.op, self.lowering.texts[member.op.result]
+        assert member.placement is not None
+        for index, text, read in zip(
+            op.keyword("indices"), call.operands, member.placement.reads, strict=True
+        ):
+            assert read is not None
+            axis, shift = _shift(index, read)
+            cut = f"start + {shift}:stop + {shift}" if shift else "start:stop"
+            place = brackets(index, call.type.shape, (), (axis, cut))
+            self.lines.append(f"{out}{place} += {text}")
+
+
+def planes(text: str, ndim: int) -> str:
+    """``text``, an array whose first axis is the last one of what is wanted, with that axis put last."""
+    return f"{text}.T" if ndim == 2 else f"{text}.transpose({', '.join(map(str, (*range(1, ndim), 0)))})"
+
+
+def _shift(index: tuple[object, ...], read: int) -> tuple[int, int]:
+    """Axis of the whole array that ``read`` of a piece lands on, and where it starts there."""
+    from yota.ir.indexing import NEWAXIS, Slice
+
+    old = new = 0
+    for entry in index:
+        if entry is NEWAXIS:
+            new += 1
+            continue
+        if isinstance(entry, Slice):
+            if new == read:
+                return old, entry.start
+            new += 1
+        old += 1
+    raise AssertionError("a piece has no such axis")
+
+

@@ -1,0 +1,71 @@
+"""Python identifiers for generated code: readable, ASCII, never colliding, whatever text they come from."""
+
+from __future__ import annotations
+
+import builtins
+import keyword
+import re
+import unicodedata
+from collections.abc import Iterable
+
+__all__ = ["Names", "identifier"]
+
+_RESERVED = frozenset(keyword.kwlist) | frozenset(keyword.softkwlist) | frozenset(dir(builtins))
+_LONGEST = 32
+
+
+def identifier(text: str) -> str:
+    """``text`` as an ASCII identifier that is no keyword and no builtin.
+
+    Examples
+    --------
+    >>> identifier("W"), identifier("layers.0.b"), identifier("lambda"), identifier("α")
+    ('W', 'layers_0_b', 'lambda_', 'alpha')
+    """
+    spelled = "".join(_ascii(character) for character in text[: 4 * _LONGEST])
+    name = re.sub(r"_+", "_", re.sub(r"[^0-9A-Za-z_]", "_", spelled))[:_LONGEST].strip("_")
+    if not name:
+        return "value"
+    if name[0].isdigit():
+        name = f"_{name}"
+    return f"{name}_" if name in _RESERVED else name
+
+
+def _ascii(character: str) -> str:
+    if character.isascii():
+        return character
+    # Greek letters by their names; accents dropped; anything else becomes an underscore.
+    found = re.fullmatch(r"GREEK (SMALL|CAPITAL) LETTER (\w+)", unicodedata.name(character, ""))
+    if found:
+        return found[2].lower() if found[1] == "SMALL" else found[2].capitalize()
+    plain = unicodedata.normalize("NFKD", character).encode("ascii", "ignore").decode()
+    return plain or "_"
+
+
+class Names:
+    """Hands out names, each once.
+
+    Parameters
+    ----------
+    reserved
+        Names that generated code uses already.
+    """
+
+    def __init__(self, reserved: Iterable[str] = ()) -> None:
+        self._taken = set(reserved)
+
+    def fresh(self, hint: str) -> str:
+        """A name like ``hint`` that was not given before."""
+        return self._unused(identifier(hint), "_{}", 1)
+
+    def numbered(self, prefix: str) -> str:
+        """The next of ``prefix0``, ``prefix1``, ..."""
+        return self._unused(f"{prefix}0", "{}", 1, stem=prefix)
+
+    def _unused(self, name: str, suffix: str, number: int, stem: str | None = None) -> str:
+        stem = name if stem is None else stem
+        while name in self._taken:
+            name = stem + suffix.format(number)
+            number += 1
+        self._taken.add(name)
+        return name

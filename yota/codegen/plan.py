@@ -1,0 +1,94 @@
+"""The plan of a generated array function: pure data, all decisions taken, ready for a template to loop over."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["Buffer", "FunctionPlan", "Loop", "Step", "Workspace"]
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """A loop over pieces of one axis.
+
+    Parameters
+    ----------
+    header
+        The ``for`` line.
+    lines
+        Statements of its body.
+    """
+
+    header: str
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Statements, then at most one loop, then statements."""
+
+    before: tuple[str, ...] = ()
+    loops: tuple[Loop, ...] = ()
+    after: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """A slot of the workspace: its name, and the call that allocates it."""
+
+    name: str
+    allocation: str
+
+
+@dataclass(frozen=True, slots=True)
+class Workspace:
+    """Scratch memory that one call in progress owns.
+
+    Parameters
+    ----------
+    buffers
+        What is allocated.
+    looks
+        Arrays of the shapes that the function works with, each in the memory of a buffer.
+    unpack
+        Statements that give the looks their names in the function.
+    """
+
+    buffers: tuple[Buffer, ...]
+    looks: tuple[str, ...]
+    unpack: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionPlan:
+    """A module with one function.
+
+    Parameters
+    ----------
+    banner
+        Lines of the module's docstring.
+    imports
+        Lines that import what the function calls.
+    constants
+        Assignments at module level.
+    workspaces
+        None or one.
+    decorators
+        Lines ahead of ``def``.
+    name, parameters
+        The signature.
+    steps
+        The body.
+    result
+        Expression that is returned.
+    """
+
+    banner: tuple[str, ...]
+    imports: tuple[str, ...]
+    constants: tuple[str, ...]
+    workspaces: tuple[Workspace, ...]
+    decorators: tuple[str, ...]
+    name: str
+    parameters: tuple[str, ...]
+    steps: tuple[Step, ...]
+    result: str

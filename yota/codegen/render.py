@@ -1,0 +1,42 @@
+"""The one door to Jinja: renders a plan with a target's template."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import jinja2
+
+__all__ = ["render"]
+
+
+def render(template: str, **data: Any) -> str:
+    """Text of ``template`` (a path below ``templates/``) filled with ``data``.
+
+    A name that the template uses and ``data`` lacks is an error, never an empty string.
+    """
+    return _environment().get_template(template).render(**data)
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    # Jinja takes 30 ms to import: only a process that generates code pays for it.
+    import jinja2
+
+    return jinja2.Environment(
+        loader=jinja2.FileSystemLoader(_folder()),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,
+        auto_reload=False,
+    )
+
+
+def _folder() -> Path:
+    package = Path(__file__).resolve().parent.parent
+    inside = package / "_data" / "templates"
+    return inside if inside.is_dir() else package.parent / "templates"

@@ -1,0 +1,219 @@
+"""Decides where each array of a schedule lives: workspace, an array of its own, or inside another one."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from yota.codegen.targets.numpy_calls import has_out
+from yota.ir.tape import Op, Tape
+from yota.passes.buffers import Request, Slot, assign
+from yota.passes.fuse import Member, Unit
+from yota.passes.planar import copied_whole, is_planar
+from yota.passes.views import is_view, roots, shares
+
+__all__ = ["Storage", "plan_storage"]
+
+WORKSPACE_BYTES = 16 * 1024
+"""Smaller arrays are cheaper to allocate anew than to look up."""
+
+Key = Hashable
+
+
+@dataclass(slots=True)
+class Storage:
+    """Where arrays live.
+
+    Parameters
+    ----------
+    slot
+        Number of the slot of a whole variable (key: its number) or of a piece inside a loop (key: the unit's
+        position and the variable's number).
+    slots
+        The slots.
+    inherits
+        For a variable that is written over another one: that other.
+    roots
+        For each variable, those whose memory it may look at.
+    fresh
+        Owners of memory that this call allocates and nobody else keeps.
+    """
+
+    slot: dict[Key, int]
+    slots: tuple[Slot, ...]
+    inherits: dict[int, int]
+    roots: Mapping[int, frozenset[int]]
+    owner: dict[int, int] = field(default_factory=dict)
+    made: frozenset[int] = frozenset()
+
+    def lent(self, variable: int) -> bool:
+        """Whether a result must copy ``variable``, since its memory is not this call's own."""
+        found = self.roots[variable]
+        if len(found) != 1:
+            return True
+        (root,) = found
+        return root not in self.made or self.owner.get(root, root) in self.slot
+
+
+def plan_storage(tape: Tape, units: Sequence[Unit]) -> Storage:
+    """Storage for all variables that ``units`` compute."""
+    return _Planner(tape, units).plan()
+
+
+class _Planner:
+    def __init__(self, tape: Tape, units: Sequence[Unit]) -> None:
+        self.tape, self.units, self.types = tape, units, tape.types
+        self.roots = roots(tape)
+        self.begin: list[int] = []
+        self.end: list[int] = []
+        clock = 0
+        for unit in units:
+            self.begin.append(clock)
+            clock += max(1, len(unit.members))
+            self.end.append(clock - 1)
+        self.forever = clock + 1
+        self.last = self._last_uses()
+
+    def _last_uses(self) -> dict[int, int]:
+        """When the memory of each root is last looked at."""
+        last: dict[int, int] = {}
+        for position, unit in enumerate(self.units):
+            for operand in unit.reads:
+                for root in self.roots[operand]:
+                    last[root] = self.end[position]
+        for variable in (*self.tape.outputs, *(guard.variable for guard in self.tape.guards)):
+            for root in self.roots[variable]:
+                last[root] = self.forever
+        return last
+
+    def plan(self) -> Storage:
+        inherits = self._inherited()
+        owner: dict[int, int] = {}
+        for variable, other in inherits.items():
+            owner[variable] = owner.get(other, other)
+        stop: dict[int, int] = {}
+        for variable in self.types:
+            first = owner.get(variable, variable)
+            stop[first] = max(stop.get(first, -1), self.last.get(variable, -1))
+        requests: list[Request] = []
+        for position, unit in enumerate(self.units):
+            if unit.extent:
+                requests += self._loop_requests(position, unit, stop)
+            else:
+                requests += self._single_request(position, unit.members[0], inherits, stop)
+        slot, slots = assign(requests)
+        made = frozenset(op.result for unit in self.units for op in self._makers(unit))
+        return Storage(slot, slots, inherits, self.roots, owner, made)
+
+    def _makers(self, unit: Unit) -> list[Op]:
+        results = set(unit.results)
+        return [
+            member.op
+            for member in unit.members
+            if member.op.result in results and not shares(member.op, self.types)
+        ]
+
+    def _inherited(self) -> dict[int, int]:
+        """``setitem`` results that are written over their operand, since nobody looks at that again."""
+        found: dict[int, int] = {}
+        made: set[int] = set()
+        for position, unit in enumerate(self.units):
+            made.update(op.result for op in self._makers(unit))
+            op = unit.members[0].op
+            if unit.extent or op.name != "setitem" or not self.types[op.result].shape:
+                continue
+            source = op.operands[0]
+            if self.roots[source] == {source} and source in made and source not in op.operands[1:]:
+                same = self.types[source] == self.types[op.result]
+                if same and self.last[source] == self.begin[position]:
+                    found[op.result] = source
+        return found
+
+    def _worthwhile(self, variable: int, stop: Mapping[int, int]) -> bool:
+        type = self.types[variable]
+        large = type.size * type.dtype.itemsize >= WORKSPACE_BYTES
+        return large and stop.get(variable, -1) < self.forever
+
+    def _single_request(
+        self, position: int, member: Member, inherits: Mapping[int, int], stop: Mapping[int, int]
+    ) -> list[Request]:
+        op, now = member.op, self.begin[position]
+        types = [self.types[operand] for operand in op.operands]
+        result = self.types[op.result]
+        if op.result in inherits or shares(op, self.types) or not has_out(op, types, result):
+            return []
+        if not self._worthwhile(op.result, stop):
+            return []
+        over = self._may_replace(op)
+        return [Request(op.result, result.dtype, result.size, now, max(now, stop[op.result]), over)]
+
+    def _may_replace(self, op: Op) -> tuple[int, ...]:
+        """Operands over which ``op`` may write its result."""
+        numbers = range(len(op.operands))
+        if op.name == "where":
+            numbers = range(2, 3)
+            if op.operands[2] in op.operands[:2]:
+                return ()
+            others = self.roots[op.operands[0]] | self.roots[op.operands[1]]
+            if self.roots[op.operands[2]] & others:
+                return ()
+        elif not isinstance(op.primitive.function, np.ufunc) or op.name == "matmul":
+            return ()
+        result = self.types[op.result]
+        return tuple(
+            op.operands[number]
+            for number in numbers
+            if self.types[op.operands[number]].shape == result.shape
+            and self.types[op.operands[number]].dtype == result.dtype
+            and self.roots[op.operands[number]] == {op.operands[number]}
+        )
+
+    def _loop_requests(self, position: int, unit: Unit, stop: Mapping[int, int]) -> list[Request]:
+        found = []
+        begin, end = self.begin[position], self.end[position]
+        local = unit.local
+        for variable in unit.results:
+            if self.types[variable].size > 1 and self._worthwhile(variable, stop):
+                type = self.types[variable]
+                last = max(end, stop.get(variable, end))
+                found.append(Request(variable, type.dtype, type.size, begin, last))
+        last_piece: dict[int, int] = {}
+        for offset, member in enumerate(unit.members):
+            for operand in member.op.operands:
+                for root in self.roots[operand] if operand in local else ():
+                    last_piece[root] = begin + offset
+        for offset, member in enumerate(unit.members):
+            op = member.op
+            if op.result not in local or op.result in unit.stored or is_view(op, self.types):
+                continue
+            type = self.types[op.result]
+            if not has_out(op, [self.types[v] for v in op.operands], type):
+                continue
+            now = begin + offset
+            over = tuple(
+                (position, operand)
+                for operand in self._may_replace(op)
+                if operand in local and operand not in unit.stored and local[operand] == local[op.result]
+            )
+            size = type.size // unit.extent * unit.block
+            until = max(now, last_piece.get(op.result, now))
+            found.append(Request((position, op.result), type.dtype, size, now, until, over))
+        return found + self._plane_requests(position, unit)
+
+    def _plane_requests(self, position: int, unit: Unit) -> list[Request]:
+        """Pieces of operands from outside that are copied so that a short last axis is outermost."""
+        found: dict[Key, Request] = {}
+        begin, local = self.begin[position], unit.local
+        for offset, member in enumerate(unit.members):
+            assert member.placement is not None
+            for operand, axis in zip(member.op.operands, member.placement.reads, strict=True):
+                type = self.types[operand]
+                if operand in local or axis is None or not is_planar(type, axis, unit.planar):
+                    continue
+                if not copied_whole(type, unit, self.types):
+                    key = (position, "read", operand, axis)
+                    size = type.size // unit.extent * unit.block
+                    found[key] = Request(key, type.dtype, size, begin, begin + offset)
+        return list(found.values())

@@ -1,0 +1,34 @@
+"""What every target hands on: generated source, before anything is compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+__all__ = ["Source"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Source:
+    """Source text of one generated function.
+
+    Parameters
+    ----------
+    text
+        The whole module: imports, workspace, the function.
+    entry
+        Name of the function in ``text``.
+    constants
+        Objects that the text uses by name and does not spell out: large arrays, users' own functions.
+    guards
+        Number of guards; when positive, ``text`` uses the name ``StaleTape``.
+    """
+
+    text: str
+    entry: str
+    constants: Mapping[str, Any] = field(default_factory=dict)
+    guards: int = 0
+
+    def __str__(self) -> str:
+        return self.text

@@ -1,0 +1,1 @@
+"""Passes: tape to tape, and tape to schedule."""

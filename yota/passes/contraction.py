@@ -1,0 +1,104 @@
+"""Rules of `simplify` for sums and matrix products of broadcast operands: the common factor leaves the sum."""
+
+from __future__ import annotations
+
+from yota.passes.case import Case, Rule
+
+__all__ = ["LOOSE"]
+
+
+def _sum_of_broadcast(case: Case) -> int | None:
+    """Each axis that was broadcast contributes its extent as a factor."""
+    (operand,) = case.operands
+    inner = case.definition(operand, "broadcast_to")
+    if inner is None or case.type.dtype.kind not in "fc" or case.type_of(operand).dtype != case.type.dtype:
+        return None
+    (source,) = inner.operands
+    shape, small = case.type_of(operand).shape, case.type_of(source).shape
+    lead = len(shape) - len(small)
+    axes, times = [], 1
+    for axis in case.keyword("axis"):
+        if axis < lead or small[axis - lead] == 1:
+            times *= shape[axis]
+        if axis >= lead:
+            axes.append(axis - lead)
+    if times == 1:
+        return None
+    total = source
+    if axes:
+        total = case.make("sum", (source,), {"axis": tuple(axes), "keepdims": False})
+    total = case.make("multiply", (total, case.constant(float(times))))
+    if case.type_of(total).dtype != case.type.dtype:
+        return None
+    return _shaped(case, total, tuple(sorted(case.keyword("axis"))))
+
+
+def _shaped(case: Case, total: int, axes: tuple[int, ...]) -> int:
+    """Bring a reduced value to this op's shape: kept axes back in, broadcast leading ones again."""
+    shape = case.type_of(case.operands[0]).shape
+    bare = tuple(extent for axis, extent in enumerate(shape) if axis not in axes)
+    if case.type_of(total).shape != bare:
+        total = case.make("broadcast_to", (total,), {"shape": bare})
+    if case.type.shape != bare:
+        total = case.make("reshape", (total,), {"shape": case.type.shape})
+    return total
+
+
+def _sum_of_multiple(case: Case) -> int | None:
+    """``sum(s * x)`` for a scalar ``s``: one product instead of as many as ``x`` has elements."""
+    (operand,) = case.operands
+    inner = case.definition(operand)
+    if inner is None or not case.single(operand) or case.type_of(operand).dtype != case.type.dtype:
+        return None
+    if inner.name == "negative":
+        return case.make("negative", (case.make("sum", inner.operands, case.static, case.type),), (), case.type)
+    if inner.name != "multiply" or case.type.dtype.kind not in "fc":
+        return None
+    for scalar, array in (inner.operands, inner.operands[::-1]):
+        if case.type_of(scalar).shape or case.type_of(array).shape != case.type_of(operand).shape:
+            continue
+        if case.type_of(array).dtype == case.type.dtype and case.type_of(array).shape:
+            total = case.make("sum", (array,), case.static, case.type)
+            return case.make("multiply", (scalar, total), (), case.type)
+    return None
+
+
+def _matmul_of_broadcast(case: Case) -> int | None:
+    """A matrix whose rows (or, on the right, columns) are all alike multiplies as one row (or column)."""
+    left, right = case.operands
+    a, b = case.type_of(left).shape, case.type_of(right).shape
+    if len(a) != 2 or len(b) != 2 or case.type.dtype.kind not in "fc":
+        return None
+    for variable, is_left in ((left, True), (right, False)):
+        inner = case.definition(variable, "broadcast_to")
+        if inner is not None and case.type_of(variable).dtype == case.type.dtype:
+            found = _alike(case, inner.operands[0], right if is_left else left, is_left)
+            if found is not None:
+                return found
+    return None
+
+
+def _alike(case: Case, source: int, other: int, is_left: bool) -> int | None:
+    if case.type_of(other).dtype != case.type.dtype:
+        return None
+    shape = (1,) * (2 - len(case.type_of(source).shape)) + case.type_of(source).shape
+    summed, kept = (1, 0) if is_left else (0, 1)
+    full = {"shape": case.type.shape}
+    if shape[summed] == 1:
+        # All along the contracted axis is alike: it leaves the sum.
+        total = case.make("sum", (other,), {"axis": (kept,), "keepdims": True})
+        column = case.make("reshape", (source,), {"shape": shape}) if shape[kept] != 1 else source
+        product = case.make("multiply", (column, total))
+        return case.make("broadcast_to", (product,), full, case.type)
+    if shape[kept] == 1:
+        vector = case.make("reshape", (source,), {"shape": shape})
+        pair = (vector, other) if is_left else (other, vector)
+        product = case.make("matmul", pair)
+        return case.make("broadcast_to", (product,), full, case.type)
+    return None
+
+
+LOOSE: dict[str, tuple[Rule, ...]] = {
+    "sum": (_sum_of_broadcast, _sum_of_multiple),
+    "matmul": (_matmul_of_broadcast,),
+}

@@ -1,0 +1,54 @@
+"""Pass `fold`: ops whose operands are all constants are evaluated once and become constants."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from yota.ir.tape import Op, Tape
+from yota.ir.types import TensorType
+from yota.passes.rewrite import Rewriting
+
+__all__ = ["run"]
+
+_LARGEST_BROADCAST = 65536
+
+
+def run(tape: Tape) -> Tape:
+    """Evaluate constant ops.
+
+    A result that is much larger than what it is made from stays an op: a broadcast costs nothing when it
+    runs, and memory when it is kept.
+    """
+    rewriting = Rewriting(tape)
+    constants = rewriting.builder.constants
+    for op in tape.ops:
+        operands = rewriting.operands(op)
+        if op.operands and all(operand in constants for operand in operands):
+            value = _evaluate(tape.types[op.result], op, [constants[operand] for operand in operands])
+            if value is not None:
+                rewriting.bind(op.result, rewriting.builder.constant(value))
+                continue
+        rewriting.copy(op)
+    return rewriting.finish()
+
+
+def _evaluate(type: TensorType, op: Op, values: list[Any]) -> Any:
+    """The constant's value, or None where it is better computed each time."""
+    if op.primitive.expand is not None:
+        return None
+    size = type.size * type.dtype.itemsize
+    if size > _LARGEST_BROADCAST and size > sum(np.asarray(value).nbytes for value in values):
+        return None
+    with np.errstate(all="ignore"):
+        result = op.primitive.function(*values, **dict(op.static))
+    if type.weak:
+        return np.asarray(result).astype(type.dtype)[()].item()
+    if not type.shape:
+        return np.asarray(result).astype(type.dtype)[()]
+    array = np.array(result, dtype=type.dtype)
+    if array.shape != type.shape:
+        return None
+    array.flags.writeable = False
+    return array

@@ -1,0 +1,323 @@
+"""Groups ops into blocked loops: one pass over memory for a chain of array ops, forward and backward together."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from yota.ir.tape import Op, Tape
+from yota.ir.types import TensorType
+from yota.passes.planar import short_axis
+from yota.passes.rows import Placement, place
+from yota.passes.views import is_view
+
+__all__ = ["CACHE_BYTES", "Member", "Unit", "fuse"]
+
+CACHE_BYTES = 640 * 1024
+"""What the pieces in flight in one loop may take: they should stay in a core's second-level cache."""
+_SMALLEST_RUN = 256
+_LARGEST_ROW = 16384
+_LOOK_BACK = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """An op in a unit; ``placement`` says how it is cut in a loop, and is None outside of loops."""
+
+    op: Op
+    placement: Placement | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """What runs as one: a single op on whole arrays, or a loop over ``extent`` rows, ``block`` at a time.
+
+    Parameters
+    ----------
+    members
+        Its ops in order.
+    extent, block
+        Rows of the loop, and rows in one piece; 0 for a single op.
+    stored
+        Variables computed in pieces that are needed whole outside of the loop.
+    planar
+        Extent of a short last axis that pieces keep outermost in memory; 0 if there is none.
+    """
+
+    members: tuple[Member, ...]
+    extent: int = 0
+    block: int = 0
+    stored: frozenset[int] = frozenset()
+    planar: int = 0
+
+    @property
+    def local(self) -> dict[int, int]:
+        """Blocked axis of each variable that exists in pieces inside the loop."""
+        return {
+            member.op.result: member.placement.axis
+            for member in self.members
+            if member.placement is not None and member.placement.axis is not None
+        }
+
+    @property
+    def reads(self) -> tuple[int, ...]:
+        """Variables of other units that this one reads, each once."""
+        local = self.local
+        seen = dict.fromkeys(
+            operand for member in self.members for operand in member.op.operands if operand not in local
+        )
+        own = {member.op.result for member in self.members}
+        return tuple(operand for operand in seen if operand not in own)
+
+    @property
+    def results(self) -> tuple[int, ...]:
+        """Variables that are whole once the unit has run."""
+        if not self.extent:
+            return tuple(member.op.result for member in self.members)
+        local = self.local
+        return tuple(
+            member.op.result
+            for member in self.members
+            if member.op.result in self.stored or member.op.result not in local
+        )
+
+
+@dataclass(slots=True)
+class _Growing:
+    """A unit under construction."""
+
+    members: list[Member]
+    extent: int = 0
+    axes: dict[int, int] = field(default_factory=dict)
+    before: int = 0
+    bit: int = 0
+
+
+def fuse(tape: Tape, whole: frozenset[int] = frozenset()) -> tuple[Unit, ...]:
+    """The tape's ops as units in the order in which they run.
+
+    Parameters
+    ----------
+    whole
+        Variables that must be computed on whole arrays, as NumPy would (strict evaluation).
+    """
+    grower = _Grower(tape, whole)
+    for op in tape.ops:
+        grower.add(op)
+    return _sorted(tape, _needed(tape, _settled(tape, grower.units)))
+
+
+class _Grower:
+    """Puts op after op into the group where it fits, or into a unit of its own."""
+
+    def __init__(self, tape: Tape, whole: frozenset[int]) -> None:
+        self.types = tape.types
+        self.whole = whole
+        self.units: list[_Growing] = []
+        self.groups: list[_Growing] = []
+        self.producer: dict[int, _Growing] = {}
+
+    def add(self, op: Op) -> None:
+        """Place one op."""
+        wish = None if op.result in self.whole else _wish(op, self.types)
+        placed = op.result not in self.whole and self._join(op, wish)
+        if not placed and wish is not None:
+            placed = self._start(op, wish)
+        if not placed or is_view(op, self.types):
+            # A view costs nothing: it stands outside too, for those who need it there.
+            unit = _Growing([Member(op)], before=self._before(op.operands))
+            self.units.append(unit)
+            self.producer[op.result] = unit
+
+    def _before(self, operands: Iterable[int]) -> int:
+        """Groups that must be complete before ``operands`` are, as a bit mask."""
+        mask = 0
+        for operand in operands:
+            unit = self.producer.get(operand)
+            if unit is not None:
+                mask |= unit.before | unit.bit
+        return mask
+
+    def _join(self, op: Op, wish: int | None) -> bool:
+        recent = self.groups[: -_LOOK_BACK - 1 : -1]
+        for related in (True, False):
+            for group in recent:
+                known = {v: group.axes[v] for v in op.operands if v in group.axes}
+                if bool(known) is not related:
+                    continue
+                before = self._before(v for v in op.operands if v not in known)
+                if before & group.bit:
+                    continue
+                found = place(op, self.types, group.extent, known, wish)
+                if found is not None:
+                    self._put(group, op, found, before)
+                    return True
+        return False
+
+    def _put(self, group: _Growing, op: Op, found: Placement, before: int) -> None:
+        group.members.append(Member(op, found))
+        if found.axis is not None:
+            group.axes[op.result] = found.axis
+        self.producer[op.result] = group
+        gained = before & ~group.before
+        if gained:
+            group.before |= gained
+            for unit in self.units:
+                if unit.before & group.bit:
+                    unit.before |= gained
+
+    def _start(self, op: Op, wish: int) -> bool:
+        shape = _leading_shape(op, self.types)
+        found = place(op, self.types, shape[wish], {}, wish)
+        if found is None:
+            return False
+        group = _Growing([], shape[wish], bit=1 << len(self.groups))
+        self.units.append(group)
+        self.groups.append(group)
+        self._put(group, op, found, self._before(op.operands))
+        return True
+
+
+def _leading_shape(op: Op, types: Mapping[int, TensorType]) -> tuple[int, ...]:
+    reduction = op.name in ("sum", "prod", "max", "min")
+    return types[op.operands[0] if reduction else op.result].shape
+
+
+def _wish(op: Op, types: Mapping[int, TensorType]) -> int | None:
+    """The axis along which to cut an op that starts a loop: the first whose rows are not too long."""
+    if is_view(op, types) or not op.operands:
+        return None
+    shape = _leading_shape(op, types)
+    size = 1
+    for extent in shape:
+        size *= extent
+    if size < 2:
+        return None
+    for axis, extent in enumerate(shape):
+        row = size // extent
+        inner = 1
+        for other in shape[axis + 1 :]:
+            inner *= other
+        rows = max(1, _LARGEST_ROW // row)
+        if extent > 1 and row <= _LARGEST_ROW and (axis == 0 or rows * inner >= _SMALLEST_RUN):
+            return axis
+    return max(range(len(shape)), key=lambda axis: shape[axis])
+
+
+def _settled(tape: Tape, units: list[_Growing]) -> list[Unit]:
+    """Fix the size of the pieces; groups that fit into the cache as a whole become single ops."""
+    found = []
+    for unit in units:
+        block = _block(tape, unit) if unit.extent else 0
+        if unit.extent and block < unit.extent and len(unit.members) > 1:
+            planar = short_axis(unit.members, unit.axes, tape.types)
+            found.append(Unit(tuple(unit.members), unit.extent, block, planar=planar))
+        else:
+            views = {member.op.result for member in unit.members if is_view(member.op, tape.types)}
+            found.extend(
+                Unit((Member(member.op),))
+                for member in unit.members
+                if not unit.extent or member.op.result not in views
+            )
+    return found
+
+
+def _block(tape: Tape, group: _Growing) -> int:
+    """Rows in one piece, so that what is live at a time stays in the cache; pieces of about equal size."""
+    types, extent = tape.types, group.extent
+    last: dict[int, int] = {}
+    for position, member in enumerate(group.members):
+        for operand in member.op.operands:
+            last[operand] = position
+    live, peak, streams = 0, 0, {}
+    ends: dict[int, int] = {}
+    for position, member in enumerate(group.members):
+        op, placement = member.op, member.placement
+        assert placement is not None
+        for operand, read in zip(op.operands, placement.reads, strict=True):
+            if read is not None and operand not in group.axes:
+                streams[operand] = types[operand]
+        if placement.axis is not None and not is_view(op, types):
+            row = _bytes(types[op.result]) // extent
+            live += row
+            end = last.get(op.result, position)
+            ends[end] = ends.get(end, 0) + row
+        peak = max(peak, live)
+        live -= ends.pop(position, 0)
+    row = peak + sum(_bytes(type) // extent for type in streams.values())
+    rows = max(1, CACHE_BYTES // max(row, 1))
+    pieces = -(-extent // rows)
+    even = -(-extent // pieces)
+    return min(rows, -(-even // 8) * 8) if rows >= 8 else even
+
+
+def _bytes(type: TensorType) -> int:
+    return type.size * type.dtype.itemsize
+
+
+def _needed(tape: Tape, units: list[Unit]) -> list[Unit]:
+    """Drop views that nobody reads outside of loops; note what loops must store."""
+    wanted = set(tape.outputs) | {guard.variable for guard in tape.guards}
+    for unit in units:
+        if not _is_lone_view(unit, tape):
+            wanted.update(unit.reads)
+    kept: list[Unit] = []
+    for unit in reversed(units):
+        if _is_lone_view(unit, tape):
+            if unit.members[0].op.result not in wanted:
+                continue
+            wanted.update(unit.reads)
+        kept.append(unit)
+    return [_with_stored(unit, wanted, tape) for unit in reversed(kept)]
+
+
+def _is_lone_view(unit: Unit, tape: Tape) -> bool:
+    return not unit.extent and is_view(unit.members[0].op, tape.types)
+
+
+def _with_stored(unit: Unit, wanted: set[int], tape: Tape) -> Unit:
+    if not unit.extent:
+        return unit
+    stored = frozenset(
+        member.op.result
+        for member in unit.members
+        if member.op.result in wanted
+        and member.placement is not None
+        and member.placement.axis is not None
+        and not is_view(member.op, tape.types)
+    )
+    return replace(unit, stored=stored)
+
+
+def _sorted(tape: Tape, units: list[Unit]) -> tuple[Unit, ...]:
+    """Units in an order that respects their reads; those that guards wait for come first."""
+    producer = {variable: number for number, unit in enumerate(units) for variable in unit.results}
+    needs = [
+        sorted({producer[variable] for variable in unit.reads if variable in producer})
+        for unit in units
+    ]
+    urgent: set[int] = set()
+    pending = [producer[guard.variable] for guard in tape.guards if guard.variable in producer]
+    while pending:
+        number = pending.pop()
+        if number not in urgent:
+            urgent.add(number)
+            pending.extend(needs[number])
+    users: list[list[int]] = [[] for _ in units]
+    missing = [len(need) for need in needs]
+    for number, need in enumerate(needs):
+        for other in need:
+            users[other].append(number)
+    ready = [(number not in urgent, number) for number, count in enumerate(missing) if not count]
+    heapq.heapify(ready)
+    order: list[Unit] = []
+    while ready:
+        _, number = heapq.heappop(ready)
+        order.append(units[number])
+        for user in users[number]:
+            missing[user] -= 1
+            if not missing[user]:
+                heapq.heappush(ready, (user not in urgent, user))
+    assert len(order) == len(units), "units depend on each other in a circle"
+    return tuple(order)

@@ -1,0 +1,54 @@
+"""The passes in their order, as data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from yota.ir.tape import Rewrite, Tape
+from yota.passes import cse, dce, fold, inline, scalarize, simplify
+
+__all__ = ["names", "passes", "run"]
+
+
+def passes(*, strict: bool = False) -> tuple[tuple[str, Rewrite], ...]:
+    """Names and passes in order; what unrolling brings to light is simplified again."""
+    algebra: tuple[tuple[str, Rewrite], ...] = (
+        ("fold", fold.run),
+        ("simplify", lambda tape: simplify.run(tape, strict=strict)),
+        ("cse", cse.run),
+        ("dce", dce.run),
+    )
+    return (
+        ("inline", inline.run),
+        *algebra,
+        ("scalarize", lambda tape: scalarize.run(tape, strict=strict)),
+        *algebra,
+    )
+
+
+def names() -> tuple[str, ...]:
+    """Names of the passes, each once."""
+    return tuple(dict.fromkeys(name for name, _ in passes()))
+
+
+def run(
+    tape: Tape, *, strict: bool = False, until: str | None = None, verify: Callable[[Tape], object] | None = None
+) -> Tape:
+    """``tape`` after all passes.
+
+    Parameters
+    ----------
+    strict
+        Leave what the value is computed from as the user wrote it, to the bit.
+    until
+        Stop after the first pass of this name.
+    verify
+        Called with the tape after each pass.
+    """
+    for name, rewrite in passes(strict=strict):
+        tape = rewrite(tape)
+        if verify is not None:
+            verify(tape)
+        if name == until:
+            break
+    return tape

@@ -1,0 +1,201 @@
+"""Rules of `simplify` for `getitem` at static indices: the element is taken from where it was put."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from yota.ir.indexing import GATHER, NEWAXIS, Index, Slice
+from yota.ir.tape import Op
+from yota.passes.case import Case, Rule
+
+__all__ = ["RULES", "compose"]
+
+_LONGEST_WALK = 64
+
+
+def _whole(case: Case) -> int | None:
+    """A read of everything."""
+    index, shape = case.keyword("index"), case.type_of(case.operands[0]).shape
+    if len(index) != len(shape):
+        return None
+    if all(isinstance(e, Slice) and (e.start, e.stop, e.step) == (0, n, 1) for e, n in zip(index, shape, strict=True)):
+        return case.same(case.operands[0])
+    return None
+
+
+def _element(case: Case) -> tuple[int, ...] | None:
+    """The index, if it is of one element."""
+    index = case.keyword("index")
+    return index if index and all(isinstance(entry, int) for entry in index) else None
+
+
+def _of_read(case: Case) -> int | None:
+    """``x[i][j]`` in one step."""
+    inner = case.definition(case.operands[0], "getitem")
+    if inner is None or len(inner.operands) > 1 or len(case.operands) > 1:
+        return None
+    source = inner.operands[0]
+    index = compose(inner.keyword("index"), case.keyword("index"), case.type_of(source).shape)
+    return None if index is None else case.make("getitem", (source,), {"index": index}, case.type)
+
+
+def compose(first: Index, second: Index, shape: tuple[int, ...]) -> Index | None:
+    """The index that does what ``second`` does after ``first`` on an array of ``shape``; None if there is none."""
+    if any(entry is GATHER or entry is NEWAXIS for entry in (*first, *second)):
+        return None
+    outer = iter(second)
+    found: list[int | Slice] = []
+    for entry, extent in zip(first, shape, strict=True):
+        if isinstance(entry, int):
+            found.append(entry)
+            continue
+        assert isinstance(entry, Slice)
+        positions = range(*slice(entry.start, entry.stop, entry.step).indices(extent))
+        chosen = next(outer)
+        if isinstance(chosen, int):
+            found.append(positions[chosen])
+            continue
+        assert isinstance(chosen, Slice)
+        rest = positions[slice(chosen.start, chosen.stop, chosen.step)]
+        if not len(rest):
+            return None
+        stop: int | None = rest[-1] + (1 if rest.step > 0 else -1)
+        found.append(Slice(rest[0], None if stop == -1 else stop, rest.step))
+    return tuple(found)
+
+
+def _of_reshape(case: Case) -> int | None:
+    index, inner = _element(case), case.definition(case.operands[0], "reshape")
+    if index is None or inner is None:
+        return None
+    (source,) = inner.operands
+    flat = np.ravel_multi_index(index, case.type_of(case.operands[0]).shape)
+    shape = case.type_of(source).shape
+    if not shape:
+        return case.same(source)
+    where = tuple(int(position) for position in np.unravel_index(int(flat), shape))
+    return case.make("getitem", (source,), {"index": where}, case.type)
+
+
+def _of_transpose(case: Case) -> int | None:
+    index, inner = _element(case), case.definition(case.operands[0], "transpose")
+    if index is None or inner is None:
+        return None
+    where = [0] * len(index)
+    for axis, position in zip(inner.keyword("axes"), index, strict=True):
+        where[axis] = position
+    return case.make("getitem", inner.operands, {"index": tuple(where)}, case.type)
+
+
+def _of_broadcast(case: Case) -> int | None:
+    index, inner = _element(case), case.definition(case.operands[0], "broadcast_to")
+    if index is None or inner is None:
+        return None
+    (source,) = inner.operands
+    shape = case.type_of(source).shape
+    if not shape:
+        return case.same(source)
+    where = tuple(0 if n == 1 else i for i, n in zip(index[len(index) - len(shape) :], shape, strict=True))
+    return case.make("getitem", (source,), {"index": where}, case.type)
+
+
+def _of_join(case: Case) -> int | None:
+    """An element of a stack or a concatenation."""
+    index = _element(case)
+    inner = case.definition(case.operands[0]) if index is not None else None
+    if index is None or inner is None or inner.name not in ("stack", "concatenate"):
+        return None
+    axis = inner.keyword("axis")
+    position = index[axis]
+    if inner.name == "stack":
+        where = index[:axis] + index[axis + 1 :]
+        source = inner.operands[position]
+    else:
+        for source in inner.operands:
+            extent = case.type_of(source).shape[axis]
+            if position < extent:
+                break
+            position -= extent
+        where = (*index[:axis], position, *index[axis + 1 :])
+    return _one(case, source, where)
+
+
+def _one(case: Case, source: int, where: tuple[int, ...]) -> int | None:
+    if case.type_of(source).dtype != case.type.dtype:
+        return None
+    return case.make("getitem", (source,), {"index": where}, case.type) if where else case.same(source)
+
+
+def _of_setitem(case: Case) -> int | None:
+    """The value that was written there, or the element below if the write went elsewhere."""
+    index = _element(case)
+    if index is None:
+        return None
+    source = case.operands[0]
+    for _ in range(_LONGEST_WALK):
+        inner = case.definition(source, "setitem")
+        if inner is None:
+            break
+        written = inner.keyword("index")
+        if GATHER in written or NEWAXIS in written:
+            break
+        shape = case.type_of(source).shape
+        if not _covers(written, index, shape):
+            source = inner.operands[0]
+            continue
+        return _written(case, inner, index, shape)
+    if source == case.operands[0]:
+        return None
+    return case.make("getitem", (source,), case.static, case.type)
+
+
+def _covers(written: Index, index: tuple[int, ...], shape: tuple[int, ...]) -> bool:
+    return all(
+        entry == position
+        if isinstance(entry, int)
+        else position in range(*slice(entry.start, entry.stop, entry.step).indices(extent))  # type: ignore[union-attr]
+        for entry, position, extent in zip(written, index, shape, strict=True)
+    )
+
+
+def _written(case: Case, inner: Op, index: tuple[int, ...], shape: tuple[int, ...]) -> int | None:
+    value = inner.operands[1]
+    place = [
+        range(*slice(entry.start, entry.stop, entry.step).indices(extent)).index(position)
+        for entry, position, extent in zip(inner.keyword("index"), index, shape, strict=True)
+        if isinstance(entry, Slice)
+    ]
+    extents = case.type_of(value).shape
+    if len(extents) > len(place):
+        return None
+    place = place[len(place) - len(extents) :]
+    return _one(case, value, tuple(0 if n == 1 else i for i, n in zip(place, extents, strict=True)))
+
+
+def _of_scatter(case: Case) -> int | None:
+    """An element of assembled pieces, each one element too."""
+    index, inner = _element(case), case.definition(case.operands[0], "scatter")
+    if index is None or inner is None:
+        return None
+    indices = inner.keyword("indices")
+    if len(indices) > _LONGEST_WALK or not all(isinstance(entry, int) for each in indices for entry in each):
+        return None
+    hits = [piece for piece, where in zip(inner.operands, indices, strict=True) if where == index]
+    if not hits:
+        return case.constant(case.type.dtype.type(0))
+    total = hits[0]
+    for hit in hits[1:]:
+        total = case.make("add", (total, hit), (), case.type)
+    return case.same(total)
+
+
+RULES: tuple[Rule, ...] = (
+    _whole,
+    _of_read,
+    _of_reshape,
+    _of_transpose,
+    _of_broadcast,
+    _of_join,
+    _of_setitem,
+    _of_scatter,
+)

@@ -1,0 +1,117 @@
+"""What every pass stands on: copying a tape op by op onto a fresh builder, counting uses, and cones of dependence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from yota.ir.catalog import primitive
+from yota.ir.primitive import Primitive
+from yota.ir.tape import Guard, Op, Tape, TapeBuilder
+from yota.ir.types import TensorType
+
+__all__ = ["Rewriting", "cone", "protected", "use_counts"]
+
+
+def use_counts(tape: Tape) -> dict[int, int]:
+    """How often each variable is read by ops, outputs and guards."""
+    counts: dict[int, int] = {}
+    for op in tape.ops:
+        for operand in op.operands:
+            counts[operand] = counts.get(operand, 0) + 1
+    for variable in tape.outputs:
+        counts[variable] = counts.get(variable, 0) + 1
+    for guard in tape.guards:
+        counts[guard.variable] = counts.get(guard.variable, 0) + 1
+    return counts
+
+
+def cone(tape: Tape, roots: Iterable[int]) -> set[int]:
+    """All variables that ``roots`` depend on, with themselves."""
+    found = set(roots)
+    for op in reversed(tape.ops):
+        if op.result in found:
+            found.update(op.operands)
+    return found
+
+
+def protected(tape: Tape) -> set[int]:
+    """What the value and the guards are computed from: in strict mode it stays as the user wrote it."""
+    return cone(tape, [*tape.outputs[:1], *(guard.variable for guard in tape.guards)])
+
+
+class Rewriting:
+    """A tape under reconstruction.
+
+    Parameters
+    ----------
+    tape
+        The tape that is read; its inputs are taken over at once, its constants when something reads them.
+    """
+
+    def __init__(self, tape: Tape) -> None:
+        self.tape = tape
+        self.builder = TapeBuilder(tape.name)
+        self.mapping: dict[int, int] = {}
+        for entry in tape.inputs:
+            variable = self.builder.input(tape.types[entry.variable], entry.argument, entry.name, entry.path)
+            self.bind(entry.variable, variable)
+
+    def __getitem__(self, variable: int) -> int:
+        """What stands for ``variable`` of the tape that is read."""
+        found = self.mapping.get(variable)
+        if found is None:
+            value = self.tape.constants[variable]
+            found = self.builder.constant(value)
+            # A constant's recorded type rules: it may be a strong scalar that is kept as a Python number.
+            if self.builder.types[found] != self.tape.types[variable]:
+                found = self.builder.variable(self.tape.types[variable])
+                self.builder.constants[found] = value
+            self.bind(variable, found)
+        return found
+
+    def bind(self, old: int, variable: int) -> None:
+        """Let ``variable`` stand for ``old``."""
+        self.mapping[old] = variable
+        if old in self.tape.names:
+            self.builder.names.setdefault(variable, self.tape.names[old])
+
+    def operands(self, op: Op) -> tuple[int, ...]:
+        """What stands for the operands of ``op``."""
+        return tuple([self[operand] for operand in op.operands])
+
+    def copy(self, op: Op) -> int:
+        """Take ``op`` over as it is."""
+        self.builder.location = op.location
+        found = self.builder.emit(op.primitive, self.operands(op), op.static, self.tape.types[op.result])
+        self.bind(op.result, found)
+        return found
+
+    def emit(
+        self,
+        name: str | Primitive,
+        operands: Iterable[int],
+        static: Mapping[str, Any] | tuple[tuple[str, Any], ...] = (),
+        type: TensorType | None = None,
+    ) -> int:
+        """Append an op on variables of the tape that is being made."""
+        return self.builder.emit(primitive(name) if isinstance(name, str) else name, operands, static, type)
+
+    def type(self, variable: int) -> TensorType:
+        """Type of a variable of the tape that is being made."""
+        return self.builder.types[variable]
+
+    def definition(self, variable: int) -> Op | None:
+        """The op that defines a variable of the tape that is being made."""
+        return self.builder.definition(variable)
+
+    def finish(self, outputs: Iterable[int] | None = None) -> Tape:
+        """The tape that was made."""
+        results = [self[variable] for variable in self.tape.outputs] if outputs is None else list(outputs)
+        guarded = [self[guard.variable] for guard in self.tape.guards]
+        position = {op.result: number for number, op in enumerate(self.builder.ops, start=1)}
+        self.builder.guards = [
+            Guard(variable, guard.expected, guard.kind, position.get(variable, 0), guard.location)
+            for variable, guard in zip(guarded, self.tape.guards, strict=True)
+        ]
+        return self.builder.finish(results)

@@ -1,0 +1,112 @@
+"""Pass `scalarize`: a tape whose arrays fall apart into few elements becomes straight-line scalar ops.
+
+Arrays live on as inputs, read by ``getitem`` at one index each, and as outputs, put together by one ``stack``
+(and ``reshape``), or by one ``scatter`` when most of their elements are zero.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from yota.ir.tape import Op, Tape
+from yota.passes.rewrite import protected
+from yota.passes.unroll import MOVES, Elements, Unrolling, Unsuitable
+
+__all__ = ["run"]
+
+# Measured with NumPy 2 on x86-64, in nanoseconds: a float operation in a Python function, a call of a NumPy function
+# on a small array, a view of an array, arithmetic on NumPy scalars, and one element in or out of an array.
+_SCALAR_OP, _ARRAY_CALL, _ARRAY_VIEW, _NUMPY_SCALAR_OP, _ELEMENT = 30, 500, 150, 80, 30
+_LARGEST_DENSE_OUTPUT = 64
+
+
+def run(tape: Tape, *, strict: bool = False) -> Tape:
+    """Unroll ``tape`` when scalar code is estimated to be no slower; otherwise give it back as it is.
+
+    With ``strict``, only a tape whose value is computed by scalar ops already qualifies: NumPy's order of
+    summation is kept by leaving sums to NumPy.
+    """
+    if strict and not _is_scalar_value(tape):
+        return tape
+    budget = _array_cost(tape)
+    unrolling = Unrolling(tape, limit=budget // _SCALAR_OP + 64)
+    try:
+        for op in tape.ops:
+            unrolling.add(op)
+        outputs = [_assemble(unrolling, variable) for variable in tape.outputs]
+        for guard in tape.guards:
+            unrolling.scalar(guard.variable)
+    except Unsuitable:
+        return tape
+    found = unrolling.finish(outputs)
+    return found if _scalar_cost(found) <= budget else tape
+
+
+def _is_scalar_value(tape: Tape) -> bool:
+    kept = protected(tape)
+    return all(op.name in MOVES or not tape.types[op.result].shape and _is_plain(tape, op)
+               for op in tape.ops if op.result in kept)
+
+
+def _is_plain(tape: Tape, op: Op) -> bool:
+    return op.primitive.elementwise and not any(tape.types[operand].shape for operand in op.operands)
+
+
+def _array_cost(tape: Tape) -> int:
+    """Time of the tape as array code."""
+    total = 0
+    for op in tape.ops:
+        shape = tape.types[op.result].shape
+        if op.name in ("stack", "scatter"):
+            total += _ARRAY_CALL + 2 * _ELEMENT * len(op.operands)
+        elif not shape and (op.name == "getitem" or _is_plain(tape, op)):
+            total += _NUMPY_SCALAR_OP
+        elif op.name in ("reshape", "transpose", "broadcast_to", "getitem"):
+            total += _ARRAY_VIEW
+        else:
+            total += _ARRAY_CALL
+    # What a call costs that works on arrays, whatever it does: workspace, errstate.
+    return total + _ARRAY_CALL
+
+
+def _scalar_cost(tape: Tape) -> int:
+    """Time of the tape as scalar code."""
+    total = 0
+    for op in tape.ops:
+        if op.name in ("stack", "scatter"):
+            total += _ELEMENT * len(op.operands)
+        else:
+            total += _ELEMENT if op.name == "getitem" else _SCALAR_OP
+    return total
+
+
+def _assemble(unrolling: Unrolling, variable: int) -> int:
+    """The variable of an output, put together from its elements."""
+    type = unrolling.tape.types[variable]
+    if not type.shape:
+        return unrolling.scalar(variable)
+    if not type.size:
+        raise Unsuitable
+    elements = unrolling.elements(variable)
+    filled = _nonzero(unrolling, elements)
+    if type.size > _LARGEST_DENSE_OUTPUT and 2 * len(filled) < type.size:
+        return _assemble_sparse(unrolling, elements, filled)
+    operands = unrolling.variables(elements)
+    found = unrolling.emit("stack", operands, {"axis": 0})
+    if unrolling.type(found).dtype != type.dtype:
+        raise Unsuitable
+    return found if len(type.shape) == 1 else unrolling.emit("reshape", (found,), {"shape": type.shape})
+
+
+def _nonzero(unrolling: Unrolling, elements: Elements) -> list[int]:
+    """Positions of the elements that are not the constant 0."""
+    mask = ~np.isin(elements.ravel(), list(unrolling.zeros))
+    return [int(position) for position in np.flatnonzero(mask)]
+
+
+def _assemble_sparse(unrolling: Unrolling, elements: Elements, filled: list[int]) -> int:
+    if not filled:
+        raise Unsuitable
+    operands = unrolling.variables(elements.ravel()[filled])
+    indices = tuple(tuple(int(i) for i in np.unravel_index(position, elements.shape)) for position in filled)
+    return unrolling.emit("scatter", operands, {"shape": elements.shape, "indices": indices})

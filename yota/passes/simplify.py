@@ -1,0 +1,71 @@
+"""Pass `simplify`: local algebra on single ops; the tables of rules are in `arithmetic`, `layout` and `contraction`."""
+
+from __future__ import annotations
+
+from yota.ir.tape import Tape
+from yota.passes import arithmetic, contraction, layout
+from yota.passes.case import Case, Rule
+from yota.passes.rewrite import Rewriting, protected, use_counts
+
+__all__ = ["run"]
+
+EXACT: dict[str, tuple[Rule, ...]] = {**arithmetic.EXACT, **layout.EXACT}
+"""Rules whose result has the same bits: they also hold where the user's value is computed in strict mode."""
+
+LOOSE: dict[str, tuple[Rule, ...]] = {**arithmetic.LOOSE, **contraction.LOOSE}
+"""Rules that may change the last bit."""
+
+_DEEPEST = 8
+
+
+class _Simplifier:
+    """Applies rules to one op after the other; what a rule emits is simplified in turn."""
+
+    def __init__(self, tape: Tape) -> None:
+        self.rewriting = Rewriting(tape)
+        self.uses: dict[int, int] = {}
+        self.loose = True
+        self._depth = 0
+
+    def apply(self, case: Case) -> int:
+        """What stands for ``case``: what the first fitting rule gives, or the op itself."""
+        if self._depth < _DEEPEST:
+            self._depth += 1
+            try:
+                found = self._first(case)
+            finally:
+                self._depth -= 1
+            if found is not None:
+                return found
+        return self.rewriting.emit(case.primitive, case.operands, case.static, case.type)
+
+    def _first(self, case: Case) -> int | None:
+        for rule in EXACT.get(case.name, ()):
+            found = rule(case)
+            if found is not None:
+                return found
+        if not self.loose:
+            return None
+        for rule in LOOSE.get(case.name, ()):
+            found = rule(case)
+            if found is not None:
+                return found
+        return layout.unbroadcast(case) if case.primitive.elementwise else None
+
+
+def run(tape: Tape, *, strict: bool = False) -> Tape:
+    """Simplify every op; with ``strict``, what the value depends on only loses ops that do nothing."""
+    simplifier = _Simplifier(tape)
+    rewriting = simplifier.rewriting
+    kept = protected(tape) if strict else set()
+    counts = use_counts(tape)
+    for entry in tape.inputs:
+        simplifier.uses[rewriting[entry.variable]] = counts.get(entry.variable, 0)
+    for op in tape.ops:
+        rewriting.builder.location = op.location
+        simplifier.loose = op.result not in kept
+        case = Case(simplifier, op.primitive, rewriting.operands(op), op.static, tape.types[op.result])
+        found = simplifier.apply(case)
+        rewriting.bind(op.result, found)
+        simplifier.uses[found] = simplifier.uses.get(found, 0) + counts.get(op.result, 0)
+    return rewriting.finish()

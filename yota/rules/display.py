@@ -1,0 +1,146 @@
+"""Expressions, parameters and whole rules as text of the rule language."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from yota.rules.model import Adjoint, Call, Domain, Expression, Item, Literal, Name, Parameter, Rule, Spread
+
+__all__ = ["show", "signature", "template", "walk"]
+
+_INFIX = {
+    "equal": ("==", 1),
+    "not_equal": ("!=", 1),
+    "less": ("<", 1),
+    "less_equal": ("<=", 1),
+    "greater": (">", 1),
+    "greater_equal": (">=", 1),
+    "add": ("+", 2),
+    "subtract": ("-", 2),
+    "multiply": ("*", 3),
+    "divide": ("/", 3),
+    "remainder": ("%", 3),
+    "floor_divide": ("//", 3),
+    "matmul": ("@", 3),
+    "power": ("**", 5),
+}
+_NEGATIVE = 4
+_ATOM = 6
+
+
+def walk(expression: Expression) -> Iterator[Expression]:
+    """``expression`` and everything inside it, outermost first."""
+    yield expression
+    if isinstance(expression, Call):
+        for argument in expression.arguments:
+            yield from walk(argument)
+        for _, argument in expression.keywords:
+            yield from walk(argument)
+
+
+def show(expression: Expression) -> str:
+    """Text of ``expression``.
+
+    Examples
+    --------
+    >>> show(Call("multiply", (Name("x"), Call("add", (Name("y"), Literal(1))))))
+    'x * (y + 1)'
+    """
+    return _show(expression)[0]
+
+
+def _show(expression: Expression) -> tuple[str, int]:
+    if isinstance(expression, Literal):
+        text = _literal(expression.value)
+        return text, _NEGATIVE if text.startswith("-") else _ATOM
+    if isinstance(expression, Name):
+        return expression.id, _ATOM
+    if isinstance(expression, Adjoint):
+        return f"d[{expression.of}]", _ATOM
+    if isinstance(expression, Item):
+        return f"{expression.name}[{expression.index}]", _ATOM
+    if isinstance(expression, Spread):
+        return f"*{expression.name}", _ATOM
+    return _call(expression)
+
+
+def _call(call: Call) -> tuple[str, int]:
+    if call.function in _INFIX and len(call.arguments) == 2 and not call.keywords:
+        sign, level = _INFIX[call.function]
+        # Only the power binds to the right; comparisons do not chain at all.
+        left = _within(call.arguments[0], level + (call.function == "power" or level == 1))
+        right = _within(call.arguments[1], _NEGATIVE if call.function == "power" else level + 1)
+        return f"{left} {sign} {right}" if level < 5 else f"{left}**{right}", level
+    if call.function == "negative" and len(call.arguments) == 1:
+        return f"-{_within(call.arguments[0], _NEGATIVE)}", _NEGATIVE
+    arguments = [show(argument) for argument in call.arguments]
+    arguments += [f"{name}={show(argument)}" for name, argument in call.keywords]
+    if call.function == "tuple":
+        return f"({', '.join(arguments)}{',' if len(arguments) == 1 else ''})", _ATOM
+    return f"{call.function}({', '.join(arguments)})", _ATOM
+
+
+def _within(expression: Expression, level: int) -> str:
+    text, own = _show(expression)
+    return text if own >= level else f"({text})"
+
+
+def _literal(value: object) -> str:
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_literal, value))}{',' if len(value) == 1 else ''})"
+    if isinstance(value, float):
+        for name, number in (("oo", math.inf), ("-oo", -math.inf), ("pi", math.pi), ("E", math.e)):
+            if value == number:
+                return name
+    return repr(value)
+
+
+def _domain(domain: Domain) -> str:
+    name = domain.kind.capitalize()
+    if domain.dimensions is not None:
+        return f"{name}[{', '.join(domain.dimensions)}]"
+    if (domain.low, domain.high) == (-math.inf, math.inf):
+        return name
+    return f"{name}({_literal(domain.low)}, {_literal(domain.high)})"
+
+
+def _parameter(parameter: Parameter) -> str:
+    kind = "Static" if parameter.domain is None else _domain(parameter.domain)
+    default = "" if parameter.default is None else f" = {show(parameter.default)}"
+    return f"{'*' if parameter.variadic else ''}{parameter.name}: {kind}{default}"
+
+
+def signature(rule: Rule) -> str:
+    """The line that begins with ``def``, without its end.
+
+    Examples
+    --------
+    >>> signature(Rule("elementwise", "exp", None, (Parameter("x", Domain("real", 0.0)),), ("y",)))
+    'def exp(x: Real(0.0, oo)) -> y:'
+    """
+    parts = [_parameter(parameter) for parameter in rule.operands]
+    keywords = [_parameter(parameter) for parameter in rule.keywords]
+    if keywords and not any(parameter.variadic for parameter in rule.operands):
+        parts.append("*")
+    results = rule.results[0] if len(rule.results) == 1 else f"({', '.join(rule.results)})"
+    return f"def {rule.name}({', '.join(parts + keywords)}) -> {results}:"
+
+
+def template(name: str, target: str, operands: int, elementwise: bool) -> str:
+    """A rule to paste and fill in.
+
+    Examples
+    --------
+    >>> print(template("f", "m.f", 1, True))
+    @elementwise("m.f")
+    def f(x: Real) -> y:
+        d[y, x] = ...  # the partial of one element
+    """
+    names = ["x"] if operands == 1 else [f"x{position}" for position in range(operands)]
+    kind, domain = ("elementwise", "Real") if elementwise else ("tensor", "Array")
+    parameters = ", ".join(f"{each}: {domain}" for each in names)
+    left = [f"d[y, {each}]" if elementwise else f"d[{each}]" for each in names]
+    what = "the partial of one element" if elementwise else "the adjoint, linear in d[y]"
+    lines = [f'@{kind}("{target}")', f"def {name}({parameters}) -> y:"]
+    return "\n".join([*lines, *(f"    {each} = ...  # {what}" for each in left)])

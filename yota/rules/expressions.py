@@ -1,0 +1,225 @@
+"""From Python's syntax trees to the expressions of the rule language."""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from yota.errors import RuleError
+from yota.rules.model import Adjoint, Call, Expression, Item, Literal, Name, Spread
+from yota.rules.source import Source
+
+__all__ = ["CONSTANTS", "ExpressionReader", "Scope"]
+
+CONSTANTS = {"pi": math.pi, "E": math.e, "oo": math.inf}
+"""Names of numbers."""
+OPERATORS = {
+    ast.Add: "add",
+    ast.Sub: "subtract",
+    ast.Mult: "multiply",
+    ast.Div: "divide",
+    ast.Pow: "power",
+    ast.MatMult: "matmul",
+    ast.Mod: "remainder",
+    ast.FloorDiv: "floor_divide",
+    ast.Eq: "equal",
+    ast.NotEq: "not_equal",
+    ast.Lt: "less",
+    ast.LtE: "less_equal",
+    ast.Gt: "greater",
+    ast.GtE: "greater_equal",
+}
+_DEPTH = 50
+_SIZE = 500
+_INTEGER = 2**53
+_TEXT = 200
+_INSTEAD: dict[type[ast.AST], tuple[str, str]] = {
+    ast.IfExp: ("a conditional expression", "where(condition, a, b)"),
+    ast.BoolOp: ("`and` or `or`", "logical_and(a, b) or logical_or(a, b)"),
+    ast.Attribute: ("an attribute", "a name without dots, such as exp(x)"),
+    ast.Lambda: ("a lambda", "the expression itself"),
+    ast.JoinedStr: ("an f-string", "the expression itself"),
+    ast.NamedExpr: ("a walrus assignment", "the expression itself, as often as it is needed"),
+    ast.ListComp: ("a comprehension", "d[xs[i]] = ..., which stands for every i"),
+    ast.GeneratorExp: ("a comprehension", "d[xs[i]] = ..., which stands for every i"),
+    ast.SetComp: ("a comprehension", "d[xs[i]] = ..., which stands for every i"),
+    ast.DictComp: ("a comprehension", "d[xs[i]] = ..., which stands for every i"),
+    ast.List: ("a list", "a tuple: (a, b)"),
+    ast.Dict: ("a dict", "keywords: f(x, axis=0)"),
+    ast.Set: ("a set", "a tuple: (a, b)"),
+    ast.Slice: ("a slice", "getitem(x, index=...)"),
+    ast.Await: ("await", "the expression itself"),
+    ast.Yield: ("yield", "the expression itself"),
+}
+
+
+@dataclass(slots=True)
+class Scope:
+    """The names that a body may use: all, variadic ones, and the index of ``d[xs[i]]``."""
+
+    names: frozenset[str] = frozenset()
+    variadic: frozenset[str] = frozenset()
+    loop: str | None = None
+
+
+@dataclass(slots=True)
+class ExpressionReader:
+    """Reads expressions of one rule; everything outside the language is refused with its place."""
+
+    source: Source
+    scope: Scope = field(default_factory=Scope)
+    size: int = 0
+
+    def read(self, tree: ast.AST) -> Expression:
+        """``tree`` as an expression."""
+        self.size = 0
+        return self._read(tree, 0)
+
+    def _read(self, tree: ast.AST, depth: int) -> Expression:
+        self.size += 1
+        if depth > _DEPTH or self.size > _SIZE:
+            limit = f"more than {_DEPTH} levels" if depth > _DEPTH else f"more than {_SIZE} parts"
+            raise self.source.fault(
+                tree, "the expression is too large", found=limit, write="a second function for a part of it"
+            )
+        reader = _READERS.get(type(tree))
+        if reader is None:
+            raise self._refuse(tree)
+        return self.source.mark(reader(self, tree, depth + 1), tree)  # type: ignore[no-any-return]
+
+    def _refuse(self, tree: ast.AST) -> RuleError:
+        what, write = _INSTEAD.get(type(tree), (f"`{type(tree).__name__}`", "numbers, names, operators and calls"))
+        return self.source.fault(
+            tree, f"{what} is not part of the rule language", found=self.source.excerpt(tree), write=write
+        )
+
+    def _constant(self, tree: Any, depth: int) -> Expression:
+        value = tree.value
+        if value is None or isinstance(value, bool):
+            return Literal(value)
+        if isinstance(value, str):
+            return Literal(self._short(tree, value))
+        if isinstance(value, (int, float, complex)):
+            return Literal(self._bounded(tree, value))
+        if value is Ellipsis:
+            raise self.source.fault(
+                tree, "the right-hand side is missing", found="...", write="the derivative, or 0 where it is zero"
+            )
+        raise self._refuse(tree)
+
+    def _short(self, tree: ast.AST, value: str) -> str:
+        if len(value) > _TEXT or not value.isascii():
+            raise self.source.fault(
+                tree, "the string is too long or not ASCII", found=f"{len(value)} characters", write="'ij,jk->ik'"
+            )
+        return value
+
+    def _bounded(self, tree: ast.AST, value: Any) -> Any:
+        if isinstance(value, int) and abs(value) > _INTEGER:
+            raise self.source.fault(
+                tree, "the integer is larger than 2**53", found=self.source.excerpt(tree), write="a float, such as 1e20"
+            )
+        if not isinstance(value, int) and not math.isfinite(abs(value)):
+            raise self.source.fault(
+                tree, "the number overflows", found=self.source.excerpt(tree), write="oo, if infinity is meant"
+            )
+        return value
+
+    def _name(self, tree: Any, depth: int) -> Expression:
+        if tree.id not in self.scope.names and tree.id in CONSTANTS:
+            return Literal(CONSTANTS[tree.id])
+        return Name(tree.id)
+
+    def _unary(self, tree: Any, depth: int) -> Expression:
+        if isinstance(tree.op, ast.USub):
+            operand = self._read(tree.operand, depth)
+            if isinstance(operand, Literal) and isinstance(operand.value, (int, float, complex)):
+                return Literal(-operand.value)
+            return Call("negative", (operand,))
+        if isinstance(tree.op, ast.UAdd):
+            return Call("positive", (self._read(tree.operand, depth),))
+        raise self.source.fault(
+            tree,
+            "`not` and `~` are not part of the rule language",
+            found=self.source.excerpt(tree),
+            write="logical_not(condition)",
+        )
+
+    def _binary(self, tree: Any, depth: int) -> Expression:
+        function = OPERATORS.get(type(tree.op))
+        if function is None:
+            raise self.source.fault(
+                tree,
+                f"the operator `{type(tree.op).__name__}` is not part of the rule language",
+                found=self.source.excerpt(tree),
+                write="logical_and(a, b), logical_or(a, b) or another function by name",
+            )
+        return Call(function, (self._read(tree.left, depth), self._read(tree.right, depth)))
+
+    def _compare(self, tree: Any, depth: int) -> Expression:
+        function = OPERATORS.get(type(tree.ops[0]))
+        if len(tree.ops) > 1 or function is None:
+            raise self.source.fault(
+                tree,
+                "a comparison has two sides and one of == != < <= > >=",
+                found=self.source.excerpt(tree),
+                write="logical_and(a < b, b < c)",
+            )
+        return Call(function, (self._read(tree.left, depth), self._read(tree.comparators[0], depth)))
+
+    def _call(self, tree: Any, depth: int) -> Expression:
+        if not isinstance(tree.func, ast.Name):
+            raise self._refuse(tree.func)
+        keywords = []
+        for keyword in tree.keywords:
+            if keyword.arg is None:
+                raise self.source.fault(
+                    keyword.value,
+                    "`**` among arguments is not part of the rule language",
+                    found=self.source.excerpt(tree),
+                    write="each keyword by name: f(x, axis=axis)",
+                )
+            keywords.append((keyword.arg, self._read(keyword.value, depth)))
+        return Call(tree.func.id, tuple(self._read(each, depth) for each in tree.args), tuple(keywords))
+
+    def _starred(self, tree: Any, depth: int) -> Expression:
+        if isinstance(tree.value, ast.Name) and tree.value.id in self.scope.variadic:
+            return Spread(tree.value.id)
+        raise self.source.fault(
+            tree, "`*` goes before a variadic parameter only", found=self.source.excerpt(tree), write="f(*xs)"
+        )
+
+    def _subscript(self, tree: Any, depth: int) -> Expression:
+        if isinstance(tree.value, ast.Name) and isinstance(tree.slice, ast.Name):
+            if tree.value.id == "d":
+                return Adjoint(tree.slice.id)
+            if tree.value.id in self.scope.variadic and tree.slice.id == self.scope.loop:
+                return Item(tree.value.id, tree.slice.id)
+        raise self.source.fault(
+            tree,
+            "only d[y], and xs[i] for a variadic parameter, have brackets",
+            found=self.source.excerpt(tree),
+            write="d[y], or getitem(x, index=...)",
+        )
+
+    def _tuple(self, tree: Any, depth: int) -> Expression:
+        items = tuple(self._read(each, depth) for each in tree.elts)
+        if all(isinstance(each, Literal) for each in items):
+            return Literal(tuple(each.value for each in items))  # type: ignore[union-attr]
+        return Call("tuple", items)
+
+
+_READERS: dict[type[ast.AST], Callable[[ExpressionReader, Any, int], Expression]] = {
+    ast.Constant: ExpressionReader._constant,
+    ast.Name: ExpressionReader._name,
+    ast.UnaryOp: ExpressionReader._unary,
+    ast.BinOp: ExpressionReader._binary,
+    ast.Compare: ExpressionReader._compare,
+    ast.Call: ExpressionReader._call,
+    ast.Starred: ExpressionReader._starred,
+    ast.Subscript: ExpressionReader._subscript,
+    ast.Tuple: ExpressionReader._tuple,
+}

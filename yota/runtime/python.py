@@ -1,0 +1,51 @@
+"""Turns generated Python source into a callable whose lines tracebacks and debuggers can show."""
+
+from __future__ import annotations
+
+import itertools
+import linecache
+import weakref
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+from yota.runtime.signals import StaleTape
+
+__all__ = ["load", "text"]
+
+_serial = itertools.count(1)
+
+
+class _Source(Protocol):
+    @property
+    def text(self) -> str: ...
+
+    @property
+    def entry(self) -> str: ...
+
+    @property
+    def constants(self) -> Mapping[str, Any]: ...
+
+
+def load(source: _Source) -> Callable[..., Any]:
+    """The function that ``source`` defines, in a namespace of its own.
+
+    The text stays in ``linecache`` for as long as the function lives.
+    """
+    filename = f"<yota {source.entry} #{next(_serial)}>"
+    namespace: dict[str, Any] = {
+        "__name__": f"yota.generated.{source.entry}",
+        "StaleTape": StaleTape,
+        **source.constants,
+    }
+    exec(compile(source.text, filename, "exec"), namespace)
+    function: Callable[..., Any] = namespace[source.entry]
+    lines = source.text.splitlines(keepends=True)
+    # A modification time of None keeps linecache.checkcache from dropping a file that no disk has.
+    linecache.cache[filename] = (len(source.text), None, lines, filename)
+    weakref.finalize(function, linecache.cache.pop, filename, None).atexit = False
+    return function
+
+
+def text(function: Callable[..., Any]) -> str:
+    """Source of a function that `load` gave."""
+    return "".join(linecache.getlines(function.__code__.co_filename))

@@ -1,0 +1,135 @@
+"""From a function and arguments of one kind to compiled code, and the choice among tapes when branches differ."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from yota.arguments import Arguments
+from yota.autodiff.reverse import gradient_tape, zeros_like
+from yota.errors import ArgumentError
+from yota.ir.tape import Tape
+from yota.rules.registry import Registry
+from yota.runtime.signals import StaleTape
+from yota.tracing.record import record
+from yota.tracing.replay import stale
+
+__all__ = ["Specialisation", "Target", "compile_tape", "differentiate", "trace_gradient"]
+
+MOST_TAPES = 64
+"""Tapes in one decision tree; past that a function branches too much for tracing to pay."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """How to generate code: the target's name, and whether the value must have NumPy's bits."""
+
+    name: str = "numpy"
+    strict: bool = False
+
+
+def compile_tape(tape: Tape, target: Target) -> tuple[Callable[..., Any], str]:
+    """The generated function of a tape, and its source.
+
+    The function takes one positional argument for each input and gives the outputs.
+    """
+    from yota.passes.pipeline import run
+    from yota.runtime.python import load
+
+    if target.name != "numpy":
+        raise ArgumentError(f"target={target.name!r} is not known; the targets are: 'numpy'")
+    from yota.codegen.targets.numpy import generate
+
+    source = generate(run(tape, strict=target.strict), strict=target.strict)
+    return load(source), source.text
+
+
+@dataclass(frozen=True, slots=True)
+class Gradient:
+    """A tape with adjoints: which leaves they belong to, and which of those are structurally zero."""
+
+    tape: Tape
+    leaves: tuple[int, ...]
+    dependent: tuple[bool, ...]
+
+
+def trace_gradient(
+    function: Callable[..., Any], arguments: Arguments, wanted: Sequence[int], registry: Registry
+) -> Gradient:
+    """Trace and differentiate by the leaves ``wanted``; arrays that are arguments themselves get explicit zeros."""
+    tape = record(function, arguments.leaves, arguments.rebuild, registry=registry).tape
+    return differentiate(tape, arguments, wanted, registry)
+
+
+def differentiate(tape: Tape, arguments: Arguments, wanted: Sequence[int], registry: Registry) -> Gradient:
+    """Extend a tape by the adjoints of the leaves ``wanted``."""
+    variables = [tape.inputs[leaf].variable for leaf in wanted]
+    found = gradient_tape(tape, variables, registry)
+    builder = found.tape.builder()
+    outputs, leaves, dependent = [tape.outputs[0]], [], []
+    for leaf, variable, adjoint in zip(wanted, variables, found.variables, strict=True):
+        if adjoint is None and arguments.leaves[leaf].path:
+            continue
+        outputs.append(zeros_like(builder, variable) if adjoint is None else adjoint)
+        leaves.append(leaf)
+        dependent.append(adjoint is not None)
+    return Gradient(builder.finish(outputs), tuple(leaves), tuple(dependent))
+
+
+@dataclass(slots=True, eq=False)
+class Specialisation:
+    """Compiled code for one kind of arguments.
+
+    ``branches`` leads, by the guard that failed and what was found there, to the tape recorded for that case.
+    """
+
+    gradient: Gradient
+    call: Callable[..., Any]
+    source: str
+    branches: dict[tuple[int, Any], Specialisation] = field(default_factory=dict)
+
+    def run(self, leaves: Sequence[Any]) -> tuple[Specialisation, Any]:
+        """Call the tape whose guards hold; which one it was, and its outputs.
+
+        Raises
+        ------
+        StaleTapeError
+            If no recorded tape fits.
+        """
+        chosen = self
+        while True:
+            try:
+                return chosen, chosen.call(*leaves)
+            except StaleTape as signal:
+                following = chosen.branches.get(_decision(signal))
+                if following is None:
+                    raise stale(chosen.gradient.tape.guards[signal.index], signal.value) from None
+                chosen = following
+
+    def insert(self, other: Specialisation) -> bool:
+        """Put another tape into the tree, below the last decision that both share; False if the tree is full."""
+        chosen = self
+        for _ in range(MOST_TAPES):
+            decision = _first_difference(chosen.gradient.tape, other.gradient.tape)
+            if decision is None:
+                return True
+            if decision not in chosen.branches:
+                chosen.branches[decision] = other
+                return True
+            chosen = chosen.branches[decision]
+        return False
+
+
+def _decision(signal: StaleTape) -> tuple[int, Any]:
+    value = signal.value
+    return signal.index, value.item() if isinstance(value, np.generic) else value
+
+
+def _first_difference(known: Tape, other: Tape) -> tuple[int, Any] | None:
+    for index, (left, right) in enumerate(zip(known.guards, other.guards, strict=False)):
+        if left.expected != right.expected:
+            return index, right.expected
+    return None

@@ -1,0 +1,1 @@
+"""Recording a plain NumPy function onto a tape."""

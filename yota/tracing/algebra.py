@@ -1,0 +1,165 @@
+"""Products of arrays, recorded as matmul, einsum and elementwise multiplication."""
+
+from __future__ import annotations
+
+import math
+import string
+from typing import TYPE_CHECKING, Any
+
+import numpy
+
+from yota.ir.catalog import primitive
+from yota.tracing.dispatch import implements
+from yota.tracing.reductions import axes_of
+
+if TYPE_CHECKING:
+    from yota.tracing.trace import Trace
+
+# Traced values go where NumPy's annotations ask for arrays.
+np: Any = numpy
+
+
+@implements(numpy.matmul)
+def _matmul(trace: Trace, a: Any, b: Any, **keywords: Any) -> Any:
+    a, b = trace.traced(a), trace.traced(b)
+    if not a.ndim or not b.ndim:
+        raise ValueError("matmul: an operand has 0 axes; use * for scalars")
+    return trace.apply(primitive("matmul"), (a, b))
+
+
+@implements(numpy.dot)
+def _dot(trace: Trace, a: Any, b: Any) -> Any:
+    a, b = trace.traced(a), trace.traced(b)
+    if not a.ndim or not b.ndim:
+        return a * b
+    if b.ndim <= 2 and a.ndim <= 2:
+        return trace.apply(primitive("matmul"), (a, b))
+    return np.tensordot(a, b, axes=([-1], [-1 if b.ndim == 1 else -2]))
+
+
+@implements(numpy.inner)
+def _inner(trace: Trace, a: Any, b: Any) -> Any:
+    a, b = trace.traced(a), trace.traced(b)
+    return a * b if not a.ndim or not b.ndim else np.tensordot(a, b, axes=([-1], [-1]))
+
+
+@implements(numpy.vdot)
+def _vdot(trace: Trace, a: Any, b: Any) -> Any:
+    return np.matmul(np.ravel(np.conjugate(trace.traced(a))), np.ravel(trace.traced(b)))
+
+
+@implements(numpy.vecdot)
+def _vecdot(trace: Trace, x1: Any, x2: Any, axis: int = -1) -> Any:
+    return np.sum(np.conjugate(trace.traced(x1)) * x2, axis=axis)
+
+
+@implements(numpy.outer)
+def _outer(trace: Trace, a: Any, b: Any) -> Any:
+    return np.reshape(trace.traced(a), (-1, 1)) * np.reshape(trace.traced(b), (1, -1))
+
+
+@implements(numpy.tensordot)
+def _tensordot(trace: Trace, a: Any, b: Any, axes: Any = 2) -> Any:
+    a, b = trace.traced(a), trace.traced(b)
+    if isinstance(axes, (int, numpy.integer)):
+        left, right = tuple(range(a.ndim - axes, a.ndim)), tuple(range(axes))
+    else:
+        left, right = (
+            tuple(int(axis) % ndim for axis in (each if isinstance(each, (tuple, list)) else (each,)))
+            for each, ndim in zip(axes, (a.ndim, b.ndim), strict=True)
+        )
+    if any(a.shape[i] != b.shape[j] for i, j in zip(left, right, strict=True)):
+        raise ValueError("shape-mismatch for sum")
+    free_left = tuple(axis for axis in range(a.ndim) if axis not in left)
+    free_right = tuple(axis for axis in range(b.ndim) if axis not in right)
+    rows = tuple(a.shape[axis] for axis in free_left)
+    columns = tuple(b.shape[axis] for axis in free_right)
+    inner = math.prod(a.shape[axis] for axis in left)
+    product = np.matmul(
+        np.reshape(np.transpose(a, (*free_left, *left)), (math.prod(rows), inner)),
+        np.reshape(np.transpose(b, (*right, *free_right)), (inner, math.prod(columns))),
+    )
+    return np.reshape(product, rows + columns)
+
+
+@implements(numpy.einsum)
+def _einsum(trace: Trace, *operands: Any, optimize: Any = False, **keywords: Any) -> Any:
+    if keywords:
+        raise trace.refuse(f"np.einsum with {', '.join(keywords)}= is not supported.", "Leave it out.")
+    if not isinstance(operands[0], str):
+        raise trace.refuse("np.einsum with axis lists is not supported.", "Write the subscripts as a string.")
+    arrays = [trace.traced(each) for each in operands[1:]]
+    subscripts = _explicit(operands[0].replace(" ", ""), [each.ndim for each in arrays])
+    terms, output = subscripts.split("->")
+    reduced = [_without_repeats(array, term) for array, term in zip(arrays, terms.split(","), strict=True)]
+    text = ",".join(term for _, term in reduced) + "->" + output
+    return trace.apply(primitive("einsum"), [array for array, _ in reduced], {"subscripts": text})
+
+
+def _explicit(subscripts: str, ndims: list[int]) -> str:
+    """Subscripts with an output and without ellipsis."""
+    terms, arrow, output = subscripts.partition("->")
+    inputs = terms.split(",")
+    if len(inputs) != len(ndims):
+        raise ValueError("einsum: the number of subscripts and of operands differ")
+    free = [letter for letter in string.ascii_letters if letter not in subscripts]
+    hidden = [ndim - len(term.replace("...", "")) for term, ndim in zip(inputs, ndims, strict=True)]
+    extra = "".join(free[: max([0, *(count for term, count in zip(inputs, hidden, strict=True) if "..." in term)])])
+    expanded = [
+        term.replace("...", extra[len(extra) - count :]) for term, count in zip(inputs, hidden, strict=True)
+    ]
+    if not arrow:
+        letters = "".join(inputs).replace(".", "")
+        output = extra + "".join(sorted(letter for letter in set(letters) if letters.count(letter) == 1))
+    return ",".join(expanded) + "->" + output.replace("...", extra)
+
+
+def _without_repeats(array: Any, term: str) -> tuple[Any, str]:
+    """Take diagonals until no label of a term stands twice."""
+    for letter in set(term):
+        while term.count(letter) > 1:
+            first = term.index(letter)
+            second = term.index(letter, first + 1)
+            array = np.diagonal(array, 0, first, second)
+            term = term[:first] + term[first + 1 : second] + term[second + 1 :] + letter
+    return array, term
+
+
+@implements(numpy.trace)
+def _trace(trace: Trace, a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Any:
+    return np.sum(np.diagonal(trace.traced(a), offset, axis1, axis2), axis=-1, dtype=dtype)
+
+
+@implements(numpy.cross)
+def _cross(
+    trace: Trace, a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None
+) -> Any:
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    a, b = np.moveaxis(trace.traced(a), axisa, -1), np.moveaxis(trace.traced(b), axisb, -1)
+    if a.shape[-1] != 3 or b.shape[-1] != 3:
+        raise ValueError("np.cross: both vectors must have 3 components")
+    parts = [a[..., i] * b[..., j] - a[..., j] * b[..., i] for i, j in ((1, 2), (2, 0), (0, 1))]
+    return np.moveaxis(np.stack(parts, axis=-1), -1, axisc)
+
+
+@implements(numpy.moveaxis)
+def _moveaxis(trace: Trace, a: Any, source: Any, destination: Any) -> Any:
+    a = trace.traced(a)
+    sources = [int(axis) % a.ndim for axis in (source if isinstance(source, (tuple, list)) else (source,))]
+    targets = [int(axis) % a.ndim for axis in (destination if isinstance(destination, (tuple, list)) else (destination,))]
+    order = [axis for axis in range(a.ndim) if axis not in sources]
+    for target, axis in sorted(zip(targets, sources, strict=True)):
+        order.insert(target, axis)
+    return np.transpose(a, order)
+
+
+@implements(numpy.linalg.norm)
+def _norm(trace: Trace, x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:  # noqa: A002
+    x = trace.traced(x)
+    axes = axes_of(axis, x.ndim)
+    vector = ord in (None, 2) and len(axes) == 1
+    if not (vector or ord is None or (ord == "fro" and len(axes) == 2)):
+        raise trace.refuse(f"np.linalg.norm with ord={ord!r} is not supported yet.", "Write it out with np.sum and np.max.")
+    square = np.real(x * np.conjugate(x)) if x.dtype.kind == "c" else x * x
+    return np.sqrt(np.sum(square, axis=axes, keepdims=keepdims))

@@ -1,0 +1,192 @@
+"""NumPy's creation functions while a trace runs; they do not dispatch on what they are given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy
+
+from yota.tracing.dispatch import is_traced
+
+if TYPE_CHECKING:
+    from yota.tracing.trace import Trace
+
+__all__ = ["CREATION", "array"]
+
+# Traced values go where NumPy's annotations ask for arrays.
+np: Any = numpy
+_original_array = numpy.array
+
+
+def array(trace: Trace, value: Any, dtype: Any = None, **keywords: Any) -> Any:
+    """``np.array(value)`` with traced values anywhere inside of nested lists."""
+    result = _stacked(trace, value)
+    if dtype is not None and np.dtype(dtype) != result.dtype:
+        if np.dtype(dtype) == object:
+            raise trace.refuse("an object array cannot hold traced values.", "Leave dtype=object out.")
+        result = result.astype(dtype)
+    missing = keywords.get("ndmin", 0) - result.ndim
+    return np.reshape(result, (1,) * missing + result.shape) if missing > 0 else result
+
+
+def _stacked(trace: Trace, value: Any) -> Any:
+    from yota.tracing.tracer import Tracer
+
+    if type(value) is Tracer:
+        return value.copy() if value.ndim else value
+    if isinstance(value, (list, tuple)) or (isinstance(value, np.ndarray) and value.dtype == object):
+        if not any(map(is_traced, value)):
+            return trace.traced(_original_array(value))
+        rows = [_stacked(trace, item) for item in value]
+        if len({row.shape for row in rows}) > 1:
+            raise ValueError("setting an array element with a sequence: the rows have different shapes")
+        return np.stack(rows)
+    return trace.traced(value)
+
+
+def _from_value(name: str, copies: bool) -> Callable[..., Any]:
+    original = getattr(numpy, name)
+
+    def create(trace: Trace, value: Any, dtype: Any = None, *args: Any, **keywords: Any) -> Any:
+        from yota.tracing.tracer import Tracer
+
+        if type(value) is Tracer and not copies and keywords.get("copy") is not True:
+            if not isinstance(value._value(), numpy.ndarray):
+                value = trace.wrap(value._current(), numpy.asarray(value._value()))
+            return value if dtype is None else value.astype(dtype, copy=False)
+        if is_traced(value):
+            keywords.pop("copy", None)
+            return array(trace, value, dtype, **keywords)
+        return fresh(trace, original(value, dtype, *args, **keywords))
+
+    return create
+
+
+def fresh(trace: Trace, value: Any) -> Any:
+    """A new array as a constant of the tape that can be written to; integer arrays stay plain."""
+    if type(value) is not numpy.ndarray or value.dtype.kind not in "fc":
+        return value
+    return trace.constant(value)
+
+
+def _filled(name: str) -> Callable[..., Any]:
+    original = getattr(numpy, name)
+
+    def create(trace: Trace, *args: Any, **keywords: Any) -> Any:
+        args, keywords = _plain_sizes(args), {key: _plain_sizes(value) for key, value in keywords.items()}
+        return fresh(trace, original(*args, **keywords))
+
+    return create
+
+
+def _plain_sizes(value: Any) -> Any:
+    from yota.tracing.tracer import Tracer
+
+    if type(value) in (list, tuple):
+        return type(value)(_plain_sizes(item) for item in value)
+    if type(value) is Tracer and value.dtype.kind in "iu" and not value.ndim:
+        return int(value)
+    return value
+
+
+def _full(trace: Trace, shape: Any, fill_value: Any, dtype: Any = None, **keywords: Any) -> Any:
+    shape = _plain_sizes(shape)
+    if not is_traced(fill_value):
+        return fresh(trace, numpy_full(shape, fill_value, dtype, **keywords))
+    value = trace.traced(fill_value)
+    return np.broadcast_to(value if dtype is None else value.astype(dtype), shape).copy()
+
+
+def _full_like(trace: Trace, a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None) -> Any:
+    sizes = numpy.shape(a) if shape is None else shape
+    kind = getattr(a, "dtype", None) or numpy.asarray(a).dtype
+    return _full(trace, sizes, fill_value, kind if dtype is None else dtype)
+
+
+def _like(name: str) -> Callable[..., Any]:
+    original = getattr(numpy, name.replace("_like", ""))
+
+    def create(trace: Trace, a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, **rest: Any) -> Any:
+        kind = dtype if dtype is not None else (a.dtype if hasattr(a, "dtype") else numpy.asarray(a).dtype)
+        return fresh(trace, original(numpy.shape(a) if shape is None else shape, kind))
+
+    return create
+
+
+def _arange(trace: Trace, *args: Any, **keywords: Any) -> Any:
+    if not any(is_traced(each) and each.dtype.kind == "f" for each in (*args, *keywords.values())):
+        return _filled("arange")(trace, *args, **keywords)
+    start, stop, step = (0, args[0], 1) if len(args) == 1 else (*args, 1)[:3]
+    count = int(np.ceil((stop - start) / step))
+    return start + step * numpy_arange(max(count, 0))
+
+
+def _linspace(trace: Trace, start: Any, stop: Any, num: Any = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None, axis: int = 0) -> Any:
+    num = int(num)
+    if not (is_traced(start) or is_traced(stop)):
+        result = numpy_linspace(start, stop, num, endpoint, retstep, dtype, axis)
+        return result if retstep else fresh(trace, result)
+    start, stop = trace.traced(start), trace.traced(stop)
+    intervals = num - 1 if endpoint else num
+    ramp = numpy_arange(num).reshape((num,) + (1,) * max(start.ndim, stop.ndim))
+    step = (stop - start) / max(intervals, 1)
+    result = start + ramp * step
+    if endpoint and num > 1:
+        result = np.concatenate([result[:-1], np.broadcast_to(stop, result.shape[1:])[None]])
+    result = np.moveaxis(result if dtype is None else result.astype(dtype), 0, axis)
+    return (result, step) if retstep else result
+
+
+def _vectorize(trace: Trace, pyfunc: Any, *args: Any, **keywords: Any) -> Any:
+    plain = numpy_vectorize(pyfunc, *args, **keywords)
+
+    def call(*operands: Any, **named: Any) -> Any:
+        if named or keywords.get("signature") or not any(map(is_traced, operands)):
+            return plain(*operands, **named)
+        arrays = np.broadcast_arrays(*operands)
+        flat = [np.ravel(each) for each in arrays]
+        results = [pyfunc(*items) for items in zip(*flat, strict=True)]
+        return np.reshape(array(trace, results), arrays[0].shape)
+
+    return call
+
+
+class Concatenator:
+    """``np.r_`` and ``np.c_``: plain pieces as NumPy does it, traced ones by concatenation."""
+
+    def __init__(self, original: Any, columns: bool) -> None:
+        self._original, self._columns = original, columns
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._original, name)
+
+    def __getitem__(self, key: Any) -> Any:
+        from yota.tracing.state import current
+
+        trace = current()
+        pieces = key if isinstance(key, tuple) else (key,)
+        if trace is None or not any(map(is_traced, pieces)):
+            return self._original[key]
+        if any(isinstance(piece, str) for piece in pieces):
+            raise trace.refuse("a string directive in np.r_ or np.c_ is not supported.", "Use np.concatenate.")
+        parts = [np.atleast_1d(self._original[piece] if isinstance(piece, slice) else np.asarray(piece)) for piece in pieces]
+        if self._columns:
+            return np.concatenate([each[:, None] if each.ndim == 1 else each for each in parts], axis=-1)
+        return np.concatenate(parts)
+
+
+numpy_full, numpy_arange, numpy_linspace, numpy_vectorize = numpy.full, numpy.arange, numpy.linspace, numpy.vectorize
+
+CREATION: dict[str, Callable[..., Any]] = {
+    "array": _from_value("array", True),
+    **{name: _from_value(name, False) for name in ("asarray", "asanyarray", "ascontiguousarray", "asfortranarray", "asarray_chkfinite")},
+    **{name: _filled(name) for name in ("zeros", "ones", "empty", "eye", "identity", "tri")},
+    **{name: _like(name) for name in ("zeros_like", "ones_like", "empty_like")},
+    "full": _full,
+    "full_like": _full_like,
+    "arange": _arange,
+    "linspace": _linspace,
+    "vectorize": _vectorize,
+}
+"""Recorded forms by name in the numpy namespace; each takes the trace first."""

@@ -1,0 +1,174 @@
+"""NumPy's two dispatch protocols: which primitive, recorded function or refusal a call becomes."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from yota.errors import MissingRuleError, TracingError
+from yota.ir.catalog import primitive
+from yota.tracing.binding import bind
+from yota.tracing.location import here, source_line
+
+if TYPE_CHECKING:
+    from yota.tracing.trace import Trace
+
+__all__ = ["call_function", "call_ufunc", "implements", "is_traced"]
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+_implementations: dict[Any, Callable[..., Any]] = {}
+"""NumPy functions that are recorded as several primitives; each takes the trace first."""
+
+
+def implements(*functions: Any) -> Callable[[_Function], _Function]:
+    """Register the decorated function as the recorded form of NumPy ``functions``."""
+
+    def register(implementation: _Function) -> _Function:
+        for function in functions:
+            _implementations[function] = implementation
+        return implementation
+
+    return register
+
+
+def is_traced(value: Any) -> bool:
+    """Whether a value, or anything in a list or tuple, is a tracer."""
+    from yota.tracing.tracer import Tracer
+
+    if type(value) is Tracer:
+        return True
+    if type(value) in (list, tuple):
+        return any(is_traced(item) for item in value)
+    return isinstance(value, np.ndarray) and value.dtype == object and any(is_traced(item) for item in value.flat)
+
+
+def call_function(trace: Trace, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What ``function(*args, **kwargs)`` records."""
+    _load()
+    trace.check()
+    kwargs = {name: value for name, value in kwargs.items() if value is not np._NoValue}
+    implementation = _implementations.get(function)
+    args, kwargs = _out_by_name(function, args, kwargs)
+    if implementation is not None:
+        return _with_out(trace, kwargs, lambda rest: implementation(trace, *args, **rest))
+    known = trace.registry.find(function)
+    if known is not None:
+        return _with_out(trace, kwargs, lambda rest: bind(trace, known, args, rest))
+    plain = getattr(function, "_implementation", None)
+    if plain is None:
+        raise missing(trace, function)
+    try:
+        # NumPy's own Python code is traced through, as any other would be.
+        return plain(*args, **kwargs)
+    except TracingError as fault:
+        raise missing(trace, function) from fault
+
+
+@functools.cache
+def _after_out(function: Any) -> tuple[int, tuple[str, ...]]:
+    """Position of ``out`` among a function's parameters, and the names of those that follow it."""
+    try:
+        names = tuple(inspect.signature(function).parameters)
+    except (TypeError, ValueError):
+        names = ()
+    position = names.index("out") if "out" in names else len(names) or 99
+    return position, names[position:]
+
+
+def _out_by_name(
+    function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Arguments from ``out`` on as keywords, so that recorded forms need not know of it."""
+    position, names = _after_out(function)
+    if len(args) <= position or not names:
+        return args, kwargs
+    given = {name: value for name, value in zip(names, args[position:], strict=False) if value is not np._NoValue}
+    return args[:position], {**given, **kwargs}
+
+
+def call_ufunc(trace: Trace, ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What ``ufunc.method(*inputs, **kwargs)`` records."""
+    _load()
+    trace.check()
+    implementation = _implementations.get((ufunc, method)) or _implementations.get(method)
+    if implementation is not None and method != "__call__":
+        return _with_out(trace, kwargs, lambda rest: implementation(trace, ufunc, *inputs, **rest))
+    if method != "__call__":
+        raise trace.refuse(f"np.{ufunc.__name__}.{method} is not supported on traced values.", "Write it with np.sum, np.prod or a loop.")
+    if ufunc in _implementations:
+        return _with_out(trace, kwargs, lambda rest: _implementations[ufunc](trace, *inputs, **rest))
+    known = trace.registry.find(ufunc)
+    if known is None:
+        raise missing(trace, ufunc)
+    return _elementwise(trace, known, inputs, kwargs)
+
+
+def _elementwise(trace: Trace, known: Any, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    for name in ("casting", "order", "subok"):
+        kwargs.pop(name, None)
+    dtype = kwargs.pop("dtype", None)
+    where = kwargs.pop("where", True)
+    if dtype is not None:
+        inputs = tuple(trace.apply(primitive("astype"), (value,), {"dtype": np.dtype(dtype)}) for value in inputs)
+
+    def compute(rest: dict[str, Any]) -> Any:
+        if rest:
+            raise trace.refuse(f"np.{known.name} with {', '.join(rest)}= is not supported.", "Leave it out.")
+        return trace.apply(known, inputs)
+
+    if where is True:
+        return _with_out(trace, kwargs, compute)
+    out = kwargs.get("out")
+    if out is None:
+        raise trace.refuse(f"np.{known.name} with where= and no out= leaves elements undefined.", "Use np.where(mask, a, b).")
+    target = out[0] if isinstance(out, tuple) else out
+    return _with_out(trace, kwargs, lambda rest: np.where(where, compute(rest), target))
+
+
+def _with_out(trace: Trace, kwargs: dict[str, Any], compute: Callable[[dict[str, Any]], Any]) -> Any:
+    """Compute, and put the result in the place of ``out=``."""
+    from yota.tracing.tracer import Tracer
+    from yota.tracing.views import overwrite
+
+    rest = dict(kwargs)
+    out = rest.pop("out", None)
+    if isinstance(out, tuple) and len(out) == 1:
+        out = out[0]
+    if out is None:
+        return compute(rest)
+    if type(out) is not Tracer:
+        raise trace.refuse(
+            "a traced value would be written into a plain array (`a += traced` or `out=a`), where its derivative is lost.",
+            "Write `a = a + traced`, or make the array inside the function with np.zeros, np.empty or .copy().",
+        )
+    result = compute(rest)
+    overwrite(out, result)
+    return out
+
+
+def missing(trace: Trace, function: Any) -> MissingRuleError:
+    """The error for a function without a rule, with the rule to paste."""
+    name = getattr(function, "__name__", str(function))
+    module = getattr(function, "__module__", None) or ("scipy.special" if not hasattr(np, name) else "numpy")
+    location = here()
+    where = f"{location}: `{source_line(location)}`: " if location else ""
+    if isinstance(function, np.ufunc):
+        names = [f"x{position}" for position in range(function.nin)] if function.nin > 1 else ["x"]
+        arguments = ", ".join(f"{each}: Real" for each in names)
+        body = "\n".join(f"    d[y, {each}] = ...  # the partial of one element" for each in names)
+        rule = f'@elementwise("{module}.{name}")\ndef {name}({arguments}) -> y:\n{body}'
+    else:
+        rule = f'@tensor("{module}.{name}")\ndef {name}(x: Array) -> y:\n    d[x] = ...  # the adjoint of x, linear in d[y]'
+    return MissingRuleError(
+        f"{where}no rule is known for {module}.{name}. Give it one with yota.diffrule, completing\n\n{rule}\n"
+    )
+
+
+def _load() -> None:
+    if not _implementations:
+        from yota.tracing import algebra, reductions, shapes, ufuncs  # noqa: F401  (they register themselves)

@@ -1,0 +1,86 @@
+"""How a traced value turns into plain Python or NumPy: by a guard, by identity, or by a refusal."""
+
+from __future__ import annotations
+
+import dis
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from yota.tracing.location import caller
+
+if TYPE_CHECKING:
+    from yota.tracing.tracer import Tracer
+
+__all__ = ["to_array", "to_bool", "to_hash", "to_int", "to_number"]
+
+
+def to_bool(tracer: Tracer) -> bool:
+    """Its truth, as a guard."""
+    variable = tracer._current()
+    decision = bool(tracer._trace.values[variable])
+    tracer._trace.decide(variable, "bool", decision)
+    return decision
+
+
+def to_int(tracer: Tracer, convert: Callable[[Any], int]) -> int:
+    """Its integer part, as a guard: the derivative of an integer is zero wherever it exists."""
+    variable = tracer._current()
+    number = convert(tracer._trace.values[variable])
+    tracer._trace.decide(variable, "int", number)
+    return number
+
+
+def to_number(tracer: Tracer, convert: Callable[[Any], Any]) -> Any:
+    """A Python number.
+
+    It is recognised by its identity when it comes back to the tape. One that the traced function returns at
+    once needs no guard; any other one may decide a branch, so it is one.
+    """
+    variable = tracer._current()
+    trace = tracer._trace
+    number = convert(trace.values[variable])
+    if trace.is_constant(variable):
+        return number
+    if not _is_returned(caller(2)):
+        trace.decide(variable, convert.__name__, number)
+    return trace.leak(variable, number)
+
+
+def _is_returned(frame: FrameType | None) -> bool:
+    """Whether the running call's result is what the traced function itself returns."""
+    if frame is None or frame.f_back is None or frame.f_back.f_code.co_filename != _ENTRY:
+        return False
+    following = (step.opname for step in dis.get_instructions(frame.f_code) if step.offset > frame.f_lasti)
+    return next(following, "") == "RETURN_VALUE"
+
+
+_ENTRY = sys.modules[__name__].__file__.replace("leaving.py", "record.py")  # type: ignore[union-attr]
+
+
+def to_hash(tracer: Tracer) -> int:
+    """Hash of a scalar's value, as a guard; arrays have none."""
+    variable = tracer._current()
+    value = tracer._trace.values[variable]
+    if isinstance(value, np.ndarray):
+        raise TypeError("unhashable type: 'numpy.ndarray'")
+    tracer._trace.decide(variable, "value", value)
+    return hash(value)
+
+
+def to_array(tracer: Tracer, dtype: Any) -> Any:
+    """A plain array, for a constant only; anything else would lose its derivative."""
+    variable = tracer._current()
+    trace = tracer._trace
+    if not trace.is_constant(variable):
+        raise trace.refuse(
+            "a traced value is being turned into a plain array, which would lose its derivative.",
+            "Call NumPy's functions as np.name(...) rather than by names imported from numpy, write into arrays "
+            "made inside the function by np.zeros and the like, or give the function that needs a plain array a rule.",
+        )
+    value = np.array(trace.values[variable], dtype=dtype)
+    value.flags.writeable = False
+    return value

@@ -1,0 +1,50 @@
+"""Finding the line of the user's source that is running."""
+
+from __future__ import annotations
+
+import linecache
+import os
+import sys
+from types import FrameType
+
+import numpy as np
+
+import yota
+from yota.ir.tape import Location
+
+__all__ = ["caller", "is_library", "source_line"]
+
+_PACKAGES = tuple(os.path.dirname(os.path.abspath(package.__file__ or "")) + os.sep for package in (yota, np))
+_library: dict[object, bool] = {}
+
+
+def is_library(frame: FrameType) -> bool:
+    """Whether the frame runs code of yota, NumPy or SciPy rather than of the user."""
+    code = frame.f_code
+    known = _library.get(code)
+    if known is None:
+        name = code.co_filename
+        known = name.startswith(_PACKAGES) or f"{os.sep}scipy{os.sep}" in name or name.startswith("<__array_function__")
+        _library[code] = known
+    return known
+
+
+def caller(depth: int = 1) -> FrameType | None:
+    """The innermost frame of the user's own code."""
+    frame: FrameType | None = sys._getframe(depth)
+    while frame is not None and is_library(frame):
+        frame = frame.f_back
+    return frame
+
+
+def here() -> Location | None:
+    """The user's line that is running."""
+    frame = caller(2)
+    if frame is None:
+        return None
+    return Location(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
+
+
+def source_line(location: Location | None) -> str:
+    """Text of the line, stripped; empty when the source cannot be had."""
+    return linecache.getline(location.filename, location.line).strip() if location else ""

@@ -1,0 +1,271 @@
+"""The methods and attributes of ndarray, on traced values."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy
+
+from yota.ir.catalog import primitive
+
+if TYPE_CHECKING:
+    from yota.tracing.trace import Trace
+
+__all__ = ["ArrayMethods"]
+
+# Traced values go where NumPy's annotations ask for arrays.
+np: Any = numpy
+
+_UNTRACED = frozenset(
+    "base byteswap choose ctypes data dump dumps getfield resize setfield setflags strides tobytes tofile view".split()
+)
+
+
+class ArrayMethods:
+    """What an ndarray can do by name; each call goes through NumPy's function of that name."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+        _trace: Trace
+
+        def _current(self) -> int: ...
+        def _value(self) -> Any: ...
+        def _recorder(self) -> Trace: ...
+        def __getitem__(self, index: Any) -> Any: ...
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _UNTRACED:
+            raise self._trace.refuse(f"the attribute .{name} of a traced value cannot be recorded.", "Do without it.")
+        ufunc = getattr(np, name, None)
+        if isinstance(ufunc, np.ufunc) and not name.startswith("_"):
+            # An object array of traced scalars that meets a ufunc asks each element for a method of its name.
+            return lambda *others: ufunc(self, *others)
+        raise AttributeError(f"{type(self._value()).__name__!r} object has no attribute {name!r}")
+
+    # -- attributes --------------------------------------------------------------------------------------
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Extents."""
+        return self._trace.builder.types[self._current()].shape
+
+    @property
+    def dtype(self) -> numpy.dtype[Any]:
+        """Element type."""
+        return self._trace.builder.types[self._current()].dtype
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return self._trace.builder.types[self._current()].size
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of an element."""
+        return self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return self.size * self.itemsize
+
+    @property
+    def flags(self) -> Any:
+        """Memory layout of the concrete value."""
+        return np.asarray(self._value()).flags
+
+    @property
+    def T(self) -> Any:  # noqa: N802  (NumPy's name)
+        """Transpose."""
+        return np.transpose(self)
+
+    @property
+    def mT(self) -> Any:  # noqa: N802  (NumPy's name)
+        """Transpose of the last two axes."""
+        return np.swapaxes(self, -1, -2)
+
+    @property
+    def real(self) -> Any:
+        """Real part."""
+        return np.real(self) if self.dtype.kind == "c" else self
+
+    @property
+    def imag(self) -> Any:
+        """Imaginary part."""
+        return np.imag(self)
+
+    @property
+    def flat(self) -> Any:
+        """Elements in C order."""
+        return iter(self.ravel())
+
+    # -- shape -------------------------------------------------------------------------------------------
+
+    def reshape(self, *shape: Any, order: str = "C", copy: bool | None = None) -> Any:
+        """See `numpy.ndarray.reshape`."""
+        return np.reshape(self, shape[0] if len(shape) == 1 else shape, order=order)
+
+    def ravel(self, order: str = "C") -> Any:
+        """See `numpy.ndarray.ravel`."""
+        return np.ravel(self, order=order)
+
+    def flatten(self, order: str = "C") -> Any:
+        """See `numpy.ndarray.flatten`."""
+        return np.ravel(self, order=order).copy()
+
+    def transpose(self, *axes: Any) -> Any:
+        """See `numpy.ndarray.transpose`."""
+        order = axes[0] if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], (tuple, list))) else axes or None
+        return np.transpose(self, order)
+
+    def swapaxes(self, axis1: int, axis2: int) -> Any:
+        """See `numpy.ndarray.swapaxes`."""
+        return np.swapaxes(self, axis1, axis2)
+
+    def squeeze(self, axis: Any = None) -> Any:
+        """See `numpy.ndarray.squeeze`."""
+        return np.squeeze(self, axis=axis)
+
+    def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+        """See `numpy.ndarray.diagonal`."""
+        return np.diagonal(self, offset, axis1, axis2)
+
+    def trace(self, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: Any = None) -> Any:
+        """See `numpy.ndarray.trace`."""
+        return np.trace(self, offset, axis1, axis2, dtype, out)
+
+    def repeat(self, repeats: Any, axis: int | None = None) -> Any:
+        """See `numpy.ndarray.repeat`."""
+        return np.repeat(self, repeats, axis)
+
+    # -- reductions --------------------------------------------------------------------------------------
+
+    def sum(self, axis: Any = None, dtype: Any = None, out: Any = None, **keywords: Any) -> Any:
+        """See `numpy.ndarray.sum`."""
+        return np.sum(self, axis, dtype, out, **keywords)
+
+    def prod(self, axis: Any = None, dtype: Any = None, out: Any = None, **keywords: Any) -> Any:
+        """See `numpy.ndarray.prod`."""
+        return np.prod(self, axis, dtype, out, **keywords)
+
+    def mean(self, axis: Any = None, dtype: Any = None, out: Any = None, **keywords: Any) -> Any:
+        """See `numpy.ndarray.mean`."""
+        return np.mean(self, axis, dtype, out, **keywords)
+
+    def var(self, axis: Any = None, dtype: Any = None, out: Any = None, ddof: float = 0, **keywords: Any) -> Any:
+        """See `numpy.ndarray.var`."""
+        return np.var(self, axis, dtype, out, ddof, **keywords)
+
+    def std(self, axis: Any = None, dtype: Any = None, out: Any = None, ddof: float = 0, **keywords: Any) -> Any:
+        """See `numpy.ndarray.std`."""
+        return np.std(self, axis, dtype, out, ddof, **keywords)
+
+    def max(self, axis: Any = None, out: Any = None, **keywords: Any) -> Any:
+        """See `numpy.ndarray.max`."""
+        return np.max(self, axis, out, **keywords)
+
+    def min(self, axis: Any = None, out: Any = None, **keywords: Any) -> Any:
+        """See `numpy.ndarray.min`."""
+        return np.min(self, axis, out, **keywords)
+
+    def cumsum(self, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+        """See `numpy.ndarray.cumsum`."""
+        return np.cumsum(self, axis, dtype, out)
+
+    def cumprod(self, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+        """See `numpy.ndarray.cumprod`."""
+        return np.cumprod(self, axis, dtype, out)
+
+    def any(self, axis: Any = None, out: Any = None, **keywords: Any) -> Any:
+        """See `numpy.ndarray.any`."""
+        return np.any(self, axis, out, **keywords)
+
+    def all(self, axis: Any = None, out: Any = None, **keywords: Any) -> Any:
+        """See `numpy.ndarray.all`."""
+        return np.all(self, axis, out, **keywords)
+
+    def argmax(self, axis: Any = None, out: Any = None, **keywords: Any) -> Any:
+        """See `numpy.ndarray.argmax`."""
+        return np.argmax(self, axis, out, **keywords)
+
+    def argmin(self, axis: Any = None, out: Any = None, **keywords: Any) -> Any:
+        """See `numpy.ndarray.argmin`."""
+        return np.argmin(self, axis, out, **keywords)
+
+    def argsort(self, axis: int = -1, kind: Any = None, order: Any = None, **keywords: Any) -> Any:
+        """See `numpy.ndarray.argsort`."""
+        return np.argsort(self, axis, kind, order, **keywords)
+
+    # -- elements ----------------------------------------------------------------------------------------
+
+    def dot(self, other: Any, out: Any = None) -> Any:
+        """See `numpy.ndarray.dot`."""
+        return np.dot(self, other, out)
+
+    def take(self, indices: Any, axis: int | None = None, out: Any = None, mode: str = "raise") -> Any:
+        """See `numpy.ndarray.take`."""
+        return np.take(self, indices, axis, out, mode)
+
+    def clip(self, min: Any = None, max: Any = None, out: Any = None, **keywords: Any) -> Any:  # noqa: A002
+        """See `numpy.ndarray.clip`."""
+        return np.clip(self, min, max, out, **keywords)
+
+    def round(self, decimals: int = 0, out: Any = None) -> Any:
+        """See `numpy.ndarray.round`."""
+        return np.round(self, decimals, out)
+
+    def conj(self) -> Any:
+        """See `numpy.ndarray.conj`."""
+        return np.conjugate(self)
+
+    conjugate = conj
+
+    def nonzero(self) -> Any:
+        """See `numpy.ndarray.nonzero`."""
+        return np.nonzero(self)
+
+    def sort(self, axis: int = -1, kind: Any = None, order: Any = None, **keywords: Any) -> None:
+        """See `numpy.ndarray.sort`: sorts in place."""
+        self[...] = np.sort(self, axis, kind, order, **keywords)
+
+    def fill(self, value: Any) -> None:
+        """See `numpy.ndarray.fill`."""
+        self[...] = value  # type: ignore[index]
+
+    def astype(self, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True) -> Any:
+        """See `numpy.ndarray.astype`; to an integer dtype the derivative is zero."""
+        kind = np.dtype(dtype)
+        if kind.kind not in "biufc":
+            raise self._trace.refuse(f"a traced value cannot be cast to {kind}.", "Use a floating dtype.")
+        if kind == self.dtype:
+            return self.copy() if copy else self
+        return self._recorder().apply(primitive("astype"), (self,), {"dtype": kind})
+
+    def copy(self, order: str = "C") -> Any:
+        """See `numpy.ndarray.copy`."""
+        value = self._value()
+        return self._trace.wrap(self._current(), np.array(value) if isinstance(value, np.ndarray) else value)
+
+    def item(self, *index: Any) -> Any:
+        """A Python number that is still traced; its derivative is kept."""
+        if not index:
+            if self.size != 1:
+                raise ValueError("can only convert an array of size 1 to a Python scalar")
+            chosen = self[(0,) * self.ndim] if self.ndim else self
+        elif len(index) == 1 and isinstance(index[0], (int, np.integer)):
+            chosen = self.reshape(-1)[index[0]]
+        else:
+            chosen = self[index[0] if len(index) == 1 else index]
+        return self._recorder().apply(primitive("positive"), (chosen,), python=lambda value: np.asarray(value).item())
+
+    def tolist(self) -> Any:
+        """Nested lists of Python numbers that are still traced."""
+        if not self.ndim:
+            return self.item()
+        return [row.tolist() if row.ndim else row.item() for row in self]  # type: ignore[attr-defined]

@@ -1,0 +1,123 @@
+"""Putting recording forms into the numpy and math namespaces while a trace runs, and taking them out again."""
+
+from __future__ import annotations
+
+import functools
+import math
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from yota.tracing.creation import CREATION, Concatenator
+from yota.tracing.dispatch import is_traced
+from yota.tracing.location import is_library
+from yota.tracing.state import current
+
+__all__ = ["recording"]
+
+_MATH = {
+    **{name: name for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh", "exp", "expm1", "exp2", "log2", "log10", "log1p")},
+    **{name: name for name in ("sqrt", "cbrt", "fabs", "degrees", "radians", "copysign", "fmod", "isnan", "isinf", "isfinite")},
+    "asin": "arcsin", "acos": "arccos", "atan": "arctan", "atan2": "arctan2",
+    "asinh": "arcsinh", "acosh": "arccosh", "atanh": "arctanh", "pow": "power",
+}
+_INTERNAL = (
+    "numpy.lib._function_base_impl", "numpy.lib._shape_base_impl", "numpy.lib._twodim_base_impl", "numpy.lib._nanfunctions_impl",
+    "numpy.lib._stride_tricks_impl", "numpy.lib._index_tricks_impl", "numpy.lib._ufunclike_impl", "numpy.lib._type_check_impl",
+    "numpy.lib._polynomial_impl", "numpy._core.fromnumeric", "numpy._core.numeric", "numpy._core.shape_base",
+    "numpy._core.function_base", "numpy.linalg._linalg",
+)
+"""NumPy's modules written in Python: they are traced through, so what they call must record as well."""
+
+_lock = threading.Lock()
+_held: dict[tuple[int, str], tuple[Any, int]] = {}
+"""The original of each name that is replaced now, and by how many traces."""
+
+
+def _wrapper(original: Any, form: Callable[..., Any]) -> Any:
+    @functools.wraps(original, updated=())
+    def call(*args: Any, **keywords: Any) -> Any:
+        trace = current()
+        if trace is None:
+            return original(*args, **keywords)
+        # Library code that has nothing traced in hand gets the plain arrays that it may pass on to compiled code.
+        if is_library(sys._getframe(1)) and not any(map(is_traced, args)) and not any(map(is_traced, keywords.values())):
+            return original(*args, **keywords)
+        return form(trace, *args, **keywords)
+
+    return call
+
+
+def _math_wrapper(original: Any, form: Callable[..., Any]) -> Any:
+    @functools.wraps(original)
+    def call(*args: Any) -> Any:
+        return form(*args) if current() is not None and any(map(is_traced, args)) else original(*args)
+
+    return call
+
+
+def _hypot(*values: Any) -> Any:
+    return functools.reduce(np.hypot, values)
+
+
+def _log(value: Any, base: Any = None) -> Any:
+    return np.log(value) if base is None else np.log(value) / np.log(base)
+
+
+@functools.cache
+def _replacements() -> list[tuple[Any, str, Any]]:
+    found: list[tuple[Any, str, Any]] = []
+    originals = {name: getattr(np, name) for name in CREATION}
+    wrapped = {name: _wrapper(originals[name], form) for name, form in CREATION.items()}
+    for module in [np, *(sys.modules[name] for name in _INTERNAL if name in sys.modules)]:
+        found += [
+            (module, name, wrapped[name]) for name, value in originals.items() if vars(module).get(name) is value
+        ]
+    found += [(np, "r_", Concatenator(np.r_, False)), (np, "c_", Concatenator(np.c_, True))]
+    forms: dict[str, Callable[..., Any]] = {
+        name: getattr(np, target) for name, target in _MATH.items() if hasattr(math, name)
+    }
+    forms.update(log=_log, hypot=_hypot, fsum=sum, prod=lambda values, start=1: functools.reduce(lambda a, b: a * b, values, start))
+    found += [(math, name, _math_wrapper(getattr(math, name), form)) for name, form in forms.items()]
+    return found
+
+
+@contextmanager
+def recording(extra: Sequence[tuple[Any, str, Any]] = ()) -> Iterator[None]:
+    """Hold the recording names in place; ``extra`` are further ``(owner, name, value)`` for this trace.
+
+    Several traces, nested or in other threads, share the names: the first one in puts each there, the last one
+    out takes it away.
+    """
+    replacements = [*_replacements(), *extra]
+    with _lock:
+        for owner, name, value in replacements:
+            _hold(owner, name, value)
+    try:
+        yield
+    finally:
+        with _lock:
+            for owner, name, _ in replacements:
+                _release(owner, name)
+
+
+def _hold(owner: Any, name: str, value: Any) -> None:
+    key = (id(owner), name)
+    original, count = _held.get(key, (None, 0))
+    if not count:
+        original = getattr(owner, name)
+        setattr(owner, name, value)
+    _held[key] = (original, count + 1)
+
+
+def _release(owner: Any, name: str) -> None:
+    key = (id(owner), name)
+    original, count = _held.pop(key)
+    if count > 1:
+        _held[key] = (original, count - 1)
+    else:
+        setattr(owner, name, original)

@@ -1,0 +1,151 @@
+"""Running a function once on tracers, and checking that no number slipped off the tape."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from yota.errors import TracingError
+from yota.ir.tape import Tape
+from yota.rules.registry import Registry
+from yota.tracing.dispatch import is_traced
+from yota.tracing.intercept import interceptions, opaque
+from yota.tracing.location import source_line
+from yota.tracing.namespace import recording
+from yota.tracing.state import entered
+from yota.tracing.trace import Leak, Trace
+
+__all__ = ["Leaf", "Recording", "record"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Leaf:
+    """A number or array among the arguments: its value and where it sits."""
+
+    value: Any
+    argument: int
+    name: str
+    path: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Recording:
+    """What one run gave: the tape, the function's result with concrete values, and what it read of a trace around it.
+
+    ``outer`` maps input variables, added after those of the leaves, to tracers of the surrounding trace.
+    """
+
+    tape: Tape
+    value: Any
+    outer: Mapping[int, Any] = field(default_factory=dict)
+
+
+def record(
+    function: Callable[..., Any],
+    leaves: Sequence[Leaf],
+    rebuild: Callable[[Sequence[Any]], tuple[Any, ...]],
+    *,
+    registry: Registry,
+    primitives: Collection[Callable[..., Any]] = (),
+) -> Recording:
+    """Trace ``function``.
+
+    Parameters
+    ----------
+    function
+        The function; it is run once, or twice if a traced value became a Python float in it.
+    leaves
+        Its traced inputs.
+    rebuild
+        Makes the arguments from tracers that stand for the leaves.
+    registry
+        Rules that make functions primitives.
+    primitives
+        Further functions to be recorded as one op each.
+
+    Raises
+    ------
+    TracingError
+        If something cannot be recorded; the user's own exceptions come through as they are.
+    """
+    known = [*registry.user_targets(), *map(opaque, primitives)]
+    extra = interceptions(known, function)
+    trace, recorded = _run(function, leaves, rebuild, registry, extra, perturbed=False)
+    if any(guard.kind in ("float", "complex") for guard in recorded.tape.guards):
+        _, other = _run(function, leaves, rebuild, registry, extra, perturbed=True)
+        if not _same(recorded.tape, other.tape):
+            raise _leaked(next(iter(trace.leaks.values())))
+    return recorded
+
+
+def _run(
+    function: Callable[..., Any],
+    leaves: Sequence[Leaf],
+    rebuild: Callable[[Sequence[Any]], tuple[Any, ...]],
+    registry: Registry,
+    extra: list[tuple[Any, str, Any]],
+    *,
+    perturbed: bool,
+) -> tuple[Trace, Recording]:
+    trace = Trace(getattr(function, "__name__", type(function).__name__), registry, perturbed=perturbed)
+    try:
+        arguments = rebuild([trace.input(leaf.value, leaf.argument, leaf.name, leaf.path) for leaf in leaves])
+        with recording(extra), entered(trace):
+            result = function(*arguments)
+            outputs = _outputs(trace, result)
+        _name_variables(trace)
+        tape = trace.builder.finish(outputs)
+        values = [trace.values[variable] for variable in outputs]
+        return trace, Recording(tape, tuple(values) if isinstance(result, (tuple, list)) else values[0], trace.outer)
+    finally:
+        trace.finished = True
+
+
+def _outputs(trace: Trace, result: Any) -> list[int]:
+    items = result if isinstance(result, (tuple, list)) else [result]
+    for item in items:
+        if not (is_traced(item) or isinstance(item, (bool, int, float, complex, np.ndarray, np.generic))):
+            raise TracingError(
+                f"{trace.builder.name} returned a {type(item).__name__}; a function to be traced returns a number, an "
+                "array, or a tuple of them."
+            )
+    return [trace.lift(item) for item in items]
+
+
+def _same(left: Tape, right: Tape) -> bool:
+    if len(left.ops) != len(right.ops) or left.outputs != right.outputs or left.constants.keys() != right.constants.keys():
+        return False
+    return all(
+        a.primitive is b.primitive and a.operands == b.operands and a.static == b.static
+        for a, b in zip(left.ops, right.ops, strict=True)
+    ) and all(
+        np.array_equal(value, right.constants[variable], equal_nan=np.asarray(value).dtype.kind in "fc")
+        for variable, value in left.constants.items()
+    )
+
+
+def _leaked(leak: Leak) -> TracingError:
+    kind = type(leak.number).__name__
+    return TracingError(
+        f"{leak.location}: `{source_line(leak.location)}`: {kind}() takes a traced value off the tape, and what is "
+        f"computed from it would lose its derivative. Leave {kind}() out, and use np.sin(x) rather than math functions "
+        "imported by name."
+    )
+
+
+_ASSIGNMENT = re.compile(r"^([A-Za-z_][A-Za-z_0-9]*)(?:\s*:[^=]+)?\s*[-+*/@]?=(?!=)")
+
+
+def _name_variables(trace: Trace) -> None:
+    """Give the last variable that a line ``name = ...`` computes that name."""
+    builder = trace.builder
+    for op, following in zip(builder.ops, [*builder.ops[1:], None], strict=True):
+        if op.location is None or (following is not None and following.location == op.location):
+            continue
+        match = _ASSIGNMENT.match(source_line(op.location))
+        if match:
+            builder.names[op.result] = match.group(1)

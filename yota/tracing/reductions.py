@@ -1,0 +1,183 @@
+"""Reductions, recorded as sum, max, min, prod and cumsum with normalised axes."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy
+
+from yota.ir.catalog import primitive
+from yota.tracing.dispatch import implements
+
+if TYPE_CHECKING:
+    from yota.tracing.trace import Trace
+
+__all__ = ["axes_of", "reduce"]
+
+# Traced values go where NumPy's annotations ask for arrays.
+np: Any = numpy
+
+
+def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
+    """``axis`` as a sorted tuple of non-negative ints; None means all."""
+    if axis is None:
+        return tuple(range(ndim))
+    if isinstance(axis, (tuple, list)):
+        return tuple(sorted(numpy.lib.array_utils.normalize_axis_tuple(axis, ndim)))
+    return (numpy.lib.array_utils.normalize_axis_index(int(axis), ndim),)
+
+
+
+def reduce(trace: Trace, name: str, x: Any, axis: Any, keepdims: bool) -> Any:
+    """Record the reduction ``name``, whose result has NumPy's type."""
+    x = trace.traced(x)
+    return trace.apply(primitive(name), (x,), {"axis": axes_of(axis, x.ndim), "keepdims": bool(keepdims)})
+
+
+@implements(numpy.sum)
+def _sum(
+    trace: Trace, a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True
+) -> Any:
+    a = trace.traced(a)
+    if dtype is not None and np.dtype(dtype) != a.dtype:
+        a = a.astype(dtype)
+    if where is not True:
+        a = np.where(where, a, np.zeros((), a.dtype))
+    result = reduce(trace, "sum", a, axis, keepdims)
+    return result if initial is None else result + initial
+
+
+@implements(numpy.prod)
+def _prod(
+    trace: Trace, a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True
+) -> Any:
+    a = trace.traced(a)
+    if dtype is not None and np.dtype(dtype) != a.dtype:
+        a = a.astype(dtype)
+    if where is not True:
+        a = np.where(where, a, np.ones((), a.dtype))
+    result = reduce(trace, "prod", a, axis, keepdims)
+    return result if initial is None else result * initial
+
+
+def _extremum(name: str, pairwise: str, identity: float) -> Any:
+    def extremum(
+        trace: Trace, a: Any, axis: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True
+    ) -> Any:
+        a = trace.traced(a)
+        if where is not True:
+            if initial is None:
+                raise ValueError(f"reduction operation '{pairwise}' does not have an identity, so to use a where mask one has to specify 'initial'")
+            a = np.where(where, a, np.asarray(identity, a.dtype))
+        if not a.size and initial is not None:
+            return np.full(np.sum(a, axis=axis, keepdims=keepdims).shape, initial, a.dtype)
+        result = reduce(trace, name, a, axis, keepdims)
+        return result if initial is None else getattr(np, pairwise)(result, initial)
+
+    return extremum
+
+
+_max = implements(numpy.max, numpy.amax)(_extremum("max", "maximum", -math.inf))
+_min = implements(numpy.min, numpy.amin)(_extremum("min", "minimum", math.inf))
+
+
+def _truth(name: str) -> Any:
+    def truth(trace: Trace, a: Any, axis: Any = None, keepdims: bool = False, where: Any = True) -> Any:
+        if where is not True:
+            a = np.where(where, a, name == "all")
+        return reduce(trace, name, a, axis, keepdims)
+
+    return truth
+
+
+implements(numpy.any)(_truth("any"))
+implements(numpy.all)(_truth("all"))
+
+
+@implements(numpy.count_nonzero)
+def _count_nonzero(trace: Trace, a: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    return reduce(trace, "sum", np.not_equal(a, 0), axis, keepdims)
+
+
+def _number(shape: tuple[int, ...], axes: tuple[int, ...]) -> int:
+    return math.prod(shape[axis] for axis in axes)
+
+
+@implements(numpy.mean)
+def _mean(trace: Trace, a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, where: Any = True) -> Any:
+    a = trace.traced(a)
+    if dtype is None and a.dtype.kind in "biu":
+        dtype = np.dtype(float)
+    total = np.sum(a, axis=axis, dtype=dtype, keepdims=keepdims, where=where)
+    if where is True:
+        return total / _number(a.shape, axes_of(axis, a.ndim))
+    return total / np.sum(np.broadcast_to(where, a.shape), axis=axes_of(axis, a.ndim), keepdims=keepdims)
+
+
+@implements(numpy.var)
+def _var(
+    trace: Trace, a: Any, axis: Any = None, dtype: Any = None, ddof: float = 0, keepdims: bool = False, where: Any = True,
+    mean: Any = None, correction: Any = None,
+) -> Any:
+    a = trace.traced(a)
+    ddof = ddof if correction is None else correction
+    centre = np.mean(a, axis=axis, dtype=dtype, keepdims=True, where=where) if mean is None else mean
+    deviation = a - centre
+    square = np.real(deviation * np.conj(deviation)) if a.dtype.kind == "c" else deviation * deviation
+    total = np.sum(square, axis=axis, dtype=dtype, keepdims=keepdims, where=where)
+    axes = axes_of(axis, a.ndim)
+    if where is True:
+        return total / max(_number(a.shape, axes) - ddof, 0)
+    return total / np.maximum(np.sum(np.broadcast_to(where, a.shape), axis=axes, keepdims=keepdims) - ddof, 0)
+
+
+@implements(numpy.std)
+def _std(trace: Trace, a: Any, *args: Any, **keywords: Any) -> Any:
+    return np.sqrt(np.var(trace.traced(a), *args, **keywords))
+
+
+def _accumulate(name: str) -> Any:
+    def accumulate(trace: Trace, a: Any, axis: Any = None, dtype: Any = None) -> Any:
+        a = trace.traced(a)
+        if dtype is not None and np.dtype(dtype) != a.dtype:
+            a = a.astype(dtype)
+        if axis is None:
+            a, axis = a.reshape(-1), 0
+        return trace.apply(primitive(name), (a,), {"axis": axes_of(axis, a.ndim)[0]})
+
+    return accumulate
+
+
+implements(numpy.cumsum)(_accumulate("cumsum"))
+implements(numpy.cumprod)(_accumulate("cumprod"))
+
+
+def _position(name: str) -> Any:
+    def position(trace: Trace, a: Any, axis: Any = None, keepdims: bool = False) -> Any:
+        a = trace.traced(a)
+        axis = None if axis is None else axes_of(axis, a.ndim)[0]
+        return trace.apply(primitive(name), (a,), {"axis": axis, "keepdims": bool(keepdims)})
+
+    return position
+
+
+implements(numpy.argmax)(_position("argmax"))
+implements(numpy.argmin)(_position("argmin"))
+
+
+@implements(numpy.argsort)
+def _argsort(trace: Trace, a: Any, axis: Any = -1, kind: Any = None, order: Any = None, stable: Any = None) -> Any:
+    a = trace.traced(a)
+    if axis is None:
+        a, axis = a.reshape(-1), 0
+    kind = "stable" if stable or kind == "stable" else None
+    return trace.apply(primitive("argsort"), (a,), {"axis": axes_of(axis, a.ndim)[0], "kind": kind})
+
+
+@implements(numpy.sort)
+def _sort(trace: Trace, a: Any, axis: Any = -1, kind: Any = None, order: Any = None, stable: Any = None) -> Any:
+    a = trace.traced(a)
+    if axis is None:
+        a, axis = a.reshape(-1), 0
+    return np.take_along_axis(a, np.argsort(a, axis=axis, kind=kind, stable=stable), axis)

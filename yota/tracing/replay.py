@@ -1,0 +1,73 @@
+"""Evaluating a tape op by op: on concrete values, or onto a trace that is running."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from yota.errors import StaleTapeError
+from yota.ir.tape import Guard, Op, Tape
+from yota.tracing.location import source_line
+from yota.tracing.trace import Trace
+
+__all__ = ["evaluate", "inline", "stale"]
+
+_CONVERSIONS = {"bool": bool, "int": int, "float": float, "complex": complex, "value": lambda value: value}
+
+
+def stale(guard: Guard, found: Any) -> StaleTapeError:
+    """The error for a decision that went another way."""
+    line = source_line(guard.location)
+    return StaleTapeError(
+        f"{guard.location}: `{line}`: {guard.kind}() of a traced value was {guard.expected!r} when the function was "
+        f"traced and is {found!r} now, so the recorded tape does not hold. Pass dynamic=True to trace again when a "
+        "branch goes another way, or write the choice with np.where."
+    )
+
+
+def evaluate(tape: Tape, inputs: Mapping[int, Any]) -> list[Any]:
+    """Values of the outputs, computed by NumPy one op at a time.
+
+    Raises
+    ------
+    StaleTapeError
+        If a guard fails.
+    """
+    values: dict[int, Any] = {**tape.constants, **inputs}
+    guards: dict[int, list[Guard]] = {}
+    for guard in tape.guards:
+        guards.setdefault(guard.after, []).append(guard)
+    with np.errstate(all="ignore"):
+        for count, op in enumerate(tape.ops):
+            _check(guards.get(count, ()), values)
+            result = op.primitive.function(*(values[operand] for operand in op.operands), **dict(op.static))
+            values[op.result] = np.asarray(result).item() if tape.types[op.result].weak else result
+        _check(guards.get(len(tape.ops), ()), values)
+    return [values[variable] for variable in tape.outputs]
+
+
+def _check(guards: Any, values: Mapping[int, Any]) -> None:
+    for guard in guards:
+        found = _CONVERSIONS[guard.kind](values[guard.variable])  # type: ignore[no-untyped-call,operator]
+        if found != guard.expected:
+            raise stale(guard, found)
+
+
+def _weakly(op: Op) -> Callable[..., Any]:
+    """The op on Python scalars, which gives a Python scalar rather than NumPy's."""
+    return lambda *values: np.asarray(op.primitive.function(*values, **dict(op.static))).item()
+
+
+def inline(tape: Tape, trace: Trace, inputs: Mapping[int, Any]) -> list[Any]:
+    """Record the ops of ``tape`` onto ``trace``; gives tracers for the outputs."""
+    known: dict[int, Any] = {variable: trace.traced(value) for variable, value in inputs.items()}
+    for variable, value in tape.constants.items():
+        known[variable] = trace.constant(value)
+    for op in tape.ops:
+        operands = tuple(known[operand] for operand in op.operands)
+        known[op.result] = trace.apply(op.primitive, operands, dict(op.static), python=_weakly(op) if tape.types[op.result].weak else None)
+    for guard in tape.guards:
+        trace.decide(trace.lift(known[guard.variable]), guard.kind, guard.expected)
+    return [known[variable] for variable in tape.outputs]

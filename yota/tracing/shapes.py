@@ -1,0 +1,296 @@
+"""Shape, order and selection, recorded as reshape, transpose, broadcast_to, concatenate, stack and indexing."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy
+
+from yota.ir.catalog import primitive
+from yota.tracing.dispatch import implements
+from yota.tracing.reductions import axes_of
+from yota.tracing.views import overwrite, view
+
+if TYPE_CHECKING:
+    from yota.tracing.trace import Trace
+
+# Traced values go where NumPy's annotations ask for arrays.
+np: Any = numpy
+
+
+@implements(numpy.reshape)
+def _reshape(trace: Trace, a: Any, shape: Any = None, order: str = "C", newshape: Any = None, copy: Any = None) -> Any:
+    a = trace.traced(a)
+    target = newshape if shape is None else shape
+    sizes = tuple(int(size) for size in (target if isinstance(target, (tuple, list, np.ndarray)) else (target,)))
+    if order in ("F",):
+        return np.transpose(np.reshape(np.transpose(a), sizes[::-1]))
+    if sizes.count(-1) == 1:
+        known = math.prod(size for size in sizes if size != -1)
+        if not known or a.size % known:
+            raise ValueError(f"cannot reshape array of size {a.size} into shape {sizes}")
+        sizes = tuple(a.size // known if size == -1 else size for size in sizes)
+    return view(a, "reshape", {"shape": sizes})
+
+
+@implements(numpy.ravel)
+def _ravel(trace: Trace, a: Any, order: str = "C") -> Any:
+    return np.reshape(a, (-1 if a.size else 0,), order="C" if order in "KA" else order)
+
+
+@implements(numpy.transpose, numpy.permute_dims)
+def _transpose(trace: Trace, a: Any, axes: Any = None) -> Any:
+    a = trace.traced(a)
+    order = range(a.ndim)[::-1] if axes is None else numpy.lib.array_utils.normalize_axis_tuple(axes, a.ndim)
+    if len(order) != a.ndim:
+        raise ValueError("axes don't match array")
+    return view(a, "transpose", {"axes": tuple(order)}) if a.ndim > 1 else view(a, "reshape", {"shape": a.shape})
+
+
+@implements(numpy.swapaxes)
+def _swapaxes(trace: Trace, a: Any, axis1: int, axis2: int) -> Any:
+    order = list(range(a.ndim))
+    order[axis1], order[axis2] = order[axis2], order[axis1]
+    return np.transpose(a, order)
+
+
+@implements(numpy.matrix_transpose)
+def _matrix_transpose(trace: Trace, x: Any) -> Any:
+    return np.swapaxes(x, -1, -2)
+
+
+@implements(numpy.expand_dims)
+def _expand_dims(trace: Trace, a: Any, axis: Any) -> Any:
+    a = trace.traced(a)
+    axes = axis if isinstance(axis, (tuple, list)) else (axis,)
+    places = numpy.lib.array_utils.normalize_axis_tuple(axes, a.ndim + len(axes))
+    extents = iter(a.shape)
+    shape = tuple(1 if position in places else next(extents) for position in range(a.ndim + len(axes)))
+    return np.reshape(a, shape)
+
+
+@implements(numpy.squeeze)
+def _squeeze(trace: Trace, a: Any, axis: Any = None) -> Any:
+    a = trace.traced(a)
+    drop = tuple(i for i, extent in enumerate(a.shape) if extent == 1) if axis is None else axes_of(axis, a.ndim)
+    if any(a.shape[position] != 1 for position in drop):
+        raise ValueError("cannot select an axis to squeeze out which has size not equal to one")
+    return np.reshape(a, tuple(extent for position, extent in enumerate(a.shape) if position not in drop))
+
+
+@implements(numpy.broadcast_to)
+def _broadcast_to(trace: Trace, array: Any, shape: Any, subok: bool = False) -> Any:
+    sizes = tuple(int(size) for size in shape) if isinstance(shape, (tuple, list)) else (int(shape),)
+    array = trace.traced(array)
+    return array if array.shape == sizes else trace.apply(primitive("broadcast_to"), (array,), {"shape": sizes})
+
+
+@implements(numpy.broadcast_arrays)
+def _broadcast_arrays(trace: Trace, *args: Any, subok: bool = False) -> Any:
+    shape = numpy.broadcast_shapes(*(trace.traced(each).shape for each in args))
+    return tuple(np.broadcast_to(each, shape) for each in args)
+
+
+def _at_least(ndim: int) -> Any:
+    def at_least(trace: Trace, *arrays: Any) -> Any:
+        results = []
+        for each in map(trace.traced, arrays):
+            shape = each.shape
+            if len(shape) < ndim:
+                shape = {
+                    0: (1,) * ndim,
+                    1: ((shape or (1,))[0],) if ndim == 1 else (1, *shape) if ndim == 2 else (1, *shape, 1),
+                    2: (*shape, 1),
+                }[len(shape)]
+                each = np.reshape(each, shape)
+            results.append(each)
+        return results[0] if len(results) == 1 else tuple(results)
+
+    return at_least
+
+
+for _ndim, _function in enumerate((numpy.atleast_1d, numpy.atleast_2d, numpy.atleast_3d), start=1):
+    implements(_function)(_at_least(_ndim))
+
+
+@implements(numpy.concatenate)
+def _concatenate(trace: Trace, arrays: Any, axis: Any = 0, dtype: Any = None, casting: str = "same_kind") -> Any:
+    pieces = [trace.traced(each) for each in arrays]
+    if axis is None:
+        pieces, axis = [np.ravel(each) for each in pieces], 0
+    if dtype is not None:
+        pieces = [each.astype(dtype) for each in pieces]
+    return trace.apply(primitive("concatenate"), pieces, {"axis": axes_of(axis, pieces[0].ndim)[0]})
+
+
+@implements(numpy.stack)
+def _stack(trace: Trace, arrays: Any, axis: int = 0, dtype: Any = None, casting: str = "same_kind") -> Any:
+    pieces = [trace.traced(each) for each in arrays]
+    if not pieces:
+        raise ValueError("need at least one array to stack")
+    if dtype is not None:
+        pieces = [each.astype(dtype) for each in pieces]
+    return trace.apply(primitive("stack"), pieces, {"axis": axes_of(axis, pieces[0].ndim + 1)[0]})
+
+
+@implements(numpy.vstack)
+def _vstack(trace: Trace, tup: Any, **keywords: Any) -> Any:
+    return np.concatenate([np.atleast_2d(trace.traced(each)) for each in tup], 0, **keywords)
+
+
+@implements(numpy.hstack)
+def _hstack(trace: Trace, tup: Any, **keywords: Any) -> Any:
+    pieces = [np.atleast_1d(trace.traced(each)) for each in tup]
+    return np.concatenate(pieces, 0 if pieces[0].ndim == 1 else 1, **keywords)
+
+
+@implements(numpy.dstack)
+def _dstack(trace: Trace, tup: Any) -> Any:
+    return np.concatenate([np.atleast_3d(trace.traced(each)) for each in tup], 2)
+
+
+@implements(numpy.column_stack)
+def _column_stack(trace: Trace, tup: Any) -> Any:
+    pieces = [trace.traced(each) for each in tup]
+    return np.concatenate([np.reshape(each, (each.size, 1)) if each.ndim < 2 else each for each in pieces], 1)
+
+
+@implements(numpy.where)
+def _where(trace: Trace, condition: Any, x: Any = None, y: Any = None) -> Any:
+    if x is None:
+        return np.nonzero(condition)
+    return trace.apply(primitive("where"), (condition, x, y))
+
+
+@implements(numpy.nonzero)
+def _nonzero(trace: Trace, a: Any) -> Any:
+    """Positions of the true elements; their number is a guard, since it is a shape on the tape."""
+    mask = np.ravel(np.not_equal(a, 0))
+    count = np.sum(mask)
+    int(count)
+    positions = trace.apply(primitive("flatnonzero"), (mask,))
+    return tuple(np.unravel_index(positions, a.shape)) if a.ndim > 1 else (positions,)
+
+
+@implements(numpy.unravel_index)
+def _unravel_index(trace: Trace, indices: Any, shape: Any, order: str = "C") -> Any:
+    results: list[Any] = []
+    for extent in reversed(shape):
+        results.append(indices % extent)
+        indices = indices // extent
+    return tuple(results[::-1])
+
+
+@implements(numpy.take)
+def _take(trace: Trace, a: Any, indices: Any, axis: Any = None, mode: str = "raise") -> Any:
+    a = trace.traced(a)
+    if axis is None:
+        a, axis = np.ravel(a), 0
+    axis = axes_of(axis, a.ndim)[0]
+    if mode != "raise":
+        indices = indices % a.shape[axis] if mode == "wrap" else np.clip(indices, 0, a.shape[axis] - 1)
+    return a[(slice(None),) * axis + (indices,)]
+
+
+@implements(numpy.take_along_axis)
+def _take_along_axis(trace: Trace, arr: Any, indices: Any, axis: Any = -1) -> Any:
+    if axis is None:
+        arr, axis = np.ravel(arr), 0
+    axis = axes_of(axis, arr.ndim)[0]
+    extents = trace.traced(indices).shape
+    grid = [
+        indices if position == axis else numpy.arange(extent).reshape((-1,) + (1,) * (arr.ndim - position - 1))
+        for position, extent in enumerate(extents)
+    ]
+    return trace.traced(arr)[tuple(grid)]
+
+
+@implements(numpy.diagonal)
+def _diagonal(trace: Trace, a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+    a = trace.traced(a)
+    axis1, axis2 = axes_of(axis1, a.ndim)[0], axes_of(axis2, a.ndim)[0]
+    rest = [axis for axis in range(a.ndim) if axis not in (axis1, axis2)]
+    a = np.transpose(a, (*rest, axis1, axis2))
+    rows = numpy.arange(max(0, min(a.shape[-2] + min(offset, 0), a.shape[-1] - max(offset, 0)))) - min(offset, 0)
+    return a[..., rows, rows + offset]
+
+
+@implements(numpy.diag)
+def _diag(trace: Trace, v: Any, k: int = 0) -> Any:
+    v = trace.traced(v)
+    if v.ndim == 2:
+        return np.diagonal(v, k)
+    if v.ndim != 1:
+        raise ValueError("Input must be 1- or 2-d.")
+    size = v.shape[0] + abs(k)
+    rows = numpy.arange(v.shape[0]) - min(k, 0)
+    result = trace.constant(numpy.zeros((size, size), v.dtype))
+    result[rows, rows + k] = v
+    return result
+
+
+@implements(numpy.flip)
+def _flip(trace: Trace, m: Any, axis: Any = None) -> Any:
+    axes = axes_of(axis, m.ndim)
+    return m[tuple(slice(None, None, -1) if position in axes else slice(None) for position in range(m.ndim))]
+
+
+@implements(numpy.repeat)
+def _repeat(trace: Trace, a: Any, repeats: Any, axis: Any = None) -> Any:
+    if axis is None:
+        a, axis = np.ravel(a), 0
+    positions = numpy.repeat(numpy.arange(a.shape[axis]), repeats)
+    return np.take(a, positions, axis=axis)
+
+
+@implements(numpy.split, numpy.array_split)
+def _split(trace: Trace, ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
+    axis = axes_of(axis, ary.ndim)[0]
+    pieces = numpy.array_split(numpy.arange(ary.shape[axis]), indices_or_sections)
+    bounds = [(piece[0], piece[-1] + 1) if len(piece) else (0, 0) for piece in pieces]
+    return [ary[(slice(None),) * axis + (slice(int(low), int(high)),)] for low, high in bounds]
+
+
+@implements(numpy.copyto)
+def _copyto(trace: Trace, dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
+    from yota.tracing.tracer import Tracer
+
+    if type(dst) is not Tracer:
+        raise trace.refuse("np.copyto would write a traced value into a plain array.", "Make the array inside the function.")
+    new = src if where is True else np.where(where, src, dst)
+    overwrite(dst, np.broadcast_to(new, dst.shape))
+
+
+@implements(numpy.copy)
+def _copy(trace: Trace, a: Any, order: str = "K", subok: bool = False) -> Any:
+    return trace.traced(a).copy()
+
+
+@implements(numpy.shape)
+def _shape(trace: Trace, a: Any) -> Any:
+    return a.shape
+
+
+@implements(numpy.ndim)
+def _ndim(trace: Trace, a: Any) -> Any:
+    return a.ndim
+
+
+@implements(numpy.size)
+def _size(trace: Trace, a: Any, axis: Any = None) -> Any:
+    return a.size if axis is None else math.prod(a.shape[position] for position in axes_of(axis, a.ndim))
+
+
+@implements(numpy.may_share_memory, numpy.shares_memory)
+def _shares(trace: Trace, a: Any, b: Any, max_work: Any = None) -> Any:
+    return numpy.may_share_memory(trace.values[trace.lift(a)], trace.values[trace.lift(b)])
+
+
+implements(numpy.iscomplexobj)(lambda trace, x: x.dtype.kind == "c")
+implements(numpy.isrealobj)(lambda trace, x: x.dtype.kind != "c")
+
+
+@implements(numpy.result_type)
+def _result_type(trace: Trace, *values: Any) -> Any:
+    return numpy.result_type(*(trace.values[trace.lift(v)] if hasattr(v, "dtype") and hasattr(v, "shape") else v for v in values))

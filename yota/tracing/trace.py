@@ -1,0 +1,231 @@
+"""One recording: lifts values onto the tape, applies primitives, keeps concrete values beside variables."""
+
+from __future__ import annotations
+
+import operator
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from yota.errors import ArgumentError, TracingError
+from yota.ir.primitive import Primitive
+from yota.ir.tape import Location, TapeBuilder
+from yota.ir.types import type_of
+from yota.rules.registry import Registry
+from yota.tracing.location import here, source_line
+
+if TYPE_CHECKING:
+    from yota.tracing.tracer import Tracer
+
+__all__ = ["Leak", "Trace", "frozen"]
+
+_PERTURBATION = 1.0 + 2.0**-17
+_SCALARS = (bool, int, float, complex)
+
+
+class Leak:
+    """A Python number that a traced value turned into; it is kept so that its identity stays unique."""
+
+    __slots__ = ("location", "number", "variable")
+
+    def __init__(self, number: Any, variable: int, location: Location | None) -> None:
+        self.number, self.variable, self.location = number, variable, location
+
+
+class Trace:
+    """A recording in progress.
+
+    Parameters
+    ----------
+    name
+        Name of the function.
+    registry
+        Rules that make functions primitives.
+    perturbed
+        Whether numbers that leave the tape come out slightly off; two recordings, one of them perturbed,
+        show whether such a number found its way back into the computation.
+    """
+
+    def __init__(self, name: str, registry: Registry, *, perturbed: bool = False) -> None:
+        self.builder = TapeBuilder(name)
+        self.registry = registry
+        self.perturbed = perturbed
+        self.values: dict[int, Any] = {}
+        self.leaks: dict[int, Leak] = {}
+        self.outer: dict[int, Tracer] = {}
+        self.finished = False
+        self._thread = threading.get_ident()
+        self._captured: dict[int, tuple[Any, Any, int]] = {}
+
+    # -- variables ---------------------------------------------------------------------------------------
+
+    def input(self, value: Any, argument: int, name: str, path: tuple[Any, ...]) -> Tracer:
+        """A traced input that holds ``value``."""
+        variable = self.builder.input(type_of(value), argument, name, path)
+        return self.wrap(variable, value)
+
+    def wrap(self, variable: int, value: Any) -> Tracer:
+        """A tracer for ``variable``, whose concrete value is ``value``."""
+        from yota.tracing.tracer import Tracer
+
+        self.values[variable] = value
+        return Tracer(self, variable)
+
+    def constant(self, value: Any) -> Tracer:
+        """A tracer for a constant; ``value`` must not be written afterwards."""
+        return self.wrap(self._intern(value), value)
+
+    def is_constant(self, variable: int) -> bool:
+        """Whether ``variable`` depends on no input."""
+        return variable in self.builder.constants
+
+    def check(self) -> None:
+        """Refuse use after the recording ended, or from another thread."""
+        if self.finished:
+            raise TracingError(
+                "a traced value was used after its function had returned: it was kept in a global, an attribute or "
+                "a generator. Return it from the function instead, or keep a plain array."
+            )
+        if threading.get_ident() != self._thread:
+            raise TracingError(
+                "a traced value was used in another thread than the one that traces the function. "
+                "Do the work in one thread while tracing, or make the threaded function a primitive with a rule."
+            )
+
+    def traced(self, value: Any) -> Any:
+        """``value`` itself if it is a tracer, else a tracer for the constant."""
+        from yota.tracing.tracer import Tracer
+
+        if type(value) is Tracer:
+            return value
+        variable = self.lift(value)
+        return Tracer(self, variable)
+
+    def lift(self, value: Any) -> int:
+        """The variable for ``value``: a tracer's own, or a constant."""
+        from yota.tracing.tracer import Tracer
+
+        if type(value) is Tracer:
+            value._trace.check()
+            self.check()
+            return value._current() if value._trace is self else self._outer(value)
+        leak = self.leaks.get(id(value))
+        if leak is not None:
+            return leak.variable
+        if type(value) in _SCALARS or isinstance(value, np.generic):
+            variable = self._intern(self._acceptable(value))
+            self.values[variable] = value
+            return variable
+        if isinstance(value, np.ndarray) and value.dtype != object:
+            return self._capture(value)
+        return self._lift_sequence(value)
+
+    def _outer(self, value: Tracer) -> int:
+        """An input that stands for a value of the trace around this one."""
+        variable = value._current()
+        for known, tracer in self.outer.items():
+            if tracer._trace is value._trace and tracer._variable == variable:
+                return known
+        inner = self.input(value._value(), -1, f"outer{len(self.outer)}", ())._variable
+        self.outer[inner] = value._trace.wrap(variable, value._value())
+        return inner
+
+    def _lift_sequence(self, value: Any) -> int:
+        from yota.tracing.creation import array
+
+        if isinstance(value, (list, tuple, np.ndarray)):
+            return self.lift(array(self, value))
+        if hasattr(value, "__array__"):
+            return self._capture(np.asarray(value))
+        if isinstance(value, (int, float, complex)):  # a subclass, such as an IntEnum
+            return self.lift(operator.index(value) if isinstance(value, int) else +value)
+        raise TracingError(f"a {type(value).__name__} cannot be used together with a traced value")
+
+    def _capture(self, value: np.ndarray) -> int:
+        # The array belongs to the user, who may write into it later: the tape keeps a snapshot.
+        known = self._captured.get(id(value))
+        if known is not None and np.array_equal(known[1], value, equal_nan=value.dtype.kind in "fc"):
+            return known[2]
+        snapshot = frozen(np.array(self._acceptable(value)))
+        variable = self.builder.constant(snapshot)
+        self.values[variable] = snapshot
+        self._captured[id(value)] = (value, snapshot, variable)
+        return variable
+
+    def _acceptable(self, value: Any) -> Any:
+        dtype = type_of(value).dtype
+        if dtype.kind not in "biufc":
+            raise ArgumentError(f"values of dtype {dtype} cannot be traced; use floating or complex numbers")
+        if not dtype.isnative:
+            return value.astype(dtype.newbyteorder("="))
+        return value
+
+    def _intern(self, value: Any) -> int:
+        variable = self.builder.constant(value)
+        self.values[variable] = value
+        return variable
+
+    # -- ops ---------------------------------------------------------------------------------------------
+
+    def apply(
+        self,
+        primitive: Primitive,
+        operands: Sequence[Any],
+        static: Mapping[str, Any] | None = None,
+        *,
+        python: Callable[..., Any] | None = None,
+    ) -> Tracer:
+        """Record ``primitive(*operands, **static)`` and compute it.
+
+        ``python`` computes the value in its place, for operators, which treat Python scalars otherwise than
+        NumPy's functions do.
+        """
+        variables = tuple(self.lift(operand) for operand in operands)
+        values = tuple(self.values[variable] for variable in variables)
+        result = (python or primitive.function)(*values, **(static or {}))
+        return self.record(primitive, variables, static or {}, result)
+
+    def record(
+        self, primitive: Primitive, variables: tuple[int, ...], static: Mapping[str, Any], result: Any
+    ) -> Tracer:
+        """Record an op whose concrete ``result`` is known already."""
+        self.check()
+        if all(variable in self.builder.constants for variable in variables):
+            return self.constant(frozen(result))
+        self.builder.location = here()
+        return self.wrap(self.builder.emit(primitive, variables, static, type_of(result)), result)
+
+    # -- leaving the tape --------------------------------------------------------------------------------
+
+    def decide(self, variable: int, kind: str, number: Any) -> None:
+        """Note that Python saw ``number`` (a ``kind`` of ``variable``) and may act on it."""
+        self.check()
+        if not self.is_constant(variable):
+            self.builder.location = here()
+            self.builder.guard(variable, number, kind)
+
+    def leak(self, variable: int, number: Any) -> Any:
+        """A Python number that stands for ``variable`` off the tape, to be recognised when it comes back."""
+        location = here()
+        if self.is_constant(variable):
+            return number
+        # The product is a new object even for a factor of one, so that its identity is its own.
+        number = number * (_PERTURBATION if self.perturbed else 1.0)
+        self.leaks[id(number)] = Leak(number, variable, location)
+        return number
+
+    def refuse(self, what: str, cure: str) -> TracingError:
+        """The error for something that cannot be recorded, with the user's line."""
+        location = here()
+        where = f"{location}: `{source_line(location)}`: " if location else ""
+        return TracingError(f"{where}{what} {cure}")
+
+
+def frozen(value: Any) -> Any:
+    """``value``, made read-only if it is an array."""
+    if isinstance(value, np.ndarray) and value.flags.writeable:
+        value = value.view()
+        value.flags.writeable = False
+    return value

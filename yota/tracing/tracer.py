@@ -1,0 +1,235 @@
+"""The stand-in for an array or a number while a function is traced."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy
+
+from yota.ir.catalog import primitive
+from yota.tracing import leaving, views
+from yota.tracing.methods import ArrayMethods
+from yota.tracing.state import current
+
+if TYPE_CHECKING:
+    from yota.tracing.trace import Trace
+
+__all__ = ["Tracer"]
+
+# Traced values go where NumPy's annotations ask for arrays.
+np: Any = numpy
+
+
+def _binary(name: str, python: Callable[[Any, Any], Any]) -> tuple[Any, Any, Any]:
+    """The operator, its reflected form and its in-place form."""
+
+    def forward(self: Tracer, other: Any) -> Any:
+        return _apply_operator(self, name, python, self, other)
+
+    def reflected(self: Tracer, other: Any) -> Any:
+        return _apply_operator(self, name, python, other, self)
+
+    def in_place(self: Tracer, other: Any) -> Any:
+        result = forward(self, other)
+        if result is NotImplemented or not isinstance(self._value(), numpy.ndarray):
+            return result
+        views.overwrite(self, result)
+        return self
+
+    return forward, reflected, in_place
+
+
+def _apply_operator(
+    tracer: Tracer, name: str, python: Callable[[Any, Any], Any], left: Any, right: Any
+) -> Any:
+    trace = tracer._recorder()
+    if isinstance(left, str) or isinstance(right, str) or left is None or right is None:
+        return NotImplemented
+    if name == "power" and isinstance(right, (int, float, numpy.number)) and type(right) is not bool:
+        special = _POWERS.get(float(right))
+        if special and isinstance(left, ArrayMethods):
+            return trace.apply(primitive(special), (left,), python=lambda value: python(value, right))
+    return trace.apply(primitive(name), (left, right), python=python)
+
+
+# NumPy's ``**`` takes these shortcuts itself, so they keep the value's bits.
+_POWERS = {0.5: "sqrt", 2.0: "square"}
+
+
+def _unary(name: str, python: Callable[[Any], Any]) -> Any:
+    def apply(self: Tracer) -> Tracer:
+        return self._recorder().apply(primitive(name), (self,), python=python)
+
+    return apply
+
+
+class Tracer(ArrayMethods):
+    """A traced array, NumPy scalar or Python number.
+
+    It claims the class of the value it stands for, so ``isinstance(x, np.ndarray)`` holds as it does without
+    tracing. An array that is a view of another knows what it views: writes go through in both directions.
+    """
+
+    __slots__ = ("_base", "_base_variable", "_read", "_trace", "_variable")
+
+    def __init__(self, trace: Trace, variable: int, base: Tracer | None = None, read: Any = None) -> None:
+        self._trace = trace
+        self._variable = variable
+        self._base = base
+        self._base_variable = base._current() if base is not None else 0
+        self._read = read
+
+    def _current(self) -> int:
+        """The variable that holds this value now, after all writes so far."""
+        base = self._base
+        if base is not None:
+            variable = base._current()
+            if variable != self._base_variable:
+                name, static = self._read
+                self._variable = self._trace.apply(primitive(name), (base,), static)._variable
+                self._base_variable = variable
+        return self._variable
+
+    def _recorder(self) -> Trace:
+        """The trace that records what happens now: the innermost one, which may be nested in this value's own."""
+        return current() or self._trace
+
+    def _value(self) -> Any:
+        """The concrete value."""
+        return self._trace.values[self._current()]
+
+    @property
+    def __class__(self) -> type:  # type: ignore[override]
+        return type(self._value())
+
+    # -- NumPy's protocols -------------------------------------------------------------------------------
+
+    __array_priority__ = 1000.0
+
+    def __array_ufunc__(self, ufunc: numpy.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        from yota.tracing.dispatch import call_ufunc
+
+        return call_ufunc(self._recorder(), ufunc, method, inputs, kwargs)
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        from yota.tracing.dispatch import call_function
+
+        return call_function(self._recorder(), func, args, kwargs)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return leaving.to_array(self, dtype)
+
+    # -- operators ---------------------------------------------------------------------------------------
+
+    __add__, __radd__, __iadd__ = _binary("add", operator.add)
+    __sub__, __rsub__, __isub__ = _binary("subtract", operator.sub)
+    __mul__, __rmul__, __imul__ = _binary("multiply", operator.mul)
+    __truediv__, __rtruediv__, __itruediv__ = _binary("divide", operator.truediv)
+    __floordiv__, __rfloordiv__, __ifloordiv__ = _binary("floor_divide", operator.floordiv)
+    __mod__, __rmod__, __imod__ = _binary("remainder", operator.mod)
+    __pow__, __rpow__, __ipow__ = _binary("power", operator.pow)
+    __and__, __rand__, __iand__ = _binary("bitwise_and", operator.and_)
+    __or__, __ror__, __ior__ = _binary("bitwise_or", operator.or_)
+    __xor__, __rxor__, __ixor__ = _binary("bitwise_xor", operator.xor)
+    __lt__, _, _ = _binary("less", operator.lt)
+    __le__, _, _ = _binary("less_equal", operator.le)
+    __gt__, _, _ = _binary("greater", operator.gt)
+    __ge__, _, _ = _binary("greater_equal", operator.ge)
+    _equal, _, _ = _binary("equal", operator.eq)
+    _not_equal, _, _ = _binary("not_equal", operator.ne)
+    __neg__ = _unary("negative", operator.neg)
+    __abs__ = _unary("absolute", operator.abs)
+    __invert__ = _unary("invert", operator.invert)
+
+    def __pos__(self) -> Any:
+        return self._recorder().apply(primitive("positive"), (self,), python=operator.pos)
+
+    def __eq__(self, other: object) -> Any:
+        return False if other is None or isinstance(other, str) else self._equal(other)
+
+    def __ne__(self, other: object) -> Any:
+        return True if other is None or isinstance(other, str) else self._not_equal(other)
+
+    def __divmod__(self, other: Any) -> tuple[Any, Any]:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: Any) -> tuple[Any, Any]:
+        return other // self, other % self
+
+    def __matmul__(self, other: Any) -> Any:
+        return np.matmul(self, other)
+
+    def __rmatmul__(self, other: Any) -> Any:
+        return np.matmul(other, self)
+
+    def __imatmul__(self, other: Any) -> Any:
+        views.overwrite(self, np.matmul(self, other))
+        return self
+
+    # -- containers --------------------------------------------------------------------------------------
+
+    def __getitem__(self, index: Any) -> Any:
+        return views.read(self, index)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        views.write(self, index, value)
+
+    def __len__(self) -> int:
+        return len(self._value())
+
+    def __iter__(self) -> Iterator[Any]:
+        if not self.shape:
+            raise TypeError("iteration over a 0-d array")
+        return (self[position] for position in range(len(self)))
+
+    def __contains__(self, item: Any) -> bool:
+        return bool(np.any(self == item))
+
+    # -- leaving the tape --------------------------------------------------------------------------------
+
+    def __bool__(self) -> bool:
+        return leaving.to_bool(self)
+
+    def __int__(self) -> int:
+        return leaving.to_int(self, int)
+
+    def __index__(self) -> int:
+        return leaving.to_int(self, operator.index)
+
+    def __trunc__(self) -> int:
+        return leaving.to_int(self, int)
+
+    def __floor__(self) -> int:
+        return int(np.floor(self))
+
+    def __ceil__(self) -> int:
+        return int(np.ceil(self))
+
+    def __round__(self, digits: int | None = None) -> Any:
+        return int(np.rint(self)) if digits is None else np.round(self, digits)
+
+    def __float__(self) -> float:
+        return leaving.to_number(self, float)
+
+    def __complex__(self) -> complex:
+        return leaving.to_number(self, complex)
+
+    def __hash__(self) -> int:
+        return leaving.to_hash(self)
+
+    def __repr__(self) -> str:
+        return f"traced({self._value()!r})"
+
+    def __format__(self, specification: str) -> str:
+        return format(self._value(), specification)
+
+    def __copy__(self) -> Any:
+        return self.copy()
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self.copy()
+
+    def __reduce__(self) -> Any:
+        raise self._trace.refuse("a traced value cannot be pickled or sent to another process.", "Do that outside.")

@@ -1,0 +1,203 @@
+"""Reading and writing parts of traced arrays; views stay views, though the tape itself never writes."""
+
+from __future__ import annotations
+
+import operator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from yota.ir.catalog import primitive
+from yota.ir.indexing import GATHER, NEWAXIS, Index, Slice, to_numpy
+from yota.tracing.leaving import to_int
+
+if TYPE_CHECKING:
+    from yota.tracing.trace import Trace
+    from yota.tracing.tracer import Tracer
+
+__all__ = ["normalise", "overwrite", "read", "view", "write"]
+
+
+def normalise(trace: Trace, index: Any, shape: tuple[int, ...]) -> tuple[Index, list[Any]]:
+    """``index`` as NumPy takes it for an array of ``shape``, and its integer arrays.
+
+    A boolean mask becomes the positions of its true elements; their number is a guard if the mask is traced.
+    """
+    entries: list[Any] = []
+    for entry in index if isinstance(index, tuple) else (index,):
+        entries.extend(_positions(trace, entry))
+    used = sum(1 for entry in entries if entry is not None and entry is not Ellipsis)
+    if used > len(shape):
+        raise IndexError(f"too many indices for array: array is {len(shape)}-dimensional, but {used} were indexed")
+    fill = [slice(None)] * (len(shape) - used)
+    where = next((position for position, entry in enumerate(entries) if entry is Ellipsis), None)
+    if where is None:
+        entries += fill
+    else:
+        entries[where : where + 1] = fill
+    result: list[Any] = []
+    arrays: list[Any] = []
+    axis = 0
+    for entry in entries:
+        if entry is None:
+            result.append(NEWAXIS)
+            continue
+        extent = shape[axis]
+        if isinstance(entry, slice):
+            result.append(_slice(entry, extent))
+        elif isinstance(entry, int):
+            result.append(_bounded(entry, extent, axis))
+        else:
+            result.append(GATHER)
+            arrays.append(_wrapped(entry, extent))
+        axis += 1
+    return tuple(result), arrays
+
+
+def _positions(trace: Trace, entry: Any) -> list[Any]:
+    from yota.tracing.tracer import Tracer
+
+    if entry is None or entry is Ellipsis or isinstance(entry, slice):
+        return [entry]
+    if type(entry) is Tracer and not entry.ndim and entry.dtype.kind in "iu":
+        return [to_int(entry, operator.index)]
+    if isinstance(entry, (bool, np.bool_)):
+        raise trace.refuse("an index that is a single boolean is not supported.", "Use an `if`, or np.where.")
+    if isinstance(entry, (int, np.integer)):
+        return [int(entry)]
+    if not isinstance(entry, (np.ndarray, Tracer)):
+        entry = np.asarray(entry) if np.size(entry) else np.asarray(entry, dtype=np.intp)
+    if entry.dtype.kind == "b":
+        return list(np.nonzero(entry))
+    if entry.dtype.kind not in "iu":
+        raise IndexError("arrays used as indices must be of integer (or boolean) type")
+    return [int(entry)] if not entry.ndim else [entry]
+
+
+def _slice(entry: slice, extent: int) -> Slice:
+    start, stop, step = entry.indices(extent)
+    if step > 0:
+        return Slice(min(start, extent), max(stop, min(start, extent)), step)
+    return Slice(start, None if stop < 0 else stop, step)
+
+
+def _bounded(entry: int, extent: int, axis: int) -> int:
+    if not -extent <= entry < extent:
+        raise IndexError(f"index {entry} is out of bounds for axis {axis} with size {extent}")
+    return entry + extent if entry < 0 else entry
+
+
+def _wrapped(entry: Any, extent: int) -> Any:
+    if not isinstance(entry, np.ndarray) or not entry.size or entry.min() >= 0:
+        return entry
+    return np.where(entry < 0, entry + extent, entry)
+
+
+def read(tracer: Tracer, index: Any) -> Any:
+    """``tracer[index]``; a view where NumPy gives one."""
+    trace = tracer._trace
+    if isinstance(index, str):
+        raise trace.refuse("structured arrays are not supported.", "Use a dataclass or a dict of arrays.")
+    entries, arrays = normalise(trace, index, tracer.shape)
+    if arrays:
+        return trace.apply(primitive("getitem"), (tracer, *arrays), {"index": entries})
+    result = view(tracer, "getitem", {"index": entries})
+    # x[2] is a NumPy scalar, x[2, ...] a 0-d array that can be written to.
+    if not result.ndim and not (isinstance(index, tuple) and any(entry is Ellipsis for entry in index)):
+        value = trace.values[result._variable]
+        result = trace.wrap(result._variable, value[()] if isinstance(value, np.ndarray) else value)
+    return result
+
+
+def view(tracer: Tracer, name: str, static: dict[str, Any]) -> Tracer:
+    """Apply a primitive that may give a view of its operand, as NumPy decides on the concrete value."""
+    result = tracer._trace.apply(primitive(name), (tracer,), static)
+    values = tracer._trace.values
+    here, there = values[result._variable], values[tracer._current()]
+    if isinstance(here, np.ndarray) and isinstance(there, np.ndarray) and np.may_share_memory(here, there):
+        return type(tracer)(tracer._trace, result._variable, tracer, (name, static))
+    return result
+
+
+def write(tracer: Tracer, index: Any, value: Any) -> None:
+    """``tracer[index] = value``, recorded as a new array that takes the old one's place."""
+    trace = tracer._trace
+    if not isinstance(tracer._value(), np.ndarray):
+        raise TypeError(f"'{type(tracer._value()).__name__}' object does not support item assignment")
+    entries, arrays = normalise(trace, index, tracer.shape)
+    value = _castable(trace, tracer, value)
+    if arrays:
+        result = _scattered(tracer, entries, arrays, value)
+    else:
+        result = trace.apply(primitive("setitem"), (tracer, value), {"index": entries})
+    _assign(tracer, result._variable)
+
+
+def _castable(trace: Trace, tracer: Tracer, value: Any) -> Any:
+    kind = trace.builder.types[trace.lift(value)].dtype.kind
+    if kind == "c" and tracer.dtype.kind != "c":
+        raise trace.refuse("a complex value is written into a real array.", "Make the array complex, or take .real.")
+    if kind == "f" and tracer.dtype.kind in "iub" and not trace.is_constant(trace.lift(value)):
+        raise trace.refuse(
+            f"a traced value is written into an array of dtype {tracer.dtype}, which would lose its derivative.",
+            "Make the array floating, for example with np.zeros(n).",
+        )
+    return value
+
+
+def _scattered(tracer: Tracer, entries: Index, arrays: list[Any], value: Any) -> Tracer:
+    """The array after an assignment at integer arrays; where positions repeat, the last value stays."""
+    trace = tracer._trace
+    variables = [trace.lift(array) for array in arrays]
+    if not all(trace.is_constant(variable) for variable in variables):
+        raise trace.refuse(
+            "an assignment at traced positions cannot be recorded: repeated ones would keep only the last value.",
+            "Use np.add.at on zeros, or compute the positions from arguments that are not traced.",
+        )
+    flat = np.arange(tracer.size).reshape(tracer.shape)
+    targets = flat[to_numpy(entries, [trace.values[variable] for variable in variables])]
+    # np.unique finds first occurrences; on the reversed targets these are the last writes.
+    _, position = np.unique(targets.ravel()[::-1], return_index=True)
+    if len(position) == targets.size:
+        return trace.apply(primitive("setitem"), (tracer, value, *arrays), {"index": entries})
+    kept = np.sort(targets.size - 1 - position)
+    pieces = np.reshape(np.broadcast_to(value, targets.shape), (-1,))[kept]
+    result = trace.apply(
+        primitive("setitem"), (np.reshape(tracer, (-1,)), pieces, targets.ravel()[kept]), {"index": (GATHER,)}
+    )
+    return np.reshape(result, tracer.shape)
+
+
+def overwrite(tracer: Tracer, value: Any) -> None:
+    """``tracer[...] = value`` with NumPy's casting rule for in-place operations."""
+    trace = tracer._trace
+    variable = trace.lift(value)
+    type_ = trace.builder.types[variable]
+    if not np.can_cast(type_.dtype, tracer.dtype, "same_kind"):
+        raise TypeError(f"cannot cast the result from {type_.dtype} to {tracer.dtype} with casting rule 'same_kind'")
+    if type_.shape != tracer.shape:
+        raise ValueError(f"non-broadcastable output operand with shape {tracer.shape} for result of shape {type_.shape}")
+    if type_.dtype != tracer.dtype or not isinstance(trace.values[variable], np.ndarray):
+        variable = trace.apply(primitive("astype"), (value,), {"dtype": tracer.dtype})._variable
+    _assign(tracer, variable)
+
+
+def _assign(tracer: Tracer, variable: int) -> None:
+    tracer._variable = variable
+    base = tracer._base
+    if base is None:
+        return
+    trace = tracer._trace
+    name, static = tracer._read
+    written = type(tracer)(trace, variable)
+    if name == "getitem":
+        result = trace.apply(primitive("setitem"), (base, written), static)
+    elif name == "reshape":
+        result = trace.apply(primitive("reshape"), (written,), {"shape": base.shape})
+    elif name == "transpose":
+        inverse = tuple(int(axis) for axis in np.argsort(static["axes"]))
+        result = trace.apply(primitive("transpose"), (written,), {"axes": inverse})
+    else:
+        raise trace.refuse(f"writing through the view that {name} gives is not supported.", "Write into the array itself.")
+    _assign(base, result._variable)
+    tracer._base_variable = base._current()
