@@ -1,4 +1,4 @@
-"""A polynomial of eight variables: value and gradient at one point and at a million, and the code that computes them."""
+"""A polynomial of eight variables: value and gradient at one point and at a million, and the generated code."""
 
 from __future__ import annotations
 

@@ -128,16 +128,16 @@ def draw(model, images, path):
     import matplotlib as mpl
 
     mpl.use("Agg")
-    from matplotlib import pyplot
+    from matplotlib import pyplot as plt
 
     pairs = (images, reconstruct(model, images))
-    figure, axes = pyplot.subplots(2, len(images), figsize=(len(images), 2.2))
+    figure, axes = plt.subplots(2, len(images), figsize=(len(images), 2.2))
     for row, pictures in zip(axes, pairs, strict=True):
         for cell, picture in zip(row, pictures, strict=True):
             cell.imshow(picture.reshape(8, 8), cmap="gray_r", vmin=0, vmax=1)
             cell.set_axis_off()
     figure.savefig(path, dpi=100)
-    pyplot.close(figure)
+    plt.close(figure)
 
 
 def main():

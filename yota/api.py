@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Collection
 from typing import Any, TypeVar
 
 import numpy as np
 
 from yota.arguments import positional, sort_arguments
+from yota.captured import Captured
 from yota.differentiated import Differentiated, Wrt, with_receiver
 from yota.errors import ArgumentError
 from yota.ir.primitive import Primitive
@@ -16,6 +16,7 @@ from yota.ir.tape import Tape
 from yota.result import GradResult
 from yota.rules.model import Rule
 from yota.rules.registry import registry
+from yota.runtime.cache import Table
 from yota.runtime.signals import StaleTape
 from yota.specialise import Target, compile_tape
 from yota.tracing.record import record
@@ -37,22 +38,20 @@ __all__ = [
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
-_known: weakref.WeakKeyDictionary[Any, dict[Any, Differentiated]] = weakref.WeakKeyDictionary()
-"""Differentiated forms that `grad` has made, for as long as their functions live."""
+_known = Table(most=128)
+"""Differentiated forms that `grad` has made, the latest used last."""
 
 
-def _differentiated(function: Callable[..., Any], wrt: Wrt, target: Target, dynamic: bool) -> Differentiated:
+def _differentiated(function: Callable[..., Any], target: Target, dynamic: bool) -> Differentiated:
     plain, hidden = with_receiver(function)
-    key = (wrt, target, dynamic, tuple(map(id, hidden)))
-    try:
-        forms = _known.setdefault(plain, {})
-    except TypeError:  # no weak reference to it, or no hash
-        return Differentiated(function, wrt, target, dynamic=dynamic)
-    found = forms.get(key)
-    if found is None or any(a is not b for a, b in zip(found.hidden, hidden, strict=True)):
-        if len(forms) >= 64:
-            forms.clear()
-        found = forms[key] = Differentiated(function, wrt, target, dynamic=dynamic)
+    # A lambda that is written in a loop is a new function in each round, with the same code and captured values.
+    key = (getattr(plain, "__code__", plain), target, dynamic, tuple(map(id, hidden)))
+    found: Differentiated | None = _known.pop(key, None)
+    captured = Captured(plain)
+    if found is None or not found.captured.agrees(captured):
+        found = Differentiated(function, None, target, dynamic=dynamic)
+    found.adopt(plain, captured)
+    _known.insert(key, found)
     return found
 
 
@@ -117,12 +116,11 @@ def grad(
 
         _, g = grad(seeded, *args, dynamic=dynamic, target=target, strict=strict, **kwargs)
         return f(*args, **kwargs), g
-    form = _differentiated(f, None, Target(target, strict), dynamic)
+    form = _differentiated(f, Target(target, strict), dynamic)
     if current() is not None:
         value, gradients = form.traced(args, kwargs)
         return value, GradResult(gradients, Tape("", (), {}, (), (), {}), "")
-    prepared, positions = form.prepare(args, kwargs)
-    value, gradients, chosen = prepared(positions)
+    value, gradients, chosen = form(args, kwargs)
     return value, GradResult(gradients, chosen.gradient.tape, chosen.source)
 
 
@@ -160,19 +158,22 @@ def value_and_grad(
     """
     form = Differentiated(f, wrt, Target(target, strict), dynamic=dynamic)
     direct: dict[Any, Callable[..., Any]] = {}
-    watched = bool(form.captured)
+    changed = form.captured.changed if form.captured else None
     array = np.ndarray
 
     def value_and_gradient(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
-        if not kwargs and not watched:
+        if changed is not None and changed():
+            direct.clear()
+            form.table.clear()
+        if not kwargs:
             found = direct.get(tuple([(a.dtype, a.shape) if type(a) is array else type(a) for a in args]))
             if found is not None:
                 return found(*args)  # type: ignore[no-any-return]
         if current() is not None:
             return form.traced(args, kwargs)
-        prepared, positions = form.prepare(args, kwargs)
-        value, gradients, _ = prepared(positions)
-        if not kwargs and not watched and prepared.direct is not None and len(direct) < 256:
+        prepared, function, positions = form.prepare(args, kwargs)
+        value, gradients, _ = prepared(function, positions)
+        if not kwargs and prepared.direct is not None and len(direct) < 256:
             direct[tuple([(a.dtype, a.shape) if type(a) is array else type(a) for a in args])] = prepared.direct
         return value, gradients
 
@@ -339,12 +340,17 @@ def _fitting(tape: Tape, variable: int, name: str, value: Any) -> Any:
     return value
 
 
+# The intermediate representation knows neither evaluation nor code generation; its tapes offer both all the same.
+for _method in (play, compile):
+    setattr(Tape, _method.__name__, _method)
+
+
 class SimpleGradient:
     """A compiled gradient for arguments of one kind: ``val, d0, d1 = dloss(*args)``; ``dloss.source`` is its code."""
 
     def __init__(self, f: Callable[..., Any], args: tuple[Any, ...], target: Target) -> None:
         form = Differentiated(f, None, target, dynamic=False)
-        self._prepared, _ = form.prepare(args, {})
+        self._prepared, self._function, _ = form.prepare(args, {})
         self._hidden = form.hidden
         self.tape = self._prepared.root.gradient.tape
         self.source = self._prepared.root.source
@@ -354,7 +360,7 @@ class SimpleGradient:
         args = (*self._hidden, *args)
         # Checked first: the generated code trusts its inputs.
         _inputs(self.tape, args)
-        value, gradients, _ = self._prepared(args)
+        value, gradients, _ = self._prepared(self._function, args)
         return (value, *gradients)
 
     def __repr__(self) -> str:

@@ -20,7 +20,7 @@ class Captured:
     Rebinding is noticed by identity. Writing into a captured array is not: pass such an array as an argument.
     """
 
-    __slots__ = ("_cells", "_globals", "_names", "_values")
+    __slots__ = ("_cells", "_defaults", "_globals", "_names", "_values")
 
     def __init__(self, function: Callable[..., Any]) -> None:
         code = getattr(function, "__code__", None)
@@ -30,6 +30,8 @@ class Captured:
         self._names = [
             name for name in names if name in self._globals and not isinstance(self._globals[name], _CODE)
         ]
+        keywords = getattr(function, "__kwdefaults__", None) or {}
+        self._defaults = [*(getattr(function, "__defaults__", None) or ()), *keywords.values()]
         self._values = list(self._now())
 
     def __bool__(self) -> bool:
@@ -44,13 +46,38 @@ class Captured:
         for name in self._names:
             yield self._globals.get(name, _ABSENT)
 
+    def agrees(self, other: Captured) -> bool:
+        """Whether another function of the same code captured the same, as a lambda does that is made anew."""
+        return self._names == other._names and _same(
+            [*self._values, *self._defaults], [*other._values, *other._defaults]
+        )
+
     def changed(self) -> bool:
         """Whether anything was rebound since the last time; from now on the present state counts."""
-        now = list(self._now())
-        if all(old is new or _equal(old, new) for old, new in zip(self._values, now, strict=True)):
-            return False
-        self._values = now
-        return True
+        # Identity first, by plain loops: this runs ahead of every call of a compiled function.
+        values = self._values
+        position = 0
+        for cell in self._cells:
+            try:
+                if cell.cell_contents is not values[position]:
+                    break
+            except ValueError:
+                break
+            position += 1
+        else:
+            names = self._globals
+            for name in self._names:
+                if names.get(name, _ABSENT) is not values[position]:
+                    break
+                position += 1
+            else:
+                return False
+        old, self._values = values, list(self._now())
+        return not _same(old, self._values)
+
+
+def _same(old: list[Any], new: list[Any]) -> bool:
+    return len(old) == len(new) and all(a is b or _equal(a, b) for a, b in zip(old, new, strict=True))
 
 
 def _equal(old: Any, new: Any) -> bool:

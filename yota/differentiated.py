@@ -69,8 +69,19 @@ class Differentiated:
 
     # -- calls -------------------------------------------------------------------------------------------
 
-    def prepare(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Prepared, tuple[Any, ...]]:
-        """The compiled form for a call, and the call's arguments by position."""
+    def adopt(self, function: Callable[..., Any], captured: Captured) -> None:
+        """Stand for another function of the same code that captured the same."""
+        self.function, self.captured = function, captured
+
+    def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, Specialisation]:
+        """Value, gradients and the specialisation that computed them."""
+        prepared, function, args = self.prepare(args, kwargs)
+        return prepared(function, args)
+
+    def prepare(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[Prepared, Callable[..., Any], tuple[Any, ...]]:
+        """The compiled form for a call, and the call with its arguments by position."""
         function, args = positional(self.function, (*self.hidden, *args), kwargs)
         if self.captured and self.captured.changed():
             self.table.clear()
@@ -80,7 +91,7 @@ class Differentiated:
             prepared = Prepared(self, function, args)
             if key is not None:
                 self.table.insert(key, prepared)
-        return prepared, args
+        return prepared, function, args
 
     def traced(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
         """Value and gradients inside of a running trace, recorded onto it."""
@@ -168,13 +179,12 @@ class Prepared:
 
     def __init__(self, owner: Differentiated, function: Callable[..., Any], args: tuple[Any, ...]) -> None:
         self.owner = owner
-        self.function = function
         self.arguments = sort_arguments(function, args)
         self.wanted = owner.wanted(function, self.arguments)
-        self.root = self._specialise(self.arguments)
+        self.root = self._specialise(function, self.arguments)
 
-    def _specialise(self, arguments: Arguments) -> Specialisation:
-        gradient = trace_gradient(self.function, arguments, self.wanted, registry())
+    def _specialise(self, function: Callable[..., Any], arguments: Arguments) -> Specialisation:
+        gradient = trace_gradient(function, arguments, self.wanted, registry())
         return Specialisation(gradient, *compile_tape(gradient.tape, self.owner.target))
 
     @property
@@ -190,16 +200,18 @@ class Prepared:
         )
         return self.root.call if simple else None
 
-    def __call__(self, args: tuple[Any, ...]) -> tuple[Any, Any, Specialisation]:
+    def __call__(
+        self, function: Callable[..., Any], args: tuple[Any, ...]
+    ) -> tuple[Any, Any, Specialisation]:
         """Value, gradients and the specialisation that computed them."""
-        arguments = sort_arguments(self.function, args)
+        arguments = sort_arguments(function, args)
         leaves = [_plain(leaf.value) for leaf in arguments.leaves]
         try:
             chosen, outputs = self.root.run(leaves)
         except StaleTapeError:
             if not self.owner.dynamic:
                 raise
-            self.root.insert(self._specialise(arguments))
+            self.root.insert(self._specialise(function, arguments))
             chosen, outputs = self.root.run(leaves)
         value, *adjoints = outputs if isinstance(outputs, tuple) else (outputs,)
         gradient = chosen.gradient

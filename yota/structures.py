@@ -176,7 +176,7 @@ def _updated(part: Any, rest: Path, path: Path, adjoint: Any, step: Callable[[An
 def _with(part: Any, key: Any, value: Any) -> Any:
     if isinstance(part, tuple):
         if hasattr(part, "_fields"):
-            return part._replace(**{key: value})
+            return type(part)(*(value if name == key else old for name, old in children(part) or ()))
         return (*part[:key], value, *part[key + 1 :])
     if isinstance(part, (list, dict)):
         part[key] = value

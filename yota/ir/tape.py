@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -124,6 +124,14 @@ class Tape:
 
     def __len__(self) -> int:
         return len(self.ops)
+
+    if TYPE_CHECKING:  # yota.api puts them here
+
+        def play(self, *args: Any) -> Any:
+            """See `yota.play`."""
+
+        def compile(self, target: str = "numpy", *, strict: bool = False) -> Callable[..., Any]:
+            """See `yota.compile`."""
 
     def definitions(self) -> dict[int, Op]:
         """The op that defines each variable."""

@@ -10,6 +10,7 @@ from yota.ir.tape import Op, Tape
 from yota.ir.types import TensorType
 from yota.passes.planar import short_axis
 from yota.passes.rows import Placement, place
+from yota.passes.sink import sink
 from yota.passes.views import is_view
 
 __all__ = ["CACHE_BYTES", "Member", "Unit", "fuse"]
@@ -84,7 +85,7 @@ class Unit:
 
 
 @dataclass(slots=True)
-class _Growing:
+class Growing:
     """A unit under construction."""
 
     members: list[Member]
@@ -105,6 +106,9 @@ def fuse(tape: Tape, whole: frozenset[int] = frozenset()) -> tuple[Unit, ...]:
     grower = _Grower(tape, whole)
     for op in tape.ops:
         grower.add(op)
+    _drop_idle_views(tape, grower.units)
+    sink(tape, grower.units, Member)
+    _drop_idle_views(tape, grower.units)
     return _sorted(tape, _needed(tape, _settled(tape, grower.units)))
 
 
@@ -114,9 +118,9 @@ class _Grower:
     def __init__(self, tape: Tape, whole: frozenset[int]) -> None:
         self.types = tape.types
         self.whole = whole
-        self.units: list[_Growing] = []
-        self.groups: list[_Growing] = []
-        self.producer: dict[int, _Growing] = {}
+        self.units: list[Growing] = []
+        self.groups: list[Growing] = []
+        self.producer: dict[int, Growing] = {}
 
     def add(self, op: Op) -> None:
         """Place one op."""
@@ -126,7 +130,7 @@ class _Grower:
             placed = self._start(op, wish)
         if not placed or is_view(op, self.types):
             # A view costs nothing: it stands outside too, for those who need it there.
-            unit = _Growing([Member(op)], before=self._before(op.operands))
+            unit = Growing([Member(op)], before=self._before(op.operands))
             self.units.append(unit)
             self.producer[op.result] = unit
 
@@ -155,7 +159,7 @@ class _Grower:
                     return True
         return False
 
-    def _put(self, group: _Growing, op: Op, found: Placement, before: int) -> None:
+    def _put(self, group: Growing, op: Op, found: Placement, before: int) -> None:
         group.members.append(Member(op, found))
         if found.axis is not None:
             group.axes[op.result] = found.axis
@@ -172,7 +176,7 @@ class _Grower:
         found = place(op, self.types, shape[wish], {}, wish)
         if found is None:
             return False
-        group = _Growing([], shape[wish], bit=1 << len(self.groups))
+        group = Growing([], shape[wish], bit=1 << len(self.groups))
         self.units.append(group)
         self.groups.append(group)
         self._put(group, op, found, self._before(op.operands))
@@ -205,7 +209,7 @@ def _wish(op: Op, types: Mapping[int, TensorType]) -> int | None:
     return max(range(len(shape)), key=lambda axis: shape[axis])
 
 
-def _settled(tape: Tape, units: list[_Growing]) -> list[Unit]:
+def _settled(tape: Tape, units: list[Growing]) -> list[Unit]:
     """Fix the size of the pieces; groups that fit into the cache as a whole become single ops."""
     found = []
     for unit in units:
@@ -223,7 +227,7 @@ def _settled(tape: Tape, units: list[_Growing]) -> list[Unit]:
     return found
 
 
-def _block(tape: Tape, group: _Growing) -> int:
+def _block(tape: Tape, group: Growing) -> int:
     """Rows in one piece, so that what is live at a time stays in the cache; pieces of about equal size."""
     types, extent = tape.types, group.extent
     last: dict[int, int] = {}
@@ -256,24 +260,29 @@ def _bytes(type: TensorType) -> int:
     return type.size * type.dtype.itemsize
 
 
+def _drop_idle_views(tape: Tape, units: list[Growing]) -> None:
+    """Drop views that stand outside of loops and that nobody reads there."""
+    wanted = set(tape.outputs) | {guard.variable for guard in tape.guards}
+    lone = [not unit.extent and is_view(unit.members[0].op, tape.types) for unit in units]
+    for unit, view in zip(units, lone, strict=True):
+        if not view:
+            wanted.update(v for m in unit.members for v in m.op.operands if v not in unit.axes)
+    kept = []
+    for unit, view in zip(reversed(units), reversed(lone), strict=True):
+        if view and unit.members[0].op.result not in wanted:
+            continue
+        if view:
+            wanted.update(unit.members[0].op.operands)
+        kept.append(unit)
+    units[:] = reversed(kept)
+
+
 def _needed(tape: Tape, units: list[Unit]) -> list[Unit]:
-    """Drop views that nobody reads outside of loops; note what loops must store."""
+    """Note what loops must store."""
     wanted = set(tape.outputs) | {guard.variable for guard in tape.guards}
     for unit in units:
-        if not _is_lone_view(unit, tape):
-            wanted.update(unit.reads)
-    kept: list[Unit] = []
-    for unit in reversed(units):
-        if _is_lone_view(unit, tape):
-            if unit.members[0].op.result not in wanted:
-                continue
-            wanted.update(unit.reads)
-        kept.append(unit)
-    return [_with_stored(unit, wanted, tape) for unit in reversed(kept)]
-
-
-def _is_lone_view(unit: Unit, tape: Tape) -> bool:
-    return not unit.extent and is_view(unit.members[0].op, tape.types)
+        wanted.update(unit.reads)
+    return [_with_stored(unit, wanted, tape) for unit in units]
 
 
 def _with_stored(unit: Unit, wanted: set[int], tape: Tape) -> Unit:

@@ -37,7 +37,7 @@ def bind(trace: Trace, known: Primitive, args: tuple[Any, ...], kwargs: dict[str
         elif parameter.name in given:
             static[parameter.name] = hashable(trace, given.pop(parameter.name))
         elif parameter.default is not None:
-            static[parameter.name] = parameter.default.value  # type: ignore[union-attr]
+            static[parameter.name] = getattr(parameter.default, "value", None)
     if rest or given:
         extra = ", ".join([*map(repr, rest), *given])
         raise trace.refuse(

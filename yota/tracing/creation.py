@@ -176,7 +176,8 @@ class Concatenator:
         return np.concatenate(parts)
 
 
-numpy_full, numpy_arange, numpy_linspace, numpy_vectorize = numpy.full, numpy.arange, numpy.linspace, numpy.vectorize
+numpy_full, numpy_arange, numpy_vectorize = numpy.full, numpy.arange, numpy.vectorize
+numpy_linspace: Any = numpy.linspace
 
 CREATION: dict[str, Callable[..., Any]] = {
     "array": _from_value("array", True),

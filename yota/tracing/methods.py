@@ -33,6 +33,7 @@ class ArrayMethods:
         def _value(self) -> Any: ...
         def _recorder(self) -> Trace: ...
         def __getitem__(self, index: Any) -> Any: ...
+        def __setitem__(self, index: Any, value: Any) -> None: ...
 
     def __getattr__(self, name: str) -> Any:
         if name in _UNTRACED:
@@ -236,7 +237,7 @@ class ArrayMethods:
 
     def fill(self, value: Any) -> None:
         """See `numpy.ndarray.fill`."""
-        self[...] = value  # type: ignore[index]
+        self[...] = value
 
     def astype(self, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True) -> Any:
         """See `numpy.ndarray.astype`; to an integer dtype the derivative is zero."""

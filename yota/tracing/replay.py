@@ -14,7 +14,7 @@ from yota.tracing.trace import Trace
 
 __all__ = ["evaluate", "inline", "stale"]
 
-_CONVERSIONS = {"bool": bool, "int": int, "float": float, "complex": complex, "value": lambda value: value}
+_CONVERSIONS: dict[str, Callable[[Any], Any]] = {"bool": bool, "int": int, "float": float, "complex": complex, "value": lambda value: value}
 
 
 def stale(guard: Guard, found: Any) -> StaleTapeError:
@@ -50,7 +50,7 @@ def evaluate(tape: Tape, inputs: Mapping[int, Any]) -> list[Any]:
 
 def _check(guards: Any, values: Mapping[int, Any]) -> None:
     for guard in guards:
-        found = _CONVERSIONS[guard.kind](values[guard.variable])  # type: ignore[no-untyped-call,operator]
+        found = _CONVERSIONS[guard.kind](values[guard.variable])
         if found != guard.expected:
             raise stale(guard, found)
 

@@ -110,8 +110,8 @@ def _at_least(ndim: int) -> Any:
     return at_least
 
 
-for _ndim, _function in enumerate((numpy.atleast_1d, numpy.atleast_2d, numpy.atleast_3d), start=1):
-    implements(_function)(_at_least(_ndim))
+for _least, _function in enumerate((numpy.atleast_1d, numpy.atleast_2d, numpy.atleast_3d), start=1):
+    implements(_function)(_at_least(_least))
 
 
 @implements(numpy.concatenate)

@@ -101,7 +101,7 @@ class Tracer(ArrayMethods):
         return self._trace.values[self._current()]
 
     @property
-    def __class__(self) -> type:  # type: ignore[override]
+    def __class__(self) -> type:  # type: ignore[misc]
         return type(self._value())
 
     # -- NumPy's protocols -------------------------------------------------------------------------------
@@ -211,10 +211,10 @@ class Tracer(ArrayMethods):
         return int(np.rint(self)) if digits is None else np.round(self, digits)
 
     def __float__(self) -> float:
-        return leaving.to_number(self, float)
+        return float(leaving.to_number(self, float))
 
     def __complex__(self) -> complex:
-        return leaving.to_number(self, complex)
+        return complex(leaving.to_number(self, complex))
 
     def __hash__(self) -> int:
         return leaving.to_hash(self)

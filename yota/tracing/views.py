@@ -165,7 +165,8 @@ def _scattered(tracer: Tracer, entries: Index, arrays: list[Any], value: Any) ->
     result = trace.apply(
         primitive("setitem"), (np.reshape(tracer, (-1,)), pieces, targets.ravel()[kept]), {"index": (GATHER,)}
     )
-    return np.reshape(result, tracer.shape)
+    back: Tracer = np.reshape(result, tracer.shape)
+    return back
 
 
 def overwrite(tracer: Tracer, value: Any) -> None:

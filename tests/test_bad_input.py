@@ -1,0 +1,299 @@
+"""Bad input: a clear error, and nothing changed."""
+
+from __future__ import annotations
+
+import math
+import threading
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.special
+from numpy import array as plain_array
+from numpy import zeros as plain_zeros
+from yota import errors
+
+import yota
+
+X = np.array([0.5, 1.5, 2.5])
+
+
+@pytest.fixture(autouse=True)
+def namespace_is_as_before():
+    before = {name: getattr(np, name) for name in ("array", "zeros", "r_", "vectorize", "asarray", "full_like")}
+    sine = math.sin
+    yield
+    assert all(getattr(np, name) is value for name, value in before.items())
+    assert math.sin is sine
+
+
+def refused(f, *args, match, error=errors.YotaError):
+    with pytest.raises(error, match=match):
+        yota.grad(f, *args)
+
+
+def test_unknown_function_prints_the_rule_to_paste():
+    refused(lambda x: np.sum(scipy.special.tklmbda(x, x)), X, match=r"@elementwise\(\"scipy.special.tklmbda\"\)", error=errors.MissingRuleError)
+    refused(lambda x: np.lexsort((x, x)).sum(), X, match=r"no rule is known for numpy.lexsort", error=errors.MissingRuleError)
+
+
+def test_non_scalar_output_names_jacobian():
+    refused(lambda x: x * 2, X, match="yota.jacobian", error=errors.DifferentiationError)
+    refused(lambda x: (x[0], x[1]), X, match="2 values", error=errors.DifferentiationError)
+    refused(lambda x: x[0] * 1j, X, match="complex", error=errors.DifferentiationError)
+
+
+def test_integer_input():
+    refused(np.sum, np.arange(3), match=r"astype\(float\)")
+    refused(lambda n: n * 2.0, 3, match="static; pass 3.0")
+    with pytest.raises(errors.ArgumentError, match="int64"):
+        yota.value_and_grad(lambda x, n: np.sum(x * n), wrt=1)(X, np.arange(3))
+    with pytest.raises(errors.ArgumentError, match="wrt=5"):
+        yota.value_and_grad(np.sum, wrt=5)(X)
+    with pytest.raises(errors.ArgumentError, match="wrt='z'"):
+        yota.value_and_grad(lambda x: x, wrt="z")(1.0)
+
+
+def test_arrays_that_cannot_be_traced():
+    refused(np.sum, np.array([1.0, None]), match="object array")
+    refused(np.sum, np.zeros(2, dtype=[("a", float)]), match="structured")
+    refused(np.sum, np.array(["a"]), match="dtype <U1")
+    refused(np.sum, np.ma.masked_array([1.0], [True]), match="MaskedArray")
+    refused(np.sum, np.array(["2020-01-01"], dtype="datetime64[D]"), match="datetime64")
+
+
+def test_float_of_several_elements():
+    refused(lambda x: float(x), X, match="", error=TypeError)
+
+
+def test_rule_text_with_a_fault():
+    with pytest.raises(errors.RuleError, match=r":\d+:\d+"):
+        yota.diffrule("@elementwise\ndef f(x: Real) -> y:\n    d[y, x] = sine(x)\n")
+
+
+def test_the_functions_own_exception_comes_through():
+    def fails(x):
+        np.zeros(3)
+        raise KeyError("mine")
+
+    refused(fails, X, match="mine", error=KeyError)
+    refused(lambda x: np.reshape(x, (2, 2)), X, match="reshape", error=ValueError)
+    refused(lambda x: x @ np.ones(7), X, match="", error=ValueError)
+    refused(lambda x: x[7], X, match="out of bounds", error=IndexError)
+    assert yota.grad(np.sum, X)[0] == 4.5
+
+
+def test_recursion():
+    def forever(x):
+        return forever(x)
+
+    refused(forever, X, match="", error=RecursionError)
+
+    def factorial(x, n):
+        return x if n == 0 else factorial(x, n - 1) * n
+
+    assert yota.grad(factorial, 1.0, 4)[1][0] == 24.0
+
+
+def test_generators():
+    assert yota.grad(lambda x: sum(v * v for v in x), X)[1][0].tolist() == [1.0, 3.0, 5.0]
+    refused(lambda x: (v for v in x), X, match="returned a generator")
+
+
+def test_a_value_that_escapes():
+    kept: list[Any] = []
+
+    def keeps(x):
+        kept.append(x * 2)
+        return np.sum(x)
+
+    yota.grad(keeps, X)
+    with pytest.raises(errors.TracingError, match="after its function had returned"):
+        kept[0] + 1
+
+
+def test_threads():
+    found: list[BaseException] = []
+
+    def uses_thread(x):
+        def work():
+            try:
+                x + 1
+            except errors.TracingError as fault:
+                found.append(fault)
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+        return np.sum(x)
+
+    yota.grad(uses_thread, X)
+    assert "another thread" in str(found[0])
+
+    def sees_nothing(x):
+        def work():
+            found.append(type(np.zeros(3)))
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+        return np.sum(x)
+
+    yota.grad(sees_nothing, X)
+    assert found[-1] is np.ndarray
+
+
+LEAKS = {
+    "array imported by name": lambda x: np.sum(plain_array([x[0], x[1]])),
+    "zeros imported by name": lambda x: _write(plain_zeros(3), x),
+    "plain += traced": lambda x: _add(OUTSIDE, x),
+    "out= plain": lambda x: np.add(x, x, out=OUTSIDE),
+    "add.at plain": lambda x: np.add.at(OUTSIDE, [0], x[0]),
+    "copyto plain": lambda x: np.copyto(OUTSIDE, x),
+    "float in arithmetic": lambda x: float(x[0]) * 2 + x[1],
+    "math imported by name": lambda x: _sine(x[0]) + x[1],
+    "np.float64": lambda x: np.float64(x[0]) * x[1],
+    "integer array": lambda x: _write(np.zeros(3, dtype=int), x),
+    "object array": lambda x: np.sum(np.array([x[0], x[1]], dtype=object)),
+    "buffer": lambda x: memoryview(x),
+    "tobytes": lambda x: x.tobytes(),
+    "view": lambda x: np.sum(x.view(np.int64)),
+    "pickle": lambda x: __import__("pickle").dumps(x),
+    "where without out": lambda x: np.sum(np.log(x, where=x > 1)),
+}
+OUTSIDE = np.ones(3)
+_sine = math.sin
+
+
+def _write(out, x):
+    out[0] = x[0]
+    return np.sum(out)
+
+
+def _add(a, x):
+    a += x
+    return np.sum(a)
+
+
+@pytest.mark.parametrize("name", LEAKS)
+def test_leaks_are_refused(name):
+    x = X.copy()
+    with pytest.raises((errors.YotaError, TypeError)) as caught:
+        yota.grad(LEAKS[name], x)
+    assert "NotImplemented" not in str(caught.value)
+    np.testing.assert_array_equal(OUTSIDE, np.ones(3))
+    np.testing.assert_array_equal(x, X)
+
+
+CLOSED = {
+    "asarray with dtype": (lambda x: np.sum(np.asarray(x, dtype=float) ** 2), 2 * X),
+    "full": (lambda x: np.sum(np.full(3, x[0])), [3, 0, 0]),
+    "full_like": (lambda x: np.sum(np.full_like(OUTSIDE, x[1])), [0, 3, 0]),
+    "plain.dot": (lambda x: OUTSIDE.dot(x), [1, 1, 1]),
+    "plain @": (lambda x: OUTSIDE @ x, [1, 1, 1]),
+    "arange": (lambda x: np.sum(x[0] * np.arange(3)), [3, 0, 0]),
+    "polynomial": (lambda x: np.polynomial.polynomial.polyval(x[0], [1.0, 2.0, 3.0]), [5, 0, 0]),
+    "float at return": (lambda x: float(x[2]), [0, 0, 1]),
+    "item": (lambda x: x[2].item() * 2, [0, 0, 2]),
+    "immutable scalar": (lambda x: _scalar(x), [4, 0, 0]),
+    "logsumexp written out": (lambda x: np.log(np.sum(np.exp(x - np.max(x)))) + np.max(x), np.exp(X) / np.exp(X).sum()),
+    "int is a guard": (lambda x: x[int(x[0])], [1, 0, 0]),
+    "aliasing": (lambda x: _alias(x), [8, 0, 0]),
+    "string formatting": (lambda x: (f"{x[0]:.3f} {x!r}", x[0])[1], [1, 0, 0]),
+}
+
+
+def _scalar(x):
+    a = b = x[0]
+    a += b
+    return a + 2 * b
+
+
+def _alias(x):
+    a = x * 2
+    b = a
+    b += 2 * x
+    return a[0] + b[0]
+
+
+@pytest.mark.parametrize("name", CLOSED)
+def test_leaks_are_closed(name):
+    f, expected = CLOSED[name]
+    value, g = yota.grad(f, X)
+    np.testing.assert_allclose(g[0], expected)
+    np.testing.assert_allclose(value, f(X))
+
+
+def test_nothing_of_the_users_is_written():
+    x = X.copy()
+    x.flags.writeable = False
+
+    def writes(x):
+        x[0] = 3.0
+        x *= 2
+        return np.sum(x * x)
+
+    value, g = yota.grad(writes, x)
+    np.testing.assert_array_equal(x, X)
+    np.testing.assert_allclose(g[0], [0.0, 8 * 1.5, 8 * 2.5])
+
+
+def test_results_never_alias():
+    x = X.copy()
+    fg = yota.value_and_grad(lambda x: np.sum(x) * 1.0)
+    first = fg(x)[1]
+    kept = first.copy()
+    second = fg(x + 1)[1]
+    assert not np.shares_memory(first, second)
+    second[:] = -1
+    np.testing.assert_array_equal(first, kept)
+    _, g = yota.grad(lambda x, y: np.sum(x * 1.0 + y), X, X)
+    assert not np.shares_memory(g[0], g[1]) and not np.shares_memory(g[0], X)
+
+
+def test_rebinding_captured_data_is_noticed():
+    scale = 2.0
+
+    def f(x):
+        return np.sum(x * scale)
+
+    fg = yota.value_and_grad(f)
+    assert fg(X)[1][0] == 2.0
+    scale = 5.0
+    assert fg(X)[1][0] == 5.0
+    assert yota.grad(f, X)[1][0][0] == 5.0
+
+
+def test_static_values_are_told_apart_by_type():
+    def f(x, n):
+        return np.sum(x) * (2 if n is True else 3)
+
+    assert yota.grad(f, X, True)[1][0][0] == 2.0
+    assert yota.grad(f, X, 1)[1][0][0] == 3.0
+
+
+@dataclass
+class Loop:
+    me: Any = None
+    x: float = 1.0
+
+
+def test_a_structure_that_contains_itself():
+    loop = Loop()
+    loop.me = loop
+    refused(lambda m: m.x, loop, match="contains itself")
+
+
+def test_update_refuses_what_does_not_fit():
+    with pytest.raises(errors.ArgumentError, match="field path"):
+        yota.update(Loop(), {("y",): 1.0}, lambda x, g: x)
+    fixed = np.ones(2)
+    fixed.flags.writeable = False
+    with pytest.raises(errors.ArgumentError, match="read-only"):
+        yota.update(fixed, np.ones(2), lambda x, g: x - g)
+
+
+def test_unknown_target():
+    with pytest.raises(errors.ArgumentError, match="numpy"):
+        yota.grad(np.sum, X, target="fortran")

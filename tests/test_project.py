@@ -1,0 +1,100 @@
+"""The project's files agree with each other, and the code keeps the project's conventions."""
+
+from __future__ import annotations
+
+import ast
+import re
+import stat
+import sys
+from pathlib import Path
+
+import pytest
+
+import yota
+
+ROOT = Path(__file__).parent.parent
+SOURCES = sorted((ROOT / "yota").rglob("*.py"))
+UNUSED_WORDS = {"node", "nodes", "graph", "graphs", "manager", "helper", "helpers", "util", "utils", "misc"}
+
+
+def text(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def test_versions_agree() -> None:
+    declared = re.search(r'^version = "(.*)"$', text("pyproject.toml"), re.MULTILINE)
+    assert declared
+    assert yota.__version__ == declared[1]
+
+
+def test_the_package_has_its_data() -> None:
+    assert (ROOT / "yota" / "py.typed").exists()
+    assert list((ROOT / "rules").rglob("*.rules"))
+    assert list((ROOT / "templates" / "numpy").iterdir())
+    for folder in ("rules", "templates"):
+        assert f'{folder} = "yota/_data/{folder}"' in text("pyproject.toml")
+
+
+def test_the_check_ends_with_the_test_command_of_the_readme() -> None:
+    setups = [line for line in text("README.md").splitlines() if "-m pytest" in line]
+    assert len(setups) == 1
+    command = setups[0].rpartition("&& ")[2].replace(".venv/bin/", "")
+    assert text(".ci/run").rstrip().splitlines()[-1] == command
+
+
+def test_the_check_can_be_run() -> None:
+    assert (ROOT / ".ci" / "run").stat().st_mode & stat.S_IXUSR
+
+
+def test_the_readme_runs_an_example_that_needs_only_the_package() -> None:
+    assert "pip install . && .venv/bin/python examples/polynomial.py" in text("README.md")
+    imported = {
+        alias.name
+        for statement in ast.walk(ast.parse(text("examples/polynomial.py")))
+        if isinstance(statement, ast.Import)
+        for alias in statement.names
+    }
+    assert imported - sys.stdlib_module_names == {"numpy", "yota"}
+
+
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "benchmarks/README.md", "examples/README.md"])
+def test_links_lead_somewhere(page: str) -> None:
+    for link in re.findall(r"\]\(([^)#]+)", text(page)):
+        if not link.startswith("http"):
+            assert ((ROOT / page).parent / link).exists(), link
+
+
+def test_every_rule_file_names_its_language() -> None:
+    for file in [*(ROOT / "rules").rglob("*.rules"), *(ROOT / "examples").rglob("*.rules")]:
+        assert file.read_text(encoding="utf-8").startswith("# yota rules 1\n"), file
+
+
+@pytest.mark.parametrize("file", SOURCES, ids=lambda file: str(file.relative_to(ROOT)))
+def test_a_file_says_what_it_is_for(file: Path) -> None:
+    documentation = ast.get_docstring(ast.parse(file.read_text(encoding="utf-8")))
+    assert documentation
+    assert documentation.splitlines()[0].endswith((".", "``")), "the first line is a sentence"
+
+
+@pytest.mark.parametrize("file", SOURCES, ids=lambda file: str(file.relative_to(ROOT)))
+def test_names_use_the_project_s_words(file: Path) -> None:
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    used = {file.stem}
+    for statement in ast.walk(tree):
+        if isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
+            used.add(statement.name)
+        elif isinstance(statement, ast.arg):
+            used.add(statement.arg)
+        elif isinstance(statement, ast.Name) and isinstance(statement.ctx, ast.Store):
+            used.add(statement.id)
+    wrong = {name for name in used if words(name) & UNUSED_WORDS}
+    assert not wrong
+
+
+def words(name: str) -> set[str]:
+    """Words of a name in either style.
+
+    >>> sorted(words("TapeBuilder_of"))
+    ['builder', 'of', 'tape']
+    """
+    return {word.lower() for word in re.findall(r"[A-Z]?[a-z]+", name)}

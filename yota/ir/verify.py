@@ -1,0 +1,49 @@
+"""Checking a tape's invariants; run after each pass in tests."""
+
+from __future__ import annotations
+
+from yota.errors import TapeError
+from yota.ir.infer import infer
+from yota.ir.tape import Tape
+
+__all__ = ["verify"]
+
+
+def verify(tape: Tape) -> Tape:
+    """Give ``tape`` back if it is sound.
+
+    Each variable is defined once and before its use, every one has a type, and the shapes of elementwise results
+    follow from their operands.
+
+    Raises
+    ------
+    TapeError
+        If it is not; the message names the op.
+    """
+    defined = {entry.variable for entry in tape.inputs} | set(tape.constants)
+    for op in tape.ops:
+        for operand in op.operands:
+            if operand not in defined:
+                raise TapeError(f"{op.name} -> %{op.result} uses %{operand} before it is defined")
+        if op.result in defined:
+            raise TapeError(f"%{op.result} is defined twice, the second time by {op.name}")
+        if op.result not in tape.types:
+            raise TapeError(f"%{op.result} has no type")
+        _verify_shape(tape, op.result, op.name, infer(op.primitive, tuple(tape.types[v] for v in op.operands), op.static).shape)
+        defined.add(op.result)
+    for variable in (*tape.outputs, *(guard.variable for guard in tape.guards)):
+        if variable not in defined:
+            raise TapeError(f"%{variable} is returned or guarded, and nothing defines it")
+    for variable, value in tape.constants.items():
+        shape = getattr(value, "shape", ())
+        if shape != tape.types[variable].shape:
+            raise TapeError(f"constant %{variable} has shape {shape}, its type says {tape.types[variable]}")
+    return tape
+
+
+def _verify_shape(tape: Tape, result: int, name: str, shape: tuple[int, ...]) -> None:
+    # What these give depends on values; the tape's type is what was found when recording.
+    if name in ("flatnonzero", "argsort", "nonzero"):
+        return
+    if tape.types[result].shape != shape:
+        raise TapeError(f"{name} -> %{result} has type {tape.types[result]}, but its operands give shape {shape}")

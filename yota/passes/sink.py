@@ -1,0 +1,179 @@
+"""Moves ops between loops so that fewer whole arrays are stored: work is done where its result is used.
+
+A first loop ends in a sum on which a second one depends. What only the second one reads is moved there; what both
+read and is cheap to compute is computed twice, since arithmetic in the cache costs less than memory traffic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from yota.ir.tape import Op, Tape
+from yota.passes.rows import place
+from yota.passes.views import is_view
+
+if TYPE_CHECKING:
+    from yota.passes.fuse import Growing, Member
+
+__all__ = ["sink"]
+
+_CHEAP = frozenset(
+    "add subtract multiply negative square absolute less less_equal greater greater_equal equal not_equal"
+    " maximum minimum where sign astype".split()
+)
+_MOST_REPEATED = 4
+
+
+def sink(tape: Tape, units: Sequence[Growing], member: type[Member]) -> None:
+    """Rearrange the members of the loops among ``units`` in place."""
+    _Sinker(tape, units, member).run()
+
+
+class _Sinker:
+    def __init__(self, tape: Tape, units: Sequence[Growing], member: type[Member]) -> None:
+        self.types, self.units, self.member = tape.types, units, member
+        self.groups = [unit for unit in units if unit.extent]
+        self.kept = set(tape.outputs) | {guard.variable for guard in tape.guards}
+        self.ops = tape.definitions()
+        self.home = {v: group for group in self.groups for v in group.axes}
+
+    def run(self) -> None:
+        """Move first, so that nothing is repeated that could stand in one place."""
+        if len(self.groups) < 2:
+            return
+        for group in reversed(self.groups):
+            self._move_from(group)
+        for group in self.groups:
+            for variable in [v for v in group.axes if self.home.get(v) is group]:
+                self._repeat(group, variable)
+
+    def _readers(self) -> dict[int, list[Growing]]:
+        """Units that read each variable; a lone view stands for those who read the view."""
+        found: dict[int, list[Growing]] = {}
+        for unit in reversed(self.units):
+            targets = [unit]
+            if not unit.extent and is_view(unit.members[0].op, self.types):
+                op = unit.members[0].op
+                targets = [*found.get(op.result, ()), *([unit] if op.result in self.kept else ())]
+            for member in unit.members:
+                for operand in member.op.operands:
+                    known = found.setdefault(operand, [])
+                    known += [target for target in targets if all(target is not other for other in known)]
+        return found
+
+    def _move_from(self, group: Growing) -> None:
+        readers = self._readers()
+        for target in self.groups:
+            if target is group or target.extent != group.extent or target.before & group.bit == 0:
+                continue
+            moved = self._movable(group, target, readers)
+            if moved and self._transfer(group, target, moved, keep=False):
+                readers = self._readers()
+
+    def _movable(
+        self, group: Growing, target: Growing, readers: Mapping[int, list[Growing]]
+    ) -> list[Op]:
+        """Ops whose results only ``target``, or other such ops, read; if moving them saves arrays."""
+        inner: dict[int, set[int]] = {}
+        for member in group.members:
+            for operand in member.op.operands:
+                inner.setdefault(operand, set()).add(member.op.result)
+        moved: dict[int, Op] = {}
+        for member in reversed(group.members):
+            variable = member.op.result
+            outside = [unit for unit in readers.get(variable, ()) if unit is not group]
+            if variable not in group.axes or variable in self.kept or not (outside or inner.get(variable)):
+                continue
+            if all(unit is target for unit in outside) and inner.get(variable, set()) <= moved.keys():
+                moved[variable] = member.op
+        gone = {v for v in moved if any(unit is target for unit in readers.get(v, ()))}
+        needed = {v for op in moved.values() for v in op.operands if v in group.axes and v not in moved}
+        extra = {v for v in needed if v not in self.kept and all(unit is group for unit in readers[v])}
+        gone = {v for v in gone if not is_view(moved[v], self.types)}
+        if not moved or len(extra) > len(gone) or (len(extra) == len(gone) and extra):
+            return []
+        return list(reversed(moved.values()))
+
+    def _repeat(self, group: Growing, variable: int) -> None:
+        """Compute a cheap variable again in each loop that reads it, rather than store it."""
+        outside = [unit for unit in self._readers().get(variable, ()) if unit is not group]
+        if not outside or variable in self.kept or any(unit.extent != group.extent for unit in outside):
+            return
+        ops = self._recipe(group, variable, _MOST_REPEATED)
+        if ops is None:
+            return
+        for target in outside:
+            if not self._transfer(group, target, [op for op in ops if op.result not in target.axes], keep=True):
+                return
+
+    def _recipe(self, group: Growing, variable: int, most: int) -> list[Op] | None:
+        """Ops that compute ``variable`` from whole arrays; None if they are too many or too dear."""
+        needed: dict[int, Op] = {}
+        pending = [variable]
+        while pending:
+            op = self.ops[pending.pop()]
+            view = is_view(op, self.types)
+            if not view and (op.name not in _CHEAP or most == 0):
+                return None
+            most -= not view
+            needed[op.result] = op
+            pending += [v for v in op.operands if v in group.axes and v not in needed and v not in self.kept]
+        order = [member.op.result for member in group.members]
+        return sorted(needed.values(), key=lambda op: order.index(op.result))
+
+    def _transfer(self, group: Growing, target: Growing, ops: Sequence[Op], keep: bool) -> bool:
+        """Put ``ops`` ahead in ``target``, and take them out of ``group`` unless ``keep``."""
+        axes = dict(target.axes)
+        placed = []
+        wishes = {v: group.axes[v] for v in group.axes}
+        for op in ops:
+            known = {v: axes[v] for v in op.operands if v in axes}
+            wish = wishes[op.result]
+            if op.name in ("sum", "prod", "max", "min"):
+                wish = next(m.placement.reads[0] for m in group.members if m.op is op and m.placement)
+            found = place(op, self.types, group.extent, known, wish)
+            if found is None and not known and is_view(op, self.types):
+                continue  # a view of a whole array stands outside
+            if found is None or found.axis != wishes[op.result]:
+                return False
+            axes[op.result] = found.axis
+            placed.append(self.member(op, found))
+        # Views that stood outside must come along where their operand does.
+        placed += self._views_along(target, axes, {member.op.result for member in placed})
+        if not self._consistent(target, axes):
+            return False
+        target.members[:0] = placed
+        target.axes = axes
+        target.before |= group.before
+        if not keep:
+            names = {op.result for op in ops}
+            group.members = [m for m in group.members if m.op.result not in names]
+            for name in names:
+                group.axes.pop(name, None)
+                self.home[name] = target
+        return True
+
+    def _views_along(self, target: Growing, axes: dict[int, int], arrived: set[int]) -> list[Member]:
+        found = []
+        for unit in self.units:
+            op = unit.members[0].op
+            if unit.extent or not is_view(op, self.types) or op.operands[0] not in arrived:
+                continue
+            if op.result in axes:
+                continue
+            placement = place(op, self.types, target.extent, {op.operands[0]: axes[op.operands[0]]}, None)
+            if placement is not None and placement.axis is not None:
+                axes[op.result] = placement.axis
+                arrived.add(op.result)
+                found.append(self.member(op, placement))
+        return found
+
+    def _consistent(self, target: Growing, axes: Mapping[int, int]) -> bool:
+        """Whether each member of ``target`` cuts what the loop now computes itself along that very axis."""
+        for member in target.members:
+            assert member.placement is not None
+            for operand, read in zip(member.op.operands, member.placement.reads, strict=True):
+                if operand in axes and operand not in target.axes and read != axes[operand]:
+                    return False
+        return True

@@ -1,0 +1,201 @@
+"""The head of a rule: its decorator, its parameters and the sets that they range over."""
+
+from __future__ import annotations
+
+import ast
+import math
+import re
+from typing import Any
+
+from yota.rules.expressions import CONSTANTS, ExpressionReader
+from yota.rules.model import Domain, Expression, Literal, Parameter
+from yota.rules.source import Source
+
+__all__ = ["read_decorator", "read_parameters", "read_results"]
+
+_KINDS = ("elementwise", "tensor", "nodiff")
+_DOMAINS = "Real, Real(low, high), Complex, Integer, Integer(low, high), Boolean, Array, Array[..., m, k] or Static"
+_SIMPLE: dict[str, Any] = {
+    "Real": Domain("real"),
+    "Complex": Domain("complex"),
+    "Integer": Domain("integer"),
+    "Boolean": Domain("boolean"),
+    "Array": Domain("array"),
+}
+_TARGET = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+", re.ASCII)
+
+
+def read_decorator(source: Source, tree: ast.FunctionDef) -> tuple[Any, str | None]:
+    """Kind and target of the rule."""
+    if len(tree.decorator_list) != 1:
+        raise source.fault(
+            tree,
+            "a rule has one decorator",
+            found=f"{len(tree.decorator_list)} decorators",
+            write='@elementwise("module.function"), @tensor("module.function") or @nodiff("module.function")',
+        )
+    decorator = tree.decorator_list[0]
+    name = decorator.func if isinstance(decorator, ast.Call) else decorator
+    if not isinstance(name, ast.Name) or name.id not in _KINDS:
+        raise source.fault(
+            decorator,
+            "the decorator says what kind of rule this is",
+            found=f"@{source.excerpt(decorator)}",
+            write='@elementwise("module.function"), @tensor("module.function") or @nodiff("module.function")',
+        )
+    return name.id, _read_target(source, decorator, name.id, tree.name)
+
+
+def _read_target(source: Source, decorator: ast.expr, kind: str, name: str) -> str | None:
+    if not isinstance(decorator, ast.Call):
+        return None
+    arguments = decorator.args
+    value = arguments[0].value if len(arguments) == 1 and isinstance(arguments[0], ast.Constant) else None
+    if decorator.keywords or not isinstance(value, str) or not _TARGET.fullmatch(value):
+        raise source.fault(
+            decorator,
+            "the target is one dotted name in quotes",
+            found=f"@{source.excerpt(decorator)}",
+            write=f'@{kind}("module.{name}")',
+        )
+    return value
+
+
+def read_results(source: Source, tree: ast.FunctionDef) -> tuple[str, ...]:
+    """Names of the results."""
+    returns = tree.returns
+    if isinstance(returns, ast.Name):
+        return (returns.id,)
+    if isinstance(returns, ast.Tuple) and returns.elts and all(isinstance(each, ast.Name) for each in returns.elts):
+        return tuple(each.id for each in returns.elts if isinstance(each, ast.Name))
+    raise source.fault(
+        returns or tree,
+        "the result has no name",
+        found=f"-> {source.excerpt(returns)}" if returns else "no `->`",
+        write=f"def {tree.name}(...) -> y:",
+    )
+
+
+def read_parameters(source: Source, tree: ast.FunctionDef) -> tuple[Parameter, ...]:
+    """Operands, then static keywords."""
+    arguments = tree.args
+    if arguments.posonlyargs or arguments.kwarg:
+        raise source.fault(
+            arguments.kwarg or arguments.posonlyargs[0],
+            "`/` and `**` are not part of the rule language",
+            found=source.excerpt(arguments.kwarg or arguments.posonlyargs[0]),
+            write=f"def {tree.name}(x: Array, *, axis: Static = None) -> y:",
+        )
+    if arguments.defaults:
+        raise source.fault(
+            arguments.defaults[0],
+            "only a static keyword has a default",
+            found=source.excerpt(arguments.defaults[0]),
+            write=f"def {tree.name}(x: Array, *, axis: Static = None) -> y:",
+        )
+    operands = [_read_operand(source, tree.name, each, False) for each in arguments.args]
+    if arguments.vararg:
+        operands.append(_read_operand(source, tree.name, arguments.vararg, True))
+    keywords = [
+        _read_keyword(source, each, default)
+        for each, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+    ]
+    return (*operands, *keywords)
+
+
+def _read_operand(source: Source, function: str, tree: ast.arg, variadic: bool) -> Parameter:
+    domain = _read_domain(source, tree)
+    if domain is None:
+        raise source.fault(
+            tree,
+            "a static parameter stands after `*`",
+            found=source.excerpt(tree),
+            write=f"def {function}(x: Array, *, {tree.arg}: Static) -> y:",
+        )
+    parameter: Parameter = source.mark(Parameter(tree.arg, domain, variadic=variadic), tree)
+    return parameter
+
+
+def _read_keyword(source: Source, tree: ast.arg, default: ast.expr | None) -> Parameter:
+    if _read_domain(source, tree) is not None:
+        raise source.fault(
+            tree, "what stands after `*` is static", found=source.excerpt(tree), write=f"{tree.arg}: Static = None"
+        )
+    value: Expression | None = None
+    if default is not None:
+        value = ExpressionReader(source).read(default)
+        if not isinstance(value, Literal):
+            raise source.fault(
+                default,
+                "a default is a number, a string, True, False, None or a tuple of these",
+                found=source.excerpt(default),
+                write=f"{tree.arg}: Static = None",
+            )
+    parameter: Parameter = source.mark(Parameter(tree.arg, None, value), tree)
+    return parameter
+
+
+def _read_domain(source: Source, tree: ast.arg) -> Domain | None:
+    annotation = tree.annotation
+    if isinstance(annotation, ast.Name):
+        if annotation.id == "Static":
+            return None
+        if annotation.id in _SIMPLE:
+            return _SIMPLE[annotation.id]  # type: ignore[no-any-return]
+    if isinstance(annotation, ast.Call) and isinstance(annotation.func, ast.Name):
+        if annotation.func.id in ("Real", "Integer") and len(annotation.args) == 2 and not annotation.keywords:
+            low, high = (_read_bound(source, each) for each in annotation.args)
+            return Domain(annotation.func.id.lower(), low, high)  # type: ignore[arg-type]
+    elif isinstance(annotation, ast.Subscript) and isinstance(annotation.value, ast.Name):
+        if annotation.value.id == "Array":
+            return Domain("array", dimensions=_read_dimensions(source, annotation.slice))
+    raise source.fault(
+        annotation or tree,
+        f"the annotation of `{tree.arg}` names no set",
+        found=source.excerpt(annotation) if annotation else "no annotation",
+        write=f"{tree.arg}: Real    # one of {_DOMAINS}",
+    )
+
+
+def _read_bound(source: Source, tree: ast.expr) -> float:
+    """A number, ``pi`` or ``oo``, perhaps with a sign, perhaps divided by a number."""
+    value = _number(tree)
+    if value is None or math.isnan(value):
+        raise source.fault(
+            tree, "a bound is a number, pi or oo", found=source.excerpt(tree), write="Real(0, oo)"
+        )
+    return value
+
+
+def _number(tree: ast.expr, depth: int = 0) -> float | None:
+    if isinstance(tree, ast.Constant) and type(tree.value) in (int, float) and abs(tree.value) <= 1e300:
+        return float(tree.value)
+    if isinstance(tree, ast.Name):
+        return CONSTANTS.get(tree.id)
+    if isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.USub) and depth < 4:
+        value = _number(tree.operand, depth + 1)
+        return None if value is None else -value
+    if isinstance(tree, ast.BinOp) and isinstance(tree.op, (ast.Div, ast.Mult)) and depth < 4:
+        left, right = _number(tree.left, depth + 1), _number(tree.right, depth + 1)
+        if left is None or right is None or (isinstance(tree.op, ast.Div) and not right):
+            return None
+        return left / right if isinstance(tree.op, ast.Div) else left * right
+    return None
+
+
+def _read_dimensions(source: Source, tree: ast.expr) -> tuple[str, ...]:
+    entries = tree.elts if isinstance(tree, ast.Tuple) else [tree]
+    names: list[str] = []
+    for position, entry in enumerate(entries):
+        if isinstance(entry, ast.Constant) and entry.value is Ellipsis and not position:
+            names.append("...")
+        elif isinstance(entry, ast.Name):
+            names.append(entry.id)
+        else:
+            raise source.fault(
+                entry,
+                "a dimension is a name; `...` may come first",
+                found=source.excerpt(entry),
+                write="Array[..., m, k]",
+            )
+    return tuple(names)

@@ -1,0 +1,230 @@
+"""Reads a rule text into rules, by Python's own parser; nothing of it is ever executed."""
+
+from __future__ import annotations
+
+import ast
+import textwrap
+import warnings
+from dataclasses import dataclass, field
+
+from yota.errors import RuleError
+from yota.rules.expressions import ExpressionReader, Scope
+from yota.rules.model import Expression, Rule
+from yota.rules.signature import read_decorator, read_parameters, read_results
+from yota.rules.source import Place, Source
+
+__all__ = ["HEADER", "parse", "read_expression"]
+
+HEADER = "# yota rules 1"
+"""First line of every rule file."""
+
+
+def parse(text: str, file: str = "<diffrule>", *, header: bool = False) -> tuple[Source, tuple[Rule, ...]]:
+    """The rules of ``text``, with the source that knows where each part stands.
+
+    Parameters
+    ----------
+    text
+        A rule text.
+    file
+        Name to show in errors.
+    header
+        Whether the first line must be ``# yota rules 1``.
+
+    Raises
+    ------
+    RuleError
+        If ``text`` is not in the rule language. Whether what it says makes sense is for `yota.rules.laws`.
+
+    Examples
+    --------
+    >>> _, (rule,) = parse("@elementwise('m.f')\\ndef f(x: Real) -> y:\\n    d[y, x] = 2")
+    >>> rule.name, rule.target, rule.results
+    ('f', 'm.f', ('y',))
+    """
+    source = Source(text if header else textwrap.dedent(text), file)
+    if header and source.lines[0].rstrip() != HEADER:
+        raise source.fault(
+            Place(1, 1),
+            "the first line of a rule file names the version of the language",
+            found=source.lines[0][:60] or "an empty line",
+            write=HEADER,
+        )
+    try:
+        tree = _parse(source)
+        return source, tuple(_definitions(source, tree))
+    except (RecursionError, MemoryError):
+        fault = source.fault(
+            Place(1, 1), "the rule text is nested too deeply", found="a text", write="a second function for a part of it"
+        )
+        raise fault from None
+
+
+def read_expression(text: str, names: frozenset[str] = frozenset()) -> Expression:
+    """``text`` as one expression over ``names``.
+
+    Examples
+    --------
+    >>> read_expression("2 * x", frozenset("x"))
+    Call(function='multiply', arguments=(Literal(value=2), Name(id='x')), keywords=())
+    """
+    source = Source(text, "<expression>")
+    statements = _parse(source).body
+    if len(statements) != 1 or not isinstance(statements[0], ast.Expr):
+        raise source.fault(Place(1, 1), "this is not one expression", found=text[:60], write="2 * x")
+    return ExpressionReader(source, Scope(names)).read(statements[0].value)
+
+
+def _parse(source: Source) -> ast.Module:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.parse(source.text, source.file)
+    except SyntaxError as fault:
+        place = Place(min(max(fault.lineno or 1, 1), len(source.lines)), max(fault.offset or 1, 1))
+        raise source.fault(
+            place, "this is not Python's syntax", found=str(fault.msg), write="a rule as in rules/README.md"
+        ) from None
+    except (ValueError, RecursionError, MemoryError) as fault:
+        raise source.fault(
+            Place(1, 1), "Python cannot parse this text", found=str(fault)[:80], write="a rule as in rules/README.md"
+        ) from None
+
+
+def _definitions(source: Source, tree: ast.Module) -> list[Rule]:
+    rules = []
+    for position, statement in enumerate(tree.body):
+        if isinstance(statement, ast.FunctionDef):
+            rules.append(_definition(source, statement))
+        elif position or not _is_docstring(statement):
+            raise source.fault(
+                statement,
+                "only rules may stand here",
+                found=source.excerpt(statement),
+                write='@elementwise("module.f") and below it: def f(x: Real) -> y:',
+            )
+    return rules
+
+
+def _is_docstring(statement: ast.stmt) -> bool:
+    return (
+        isinstance(statement, ast.Expr)
+        and isinstance(statement.value, ast.Constant)
+        and isinstance(statement.value.value, str)
+    )
+
+
+def _definition(source: Source, tree: ast.FunctionDef) -> Rule:
+    kind, target = read_decorator(source, tree)
+    parameters = read_parameters(source, tree)
+    results = read_results(source, tree)
+    body = _Body(
+        source,
+        tree.name,
+        frozenset(parameter.name for parameter in parameters),
+        frozenset(parameter.name for parameter in parameters if parameter.variadic),
+        results,
+    )
+    statements = tree.body
+    doc = ""
+    if _is_docstring(statements[0]):
+        doc = ast.get_docstring(tree) or ""
+        statements = statements[1:]
+    for statement in statements:
+        body.read(statement, kind)
+    first = tree.decorator_list[0].lineno
+    rule = Rule(
+        kind,
+        tree.name,
+        target,
+        parameters,
+        results,
+        body.primal,
+        body.partials,
+        body.adjoints,
+        body.loop,
+        tuple(body.kinks),
+        doc,
+        source.file,
+        tree.lineno,
+        "\n".join(source.lines[first - 1 : tree.end_lineno]),
+    )
+    source.mark(rule, tree)
+    return rule
+
+
+@dataclass(slots=True)
+class _Body:
+    """Collects the statements of one rule."""
+
+    source: Source
+    function: str
+    parameters: frozenset[str]
+    variadic: frozenset[str]
+    results: tuple[str, ...]
+    primal: dict[str, Expression] = field(default_factory=dict)
+    partials: dict[tuple[str, str], Expression] = field(default_factory=dict)
+    adjoints: dict[str, Expression] = field(default_factory=dict)
+    loop: str | None = None
+    kinks: list[Expression] = field(default_factory=list)
+
+    def read(self, statement: ast.stmt, kind: str) -> None:
+        """Take in one statement."""
+        if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
+            if statement.value.value is Ellipsis:
+                if kind != "nodiff":
+                    raise self._fault(statement, "the body is missing", self._example(kind))
+                return
+        if kind == "nodiff":
+            raise self._fault(statement, "a rule without derivative has no body", f"def {self.function}(...) -> y: ...")
+        if isinstance(statement, ast.Assert):
+            if statement.msg is not None:
+                raise self._fault(statement.msg, "a kink has no message", "assert x != 0    # a comment says why")
+            self.kinks.append(self._expression(statement.test, None))
+        elif isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+            self._assign(statement.targets[0], statement.value, kind)
+        else:
+            raise self._fault(statement, "this statement is not part of the rule language", self._example(kind))
+
+    def _assign(self, target: ast.expr, value: ast.expr, kind: str) -> None:
+        if isinstance(target, ast.Name) and target.id in self.results:
+            self._put(self.primal, target.id, target, self._expression(value, None))
+            return
+        inner = target.slice if isinstance(target, ast.Subscript) else None
+        if not isinstance(target, ast.Subscript) or not isinstance(target.value, ast.Name) or target.value.id != "d":
+            raise self._fault(target, "a rule assigns its results and d[...] only", self._example(kind))
+        if isinstance(inner, ast.Tuple) and len(inner.elts) == 2 and all(isinstance(e, ast.Name) for e in inner.elts):
+            pair: tuple[str, str] = tuple(e.id for e in inner.elts if isinstance(e, ast.Name))  # type: ignore[assignment]
+            self._put(self.partials, pair, target, self._expression(value, None))
+        elif isinstance(inner, ast.Name):
+            self._put(self.adjoints, inner.id, target, self._expression(value, None))
+        elif isinstance(inner, ast.Subscript) and isinstance(inner.value, ast.Name) and isinstance(inner.slice, ast.Name):
+            self._variadic(inner.value.id, inner.slice.id, target, value)
+        else:
+            raise self._fault(target, "this is neither d[y, x] nor d[x] nor d[xs[i]]", self._example(kind))
+
+    def _variadic(self, name: str, index: str, target: ast.expr, value: ast.expr) -> None:
+        if name not in self.variadic:
+            raise self._fault(target, f"`{name}` is not a variadic parameter", f"def {self.function}(*{name}: Array) -> y:")
+        if index in self.parameters or index in self.results or index == "d":
+            raise self._fault(target, f"the index `{index}` is a name of something else", f"d[{name}[i]] = ...")
+        self.loop = index
+        self._put(self.adjoints, name, target, self._expression(value, index))
+
+    def _put(self, place: dict[object, Expression], key: object, target: ast.expr, value: Expression) -> None:
+        if key in place:
+            raise self._fault(target, "this is written twice", "one of the two lines")
+        place[key] = value
+
+    def _expression(self, tree: ast.expr, loop: str | None) -> Expression:
+        names = self.parameters | frozenset(self.results) | ({loop} if loop else frozenset())
+        return ExpressionReader(self.source, Scope(names, self.variadic, loop)).read(tree)
+
+    def _example(self, kind: str) -> str:
+        operand = min(self.parameters, default="x")
+        return f"d[{self.results[0]}, {operand}] = ..." if kind == "elementwise" else f"d[{operand}] = ..."
+
+    def _fault(self, thing: ast.AST, what: str, write: str) -> RuleError:
+        return self.source.fault(thing, what, found=self.source.excerpt(thing), write=write)
+
+
