@@ -170,24 +170,24 @@ def test_pairwise_distances():
     np.testing.assert_allclose(yota.grad(pd, x)[1][0], expected)
 
 
+def code_of(source: str) -> str:
+    """Source without its comments, which quote the user's lines."""
+    return "\n".join(line.partition("#")[0] for line in source.splitlines())
+
+
 @pytest.mark.parametrize("f", [lambda x: np.sum(np.exp(x)), lambda x: np.sum(1 / (1 + np.exp(-x)))])
 def test_exactly_one_exp(f):
-    for x in (np.ones(3), np.ones(1000)):
-        source = yota.simplegrad(f, x).source
-        calls = source.count("np.exp(") + source.count(" exp(") + source.count("(exp(") + source.count("-exp(")
-        assert calls >= 1
-        if x.size == 1000:
-            assert source.count("np.exp(") == 1, source
+    code = code_of(yota.simplegrad(f, np.ones(1000)).source)
+    assert code.count("np.exp(") == 1, code
 
 
 def test_powers():
     x = np.linspace(0.5, 2.0, 1000)
     for f in (lambda x: np.sum(x**2.0), lambda x: np.sum(x**3), lambda x: np.sum(x**-2)):
-        source = yota.simplegrad(f, x).source
-        assert "log" not in source and "pow" not in source, source
+        code = code_of(yota.simplegrad(f, x).source)
+        assert "log" not in code and "pow" not in code, code
         assert yota.gradcheck(f, x)
-    source = yota.simplegrad(lambda x: np.sum(x**2.5), x).source
-    assert "log" not in source
+    assert "log" not in code_of(yota.simplegrad(lambda x: np.sum(x**2.5), x).source)
     assert yota.gradcheck(lambda x: np.sum(2.0**x), x)
     assert yota.gradcheck(lambda x: np.sum(x**2.5), x)
 

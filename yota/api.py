@@ -166,7 +166,12 @@ def value_and_grad(
             direct.clear()
             form.table.clear()
         if not kwargs:
-            found = direct.get(tuple([(a.dtype, a.shape) if type(a) is array else type(a) for a in args]))
+            # One array is by far the most frequent call, and a comprehension would cost as much as all the rest.
+            found = direct.get(
+                (args[0].dtype, args[0].shape)
+                if len(args) == 1 and type(args[0]) is array
+                else tuple([(a.dtype, a.shape) if type(a) is array else type(a) for a in args])
+            )
             if found is not None:
                 return found(*args)  # type: ignore[no-any-return]
         if current() is not None:
@@ -174,7 +179,8 @@ def value_and_grad(
         prepared, function, positions = form.prepare(args, kwargs)
         value, gradients, _ = prepared(function, positions)
         if not kwargs and prepared.direct is not None and len(direct) < 256:
-            direct[tuple([(a.dtype, a.shape) if type(a) is array else type(a) for a in args])] = prepared.direct
+            kinds = tuple((a.dtype, a.shape) if type(a) is array else type(a) for a in args)
+            direct[kinds[0] if len(args) == 1 and type(args[0]) is array else kinds] = prepared.direct
         return value, gradients
 
     return _named(value_and_gradient, f, "value and gradient")
@@ -399,7 +405,8 @@ def load_rules(path: Any) -> tuple[Rule, ...]:
     RuleError
         If the file has a fault; the message says where and how to mend it.
     """
-    return registry().load(path)
+    rules: tuple[Rule, ...] = registry().load(path)
+    return rules
 
 
 def diffrule(text: str) -> Primitive | tuple[Primitive, ...]:
@@ -425,4 +432,5 @@ def diffrule(text: str) -> Primitive | tuple[Primitive, ...]:
     >>> grad(lambda x: cube(x), 2.0)[1][0]
     12.0
     """
-    return registry().define(text)
+    defined: Primitive | tuple[Primitive, ...] = registry().define(text)
+    return defined

@@ -115,9 +115,7 @@ def _checked(value: Any, name: str, path: tuple[Any, ...]) -> Any:
             "pass a dict or dataclass of its columns"
         )
     if value.dtype == object:
-        raise ArgumentError(
-            f"argument {_at(name, path)} is an object array; convert it: np.array({name}, dtype=float)"
-        )
+        raise ArgumentError(f"argument {_at(name, path)} is an object array; convert it: np.array({name}, dtype=float)")
     if value.dtype.kind not in "biufc":
         raise ArgumentError(f"argument {_at(name, path)} has dtype {value.dtype}; only numbers can be traced")
     return value
@@ -126,11 +124,10 @@ def _checked(value: Any, name: str, path: tuple[Any, ...]) -> Any:
 def _refuse_lookalikes(value: Any, name: str, path: tuple[Any, ...]) -> None:
     if hasattr(value, "__array__") or hasattr(value, "toarray"):
         module = type(value).__module__.partition(".")[0]
-        cure = {"pandas": ".to_numpy()", "scipy": ".toarray()", "torch": ".detach().numpy()"}.get(module)
+        method = {"pandas": ".to_numpy()", "scipy": ".toarray()", "torch": ".detach().numpy()"}.get(module)
+        cure = f"{name}{method}" if method else f"np.asarray({name})"
         raise ArgumentError(
-            f"argument {_at(name, path)} is a {module}.{type(value).__name__}; "
-            f"pass a NumPy array: {name}{cure}" if cure else
-            f"argument {_at(name, path)} is a {module}.{type(value).__name__}; pass a NumPy array: np.asarray({name})"
+            f"argument {_at(name, path)} is a {module}.{type(value).__name__}; pass a NumPy array: {cure}"
         )
 
 

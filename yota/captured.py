@@ -24,12 +24,10 @@ class Captured:
 
     def __init__(self, function: Callable[..., Any]) -> None:
         code = getattr(function, "__code__", None)
-        self._cells = [cell for cell in getattr(function, "__closure__", None) or ()]
+        self._cells = list(getattr(function, "__closure__", None) or ())
         self._globals: dict[str, Any] = getattr(function, "__globals__", {})
         names = code.co_names if code is not None else ()
-        self._names = [
-            name for name in names if name in self._globals and not isinstance(self._globals[name], _CODE)
-        ]
+        self._names = [name for name in names if name in self._globals and not isinstance(self._globals[name], _CODE)]
         keywords = getattr(function, "__kwdefaults__", None) or {}
         self._defaults = [*(getattr(function, "__defaults__", None) or ()), *keywords.values()]
         self._values = list(self._now())

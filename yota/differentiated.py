@@ -36,7 +36,7 @@ def with_receiver(function: Callable[..., Any]) -> tuple[Callable[..., Any], tup
         inner, hidden = with_receiver(function.func)
         return inner, (*hidden, *function.args)
     plain = (types.FunctionType, types.BuiltinFunctionType, np.ufunc, functools.partial, type)
-    if isinstance(function, plain) or not isinstance(getattr(type(function), "__call__", None), types.FunctionType):
+    if isinstance(function, plain) or not isinstance(vars(type(function)).get("__call__"), types.FunctionType):
         return function, ()
     return type(function).__call__, (function,)
 
@@ -101,7 +101,12 @@ class Differentiated:
         arguments = sort_arguments(function, args)
         concrete = Arguments(
             tuple(
-                type(leaf)(leaf.value._value() if type(leaf.value) is Tracer else leaf.value, leaf.argument, leaf.name, leaf.path)
+                type(leaf)(
+                    leaf.value._value() if type(leaf.value) is Tracer else leaf.value,
+                    leaf.argument,
+                    leaf.name,
+                    leaf.path,
+                )
                 for leaf in arguments.leaves
             ),
             arguments.values,
@@ -110,8 +115,7 @@ class Differentiated:
         recorded = record(function, concrete.leaves, concrete.rebuild, registry=trace.registry)
         gradient = differentiate(recorded.tape, concrete, wanted, trace.registry)
         inputs = {
-            entry.variable: leaf.value
-            for entry, leaf in zip(gradient.tape.inputs, arguments.leaves, strict=False)
+            entry.variable: leaf.value for entry, leaf in zip(gradient.tape.inputs, arguments.leaves, strict=False)
         }
         outputs = inline(gradient.tape, trace, {**inputs, **recorded.outer})
         return outputs[0], self.shaped(concrete, gradient, outputs[1:])
@@ -132,7 +136,9 @@ class Differentiated:
             else:
                 visible = count - len(self.hidden)
                 if not -visible <= each < visible:
-                    raise ArgumentError(f"wrt={each} is out of range: {_name(function)} was called with {visible} arguments")
+                    raise ArgumentError(
+                        f"wrt={each} is out of range: {_name(function)} was called with {visible} arguments"
+                    )
                 found.append(each % visible + len(self.hidden))
         return tuple(found)
 
@@ -200,9 +206,7 @@ class Prepared:
         )
         return self.root.call if simple else None
 
-    def __call__(
-        self, function: Callable[..., Any], args: tuple[Any, ...]
-    ) -> tuple[Any, Any, Specialisation]:
+    def __call__(self, function: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Any, Any, Specialisation]:
         """Value, gradients and the specialisation that computed them."""
         arguments = sort_arguments(function, args)
         leaves = [_plain(leaf.value) for leaf in arguments.leaves]
@@ -251,7 +255,8 @@ def _no_derivative(function: Callable[..., Any], arguments: Arguments, position:
         )
     if isinstance(value, int):
         return ArgumentError(
-            f"argument {name} of {_name(function)} is the int {value!r}, which is static; pass {float(value)!r} for a derivative"
+            f"argument {name} of {_name(function)} is the int {value!r}, which is static; "
+            f"pass {float(value)!r} for a derivative"
         )
     return ArgumentError(
         f"argument {name} of {_name(function)} is a {type(value).__name__} without floating-point values; "

@@ -13,7 +13,9 @@ from yota.errors import DifferentiationError
 __all__ = ["hessian", "hvp", "jacobian", "vjp"]
 
 
-def vjp(f: Callable[..., Any], *args: Any, target: str = "numpy", strict: bool = False) -> tuple[Any, Callable[[Any], Any]]:
+def vjp(
+    f: Callable[..., Any], *args: Any, target: str = "numpy", strict: bool = False
+) -> tuple[Any, Callable[[Any], Any]]:
     """Value of ``f(*args)`` and its pullback.
 
     Parameters

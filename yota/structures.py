@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import enum
+import sys
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -16,7 +18,9 @@ __all__ = ["Path", "children", "flatten", "is_leaf", "rebuild", "update"]
 Path = tuple[Any, ...]
 """Attribute names, positions and keys that lead from an argument to a leaf."""
 
-_STATIC = (bool, int, str, bytes, type(None), type, np.dtype, types.ModuleType, slice, type(Ellipsis))
+_LIBRARIES = ("numpy", "scipy", "pandas", "torch", "jax", "jaxlib", "sympy", "matplotlib", "sklearn")
+"""Objects of these are no structures, whatever attributes they have."""
+_STATIC = (bool, int, str, bytes, type(None), type, np.dtype, types.ModuleType, slice, type(Ellipsis), enum.Enum)
 _FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, types.MethodType, np.ufunc)
 
 
@@ -48,8 +52,8 @@ def children(value: Any) -> list[tuple[Any, Any]] | None:
 def _attributes(value: Any) -> list[str] | None:
     if dataclasses.is_dataclass(value):
         return [field.name for field in dataclasses.fields(value) if hasattr(value, field.name)]
-    module = type(value).__module__
-    if module.partition(".")[0] in ("builtins", "numpy", "collections", "functools", "random", "threading"):
+    module = type(value).__module__.partition(".")[0]
+    if (module in sys.stdlib_module_names or module in _LIBRARIES) and not isinstance(value, types.SimpleNamespace):
         return None
     slots = [name for base in type(value).__mro__ for name in _slots(base) if hasattr(value, name)]
     own = list(getattr(value, "__dict__", ()))
@@ -107,7 +111,7 @@ def rebuild(value: Any, replacements: Iterator[Any]) -> Any:
         return copy
     if _attributes(value) is None:
         return _rebuild_registered(value, made)
-    result = object.__new__(type(value))
+    result = type(value).__new__(type(value))
     for key, part in made:
         object.__setattr__(result, key, part)
     return result

@@ -71,9 +71,7 @@ def reverse(
         adjoint = _accumulate(builder, op.result, pending.pop(op.result))
         _spread(builder, registry, op, adjoint, active, pending)
     builder.location = None
-    return tuple(
-        _accumulate(builder, variable, pending[variable]) if variable in pending else None for variable in wrt
-    )
+    return tuple(_accumulate(builder, variable, pending[variable]) if variable in pending else None for variable in wrt)
 
 
 def _active(tape: Tape, wrt: Sequence[int]) -> set[int]:
@@ -131,5 +129,3 @@ def zeros_like(builder: TapeBuilder, variable: int) -> int:
         return builder.constant(type_.dtype.type(0).item())
     value = np.zeros((), type_.dtype)
     return builder.constant(np.broadcast_to(value, type_.shape) if type_.shape else value[()])
-
-

@@ -61,6 +61,26 @@ class _Divisor:
     pushed: float = 0.0
 
 
+class _Chain:
+    """Which terms of a sum follow each other, once some have been merged into others."""
+
+    def __init__(self, length: int) -> None:
+        self.before = list(range(-1, length - 1))
+        self.after = list(range(1, length + 1))
+
+    def leads(self, first: int, second: int) -> bool:
+        """Whether these two are the first terms of the sum."""
+        return self.before[first] < 0 and self.before[second] == first
+
+    def remove(self, position: int) -> None:
+        """Take a term out."""
+        before, after = self.before[position], self.after[position]
+        if before >= 0:
+            self.after[before] = after
+        if after < len(self.before):
+            self.before[after] = before
+
+
 def factor(forest: Forest, options: Options) -> None:
     """Factor all sums of ``forest`` in place."""
     _Factoring(forest, options).run()
@@ -74,12 +94,16 @@ class _Factoring:
         self.queue: list[tuple[float, int, Key]] = []
         self.serial = 0
         self.touched: set[Key] = set()
+        self.chains: dict[int, _Chain] = {}
+        self._costs: dict[Term, float] = {}
 
     def run(self) -> None:
         for atom in self.forest.living():
             if atom in self.forest.sums:
-                terms = self.forest.sums[atom].terms
-                for position in range(len(terms)):
+                each = self.forest.sums[atom]
+                each.terms = list(each.alive())
+                self.chains[atom] = _Chain(len(each.terms))
+                for position in range(len(each.terms)):
                     self._pair(atom, position, backwards_only=True)
         self._push()
         while self.queue:
@@ -102,26 +126,14 @@ class _Factoring:
     def _pair(self, atom: int, position: int, backwards_only: bool) -> None:
         """Note the divisors that the term at ``position`` makes with its neighbours."""
         each = self.forest.sums[atom]
-        terms = each.terms
-        term = terms[position]
-        if term is None:
-            return
-        seen = 0
-        for other in range(position - 1, -1, -1):
-            if terms[other] is not None:
-                self._note(atom, each, other, position)
-                seen += 1
-                if seen >= self.options.window:
+        chain = self.chains[atom]
+        for links in (chain.before,) if backwards_only else (chain.before, chain.after):
+            other = links[position]
+            for _ in range(self.options.window):
+                if not 0 <= other < len(each.terms):
                     break
-        if backwards_only:
-            return
-        seen = 0
-        for other in range(position + 1, len(terms)):
-            if terms[other] is not None:
-                self._note(atom, each, position, other)
-                seen += 1
-                if seen >= self.options.window:
-                    break
+                self._note(atom, each, min(other, position), max(other, position))
+                other = links[other]
 
     def _note(self, atom: int, each: Sum, first: int, second: int) -> None:
         left, right = each.terms[first], each.terms[second]
@@ -129,7 +141,7 @@ class _Factoring:
         shared = common(left[1], right[1])
         if not shared:
             # Without a common factor the order of the user's sum allows only a beginning of it to be shared.
-            if not self.options.shared or (each.ordered and any(each.terms[k] for k in range(second) if k != first)):
+            if not self.options.shared or (each.ordered and not self.chains[atom].leads(first, second)):
                 return
         if left[1] == right[1]:
             return
@@ -214,7 +226,14 @@ class _Factoring:
         return gain
 
     def _cost(self, term: Term) -> float:
-        """Number of products in a term; on arrays, what is 0-d counts as one factor and is almost free itself."""
+        """Number of products in a term."""
+        found = self._costs.get(term)
+        if found is None:
+            found = self._costs[term] = self._counted(term)
+        return found
+
+    def _counted(self, term: Term) -> float:
+        """On arrays, what is 0-d counts as one factor and is almost free itself."""
         coefficient, monomial = term
         if not monomial:
             return 0
@@ -243,6 +262,7 @@ class _Factoring:
             each = self.forest.sums[place.sum]
             each.terms[place.first] = (scale, monomial)
             each.terms[place.second] = None
+            self.chains[place.sum].remove(place.second)
             self._pair(place.sum, place.first, backwards_only=False)
 
     def _divisor_atom(self, key: Key, unit: float, places: list[_Place]) -> int:
@@ -253,6 +273,7 @@ class _Factoring:
             terms.reverse()
         atom = self.forest.atom()
         # Two terms have one order; an ordered sum keeps its first term first wherever signs allow.
+        self.chains[atom] = _Chain(2)
         self.forest.sums[atom] = Sum(terms, any(self.forest.sums[place.sum].ordered for place in places))
         if self.forest.is_array and self.forest.is_scalar(one) and self.forest.is_scalar(two):
             self.forest.scalars.add(atom)

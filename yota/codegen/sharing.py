@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import heapq
+import itertools
 from collections.abc import Iterable
 
 from yota.codegen.forest import Forest
 from yota.codegen.polynomial import Monomial, Term
 
 __all__ = ["Products", "share"]
+
+_SAMPLE = 8
 
 
 class Products:
@@ -82,7 +85,7 @@ class _Extraction:
         self.products = products
         self.monomials = list(products.factors.values())
         self.members: dict[tuple[int, int], set[int]] = {}
-        self.queue: list[tuple[int, bool, tuple[int, int]]] = []
+        self.queue: list[tuple[int, int, int, bool, tuple[int, int]]] = []
 
     def run(self) -> None:
         for number, monomial in enumerate(self.monomials):
@@ -91,17 +94,34 @@ class _Extraction:
         for pair in self.members:
             self._enqueue(pair)
         while self.queue:
-            count, _, pair = heapq.heappop(self.queue)
-            found = self._count(pair)
-            if found < -count:
-                self._enqueue(pair)
-            elif found > 1:
-                self._extract(pair)
+            entry = heapq.heappop(self.queue)
+            found = self._entry(entry[-1])
+            if found is None:
+                continue
+            if found > entry:
+                # Its monomials have changed: back into the queue at what it is worth now.
+                heapq.heappush(self.queue, found)
+            else:
+                self._extract(entry[-1])
 
     def _enqueue(self, pair: tuple[int, int]) -> None:
+        entry = self._entry(pair)
+        if entry is not None:
+            heapq.heappush(self.queue, entry)
+
+    def _entry(self, pair: tuple[int, int]) -> tuple[int, int, int, bool, tuple[int, int]] | None:
+        """How good a pair is, the best being least.
+
+        What counts is how often it occurs; then how much more its monomials have in common, because that can be
+        shared next; then how many monomials it is the whole of.
+        """
         count = self._count(pair)
-        if count > 1:
-            heapq.heappush(self.queue, (-count, pair[0] != pair[1], pair))
+        if count < 2:
+            return None
+        members = [self.monomials[number] for number in itertools.islice(self.members[pair], _SAMPLE)]
+        alike = set(members[0]).intersection(*members[1:])
+        whole = sum(sum(monomial.values()) == 2 for monomial in members)
+        return -count, -len(alike), -whole, pair[0] != pair[1], pair
 
     def _count(self, pair: tuple[int, int]) -> int:
         return sum(_occurs(self.monomials[number], pair) for number in self.members.get(pair, ()))

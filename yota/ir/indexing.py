@@ -13,7 +13,7 @@ __all__ = ["GATHER", "NEWAXIS", "Index", "Slice", "getitem", "scatter", "setitem
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """A normalised slice of an axis: ``start`` and ``step`` as ints; ``stop`` None only for a negative step that runs through element 0."""
+    """A normalised slice of an axis; ``stop`` is None only for a negative step that runs through element 0."""
 
     start: int
     stop: int | None

@@ -15,9 +15,7 @@ __all__ = ["infer"]
 
 
 @lru_cache(maxsize=65536)
-def infer(
-    primitive: Primitive, operands: tuple[TensorType, ...], static: tuple[tuple[str, Any], ...]
-) -> TensorType:
+def infer(primitive: Primitive, operands: tuple[TensorType, ...], static: tuple[tuple[str, Any], ...]) -> TensorType:
     """Type of ``primitive(*operands, **static)``; weak if every operand is.
 
     An elementwise primitive is probed on single elements; any other on arrays of ones whose strides are zero,
@@ -34,9 +32,7 @@ def infer(
     return _probe(primitive, operands, static)
 
 
-def _probe(
-    primitive: Primitive, operands: tuple[TensorType, ...], static: tuple[tuple[str, Any], ...]
-) -> TensorType:
+def _probe(primitive: Primitive, operands: tuple[TensorType, ...], static: tuple[tuple[str, Any], ...]) -> TensorType:
     with np.errstate(all="ignore"):
         result = primitive.function(*map(_sample, operands), **dict(static))
     found = type_of(result)

@@ -29,7 +29,9 @@ def verify(tape: Tape) -> Tape:
             raise TapeError(f"%{op.result} is defined twice, the second time by {op.name}")
         if op.result not in tape.types:
             raise TapeError(f"%{op.result} has no type")
-        _verify_shape(tape, op.result, op.name, infer(op.primitive, tuple(tape.types[v] for v in op.operands), op.static).shape)
+        _verify_shape(
+            tape, op.result, op.name, infer(op.primitive, tuple(tape.types[v] for v in op.operands), op.static).shape
+        )
         defined.add(op.result)
     for variable in (*tape.outputs, *(guard.variable for guard in tape.guards)):
         if variable not in defined:

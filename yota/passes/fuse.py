@@ -106,10 +106,11 @@ def fuse(tape: Tape, whole: frozenset[int] = frozenset()) -> tuple[Unit, ...]:
     grower = _Grower(tape, whole)
     for op in tape.ops:
         grower.add(op)
-    _drop_idle_views(tape, grower.units)
-    sink(tape, grower.units, Member)
-    _drop_idle_views(tape, grower.units)
-    return _sorted(tape, _needed(tape, _settled(tape, grower.units)))
+    units = _dissolved(tape, grower.units)
+    _drop_idle_views(tape, units)
+    sink(tape, units, Member)
+    _drop_idle_views(tape, units)
+    return _sorted(tape, _with_stored(tape, _settled(tape, units)))
 
 
 class _Grower:
@@ -209,21 +210,30 @@ def _wish(op: Op, types: Mapping[int, TensorType]) -> int | None:
     return max(range(len(shape)), key=lambda axis: shape[axis])
 
 
-def _settled(tape: Tape, units: list[Growing]) -> list[Unit]:
-    """Fix the size of the pieces; groups that fit into the cache as a whole become single ops."""
+def _dissolved(tape: Tape, units: Iterable[Growing]) -> list[Growing]:
+    """Groups of one op, and those that fit into the cache as a whole, become lone ops again."""
     found = []
     for unit in units:
-        block = _block(tape, unit) if unit.extent else 0
-        if unit.extent and block < unit.extent and len(unit.members) > 1:
+        if not unit.extent or (len(unit.members) > 1 and _block(tape, unit) < unit.extent):
+            found.append(unit)
+            continue
+        for member in unit.members:
+            # Views of what a loop computes stand outside already.
+            if not is_view(member.op, tape.types):
+                found.append(Growing([Member(member.op)], before=unit.before))
+    return found
+
+
+def _settled(tape: Tape, units: Iterable[Growing]) -> list[Unit]:
+    """Fix the size of the pieces."""
+    found = []
+    for unit in units:
+        if unit.extent and len(unit.members) > 1:
+            block = min(_block(tape, unit), unit.extent)
             planar = short_axis(unit.members, unit.axes, tape.types)
             found.append(Unit(tuple(unit.members), unit.extent, block, planar=planar))
-        else:
-            views = {member.op.result for member in unit.members if is_view(member.op, tape.types)}
-            found.extend(
-                Unit((Member(member.op),))
-                for member in unit.members
-                if not unit.extent or member.op.result not in views
-            )
+        elif unit.members:
+            found.append(Unit((Member(unit.members[0].op),)))
     return found
 
 
@@ -277,26 +287,17 @@ def _drop_idle_views(tape: Tape, units: list[Growing]) -> None:
     units[:] = reversed(kept)
 
 
-def _needed(tape: Tape, units: list[Unit]) -> list[Unit]:
+def _with_stored(tape: Tape, units: list[Unit]) -> list[Unit]:
     """Note what loops must store."""
     wanted = set(tape.outputs) | {guard.variable for guard in tape.guards}
     for unit in units:
         wanted.update(unit.reads)
-    return [_with_stored(unit, wanted, tape) for unit in units]
-
-
-def _with_stored(unit: Unit, wanted: set[int], tape: Tape) -> Unit:
-    if not unit.extent:
-        return unit
-    stored = frozenset(
-        member.op.result
-        for member in unit.members
-        if member.op.result in wanted
-        and member.placement is not None
-        and member.placement.axis is not None
-        and not is_view(member.op, tape.types)
-    )
-    return replace(unit, stored=stored)
+    found = []
+    for unit in units:
+        views = {member.op.result for member in unit.members if is_view(member.op, tape.types)}
+        stored = frozenset(v for v in unit.local if v in wanted and v not in views)
+        found.append(replace(unit, stored=stored) if unit.extent else unit)
+    return found
 
 
 def _sorted(tape: Tape, units: list[Unit]) -> tuple[Unit, ...]:

@@ -140,9 +140,10 @@ class _Sinker:
             axes[op.result] = found.axis
             placed.append(self.member(op, found))
         # Views that stood outside must come along where their operand does.
-        placed += self._views_along(target, axes, {member.op.result for member in placed})
-        if not self._consistent(target, axes):
+        along = self._views_along(target, axes, {member.op.result for member in placed})
+        if along is None or not self._consistent(target, axes):
             return False
+        placed += along
         target.members[:0] = placed
         target.axes = axes
         target.before |= group.before
@@ -154,7 +155,10 @@ class _Sinker:
                 self.home[name] = target
         return True
 
-    def _views_along(self, target: Growing, axes: dict[int, int], arrived: set[int]) -> list[Member]:
+    def _views_along(
+        self, target: Growing, axes: dict[int, int], arrived: set[int]
+    ) -> list[Member] | None:
+        """Views of what has arrived; None if one of them needs it whole."""
         found = []
         for unit in self.units:
             op = unit.members[0].op
@@ -163,10 +167,11 @@ class _Sinker:
             if op.result in axes:
                 continue
             placement = place(op, self.types, target.extent, {op.operands[0]: axes[op.operands[0]]}, None)
-            if placement is not None and placement.axis is not None:
-                axes[op.result] = placement.axis
-                arrived.add(op.result)
-                found.append(self.member(op, placement))
+            if placement is None or placement.axis is None:
+                return None
+            axes[op.result] = placement.axis
+            arrived.add(op.result)
+            found.append(self.member(op, placement))
         return found
 
     def _consistent(self, target: Growing, axes: Mapping[int, int]) -> bool:

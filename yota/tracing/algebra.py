@@ -105,9 +105,7 @@ def _explicit(subscripts: str, ndims: list[int]) -> str:
     free = [letter for letter in string.ascii_letters if letter not in subscripts]
     hidden = [ndim - len(term.replace("...", "")) for term, ndim in zip(inputs, ndims, strict=True)]
     extra = "".join(free[: max([0, *(count for term, count in zip(inputs, hidden, strict=True) if "..." in term)])])
-    expanded = [
-        term.replace("...", extra[len(extra) - count :]) for term, count in zip(inputs, hidden, strict=True)
-    ]
+    expanded = [term.replace("...", extra[len(extra) - count :]) for term, count in zip(inputs, hidden, strict=True)]
     if not arrow:
         letters = "".join(inputs).replace(".", "")
         output = extra + "".join(sorted(letter for letter in set(letters) if letters.count(letter) == 1))
@@ -147,7 +145,9 @@ def _cross(
 def _moveaxis(trace: Trace, a: Any, source: Any, destination: Any) -> Any:
     a = trace.traced(a)
     sources = [int(axis) % a.ndim for axis in (source if isinstance(source, (tuple, list)) else (source,))]
-    targets = [int(axis) % a.ndim for axis in (destination if isinstance(destination, (tuple, list)) else (destination,))]
+    targets = [
+        int(axis) % a.ndim for axis in (destination if isinstance(destination, (tuple, list)) else (destination,))
+    ]
     order = [axis for axis in range(a.ndim) if axis not in sources]
     for target, axis in sorted(zip(targets, sources, strict=True)):
         order.insert(target, axis)
@@ -155,11 +155,13 @@ def _moveaxis(trace: Trace, a: Any, source: Any, destination: Any) -> Any:
 
 
 @implements(numpy.linalg.norm)
-def _norm(trace: Trace, x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:  # noqa: A002
+def _norm(trace: Trace, x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
     x = trace.traced(x)
     axes = axes_of(axis, x.ndim)
     vector = ord in (None, 2) and len(axes) == 1
     if not (vector or ord is None or (ord == "fro" and len(axes) == 2)):
-        raise trace.refuse(f"np.linalg.norm with ord={ord!r} is not supported yet.", "Write it out with np.sum and np.max.")
+        raise trace.refuse(
+            f"np.linalg.norm with ord={ord!r} is not supported yet.", "Write it out with np.sum and np.max."
+        )
     square = np.real(x * np.conjugate(x)) if x.dtype.kind == "c" else x * x
     return np.sqrt(np.sum(square, axis=axes, keepdims=keepdims))

@@ -23,7 +23,7 @@ def array(trace: Trace, value: Any, dtype: Any = None, **keywords: Any) -> Any:
     """``np.array(value)`` with traced values anywhere inside of nested lists."""
     result = _stacked(trace, value)
     if dtype is not None and np.dtype(dtype) != result.dtype:
-        if np.dtype(dtype) == object:
+        if np.dtype(dtype).kind == "O":
             raise trace.refuse("an object array cannot hold traced values.", "Leave dtype=object out.")
         result = result.astype(dtype)
     missing = keywords.get("ndmin", 0) - result.ndim
@@ -98,7 +98,9 @@ def _full(trace: Trace, shape: Any, fill_value: Any, dtype: Any = None, **keywor
     return np.broadcast_to(value if dtype is None else value.astype(dtype), shape).copy()
 
 
-def _full_like(trace: Trace, a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None) -> Any:
+def _full_like(
+    trace: Trace, a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None
+) -> Any:
     sizes = numpy.shape(a) if shape is None else shape
     kind = getattr(a, "dtype", None) or numpy.asarray(a).dtype
     return _full(trace, sizes, fill_value, kind if dtype is None else dtype)
@@ -107,7 +109,9 @@ def _full_like(trace: Trace, a: Any, fill_value: Any, dtype: Any = None, order: 
 def _like(name: str) -> Callable[..., Any]:
     original = getattr(numpy, name.replace("_like", ""))
 
-    def create(trace: Trace, a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, **rest: Any) -> Any:
+    def create(
+        trace: Trace, a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, **rest: Any
+    ) -> Any:
         kind = dtype if dtype is not None else (a.dtype if hasattr(a, "dtype") else numpy.asarray(a).dtype)
         return fresh(trace, original(numpy.shape(a) if shape is None else shape, kind))
 
@@ -122,7 +126,16 @@ def _arange(trace: Trace, *args: Any, **keywords: Any) -> Any:
     return start + step * numpy_arange(max(count, 0))
 
 
-def _linspace(trace: Trace, start: Any, stop: Any, num: Any = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None, axis: int = 0) -> Any:
+def _linspace(
+    trace: Trace,
+    start: Any,
+    stop: Any,
+    num: Any = 50,
+    endpoint: bool = True,
+    retstep: bool = False,
+    dtype: Any = None,
+    axis: int = 0,
+) -> Any:
     num = int(num)
     if not (is_traced(start) or is_traced(stop)):
         result = numpy_linspace(start, stop, num, endpoint, retstep, dtype, axis)
@@ -170,7 +183,9 @@ class Concatenator:
             return self._original[key]
         if any(isinstance(piece, str) for piece in pieces):
             raise trace.refuse("a string directive in np.r_ or np.c_ is not supported.", "Use np.concatenate.")
-        parts = [np.atleast_1d(self._original[piece] if isinstance(piece, slice) else np.asarray(piece)) for piece in pieces]
+        parts = [
+            np.atleast_1d(self._original[piece] if isinstance(piece, slice) else np.asarray(piece)) for piece in pieces
+        ]
         if self._columns:
             return np.concatenate([each[:, None] if each.ndim == 1 else each for each in parts], axis=-1)
         return np.concatenate(parts)
@@ -181,7 +196,10 @@ numpy_linspace: Any = numpy.linspace
 
 CREATION: dict[str, Callable[..., Any]] = {
     "array": _from_value("array", True),
-    **{name: _from_value(name, False) for name in ("asarray", "asanyarray", "ascontiguousarray", "asfortranarray", "asarray_chkfinite")},
+    **{
+        name: _from_value(name, False)
+        for name in ("asarray", "asanyarray", "ascontiguousarray", "asfortranarray", "asarray_chkfinite")
+    },
     **{name: _filled(name) for name in ("zeros", "ones", "empty", "eye", "identity", "tri")},
     **{name: _like(name) for name in ("zeros_like", "ones_like", "empty_like")},
     "full": _full,

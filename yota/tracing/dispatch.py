@@ -11,6 +11,7 @@ import numpy as np
 
 from yota.errors import MissingRuleError, TracingError
 from yota.ir.catalog import primitive
+from yota.rules.display import template
 from yota.tracing.binding import bind
 from yota.tracing.location import here, source_line
 
@@ -73,11 +74,12 @@ def call_function(trace: Trace, function: Any, args: tuple[Any, ...], kwargs: di
 def _after_out(function: Any) -> tuple[int, tuple[str, ...]]:
     """Position of ``out`` among a function's parameters, and the names of those that follow it."""
     try:
-        names = tuple(inspect.signature(function).parameters)
+        parameters = inspect.signature(function).parameters
     except (TypeError, ValueError):
-        names = ()
-    position = names.index("out") if "out" in names else len(names) or 99
-    return position, names[position:]
+        return 0, ()
+    names = tuple(parameters)
+    by_position = "out" in names and parameters["out"].kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
+    return (names.index("out"), names[names.index("out") :]) if by_position else (0, ())
 
 
 def _out_by_name(
@@ -85,7 +87,7 @@ def _out_by_name(
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Arguments from ``out`` on as keywords, so that recorded forms need not know of it."""
     position, names = _after_out(function)
-    if len(args) <= position or not names:
+    if not names or len(args) <= position:
         return args, kwargs
     given = {name: value for name, value in zip(names, args[position:], strict=False) if value is not np._NoValue}
     return args[:position], {**given, **kwargs}
@@ -99,7 +101,10 @@ def call_ufunc(trace: Trace, ufunc: np.ufunc, method: str, inputs: tuple[Any, ..
     if implementation is not None and method != "__call__":
         return _with_out(trace, kwargs, lambda rest: implementation(trace, ufunc, *inputs, **rest))
     if method != "__call__":
-        raise trace.refuse(f"np.{ufunc.__name__}.{method} is not supported on traced values.", "Write it with np.sum, np.prod or a loop.")
+        raise trace.refuse(
+            f"np.{ufunc.__name__}.{method} is not supported on traced values.",
+            "Write it with np.sum, np.prod or a loop.",
+        )
     if ufunc in _implementations:
         return _with_out(trace, kwargs, lambda rest: _implementations[ufunc](trace, *inputs, **rest))
     known = trace.registry.find(ufunc)
@@ -125,7 +130,9 @@ def _elementwise(trace: Trace, known: Any, inputs: tuple[Any, ...], kwargs: dict
         return _with_out(trace, kwargs, compute)
     out = kwargs.get("out")
     if out is None:
-        raise trace.refuse(f"np.{known.name} with where= and no out= leaves elements undefined.", "Use np.where(mask, a, b).")
+        raise trace.refuse(
+            f"np.{known.name} with where= and no out= leaves elements undefined.", "Use np.where(mask, a, b)."
+        )
     target = out[0] if isinstance(out, tuple) else out
     return _with_out(trace, kwargs, lambda rest: np.where(where, compute(rest), target))
 
@@ -143,7 +150,7 @@ def _with_out(trace: Trace, kwargs: dict[str, Any], compute: Callable[[dict[str,
         return compute(rest)
     if type(out) is not Tracer:
         raise trace.refuse(
-            "a traced value would be written into a plain array (`a += traced` or `out=a`), where its derivative is lost.",
+            "a traced value would be written into a plain array (`a += traced` or `out=a`) and lose its derivative.",
             "Write `a = a + traced`, or make the array inside the function with np.zeros, np.empty or .copy().",
         )
     result = compute(rest)
@@ -157,13 +164,8 @@ def missing(trace: Trace, function: Any) -> MissingRuleError:
     module = getattr(function, "__module__", None) or ("scipy.special" if not hasattr(np, name) else "numpy")
     location = here()
     where = f"{location}: `{source_line(location)}`: " if location else ""
-    if isinstance(function, np.ufunc):
-        names = [f"x{position}" for position in range(function.nin)] if function.nin > 1 else ["x"]
-        arguments = ", ".join(f"{each}: Real" for each in names)
-        body = "\n".join(f"    d[y, {each}] = ...  # the partial of one element" for each in names)
-        rule = f'@elementwise("{module}.{name}")\ndef {name}({arguments}) -> y:\n{body}'
-    else:
-        rule = f'@tensor("{module}.{name}")\ndef {name}(x: Array) -> y:\n    d[x] = ...  # the adjoint of x, linear in d[y]'
+    elementwise = isinstance(function, np.ufunc)
+    rule = template(name, f"{module}.{name}", function.nin if elementwise else 1, elementwise)
     return MissingRuleError(
         f"{where}no rule is known for {module}.{name}. Give it one with yota.diffrule, completing\n\n{rule}\n"
     )

@@ -39,7 +39,9 @@ def interceptions(known: Iterable[Primitive], function: Callable[..., Any]) -> l
     home = sys.modules.get(namespace.get("__name__", ""))
     if home is None or vars(home) is not namespace:
         owner = _Namespace(namespace)
-        found += [(owner, name, wrappers[id(value)]) for name, value in list(namespace.items()) if id(value) in wrappers]
+        found += [
+            (owner, name, wrappers[id(value)]) for name, value in list(namespace.items()) if id(value) in wrappers
+        ]
     for cell in getattr(function, "__closure__", None) or ():
         if id(_content(cell)) in wrappers:
             found.append((cell, "cell_contents", wrappers[id(cell.cell_contents)]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dis
-import sys
+import os
 from collections.abc import Callable
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -58,7 +58,8 @@ def _is_returned(frame: FrameType | None) -> bool:
     return next(following, "") == "RETURN_VALUE"
 
 
-_ENTRY = sys.modules[__name__].__file__.replace("leaving.py", "record.py")  # type: ignore[union-attr]
+_ENTRY = os.path.join(os.path.dirname(__file__), "record.py")
+"""The module that calls the traced function."""
 
 
 def to_hash(tracer: Tracer) -> int:

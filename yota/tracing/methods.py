@@ -213,7 +213,7 @@ class ArrayMethods:
         """See `numpy.ndarray.take`."""
         return np.take(self, indices, axis, out, mode)
 
-    def clip(self, min: Any = None, max: Any = None, out: Any = None, **keywords: Any) -> Any:  # noqa: A002
+    def clip(self, min: Any = None, max: Any = None, out: Any = None, **keywords: Any) -> Any:
         """See `numpy.ndarray.clip`."""
         return np.clip(self, min, max, out, **keywords)
 
@@ -239,7 +239,9 @@ class ArrayMethods:
         """See `numpy.ndarray.fill`."""
         self[...] = value
 
-    def astype(self, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True) -> Any:
+    def astype(
+        self, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True
+    ) -> Any:
         """See `numpy.ndarray.astype`; to an integer dtype the derivative is zero."""
         kind = np.dtype(dtype)
         if kind.kind not in "biufc":
@@ -269,4 +271,4 @@ class ArrayMethods:
         """Nested lists of Python numbers that are still traced."""
         if not self.ndim:
             return self.item()
-        return [row.tolist() if row.ndim else row.item() for row in self]  # type: ignore[attr-defined]
+        return [self[position].tolist() for position in range(self.shape[0])]

@@ -20,16 +20,38 @@ from yota.tracing.state import current
 __all__ = ["recording"]
 
 _MATH = {
-    **{name: name for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh", "exp", "expm1", "exp2", "log2", "log10", "log1p")},
-    **{name: name for name in ("sqrt", "cbrt", "fabs", "degrees", "radians", "copysign", "fmod", "isnan", "isinf", "isfinite")},
-    "asin": "arcsin", "acos": "arccos", "atan": "arctan", "atan2": "arctan2",
-    "asinh": "arcsinh", "acosh": "arccosh", "atanh": "arctanh", "pow": "power",
+    **{
+        name: name
+        for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh", "exp", "expm1", "exp2", "log2", "log10", "log1p")
+    },
+    **{
+        name: name
+        for name in ("sqrt", "cbrt", "fabs", "degrees", "radians", "copysign", "fmod", "isnan", "isinf", "isfinite")
+    },
+    "asin": "arcsin",
+    "acos": "arccos",
+    "atan": "arctan",
+    "atan2": "arctan2",
+    "asinh": "arcsinh",
+    "acosh": "arccosh",
+    "atanh": "arctanh",
+    "pow": "power",
 }
 _INTERNAL = (
-    "numpy.lib._function_base_impl", "numpy.lib._shape_base_impl", "numpy.lib._twodim_base_impl", "numpy.lib._nanfunctions_impl",
-    "numpy.lib._stride_tricks_impl", "numpy.lib._index_tricks_impl", "numpy.lib._ufunclike_impl", "numpy.lib._type_check_impl",
-    "numpy.lib._polynomial_impl", "numpy._core.fromnumeric", "numpy._core.numeric", "numpy._core.shape_base",
-    "numpy._core.function_base", "numpy.linalg._linalg",
+    "numpy.lib._function_base_impl",
+    "numpy.lib._shape_base_impl",
+    "numpy.lib._twodim_base_impl",
+    "numpy.lib._nanfunctions_impl",
+    "numpy.lib._stride_tricks_impl",
+    "numpy.lib._index_tricks_impl",
+    "numpy.lib._ufunclike_impl",
+    "numpy.lib._type_check_impl",
+    "numpy.lib._polynomial_impl",
+    "numpy._core.fromnumeric",
+    "numpy._core.numeric",
+    "numpy._core.shape_base",
+    "numpy._core.function_base",
+    "numpy.linalg._linalg",
 )
 """NumPy's modules written in Python: they are traced through, so what they call must record as well."""
 
@@ -45,7 +67,11 @@ def _wrapper(original: Any, form: Callable[..., Any]) -> Any:
         if trace is None:
             return original(*args, **keywords)
         # Library code that has nothing traced in hand gets the plain arrays that it may pass on to compiled code.
-        if is_library(sys._getframe(1)) and not any(map(is_traced, args)) and not any(map(is_traced, keywords.values())):
+        if (
+            is_library(sys._getframe(1))
+            and not any(map(is_traced, args))
+            and not any(map(is_traced, keywords.values()))
+        ):
             return original(*args, **keywords)
         return form(trace, *args, **keywords)
 
@@ -74,14 +100,17 @@ def _replacements() -> list[tuple[Any, str, Any]]:
     originals = {name: getattr(np, name) for name in CREATION}
     wrapped = {name: _wrapper(originals[name], form) for name, form in CREATION.items()}
     for module in [np, *(sys.modules[name] for name in _INTERNAL if name in sys.modules)]:
-        found += [
-            (module, name, wrapped[name]) for name, value in originals.items() if vars(module).get(name) is value
-        ]
+        found += [(module, name, wrapped[name]) for name, value in originals.items() if vars(module).get(name) is value]
     found += [(np, "r_", Concatenator(np.r_, False)), (np, "c_", Concatenator(np.c_, True))]
     forms: dict[str, Callable[..., Any]] = {
         name: getattr(np, target) for name, target in _MATH.items() if hasattr(math, name)
     }
-    forms.update(log=_log, hypot=_hypot, fsum=sum, prod=lambda values, start=1: functools.reduce(lambda a, b: a * b, values, start))
+    forms.update(
+        log=_log,
+        hypot=_hypot,
+        fsum=sum,
+        prod=lambda values, start=1: functools.reduce(lambda a, b: a * b, values, start),
+    )
     found += [(math, name, _math_wrapper(getattr(math, name), form)) for name, form in forms.items()]
     return found
 

@@ -117,7 +117,11 @@ def _outputs(trace: Trace, result: Any) -> list[int]:
 
 
 def _same(left: Tape, right: Tape) -> bool:
-    if len(left.ops) != len(right.ops) or left.outputs != right.outputs or left.constants.keys() != right.constants.keys():
+    if (
+        len(left.ops) != len(right.ops)
+        or left.outputs != right.outputs
+        or left.constants.keys() != right.constants.keys()
+    ):
         return False
     return all(
         a.primitive is b.primitive and a.operands == b.operands and a.static == b.static
@@ -143,7 +147,7 @@ _ASSIGNMENT = re.compile(r"^([A-Za-z_][A-Za-z_0-9]*)(?:\s*:[^=]+)?\s*[-+*/@]?=(?
 def _name_variables(trace: Trace) -> None:
     """Give the last variable that a line ``name = ...`` computes that name."""
     builder = trace.builder
-    for op, following in zip(builder.ops, [*builder.ops[1:], None], strict=True):
+    for op, following in zip(builder.ops, [*builder.ops[1:], None], strict=False):
         if op.location is None or (following is not None and following.location == op.location):
             continue
         match = _ASSIGNMENT.match(source_line(op.location))

@@ -28,7 +28,6 @@ def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
     return (numpy.lib.array_utils.normalize_axis_index(int(axis), ndim),)
 
 
-
 def reduce(trace: Trace, name: str, x: Any, axis: Any, keepdims: bool) -> Any:
     """Record the reduction ``name``, whose result has NumPy's type."""
     x = trace.traced(x)
@@ -37,7 +36,13 @@ def reduce(trace: Trace, name: str, x: Any, axis: Any, keepdims: bool) -> Any:
 
 @implements(numpy.sum)
 def _sum(
-    trace: Trace, a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True
+    trace: Trace,
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = True,
 ) -> Any:
     a = trace.traced(a)
     if dtype is not None and np.dtype(dtype) != a.dtype:
@@ -50,7 +55,13 @@ def _sum(
 
 @implements(numpy.prod)
 def _prod(
-    trace: Trace, a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True
+    trace: Trace,
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = True,
 ) -> Any:
     a = trace.traced(a)
     if dtype is not None and np.dtype(dtype) != a.dtype:
@@ -68,7 +79,10 @@ def _extremum(name: str, pairwise: str, identity: float) -> Any:
         a = trace.traced(a)
         if where is not True:
             if initial is None:
-                raise ValueError(f"reduction operation '{pairwise}' does not have an identity, so to use a where mask one has to specify 'initial'")
+                raise ValueError(
+                    f"reduction operation '{pairwise}' does not have an identity, so to use a where mask one has to "
+                    "specify 'initial'"
+                )
             a = np.where(where, a, np.asarray(identity, a.dtype))
         if not a.size and initial is not None:
             return np.full(np.sum(a, axis=axis, keepdims=keepdims).shape, initial, a.dtype)
@@ -117,8 +131,15 @@ def _mean(trace: Trace, a: Any, axis: Any = None, dtype: Any = None, keepdims: b
 
 @implements(numpy.var)
 def _var(
-    trace: Trace, a: Any, axis: Any = None, dtype: Any = None, ddof: float = 0, keepdims: bool = False, where: Any = True,
-    mean: Any = None, correction: Any = None,
+    trace: Trace,
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    ddof: float = 0,
+    keepdims: bool = False,
+    where: Any = True,
+    mean: Any = None,
+    correction: Any = None,
 ) -> Any:
     a = trace.traced(a)
     ddof = ddof if correction is None else correction

@@ -14,7 +14,13 @@ from yota.tracing.trace import Trace
 
 __all__ = ["evaluate", "inline", "stale"]
 
-_CONVERSIONS: dict[str, Callable[[Any], Any]] = {"bool": bool, "int": int, "float": float, "complex": complex, "value": lambda value: value}
+_CONVERSIONS: dict[str, Callable[[Any], Any]] = {
+    "bool": bool,
+    "int": int,
+    "float": float,
+    "complex": complex,
+    "value": lambda value: value,
+}
 
 
 def stale(guard: Guard, found: Any) -> StaleTapeError:
@@ -67,7 +73,9 @@ def inline(tape: Tape, trace: Trace, inputs: Mapping[int, Any]) -> list[Any]:
         known[variable] = trace.constant(value)
     for op in tape.ops:
         operands = tuple(known[operand] for operand in op.operands)
-        known[op.result] = trace.apply(op.primitive, operands, dict(op.static), python=_weakly(op) if tape.types[op.result].weak else None)
+        known[op.result] = trace.apply(
+            op.primitive, operands, dict(op.static), python=_weakly(op) if tape.types[op.result].weak else None
+        )
     for guard in tape.guards:
         trace.decide(trace.lift(known[guard.variable]), guard.kind, guard.expected)
     return [known[variable] for variable in tape.outputs]

@@ -24,7 +24,7 @@ def _reshape(trace: Trace, a: Any, shape: Any = None, order: str = "C", newshape
     a = trace.traced(a)
     target = newshape if shape is None else shape
     sizes = tuple(int(size) for size in (target if isinstance(target, (tuple, list, np.ndarray)) else (target,)))
-    if order in ("F",):
+    if order == "F":
         return np.transpose(np.reshape(np.transpose(a), sizes[::-1]))
     if sizes.count(-1) == 1:
         known = math.prod(size for size in sizes if size != -1)
@@ -257,7 +257,9 @@ def _copyto(trace: Trace, dst: Any, src: Any, casting: str = "same_kind", where:
     from yota.tracing.tracer import Tracer
 
     if type(dst) is not Tracer:
-        raise trace.refuse("np.copyto would write a traced value into a plain array.", "Make the array inside the function.")
+        raise trace.refuse(
+            "np.copyto would write a traced value into a plain array.", "Make the array inside the function."
+        )
     new = src if where is True else np.where(where, src, dst)
     overwrite(dst, np.broadcast_to(new, dst.shape))
 
@@ -293,4 +295,6 @@ implements(numpy.isrealobj)(lambda trace, x: x.dtype.kind != "c")
 
 @implements(numpy.result_type)
 def _result_type(trace: Trace, *values: Any) -> Any:
-    return numpy.result_type(*(trace.values[trace.lift(v)] if hasattr(v, "dtype") and hasattr(v, "shape") else v for v in values))
+    return numpy.result_type(
+        *(trace.values[trace.lift(v)] if hasattr(v, "dtype") and hasattr(v, "shape") else v for v in values)
+    )

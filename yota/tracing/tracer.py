@@ -41,9 +41,7 @@ def _binary(name: str, python: Callable[[Any, Any], Any]) -> tuple[Any, Any, Any
     return forward, reflected, in_place
 
 
-def _apply_operator(
-    tracer: Tracer, name: str, python: Callable[[Any, Any], Any], left: Any, right: Any
-) -> Any:
+def _apply_operator(tracer: Tracer, name: str, python: Callable[[Any, Any], Any], left: Any, right: Any) -> Any:
     trace = tracer._recorder()
     if isinstance(left, str) or isinstance(right, str) or left is None or right is None:
         return NotImplemented
@@ -100,8 +98,8 @@ class Tracer(ArrayMethods):
         """The concrete value."""
         return self._trace.values[self._current()]
 
-    @property
-    def __class__(self) -> type:  # type: ignore[misc]
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
         return type(self._value())
 
     # -- NumPy's protocols -------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, Any
 
 import numpy
@@ -15,12 +16,21 @@ if TYPE_CHECKING:
 # Traced values go where NumPy's annotations ask for arrays.
 np: Any = numpy
 
-_REDUCTIONS = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min", "logical_and": "all", "logical_or": "any"}
+_REDUCTIONS = {
+    "add": "sum",
+    "multiply": "prod",
+    "maximum": "max",
+    "minimum": "min",
+    "logical_and": "all",
+    "logical_or": "any",
+}
 _ACCUMULATIONS = {"add": "cumsum", "multiply": "cumprod"}
 
 
 @implements("reduce")
-def _reduce(trace: Trace, ufunc: Any, array: Any, axis: Any = 0, dtype: Any = None, keepdims: bool = False, **rest: Any) -> Any:
+def _reduce(
+    trace: Trace, ufunc: Any, array: Any, axis: Any = 0, dtype: Any = None, keepdims: bool = False, **rest: Any
+) -> Any:
     name = _REDUCTIONS.get(ufunc.__name__)
     if name is None:
         raise trace.refuse(f"np.{ufunc.__name__}.reduce is not supported on traced values.", "Write it as a loop.")
@@ -62,9 +72,7 @@ def _at(trace: Trace, ufunc: Any, array: Any, indices: Any, values: Any = None) 
     entries, arrays = normalise(trace, indices, array.shape)
     target = trace.apply(primitive("getitem"), (array, *arrays), {"index": entries}).shape
     piece = np.broadcast_to(values if ufunc is numpy.add else np.negative(values), target)
-    added = trace.apply(
-        primitive("scatter"), (piece, *arrays), {"shape": array.shape, "indices": (entries,)}
-    )
+    added = trace.apply(primitive("scatter"), (piece, *arrays), {"shape": array.shape, "indices": (entries,)})
     overwrite(array, array + added)
 
 
@@ -74,7 +82,7 @@ def _reduceat(trace: Trace, ufunc: Any, array: Any, indices: Any, axis: int = 0,
     bounds = [*(int(index) for index in indices), rows.shape[0]]
     pieces = [
         ufunc.reduce(rows[low:high], axis=0) if low < high else rows[low]
-        for low, high in zip(bounds[:-1], bounds[1:], strict=True)
+        for low, high in itertools.pairwise(bounds)
     ]
     return np.moveaxis(np.stack(pieces), 0, axis)
 
@@ -91,7 +99,9 @@ def _modf(trace: Trace, x: Any) -> Any:
 
 
 @implements(numpy.clip)
-def _clip(trace: Trace, a: Any, a_min: Any = None, a_max: Any = None, min: Any = None, max: Any = None, **rest: Any) -> Any:  # noqa: A002
+def _clip(
+    trace: Trace, a: Any, a_min: Any = None, a_max: Any = None, min: Any = None, max: Any = None, **rest: Any
+) -> Any:
     low = a_min if min is None else min
     high = a_max if max is None else max
     result = trace.traced(a)
@@ -119,5 +129,3 @@ def _imag(trace: Trace, val: Any) -> Any:
 def _angle(trace: Trace, z: Any, deg: bool = False) -> Any:
     angle = np.arctan2(np.imag(z), np.real(z))
     return np.degrees(angle) if deg else angle
-
-

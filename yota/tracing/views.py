@@ -101,12 +101,25 @@ def read(tracer: Tracer, index: Any) -> Any:
     entries, arrays = normalise(trace, index, tracer.shape)
     if arrays:
         return trace.apply(primitive("getitem"), (tracer, *arrays), {"index": entries})
-    result = view(tracer, "getitem", {"index": entries})
+    shape = _whole(entries, tracer.shape)
+    result = view(tracer, "getitem", {"index": entries}) if shape is None else view(tracer, "reshape", {"shape": shape})
     # x[2] is a NumPy scalar, x[2, ...] a 0-d array that can be written to.
     if not result.ndim and not (isinstance(index, tuple) and any(entry is Ellipsis for entry in index)):
         value = trace.values[result._variable]
         result = trace.wrap(result._variable, value[()] if isinstance(value, np.ndarray) else value)
     return result
+
+
+def _whole(index: Index, shape: tuple[int, ...]) -> tuple[int, ...] | None:
+    """The result's shape, if the index selects every element in order: ``x[:, None]`` is a reshape."""
+    extents = iter(shape)
+    result: list[int] = []
+    for entry in index:
+        extent = 1 if entry is NEWAXIS else next(extents)
+        if entry is not NEWAXIS and entry != Slice(0, extent):
+            return None
+        result.append(extent)
+    return tuple(result)
 
 
 def view(tracer: Tracer, name: str, static: dict[str, Any]) -> Tracer:
@@ -124,13 +137,32 @@ def write(tracer: Tracer, index: Any, value: Any) -> None:
     trace = tracer._trace
     if not isinstance(tracer._value(), np.ndarray):
         raise TypeError(f"'{type(tracer._value()).__name__}' object does not support item assignment")
-    entries, arrays = normalise(trace, index, tracer.shape)
     value = _castable(trace, tracer, value)
+    mask = _mask(tracer, index)
+    if mask is not None and not np.ndim(value):
+        overwrite(tracer, trace.apply(primitive("where"), (mask, _cast(trace, tracer, value), tracer)))
+        return
+    entries, arrays = normalise(trace, index, tracer.shape)
     if arrays:
         result = _scattered(tracer, entries, arrays, value)
     else:
         result = trace.apply(primitive("setitem"), (tracer, value), {"index": entries})
     _assign(tracer, result._variable)
+
+
+def _mask(tracer: Tracer, index: Any) -> Any:
+    """A boolean array that is the whole index, with an axis for each of the tracer's."""
+    if getattr(index, "dtype", None) != np.bool_ or not index.ndim:
+        return None
+    if index.shape != tracer.shape[: index.ndim]:
+        raise IndexError(f"boolean index of shape {index.shape} did not match indexed array of shape {tracer.shape}")
+    return np.reshape(index, index.shape + (1,) * (tracer.ndim - index.ndim))
+
+
+def _cast(trace: Trace, tracer: Tracer, value: Any) -> Any:
+    if trace.builder.types[trace.lift(value)].dtype == tracer.dtype:
+        return value
+    return trace.apply(primitive("astype"), (value,), {"dtype": tracer.dtype})
 
 
 def _castable(trace: Trace, tracer: Tracer, value: Any) -> Any:
@@ -150,10 +182,8 @@ def _scattered(tracer: Tracer, entries: Index, arrays: list[Any], value: Any) ->
     trace = tracer._trace
     variables = [trace.lift(array) for array in arrays]
     if not all(trace.is_constant(variable) for variable in variables):
-        raise trace.refuse(
-            "an assignment at traced positions cannot be recorded: repeated ones would keep only the last value.",
-            "Use np.add.at on zeros, or compute the positions from arguments that are not traced.",
-        )
+        _check_distinct(trace, tracer.shape, entries, arrays)
+        return trace.apply(primitive("setitem"), (tracer, value, *arrays), {"index": entries})
     flat = np.arange(tracer.size).reshape(tracer.shape)
     targets = flat[to_numpy(entries, [trace.values[variable] for variable in variables])]
     # np.unique finds first occurrences; on the reversed targets these are the last writes.
@@ -165,8 +195,20 @@ def _scattered(tracer: Tracer, entries: Index, arrays: list[Any], value: Any) ->
     result = trace.apply(
         primitive("setitem"), (np.reshape(tracer, (-1,)), pieces, targets.ravel()[kept]), {"index": (GATHER,)}
     )
-    back: Tracer = np.reshape(result, tracer.shape)
-    return back
+    whole: Any = np.reshape(result, tracer.shape)
+    return whole  # type: ignore[no-any-return]
+
+
+def _check_distinct(trace: Trace, shape: tuple[int, ...], entries: Index, arrays: list[Any]) -> None:
+    """Refuse traced positions that repeat; that they do not becomes a guard."""
+    flat = np.arange(np.prod(shape, dtype=np.intp)).reshape(shape)
+    targets: Any = np.ravel(trace.apply(primitive("getitem"), (flat, *arrays), {"index": entries}))  # type: ignore[call-overload]
+    ordered = np.sort(targets)
+    if not np.all(ordered[1:] != ordered[:-1]):
+        raise trace.refuse(
+            "an assignment at traced positions writes some elements twice, and only the last value would stay.",
+            "Use np.add.at on zeros to add them up.",
+        )
 
 
 def overwrite(tracer: Tracer, value: Any) -> None:
@@ -177,7 +219,9 @@ def overwrite(tracer: Tracer, value: Any) -> None:
     if not np.can_cast(type_.dtype, tracer.dtype, "same_kind"):
         raise TypeError(f"cannot cast the result from {type_.dtype} to {tracer.dtype} with casting rule 'same_kind'")
     if type_.shape != tracer.shape:
-        raise ValueError(f"non-broadcastable output operand with shape {tracer.shape} for result of shape {type_.shape}")
+        raise ValueError(
+            f"non-broadcastable output operand with shape {tracer.shape} for result of shape {type_.shape}"
+        )
     if type_.dtype != tracer.dtype or not isinstance(trace.values[variable], np.ndarray):
         variable = trace.apply(primitive("astype"), (value,), {"dtype": tracer.dtype})._variable
     _assign(tracer, variable)
@@ -199,6 +243,8 @@ def _assign(tracer: Tracer, variable: int) -> None:
         inverse = tuple(int(axis) for axis in np.argsort(static["axes"]))
         result = trace.apply(primitive("transpose"), (written,), {"axes": inverse})
     else:
-        raise trace.refuse(f"writing through the view that {name} gives is not supported.", "Write into the array itself.")
+        raise trace.refuse(
+            f"writing through the view that {name} gives is not supported.", "Write into the array itself."
+        )
     _assign(base, result._variable)
     tracer._base_variable = base._current()

@@ -1,0 +1,137 @@
+"""Structures: found, rebuilt and updated, whatever they are made of."""
+
+from __future__ import annotations
+
+import enum
+import types
+from collections import OrderedDict, deque, namedtuple
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pytest
+from yota import errors
+from yota.structures import flatten, is_leaf, rebuild, update
+
+import yota
+
+Pair = namedtuple("Pair", "a b")
+
+
+class Mode(enum.Enum):
+    FAST = 1
+
+
+@dataclass(frozen=True)
+class Frozen:
+    w: Any
+    name: str = "frozen"
+
+
+class Slotted:
+    __slots__ = ("w",)
+
+    def __init__(self, w):
+        self.w = w
+
+
+class Plain:
+    def __init__(self, w):
+        self.w = w
+        self.mode = Mode.FAST
+
+    def forward(self, x):
+        return np.sum(self.w * x) * (2 if self.mode is Mode.FAST else 1)
+
+
+@dataclass
+class Deep:
+    parts: list = field(default_factory=list)
+
+
+W = np.array([1.0, 2.0])
+SHAPES = [
+    (Pair(W, 1.0), {("a",), ("b",)}),
+    ([W, [W, 2.0]], {(0,), (1, 0), (1, 1)}),
+    ({"x": W, 3: {"y": W}}, {("x",), (3, "y")}),
+    (OrderedDict(z=W), {("z",)}),
+    (Frozen(W), {("w",)}),
+    (Slotted(W), {("w",)}),
+    (Plain(W), {("w",)}),
+    (types.SimpleNamespace(w=W), {("w",)}),
+    (Deep([Pair(Frozen(W), {"k": (W,)})]), {("parts", 0, "a", "w"), ("parts", 0, "b", "k", 0)}),
+]
+
+
+def total(structure):
+    return sum(np.sum(part * part) for _, part in flatten(structure) if is_leaf(part))
+
+
+@pytest.mark.parametrize(("structure", "paths"), SHAPES, ids=[type(s).__name__ for s, _ in SHAPES])
+def test_every_kind(structure, paths):
+    value, g = yota.grad(total, structure)
+    assert set(g[0]) == paths
+    assert np.isclose(value, total(structure))
+    for path, part in flatten(structure):
+        if is_leaf(part):
+            np.testing.assert_allclose(g[0][path], 2 * part)
+
+
+@pytest.mark.parametrize(("structure", "paths"), SHAPES, ids=[type(s).__name__ for s, _ in SHAPES])
+def test_rebuild_and_update(structure, paths):
+    leaves = [part for _, part in flatten(structure) if is_leaf(part)]
+    copy = rebuild(structure, iter([part + 1 for part in leaves]))
+    assert type(copy) is type(structure)
+    assert [p for p, _ in flatten(copy)] == [p for p, _ in flatten(structure)]
+    moved = update(copy, {path: 1.0 for path in paths}, lambda x, g: x - g)
+    for before, after in zip(flatten(structure), flatten(moved), strict=True):
+        np.testing.assert_array_equal(before[1], after[1])
+
+
+def test_update_rebinds_in_place_where_it_can():
+    plain = Plain(W.copy())
+    held = plain.w
+    assert update(plain, {("w",): np.ones(2)}, lambda x, g: x - g) is plain
+    np.testing.assert_array_equal(held, W)
+    np.testing.assert_array_equal(plain.w, W - 1)
+    x = W.copy()
+    assert update(x, np.ones(2), lambda x, g: x - g) is x
+    np.testing.assert_array_equal(x, W - 1)
+
+
+def test_the_receiver_of_a_method_is_read_at_each_call():
+    plain = Plain(W)
+    fg = yota.value_and_grad(plain.forward)
+    np.testing.assert_array_equal(fg(np.ones(2))[1], 2 * W)
+    plain.w = W + 1
+    np.testing.assert_array_equal(fg(np.ones(2))[1], 2 * (W + 1))
+    plain.mode = None
+    np.testing.assert_array_equal(fg(np.ones(2))[1], W + 1)
+    value, g = yota.grad(plain.forward, np.ones(2))
+    np.testing.assert_array_equal(g[0], W + 1)
+    assert len(g) == 1
+
+
+def test_a_field_read_twice_sums_both_contributions():
+    _, g = yota.grad(lambda m: np.sum(m["w"]) + np.sum(m["w"] ** 2), {"w": W, "unused": W})
+    assert set(g[0]) == {("w",)}
+    np.testing.assert_array_equal(g[0]["w",], 1 + 2 * W)
+
+
+def test_optree_registered_types():
+    _, g = yota.grad(lambda d: np.sum(d[0] * d[1]), deque([W, W + 1]))
+    np.testing.assert_array_equal(g[0][0,], W + 1)
+
+
+def test_shared_arrays_are_separate_arguments():
+    _, g = yota.grad(lambda x, y: np.sum(x * y), W, W)
+    np.testing.assert_array_equal(g[0], W)
+    np.testing.assert_array_equal(g[1], W)
+    _, g = yota.grad(lambda m: np.sum(m[0] * m[1]), [W, W])
+    np.testing.assert_array_equal(g[0][0,], W)
+
+
+def test_lookalikes_are_refused():
+    sparse = pytest.importorskip("scipy.sparse")
+    with pytest.raises(errors.ArgumentError, match="toarray"):
+        yota.grad(lambda a: 1.0, sparse.eye(2).tocsr())

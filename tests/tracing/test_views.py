@@ -1,0 +1,101 @@
+"""Writing into traced arrays and through views of them does what NumPy does, and never touches the caller's arrays."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import yota
+
+WRITES = [
+    lambda y: y.__setitem__(0, 3.0),
+    lambda y: y.__setitem__((slice(None), 1), y[:, 0] * 2),
+    lambda y: y.T.__setitem__((0, 1), 7.0),
+    lambda y: y[1:].__setitem__((slice(None), 0), y[0, 0]),
+    lambda y: y.reshape(-1).__setitem__(slice(None, None, 3), 1.0),
+    lambda y: y[::-1].__setitem__(0, y[0] + 1),
+    lambda y: y.__setitem__(([0, 1, 0], [0, 1, 0]), np.array([5.0, 6.0, 7.0])),
+    lambda y: y.__setitem__(y > 2.0, 0.5),
+    lambda y: y.__iadd__(y),
+    lambda y: y[0].__imul__(y[1]),
+    lambda y: np.add(y, 1.0, out=y),
+    lambda y: np.multiply(y[0], 2.0, out=y[0]),
+    lambda y: np.add.at(y, ([0, 0, 1], [1, 1, 2]), 1.0),
+    lambda y: np.copyto(y[1], y[0]),
+    lambda y: y.swapaxes(0, 1)[2].fill(4.0),
+    lambda y: np.squeeze(y[None]).__setitem__((1, 1), -1.0),
+    lambda y: y.ravel().__setitem__(2, 9.0),
+    lambda y: y.flatten().__setitem__(2, 9.0),
+    lambda y: y.copy().__setitem__(0, 9.0),
+    lambda y: np.reshape(y.T, (-1,)).__setitem__(0, 11.0),
+    lambda y: y.__setitem__(..., y * y),
+    lambda y: y[..., 0].__isub__(1.0),
+    lambda y: np.negative(y, where=y > 1.0, out=y),
+    lambda y: np.asarray(y).__setitem__(1, 2.5),
+]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.sampled_from(range(len(WRITES))), min_size=1, max_size=4))
+def test_writes_agree_with_numpy(order):
+    start = np.array([[0.5, 1.5, 2.5], [3.5, 4.5, 5.5]])
+
+    def f(x):
+        y = x * 1.0
+        kept = y[0]
+        for position in order:
+            WRITES[position](y)
+        return np.stack([y.reshape(-1)[:3], y.reshape(-1)[3:], kept])
+
+    value, tape = yota.trace(f, start)
+    expected = f(start)
+    np.testing.assert_array_equal(value, expected)
+    np.testing.assert_array_equal(tape.play(start), expected)
+
+
+@pytest.mark.parametrize("position", range(len(WRITES)))
+def test_the_adjoint_of_each_write(position):
+    start = np.array([[0.5, 1.5, 2.5], [3.5, 4.5, 5.5]])
+    weights = np.arange(1.0, 7.0).reshape(2, 3)
+
+    def f(x):
+        y = x * 1.0
+        WRITES[position](y)
+        return np.sum(y * y * weights)
+
+    assert yota.gradcheck(f, start)
+
+
+def test_an_argument_that_is_written_to_stays_as_it_was():
+    x = np.ones((2, 2))
+
+    def f(x):
+        x[0] = 5.0
+        x += 1
+        return np.sum(x * x)
+
+    _, g = yota.grad(f, x)
+    np.testing.assert_array_equal(x, np.ones((2, 2)))
+    np.testing.assert_array_equal(g[0], [[0.0, 0.0], [4.0, 4.0]])
+
+
+def test_numpys_errors_come_through():
+    def wrong(action):
+        def f(x):
+            y = np.zeros((2, 3))
+            action(y, x)
+            return np.sum(y)
+
+        return f
+
+    x = np.ones(4)
+    with pytest.raises(ValueError, match="broadcast"):
+        yota.grad(wrong(lambda y, x: y.__setitem__(0, x)), x)
+    with pytest.raises(IndexError, match="out of bounds"):
+        yota.grad(wrong(lambda y, x: y.__setitem__(5, x[0])), x)
+    with pytest.raises(IndexError, match="too many indices"):
+        yota.grad(wrong(lambda y, x: y.__setitem__((0, 0, 0), x[0])), x)
+    with pytest.raises(TypeError, match="item assignment"):
+        yota.grad(lambda x: x[0].__setitem__(0, 1.0), x)

@@ -1,0 +1,197 @@
+"""A factored forest back on a tape: each atom once, when it is first needed, signs folded into subtractions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from yota.codegen.forest import Forest
+from yota.codegen.polynomial import Term
+from yota.codegen.sharing import Products
+from yota.passes.rewrite import Rewriting
+
+__all__ = ["Harvest"]
+
+
+class Harvest:
+    """Emits the arithmetic of one forest.
+
+    Parameters
+    ----------
+    rewriting
+        The tape that is made; variables of the forest are those of the tape it reads.
+    forest
+        Sums and roots.
+    products
+        How its monomials are made from shared products.
+    """
+
+    def __init__(self, rewriting: Rewriting, forest: Forest, products: Products) -> None:
+        self.rewriting = rewriting
+        self.forest = forest
+        self.products = products
+        self._ready: dict[int, int] = {}
+        self._made: dict[tuple[tuple[int, int], ...], int] = {}
+        self._negated: dict[int, int] = {}
+        self._flipped = _flipped(forest, products)
+
+    def root(self, variable: int) -> int:
+        """The new variable of a root."""
+        term = self.forest.roots[variable]
+        self._prepare(self._needs(term))
+        found = self._signed(term)
+        type = self.rewriting.tape.types[variable]
+        if self.rewriting.type(found) != type:
+            # Only whether it is a Python number can differ.
+            found = self.rewriting.emit("astype", (found,), {"dtype": type.dtype}, type)
+        return found
+
+    def _needs(self, term: Term) -> Iterator[int]:
+        """Atoms that a term is made from."""
+        if term[1]:
+            yield from self.products.factors[abs(term[0]), term[1]]
+
+    def _parts(self, atom: int) -> list[int]:
+        """Atoms that an atom is made from."""
+        if atom in self.products.pairs:
+            return list(self.products.pairs[atom])
+        if atom in self.products.products:
+            return [each for each, _ in self.products.products[atom]]
+        return [each for term in self.forest.parts(atom) for each in self._needs(term)]
+
+    def _prepare(self, atoms: Iterator[int] | list[int]) -> None:
+        """Emit atoms and what they depend on; a stack of its own, because sums may nest a thousand deep."""
+        pending = [atom for atom in atoms if atom not in self._ready][::-1]
+        opened: set[int] = set()
+        while pending:
+            atom = pending[-1]
+            if atom in self._ready:
+                pending.pop()
+                continue
+            missing = [] if atom in opened else [each for each in self._parts(atom) if each not in self._ready]
+            opened.add(atom)
+            if missing:
+                pending.extend(reversed(missing))
+            else:
+                self._ready[atom] = self._emit(pending.pop())
+
+    def _emit(self, atom: int) -> int:
+        if atom in self.forest.variables:
+            return self.rewriting[self.forest.variables[atom]]
+        if atom in self.products.numbers:
+            return self.rewriting.builder.constant(self.products.numbers[atom])
+        if atom in self.products.pairs:
+            return self._times(*(self._ready[each] for each in self.products.pairs[atom]))
+        if atom in self.products.products:
+            return self._multiplied(self.products.products[atom])
+        if atom in self.forest.quotients:
+            top, bottom = self.forest.quotients[atom]
+            return self.rewriting.emit("divide", (self._unsigned(top), self._unsigned(bottom)))
+        return self._sum(atom)
+
+    def _times(self, left: int, right: int) -> int:
+        if left == right:
+            return self.rewriting.emit("square", (left,))
+        return self.rewriting.emit("multiply", (left, right))
+
+    def _multiplied(self, factors: tuple[tuple[int, int], ...]) -> int:
+        """The product of powers; numbers and 0-d factors first."""
+        found = self._made.get(factors)
+        if found is None:
+            order = sorted(factors, key=self._rank)
+            total: int | None = None
+            for atom, exponent in order:
+                power = self._power(self._ready[atom], exponent)
+                total = power if total is None else self._times(total, power)
+            assert total is not None
+            found = self._made[factors] = total
+        return found
+
+    def _rank(self, factor: tuple[int, int]) -> tuple[bool, bool, int]:
+        atom = factor[0]
+        return atom not in self.products.numbers, atom not in self.forest.scalars, atom
+
+    def _power(self, base: int, exponent: int) -> int:
+        found = base
+        for digit in bin(exponent)[3:]:
+            found = self.rewriting.emit("square", (found,))
+            if digit == "1":
+                found = self.rewriting.emit("multiply", (found, base))
+        return found
+
+    def _unsigned(self, term: Term) -> int:
+        if not term[1]:
+            return self.rewriting.builder.constant(abs(term[0]))
+        return self._multiplied(tuple(sorted(self.products.factors[abs(term[0]), term[1]].items())))
+
+    def _signed(self, term: Term) -> int:
+        """A term with its sign: in its coefficient if that is nobody else's, else as a negation."""
+        if not term[1]:
+            return self.rewriting.builder.constant(term[0])
+        positive = math.copysign(1.0, term[0]) > 0
+        if positive != self._is_flipped(term):
+            return self._unsigned(term)
+        key = abs(term[0]), term[1]
+        factors = self.products.factors[key]
+        numbers = [atom for atom in factors if atom in self.products.numbers]
+        if numbers and self.products.times[key] == 1 and len(factors) > 1:
+            rest = tuple(sorted(item for item in factors.items() if item[0] not in numbers))
+            value = self.rewriting.builder.constant(-self.products.numbers[numbers[0]])
+            return self._scaled(value, rest)
+        found = self._unsigned(term)
+        if found not in self._negated:
+            self._negated[found] = self.rewriting.emit("negative", (found,))
+        return self._negated[found]
+
+    def _scaled(self, value: int, factors: tuple[tuple[int, int], ...]) -> int:
+        total = value
+        for atom, exponent in sorted(factors, key=self._rank):
+            total = self._times(total, self._power(self._ready[atom], exponent))
+        return total
+
+    def _is_flipped(self, term: Term) -> bool:
+        return any(atom in self._flipped for atom, exponent in term[1] if exponent % 2)
+
+    def _sum(self, atom: int) -> int:
+        each = self.forest.sums[atom]
+        terms = each.alive()
+        if atom in self._flipped:
+            terms = [(-coefficient, monomial) for coefficient, monomial in terms]
+        signs = [(math.copysign(1.0, term[0]) > 0) != self._is_flipped(term) for term in terms]
+        if not signs[0]:
+            # b - a is -a + b to the bit; further back only where the order is free.
+            limit = 2 if each.ordered else len(terms)
+            first = next((number for number in range(1, min(limit, len(terms))) if signs[number]), None)
+            if first is not None:
+                terms.insert(0, terms.pop(first))
+                signs.insert(0, signs.pop(first))
+        total = self._unsigned(terms[0]) if signs[0] else self._signed(terms[0])
+        for term, positive in zip(terms[1:], signs[1:], strict=True):
+            total = self.rewriting.emit("add" if positive else "subtract", (total, self._unsigned(term)))
+        return total
+
+
+def _flipped(forest: Forest, products: Products) -> set[int]:
+    """Sums to be emitted with all signs turned, because their one user would negate them."""
+    users: dict[int, list[Term]] = {}
+    for term in forest.roots.values():
+        for atom, _ in term[1]:
+            users.setdefault(atom, []).append(term)
+    inner: set[int] = set()
+    for atom in forest.living():
+        for term in forest.parts(atom):
+            inner.update(each for each, _ in term[1])
+    found: set[int] = set()
+    taken: set[int] = set()
+    for atom, terms in users.items():
+        each = forest.sums.get(atom)
+        if each is None or each.ordered or atom in inner or len(terms) > 1 or len(each.alive()) < 2:
+            continue
+        term = terms[0]
+        exponents = dict(term[1])
+        alone = exponents[atom] == 1 and taken.isdisjoint(exponents)
+        turned = any(coefficient < 0 for coefficient, _ in each.alive())
+        if term[0] == -1.0 and alone and turned and products.times[1.0, term[1]] == 1:
+            found.add(atom)
+            taken.update(exponents)
+    return found

@@ -1,0 +1,137 @@
+"""The symbolic stage: fewest operations for the value and all its partials together.
+
+Products are flattened to monomials, common factors pulled out of sums, common products shared, signs folded into
+subtractions. Sums keep the user's order and are never expanded or cancelled; sums of adjoints may be reordered.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from yota.codegen.count import elements
+from yota.codegen.factor import Options, factor
+from yota.codegen.forest import ARITHMETIC, Forest, plant
+from yota.codegen.harvest import Harvest
+from yota.codegen.polynomial import Term
+from yota.codegen.sharing import Products, share
+from yota.ir.tape import Op, Tape
+from yota.ir.types import TensorType
+from yota.passes import cse, dce
+from yota.passes.rewrite import Rewriting, protected, use_counts
+
+__all__ = ["optimise"]
+
+Kind: TypeAlias = tuple[tuple[int, ...], "np.dtype[Any]"]
+
+_LARGEST_EXPONENT = 64
+_SMALL = 400
+"""Number of ops up to which several ways of factoring are tried and the best is taken."""
+
+_THOROUGH = (
+    Options(),
+    Options(equal_outside=False),
+    Options(shared=False),
+    Options(shared=False, equal_outside=False),
+)
+_QUICK = (Options(window=5),)
+
+
+def optimise(tape: Tape, *, strict: bool = False) -> Tape:
+    """``tape`` with its elementwise arithmetic rewritten to fewer operations; never more than it had.
+
+    Parameters
+    ----------
+    strict
+        Leave what the value and the guards are computed from as it is.
+    """
+    kept = protected(tape)
+    kinds = _kinds(tape, kept if strict else frozenset())
+    if not kinds:
+        return tape
+    forests = _forests(tape, kinds, kept)
+    best, least = tape, elements(tape)
+    for options in _THOROUGH if len(tape) <= _SMALL else _QUICK:
+        found = _rebuilt(tape, kinds, forests, options)
+        cost = elements(found)
+        if cost < least:
+            best, least = found, cost
+    return best
+
+
+def _kinds(tape: Tape, excluded: set[int] | frozenset[int]) -> dict[int, Kind]:
+    """Shape and dtype of the arithmetic that each variable belongs to, for those that do."""
+    found: dict[int, Kind] = {}
+    for op in tape.ops:
+        if op.name in ARITHMETIC and op.result not in excluded:
+            type = tape.types[op.result]
+            if type.dtype.kind == "f" and all(_fits(tape, operand, type) for operand in op.operands) and (
+                op.name != "power" or _small_power(tape, op)
+            ):
+                found[op.result] = type.shape, type.dtype
+    return found
+
+
+def _fits(tape: Tape, variable: int, type: TensorType) -> bool:
+    """Whether an operand has the result's shape and dtype, or is a scalar that gives way to it."""
+    found = tape.types[variable]
+    if found.shape not in ((), type.shape):
+        return False
+    if found.dtype == type.dtype:
+        return True
+    if variable in tape.constants and not found.shape:
+        # The type of the result says already that this constant does not change it.
+        value = tape.constants[variable]
+        return found.dtype.kind in "iuf" and math.isfinite(value) and float(value) == value
+    return found.weak and found.dtype.kind == "f"
+
+
+def _small_power(tape: Tape, op: Op) -> bool:
+    value = tape.constants.get(op.operands[1])
+    if value is None or isinstance(value, np.ndarray) or tape.types[op.operands[0]].shape != tape.types[op.result].shape:
+        return False
+    return bool(1 <= value <= _LARGEST_EXPONENT and value == int(value))
+
+
+def _forests(tape: Tape, kinds: dict[int, Kind], ordered: set[int]) -> dict[Kind, Forest]:
+    uses = use_counts(tape)
+    groups: dict[Kind, list[Op]] = {}
+    roots = {*tape.outputs, *(guard.variable for guard in tape.guards)}
+    for op in tape.ops:
+        kind = kinds.get(op.result)
+        roots.update(operand for operand in op.operands if kinds.get(operand, kind) != kind)
+        if kind is None:
+            roots.update(op.operands)
+        else:
+            groups.setdefault(kind, []).append(op)
+    return {kind: plant(tape, ops, roots, ordered, uses) for kind, ops in groups.items()}
+
+
+def _rebuilt(tape: Tape, kinds: dict[int, Kind], forests: dict[Kind, Forest], options: Options) -> Tape:
+    rewriting = Rewriting(tape)
+    harvests: dict[Kind, Harvest] = {}
+    for kind, planted in forests.items():
+        forest = planted.copy()
+        factor(forest, options)
+        harvests[kind] = Harvest(rewriting, forest, _shared(forest))
+    for op in tape.ops:
+        rewriting.builder.location = op.location
+        kind = kinds.get(op.result)
+        if kind is None:
+            rewriting.copy(op)
+        elif op.result in harvests[kind].forest.roots:
+            rewriting.bind(op.result, harvests[kind].root(op.result))
+    return dce.run(cse.run(rewriting.finish()))
+
+
+def _shared(forest: Forest) -> Products:
+    return share(forest, _monomials(forest))
+
+
+def _monomials(forest: Forest) -> Iterator[Term]:
+    yield from forest.roots.values()
+    for atom in forest.living():
+        yield from forest.parts(atom)

@@ -1,0 +1,6 @@
+"""stub"""
+from typing import Any
+def check(source: Any, rules: Any, registry: Any, *, user: bool) -> None: ...
+def prove(source: Any, rules: Any, registry: Any) -> None: ...
+def overlap(one: Any, other: Any) -> bool:
+    return True

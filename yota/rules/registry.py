@@ -1,0 +1,320 @@
+"""The registry: which primitives there are, by name and by function, and the rules of each."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from yota._resources import folder
+from yota.errors import MissingRuleError, RuleError
+from yota.ir.catalog import primitive as built_in
+from yota.ir.primitive import Emitter, Primitive
+from yota.rules import laws
+from yota.rules.body import EVALUATE, Static, bind, expand
+from yota.rules.display import template
+from yota.rules.model import Expression, Rule
+from yota.rules.source import Place, Source
+from yota.rules.syntax import parse
+from yota.rules.targets import Late, Targets, resolve
+
+__all__ = ["Registry", "registry"]
+
+_LIBRARIES = ("numpy.", "scipy.", "yota.")
+
+
+class Registry:
+    """Primitives and their rules; all methods may be called from several threads."""
+
+    def __init__(self) -> None:
+        self._rules: dict[str, tuple[Rule, ...]] = {}
+        self._primitives: dict[str, Primitive] = {}
+        self._targets = Targets()
+        self._user: set[str] = set()
+        self._derived: dict[tuple[int, str], Expression] = {}
+        self._lock = threading.RLock()
+        self.revision = 0
+        """Grows by one with each text that is taken in."""
+
+    @classmethod
+    def shipped(cls) -> Registry:
+        """A registry with the rules that come with yota."""
+        made = cls()
+        texts = [(path, _text(path)) for path in sorted(folder("rules").rglob("*.rules"))]
+        made._take_all([parse(text, path.name, header=True) for path, text in texts], user=False)
+        return made
+
+    def copy(self) -> Registry:
+        """A registry with the same rules, which grows apart from this one."""
+        with self._lock:
+            other = Registry()
+            other._rules = dict(self._rules)
+            # A primitive without target evaluates through its registry, so it is made again.
+            other._primitives = {name: each for name, each in self._primitives.items() if each.expand is None}
+            other._targets = self._targets.copy()
+            other._user = set(self._user)
+            other._derived = dict(self._derived)
+            other.revision = self.revision
+            return other
+
+    # -- asking ------------------------------------------------------------------------------------------
+
+    def names(self) -> tuple[str, ...]:
+        """Names of all primitives in alphabetical order."""
+        return tuple(sorted(self._rules))
+
+    def knows(self, name: str) -> bool:
+        """Whether there is a primitive called ``name``."""
+        return name in self._rules
+
+    def is_user(self, name: str) -> bool:
+        """Whether a rule of the primitive ``name`` came from outside yota."""
+        return name in self._user
+
+    def rules(self, name: str) -> tuple[Rule, ...]:
+        """All rules of the primitive called ``name``.
+
+        Raises
+        ------
+        MissingRuleError
+            If there are none.
+        """
+        found = self._rules.get(name)
+        if found is None:
+            raise MissingRuleError(_missing(name, (0,)))
+        return found
+
+    def rule(self, name: str, ndims: Sequence[int]) -> Rule:
+        """The rule of ``name`` whose pattern fits operands with these numbers of axes.
+
+        Raises
+        ------
+        MissingRuleError
+            If there is none; the message holds one to paste.
+        """
+        counts = tuple(ndims)
+        for rule in self._rules.get(name, ()):
+            if rule.matches(counts):
+                return rule
+        raise MissingRuleError(_missing(name, counts))
+
+    def partial(self, rule: Rule, parameter: str, result: str | None = None) -> Expression:
+        """The partial of ``result`` by ``parameter``: as written, or derived from the primal.
+
+        Raises
+        ------
+        MissingRuleError
+            If it is neither written nor can be derived.
+        """
+        result = result or rule.results[0]
+        written = rule.partials.get((result, parameter))
+        if written is not None:
+            return written
+        if result not in rule.primal:
+            raise MissingRuleError(
+                f"{rule.file}:{rule.line}: the rule of {rule.name} has no partial by {parameter}; add the line\n"
+                f"    d[{result}, {parameter}] = ..."
+            )
+        with self._lock:
+            key = (id(rule), f"{result},{parameter}")
+            if key not in self._derived:
+                from yota.rules.symbols import derive
+
+                self._derived[key] = derive(rule, result, parameter, self)
+            return self._derived[key]
+
+    def primitive(self, name: str) -> Primitive:
+        """The primitive called ``name``.
+
+        Raises
+        ------
+        MissingRuleError
+            If it has no rule.
+        """
+        known = self._primitives.get(name)
+        if known is not None and not (isinstance(known.function, Late) and resolve(known.function.target)):
+            return known
+        with self._lock:
+            rule = self.rules(name)[0]
+            made = self._primitives[name] = self._make(rule)
+            return made
+
+    def find(self, function: Any) -> Primitive | None:
+        """The primitive that ``function`` is, if it has a rule."""
+        with self._lock:
+            name = self._targets.find(function)
+            return None if name is None else self.primitive(name)
+
+    def user_targets(self) -> tuple[Primitive, ...]:
+        """Primitives that stand for plain Python functions of the user's, which NumPy does not dispatch."""
+        with self._lock:
+            found = [self.primitive(name) for name in sorted(self._user) if self._rules[name][0].target is not None]
+        return tuple(
+            each
+            for each in found
+            if not isinstance(each.function, (Late, np.ufunc)) and not (each.target or "").startswith(_LIBRARIES)
+        )
+
+    def digest(self) -> str:
+        """A short digest of all rules, for the banner of generated files."""
+        found = hashlib.sha256()
+        for name in self.names():
+            for rule in self._rules[name]:
+                found.update(rule.source.encode())
+        return found.hexdigest()[:16]
+
+    # -- taking in ---------------------------------------------------------------------------------------
+
+    def load(self, path: str | os.PathLike[str]) -> tuple[Rule, ...]:
+        """Take in a rule file, or all ``*.rules`` files of a folder; they override what was there.
+
+        Raises
+        ------
+        RuleError
+            If a rule is wrong; then nothing is taken in.
+        """
+        place = Path(path)
+        paths = sorted(place.rglob("*.rules")) if place.is_dir() else [place]
+        sources = [parse(_text(each), str(each), header=True) for each in paths]
+        return self._take_all(sources, user=True)
+
+    def define(self, text: str) -> Primitive | tuple[Primitive, ...]:
+        """Take in the rules of ``text``, and give back their primitive, or several in order.
+
+        Raises
+        ------
+        RuleError
+            If a rule is wrong; then nothing is taken in.
+        """
+        source, rules = parse(text)
+        if not rules:
+            raise source.fault(
+                Place(1, 1),
+                "there is no rule in this text",
+                found="nothing",
+                write="@elementwise\ndef f(x: Real) -> y:\n    y = x * x",
+            )
+        self._take_all([(source, rules)], user=True)
+        found = tuple(self.primitive(name) for name in dict.fromkeys(rule.name for rule in rules))
+        return found[0] if len(found) == 1 else found
+
+    def _take_all(self, sources: Sequence[tuple[Source, tuple[Rule, ...]]], *, user: bool) -> tuple[Rule, ...]:
+        with self._lock:
+            trial = self.copy()
+            for _, rules in sources:
+                trial._put(rules, user)
+            for source, rules in sources:
+                laws.check(source, rules, trial, user=user)
+            if user:
+                for source, rules in sources:
+                    laws.prove(source, rules, trial)
+            for _, rules in sources:
+                self._put(rules, user)
+            self.revision += 1
+            return tuple(rule for _, rules in sources for rule in rules)
+
+    def _put(self, rules: Sequence[Rule], user: bool) -> None:
+        names = {rule.name for rule in rules}
+        for name in names:
+            added = tuple(rule for rule in rules if rule.name == name)
+            kept = tuple(
+                rule
+                for rule in self._rules.get(name, ())
+                if rule.target == added[0].target and not any(laws.overlap(rule, other) for other in added)
+            )
+            self._rules[name] = added + kept
+            self._primitives.pop(name, None)
+            if user:
+                self._user.add(name)
+            if added[0].target is not None:
+                self._targets.add(added[0].target, name)
+
+    # -- primitives --------------------------------------------------------------------------------------
+
+    def _make(self, rule: Rule) -> Primitive:
+        if rule.target is None:
+            return Primitive(
+                rule.name, None, rule.kind == "elementwise", self._evaluated(rule.name), self._expansion(rule.name)
+            )
+        if rule.target.startswith(("numpy.", "yota.ir.")):
+            try:
+                known = built_in(rule.name)
+            except KeyError:
+                known = None
+            if known is not None and known.target == rule.target:
+                return known
+        function = resolve(rule.target)
+        elementwise = rule.kind == "elementwise"
+        if isinstance(function, np.ufunc):
+            elementwise = function.signature is None and function.nout == 1
+        return Primitive(rule.name, rule.target, elementwise, function or Late(rule.target))
+
+    def _evaluated(self, name: str) -> Callable[..., Any]:
+        def function(*operands: Any, **static: Any) -> Any:
+            return self._expand(name, EVALUATE, operands, static)
+
+        function.__name__ = function.__qualname__ = name
+        return function
+
+    def _expansion(self, name: str) -> Callable[..., Any]:
+        def body(emitter: Emitter, operands: tuple[Any, ...], static: Any = ()) -> Any:
+            return self._expand(name, emitter, operands, dict(static))
+
+        return body
+
+    def _expand(self, name: str, emitter: Emitter, operands: Sequence[Any], static: dict[str, Any]) -> Any:
+        rule = self.rule(name, tuple(emitter.type(operand).ndim for operand in operands))
+        handles, keywords = bind(rule, list(operands), static)
+        names: dict[str, Any] = {key: Static(value) for key, value in keywords.items()}
+        rest = iter(handles)
+        for parameter in rule.operands:
+            names[parameter.name] = tuple(rest) if parameter.variadic else next(rest)
+        return expand(rule.primal[rule.results[0]], names, emitter, self)
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as fault:
+        raise RuleError(
+            f"{path}:1:1: the file is not UTF-8 text\nfound: byte {fault.start}: {fault.reason}\nwrite: a text file"
+        ) from None
+
+
+def _missing(name: str, ndims: Sequence[int]) -> str:
+    pattern = ", ".join(str(count) for count in ndims) or "no"
+    try:
+        known = built_in(name)
+        target, elementwise = known.target or name, known.elementwise
+    except KeyError:
+        target, elementwise = f"module.{name}", False
+    return (
+        f"no rule for {name} with operands of {pattern} axes. Paste this into a rule file, fill it in, and load it with "
+        f"yota.load_rules(path), or pass it to yota.diffrule(text):\n\n"
+        f"{template(name, target, max(len(ndims), 1), elementwise)}"
+    )
+
+
+_default: Registry | None = None
+_default_lock = threading.Lock()
+
+
+def registry() -> Registry:
+    """The registry of this process, with the shipped rules and what was loaded since.
+
+    Examples
+    --------
+    >>> registry().primitive("exp").target
+    'numpy.exp'
+    """
+    global _default  # noqa: PLW0603  (made on first use, so that `import yota` stays quick)
+    if _default is None:
+        with _default_lock:
+            if _default is None:
+                _default = Registry.shipped()
+    return _default

@@ -1,0 +1,175 @@
+"""What is computed while a body is expanded: static functions, arithmetic on numbers, normal forms of keywords."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from yota.ir.indexing import Index, Slice
+from yota.ir.types import TensorType
+
+__all__ = ["STATIC_FUNCTIONS", "arithmetic", "normalised", "static_signature"]
+
+
+def shape(x: TensorType) -> tuple[int, ...]:
+    """Extents of ``x``."""
+    return x.shape
+
+
+def ndim(x: TensorType) -> int:
+    """Number of axes of ``x``."""
+    return x.ndim
+
+
+def size(x: TensorType) -> int:
+    """Number of elements of ``x``."""
+    return x.size
+
+
+def dtype(x: TensorType) -> Any:
+    """Element type of ``x``."""
+    return x.dtype
+
+
+def extent(x: TensorType, axis: Any) -> int:
+    """Number of elements of ``x`` along ``axis``: an int, a tuple or None for all."""
+    return math.prod(x.shape[each] for each in axes_of(axis, x.ndim))
+
+
+def shapes(*xs: TensorType) -> tuple[tuple[int, ...], ...]:
+    """Extents of each array."""
+    return tuple(x.shape for x in xs)
+
+
+def inverse(axes: tuple[int, ...]) -> tuple[int, ...]:
+    """The permutation that undoes ``axes``."""
+    return tuple(axes.index(position) for position in range(len(axes)))
+
+
+def section(shapes: tuple[tuple[int, ...], ...], i: int, axis: int) -> Index:
+    """Where the array number ``i`` lies in the concatenation along ``axis``."""
+    start = sum(each[axis] for each in shapes[:i])
+    own = shapes[i]
+    entries = [Slice(0, extent) for extent in own]
+    entries[axis] = Slice(start, start + own[axis])
+    return tuple(entries)
+
+
+def layer(shape: tuple[int, ...], i: int, axis: int) -> Index:
+    """Where the array number ``i`` lies in a stack of ``shape`` along ``axis``."""
+    return tuple(i if position == axis else Slice(0, extent) for position, extent in enumerate(shape))
+
+
+STATIC_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    function.__name__: function for function in (shape, ndim, size, dtype, extent, shapes, inverse, section, layer)
+}
+"""Functions of shapes, dtypes and keywords; an array among their arguments counts by its type only."""
+
+
+def static_signature(name: str) -> inspect.Signature:
+    """Signature of a static function."""
+    return inspect.signature(STATIC_FUNCTIONS[name])
+
+
+_PYTHON: dict[str, Callable[..., Any]] = {
+    "add": operator.add,
+    "subtract": operator.sub,
+    "multiply": operator.mul,
+    "divide": operator.truediv,
+    "remainder": operator.mod,
+    "floor_divide": operator.floordiv,
+    "negative": operator.neg,
+    "positive": operator.pos,
+    "equal": operator.eq,
+    "not_equal": operator.ne,
+    "less": operator.lt,
+    "less_equal": operator.le,
+    "greater": operator.gt,
+    "greater_equal": operator.ge,
+}
+_LARGEST = 1024
+
+
+def arithmetic(name: str, values: tuple[Any, ...]) -> Any:
+    """An operator on numbers or tuples, as Python computes it; NotImplemented for any other function.
+
+    Raises
+    ------
+    ArithmeticError
+        If the result is not finite or too large to compute.
+    """
+    if name == "power":
+        base, exponent = values
+        if isinstance(base, int) and isinstance(exponent, int) and (abs(base) > 2**53 or not 0 <= exponent <= 64):
+            base = float(base)
+        if abs(exponent) > _LARGEST:
+            raise OverflowError(f"the exponent {exponent!r} is larger than {_LARGEST}")
+        return base**exponent
+    python = _PYTHON.get(name)
+    if python is None:
+        return NotImplemented
+    if name == "multiply" and any(isinstance(value, (tuple, str)) for value in values):
+        raise ArithmeticError("a tuple cannot be multiplied")
+    return python(*values)
+
+
+def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
+    """``axis`` as a sorted tuple of non-negative ints; None means all."""
+    if axis is None:
+        return tuple(range(ndim))
+    axes = axis if isinstance(axis, tuple) else (axis,)
+    return tuple(sorted(axis_of(each, ndim) for each in axes))
+
+
+def axis_of(axis: int, ndim: int) -> int:
+    """``axis`` counted from the front."""
+    found = operator.index(axis)
+    if not -ndim <= found < ndim:
+        raise ValueError(f"axis {found} is out of range for an array of {ndim} axes")
+    return found % ndim
+
+
+_REDUCTIONS = frozenset("sum prod max min any all count_nonzero".split())
+_SCANS = frozenset("cumsum cumprod concatenate argsort".split())
+
+
+def normalised(name: str, static: dict[str, Any], operands: tuple[TensorType, ...]) -> dict[str, Any]:
+    """``static`` in the one form in which it stands on a tape: axes counted from the front, full tuples.
+
+    Examples
+    --------
+    >>> normalised("sum", {"axis": -1, "keepdims": False}, (TensorType(np.dtype(float), (2, 3)),))
+    {'axis': (1,), 'keepdims': False}
+    """
+    found = dict(static)
+    if name in _REDUCTIONS:
+        found["axis"] = axes_of(found.get("axis"), operands[0].ndim)
+        found["keepdims"] = bool(found.get("keepdims", False))
+    elif name in _SCANS:
+        found["axis"] = axis_of(found["axis"], operands[0].ndim)
+    elif name == "stack":
+        found["axis"] = axis_of(found["axis"], operands[0].ndim + 1)
+    elif name in ("argmax", "argmin") and found.get("axis") is not None:
+        found["axis"] = axis_of(found["axis"], operands[0].ndim)
+    elif name == "transpose":
+        count = operands[0].ndim
+        axes = found.get("axes")
+        found["axes"] = tuple(range(count))[::-1] if axes is None else tuple(axis_of(each, count) for each in axes)
+    elif name in ("reshape", "broadcast_to"):
+        found["shape"] = _extents(found["shape"], operands[0].size if name == "reshape" else None)
+    elif name == "astype":
+        found["dtype"] = np.dtype(found["dtype"])
+    return found
+
+
+def _extents(shape: Any, size: int | None) -> tuple[int, ...]:
+    extents = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
+    if size is not None and extents.count(-1) == 1:
+        known = math.prod(each for each in extents if each != -1)
+        extents = tuple(size // known if each == -1 else each for each in extents)
+    return tuple(operator.index(each) for each in extents)
