@@ -12,6 +12,7 @@ from yota.codegen.targets import numpy_calls
 from yota.ir.tape import Op
 from yota.passes.fuse import Member, Unit
 from yota.passes.planar import copied_whole, is_planar
+from yota.passes.shifts import First, first_piece, landing
 from yota.passes.views import is_view
 
 if TYPE_CHECKING:
@@ -43,8 +44,14 @@ class _LoopLowering:
         self.counted = False
         self.uses: dict[int, int] = {}
         self.cut_uses: dict[tuple[int, int], int] = {}
+        self.firsts: dict[int, First | None] = {}
+        self.direct: dict[int, str] = {}
         for member in unit.members:
             self._count_uses(member)
+            if member.op.name == "scatter" and member.op.result not in self.local:
+                self.firsts[member.op.result] = first_piece(
+                    member, unit, self.types, lowering.storage.roots
+                )
 
     def _count_uses(self, member: Member) -> None:
         assert member.placement is not None
@@ -57,6 +64,10 @@ class _LoopLowering:
         """Lower all members."""
         for variable in self.unit.results:
             self._make_room(variable)
+        for member in self.unit.members:
+            first = self.firsts.get(member.op.result)
+            if first is not None and first.direct is not None:
+                self.direct[first.direct] = self._landing(member, first.number)
         for member in self.unit.members:
             self.lines += self.lowering.remark(member.op, inside=True)
             if self.local.get(member.op.result) is not None:
@@ -79,7 +90,7 @@ class _LoopLowering:
         """The last piece is shorter than the others."""
         if not self.scratch:
             return []
-        lines = ["if stop == {}:".format(self.unit.extent)]
+        lines = [f"if stop == {self.unit.extent}:"]
         for name, axis in self.scratch.items():
             lines.append(f"    {name} = {name}[{':, ' * axis}: stop - start]")
         return lines
@@ -91,6 +102,9 @@ class _LoopLowering:
             return
         name = self.lowering.whole_look(variable)
         fill = self._filling(variable)
+        first = self.firsts.get(variable)
+        if first is not None:
+            fill = None
         if name is None:
             name = self.lowering.name(variable)
             shape = shape_text(type.shape)
@@ -104,6 +118,11 @@ class _LoopLowering:
         elif fill is not None:
             self.before.append(f"{name}.fill({fill})")
         self.lowering.texts[variable] = name
+        if first is not None:
+            ahead, extent = ":, " * first.axis, type.shape[first.axis]
+            end = first.shift + self.unit.extent
+            self.before += [f"{name}[{ahead}:{first.shift}] = 0"] if first.shift else []
+            self.before += [f"{name}[{ahead}{end}:] = 0"] if end < extent else []
 
     def _filling(self, variable: int) -> str | None:
         """What an array must hold before the loop adds to it."""
@@ -190,7 +209,10 @@ class _LoopLowering:
             self.pieces[op.result] = text
             return
         axis = self.local[op.result]
-        if op.result in self.unit.stored:
+        if op.result in self.direct:
+            out = self.lowering.names.numbered("v")
+            self.lines.append(f"{out} = {self.direct[op.result]}")
+        elif op.result in self.unit.stored:
             out = self.lowering.names.fresh(f"{self.lowering.texts[op.result]}_rows")
             self.reads.append(f"{out} = {self.lowering.texts[op.result]}[{':, ' * axis}start:stop]")
         else:
@@ -250,37 +272,29 @@ class _LoopLowering:
 
     def _lower_scatter(self, member: Member, call: numpy_calls.Call) -> None:
         """Pieces added into a longer array, each at its own shift."""
-        op, out = member.op, self.lowering.texts[member.op.result]
+        first = self.firsts[member.op.result]
+        order = list(range(len(call.operands)))
+        if first is not None:
+            order.sort(key=lambda number: number != first.number)
+        for number in order:
+            place, text = self._landing(member, number), call.operands[number]
+            if first is None or number != first.number:
+                self.lines.append(f"{place} += {text}")
+            elif first.direct is None:
+                self.lines.append(f"{place} = {text}")
+
+    def _landing(self, member: Member, number: int) -> str:
+        """Where a shifted piece goes."""
         assert member.placement is not None
-        for index, text, read in zip(
-            op.keyword("indices"), call.operands, member.placement.reads, strict=True
-        ):
-            assert read is not None
-            axis, shift = _shift(index, read)
-            cut = f"start + {shift}:stop + {shift}" if shift else "start:stop"
-            place = brackets(index, call.type.shape, (), (axis, cut))
-            self.lines.append(f"{out}{place} += {text}")
+        read = member.placement.reads[number]
+        assert read is not None
+        index = member.op.keyword("indices")[number]
+        axis, shift = landing(index, read)
+        cut = f"start + {shift} : stop + {shift}" if shift else "start:stop"
+        shape = self.types[member.op.result].shape
+        return self.lowering.texts[member.op.result] + brackets(index, shape, (), (axis, cut))
 
 
 def planes(text: str, ndim: int) -> str:
     """``text``, an array whose first axis is the last one of what is wanted, with that axis put last."""
     return f"{text}.T" if ndim == 2 else f"{text}.transpose({', '.join(map(str, (*range(1, ndim), 0)))})"
-
-
-def _shift(index: tuple[object, ...], read: int) -> tuple[int, int]:
-    """Axis of the whole array that ``read`` of a piece lands on, and where it starts there."""
-    from yota.ir.indexing import NEWAXIS, Slice
-
-    old = new = 0
-    for entry in index:
-        if entry is NEWAXIS:
-            new += 1
-            continue
-        if isinstance(entry, Slice):
-            if new == read:
-                return old, entry.start
-            new += 1
-        old += 1
-    raise AssertionError("a piece has no such axis")
-
-

@@ -12,9 +12,10 @@ from yota.codegen import banner
 from yota.codegen.literals import dtype_text, scalar, shape_text
 from yota.codegen.loops import lower_loop, planes
 from yota.codegen.names import Names
-from yota.codegen.plan import Buffer, FunctionPlan, Step, Workspace
+from yota.codegen.plan import Buffer, FunctionPlan, Loop, Step, Workspace
 from yota.codegen.storage import plan_storage
 from yota.codegen.targets import numpy_calls
+from yota.codegen.wrap import wrapped
 from yota.errors import TapeError
 from yota.ir.infer import infer
 from yota.ir.tape import Guard, Op, Tape
@@ -56,7 +57,7 @@ class Lowering:
             name = self.names.fresh(".".join((item.name, *map(str, item.path))))
             parameters.append(name)
             self.texts[item.variable] = name
-        steps = [Step(before=tuple(self._guards(set(parameters) and self._known()))) ]
+        steps = [Step(before=tuple(self._guards(self._known())))]
         for position, unit in enumerate(self.units):
             steps.append(lower_loop(self, position, unit) if unit.extent else self._lower_op(unit.members[0].op))
             steps.append(Step(before=tuple(self._guards(set(unit.results)))))
@@ -70,12 +71,12 @@ class Lowering:
         return FunctionPlan(
             banner=banner.lines(tape, entry, parameters, self.units),
             imports=tuple(imports),
-            constants=tuple(self.constants),
+            constants=wrapped(self.constants, 0),
             workspaces=workspaces,
             decorators=('@np.errstate(all="ignore")',) if noisy else (),
             name=entry,
             parameters=tuple(parameters),
-            steps=tuple(steps),
+            steps=tuple(_formatted(step) for step in steps),
             result=", ".join(outputs) if outputs else "()",
         )
 
@@ -254,8 +255,15 @@ class Lowering:
             dtype = "" if slot.dtype == np.dtype(np.float64) else f", {dtype_text(slot.dtype)}"
             buffers.append(Buffer(f"s{number}", f"np.empty({slot.size}{dtype})"))
         names = [name for name, _ in self.looks.values()]
-        unpack = f"{', '.join(names)}{',' if len(names) == 1 else ''} = work"
-        return (Workspace(tuple(buffers), tuple(text for _, text in self.looks.values()), (unpack,)),)
+        unpack = f"{', '.join(names)} = work" if len(names) > 1 else f"({names[0]},) = work"
+        looks = tuple(text for _, text in self.looks.values())
+        return (Workspace(tuple(buffers), looks, wrapped([unpack], 4)),)
+
+
+def _formatted(step: Step) -> Step:
+    """The step with its long lines broken."""
+    loops = tuple(Loop(loop.header, wrapped(loop.lines, 8)) for loop in step.loops)
+    return Step(wrapped(step.before, 4), loops, wrapped(step.after, 4))
 
 
 def _nested(array: np.ndarray[Any, Any]) -> str:

@@ -12,6 +12,7 @@ from yota.ir.tape import Op, Tape
 from yota.passes.buffers import Request, Slot, assign
 from yota.passes.fuse import Member, Unit
 from yota.passes.planar import copied_whole, is_planar
+from yota.passes.shifts import first_piece
 from yota.passes.views import is_view, roots, shares
 
 __all__ = ["Storage", "plan_storage"]
@@ -173,7 +174,7 @@ class _Planner:
     def _loop_requests(self, position: int, unit: Unit, stop: Mapping[int, int]) -> list[Request]:
         found = []
         begin, end = self.begin[position], self.end[position]
-        local = unit.local
+        local, direct = unit.local, self._direct(unit)
         for variable in unit.results:
             if self.types[variable].size > 1 and self._worthwhile(variable, stop):
                 type = self.types[variable]
@@ -188,6 +189,8 @@ class _Planner:
             op = member.op
             if op.result not in local or op.result in unit.stored or is_view(op, self.types):
                 continue
+            if op.result in direct:
+                continue
             type = self.types[op.result]
             if not has_out(op, [self.types[v] for v in op.operands], type):
                 continue
@@ -196,11 +199,19 @@ class _Planner:
                 (position, operand)
                 for operand in self._may_replace(op)
                 if operand in local and operand not in unit.stored and local[operand] == local[op.result]
+                and operand not in direct
             )
             size = type.size // unit.extent * unit.block
             until = max(now, last_piece.get(op.result, now))
             found.append(Request((position, op.result), type.dtype, size, now, until, over))
         return found + self._plane_requests(position, unit)
+
+    def _direct(self, unit: Unit) -> set[int | None]:
+        """Pieces that are computed right where they land in a longer array."""
+        local = unit.local
+        totals = [m for m in unit.members if m.op.name == "scatter" and m.op.result not in local]
+        firsts = [first_piece(member, unit, self.types, self.roots) for member in totals]
+        return {first.direct for first in firsts if first is not None}
 
     def _plane_requests(self, position: int, unit: Unit) -> list[Request]:
         """Pieces of operands from outside that are copied so that a short last axis is outermost."""

@@ -36,7 +36,7 @@ class Registry:
         self._primitives: dict[str, Primitive] = {}
         self._targets = Targets()
         self._user: set[str] = set()
-        self._derived: dict[tuple[int, str], Expression] = {}
+        self._derived: dict[tuple[Rule, str, str], Expression] = {}
         self._lock = threading.RLock()
         self.revision = 0
         """Grows by one with each text that is taken in."""
@@ -121,7 +121,7 @@ class Registry:
                 f"    d[{result}, {parameter}] = ..."
             )
         with self._lock:
-            key = (id(rule), f"{result},{parameter}")
+            key = (rule, result, parameter)
             if key not in self._derived:
                 from yota.rules.symbols import derive
 

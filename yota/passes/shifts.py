@@ -1,0 +1,103 @@
+"""Shifted pieces that a loop adds into one array: which piece may be written there instead of added.
+
+The loop runs upwards, so the piece that lands furthest up is the first to reach each row: it is written, the
+others are added to it, and only the rows that it never reaches have to be zeroed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from yota.ir.indexing import NEWAXIS, Index, Slice
+from yota.ir.tape import Op
+from yota.ir.types import TensorType
+from yota.passes.fuse import Member, Unit
+from yota.passes.views import is_view
+
+__all__ = ["First", "first_piece", "landing"]
+
+
+@dataclass(frozen=True, slots=True)
+class First:
+    """The piece that is written first.
+
+    Parameters
+    ----------
+    number
+        Its number among the op's pieces.
+    axis, shift
+        Axis of the whole array along which pieces land, and the row on which this one starts.
+    direct
+        The variable of the piece, if the op that computes it can write it straight to its place; else None.
+    """
+
+    number: int
+    axis: int
+    shift: int
+    direct: int | None
+
+
+def landing(index: Index, read: int) -> tuple[int, int]:
+    """Axis of the whole array that axis ``read`` of a piece lands on, and where it starts there."""
+    old = new = 0
+    for entry in index:
+        if entry is NEWAXIS:
+            new += 1
+            continue
+        if isinstance(entry, Slice):
+            if new == read:
+                return old, entry.start
+            new += 1
+        old += 1
+    raise AssertionError("a piece has no such axis")
+
+
+def first_piece(
+    member: Member, unit: Unit, types: Mapping[int, TensorType], roots: Mapping[int, frozenset[int]]
+) -> First | None:
+    """The piece that comes first everywhere; None if all have to be added to zeros."""
+    op, placement = member.op, member.placement
+    assert placement is not None and placement.axis is None
+    type, found = types[op.result], []
+    for number, (index, read) in enumerate(zip(op.keyword("indices"), placement.reads, strict=True)):
+        assert read is not None
+        axis, shift = landing(index, read)
+        entries = [entry for entry in index if entry is not NEWAXIS]
+        found.append((shift, -number, axis))
+        whole = (entry == Slice(0, extent) for entry, extent in zip(entries, type.shape, strict=True))
+        if not all(full for other, full in enumerate(whole) if other != axis):
+            return None
+        if types[op.operands[number]].dtype != type.dtype:
+            return None
+    shift, negative, axis = max(found)
+    direct = op.operands[-negative]
+    return First(-negative, axis, shift, direct if _writable(direct, op, unit, types, roots) else None)
+
+
+def _writable(
+    variable: int,
+    op: Op,
+    unit: Unit,
+    types: Mapping[int, TensorType],
+    roots: Mapping[int, frozenset[int]],
+) -> bool:
+    """Whether the piece is computed in this loop, in the result's own shape, and done with when it lands."""
+    local = unit.local
+    if variable not in local or variable in unit.stored or types[variable].ndim != types[op.result].ndim:
+        return False
+    if sum(variable in roots[operand] for operand in op.operands) != 1:
+        return False
+    later = False
+    for member in unit.members:
+        if member.op is op:
+            later = True
+        elif later and any(o in local and variable in roots[o] for o in member.op.operands):
+            return False
+        elif member.op.result == variable and is_view(member.op, types):
+            return False
+        elif (
+            member.op.name == "scatter" and member.op.result not in local and variable in member.op.operands
+        ):
+            return False
+    return True
