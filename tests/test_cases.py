@@ -80,8 +80,12 @@ def logistic(x: Complex) -> y:
     np.testing.assert_allclose(logistic(x[2:5]), 1 / (1 + np.exp(-x[2:5])))
 
 
+def frozen(x):
+    return 2 * x
+
+
 def test_nodiff_rule_stops_the_adjoint():
-    frozen = yota.diffrule("@nodiff\ndef frozen(x: Real) -> y:\n    y = 2 * x\n")
+    yota.diffrule(f'@nodiff("{__name__}.frozen")\ndef frozen(x: Array) -> y: ...')
     val, g = yota.grad(lambda x: np.sum(frozen(x) * x), np.array([3.0]))
     assert val == 18.0
     np.testing.assert_array_equal(g[0], [6.0])

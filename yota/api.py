@@ -11,7 +11,6 @@ from yota.arguments import positional, sort_arguments
 from yota.captured import Captured
 from yota.differentiated import Differentiated, Wrt, with_receiver
 from yota.errors import ArgumentError
-from yota.ir.primitive import Primitive
 from yota.ir.tape import Tape
 from yota.result import GradResult
 from yota.rules.model import Rule
@@ -19,6 +18,7 @@ from yota.rules.registry import registry
 from yota.runtime.cache import Table
 from yota.runtime.signals import StaleTape
 from yota.specialise import Target, compile_tape
+from yota.tracing.intercept import recorded
 from yota.tracing.record import record
 from yota.tracing.replay import evaluate, stale
 from yota.tracing.state import current
@@ -409,13 +409,14 @@ def load_rules(path: Any) -> tuple[Rule, ...]:
     return rules
 
 
-def diffrule(text: str) -> Primitive | tuple[Primitive, ...]:
+def diffrule(text: str) -> Any:
     """Add rules from a text in the rule language.
 
     Returns
     -------
-    Primitive
-        The primitive, which can be called; a tuple if the text defines several.
+    Callable
+        The function that the rule describes, for plain and traced arguments; a tuple of them if the text has rules
+        for several.
 
     Raises
     ------
@@ -432,5 +433,5 @@ def diffrule(text: str) -> Primitive | tuple[Primitive, ...]:
     >>> grad(lambda x: cube(x), 2.0)[1][0]
     12.0
     """
-    defined: Primitive | tuple[Primitive, ...] = registry().define(text)
-    return defined
+    defined = registry().define(text)
+    return tuple(map(recorded, defined)) if isinstance(defined, tuple) else recorded(defined)

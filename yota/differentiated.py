@@ -85,13 +85,20 @@ class Differentiated:
         function, args = positional(self.function, (*self.hidden, *args), kwargs)
         if self.captured and self.captured.changed():
             self.table.clear()
-        key = tuple([key_of(argument) for argument in args]) if function is self.function else None
+        key = self._key(args) if function is self.function else None
         prepared = self.table.get(key)
         if prepared is None:
             prepared = Prepared(self, function, args)
             if key is not None:
                 self.table.insert(key, prepared)
         return prepared, function, args
+
+    def _key(self, args: tuple[Any, ...]) -> Any:
+        try:
+            return tuple([key_of(argument) for argument in args])
+        except RecursionError:
+            sort_arguments(self.function, args)  # says which argument contains itself
+            raise
 
     def traced(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
         """Value and gradients inside of a running trace, recorded onto it."""

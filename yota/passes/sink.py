@@ -36,6 +36,7 @@ class _Sinker:
         self.groups = [unit for unit in units if unit.extent]
         self.kept = set(tape.outputs) | {guard.variable for guard in tape.guards}
         self.ops = tape.definitions()
+        self.number = {op.result: number for number, op in enumerate(tape.ops)}
         self.home = {v: group for group in self.groups for v in group.axes}
 
     def run(self) -> None:
@@ -119,11 +120,10 @@ class _Sinker:
             most -= not view
             needed[op.result] = op
             pending += [v for v in op.operands if v in group.axes and v not in needed and v not in self.kept]
-        order = [member.op.result for member in group.members]
-        return sorted(needed.values(), key=lambda op: order.index(op.result))
+        return sorted(needed.values(), key=lambda op: self.number[op.result])
 
     def _transfer(self, group: Growing, target: Growing, ops: Sequence[Op], keep: bool) -> bool:
-        """Put ``ops`` ahead in ``target``, and take them out of ``group`` unless ``keep``."""
+        """Put ``ops`` into ``target``, and take them out of ``group`` unless ``keep``."""
         axes = dict(target.axes)
         placed = []
         wishes = {v: group.axes[v] for v in group.axes}
@@ -144,7 +144,8 @@ class _Sinker:
         if along is None or not self._consistent(target, axes):
             return False
         placed += along
-        target.members[:0] = placed
+        target.members += placed
+        target.members.sort(key=lambda member: self.number[member.op.result])
         target.axes = axes
         target.before |= group.before
         if not keep:

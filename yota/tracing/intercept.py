@@ -12,7 +12,7 @@ from yota.tracing.binding import bind, hashable
 from yota.tracing.dispatch import is_traced
 from yota.tracing.state import current
 
-__all__ = ["interceptions", "opaque"]
+__all__ = ["interceptions", "opaque", "recorded"]
 
 
 def opaque(function: Callable[..., Any]) -> Primitive:
@@ -27,7 +27,7 @@ def interceptions(known: Iterable[Primitive], function: Callable[..., Any]) -> l
 
     Looked through are the modules that are loaded and the closure of the traced ``function``.
     """
-    wrappers = {id(primitive.function): _wrapper(primitive) for primitive in known}
+    wrappers = {id(primitive.function): recorded(primitive) for primitive in known}
     if not wrappers:
         return []
     found: list[tuple[Any, str, Any]] = []
@@ -62,7 +62,8 @@ def _content(cell: Any) -> Any:
         return None
 
 
-def _wrapper(known: Primitive) -> Callable[..., Any]:
+def recorded(known: Primitive) -> Callable[..., Any]:
+    """A function that computes ``known`` on plain values, and records it as one op on traced ones."""
     original = known.function
 
     @functools.wraps(original)

@@ -94,7 +94,8 @@ def _run(
     trace = Trace(getattr(function, "__name__", type(function).__name__), registry, perturbed=perturbed)
     try:
         arguments = rebuild([trace.input(leaf.value, leaf.argument, leaf.name, leaf.path) for leaf in leaves])
-        with recording(extra), entered(trace):
+        # Generated code does not warn of infinities and NaNs either: they are in the results.
+        with recording(extra), entered(trace), np.errstate(all="ignore"):
             result = function(*arguments)
             outputs = _outputs(trace, result)
         _name_variables(trace)
