@@ -34,8 +34,18 @@ def refused(f, *args, match, error=errors.YotaError):
 
 
 def test_unknown_function_prints_the_rule_to_paste():
-    refused(lambda x: np.sum(scipy.special.tklmbda(x, x)), X, match=r"@elementwise\(\"scipy.special.tklmbda\"\)", error=errors.MissingRuleError)
-    refused(lambda x: np.lexsort((x, x)).sum(), X, match=r"no rule is known for numpy.lexsort", error=errors.MissingRuleError)
+    refused(
+        lambda x: np.sum(scipy.special.tklmbda(x, x)),
+        X,
+        match=r"@elementwise\(\"scipy.special.tklmbda\"\)",
+        error=errors.MissingRuleError,
+    )
+    refused(
+        lambda x: np.lexsort((x, x)).sum(),
+        X,
+        match=r"no rule is known for numpy.lexsort",
+        error=errors.MissingRuleError,
+    )
 
 
 def test_non_scalar_output_names_jacobian():

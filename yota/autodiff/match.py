@@ -21,8 +21,10 @@ def match(builder: TapeBuilder, adjoint: int, target: TensorType) -> int:
     if type_.is_complex and not target.is_complex:
         adjoint = builder.emit(primitive("real"), (adjoint,))
     adjoint = _undo_broadcast(builder, adjoint, target.shape)
-    if not target.weak and builder.types[adjoint].dtype != target.dtype:
-        adjoint = builder.emit(primitive("astype"), (adjoint,), {"dtype": np.dtype(target.dtype)})
+    found = builder.types[adjoint]
+    if found.dtype != target.dtype or found.weak != target.weak:
+        static = {"dtype": np.dtype(target.dtype)}
+        adjoint = builder.emit(primitive("astype"), (adjoint,), static, type=target)
     return adjoint
 
 

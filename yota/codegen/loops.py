@@ -69,7 +69,8 @@ class _LoopLowering:
             if first is not None and first.direct is not None:
                 self.direct[first.direct] = self._landing(member, first.number)
         for member in self.unit.members:
-            self.lines += self.lowering.remark(member.op, inside=True)
+            if not is_view(member.op, self.types):
+                self.lines += self.lowering.remark(member.op)
             if self.local.get(member.op.result) is not None:
                 self._lower_row(member)
             else:

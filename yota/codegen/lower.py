@@ -187,12 +187,12 @@ class Lowering:
         self.texts[op.result] = out
         return Step(before=(*remark, *lines))
 
-    def remark(self, op: Op, inside: bool = False) -> list[str]:
+    def remark(self, op: Op) -> list[str]:
         """The user's source line as a comment, where it changes."""
         place = op.location
-        if place is None or (place.filename, place.line, inside) == self._last_remark:
+        if place is None or (place.filename, place.line) == self._last_remark:
             return []
-        self._last_remark = (place.filename, place.line, inside)
+        self._last_remark = (place.filename, place.line)
         line = linecache.getline(place.filename, place.line).strip()
         printable = "".join(character if character.isprintable() else " " for character in line)
         return [f"# {printable[:80]}"] if printable else []

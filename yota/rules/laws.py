@@ -1,6 +1,62 @@
-"""stub"""
-from typing import Any
-def check(source: Any, rules: Any, registry: Any, *, user: bool) -> None: ...
-def prove(source: Any, rules: Any, registry: Any) -> None: ...
-def overlap(one: Any, other: Any) -> bool:
-    return True
+"""The laws of the rule language, in the order in which a rule is held against them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from yota.rules import form, linearity, vocabulary
+from yota.rules.form import overlap
+from yota.rules.inspection import Inspection, Law, Registered
+from yota.rules.model import Rule
+from yota.rules.source import Source
+
+__all__ = ["LAWS", "check", "overlap", "prove"]
+
+LAWS: tuple[Law, ...] = (
+    form.plain_names,
+    form.one_result,
+    form.ownership,
+    form.definition,
+    form.non_empty_domain,
+    form.form,
+    form.reachable,
+    vocabulary.scope,
+    vocabulary.vocabulary,
+    vocabulary.closure,
+    vocabulary.keywords,
+    vocabulary.bounds,
+    vocabulary.grounded,
+    form.coverage,
+    linearity.linearity,
+)
+"""Laws that every rule is held against when it is loaded."""
+
+
+def check(source: Source, rules: Sequence[Rule], registry: Registered, *, user: bool) -> None:
+    """Hold ``rules``, which ``registry`` has already, against `LAWS`.
+
+    Raises
+    ------
+    RuleError
+        At the first fault.
+    """
+    for rule in rules:
+        case = Inspection(source, rule, tuple(rules), registry, user)
+        for law in LAWS:
+            law(case)
+
+
+def prove(source: Source, rules: Sequence[Rule], registry: Registered) -> None:
+    """Hold ``rules`` against the laws that need symbolic mathematics.
+
+    Raises
+    ------
+    RuleError
+        At the first fault.
+    """
+    from yota.rules import agreement
+
+    for rule in rules:
+        case = Inspection(source, rule, tuple(rules), registry, True)
+        for law in agreement.LAWS:
+            law(case)

@@ -81,8 +81,7 @@ def _reduceat(trace: Trace, ufunc: Any, array: Any, indices: Any, axis: int = 0,
     rows = np.moveaxis(array, axis, 0)
     bounds = [*(int(index) for index in indices), rows.shape[0]]
     pieces = [
-        ufunc.reduce(rows[low:high], axis=0) if low < high else rows[low]
-        for low, high in itertools.pairwise(bounds)
+        ufunc.reduce(rows[low:high], axis=0) if low < high else rows[low] for low, high in itertools.pairwise(bounds)
     ]
     return np.moveaxis(np.stack(pieces), 0, axis)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from yota.codegen import symbolic
 from yota.codegen.lower import Lowering
 from yota.codegen.render import render
 from yota.codegen.targets.base import Source
@@ -21,6 +22,7 @@ def generate(tape: Tape, *, strict: bool = False) -> Source:
     strict
         Compute the first output exactly as NumPy does for the function that was traced.
     """
+    tape = symbolic.optimise(tape, strict=strict)
     whole = _cone(tape) if strict else frozenset()
     lowering = Lowering(tape, fuse(tape, whole))
     plan = lowering.plan()

@@ -1,0 +1,153 @@
+"""Scalar tapes as plain Python float code, with a second body on NumPy scalars for infinities and NaNs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from yota.codegen.count import operations
+from yota.codegen.expressions import Body, Writing
+from yota.codegen.names import Names
+from yota.codegen.render import render
+from yota.codegen.targets.base import Source
+from yota.ir.tape import Op, Tape
+
+__all__ = ["FunctionText", "ScalarPlan", "is_scalar", "plan_scalar", "scalar_source"]
+
+_OWN_NAMES = ("np", "math", "StaleTape")
+_FAST_DTYPES = frozenset(map(np.dtype, (np.float64, np.int64, np.bool_)))
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionText:
+    """One function of the module.
+
+    Parameters
+    ----------
+    decorators
+        Lines ahead of ``def``.
+    remarks
+        Comments at the top of the body.
+    reads
+        Statements that take the arguments apart.
+    body
+        The rest, the ``return`` at the end.
+    fallback
+        Function to call instead when the body raises; empty if it cannot.
+    """
+
+    name: str
+    decorators: tuple[str, ...]
+    remarks: tuple[str, ...]
+    reads: tuple[str, ...]
+    body: tuple[str, ...]
+    fallback: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarPlan:
+    """A module with one function, and perhaps a second one that it falls back to."""
+
+    banner: tuple[str, ...]
+    imports: tuple[str, ...]
+    parameters: tuple[str, ...]
+    functions: tuple[FunctionText, ...]
+    constants: Mapping[str, Any]
+
+
+def is_scalar(tape: Tape) -> bool:
+    """Whether all of a tape's ops are on scalars, arrays being only read at one index or put together at the end."""
+    inputs = {entry.variable for entry in tape.inputs}
+    outputs = set(tape.outputs)
+    assembled = {op.result: op for op in tape.ops if op.name in ("stack", "reshape", "scatter")}
+    read = {operand for op in tape.ops for operand in op.operands}
+    for op in tape.ops:
+        if not _is_scalar_op(tape, op, inputs, outputs, assembled):
+            return False
+    if any(op.result in read and op.result in outputs for op in assembled.values()):
+        return False
+    loose = [variable for variable in tape.outputs if variable not in assembled]
+    return not any(tape.types[variable].shape for variable in [*loose, *(guard.variable for guard in tape.guards)])
+
+
+def _is_scalar_op(
+    tape: Tape, op: Op, inputs: set[int], outputs: set[int], assembled: Mapping[int, Op]
+) -> bool:
+    flat = not any(tape.types[operand].shape for operand in op.operands)
+    if op.name == "getitem":
+        index = op.keyword("index")
+        return op.operands[0] in inputs and bool(index) and all(isinstance(entry, int) for entry in index)
+    if op.name == "stack":
+        return flat and op.keyword("axis") == 0 and bool(op.operands)
+    if op.name == "reshape":
+        (operand,) = op.operands
+        return op.result in outputs and operand in assembled and assembled[operand].name == "stack"
+    if op.name == "scatter":
+        indices = op.keyword("indices")
+        plain = all(isinstance(entry, int) for index in indices for entry in index)
+        return flat and plain and op.result in outputs and len(set(indices)) == len(indices)
+    return op.primitive.elementwise and op.primitive.expand is None and flat and not tape.types[op.result].shape
+
+
+def plan_scalar(tape: Tape, *, strict: bool = False) -> ScalarPlan:
+    """The plan of a scalar tape.
+
+    Parameters
+    ----------
+    strict
+        Compute the value with NumPy's functions wherever Python's differ in the last bit.
+    """
+    names = Names(_OWN_NAMES)
+    entry = names.fresh(tape.name)
+    slow = names.fresh(f"{entry}_numpy")
+    parameters = tuple(names.fresh(".".join((item.name, *map(str, item.path)))) for item in tape.inputs)
+    writing = Writing(tape, names, parameters, strict)
+    fast = all(type.dtype in _FAST_DTYPES for type in _used_types(tape))
+    functions = []
+    if fast:
+        body = writing.body(fast=True)
+        functions.append(_function(entry, body, slow if body.raises else ""))
+        if body.raises:
+            remark = ("# The same on NumPy scalars, for arguments where Python raises and NumPy goes on.",)
+            functions.append(_function(slow, writing.body(fast=False), remarks=remark))
+    else:
+        functions.append(_function(entry, writing.body(fast=False)))
+    return ScalarPlan(
+        _banner(tape, entry, parameters), writing.import_lines(), parameters, tuple(functions), writing.objects
+    )
+
+
+def scalar_source(tape: Tape, *, strict: bool = False) -> Source:
+    """Source of a function that computes the outputs of a scalar tape."""
+    plan = plan_scalar(tape, strict=strict)
+    text = render("numpy/scalar.py.jinja", plan=plan)
+    return Source(text, plan.functions[0].name, plan.constants, len(tape.guards))
+
+
+def _used_types(tape: Tape) -> list[Any]:
+    """Types of what is computed, and of the elements that it is computed from."""
+    used = {operand for op in tape.ops for operand in op.operands} | set(tape.outputs)
+    return [tape.types[variable] for variable in sorted(used | {op.result for op in tape.ops}) if _matters(tape, variable)]
+
+
+def _matters(tape: Tape, variable: int) -> bool:
+    """Constants of a wider type than the results are spelled as literals."""
+    return variable not in tape.constants or tape.types[variable].dtype.kind not in "iu"
+
+
+def _function(name: str, body: Body, fallback: str = "", remarks: tuple[str, ...] = ()) -> FunctionText:
+    decorators = ('@np.errstate(all="ignore")',) if body.warns else ()
+    return FunctionText(name, decorators, remarks, body.reads, body.lines, fallback)
+
+
+def _banner(tape: Tape, entry: str, parameters: tuple[str, ...]) -> tuple[str, ...]:
+    lines = [f"{entry}: generated by yota for NumPy.", ""]
+    for name, item in zip(parameters, tape.inputs, strict=True):
+        lines.append(f"    {name}: {tape.types[item.variable]}")
+    lines.append(f"    returns {', '.join(str(tape.types[output]) for output in tape.outputs)}")
+    works = ", ".join(f"{count} {name}" for name, count in operations(tape).items())
+    lines += ["", f"Operations: {works or 'none'}."]
+    return tuple(lines)

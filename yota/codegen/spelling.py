@@ -1,0 +1,201 @@
+"""How scalar ops are spelled in Python: on Python floats for speed, and on NumPy scalars for infinities and NaNs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from yota.codegen.literals import dtype_text
+from yota.ir.tape import Op
+from yota.ir.types import TensorType
+
+__all__ = ["ATOM", "UNARY", "Spelling", "spell"]
+
+TERNARY, OR, AND, NOT, COMPARE, BITS, SUM, PRODUCT, UNARY, ATOM = range(10)
+"""How tightly an expression binds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spelling:
+    """An expression with holes.
+
+    Parameters
+    ----------
+    text
+        Format string over the operands' texts.
+    level
+        How tightly it binds.
+    needs
+        For each operand, how tightly it must bind to stand there without parentheses.
+    repeated
+        Whether operands occur several times, so that they must be names.
+    imports
+        Names from ``math`` that it uses, or a module to import as it is.
+    raises
+        Whether it can raise where NumPy gives an infinity or NaN.
+    warns
+        Whether NumPy may warn in it.
+    """
+
+    text: str
+    level: int = ATOM
+    needs: tuple[int, ...] = (TERNARY, TERNARY, TERNARY)
+    repeated: bool = False
+    imports: tuple[str, ...] = ()
+    raises: bool = False
+    warns: bool = False
+
+
+def _binary(symbol: str, level: int, raises: bool = False) -> Spelling:
+    return Spelling(f"{{0}} {symbol} {{1}}", level, (level, level + 1), raises=raises)
+
+
+def _math(name: str, count: int = 1, raises: bool = True) -> Spelling:
+    holes = ", ".join(f"{{{number}}}" for number in range(count))
+    return Spelling(f"{name}({holes})", imports=(f"math.{name}",), raises=raises)
+
+
+def _rounded(text: str, *imports: str) -> Spelling:
+    # Python rounds to an int, which has no -0.0 and no infinity: the sign is put back, the rest raises.
+    return Spelling(
+        f"copysign({text}, {{0}})",
+        repeated=True,
+        imports=("math.copysign", *(f"math.{name}" for name in imports)),
+        raises=True,
+    )
+
+
+_OPERATORS: Mapping[str, Spelling] = {
+    "add": _binary("+", SUM),
+    "subtract": _binary("-", SUM),
+    "multiply": _binary("*", PRODUCT),
+    "negative": Spelling("-{0}", UNARY, (UNARY,)),
+    "positive": Spelling("{0}", TERNARY, (TERNARY,)),
+    "square": Spelling("{0} * {0}", PRODUCT, (ATOM,), repeated=True),
+    "less": _binary("<", COMPARE),
+    "less_equal": _binary("<=", COMPARE),
+    "greater": _binary(">", COMPARE),
+    "greater_equal": _binary(">=", COMPARE),
+    "equal": _binary("==", COMPARE),
+    "not_equal": _binary("!=", COMPARE),
+    "where": Spelling("{1} if {0} else {2}", TERNARY, (OR, OR, TERNARY)),
+}
+"""What Python and NumPy scalars do alike."""
+
+_FLOATS: Mapping[str, Spelling] = {
+    "divide": _binary("/", PRODUCT, raises=True),
+    "reciprocal": Spelling("1.0 / {0}", PRODUCT, (UNARY,), raises=True),
+    "floor_divide": _binary("//", PRODUCT, raises=True),
+    "remainder": _binary("%", PRODUCT, raises=True),
+    "fmod": _math("fmod", 2),
+    "power": _math("pow", 2),
+    "absolute": Spelling("abs({0})"),
+    "abs": Spelling("abs({0})"),
+    "fabs": Spelling("abs({0})"),
+    "maximum": Spelling("{0} if {0} >= {1} or {0} != {0} else {1}", TERNARY, (ATOM, ATOM), repeated=True),
+    "minimum": Spelling("{0} if {0} <= {1} or {0} != {0} else {1}", TERNARY, (ATOM, ATOM), repeated=True),
+    "fmax": Spelling("{0} if {0} >= {1} or {1} != {1} else {1}", TERNARY, (ATOM, ATOM), repeated=True),
+    "fmin": Spelling("{0} if {0} <= {1} or {1} != {1} else {1}", TERNARY, (ATOM, ATOM), repeated=True),
+    "sign": Spelling(
+        "1.0 if {0} > 0.0 else -1.0 if {0} < 0.0 else 0.0 if {0} == 0.0 else {0}", TERNARY, (ATOM,), repeated=True
+    ),
+    "floor": _rounded("floor({0})", "floor"),
+    "ceil": _rounded("ceil({0})", "ceil"),
+    "trunc": _rounded("trunc({0})", "trunc"),
+    "rint": _rounded("round({0})"),
+    "isnan": Spelling("{0} != {0}", COMPARE, (ATOM,), repeated=True),
+    "isinf": _math("isinf", raises=False),
+    "isfinite": _math("isfinite", raises=False),
+    "signbit": Spelling("copysign(1.0, {0}) < 0.0", COMPARE, imports=("math.copysign",)),
+    "copysign": _math("copysign", 2, raises=False),
+    "logical_and": Spelling("bool({0}) and bool({1})", AND),
+    "logical_or": Spelling("bool({0}) or bool({1})", OR),
+    "logical_not": Spelling("not {0}", NOT, (NOT,)),
+    "real": Spelling("{0}", TERNARY, (TERNARY,)),
+    "conjugate": Spelling("{0}", TERNARY, (TERNARY,)),
+    "conj": Spelling("{0}", TERNARY, (TERNARY,)),
+    "sqrt": _math("sqrt"),
+    "hypot": _math("hypot", 2),
+    "arctan2": _math("atan2", 2, raises=False),
+    "arctan": _math("atan", raises=False),
+    "tanh": _math("tanh", raises=False),
+    "arcsin": _math("asin"),
+    "arccos": _math("acos"),
+    "arcsinh": _math("asinh"),
+    "arccosh": _math("acosh"),
+    "arctanh": _math("atanh"),
+    "deg2rad": _math("radians", raises=False),
+    "radians": _math("radians", raises=False),
+    "rad2deg": _math("degrees", raises=False),
+    "degrees": _math("degrees", raises=False),
+    **{name: _math(name) for name in "exp expm1 log log2 log10 log1p sin cos tan sinh cosh".split()},
+}
+"""Python floats, giving what NumPy gives or raising."""
+
+_SAME_BITS = frozenset(
+    "divide reciprocal floor_divide remainder fmod absolute abs fabs maximum minimum fmax fmin sign floor ceil trunc"
+    " rint isnan isinf isfinite signbit copysign logical_and logical_or logical_not real conjugate conj sqrt".split()
+) | {"power"}
+"""Where Python's result has the bits of NumPy's; for powers, of NumPy's ``**`` on scalars."""
+
+_SCALARS: Mapping[str, Spelling] = {
+    "divide": _binary("/", PRODUCT),
+    "floor_divide": _binary("//", PRODUCT),
+    "remainder": _binary("%", PRODUCT),
+    "absolute": Spelling("abs({0})"),
+    "abs": Spelling("abs({0})"),
+}
+"""NumPy scalars; everything else is a call of the NumPy function."""
+
+_ALIASES = {"mod": "remainder", "true_divide": "divide", "arctan2": "arctan2", "pow": "power"}
+_CASTS = {"f": "float", "i": "int", "u": "int", "b": "bool"}
+
+
+def spell(
+    op: Op, type: TensorType, operands: tuple[TensorType, ...], *, fast: bool, exact: bool, function: str
+) -> Spelling:
+    """How ``op`` is written.
+
+    Parameters
+    ----------
+    type, operands
+        Types of its result and of its operands.
+    fast
+        On Python numbers; else on NumPy scalars.
+    exact
+        The result must have NumPy's bits.
+    function
+        Text of the function itself, for ops that have no spelling of their own.
+    """
+    name = _ALIASES.get(op.name, op.name)
+    module = (function.rpartition(".")[0],) if function.count(".") > 1 else ()
+    if name == "astype":
+        return _cast(op.keyword("dtype"), operands[0], fast)
+    if name == "negative" and type.dtype.kind == "b":
+        raise TypeError("booleans have no negative")
+    if name in _OPERATORS:
+        return _OPERATORS[name]
+    holes = ", ".join(f"{{{number}}}" for number in range(len(op.operands)))
+    call = Spelling(f"{function}({holes})", imports=module, warns=True)
+    if not fast:
+        return call if name not in _SCALARS or type.weak else _SCALARS[name]
+    floats = all(operand.dtype.kind == "f" for operand in operands) or name.startswith("logical")
+    if name in _FLOATS and (floats or name in ("absolute", "abs")) and (not exact or name in _SAME_BITS):
+        return _FLOATS[name]
+    if name == "divide":
+        return _FLOATS[name]
+    cast = _CASTS[type.dtype.kind]
+    return Spelling(f"{cast}({function}({holes}))", imports=module, warns=True)
+
+
+def _cast(dtype: np.dtype[Any], operand: TensorType, fast: bool) -> Spelling:
+    if fast:
+        if dtype.kind == operand.dtype.kind:
+            return Spelling("{0}", TERNARY, (TERNARY,))
+        return Spelling(f"{_CASTS[dtype.kind]}({{0}})", raises=dtype.kind == "i")
+    if operand.dtype.kind == "c" and dtype.kind != "c":
+        return Spelling(f"{dtype_text(dtype)}(np.real({{0}}))", warns=True)
+    return Spelling(f"{dtype_text(dtype)}({{0}})", warns=True)

@@ -1,0 +1,259 @@
+"""Laws of a rule's outline: names, results, kinds, domains, coverage, and that each rule can fire."""
+
+from __future__ import annotations
+
+import math
+
+from yota.rules.display import signature
+from yota.rules.inspection import Inspection
+from yota.rules.macros import MACROS
+from yota.rules.model import Domain, Parameter, Rule
+from yota.rules.statics import STATIC_FUNCTIONS
+
+__all__ = [
+    "coverage",
+    "definition",
+    "form",
+    "non_empty_domain",
+    "one_result",
+    "overlap",
+    "ownership",
+    "plain_names",
+    "reachable",
+]
+
+
+def plain_names(case: Inspection) -> None:
+    """Names of parameters and results are different, and stand for nothing else."""
+    rule = case.rule
+    seen: set[str] = set()
+    for name, thing in [*((each.name, each) for each in rule.parameters), *((each, rule) for each in rule.results)]:
+        if name in ("d", "oo", "pi") or name in seen:
+            raise case.fault(
+                thing,
+                "this name is taken" if name not in seen else "two parameters or results have one name",
+                found=name,
+                write=f"{name}_ or another name",
+            )
+        seen.add(name)
+    if rule.name in MACROS or rule.name in STATIC_FUNCTIONS or rule.name in ("d", "tuple"):
+        raise case.fault(
+            rule, "this name means something else in rule bodies", found=rule.name, write=f"def {rule.name}_of(...)"
+        )
+    if case.user and rule.name.startswith("_"):
+        raise case.fault(
+            rule, "names with `_` in front are yota's own", found=rule.name, write=f"def {rule.name.lstrip('_') or 'f'}(...)"
+        )
+
+
+def one_result(case: Inspection) -> None:
+    """A primitive has one result."""
+    rule = case.rule
+    if len(rule.results) > 1:
+        raise case.fault(
+            rule,
+            "a primitive has one result; several are several primitives",
+            found=f"-> ({', '.join(rule.results)})",
+            write=f"-> {rule.results[0]}:",
+        )
+
+
+def ownership(case: Inspection) -> None:
+    """One name is one primitive: the same target and kind in all of its rules, and no other primitive's name."""
+    rule = case.rule
+    for other in case.peers:
+        if other.name == rule.name and (other.target, other.kind) != (rule.target, rule.kind):
+            raise case.fault(
+                rule,
+                f"the rules of `{rule.name}` differ in their decorator",
+                found=_decorator(rule),
+                write=_decorator(other),
+            )
+        if other.name != rule.name and rule.target is not None and other.target == rule.target:
+            raise case.fault(
+                rule,
+                f"the target {rule.target} has a rule under another name already",
+                found=f"def {rule.name}",
+                write=f"def {other.name}(...) -> {rule.results[0]}:",
+            )
+    shipped = [other for other in case.registry.rules(rule.name) if other not in case.peers]
+    if case.user and shipped and shipped[0].target != rule.target:
+        raise case.fault(
+            rule,
+            f"`{rule.name}` is the name of {shipped[0].target or 'another primitive'} already",
+            found=_decorator(rule),
+            write=f"def my_{rule.name}(...), or to override it: {_decorator(shipped[0])}",
+        )
+
+
+def _decorator(rule: Rule) -> str:
+    return f'@{rule.kind}("{rule.target}")' if rule.target else f"@{rule.kind}"
+
+
+def definition(case: Inspection) -> None:
+    """Without a target, the primal says what the function is."""
+    rule = case.rule
+    if rule.target is None and (rule.kind == "nodiff" or set(rule.primal) != set(rule.results)):
+        raise case.fault(
+            rule,
+            "a rule without a target defines its function by the primal, which is missing",
+            found=_decorator(rule),
+            write=f'{rule.results[0]} = ..., or name the target: @{rule.kind}("module.{rule.name}")',
+        )
+
+
+def form(case: Inspection) -> None:
+    """Elementwise rules have partials, tensor rules have adjoints, of operands that carry derivatives."""
+    rule = case.rule
+    result = rule.results[0]
+    for parameter in rule.operands:
+        if rule.kind == "elementwise" and (parameter.variadic or parameter.domain == Domain("array") or _dims(parameter)):
+            raise case.fault(
+                parameter,
+                "an elementwise rule speaks of one element of each operand",
+                found=f"{'*' * parameter.variadic}{parameter.name}: Array",
+                write=f"{parameter.name}: Real, or @tensor in place of @elementwise",
+            )
+    for name, expression in rule.adjoints.items():
+        if rule.kind == "elementwise":
+            raise case.fault(
+                expression,
+                "an elementwise rule has partials of one element, which do not mention d[y]",
+                found=f"d[{name}] = ...",
+                write=f"d[{result}, {name}] = ...",
+            )
+        _differentiable(case, name, expression, f"d[{name}]")
+    for (of, name), expression in rule.partials.items():
+        if rule.kind == "tensor":
+            raise case.fault(
+                expression,
+                "a tensor rule has adjoints, which are linear in d[y]",
+                found=f"d[{of}, {name}] = ...",
+                write=f"d[{name}] = ...",
+            )
+        if of not in rule.results:
+            raise case.fault(
+                expression, f"`{of}` is not the result", found=f"d[{of}, {name}]", write=f"d[{result}, {name}] = ..."
+            )
+        _differentiable(case, name, expression, f"d[{of}, {name}]")
+
+
+def _dims(parameter: Parameter) -> bool:
+    return parameter.domain is not None and parameter.domain.dimensions is not None
+
+
+def _differentiable(case: Inspection, name: str, expression: object, left: str) -> None:
+    known = {parameter.name: parameter for parameter in case.rule.parameters}
+    parameter = known.get(name)
+    if parameter is None:
+        raise case.fault(
+            expression,
+            f"`{name}` is not a parameter",
+            found=left,
+            write=left.replace(name, next(iter(known), "x")) + " = ...",
+        )
+    if parameter.domain is None or parameter.domain.kind in ("integer", "boolean"):
+        raise case.fault(
+            expression,
+            f"`{name}` carries no derivative",
+            found=left,
+            write=f"{name}: Real in the signature, or leave the line out",
+        )
+    if parameter.variadic and case.rule.loop is None:
+        raise case.fault(
+            expression, f"`{name}` stands for several arrays", found=left, write=f"d[{name}[i]] = ..."
+        )
+
+
+def coverage(case: Inspection) -> None:
+    """Each operand that carries a derivative has it written, or derivable from the primal."""
+    rule = case.rule
+    if rule.kind == "nodiff":
+        return
+    for parameter in rule.operands:
+        if parameter.domain is None or parameter.domain.kind in ("integer", "boolean"):
+            continue
+        if rule.kind == "tensor" and parameter.name not in rule.adjoints:
+            left = f"d[{parameter.name}[i]]" if parameter.variadic else f"d[{parameter.name}]"
+            raise case.fault(
+                parameter,
+                f"the adjoint of `{parameter.name}` is missing",
+                found=signature(rule),
+                write=f"{left} = ...    # 0 where it is zero",
+            )
+        for result in rule.results:
+            written = (result, parameter.name) in rule.partials or result in rule.primal
+            if rule.kind == "elementwise" and not written:
+                raise case.fault(
+                    parameter,
+                    f"the partial by `{parameter.name}` is missing, and there is no primal to derive it from",
+                    found=signature(rule),
+                    write=f"d[{result}, {parameter.name}] = ...    # 0 where it is zero",
+                )
+
+
+def non_empty_domain(case: Inspection) -> None:
+    """Each domain has elements."""
+    for parameter in case.rule.operands:
+        domain = parameter.domain
+        if domain is None:
+            continue
+        empty = not domain.low < domain.high
+        if domain.kind == "integer" and not empty:
+            empty = math.isfinite(domain.low) and math.ceil(domain.low) > domain.high
+        if empty:
+            name = domain.kind.capitalize()
+            raise case.fault(
+                parameter,
+                f"the domain of `{parameter.name}` is empty",
+                found=f"{name}({domain.low:g}, {domain.high:g})",
+                write=f"{parameter.name}: {name}({min(domain.low, domain.high):g}, oo)",
+            )
+
+
+def reachable(case: Inspection) -> None:
+    """No earlier rule of the same name takes operands away from this one."""
+    for other in case.peers:
+        if other is case.rule:
+            return
+        if other.name == case.rule.name and overlap(other, case.rule):
+            raise case.fault(
+                case.rule,
+                f"this rule and the one of line {other.line} fit the same operands, so one of them can never fire",
+                found=signature(case.rule),
+                write="patterns that exclude each other, such as Array[k] and Array[m, k]",
+            )
+
+
+def overlap(one: Rule, other: Rule) -> bool:
+    """Whether some numbers of axes fit both rules.
+
+    Examples
+    --------
+    >>> vector = Rule("tensor", "f", None, (Parameter("x", Domain("array", dimensions=("k",))),), ("y",))
+    >>> matrix = Rule("tensor", "f", None, (Parameter("x", Domain("array", dimensions=("..." , "m", "k"))),), ("y",))
+    >>> overlap(vector, vector), overlap(vector, matrix)
+    (True, False)
+    """
+    most = max(len(one.operands), len(other.operands)) + 1
+    counts = [count for count in range(most + 1) if _takes(one, count) and _takes(other, count)]
+    return any(
+        all(_meet(_domain(one, position), _domain(other, position)) for position in range(count)) for count in counts
+    )
+
+
+def _takes(rule: Rule, count: int) -> bool:
+    operands = rule.operands
+    variadic = bool(operands) and operands[-1].variadic
+    return count >= len(operands) - 1 if variadic else count == len(operands)
+
+
+def _domain(rule: Rule, position: int) -> Domain:
+    domain = rule.operands[min(position, len(rule.operands) - 1)].domain
+    assert domain is not None
+    return domain
+
+
+def _meet(one: Domain, other: Domain) -> bool:
+    counts = range(max(len(each.dimensions or ()) for each in (one, other)) + 1)
+    return any(one.accepts(count) and other.accepts(count) for count in counts)

@@ -1,0 +1,91 @@
+"""One rule under inspection: what a law may ask about it, and how it points at a fault."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Literal as OneOf, NamedTuple, Protocol
+
+from yota.errors import RuleError
+from yota.ir.primitive import Primitive
+from yota.rules.model import Expression, Rule
+from yota.rules.source import Source
+
+__all__ = ["Inspection", "Law", "Registered", "Side"]
+
+
+class Registered(Protocol):
+    """What laws ask of a registry that holds the rules under inspection."""
+
+    def knows(self, name: str) -> bool:
+        """Whether there is a primitive called ``name``."""
+
+    def names(self) -> tuple[str, ...]:
+        """Names of all primitives."""
+
+    def rules(self, name: str) -> tuple[Rule, ...]:
+        """Its rules."""
+
+    def primitive(self, name: str) -> Primitive:
+        """The primitive itself."""
+
+    def partial(self, rule: Rule, parameter: str, result: str | None = None) -> Expression:
+        """A partial, as written or as derived."""
+
+
+class Side(NamedTuple):
+    """A right-hand side: the text of its left-hand side, what it is, and the expression."""
+
+    left: str
+    role: OneOf["primal", "partial", "adjoint", "kink"]
+    expression: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Inspection:
+    """A rule with its surroundings.
+
+    Parameters
+    ----------
+    source
+        The text it stands in.
+    rule
+        The rule.
+    peers
+        All rules of the text, in order.
+    registry
+        A registry that holds them already.
+    user
+        Whether the text comes from outside yota.
+    """
+
+    source: Source
+    rule: Rule
+    peers: tuple[Rule, ...]
+    registry: Registered
+    user: bool
+
+    def sides(self) -> Iterator[Side]:
+        """All right-hand sides, and the conditions."""
+        rule = self.rule
+        for name, expression in rule.primal.items():
+            yield Side(name, "primal", expression)
+        for (result, parameter), expression in rule.partials.items():
+            yield Side(f"d[{result}, {parameter}]", "partial", expression)
+        for name, expression in rule.adjoints.items():
+            yield Side(f"d[{name}[{rule.loop}]]" if name in self.variadic else f"d[{name}]", "adjoint", expression)
+        for expression in rule.kinks:
+            yield Side("assert", "kink", expression)
+
+    @property
+    def variadic(self) -> frozenset[str]:
+        """Names of variadic parameters."""
+        return frozenset(parameter.name for parameter in self.rule.operands if parameter.variadic)
+
+    def fault(self, thing: Any, what: str, *, found: str, write: str) -> RuleError:
+        """The error at ``thing``."""
+        return self.source.fault(thing, what, found=found, write=write)
+
+
+Law = Callable[[Inspection], None]
+"""Raises `RuleError` if the rule breaks it."""

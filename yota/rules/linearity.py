@@ -1,0 +1,143 @@
+"""Law: an adjoint is linear in d[y]. What is linear in what follows from the rules of the functions called."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from yota.errors import RuleError
+from yota.rules.body import bind
+from yota.rules.display import show
+from yota.rules.inspection import Inspection, Registered
+from yota.rules.macros import MACROS
+from yota.rules.model import Adjoint, Call, Expression, Item, Literal, Name, Rule, Spread
+from yota.rules.statics import STATIC_FUNCTIONS
+
+__all__ = ["linearity"]
+
+_MULTILINEAR = frozenset({"einsum"})
+_ADDITIVE = frozenset({"concatenate", "stack", "scatter"})
+
+
+def linearity(case: Inspection) -> None:
+    """Each adjoint is linear in d[y], or exactly zero."""
+    for side in case.sides():
+        if side.role != "adjoint" or _is_zero(side.expression):
+            continue
+        wrong = _first_nonlinear(case.registry, side.expression)
+        if wrong is not None:
+            raise case.fault(
+                wrong,
+                f"{side.left} is not linear in d[{case.rule.results[0]}] because of this",
+                found=show(wrong)[:60],
+                write=f"{side.left} = d[{case.rule.results[0]}] * ..., sums of such, or 0",
+            )
+        if not _mentions_adjoint(side.expression):
+            raise case.fault(
+                side.expression,
+                f"{side.left} does not depend on d[{case.rule.results[0]}]",
+                found=show(side.expression)[:60],
+                write=f"{side.left} = d[{case.rule.results[0]}] * ({show(side.expression)[:40]})",
+            )
+
+
+def _is_zero(expression: Expression) -> bool:
+    return isinstance(expression, Literal) and type(expression.value) in (int, float) and expression.value == 0
+
+
+def _mentions_adjoint(expression: Expression) -> bool:
+    if isinstance(expression, Adjoint):
+        return True
+    if not isinstance(expression, Call) or expression.function in STATIC_FUNCTIONS:
+        return False
+    return any(map(_mentions_adjoint, _inside(expression)))
+
+
+def _inside(call: Call) -> Iterator[Expression]:
+    yield from call.arguments
+    for _, argument in call.keywords:
+        yield argument
+
+
+def _first_nonlinear(registry: Registered, expression: Expression) -> Expression | None:
+    """The innermost part that depends on d[y] and is not linear in it."""
+    if not isinstance(expression, Call) or expression.function in STATIC_FUNCTIONS:
+        return None
+    for argument in _inside(expression):
+        wrong = _first_nonlinear(registry, argument)
+        if wrong is not None:
+            return wrong
+    if not _mentions_adjoint(expression) or _is_linear_call(registry, expression):
+        return None
+    return expression
+
+
+def _is_linear_call(registry: Registered, call: Call) -> bool:
+    if call.function == "tuple":
+        return False
+    if call.function in MACROS:
+        return _macro_is_linear(call)
+    dependent = [argument for argument in call.arguments if _mentions_adjoint(argument)]
+    if any(_mentions_adjoint(argument) for _, argument in call.keywords):
+        return False
+    if call.function in _MULTILINEAR:
+        return len(dependent) == 1
+    if call.function in _ADDITIVE:
+        return all(_mentions_adjoint(each) or _is_zero(each) or isinstance(each, Spread) for each in call.arguments)
+    return any(_rule_is_linear(rule, call) for rule in registry.rules(call.function))
+
+
+def _macro_is_linear(call: Call) -> bool:
+    macro = MACROS[call.function]
+    names = [name for name in macro.function.__annotations__ if name not in ("emitter", "return")]
+    given: list[tuple[str, Expression]] = list(zip(names, call.arguments, strict=False))
+    extra = [("*", argument) for argument in call.arguments[len(names) :]]
+    return all(
+        name in macro.linear for name, argument in [*given, *extra, *call.keywords] if _mentions_adjoint(argument)
+    )
+
+
+def _rule_is_linear(rule: Rule, call: Call) -> bool:
+    """Whether the function is linear in those operands that depend on d[y], jointly.
+
+    It is if its derivative by each of them mentions none of them and not the result, and if every other operand
+    is a factor (its derivative mentions one of them) or an added zero.
+    """
+    try:
+        operands, _ = bind(rule, list(call.arguments), dict(call.keywords))
+    except RuleError:
+        return False
+    given: dict[str, Any] = {}
+    for parameter, operand in zip(_parameters(rule, len(operands)), operands, strict=False):
+        given.setdefault(parameter, []).append(operand)
+    dependent = {name for name, values in given.items() if any(map(_mentions_adjoint, values))}
+    moving = dependent | set(rule.results)
+    for parameter in rule.operands:
+        derivative = _derivative(rule, parameter.name)
+        if parameter.name in dependent:
+            if derivative is None or _is_zero(derivative) or _mentions(derivative, moving):
+                return False
+        elif derivative is not None and not _mentions(derivative, moving):
+            if not all(_is_zero(each) for each in given.get(parameter.name, [])):
+                return False
+    return True
+
+
+def _parameters(rule: Rule, count: int) -> list[str]:
+    names = [parameter.name for parameter in rule.operands]
+    return names + names[-1:] * (count - len(names))
+
+
+def _derivative(rule: Rule, parameter: str) -> Expression | None:
+    return rule.partials.get((rule.results[0], parameter)) or rule.adjoints.get(parameter)
+
+
+def _mentions(expression: Expression, names: set[str]) -> bool:
+    """Whether a value in ``expression`` depends on one of ``names``; shapes and dtypes do not count."""
+    if isinstance(expression, Name):
+        return expression.id in names
+    if isinstance(expression, (Item, Spread)):
+        return expression.name in names
+    if not isinstance(expression, Call) or expression.function in STATIC_FUNCTIONS:
+        return False
+    return any(_mentions(argument, names) for argument in _inside(expression))

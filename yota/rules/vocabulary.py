@@ -1,0 +1,231 @@
+"""Laws of right-hand sides: known names, known functions, fitting arguments, bounded numbers, no endless definitions."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from yota.errors import RuleError
+from yota.ir.catalog import primitive as built_in
+from yota.rules.body import bind
+from yota.rules.display import show, template, walk
+from yota.rules.inspection import Inspection, Registered, Side
+from yota.rules.macros import MACROS
+from yota.rules.model import Adjoint, Call, Expression, Literal, Name, Spread
+from yota.rules.statics import STATIC_FUNCTIONS, arithmetic, static_signature
+
+__all__ = ["bounds", "callees", "closure", "grounded", "keywords", "scope", "vocabulary"]
+
+_EXPONENT = 1024
+
+
+def scope(case: Inspection) -> None:
+    """Names stand for parameters and, outside the primal, for the result; d[y] stands in adjoints only."""
+    rule = case.rule
+    parameters = {parameter.name for parameter in rule.parameters}
+    for side in case.sides():
+        known = parameters | (set() if side.role == "primal" else set(rule.results))
+        if side.role == "adjoint" and rule.loop is not None:
+            known |= {rule.loop}
+        for part in walk(side.expression):
+            _check_name(case, side, part, known)
+
+
+def _check_name(case: Inspection, side: Side, part: Expression, known: set[str]) -> None:
+    rule = case.rule
+    if isinstance(part, Name) and part.id in case.variadic:
+        raise case.fault(
+            part, f"`{part.id}` stands for several arrays", found=part.id, write=f"*{part.id}, or {part.id}[i] in d[{part.id}[i]]"
+        )
+    if isinstance(part, Name) and part.id not in known:
+        near = difflib.get_close_matches(part.id, sorted(known), 1)
+        write = near[0] if near else ", ".join(sorted(known)) or "a number"
+        if part.id in rule.results:
+            raise case.fault(part, "the primal cannot mention its own result", found=part.id, write=write)
+        raise case.fault(part, f"`{part.id}` is not known here", found=part.id, write=write)
+    if isinstance(part, Adjoint):
+        if side.role != "adjoint":
+            raise case.fault(
+                part,
+                "d[y] stands in adjoints only; the engine multiplies a partial by it",
+                found=f"{show(part)} in {side.left}",
+                write=f"{side.left} = ... without {show(part)}",
+            )
+        if part.of not in rule.results:
+            raise case.fault(part, f"`{part.of}` is not the result", found=show(part), write=f"d[{rule.results[0]}]")
+
+
+def vocabulary(case: Inspection) -> None:
+    """Every function in a right-hand side is a primitive, a macro or a static function."""
+    for _, call in _calls(case):
+        name = call.function
+        if not _known(case, name) and not _in_numpy(name):
+            names = [*case.registry.names(), *MACROS, *STATIC_FUNCTIONS]
+            near = difflib.get_close_matches(name, [each for each in names if not each.startswith("_")], 1)
+            raise case.fault(
+                call,
+                f"`{name}` is not a function of the rule language",
+                found=show(call)[:60],
+                write=f"{near[0]}(...)" if near else f"a rule of its own:\n{template(name, f'module.{name}', 1, True)}",
+            )
+
+
+def closure(case: Inspection) -> None:
+    """A NumPy function in a right-hand side has a rule itself, so that derivatives have derivatives."""
+    for _, call in _calls(case):
+        if not _known(case, call.function) and _in_numpy(call.function):
+            target = f"numpy.{call.function}"
+            elementwise = built_in(call.function).elementwise
+            raise case.fault(
+                call,
+                f"{target} has no rule, so this line could not be differentiated again",
+                found=show(call)[:60],
+                write=f"a rule for it:\n{template(call.function, target, max(len(call.arguments), 1), elementwise)}",
+            )
+
+
+def keywords(case: Inspection) -> None:
+    """The arguments of each call fit the callee."""
+    for _, call in _calls(case):
+        fault = _misfit(case, call)
+        if fault is not None:
+            raise case.fault(call, fault, found=show(call)[:80], write=_usage(case, call.function))
+
+
+def _misfit(case: Inspection, call: Call) -> str | None:
+    names = [name for name, _ in call.keywords]
+    if len(set(names)) < len(names):
+        return f"{call.function} is given a keyword twice"
+    if any(isinstance(argument, Spread) for argument in call.arguments):
+        return None
+    given = dict(call.keywords)
+    try:
+        if call.function in MACROS:
+            inspect.signature(MACROS[call.function].function).bind(None, *call.arguments, **given)
+        elif call.function in STATIC_FUNCTIONS:
+            static_signature(call.function).bind(*call.arguments, **given)
+        else:
+            bind(case.registry.rules(call.function)[0], list(call.arguments), given)
+    except (TypeError, RuleError) as fault:
+        return f"the call does not fit: {fault}"
+    return None
+
+
+def _usage(case: Inspection, name: str) -> str:
+    if name in MACROS:
+        parameters = list(inspect.signature(MACROS[name].function).parameters.values())[1:]
+    elif name in STATIC_FUNCTIONS:
+        parameters = list(static_signature(name).parameters.values())
+    else:
+        rule = case.registry.rules(name)[0]
+        plain = [f"{'*' * each.variadic}{each.name}" for each in rule.operands]
+        return f"{name}({', '.join(plain + [f'{each.name}=...' for each in rule.keywords])})"
+    texts = [("*" if each.kind is each.VAR_POSITIONAL else "") + each.name for each in parameters]
+    return f"{name}({', '.join(texts)})"
+
+
+def bounds(case: Inspection) -> None:
+    """Numbers can be computed: no overflow, no division by zero, no exponent beyond 1024."""
+    for side in case.sides():
+        _fold(case, side.expression)
+
+
+def _fold(case: Inspection, expression: Expression) -> Any:
+    """Value of a constant expression, or None."""
+    if isinstance(expression, Literal):
+        return expression.value
+    if not isinstance(expression, Call):
+        return None
+    values = [_fold(case, argument) for argument in expression.arguments]
+    for _, argument in expression.keywords:
+        _fold(case, argument)
+    if expression.function == "power" and len(values) == 2:
+        _check_exponent(case, expression, values[1])
+    numbers = [value for value in values if isinstance(value, (int, float, complex))]
+    if len(numbers) < len(values) or not values or expression.keywords:
+        return None
+    try:
+        with np.errstate(all="ignore"):
+            found = arithmetic(expression.function, tuple(values))
+            if found is NotImplemented:
+                found = built_in(expression.function).function(*values).item()
+        if isinstance(found, (int, float, complex)) and not math.isfinite(abs(found)) and _finite(values):
+            raise OverflowError("the result is not finite")
+    except (ArithmeticError, ValueError) as fault:
+        raise case.fault(
+            expression, f"this number cannot be computed: {fault}", found=show(expression)[:60], write="oo, or a number"
+        ) from None
+    except (KeyError, TypeError, AttributeError):
+        return None
+    return found
+
+
+def _finite(values: list[Any]) -> bool:
+    return all(math.isfinite(abs(value)) for value in values)
+
+
+def _check_exponent(case: Inspection, call: Call, exponent: Any) -> None:
+    if isinstance(exponent, (int, float)) and abs(exponent) > _EXPONENT:
+        raise case.fault(
+            call,
+            f"the exponent is larger than {_EXPONENT}",
+            found=show(call)[:60],
+            write="exp(p * log(x)), if that is meant",
+        )
+
+
+def grounded(case: Inspection) -> None:
+    """A primal leads to other primitives in the end, never back to itself."""
+    rule = case.rule
+    if rule.target is not None:
+        return
+    for side in case.sides():
+        if side.role == "primal" and rule.name in _reached(case.registry, side.expression):
+            raise case.fault(
+                side.expression,
+                f"`{rule.name}` is defined by itself",
+                found=show(side.expression)[:60],
+                write="a primal of other primitives",
+            )
+
+
+def _reached(registry: Registered, expression: Expression) -> set[str]:
+    found: set[str] = set()
+    pending = [expression]
+    while pending:
+        for name in callees(pending.pop()):
+            if name not in found and registry.knows(name):
+                found.add(name)
+                pending += [
+                    primal for rule in registry.rules(name) if rule.target is None for primal in rule.primal.values()
+                ]
+    return found
+
+
+def callees(expression: Expression) -> set[str]:
+    """Names of the functions that ``expression`` calls."""
+    return {part.function for part in walk(expression) if isinstance(part, Call)}
+
+
+def _calls(case: Inspection) -> Iterator[tuple[Side, Call]]:
+    for side in case.sides():
+        for part in walk(side.expression):
+            if isinstance(part, Call) and part.function != "tuple":
+                yield side, part
+
+
+def _known(case: Inspection, name: str) -> bool:
+    return name in MACROS or name in STATIC_FUNCTIONS or case.registry.knows(name)
+
+
+def _in_numpy(name: str) -> bool:
+    try:
+        built_in(name)
+    except KeyError:
+        return False
+    return True
