@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from yota import errors
-from yota.jacobians import hessian, hvp, jacobian, vjp
 
 import yota
+from yota import errors
+from yota.jacobians import hessian, hvp, jacobian, vjp
 
 X = np.array([0.3, 0.7, 1.1])
 

@@ -12,9 +12,9 @@ import pytest
 import scipy.special
 from numpy import array as plain_array
 from numpy import zeros as plain_zeros
-from yota import errors
 
 import yota
+from yota import errors
 
 X = np.array([0.5, 1.5, 2.5])
 

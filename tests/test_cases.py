@@ -9,9 +9,9 @@ import mpmath
 import numpy as np
 import pytest
 import scipy.optimize
-from yota import errors
 
 import yota
+from yota import errors
 
 
 @dataclass

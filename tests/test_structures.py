@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from yota import errors
-from yota.structures import flatten, is_leaf, rebuild, update
 
 import yota
+from yota import errors
+from yota.structures import flatten, is_leaf, rebuild, update
 
 Pair = namedtuple("Pair", "a b")
 
@@ -83,7 +83,7 @@ def test_rebuild_and_update(structure, paths):
     copy = rebuild(structure, iter([part + 1 for part in leaves]))
     assert type(copy) is type(structure)
     assert [p for p, _ in flatten(copy)] == [p for p, _ in flatten(structure)]
-    moved = update(copy, {path: 1.0 for path in paths}, lambda x, g: x - g)
+    moved = update(copy, dict.fromkeys(paths, 1.0), lambda x, g: x - g)
     for before, after in zip(flatten(structure), flatten(moved), strict=True):
         np.testing.assert_array_equal(before[1], after[1])
 

@@ -9,9 +9,10 @@ import numpy as np
 
 from yota.arguments import positional, sort_arguments
 from yota.captured import Captured
-from yota.differentiated import Differentiated, Wrt, with_receiver
+from yota.differentiated import Differentiated, with_receiver
 from yota.errors import ArgumentError
 from yota.ir.tape import Tape
+from yota.layout import Wrt
 from yota.result import GradResult
 from yota.rules.model import Rule
 from yota.rules.registry import registry
@@ -47,10 +48,13 @@ def _differentiated(function: Callable[..., Any], target: Target, dynamic: bool)
     # A lambda that is written in a loop is a new function in each round, with the same code and captured values.
     key = (getattr(plain, "__code__", plain), target, dynamic, tuple(map(id, hidden)))
     found: Differentiated | None = _known.pop(key, None)
-    captured = Captured(plain)
-    if found is None or not found.captured.agrees(captured):
+    if found is None:
         found = Differentiated(function, None, target, dynamic=dynamic)
-    found.adopt(plain, captured)
+    elif found.function is not plain:
+        captured = Captured(plain)
+        if not found.captured.agrees(captured):
+            found = Differentiated(function, None, target, dynamic=dynamic)
+        found.adopt(plain, captured)
     _known.insert(key, found)
     return found
 
@@ -176,8 +180,8 @@ def value_and_grad(
                 return found(*args)  # type: ignore[no-any-return]
         if current() is not None:
             return form.traced(args, kwargs)
-        prepared, function, positions = form.prepare(args, kwargs)
-        value, gradients, _ = prepared(function, positions)
+        prepared, function, positions, leaves = form.prepare(args, kwargs)
+        value, gradients, _ = prepared(function, positions, leaves)
         if not kwargs and prepared.direct is not None and len(direct) < 256:
             kinds = tuple((a.dtype, a.shape) if type(a) is array else type(a) for a in args)
             direct[kinds[0] if len(args) == 1 and type(args[0]) is array else kinds] = prepared.direct
@@ -356,7 +360,7 @@ class SimpleGradient:
 
     def __init__(self, f: Callable[..., Any], args: tuple[Any, ...], target: Target) -> None:
         form = Differentiated(f, None, target, dynamic=False)
-        self._prepared, self._function, _ = form.prepare(args, {})
+        self._prepared, self._function, *_ = form.prepare(args, {})
         self._hidden = form.hidden
         self.tape = self._prepared.root.gradient.tape
         self.source = self._prepared.root.source
@@ -365,8 +369,8 @@ class SimpleGradient:
     def __call__(self, *args: Any) -> tuple[Any, ...]:
         args = (*self._hidden, *args)
         # Checked first: the generated code trusts its inputs.
-        _inputs(self.tape, args)
-        value, gradients, _ = self._prepared(self._function, args)
+        leaves = _inputs(self.tape, args)
+        value, gradients, _ = self._prepared(self._function, args, leaves)
         return (value, *gradients)
 
     def __repr__(self) -> str:

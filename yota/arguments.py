@@ -61,11 +61,11 @@ class _Keywords:
     """A function that takes its last arguments, which are keyword-only, by position."""
 
     def __init__(self, function: Callable[..., Any], count: int, names: tuple[str, ...]) -> None:
-        self._function, self._count, self._names = function, count, names
+        self._function, self._count, self.names = function, count, names
         functools.update_wrapper(self, function)
 
     def __call__(self, *args: Any) -> Any:
-        keywords = dict(zip(self._names, args[self._count :], strict=True))
+        keywords = dict(zip(self.names, args[self._count :], strict=True))
         return self._function(*args[: self._count], **keywords)
 
 
@@ -131,23 +131,36 @@ def _refuse_lookalikes(value: Any, name: str, path: tuple[Any, ...]) -> None:
         )
 
 
-def key_of(value: Any) -> Any:
-    """What of an argument a compiled function depends on: type, dtype and shape of leaves, statics by value."""
+def key_of(value: Any, leaves: list[Any]) -> Any:
+    """What of an argument a compiled function depends on: type, dtype and shape of leaves, statics by value.
+
+    The leaves are appended to ``leaves``, as generated code takes them.
+    """
     kind = type(value)
     if kind is np.ndarray:
+        leaves.append(value if value.dtype.isnative else _native(value))
         return value.dtype, value.shape
     if kind is float or kind is complex:
+        leaves.append(value)
         return kind
     if is_leaf(value):
-        return (kind, value.dtype, value.shape) if isinstance(value, (np.ndarray, np.generic)) else kind
+        if not isinstance(value, (np.ndarray, np.generic)):
+            leaves.append(value)
+            return kind
+        leaves.append(_native(value) if isinstance(value, np.ndarray) else value)
+        return kind, value.dtype, value.shape
     parts = children(value)
     if parts is not None:
-        return kind, tuple((key, key_of(part)) for key, part in parts)
+        return kind, tuple([(key, key_of(part, leaves)) for key, part in parts])
     try:
         hash(value)
     except TypeError:
         return kind, _Identity(value)
     return kind, value
+
+
+def _native(value: Any) -> Any:
+    return np.asarray(value, dtype=value.dtype.newbyteorder("="))
 
 
 class _Identity:

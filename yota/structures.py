@@ -111,7 +111,8 @@ def rebuild(value: Any, replacements: Iterator[Any]) -> Any:
         return copy
     if _attributes(value) is None:
         return _rebuild_registered(value, made)
-    result = type(value).__new__(type(value))
+    kind: Any = type(value)
+    result = kind.__new__(kind)
     for key, part in made:
         object.__setattr__(result, key, part)
     return result

@@ -73,10 +73,8 @@ class Writing:
         """Lines that import what the bodies use."""
         found = sorted(name.removeprefix("math.") for name in self.imports if name.startswith("math."))
         modules = sorted(name for name in self.imports if not name.startswith("math."))
-        lines = wrapped([f"from math import {', '.join(found)}"], 0) if found else ()
-        if lines:
-            lines = _filled("from math import ", found)
-        return (*lines, *([""] if lines else []), "import numpy as np", *(f"import {module}" for module in modules))
+        lines = (*_filled("from math import ", found), "") if found else ()
+        return (*lines, "import numpy as np", *(f"import {module}" for module in modules))
 
     def body(self, *, fast: bool) -> Body:
         """One body: on Python numbers, or on NumPy scalars."""
@@ -157,9 +155,8 @@ class _Writer:
                 self._define(op)
         results = [self._output(variable, definitions) for variable in tape.outputs]
         self.lines += wrapped([f"return {', '.join(results)}" if results else "return ()"], 8)
-        lines = [_filled(f"{pattern}", (), f" = {value}") if len(pattern) <= _WIDTH else _unpacked(pattern, value)
-                 for pattern, value in found.statements]
-        return Body(tuple(line for piece in lines for line in piece), tuple(self.lines), self.raises, self.warns)
+        opening = tuple(line for pattern, value in found.statements for line in _binding(pattern, value))
+        return Body(opening, tuple(self.lines), self.raises, self.warns)
 
     def _compute(self, variable: int, definitions: dict[int, Op]) -> None:
         """Define what a guard's variable depends on, in the tape's order."""
@@ -318,6 +315,8 @@ class _Writer:
         return self._text(variable, type if type.dtype.kind == "f" else None).text
 
 
-def _unpacked(pattern: str, value: str) -> tuple[str, ...]:
+def _binding(pattern: str, value: str) -> tuple[str, ...]:
+    if len(pattern) + len(value) <= _WIDTH:
+        return (f"{pattern} = {value}",)
     inner = textwrap.wrap(pattern + ",", _WIDTH - 4, break_long_words=False, break_on_hyphens=False)
     return ("(", *(f"    {piece}" for piece in inner), f") = {value}")

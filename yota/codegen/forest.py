@@ -183,10 +183,11 @@ class _Gardener:
         return [(-each[0], each[1]) for each in inner.alive()]
 
     def ratio(self, op: Op) -> Term:
-        """A quotient; its sign goes outside."""
+        """A quotient; signs and powers of two go outside, for which no digit changes."""
         top, bottom = (self.term(operand) for operand in op.operands)
-        sign = math.copysign(1.0, top[0]) * math.copysign(1.0, bottom[0])
-        pair = (abs(top[0]), top[1]), (abs(bottom[0]), bottom[1])
+        over, under = _outside(top), _outside(bottom)
+        sign = over / under
+        pair = (top[0] / over, top[1]), (bottom[0] / under, bottom[1])
         atom = self._quotients.get(pair)
         if atom is None:
             atom = self._quotients[pair] = self.forest.atom()
@@ -204,6 +205,14 @@ class _Gardener:
             coefficient, monomial = self.whole(op.operands[0], (coefficient, monomial))
             raised = coefficient**exponent
         return raised, tuple((atom, each * exponent) for atom, each in monomial)
+
+
+def _outside(term: Term) -> float:
+    """The part of a coefficient that leaves a quotient: its sign, and all of it if it is a modest power of two."""
+    fraction, exponent = math.frexp(term[0])
+    if abs(fraction) == 0.5 and abs(exponent) < _LARGEST_EXPONENT and term[1]:
+        return term[0]
+    return math.copysign(1.0, term[0])
 
 
 def _length(monomial: Monomial) -> int:

@@ -11,14 +11,14 @@ from yota.codegen.plan import Loop, Step
 from yota.codegen.targets import numpy_calls
 from yota.ir.tape import Op
 from yota.passes.fuse import Member, Unit
-from yota.passes.planar import copied_whole, is_planar
+from yota.passes.order import copied_whole
 from yota.passes.shifts import First, first_piece, landing
 from yota.passes.views import is_view
 
 if TYPE_CHECKING:
     from yota.codegen.lower import Lowering
 
-__all__ = ["lower_loop", "planes"]
+__all__ = ["inverse", "lower_loop", "turned"]
 
 _MERGE = {"sum": "add", "prod": "multiply", "max": "maximum", "min": "minimum"}
 
@@ -40,7 +40,7 @@ class _LoopLowering:
         self.pieces: dict[int, str] = {}
         self.cuts: dict[tuple[int, int], str] = {}
         self.scratch: dict[str, int] = {}
-        self.planes: dict[int, str] = {}
+        self.copies: dict[tuple[int, tuple[int, ...]], str] = {}
         self.counted = False
         self.uses: dict[int, int] = {}
         self.cut_uses: dict[tuple[int, int], int] = {}
@@ -155,16 +155,16 @@ class _LoopLowering:
         operand = op.operands[number]
         if operand in self.local:
             return self.pieces[operand]
-        planar = is_planar(self.types[operand], axis, self.unit.planar)
+        order = self.unit.layout.order(self.types[operand], axis)
         if axis is None:
-            return self._in_planes(op, number) if planar else self.lowering.operand(op, number)
+            return self._in_order(op, number, order) if order else self.lowering.operand(op, number)
         key = (operand, axis)
         if key not in self.cuts:
-            small = planar and copied_whole(self.types[operand], self.unit, self.types)
-            name = self._in_planes(op, number) if small else self.lowering.operand(op, number)
+            small = order is not None and copied_whole(self.types[operand], self.unit, self.types)
+            name = self._in_order(op, number, order) if order and small else self.lowering.operand(op, number)
             text = f"{name}[{':, ' * axis}start:stop]"
-            if planar and not small:
-                text = self._piece_in_planes(operand, axis, text)
+            if order is not None and not small:
+                text = self._piece_in_order(operand, axis, text, order)
             elif self.cut_uses[key] > 1:
                 short = self.lowering.names.fresh(f"{name}_rows")
                 self.reads.append(f"{short} = {text}")
@@ -172,25 +172,24 @@ class _LoopLowering:
             self.cuts[key] = text
         return self.cuts[key]
 
-    def _in_planes(self, op: Op, number: int) -> str:
-        """A whole operand, copied ahead of the loop so that its last axis is outermost in memory."""
+    def _in_order(self, op: Op, number: int, order: tuple[int, ...]) -> str:
+        """A whole operand, copied ahead of the loop into the loop's layout."""
         operand = op.operands[number]
-        if operand not in self.planes:
+        if (operand, order) not in self.copies:
             name = self.lowering.operand(op, number)
-            ndim = self.types[operand].ndim
-            axes = (ndim - 1, *range(ndim - 1))
-            turned = f"{name}.T" if ndim == 2 else f"{name}.transpose({', '.join(map(str, axes))})"
-            short = self.lowering.names.fresh(f"{name}_planes")
-            # A transposed look at a contiguous copy; "C" keeps NumPy from keeping the order it finds.
-            self.before.append(f'{short} = {planes(f"""{turned}.copy("C")""", ndim)}')
-            self.planes[operand] = short
-        return self.planes[operand]
+            short = self.lowering.names.fresh(f"{name}_turned")
+            # "C" keeps NumPy from copying the order that it finds.
+            text = turned(f'{turned(name, order)}.copy("C")', inverse(order))
+            self.before.append(f"{short} = {text}")
+            self.copies[operand, order] = short
+        return self.copies[operand, order]
 
-    def _piece_in_planes(self, operand: int, axis: int, text: str) -> str:
+    def _piece_in_order(self, operand: int, axis: int, text: str, order: tuple[int, ...]) -> str:
+        """A piece of an operand, copied into the loop's layout."""
         shape = list(self.types[operand].shape)
         shape[axis] = self.unit.block
         look = self.lowering.look(
-            (self.position, "read", operand, axis), tuple(shape), (self.position, axis, True), True
+            (self.position, "read", operand, axis), tuple(shape), (self.position, axis), order
         )
         assert look is not None
         self.scratch[look] = axis
@@ -219,9 +218,9 @@ class _LoopLowering:
         else:
             shape = list(self.types[op.result].shape)
             shape[axis] = self.unit.block
-            planar = is_planar(self.types[op.result], axis, self.unit.planar)
+            order = self.unit.layout.order(self.types[op.result], axis)
             look = self.lowering.look(
-                (self.position, op.result), tuple(shape), (self.position, axis, planar), planar
+                (self.position, op.result), tuple(shape), (self.position, axis), order
             )
             if look is None:
                 name = self.lowering.names.numbered("v")
@@ -296,6 +295,13 @@ class _LoopLowering:
         return self.lowering.texts[member.op.result] + brackets(index, shape, (), (axis, cut))
 
 
-def planes(text: str, ndim: int) -> str:
-    """``text``, an array whose first axis is the last one of what is wanted, with that axis put last."""
-    return f"{text}.T" if ndim == 2 else f"{text}.transpose({', '.join(map(str, (*range(1, ndim), 0)))})"
+def turned(text: str, order: tuple[int, ...]) -> str:
+    """``text`` with its axes in this order."""
+    if order == (1, 0):
+        return f"{text}.T"
+    return f"{text}.transpose({', '.join(map(str, order))})"
+
+
+def inverse(order: tuple[int, ...]) -> tuple[int, ...]:
+    """The order that undoes ``order``."""
+    return tuple(order.index(axis) for axis in range(len(order)))

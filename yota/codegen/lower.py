@@ -10,7 +10,7 @@ import numpy as np
 
 from yota.codegen import banner
 from yota.codegen.literals import dtype_text, scalar, shape_text
-from yota.codegen.loops import lower_loop, planes
+from yota.codegen.loops import inverse, lower_loop, turned
 from yota.codegen.names import Names
 from yota.codegen.plan import Buffer, FunctionPlan, Loop, Step, Workspace
 from yota.codegen.storage import plan_storage
@@ -150,24 +150,29 @@ class Lowering:
             return False
 
     def look(
-        self, key: Any, shape: tuple[int, ...], scope: Any = None, planar: bool = False
+        self,
+        key: Any,
+        shape: tuple[int, ...],
+        scope: Any = None,
+        order: tuple[int, ...] | None = None,
     ) -> str | None:
         """Name of the workspace array of ``key`` in this shape, or None if it has no slot.
 
-        ``planar`` keeps the last axis outermost in memory.
+        ``order`` lists its axes from outermost to innermost in memory.
         """
         slot = self.storage.slot.get(key)
         if slot is None:
             return None
-        if (slot, shape, scope) not in self.looks:
+        if (slot, shape, scope, order) not in self.looks:
             size = int(np.prod(shape, dtype=np.int64))
             text = f"s{slot}" if size == self.storage.slots[slot].size else f"s{slot}[:{size}]"
-            if planar:
-                text = planes(f"{text}.reshape({', '.join(map(str, (shape[-1], *shape[:-1])))})", len(shape))
+            if order is not None:
+                extents = ", ".join(str(shape[axis]) for axis in order)
+                text = turned(f"{text}.reshape({extents})", inverse(order))
             elif len(shape) > 1:
                 text = f"{text}.reshape({', '.join(map(str, shape))})"
-            self.looks[slot, shape, scope] = (self.names.numbered("t"), text)
-        return self.looks[slot, shape, scope][0]
+            self.looks[slot, shape, scope, order] = (self.names.numbered("t"), text)
+        return self.looks[slot, shape, scope, order][0]
 
     def whole_look(self, variable: int) -> str | None:
         """Name of the workspace array of a whole variable."""

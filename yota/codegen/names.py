@@ -53,19 +53,24 @@ class Names:
 
     def __init__(self, reserved: Iterable[str] = ()) -> None:
         self._taken = set(reserved)
+        self._next: dict[str, int] = {}
 
     def fresh(self, hint: str) -> str:
         """A name like ``hint`` that was not given before."""
-        return self._unused(identifier(hint), "_{}", 1)
+        name = identifier(hint)
+        if name in self._taken:
+            return self._counted(f"{name}_", 1)
+        self._taken.add(name)
+        return name
 
     def numbered(self, prefix: str) -> str:
         """The next of ``prefix0``, ``prefix1``, ..."""
-        return self._unused(f"{prefix}0", "{}", 1, stem=prefix)
+        return self._counted(prefix, 0)
 
-    def _unused(self, name: str, suffix: str, number: int, stem: str | None = None) -> str:
-        stem = name if stem is None else stem
-        while name in self._taken:
-            name = stem + suffix.format(number)
+    def _counted(self, stem: str, start: int) -> str:
+        number = self._next.get(stem, start)
+        while f"{stem}{number}" in self._taken:
             number += 1
-        self._taken.add(name)
-        return name
+        self._next[stem] = number + 1
+        self._taken.add(f"{stem}{number}")
+        return f"{stem}{number}"

@@ -12,12 +12,13 @@ from yota.codegen.count import operations
 from yota.codegen.expressions import Body, Writing
 from yota.codegen.names import Names
 from yota.codegen.render import render
+from yota.codegen.spelling import MATH_NAMES
 from yota.codegen.targets.base import Source
 from yota.ir.tape import Op, Tape
 
 __all__ = ["FunctionText", "ScalarPlan", "is_scalar", "plan_scalar", "scalar_source"]
 
-_OWN_NAMES = ("np", "math", "StaleTape")
+_OWN_NAMES = ("np", "scipy", "StaleTape", *sorted(MATH_NAMES))
 _FAST_DTYPES = frozenset(map(np.dtype, (np.float64, np.int64, np.bool_)))
 
 

@@ -12,7 +12,7 @@ from yota.codegen.literals import dtype_text
 from yota.ir.tape import Op
 from yota.ir.types import TensorType
 
-__all__ = ["ATOM", "UNARY", "Spelling", "spell"]
+__all__ = ["ATOM", "MATH_NAMES", "UNARY", "Spelling", "spell"]
 
 TERNARY, OR, AND, NOT, COMPARE, BITS, SUM, PRODUCT, UNARY, ATOM = range(10)
 """How tightly an expression binds."""
@@ -81,9 +81,10 @@ _OPERATORS: Mapping[str, Spelling] = {
     "greater_equal": _binary(">=", COMPARE),
     "equal": _binary("==", COMPARE),
     "not_equal": _binary("!=", COMPARE),
-    "where": Spelling("{1} if {0} else {2}", TERNARY, (OR, OR, TERNARY)),
 }
 """What Python and NumPy scalars do alike."""
+
+_DECISIONS = frozenset({"less", "less_equal", "greater", "greater_equal", "equal", "not_equal"})
 
 _FLOATS: Mapping[str, Spelling] = {
     "divide": _binary("/", PRODUCT, raises=True),
@@ -92,6 +93,7 @@ _FLOATS: Mapping[str, Spelling] = {
     "remainder": _binary("%", PRODUCT, raises=True),
     "fmod": _math("fmod", 2),
     "power": _math("pow", 2),
+    "where": Spelling("{1} if {0} else {2}", TERNARY, (OR, OR, TERNARY)),
     "absolute": Spelling("abs({0})"),
     "abs": Spelling("abs({0})"),
     "fabs": Spelling("abs({0})"),
@@ -136,7 +138,7 @@ _FLOATS: Mapping[str, Spelling] = {
 """Python floats, giving what NumPy gives or raising."""
 
 _SAME_BITS = frozenset(
-    "divide reciprocal floor_divide remainder fmod absolute abs fabs maximum minimum fmax fmin sign floor ceil trunc"
+    "where divide reciprocal floor_divide remainder fmod absolute abs fabs maximum minimum fmax fmin sign floor ceil trunc"
     " rint isnan isinf isfinite signbit copysign logical_and logical_or logical_not real conjugate conj sqrt".split()
 ) | {"power"}
 """Where Python's result has the bits of NumPy's; for powers, of NumPy's ``**`` on scalars."""
@@ -147,10 +149,16 @@ _SCALARS: Mapping[str, Spelling] = {
     "remainder": _binary("%", PRODUCT),
     "absolute": Spelling("abs({0})"),
     "abs": Spelling("abs({0})"),
+    "where": Spelling("np.where({0}, {1}, {2})[()]"),
 }
 """NumPy scalars; everything else is a call of the NumPy function."""
 
-_ALIASES = {"mod": "remainder", "true_divide": "divide", "arctan2": "arctan2", "pow": "power"}
+_ALIASES = {"mod": "remainder", "true_divide": "divide", "pow": "power"}
+MATH_NAMES = frozenset(
+    name.removeprefix("math.") for spelling in _FLOATS.values() for name in spelling.imports
+) | {"inf", "nan"}
+"""Names that a body may import from ``math``."""
+
 _CASTS = {"f": "float", "i": "int", "u": "int", "b": "bool"}
 
 
@@ -174,21 +182,19 @@ def spell(
     module = (function.rpartition(".")[0],) if function.count(".") > 1 else ()
     if name == "astype":
         return _cast(op.keyword("dtype"), operands[0], fast)
-    if name == "negative" and type.dtype.kind == "b":
-        raise TypeError("booleans have no negative")
-    if name in _OPERATORS:
+    if name in _OPERATORS and (name in _DECISIONS or type.dtype.kind != "b"):
         return _OPERATORS[name]
     holes = ", ".join(f"{{{number}}}" for number in range(len(op.operands)))
     call = Spelling(f"{function}({holes})", imports=module, warns=True)
     if not fast:
         return call if name not in _SCALARS or type.weak else _SCALARS[name]
     floats = all(operand.dtype.kind == "f" for operand in operands) or name.startswith("logical")
-    if name in _FLOATS and (floats or name in ("absolute", "abs")) and (not exact or name in _SAME_BITS):
+    if name in _FLOATS and (floats or name in ("absolute", "abs", "where")) and (not exact or name in _SAME_BITS):
         return _FLOATS[name]
     if name == "divide":
         return _FLOATS[name]
     cast = _CASTS[type.dtype.kind]
-    return Spelling(f"{cast}({function}({holes}))", imports=module, warns=True)
+    return Spelling(f"{cast}({function}({holes}))", imports=module, raises=cast == "int", warns=True)
 
 
 def _cast(dtype: np.dtype[Any], operand: TensorType, fast: bool) -> Spelling:

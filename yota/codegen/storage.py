@@ -11,7 +11,7 @@ from yota.codegen.targets.numpy_calls import has_out
 from yota.ir.tape import Op, Tape
 from yota.passes.buffers import Request, Slot, assign
 from yota.passes.fuse import Member, Unit
-from yota.passes.planar import copied_whole, is_planar
+from yota.passes.order import copied_whole
 from yota.passes.shifts import first_piece
 from yota.passes.views import is_view, roots, shares
 
@@ -204,7 +204,7 @@ class _Planner:
             size = type.size // unit.extent * unit.block
             until = max(now, last_piece.get(op.result, now))
             found.append(Request((position, op.result), type.dtype, size, now, until, over))
-        return found + self._plane_requests(position, unit)
+        return found + self._copy_requests(position, unit)
 
     def _direct(self, unit: Unit) -> set[int | None]:
         """Pieces that are computed right where they land in a longer array."""
@@ -213,15 +213,15 @@ class _Planner:
         firsts = [first_piece(member, unit, self.types, self.roots) for member in totals]
         return {first.direct for first in firsts if first is not None}
 
-    def _plane_requests(self, position: int, unit: Unit) -> list[Request]:
-        """Pieces of operands from outside that are copied so that a short last axis is outermost."""
+    def _copy_requests(self, position: int, unit: Unit) -> list[Request]:
+        """Pieces of operands from outside that are copied into the loop's layout."""
         found: dict[Key, Request] = {}
         begin, local = self.begin[position], unit.local
         for offset, member in enumerate(unit.members):
             assert member.placement is not None
             for operand, axis in zip(member.op.operands, member.placement.reads, strict=True):
                 type = self.types[operand]
-                if operand in local or axis is None or not is_planar(type, axis, unit.planar):
+                if operand in local or axis is None or unit.layout.order(type, axis) is None:
                     continue
                 if not copied_whole(type, unit, self.types):
                     key = (position, "read", operand, axis)

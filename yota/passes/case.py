@@ -117,6 +117,10 @@ class Case:
             return variable
         if found.shape != self.type.shape:
             return self.make("broadcast_to", (variable,), {"shape": self.type.shape}, self.type)
+        value = self.value(variable)
+        if value is not None:
+            strong = self.type.dtype.type(value)
+            return self.constant(strong.item() if self.type.weak else strong)
         return self.make("astype", (variable,), {"dtype": self.type.dtype}, self.type)
 
 

@@ -22,12 +22,11 @@ def _sum_of_broadcast(case: Case) -> int | None:
             times *= shape[axis]
         if axis >= lead:
             axes.append(axis - lead)
-    if times == 1:
-        return None
     total = source
     if axes:
         total = case.make("sum", (source,), {"axis": tuple(axes), "keepdims": False})
-    total = case.make("multiply", (total, case.constant(float(times))))
+    if times != 1:
+        total = case.make("multiply", (total, case.constant(float(times))))
     if case.type_of(total).dtype != case.type.dtype:
         return None
     return _shaped(case, total, tuple(sorted(case.keyword("axis"))))

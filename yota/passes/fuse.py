@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from yota.ir.tape import Op, Tape
 from yota.ir.types import TensorType
-from yota.passes.planar import short_axis
+from yota.passes.order import ROWS, Layout, choose
 from yota.passes.rows import Placement, place
 from yota.passes.sink import sink
 from yota.passes.views import is_view
@@ -45,15 +45,15 @@ class Unit:
         Rows of the loop, and rows in one piece; 0 for a single op.
     stored
         Variables computed in pieces that are needed whole outside of the loop.
-    planar
-        Extent of a short last axis that pieces keep outermost in memory; 0 if there is none.
+    layout
+        How pieces lie in memory.
     """
 
     members: tuple[Member, ...]
     extent: int = 0
     block: int = 0
     stored: frozenset[int] = frozenset()
-    planar: int = 0
+    layout: Layout = ROWS
 
     @property
     def local(self) -> dict[int, int]:
@@ -89,11 +89,16 @@ class Unit:
 
 @dataclass(slots=True)
 class Growing:
-    """A unit under construction."""
+    """A unit under construction.
+
+    ``repeated`` holds variables that another group computes too and stores if need be; ``before`` and ``bit`` are
+    masks of the groups that must have run before this one, and of this group itself.
+    """
 
     members: list[Member]
     extent: int = 0
     axes: dict[int, int] = field(default_factory=dict)
+    repeated: set[int] = field(default_factory=set)
     before: int = 0
     bit: int = 0
 
@@ -109,11 +114,9 @@ def fuse(tape: Tape, whole: frozenset[int] = frozenset()) -> tuple[Unit, ...]:
     grower = _Grower(tape, whole)
     for op in tape.ops:
         grower.add(op)
-    units = _dissolved(tape, grower.units)
-    _drop_idle_views(tape, units)
+    units = _pruned(tape, _dissolved(tape, grower.units))
     sink(tape, units, Member)
-    _drop_idle_views(tape, units)
-    return _sorted(tape, _with_stored(tape, _settled(tape, units)))
+    return _sorted(tape, _settled(tape, _pruned(tape, units)))
 
 
 class _Grower:
@@ -226,29 +229,47 @@ def _dissolved(tape: Tape, units: Iterable[Growing]) -> list[Growing]:
     return found
 
 
+def _pruned(tape: Tape, units: list[Growing]) -> list[Growing]:
+    """Units without what nobody reads any more: idle views, and ops that were moved or are repeated elsewhere."""
+    wanted = set(tape.outputs) | {guard.variable for guard in tape.guards}
+    count = -1
+    while count != sum(len(unit.members) for unit in units):
+        count = sum(len(unit.members) for unit in units)
+        whole = set(wanted)
+        for unit in units:
+            whole.update(v for member in unit.members for v in member.op.operands if v not in unit.axes)
+        for unit in units:
+            needed = set() if unit.extent else set(whole)
+            kept = []
+            for member in reversed(unit.members):
+                result = member.op.result
+                view = is_view(member.op, tape.types)
+                stored = result in whole and not view and result not in unit.repeated
+                if result in needed or stored or (unit.extent and result not in unit.axes):
+                    needed.update(member.op.operands)
+                    kept.append(member)
+            unit.members = kept[::-1]
+            for result in unit.axes.keys() - {member.op.result for member in kept}:
+                del unit.axes[result]
+    return [unit for unit in units if unit.members]
+
+
 def _settled(tape: Tape, units: Iterable[Growing]) -> list[Unit]:
-    """Fix the size of the pieces."""
+    """Fix the size of the pieces, and what must be stored whole."""
+    wanted = set(tape.outputs) | {guard.variable for guard in tape.guards}
+    for unit in units:
+        wanted.update(v for member in unit.members for v in member.op.operands if v not in unit.axes)
     found = []
     for unit in units:
-        members = _without_idle_views(unit, tape) if unit.extent else unit.members
-        if unit.extent and len(members) > 1:
-            block = min(_block(tape, unit), unit.extent)
-            planar = short_axis(members, unit.axes, tape.types)
-            found.append(Unit(tuple(members), unit.extent, block, planar=planar))
-        elif members:
-            found.append(Unit((Member(members[0].op),)))
+        if not unit.extent or len(unit.members) == 1:
+            found.append(Unit((Member(unit.members[0].op),)))
+            continue
+        block = min(_block(tape, unit), unit.extent)
+        layout = choose(unit.members, unit.axes, tape.types, block)
+        views = {member.op.result for member in unit.members if is_view(member.op, tape.types)}
+        stored = frozenset(v for v in unit.axes if v in wanted and v not in views | unit.repeated)
+        found.append(Unit(tuple(unit.members), unit.extent, block, stored, layout))
     return found
-
-
-def _without_idle_views(unit: Growing, tape: Tape) -> list[Member]:
-    """Members but for the views that no member reads."""
-    wanted: set[int] = set()
-    kept = []
-    for member in reversed(unit.members):
-        if member.op.result in wanted or not is_view(member.op, tape.types):
-            wanted.update(member.op.operands)
-            kept.append(member)
-    return kept[::-1]
 
 
 def _block(tape: Tape, group: Growing) -> int:
@@ -274,44 +295,23 @@ def _block(tape: Tape, group: Growing) -> int:
         peak = max(peak, live)
         live -= ends.pop(position, 0)
     row = peak + sum(_bytes(type) // extent for type in streams.values())
-    rows = max(1, CACHE_BYTES // max(row, 1))
-    pieces = -(-extent // rows)
-    even = -(-extent // pieces)
-    return min(rows, -(-even // 8) * 8) if rows >= 8 else even
+    return _even(extent, max(1, CACHE_BYTES // max(row, 1)))
+
+
+def _even(extent: int, most: int) -> int:
+    """Rows in a piece, ``most`` at the most: if possible all pieces are of one size."""
+    if most >= extent:
+        return extent
+    fewest = -(-extent // most)
+    for pieces in range(fewest, min(fewest + fewest // 3, extent) + 1):
+        if extent % pieces == 0:
+            return extent // pieces
+    even = -(-extent // fewest)
+    return min(most, -(-even // 8) * 8) if most >= 8 else even
 
 
 def _bytes(type: TensorType) -> int:
     return type.size * type.dtype.itemsize
-
-
-def _drop_idle_views(tape: Tape, units: list[Growing]) -> None:
-    """Drop views that stand outside of loops and that nobody reads there."""
-    wanted = set(tape.outputs) | {guard.variable for guard in tape.guards}
-    lone = [not unit.extent and is_view(unit.members[0].op, tape.types) for unit in units]
-    for unit, view in zip(units, lone, strict=True):
-        if not view:
-            wanted.update(v for m in unit.members for v in m.op.operands if v not in unit.axes)
-    kept = []
-    for unit, view in zip(reversed(units), reversed(lone), strict=True):
-        if view and unit.members[0].op.result not in wanted:
-            continue
-        if view:
-            wanted.update(unit.members[0].op.operands)
-        kept.append(unit)
-    units[:] = reversed(kept)
-
-
-def _with_stored(tape: Tape, units: list[Unit]) -> list[Unit]:
-    """Note what loops must store."""
-    wanted = set(tape.outputs) | {guard.variable for guard in tape.guards}
-    for unit in units:
-        wanted.update(unit.reads)
-    found = []
-    for unit in units:
-        views = {member.op.result for member in unit.members if is_view(member.op, tape.types)}
-        stored = frozenset(v for v in unit.local if v in wanted and v not in views)
-        found.append(replace(unit, stored=stored) if unit.extent else unit)
-    return found
 
 
 def _sorted(tape: Tape, units: list[Unit]) -> tuple[Unit, ...]:

@@ -111,6 +111,7 @@ class _Sinker:
     def _recipe(self, group: Growing, variable: int, most: int) -> list[Op] | None:
         """Ops that compute ``variable`` from whole arrays; None if they are too many or too dear."""
         needed: dict[int, Op] = {}
+        readers = self._readers()
         pending = [variable]
         while pending:
             op = self.ops[pending.pop()]
@@ -119,7 +120,10 @@ class _Sinker:
                 return None
             most -= not view
             needed[op.result] = op
-            pending += [v for v in op.operands if v in group.axes and v not in needed and v not in self.kept]
+            for v in op.operands:
+                inside = v in group.axes and v not in needed and v not in self.kept
+                if inside and all(unit.extent == group.extent for unit in readers[v]):
+                    pending.append(v)
         return sorted(needed.values(), key=lambda op: self.number[op.result])
 
     def _transfer(self, group: Growing, target: Growing, ops: Sequence[Op], keep: bool) -> bool:
@@ -148,7 +152,9 @@ class _Sinker:
         target.members.sort(key=lambda member: self.number[member.op.result])
         target.axes = axes
         target.before |= group.before
-        if not keep:
+        if keep:
+            target.repeated.update(op.result for op in ops)
+        else:
             names = {op.result for op in ops}
             group.members = [m for m in group.members if m.op.result not in names]
             for name in names:

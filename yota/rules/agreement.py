@@ -1,2 +1,153 @@
-"""stub"""
-LAWS=()
+"""Laws that compute: partials against the primal, conditions that some point meets, nothing that sympy would cancel."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from yota.errors import RuleError
+from yota.rules import precise
+from yota.rules.body import evaluate
+from yota.rules.display import show, walk
+from yota.rules.inspection import Inspection, Law
+from yota.rules.model import Call, Expression, Literal, Name
+from yota.rules.sampling import points, statics
+from yota.rules.symbols import derive, from_sympy, to_sympy
+
+__all__ = ["LAWS", "agreement", "disagreement", "round_trip", "satisfiable"]
+
+_POINTS = 5
+_PRECISE = 1e-20
+_DOUBLE = 1e-5
+
+
+def satisfiable(case: Inspection) -> None:
+    """Some point of the domain meets all conditions."""
+    rule = case.rule
+    if rule.kinks and rule.kind == "elementwise" and not list(points(rule, case.registry, 1)):
+        raise case.fault(
+            rule.kinks[0],
+            "no point of the domain meets the conditions, so the rule can never be tested",
+            found="; ".join(f"assert {show(kink)}" for kink in rule.kinks),
+            write="assert x != 0    # what has to hold for a derivative to exist",
+        )
+
+
+def agreement(case: Inspection) -> None:
+    """Each written partial is the derivative of the primal, at points of the domain."""
+    rule = case.rule
+    for result, parameter in rule.partials:
+        found = disagreement(case, result, parameter)
+        if found is None:
+            continue
+        expression = rule.partials[result, parameter]
+        raise case.fault(
+            expression,
+            f"d[{result}, {parameter}] is not the derivative of {rule.name}",
+            found=found,
+            write=f"d[{result}, {parameter}] = {_mend(case, result, parameter)}",
+        )
+
+
+def _mend(case: Inspection, result: str, parameter: str) -> str:
+    try:
+        return show(derive(case.rule, result, parameter, case.registry))
+    except (RuleError, KeyError):
+        return "..."
+
+
+def disagreement(case: Inspection, result: str, parameter: str) -> str | None:
+    """A point at which a partial is wrong, with both values; None if there is none or nothing to compare with."""
+    rule = case.rule
+    expression = case.registry.partial(rule, parameter, result)
+    position = [each.name for each in rule.operands].index(parameter)
+    for point in points(rule, case.registry, _POINTS):
+        try:
+            found = _at_50_digits(case, expression, point, position)
+        except precise.NotPreciseError:
+            found = _in_doubles(case, expression, point, position)
+        except (ArithmeticError, ValueError, TypeError):
+            continue
+        if found is not None:
+            where = ", ".join(f"{name} = {value:.6g}" for name, value in point.items())
+            return f"{found[0]} at {where}, where the derivative is {found[1]}"
+    return None
+
+
+def _at_50_digits(
+    case: Inspection, expression: Expression, point: dict[str, Any], position: int
+) -> tuple[str, str] | None:
+    rule = case.rule
+    with precise.LOCK:
+        mp = precise.context()
+        function = precise.primal(rule, case.registry)
+        arguments = [value if isinstance(value, (bool, int)) else mp.mpf(value) for value in point.values()]
+        names = {**statics(rule), **dict(zip(point, arguments, strict=True))}
+        names[rule.results[0]] = function(*arguments)
+        claimed = precise.value(expression, names, case.registry)
+        exact = precise.derivative(function, arguments, position)
+        if abs(claimed - exact) <= _PRECISE * max(abs(exact), abs(claimed), mp.mpf(10) ** -20):
+            return None
+        return mp.nstr(claimed, 10), mp.nstr(exact, 10)
+
+
+def _in_doubles(
+    case: Inspection, expression: Expression, point: dict[str, Any], position: int
+) -> tuple[str, str] | None:
+    """The same by a central difference, for functions that are known in double precision only."""
+    rule = case.rule
+    if rule.results[0] not in rule.primal:
+        return None
+    name = list(point)[position]
+    step = 1e-5 * max(1.0, abs(point[name]))
+
+    def along(shift: float) -> Any:
+        names = {**statics(rule), **{key: np.float64(value) for key, value in point.items()}}
+        names[name] = np.float64(point[name] + shift)
+        return evaluate(rule.primal[rule.results[0]], names, case.registry)
+
+    with np.errstate(all="ignore"):
+        names = {**statics(rule), **{key: np.float64(value) for key, value in point.items()}}
+        names[rule.results[0]] = along(0.0)
+        claimed = evaluate(expression, names, case.registry)
+        exact = (along(step) - along(-step)) / (2 * step)
+        off = abs(claimed - exact) > _DOUBLE * max(1.0, abs(exact), abs(names[rule.results[0]]))
+    return (f"{claimed:.6g}", f"{exact:.6g}") if off and np.isfinite(exact) else None
+
+
+def round_trip(case: Inspection) -> None:
+    """Nothing is written that sympy would cancel, such as ``(x + 1) - 1``: what is written is what is computed."""
+    if case.rule.kind != "elementwise":
+        return
+    for side in case.sides():
+        if side.role == "kink":
+            continue
+        for part in walk(side.expression):
+            shorter = _cancelled(case, part)
+            if shorter is not None:
+                raise case.fault(part, "a part of this cancels", found=show(part)[:80], write=shorter)
+
+
+def _cancelled(case: Inspection, expression: Expression) -> str | None:
+    import sympy
+
+    if not isinstance(expression, Call) or not any(isinstance(part, Name) for part in walk(expression)):
+        return None
+    if any(argument == Literal(0) for argument in expression.arguments):
+        return None
+    try:
+        whole = to_sympy(expression, case.registry)
+        parts = [to_sympy(argument, case.registry) for argument in expression.arguments]
+        if expression.function in ("add", "subtract"):
+            written = sum(len(sympy.Add.make_args(part)) for part in parts)
+            lost = len(sympy.Add.make_args(whole)) < written
+        else:
+            lost = set().union(*(part.free_symbols for part in parts)) != whole.free_symbols
+        return show(from_sympy(whole)) if lost else None
+    except (RuleError, TypeError):
+        return None
+
+
+LAWS: tuple[Law, ...] = (satisfiable, agreement, round_trip)
+"""Laws that the rules of users are held against when they are loaded, and the shipped ones in yota's tests."""

@@ -40,7 +40,7 @@ def plain_names(case: Inspection) -> None:
         raise case.fault(
             rule, "this name means something else in rule bodies", found=rule.name, write=f"def {rule.name}_of(...)"
         )
-    if case.user and rule.name.startswith("_"):
+    if case.before is not None and rule.name.startswith("_"):
         raise case.fault(
             rule, "names with `_` in front are yota's own", found=rule.name, write=f"def {rule.name.lstrip('_') or 'f'}(...)"
         )
@@ -76,13 +76,16 @@ def ownership(case: Inspection) -> None:
                 found=f"def {rule.name}",
                 write=f"def {other.name}(...) -> {rule.results[0]}:",
             )
-    shipped = [other for other in case.registry.rules(rule.name) if other not in case.peers]
-    if case.user and shipped and shipped[0].target != rule.target:
+    before = case.before
+    if before is None or not before.knows(rule.name) or before.is_user(rule.name):
+        return
+    shipped = before.rules(rule.name)[0]
+    if shipped.target != rule.target:
         raise case.fault(
             rule,
-            f"`{rule.name}` is the name of {shipped[0].target or 'another primitive'} already",
+            f"`{rule.name}` is the name of {shipped.target} already",
             found=_decorator(rule),
-            write=f"def my_{rule.name}(...), or to override it: {_decorator(shipped[0])}",
+            write=f"def my_{rule.name}(...), or to override it: {_decorator(shipped)}",
         )
 
 

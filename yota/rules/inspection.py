@@ -20,6 +20,9 @@ class Registered(Protocol):
     def knows(self, name: str) -> bool:
         """Whether there is a primitive called ``name``."""
 
+    def is_user(self, name: str) -> bool:
+        """Whether it came from outside yota."""
+
     def names(self) -> tuple[str, ...]:
         """Names of all primitives."""
 
@@ -55,15 +58,15 @@ class Inspection:
         All rules of the text, in order.
     registry
         A registry that holds them already.
-    user
-        Whether the text comes from outside yota.
+    before
+        The registry without this text, if the text comes from outside yota.
     """
 
     source: Source
     rule: Rule
     peers: tuple[Rule, ...]
     registry: Registered
-    user: bool
+    before: Registered | None
 
     def sides(self) -> Iterator[Side]:
         """All right-hand sides, and the conditions."""

@@ -32,8 +32,8 @@ LAWS: tuple[Law, ...] = (
 """Laws that every rule is held against when it is loaded."""
 
 
-def check(source: Source, rules: Sequence[Rule], registry: Registered, *, user: bool) -> None:
-    """Hold ``rules``, which ``registry`` has already, against `LAWS`.
+def check(source: Source, rules: Sequence[Rule], registry: Registered, before: Registered | None = None) -> None:
+    """Hold ``rules``, which ``registry`` has already, against `LAWS`; ``before`` is the registry that users extend.
 
     Raises
     ------
@@ -41,7 +41,7 @@ def check(source: Source, rules: Sequence[Rule], registry: Registered, *, user: 
         At the first fault.
     """
     for rule in rules:
-        case = Inspection(source, rule, tuple(rules), registry, user)
+        case = Inspection(source, rule, tuple(rules), registry, before)
         for law in LAWS:
             law(case)
 
@@ -57,6 +57,6 @@ def prove(source: Source, rules: Sequence[Rule], registry: Registered) -> None:
     from yota.rules import agreement
 
     for rule in rules:
-        case = Inspection(source, rule, tuple(rules), registry, True)
+        case = Inspection(source, rule, tuple(rules), registry, None)
         for law in agreement.LAWS:
             law(case)

@@ -209,7 +209,7 @@ class Registry:
             for _, rules in sources:
                 trial._put(rules, user)
             for source, rules in sources:
-                laws.check(source, rules, trial, user=user)
+                laws.check(source, rules, trial, self if user else None)
             if user:
                 for source, rules in sources:
                     laws.prove(source, rules, trial)

@@ -202,7 +202,7 @@ def _scattered(tracer: Tracer, entries: Index, arrays: list[Any], value: Any) ->
 def _check_distinct(trace: Trace, shape: tuple[int, ...], entries: Index, arrays: list[Any]) -> None:
     """Refuse traced positions that repeat; that they do not becomes a guard."""
     flat = np.arange(np.prod(shape, dtype=np.intp)).reshape(shape)
-    targets: Any = np.ravel(trace.apply(primitive("getitem"), (flat, *arrays), {"index": entries}))  # type: ignore[call-overload]
+    targets: Any = np.ravel(trace.apply(primitive("getitem"), (flat, *arrays), {"index": entries}))
     ordered = np.sort(targets)
     if not np.all(ordered[1:] != ordered[:-1]):
         raise trace.refuse(

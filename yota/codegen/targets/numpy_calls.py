@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from yota.codegen.literals import brackets, dtype_text, shape_text, static_text, tuple_text
-from yota.ir.indexing import GATHER
+from yota.ir.indexing import GATHER, NEWAXIS, Index, Slice
 from yota.ir.tape import Op
 from yota.ir.types import TensorType
 
@@ -110,7 +111,8 @@ def into(call: Call, out: str, *, held: str | None = None) -> list[str]:
         first = [] if held == operands[0] else [f"np.copyto({out}, {operands[0]})"]
         return [*first, _assignment(call, out)]
     if op.name == "scatter":
-        return [f"{out}.fill(0)", *_additions(call, out)]
+        lines, covered = _additions(call, out)
+        return lines if covered else [f"{out}.fill(0)", *lines]
     return [_append(expression(call, operator=False), f"out={out}")]
 
 
@@ -142,8 +144,10 @@ def statements(call: Call, name: str) -> list[str]:
     if op.name == "setitem":
         return [f"{name} = np.array({call.operands[0]})", _assignment(call, name)]
     if op.name == "scatter":
-        made = f"np.zeros({shape_text(call.shape)}{_dtype_argument(call.type)})"
-        return [f"{name} = {made}", *_additions(call, name)]
+        lines, covered = _additions(call, name)
+        maker = "empty" if covered else "zeros"
+        made = f"np.{maker}({shape_text(call.shape)}{_dtype_argument(call.type)})"
+        return [f"{name} = {made}", *lines]
     return [f"{name} = {expression(call)}"]
 
 
@@ -294,18 +298,53 @@ def _assignment(call: Call, out: str) -> str:
     return f"{out}{place} = {call.operands[1]}"
 
 
-def _additions(call: Call, out: str) -> list[str]:
-    lines = []
+def _additions(call: Call, out: str) -> tuple[list[str], bool]:
+    """Statements that put the pieces in place, and whether they write every element.
+
+    A piece that meets no earlier one is written, not added.
+    """
+    lines: list[str] = []
+    boxes: list[tuple[range, ...]] = []
+    written, plain = 0, True
     rest = iter(call.operands)
     for index in call.op.keyword("indices"):
         piece = next(rest)
         arrays = [next(rest) for entry in index if entry is GATHER]
         place = brackets(index, call.type.shape, arrays)
         if arrays:
+            plain = False
             lines.append(f"np.add.at({out}, {_index_tuple(place)}, {piece})")
-        else:
-            lines.append(f"{out}{place} += {piece}")
-    return lines
+            continue
+        box = _box(index, call.type.shape)
+        apart = plain and not any(_meet(box, other) for other in boxes)
+        boxes.append(box)
+        written += math.prod(map(len, box)) if apart else 0
+        lines.append(f"{out}{place} {'=' if apart else '+='} {piece}")
+    return lines, written == call.type.size
+
+
+def _box(index: Index, shape: tuple[int, ...]) -> tuple[range, ...]:
+    """What an index covers along each axis."""
+    entries = [entry for entry in index if entry is not NEWAXIS]
+    return tuple(
+        range(extent)[entry.start : entry.stop : entry.step]
+        if isinstance(entry, Slice)
+        else range(extent)[entry : entry + 1]
+        for entry, extent in zip(entries, shape, strict=True)
+    )
+
+
+def _meet(box: tuple[range, ...], other: tuple[range, ...]) -> bool:
+    return all(_overlap(one, two) for one, two in zip(box, other, strict=True))
+
+
+def _overlap(one: range, two: range) -> bool:
+    """Whether two ranges may share a number; interleaved ones of the same step do not."""
+    if not one or not two:
+        return False
+    if one.step == two.step and (one.start - two.start) % one.step:
+        return False
+    return max(one[0], one[-1]) >= min(two[0], two[-1]) and max(two[0], two[-1]) >= min(one[0], one[-1])
 
 
 def _index_tuple(place: str) -> str:

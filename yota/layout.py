@@ -1,0 +1,124 @@
+"""Which leaves a call is differentiated by, and how their adjoints are put together for the caller."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from yota.arguments import Arguments, names_of
+from yota.errors import ArgumentError
+
+__all__ = ["Layout", "Wrt", "layout_of"]
+
+Wrt = int | str | tuple[int | str, ...] | None
+"""Argument positions and names to differentiate by; None for every argument that has a derivative."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How adjoints become what the caller gets.
+
+    Parameters
+    ----------
+    positions
+        Arguments that were asked for.
+    single
+        Whether the caller gets one gradient rather than a tuple.
+    slots
+        For each leaf its argument and field path.
+    wanted
+        Indices of the leaves to differentiate by.
+    boxed
+        Indices of those that are 0-d arrays, whose adjoints must be arrays too.
+    """
+
+    positions: tuple[int, ...]
+    single: bool
+    slots: tuple[tuple[int, tuple[Any, ...]], ...]
+    wanted: tuple[int, ...]
+    boxed: frozenset[int]
+
+    def shaped(self, leaves: Sequence[int], adjoints: Sequence[Any]) -> Any:
+        """The adjoints of ``leaves`` by argument: arrays and numbers as they are, structures as dicts by field path."""
+        found: dict[int, Any] = {}
+        for leaf in self.wanted:
+            argument, path = self.slots[leaf]
+            if path:
+                found[argument] = {}
+        for leaf, adjoint in zip(leaves, adjoints, strict=True):
+            argument, path = self.slots[leaf]
+            value = np.asarray(adjoint) if leaf in self.boxed else adjoint
+            if path:
+                found[argument][path] = value
+            else:
+                found[argument] = value
+        if self.single:
+            return found.get(self.positions[0])
+        return tuple([found.get(position) for position in self.positions])
+
+
+def layout_of(function: Callable[..., Any], wrt: Wrt, hidden: int, arguments: Arguments) -> Layout:
+    """The layout for a call of ``function``, whose first ``hidden`` arguments the caller does not see.
+
+    Raises
+    ------
+    ArgumentError
+        If ``wrt`` names no argument, or one without a derivative.
+    """
+    positions = _positions(function, wrt, hidden, len(arguments.values))
+    wanted = tuple(
+        index
+        for index, leaf in enumerate(arguments.leaves)
+        if leaf.argument in positions and np.asarray(leaf.value).dtype.kind in "fc"
+    )
+    found = {arguments.leaves[index].argument for index in wanted}
+    missing = [position for position in positions if position not in found]
+    if missing and (wrt is not None or len(missing) == len(positions)):
+        raise _no_derivative(function, arguments, missing[0])
+    return Layout(
+        positions,
+        isinstance(wrt, (int, str)),
+        tuple((leaf.argument, leaf.path) for leaf in arguments.leaves),
+        wanted,
+        frozenset(index for index in wanted if isinstance(arguments.leaves[index].value, np.ndarray)),
+    )
+
+
+def _positions(function: Callable[..., Any], wrt: Wrt, hidden: int, count: int) -> tuple[int, ...]:
+    if wrt is None:
+        return tuple(range(hidden, count))
+    names = names_of(function, count)
+    visible = count - hidden
+    found = []
+    for each in wrt if isinstance(wrt, tuple) else (wrt,):
+        if isinstance(each, str):
+            if each not in names:
+                raise ArgumentError(f"wrt={each!r} is no argument of {_name(function)}; it has {', '.join(names)}")
+            found.append(names.index(each))
+        else:
+            if not -visible <= each < visible:
+                raise ArgumentError(
+                    f"wrt={each} is out of range: {_name(function)} was called with {visible} arguments"
+                )
+            found.append(each % visible + hidden)
+    return tuple(found)
+
+
+def _name(function: Callable[..., Any]) -> str:
+    return getattr(function, "__name__", type(function).__name__)
+
+
+def _no_derivative(function: Callable[..., Any], arguments: Arguments, position: int) -> ArgumentError:
+    name = names_of(function, len(arguments.values))[position]
+    value = arguments.values[position]
+    where = f"argument {name} of {_name(function)}"
+    if isinstance(value, (np.ndarray, np.generic)):
+        return ArgumentError(f"{where} has dtype {value.dtype}, which carries no derivative; pass {name}.astype(float)")
+    if isinstance(value, int):
+        return ArgumentError(f"{where} is the int {value!r}, which is static; pass {float(value)!r} for a derivative")
+    return ArgumentError(
+        f"{where} is a {type(value).__name__} without floating-point values; there is nothing to differentiate by"
+    )

@@ -1,0 +1,227 @@
+"""Expressions to 50 digits, by mpmath: the measure against which partials are held."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any
+
+from yota.errors import YotaError
+from yota.rules.body import Static, bind
+from yota.rules.display import show
+from yota.rules.inspection import Registered
+from yota.rules.model import Call, Expression, Literal, Name, Rule
+from yota.rules.sampling import statics
+
+__all__ = ["DIGITS", "NotPreciseError", "context", "derivative", "heads", "primal", "value"]
+
+DIGITS = 50
+_LARGEST = 1e50
+_LARGEST_SPECIAL = 1e4
+LOCK = threading.RLock()
+"""mpmath's working precision belongs to its context; one thread uses it at a time."""
+
+
+class NotPreciseError(YotaError):
+    """A function is known in double precision only."""
+
+
+@cache
+def context() -> Any:
+    """mpmath's context of this module, apart from the one that others set the precision of."""
+    import mpmath
+
+    made = mpmath.MPContext()
+    made.dps = DIGITS
+    return made
+
+
+@cache
+def heads() -> dict[str, Callable[..., Any]]:
+    """Elementwise functions to 50 digits, by the names of their primitives."""
+    mp = context()
+    same = "exp expm1 log log1p sin cos tan sinh cosh tanh sqrt cbrt hypot sign floor ceil erf erfc erfinv gamma zeta"
+    found: dict[str, Callable[..., Any]] = {name: getattr(mp, name) for name in same.split()}
+    found.update(_arithmetic(mp))
+    found.update(_inverses(mp))
+    found.update(_choices(mp))
+    found.update(_special(mp))
+    return found
+
+
+def _arithmetic(mp: Any) -> dict[str, Callable[..., Any]]:
+    return {
+        "add": lambda a, b: a + b,
+        "subtract": lambda a, b: a - b,
+        "multiply": lambda a, b: a * b,
+        "divide": lambda a, b: a / b,
+        "power": lambda a, b: mp.mpf(1) if b == 0 else mp.power(a, b),
+        "float_power": lambda a, b: mp.mpf(1) if b == 0 else mp.power(a, b),
+        "negative": lambda x: -x,
+        "positive": lambda x: x,
+        "reciprocal": lambda x: 1 / x,
+        "square": lambda x: x * x,
+        "floor_divide": lambda a, b: mp.floor(a / b),
+        "remainder": lambda a, b: a - b * mp.floor(a / b),
+        "fmod": lambda a, b: a - b * _trunc(mp, a / b),
+        "exp2": lambda x: mp.power(2, x),
+        "log2": lambda x: mp.log(x) / mp.log(2),
+        "log10": lambda x: mp.log(x) / mp.log(10),
+        "logaddexp": lambda a, b: mp.log(mp.exp(a) + mp.exp(b)),
+        "logaddexp2": lambda a, b: mp.log(mp.power(2, a) + mp.power(2, b)) / mp.log(2),
+        "real": mp.re,
+        "imag": mp.im,
+        "conjugate": mp.conj,
+        "phase": lambda x, y: mp.mpf(0) if y == 0 else x / y,
+        "astype": lambda x: mp.mpf(x),
+    }
+
+
+def _inverses(mp: Any) -> dict[str, Callable[..., Any]]:
+    short = {"arcsin": "asin", "arccos": "acos", "arctan": "atan", "arctan2": "atan2"}
+    short.update({"arcsinh": "asinh", "arccosh": "acosh", "arctanh": "atanh"})
+    found: dict[str, Callable[..., Any]] = {name: getattr(mp, other) for name, other in short.items()}
+    for name in ("deg2rad", "radians"):
+        found[name] = lambda x: x * mp.pi / 180
+    for name in ("rad2deg", "degrees"):
+        found[name] = lambda x: x * 180 / mp.pi
+    return found
+
+
+def _trunc(mp: Any, x: Any) -> Any:
+    return mp.ceil(x) if x < 0 else mp.floor(x)
+
+
+def _choices(mp: Any) -> dict[str, Callable[..., Any]]:
+    return {
+        "absolute": abs,
+        "fabs": abs,
+        "copysign": lambda a, b: abs(a) if b >= 0 else -abs(a),
+        "heaviside": lambda x, h: h if x == 0 else mp.mpf(1 if x > 0 else 0),
+        "trunc": lambda x: _trunc(mp, x),
+        "rint": mp.nint,
+        "round": lambda x: mp.nint(x),
+        "maximum": lambda a, b: a if a >= b else b,
+        "minimum": lambda a, b: a if a <= b else b,
+        "fmax": lambda a, b: a if a >= b else b,
+        "fmin": lambda a, b: a if a <= b else b,
+        "where": lambda condition, a, b: a if condition else b,
+        "equal": lambda a, b: a == b,
+        "not_equal": lambda a, b: a != b,
+        "less": lambda a, b: a < b,
+        "less_equal": lambda a, b: a <= b,
+        "greater": lambda a, b: a > b,
+        "greater_equal": lambda a, b: a >= b,
+        "logical_and": lambda a, b: bool(a) and bool(b),
+        "logical_or": lambda a, b: bool(a) or bool(b),
+        "logical_xor": lambda a, b: bool(a) != bool(b),
+        "logical_not": lambda a: not a,
+    }
+
+
+@cache
+def _special(mp: Any) -> dict[str, Callable[..., Any]]:
+    def ndtr(x: Any) -> Any:
+        return mp.erfc(-x / mp.sqrt(2)) / 2
+
+    def xlogy(x: Any, z: Any) -> Any:
+        return mp.mpf(0) if x == 0 else x * mp.log(z)
+
+    return {
+        "expit": lambda x: 1 / (1 + mp.exp(-x)),
+        "log_expit": lambda x: -mp.log1p(mp.exp(-x)),
+        "logit": lambda x: mp.log(x / (1 - x)),
+        "ndtr": ndtr,
+        "log_ndtr": lambda x: mp.log(ndtr(x)),
+        "ndtri": lambda x: mp.sqrt(2) * mp.erfinv(2 * x - 1),
+        "gammaln": lambda x: mp.log(abs(mp.gamma(x))),
+        "psi": mp.digamma,
+        "betaln": lambda a, b: mp.loggamma(a) + mp.loggamma(b) - mp.loggamma(a + b),
+        "xlogy": xlogy,
+        "xlog1py": lambda x, z: xlogy(x, 1 + z),
+        "entr": lambda x: -xlogy(x, x),
+        "rel_entr": lambda x, z: xlogy(x, x / z),
+        "i0": lambda x: mp.besseli(0, x),
+        "i1": lambda x: mp.besseli(1, x),
+        "iv": mp.besseli,
+        "j0": lambda x: mp.besselj(0, x),
+        "j1": lambda x: mp.besselj(1, x),
+        "jv": mp.besselj,
+        "sinc": lambda x: mp.mpf(1) if x == 0 else mp.sin(mp.pi * x) / (mp.pi * x),
+    }
+
+
+def value(expression: Expression, names: Mapping[str, Any], registry: Registered) -> Any:
+    """``expression`` at 50 digits.
+
+    Raises
+    ------
+    NotPreciseError
+        If it calls a function that is known in double precision only.
+    """
+    mp = context()
+    if isinstance(expression, Literal):
+        return _number(mp, expression.value)
+    if isinstance(expression, Name):
+        found = names[expression.id]
+        return _number(mp, found.value) if isinstance(found, Static) else found
+    if isinstance(expression, Call):
+        if expression.function == "astype":
+            return value(expression.arguments[0], names, registry)
+        arguments = [value(argument, names, registry) for argument in expression.arguments]
+        return _apply(expression.function, arguments, registry)
+    raise NotPreciseError(f"`{show(expression)}` has no value of one element")
+
+
+def _number(mp: Any, found: Any) -> Any:
+    if isinstance(found, bool) or not isinstance(found, (int, float, complex)):
+        return found
+    # A literal pi means the number, not its rounding.
+    if found in (math.pi, -math.pi):
+        return mp.pi if found > 0 else -mp.pi
+    return mp.mpc(found) if isinstance(found, complex) else mp.mpf(found)
+
+
+def _apply(name: str, arguments: list[Any], registry: Registered) -> Any:
+    head = heads().get(name)
+    if head is not None:
+        largest = _LARGEST_SPECIAL if name in _special(context()) or name in ("gamma", "zeta", "erfinv") else _LARGEST
+        if any(not isinstance(each, bool) and abs(each) > largest for each in arguments):
+            raise OverflowError(f"{name} of a number so large is not computed")
+        return head(*arguments)
+    return primal(registry.rules(name)[0], registry)(*arguments)
+
+
+def primal(rule: Rule, registry: Registered) -> Callable[..., Any]:
+    """The function that ``rule`` describes, to 50 digits.
+
+    Raises
+    ------
+    NotPreciseError
+        If it is known in double precision only.
+    """
+    if rule.results[0] in rule.primal:
+        body = rule.primal[rule.results[0]]
+
+        def function(*operands: Any) -> Any:
+            handles, _ = bind(rule, list(operands), {name: each.value for name, each in statics(rule).items()})
+            names = {**statics(rule), **dict(zip((each.name for each in rule.operands), handles, strict=True))}
+            return value(body, names, registry)
+
+        return function
+    head = heads().get(rule.name)
+    if head is None or rule.target is None or not rule.target.startswith(("numpy.", "scipy.")):
+        raise NotPreciseError(f"{rule.name} is known in double precision only")
+    return head
+
+
+def derivative(function: Callable[..., Any], arguments: list[Any], position: int) -> Any:
+    """Derivative of ``function`` by the argument at ``position``, to about 40 digits."""
+    mp = context()
+
+    def along(x: Any) -> Any:
+        return function(*arguments[:position], x, *arguments[position + 1 :])
+
+    return mp.diff(along, arguments[position])

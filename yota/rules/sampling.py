@@ -1,0 +1,98 @@
+"""Points of a rule's domain, the same ones every time, away from its kinks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from yota.errors import RuleError
+from yota.rules.body import Primitives, Static, evaluate
+from yota.rules.display import walk
+from yota.rules.model import Domain, Literal, Name, Rule
+
+__all__ = ["points", "sample", "statics"]
+
+_GOLDEN = (math.sqrt(5) - 1) / 2
+
+
+def sample(domain: Domain, number: int, stream: int = 0) -> Any:
+    """Element ``number`` of a sequence that fills ``domain``; streams differ from each other.
+
+    Examples
+    --------
+    >>> 0 < sample(Domain("real", 0.0, 1.0), 3) < 1
+    True
+    """
+    fraction = (0.37 + 0.271 * stream + (number + 1) * _GOLDEN * (1 + 0.1 * stream)) % 1.0
+    if domain.kind == "boolean":
+        return fraction < 0.5
+    if domain.kind == "integer":
+        low = domain.low if math.isfinite(domain.low) else -6
+        high = domain.high if math.isfinite(domain.high) else low + 12
+        return math.ceil(low) + int(fraction * (math.floor(high) - math.ceil(low) + 1))
+    return _between(domain.low, domain.high, fraction)
+
+
+def _between(low: float, high: float, fraction: float) -> float:
+    if math.isfinite(low) and math.isfinite(high):
+        return low + (high - low) * fraction
+    if math.isfinite(low):
+        return low + math.exp(6 * fraction - 3)
+    if math.isfinite(high):
+        return high - math.exp(6 * fraction - 3)
+    return math.tan(2.6 * (fraction - 0.5))
+
+
+def statics(rule: Rule) -> dict[str, Any]:
+    """The rule's static keywords at their defaults."""
+    return {
+        parameter.name: Static(parameter.default.value if isinstance(parameter.default, Literal) else None)
+        for parameter in rule.keywords
+    }
+
+
+def points(rule: Rule, registry: Primitives, count: int, tries: int = 40) -> Iterator[dict[str, Any]]:
+    """Up to ``count`` choices of the operands of an elementwise rule at which it has a derivative."""
+    found = 0
+    for number in range(tries):
+        point = {
+            parameter.name: sample(parameter.domain, number, stream)
+            for stream, parameter in enumerate(rule.operands)
+            if parameter.domain is not None
+        }
+        if _smooth(rule, registry, point):
+            yield point
+            found += 1
+            if found == count:
+                return
+
+
+def _smooth(rule: Rule, registry: Primitives, point: dict[str, Any]) -> bool:
+    """Whether ``point`` meets the rule's conditions, as far as they can be computed."""
+    if not rule.kinks:
+        return True
+    names: dict[str, Any] = {**statics(rule), **{name: _array(value) for name, value in point.items()}}
+    with np.errstate(all="ignore"):
+        try:
+            if any(part == Name(rule.results[0]) for kink in rule.kinks for part in walk(kink)):
+                names[rule.results[0]] = _result(rule, registry, names)
+            return all(bool(evaluate(kink, names, registry)) for kink in rule.kinks)
+        except RuleError:
+            return True
+
+
+def _array(value: Any) -> Any:
+    return np.float64(value) if type(value) is float else value
+
+
+def _result(rule: Rule, registry: Primitives, names: dict[str, Any]) -> Any:
+    if rule.results[0] in rule.primal:
+        return evaluate(rule.primal[rule.results[0]], names, registry)
+    if not (rule.target or "").startswith(("numpy.", "scipy.")):
+        raise RuleError("a function of the user's is not called while its rule is loaded")
+    operands = [names[parameter.name] for parameter in rule.operands]
+    keywords = {parameter.name: names[parameter.name].value for parameter in rule.keywords}
+    return registry.primitive(rule.name).function(*operands, **keywords)

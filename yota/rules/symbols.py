@@ -1,0 +1,279 @@
+"""Between expressions of the rule language and sympy's, and the partials that follow from a primal."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from yota.errors import RuleError
+from yota.rules.body import evaluate
+from yota.rules.display import show, walk
+from yota.rules.inspection import Registered
+from yota.rules.model import Call, Domain, Expression, Literal, Name, Rule
+
+__all__ = ["derive", "from_sympy", "head", "to_sympy"]
+
+_OPERATORS: dict[str, Callable[..., Any]] = {
+    "add": lambda a, b: a + b,
+    "subtract": lambda a, b: a - b,
+    "multiply": lambda a, b: a * b,
+    "divide": lambda a, b: a / b,
+    "negative": lambda x: -x,
+    "positive": lambda x: x,
+    "square": lambda x: x**2,
+    "reciprocal": lambda x: 1 / x,
+}
+_CHOICES = ("where", "maximum", "minimum", "fmax", "fmin")
+_FLAT = frozenset(
+    "equal not_equal less less_equal greater greater_equal logical_and logical_or logical_xor logical_not "
+    "isnan isfinite isinf signbit floor ceil trunc rint round sign floor_divide".split()
+)
+
+
+def to_sympy(expression: Expression, registry: Registered, symbols: dict[str, Any] | None = None) -> Any:
+    """``expression`` in sympy: sums, products and powers as sympy's own, all other functions opaque.
+
+    An opaque function differentiates by the rule of its primitive, so what is derived keeps the stable form that
+    the rule has; sympy never sees inside it, so it cannot cancel anything there.
+
+    Parameters
+    ----------
+    expression
+        An elementwise expression.
+    registry
+        Knows the rules of the functions in it.
+    symbols
+        What names stand for; by default a symbol of the same name each.
+    """
+    import sympy
+
+    if isinstance(expression, Literal):
+        return _number(sympy, expression.value)
+    if isinstance(expression, Name):
+        known = (symbols or {}).get(expression.id)
+        return sympy.Symbol(expression.id, real=True) if known is None else known
+    if not isinstance(expression, Call) or expression.keywords:
+        raise RuleError(f"`{show(expression)}` is not elementwise, so sympy cannot differentiate it; write the partial")
+    if not any(isinstance(part, Name) for part in walk(expression)):
+        return _number(sympy, evaluate(expression, {}, registry))
+    arguments = [to_sympy(argument, registry, symbols) for argument in expression.arguments]
+    operator = _OPERATORS.get(expression.function)
+    if operator is not None:
+        return operator(*arguments)
+    if expression.function == "power" and arguments[1].is_Number:
+        return arguments[0] ** arguments[1]
+    return head(expression.function, registry)(*arguments)
+
+
+def _number(sympy: Any, value: Any) -> Any:
+    if isinstance(value, bool):
+        return sympy.Integer(int(value))
+    if isinstance(value, int):
+        return sympy.Integer(value)
+    if isinstance(value, float):
+        if value in (math.pi, -math.pi):
+            return sympy.pi if value > 0 else -sympy.pi
+        # A float is a fraction; only as one does sympy keep it as it is.
+        return sympy.Rational(*value.as_integer_ratio()) if math.isfinite(value) else sympy.Float(value)
+    if isinstance(value, complex):
+        return _number(sympy, value.real) + sympy.I * _number(sympy, value.imag)
+    raise RuleError(f"{value!r} is not a number, so sympy cannot differentiate it; write the partial")
+
+
+_heads: dict[tuple[int, str], tuple[Any, Any]] = {}
+
+
+def head(name: str, registry: Registered) -> Any:
+    """The opaque sympy function that stands for the primitive ``name`` of ``registry``."""
+    known = _heads.get((id(registry), name))
+    if known is not None and known[0] is registry:
+        return known[1]
+    made = _choice(name) if name in _CHOICES else _opaque(name, registry)
+    _heads[id(registry), name] = (registry, made)
+    return made
+
+
+@cache
+def _choice(name: str) -> Any:
+    import sympy
+
+    class Choice(sympy.Function):  # type: ignore[misc]
+        """A choice among arguments, which differentiates each on its own."""
+
+        def _eval_derivative(self, symbol: Any) -> Any:
+            if name == "where":
+                condition, a, b = self.args
+                return self.func(condition, a.diff(symbol), b.diff(symbol))
+            a, b = self.args
+            da, db = a.diff(symbol), b.diff(symbol)
+            above = _plain_head("greater" if name in ("maximum", "fmax") else "less")
+            tie = _choice("where")(_plain_head("equal")(a, b), (da + db) / 2, db)
+            return _choice("where")(above(a, b), da, tie)
+
+    Choice.__name__ = name
+    return Choice
+
+
+@cache
+def _plain_head(name: str) -> Any:
+    import sympy
+
+    class Flat(sympy.Function):  # type: ignore[misc]
+        """A function that is constant piece by piece."""
+
+        def _eval_derivative(self, symbol: Any) -> Any:
+            return sympy.Integer(0)
+
+    Flat.__name__ = name
+    return Flat
+
+
+def _opaque(name: str, registry: Registered) -> Any:
+    import sympy
+
+    if name in _FLAT:
+        return _plain_head(name)
+    rule = registry.rules(name)[0] if registry.knows(name) else None
+
+    class Opaque(sympy.Function):  # type: ignore[misc]
+        """A primitive, which differentiates by its rule."""
+
+        is_real = True
+
+        def fdiff(self, argindex: int = 1) -> Any:
+            if rule is None or rule.kind != "elementwise":
+                raise RuleError(f"{name} is not elementwise, so sympy cannot differentiate it; write the partial")
+            parameter = rule.operands[argindex - 1]
+            if parameter.domain is not None and parameter.domain.kind in ("integer", "boolean"):
+                return sympy.Integer(0)
+            symbols = dict(zip((each.name for each in rule.operands), self.args, strict=True))
+            symbols[rule.results[0]] = self
+            return to_sympy(registry.partial(rule, parameter.name), registry, symbols)
+
+    Opaque.__name__ = name
+    return Opaque
+
+
+def from_sympy(expression: Any) -> Expression:
+    """What `to_sympy` gave, perhaps differentiated, as an expression of the rule language.
+
+    Raises
+    ------
+    RuleError
+        If it holds something that the rule language has no word for.
+    """
+    if expression.is_Symbol:
+        return Name(expression.name)
+    if expression.is_Number or expression.is_NumberSymbol or expression.is_number:
+        return _literal(expression)
+    if expression.is_Add:
+        return _sum(expression)
+    if expression.is_Mul:
+        return _product(expression)
+    if expression.is_Pow:
+        return _power(expression)
+    if expression.is_Function:
+        return Call(type(expression).__name__, tuple(from_sympy(each) for each in expression.args))
+    raise RuleError(f"sympy's {expression} has no form in the rule language; write the partial")
+
+
+def _literal(number: Any) -> Expression:
+    if number.is_Integer:
+        return Literal(int(number))
+    if number.is_Rational:
+        return Literal(int(number.p) / int(number.q))
+    if number.is_real:
+        return Literal(float(number))
+    return Literal(complex(number))
+
+
+def _sum(expression: Any) -> Expression:
+    terms = expression.as_ordered_terms()
+    # A sum does not begin with a minus if it can begin without.
+    terms.sort(key=lambda term: term.could_extract_minus_sign())
+    found = from_sympy(terms[0])
+    for term in terms[1:]:
+        if term.could_extract_minus_sign():
+            found = Call("subtract", (found, from_sympy(-term)))
+        else:
+            found = Call("add", (found, from_sympy(term)))
+    return found
+
+
+def _product(expression: Any) -> Expression:
+    coefficient, rest = expression.as_coeff_Mul()
+    if coefficient.is_Number and coefficient.is_negative:
+        return Call("negative", (from_sympy(-coefficient * rest),))
+    over: list[Expression] = []
+    under: list[Expression] = []
+    if coefficient != 1:
+        exact = coefficient.is_Rational and not coefficient.is_Integer and coefficient.q & (coefficient.q - 1)
+        over += [] if exact and coefficient.p == 1 else [_literal(_over(coefficient, exact))]
+        under += [Literal(int(coefficient.q))] if exact else []
+    for factor in rest.as_ordered_factors():
+        base, exponent = factor.as_base_exp()
+        if factor.is_Pow and exponent.is_number and exponent.is_negative:
+            under.append(from_sympy(base**-exponent))
+        else:
+            over.append(from_sympy(factor))
+    above = _chain(over) if over else Literal(1)
+    return Call("divide", (above, _chain(under))) if under else above
+
+
+def _over(coefficient: Any, exact: Any) -> Any:
+    import sympy
+
+    return sympy.Integer(coefficient.p) if exact else coefficient
+
+
+def _chain(factors: list[Expression]) -> Expression:
+    found = factors[0]
+    for factor in factors[1:]:
+        found = Call("multiply", (found, factor))
+    return found
+
+
+def _power(expression: Any) -> Expression:
+    base, exponent = expression.as_base_exp()
+    if exponent.is_number and exponent.is_negative:
+        return Call("divide", (Literal(1), from_sympy(base**-exponent)))
+    inner = from_sympy(base)
+    if exponent == 2:
+        return Call("square", (inner,))
+    if exponent.is_Rational and exponent.p == 1 and exponent.q == 2:
+        return Call("sqrt", (inner,))
+    return Call("power", (inner, from_sympy(exponent)))
+
+
+def symbols_of(rule: Rule) -> dict[str, Any]:
+    """A symbol for each parameter; real where its domain is."""
+    import sympy
+
+    return {
+        parameter.name: sympy.Symbol(
+            parameter.name, **({} if (parameter.domain or Domain("real")).kind == "complex" else {"real": True})
+        )
+        for parameter in rule.parameters
+    }
+
+
+def derive(rule: Rule, result: str, parameter: str, registry: Registered) -> Expression:
+    """The partial of ``result`` by ``parameter``, from the primal.
+
+    Raises
+    ------
+    RuleError
+        If sympy cannot differentiate it.
+    """
+    symbols = symbols_of(rule)
+    primal = to_sympy(rule.primal[result], registry, symbols)
+    found = primal.diff(symbols[parameter])
+    try:
+        return from_sympy(found)
+    except RuleError as fault:
+        raise RuleError(
+            f"{rule.file}:{rule.line}: the partial of {rule.name} by {parameter} cannot be derived: {fault}\n"
+            f"    d[{result}, {parameter}] = ..."
+        ) from None
