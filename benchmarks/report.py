@@ -86,6 +86,7 @@ def overheads(found: dict[str, Any]) -> list[Row]:
         ["ratio", multiple(found["growth"]["ratio"])],
         ["import numpy", duration(found["imports"]["numpy"])],
         ["import yota", duration(found["imports"]["yota"])],
+        ["from yota import grad", duration(found["imports"]["grad"])],
         ["ratio", multiple(found["imports"]["ratio"])],
     ]
     for workload, peers in found["cold"].items():

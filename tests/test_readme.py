@@ -38,15 +38,32 @@ def run(line: int, code: str, scope: dict[str, Any]) -> str:
     return printed.getvalue()
 
 
-def test_code_prints_what_the_readme_says() -> None:
+def with_outputs(printed: list[str]) -> str:
+    """The README with each block's output replaced by what was printed."""
+    outputs = iter(printed)
+    current = ""
+
+    def replace(match: re.Match[str]) -> str:
+        nonlocal current
+        if match[1] == "python":
+            current = next(outputs)
+        elif match[1] == "text" and current:
+            printed_here, current = current, ""
+            return f"```text\n{printed_here}```\n"
+        return match[0]
+
+    return BLOCK.sub(replace, README.read_text(encoding="utf-8"))
+
+
+def test_code_prints_what_the_readme_says(request: pytest.FixtureRequest) -> None:
     scope: dict[str, Any] = {"__name__": "readme"}
-    wrong = []
-    for line, code, expected in blocks():
-        printed = run(line, code, scope)
-        if printed != expected:
-            wrong.append(f"README.md:{line} prints\n{printed}")
-    if wrong:
-        pytest.fail("\n\n".join(wrong))
+    found = blocks()
+    printed = [run(line, code, scope) for line, code, _ in found]
+    if request.config.getoption("--update-golden", default=False):
+        README.write_text(with_outputs(printed), encoding="utf-8")
+        return
+    for (line, _, expected), output in zip(found, printed, strict=True):
+        assert output == expected, f"README.md:{line}"
 
 
 def test_there_is_code_to_run() -> None:

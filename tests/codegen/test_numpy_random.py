@@ -20,6 +20,8 @@ SHAPES: dict[str, tuple[tuple[int, ...], ...]] = {
     "pairs": ((61, 1, 3), (1, 61, 3), (61, 61)),
     "square": ((64, 64), (64,), (64, 1)),
     "small": ((4, 3), (3,), ()),
+    "middle": ((50, 3), (3,), (50, 1)),
+    "blocks": ((300, 4, 3), (4, 1), (300, 1, 3)),
     "single": ((1, 1), (1,), ()),
     "empty": ((0, 3), (3,), (0, 1)),
 }
@@ -63,5 +65,6 @@ def monkeypatch_cache() -> Any:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(yota.passes.fuse, "CACHE_BYTES", 12_000)
         patch.setattr(yota.passes.fuse, "_SMALLEST_RUN", 16)
+        patch.setattr(yota.passes.fuse, "_SMALLEST_TURNED", 64)
         patch.setattr(yota.codegen.storage, "WORKSPACE_BYTES", 512)
         yield

@@ -100,7 +100,8 @@ def evaluate(tape: Tape, *arguments: Any) -> list[Any]:
     with np.errstate(all="ignore"):
         for op in tape.ops:
             found = op.primitive.function(*(values[operand] for operand in op.operands), **dict(op.static))
-            values[op.result] = found
+            type = tape.types[op.result]
+            values[op.result] = type.dtype.type(found).item() if type.weak else found
     return [values[variable] for variable in tape.outputs]
 
 

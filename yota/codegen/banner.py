@@ -18,7 +18,7 @@ def lines(tape: Tape, entry: str, parameters: Sequence[str], units: Sequence[Uni
         found.append(f"    {name}: {tape.types[item.variable]}")
     found.append(f"    returns {', '.join(str(tape.types[output]) for output in tape.outputs)}")
     counts = Counter(member.op.name for unit in units for member in unit.members)
-    loops = sum(1 for unit in units if unit.extent)
+    loops = sum(1 for unit in units if unit.extent > unit.block)
     works = ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
     found += ["", f"Operations: {works or 'none'}; {loops} blocked loop{'' if loops == 1 else 's'}."]
     return tuple(found)

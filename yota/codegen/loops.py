@@ -32,6 +32,8 @@ class _LoopLowering:
     def __init__(self, lowering: Lowering, position: int, unit: Unit) -> None:
         self.lowering, self.position, self.unit = lowering, position, unit
         self.types = lowering.tape.types
+        self.single = unit.block == unit.extent
+        self.rows = str(unit.extent) if self.single else "stop - start"
         self.local = unit.local
         self.before: list[str] = []
         self.reads: list[str] = []
@@ -76,6 +78,8 @@ class _LoopLowering:
             else:
                 self._lower_total(member)
         extent, block = self.unit.extent, self.unit.block
+        if self.single:
+            return Step((*self.before, *self.reads, *self.lines, *self.after))
         rows = f"range(0, {extent}, {block})"
         header = f"for start in {rows}:"
         if self.counted:
@@ -148,7 +152,7 @@ class _LoopLowering:
         for number, axis in enumerate(member.placement.reads):
             texts.append(self._operand(member.op, number, axis))
         axis = member.placement.axis
-        rows = None if axis is None else (axis, "stop - start")
+        rows = None if axis is None else (axis, self.rows)
         return self.lowering.call(member.op, tuple(texts), rows)
 
     def _operand(self, op: Op, number: int, axis: int | None) -> str:
@@ -162,15 +166,19 @@ class _LoopLowering:
         if key not in self.cuts:
             small = order is not None and copied_whole(self.types[operand], self.unit, self.types)
             name = self._in_order(op, number, order) if order and small else self.lowering.operand(op, number)
-            text = f"{name}[{':, ' * axis}start:stop]"
+            text = name + self._cut(axis)
             if order is not None and not small:
                 text = self._piece_in_order(operand, axis, text, order)
-            elif self.cut_uses[key] > 1:
+            elif self.cut_uses[key] > 1 and not self.single:
                 short = self.lowering.names.fresh(f"{name}_rows")
                 self.reads.append(f"{short} = {text}")
                 text = short
             self.cuts[key] = text
         return self.cuts[key]
+
+    def _cut(self, axis: int) -> str:
+        """Brackets that take a piece along ``axis``."""
+        return "" if self.single else f"[{':, ' * axis}start:stop]"
 
     def _in_order(self, op: Op, number: int, order: tuple[int, ...]) -> str:
         """A whole operand, copied ahead of the loop into the loop's layout."""
@@ -193,7 +201,7 @@ class _LoopLowering:
         )
         assert look is not None
         self.scratch[look] = axis
-        self.reads.append(f"np.copyto({look}, {text})")
+        (self.lines if self.single else self.reads).append(f"np.copyto({look}, {text})")
         return look
 
     def _lower_row(self, member: Member) -> None:
@@ -212,9 +220,11 @@ class _LoopLowering:
         if op.result in self.direct:
             out = self.lowering.names.numbered("v")
             self.lines.append(f"{out} = {self.direct[op.result]}")
+        elif op.result in self.unit.stored and self.single:
+            out = self.lowering.texts[op.result]
         elif op.result in self.unit.stored:
             out = self.lowering.names.fresh(f"{self.lowering.texts[op.result]}_rows")
-            self.reads.append(f"{out} = {self.lowering.texts[op.result]}[{':, ' * axis}start:stop]")
+            self.reads.append(f"{out} = {self.lowering.texts[op.result]}{self._cut(axis)}")
         else:
             shape = list(self.types[op.result].shape)
             shape[axis] = self.unit.block
@@ -253,22 +263,27 @@ class _LoopLowering:
                 self.lines.append(f"np.{merge}({out}, {text}, out={out})")
 
     def _lower_number(self, op: Op, call: numpy_calls.Call) -> None:
-        # One partial result for each piece, then the same reduction of those: as accurate as pairwise sums.
         type = self.types[op.result]
         name = self.lowering.name(op.result)
+        function = numpy_calls.REDUCTIONS[op.name]
+        flat = "" if call.types[0].ndim == 1 else ", axis=None"
+        total = f"{function}({call.operands[0]}{flat})"
+        if self.single:
+            self._bind_number(op.result, name, total, self.lines)
+            return
+        # One partial result for each piece, then the same reduction of those: as accurate as pairwise sums.
         parts = self.lowering.names.fresh(f"{name}_parts")
         count = -(-self.unit.extent // self.unit.block)
         dtype = "" if type.dtype == np.dtype(np.float64) else f", {dtype_text(type.dtype)}"
         self.before.append(f"{parts} = np.empty({count}{dtype})")
-        function = numpy_calls.REDUCTIONS[op.name]
-        flat = "" if call.types[0].ndim == 1 else ", axis=None"
-        self.lines.append(f"{parts}[piece] = {function}({call.operands[0]}{flat})")
+        self.lines.append(f"{parts}[piece] = {total}")
         self.counted = True
-        total = f"{function}({parts})"
-        if type.shape:
-            total = f"np.full({shape_text(type.shape)}, {total})"
-        self.after.append(f"{name} = {total}")
-        self.lowering.texts[op.result] = name
+        self._bind_number(op.result, name, f"{function}({parts})", self.after)
+
+    def _bind_number(self, variable: int, name: str, total: str, lines: list[str]) -> None:
+        shape = self.types[variable].shape
+        lines.append(f"{name} = np.full({shape_text(shape)}, {total})" if shape else f"{name} = {total}")
+        self.lowering.texts[variable] = name
 
     def _lower_scatter(self, member: Member, call: numpy_calls.Call) -> None:
         """Pieces added into a longer array, each at its own shift."""
@@ -291,6 +306,8 @@ class _LoopLowering:
         index = member.op.keyword("indices")[number]
         axis, shift = landing(index, read)
         cut = f"start + {shift} : stop + {shift}" if shift else "start:stop"
+        if self.single:
+            cut = f"{shift or ''}:{shift + self.unit.extent}"
         shape = self.types[member.op.result].shape
         return self.lowering.texts[member.op.result] + brackets(index, shape, (), (axis, cut))
 

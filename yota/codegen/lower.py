@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -26,6 +27,8 @@ __all__ = ["Lowering"]
 
 _OWN_NAMES = ("np", "deque", "StaleTape", "work", "start", "stop", "piece", "_pool", "_workspace")
 _PRINTED_ELEMENTS = 16
+_KEPT = ((1 << 26, 4), (1 << 30, 1), (math.inf, 0))
+"""How many workspaces may wait for the next call, by their size in bytes."""
 _QUIET = frozenset(
     "negative positive absolute fabs conjugate sign where real imag maximum minimum fmax fmin copysign less"
     " less_equal greater greater_equal equal not_equal isnan isinf isfinite logical_and logical_or logical_not"
@@ -34,11 +37,14 @@ _QUIET = frozenset(
 
 
 class Lowering:
-    """Lowers one tape; afterwards `objects` holds what the text uses by name without spelling it out."""
+    """Lowers one tape; afterwards `objects` holds what the text uses by name without spelling it out.
 
-    def __init__(self, tape: Tape, units: Sequence[Unit]) -> None:
+    What computes ``exact`` is left to NumPy to allocate: the order of a result in memory decides the order of sums.
+    """
+
+    def __init__(self, tape: Tape, units: Sequence[Unit], exact: frozenset[int] = frozenset()) -> None:
         self.tape, self.units = tape, units
-        self.storage = plan_storage(tape, units)
+        self.storage = plan_storage(tape, units, exact)
         self.names = Names(_OWN_NAMES)
         self.objects: dict[str, Any] = {}
         self.texts: dict[int, str] = {}
@@ -259,10 +265,12 @@ class Lowering:
         for number, slot in enumerate(self.storage.slots):
             dtype = "" if slot.dtype == np.dtype(np.float64) else f", {dtype_text(slot.dtype)}"
             buffers.append(Buffer(f"s{number}", f"np.empty({slot.size}{dtype})"))
+        total = sum(slot.size * slot.dtype.itemsize for slot in self.storage.slots)
+        kept = next(kept for limit, kept in _KEPT if total <= limit)
         names = [name for name, _ in self.looks.values()]
         unpack = f"{', '.join(names)} = work" if len(names) > 1 else f"({names[0]},) = work"
         looks = tuple(text for _, text in self.looks.values())
-        return (Workspace(tuple(buffers), looks, wrapped([unpack], 4)),)
+        return (Workspace(kept, tuple(buffers), looks, wrapped([unpack], 4)),)
 
 
 def _formatted(step: Step) -> Step:

@@ -46,6 +46,8 @@ class Workspace:
 
     Parameters
     ----------
+    kept
+        How many may wait for the next call.
     buffers
         What is allocated.
     looks
@@ -54,6 +56,7 @@ class Workspace:
         Statements that give the looks their names in the function.
     """
 
+    kept: int
     buffers: tuple[Buffer, ...]
     looks: tuple[str, ...]
     unpack: tuple[str, ...]

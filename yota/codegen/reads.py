@@ -36,11 +36,13 @@ def plan(tape: Tape, parameters: Sequence[str], name: Callable[[int, str], str],
         As Python numbers; else as NumPy scalars.
     """
     elements: dict[int, dict[tuple[int, ...], int]] = {}
+    again: dict[int, int] = {}
     used = set(tape.outputs) | {guard.variable for guard in tape.guards}
     for op in tape.ops:
         used.update(op.operands)
         if op.name == "getitem":
-            elements.setdefault(op.operands[0], {})[op.keyword("index")] = op.result
+            known = elements.setdefault(op.operands[0], {}).setdefault(op.keyword("index"), op.result)
+            again[op.result] = known
     names: dict[int, str] = {}
     statements: list[tuple[str, str]] = []
     mixed = any(type.dtype.kind == "c" or type.dtype.itemsize < 8 for type in tape.types.values())
@@ -56,6 +58,7 @@ def plan(tape: Tape, parameters: Sequence[str], name: Callable[[int, str], str],
             convert = _conversion(type.dtype, type.weak, fast, mixed)
             if convert:
                 statements.append((parameter, f"{convert}({parameter})"))
+    names.update({variable: names[first] for variable, first in again.items()})
     return Reads(names, tuple(statements))
 
 

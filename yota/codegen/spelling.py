@@ -97,8 +97,8 @@ _FLOATS: Mapping[str, Spelling] = {
     "absolute": Spelling("abs({0})"),
     "abs": Spelling("abs({0})"),
     "fabs": Spelling("abs({0})"),
-    "maximum": Spelling("{0} if {0} >= {1} or {0} != {0} else {1}", TERNARY, (ATOM, ATOM), repeated=True),
-    "minimum": Spelling("{0} if {0} <= {1} or {0} != {0} else {1}", TERNARY, (ATOM, ATOM), repeated=True),
+    "maximum": Spelling("{0} if {0} > {1} or {0} != {0} else {1}", TERNARY, (ATOM, ATOM), repeated=True),
+    "minimum": Spelling("{0} if {0} < {1} or {0} != {0} else {1}", TERNARY, (ATOM, ATOM), repeated=True),
     "fmax": Spelling("{0} if {0} >= {1} or {1} != {1} else {1}", TERNARY, (ATOM, ATOM), repeated=True),
     "fmin": Spelling("{0} if {0} <= {1} or {1} != {1} else {1}", TERNARY, (ATOM, ATOM), repeated=True),
     "sign": Spelling(

@@ -58,14 +58,14 @@ class Storage:
         return root not in self.made or self.owner.get(root, root) in self.slot
 
 
-def plan_storage(tape: Tape, units: Sequence[Unit]) -> Storage:
-    """Storage for all variables that ``units`` compute."""
-    return _Planner(tape, units).plan()
+def plan_storage(tape: Tape, units: Sequence[Unit], exact: frozenset[int] = frozenset()) -> Storage:
+    """Storage for all variables that ``units`` compute; those in ``exact`` stay out of the workspace."""
+    return _Planner(tape, units, exact).plan()
 
 
 class _Planner:
-    def __init__(self, tape: Tape, units: Sequence[Unit]) -> None:
-        self.tape, self.units, self.types = tape, units, tape.types
+    def __init__(self, tape: Tape, units: Sequence[Unit], exact: frozenset[int]) -> None:
+        self.tape, self.units, self.types, self.exact = tape, units, tape.types, exact
         self.roots = roots(tape)
         self.begin: list[int] = []
         self.end: list[int] = []
@@ -145,7 +145,7 @@ class _Planner:
         result = self.types[op.result]
         if op.result in inherits or shares(op, self.types) or not has_out(op, types, result):
             return []
-        if not self._worthwhile(op.result, stop):
+        if op.result in self.exact or not self._worthwhile(op.result, stop):
             return []
         over = self._may_replace(op)
         return [Request(op.result, result.dtype, result.size, now, max(now, stop[op.result]), over)]

@@ -21,6 +21,7 @@ CACHE_BYTES = 2 * 1024 * 1024
 Measured: below 0.5 MiB the cost of the calls shows, from 1 to 8 MiB the time is the same within 10 %.
 """
 _SMALLEST_RUN = 256
+_SMALLEST_TURNED = 4096
 _LARGEST_ROW = 16384
 _LOOK_BACK = 8
 
@@ -42,7 +43,7 @@ class Unit:
     members
         Its ops in order.
     extent, block
-        Rows of the loop, and rows in one piece; 0 for a single op.
+        Rows of the loop, and rows in one piece; 0 for a single op. With a single piece there is no loop.
     stored
         Variables computed in pieces that are needed whole outside of the loop.
     layout
@@ -221,12 +222,21 @@ def _dissolved(tape: Tape, units: Iterable[Growing]) -> list[Growing]:
     found = []
     for unit in units:
         work = [member for member in unit.members if not is_view(member.op, tape.types)]
-        if not unit.extent or (len(work) > 1 and _block(tape, unit) < unit.extent):
+        if not unit.extent or (len(work) > 1 and _worthwhile(tape, unit)):
             found.append(unit)
             continue
         # Views of what a loop computes stand outside already.
         found += [Growing([Member(member.op)], before=unit.before) for member in work]
     return found
+
+
+def _worthwhile(tape: Tape, group: Growing) -> bool:
+    """Whether a group is too large for the cache, or gains from another order in memory."""
+    block = _block(tape, group)
+    if block < group.extent:
+        return True
+    largest = max(tape.types[member.op.result].size for member in group.members)
+    return largest >= _SMALLEST_TURNED and choose(group.members, group.axes, tape.types, block) != ROWS
 
 
 def _pruned(tape: Tape, units: list[Growing]) -> list[Growing]:

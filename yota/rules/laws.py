@@ -46,7 +46,7 @@ def check(source: Source, rules: Sequence[Rule], registry: Registered, before: R
             law(case)
 
 
-def prove(source: Source, rules: Sequence[Rule], registry: Registered) -> None:
+def prove(source: Source, rules: Sequence[Rule], registry: Registered, before: Registered | None = None) -> None:
     """Hold ``rules`` against the laws that need symbolic mathematics.
 
     Raises
@@ -57,6 +57,6 @@ def prove(source: Source, rules: Sequence[Rule], registry: Registered) -> None:
     from yota.rules import agreement
 
     for rule in rules:
-        case = Inspection(source, rule, tuple(rules), registry, None)
+        case = Inspection(source, rule, tuple(rules), registry, before)
         for law in agreement.LAWS:
             law(case)

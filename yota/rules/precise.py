@@ -18,8 +18,12 @@ from yota.rules.sampling import statics
 __all__ = ["DIGITS", "NotPreciseError", "context", "derivative", "heads", "primal", "value"]
 
 DIGITS = 50
-_LARGEST = 1e50
-_LARGEST_SPECIAL = 1e4
+_LARGEST = 10**1000
+_LARGEST_SPECIAL = 10**4
+_CHEAP = frozenset(
+    "add subtract multiply divide negative positive square reciprocal where equal less greater phase absolute".split()
+)
+"""Functions that take numbers of any size at no cost; all others are asked for moderate ones only."""
 LOCK = threading.RLock()
 """mpmath's working precision belongs to its context; one thread uses it at a time."""
 
@@ -42,7 +46,7 @@ def context() -> Any:
 def heads() -> dict[str, Callable[..., Any]]:
     """Elementwise functions to 50 digits, by the names of their primitives."""
     mp = context()
-    same = "exp expm1 log log1p sin cos tan sinh cosh tanh sqrt cbrt hypot sign floor ceil erf erfc erfinv gamma zeta"
+    same = "exp expm1 log log1p sin cos tan sinh cosh tanh sqrt hypot sign floor ceil erf erfc erfinv gamma zeta"
     found: dict[str, Callable[..., Any]] = {name: getattr(mp, name) for name in same.split()}
     found.update(_arithmetic(mp))
     found.update(_inverses(mp))
@@ -66,6 +70,7 @@ def _arithmetic(mp: Any) -> dict[str, Callable[..., Any]]:
         "floor_divide": lambda a, b: mp.floor(a / b),
         "remainder": lambda a, b: a - b * mp.floor(a / b),
         "fmod": lambda a, b: a - b * _trunc(mp, a / b),
+        "cbrt": lambda x: mp.cbrt(x) if x >= 0 else -mp.cbrt(-x),
         "exp2": lambda x: mp.power(2, x),
         "log2": lambda x: mp.log(x) / mp.log(2),
         "log10": lambda x: mp.log(x) / mp.log(10),
@@ -130,6 +135,7 @@ def _special(mp: Any) -> dict[str, Callable[..., Any]]:
         return mp.mpf(0) if x == 0 else x * mp.log(z)
 
     return {
+        "erfcx": lambda x: mp.exp(x * x) * mp.erfc(x),
         "expit": lambda x: 1 / (1 + mp.exp(-x)),
         "log_expit": lambda x: -mp.log1p(mp.exp(-x)),
         "logit": lambda x: mp.log(x / (1 - x)),
@@ -187,6 +193,8 @@ def _number(mp: Any, found: Any) -> Any:
 def _apply(name: str, arguments: list[Any], registry: Registered) -> Any:
     head = heads().get(name)
     if head is not None:
+        if name in _CHEAP:
+            return head(*arguments)
         largest = _LARGEST_SPECIAL if name in _special(context()) or name in ("gamma", "zeta", "erfinv") else _LARGEST
         if any(not isinstance(each, bool) and abs(each) > largest for each in arguments):
             raise OverflowError(f"{name} of a number so large is not computed")

@@ -212,7 +212,7 @@ class Registry:
                 laws.check(source, rules, trial, self if user else None)
             if user:
                 for source, rules in sources:
-                    laws.prove(source, rules, trial)
+                    laws.prove(source, rules, trial, self)
             for _, rules in sources:
                 self._put(rules, user)
             self.revision += 1

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from yota.ir.catalog import primitive
-from yota.tracing.dispatch import implements
+from yota.tracing.implementations import implements
 from yota.tracing.reductions import axes_of
 
 if TYPE_CHECKING:

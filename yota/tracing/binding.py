@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from yota.ir.primitive import Primitive
+from yota.tracing.methods import is_tracer
 
 if TYPE_CHECKING:
     from yota.tracing.trace import Trace
@@ -49,9 +50,7 @@ def bind(trace: Trace, known: Primitive, args: tuple[Any, ...], kwargs: dict[str
 
 def hashable(trace: Trace, value: Any) -> Any:
     """A static value that can be part of an op."""
-    from yota.tracing.tracer import Tracer
-
-    if type(value) is Tracer:
+    if is_tracer(value):
         if value.dtype.kind in "iub" and not value.ndim:
             return int(value)
         raise trace.refuse("a traced value is given where a static keyword is expected.", "Pass a plain number.")

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from yota.tracing.dispatch import is_traced
+from yota.tracing.methods import is_traced, is_tracer
+from yota.tracing.state import current
 
 if TYPE_CHECKING:
     from yota.tracing.trace import Trace
@@ -31,9 +32,7 @@ def array(trace: Trace, value: Any, dtype: Any = None, **keywords: Any) -> Any:
 
 
 def _stacked(trace: Trace, value: Any) -> Any:
-    from yota.tracing.tracer import Tracer
-
-    if type(value) is Tracer:
+    if is_tracer(value):
         return value.copy() if value.ndim else value
     if isinstance(value, (list, tuple)) or (isinstance(value, np.ndarray) and value.dtype == object):
         if not any(map(is_traced, value)):
@@ -49,9 +48,7 @@ def _from_value(name: str, copies: bool) -> Callable[..., Any]:
     original = getattr(numpy, name)
 
     def create(trace: Trace, value: Any, dtype: Any = None, *args: Any, **keywords: Any) -> Any:
-        from yota.tracing.tracer import Tracer
-
-        if type(value) is Tracer and not copies and keywords.get("copy") is not True:
+        if is_tracer(value) and not copies and keywords.get("copy") is not True:
             if not isinstance(value._value(), numpy.ndarray):
                 value = trace.wrap(value._current(), numpy.asarray(value._value()))
             return value if dtype is None else value.astype(dtype, copy=False)
@@ -81,11 +78,9 @@ def _filled(name: str) -> Callable[..., Any]:
 
 
 def _plain_sizes(value: Any) -> Any:
-    from yota.tracing.tracer import Tracer
-
     if type(value) in (list, tuple):
         return type(value)(_plain_sizes(item) for item in value)
-    if type(value) is Tracer and value.dtype.kind in "iu" and not value.ndim:
+    if is_tracer(value) and value.dtype.kind in "iu" and not value.ndim:
         return int(value)
     return value
 
@@ -175,8 +170,6 @@ class Concatenator:
         return getattr(self._original, name)
 
     def __getitem__(self, key: Any) -> Any:
-        from yota.tracing.state import current
-
         trace = current()
         pieces = key if isinstance(key, tuple) else (key,)
         if trace is None or not any(map(is_traced, pieces)):

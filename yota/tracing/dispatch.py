@@ -5,55 +5,31 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from yota.errors import MissingRuleError, TracingError
 from yota.ir.catalog import primitive
 from yota.rules.display import template
+from yota.tracing import algebra, reductions, shapes, ufuncs  # noqa: F401  (they register what they implement)
 from yota.tracing.binding import bind
+from yota.tracing.implementations import IMPLEMENTATIONS
 from yota.tracing.location import here, source_line
+from yota.tracing.methods import is_tracer
+from yota.tracing.views import overwrite
 
 if TYPE_CHECKING:
     from yota.tracing.trace import Trace
 
-__all__ = ["call_function", "call_ufunc", "implements", "is_traced"]
-
-_Function = TypeVar("_Function", bound=Callable[..., Any])
-
-_implementations: dict[Any, Callable[..., Any]] = {}
-"""NumPy functions that are recorded as several primitives; each takes the trace first."""
-
-
-def implements(*functions: Any) -> Callable[[_Function], _Function]:
-    """Register the decorated function as the recorded form of NumPy ``functions``."""
-
-    def register(implementation: _Function) -> _Function:
-        for function in functions:
-            _implementations[function] = implementation
-        return implementation
-
-    return register
-
-
-def is_traced(value: Any) -> bool:
-    """Whether a value, or anything in a list or tuple, is a tracer."""
-    from yota.tracing.tracer import Tracer
-
-    if type(value) is Tracer:
-        return True
-    if type(value) in (list, tuple):
-        return any(is_traced(item) for item in value)
-    return isinstance(value, np.ndarray) and value.dtype == object and any(is_traced(item) for item in value.flat)
+__all__ = ["call_function", "call_ufunc"]
 
 
 def call_function(trace: Trace, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """What ``function(*args, **kwargs)`` records."""
-    _load()
     trace.check()
     kwargs = {name: value for name, value in kwargs.items() if value is not np._NoValue}
-    implementation = _implementations.get(function)
+    implementation = IMPLEMENTATIONS.get(function)
     args, kwargs = _out_by_name(function, args, kwargs)
     if implementation is not None:
         return _with_out(trace, kwargs, lambda rest: implementation(trace, *args, **rest))
@@ -95,9 +71,8 @@ def _out_by_name(
 
 def call_ufunc(trace: Trace, ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """What ``ufunc.method(*inputs, **kwargs)`` records."""
-    _load()
     trace.check()
-    implementation = _implementations.get((ufunc, method)) or _implementations.get(method)
+    implementation = IMPLEMENTATIONS.get((ufunc, method)) or IMPLEMENTATIONS.get(method)
     if implementation is not None and method != "__call__":
         return _with_out(trace, kwargs, lambda rest: implementation(trace, ufunc, *inputs, **rest))
     if method != "__call__":
@@ -105,8 +80,8 @@ def call_ufunc(trace: Trace, ufunc: np.ufunc, method: str, inputs: tuple[Any, ..
             f"np.{ufunc.__name__}.{method} is not supported on traced values.",
             "Write it with np.sum, np.prod or a loop.",
         )
-    if ufunc in _implementations:
-        return _with_out(trace, kwargs, lambda rest: _implementations[ufunc](trace, *inputs, **rest))
+    if ufunc in IMPLEMENTATIONS:
+        return _with_out(trace, kwargs, lambda rest: IMPLEMENTATIONS[ufunc](trace, *inputs, **rest))
     known = trace.registry.find(ufunc)
     if known is None:
         raise missing(trace, ufunc)
@@ -139,16 +114,13 @@ def _elementwise(trace: Trace, known: Any, inputs: tuple[Any, ...], kwargs: dict
 
 def _with_out(trace: Trace, kwargs: dict[str, Any], compute: Callable[[dict[str, Any]], Any]) -> Any:
     """Compute, and put the result in the place of ``out=``."""
-    from yota.tracing.tracer import Tracer
-    from yota.tracing.views import overwrite
-
     rest = dict(kwargs)
     out = rest.pop("out", None)
     if isinstance(out, tuple) and len(out) == 1:
         out = out[0]
     if out is None:
         return compute(rest)
-    if type(out) is not Tracer:
+    if not is_tracer(out):
         raise trace.refuse(
             "a traced value would be written into a plain array (`a += traced` or `out=a`) and lose its derivative.",
             "Write `a = a + traced`, or make the array inside the function with np.zeros, np.empty or .copy().",
@@ -169,8 +141,3 @@ def missing(trace: Trace, function: Any) -> MissingRuleError:
     return MissingRuleError(
         f"{where}no rule is known for {module}.{name}. Give it one with yota.diffrule, completing\n\n{rule}\n"
     )
-
-
-def _load() -> None:
-    if not _implementations:
-        from yota.tracing import algebra, reductions, shapes, ufuncs  # noqa: F401  (they register themselves)

@@ -9,7 +9,7 @@ from typing import Any
 
 from yota.ir.primitive import Primitive
 from yota.tracing.binding import bind, hashable
-from yota.tracing.dispatch import is_traced
+from yota.tracing.methods import is_traced
 from yota.tracing.state import current
 
 __all__ = ["interceptions", "opaque", "recorded"]

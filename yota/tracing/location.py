@@ -9,12 +9,12 @@ from types import FrameType
 
 import numpy as np
 
-import yota
 from yota.ir.tape import Location
 
 __all__ = ["caller", "is_library", "source_line"]
 
-_PACKAGES = tuple(os.path.dirname(os.path.abspath(package.__file__ or "")) + os.sep for package in (yota, np))
+_OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+_PACKAGES = (_OWN + os.sep, os.path.dirname(os.path.abspath(np.__file__ or "")) + os.sep)
 _library: dict[object, bool] = {}
 
 

@@ -11,7 +11,7 @@ from yota.ir.catalog import primitive
 if TYPE_CHECKING:
     from yota.tracing.trace import Trace
 
-__all__ = ["ArrayMethods"]
+__all__ = ["ArrayMethods", "is_traced", "is_tracer"]
 
 # Traced values go where NumPy's annotations ask for arrays.
 np: Any = numpy
@@ -272,3 +272,17 @@ class ArrayMethods:
         if not self.ndim:
             return self.item()
         return [self[position].tolist() for position in range(self.shape[0])]
+
+
+def is_tracer(value: Any) -> bool:
+    """Whether a value is a tracer; `isinstance` asks for the class that it claims."""
+    return issubclass(type(value), ArrayMethods)
+
+
+def is_traced(value: Any) -> bool:
+    """Whether a value, or anything in a list or tuple, is a tracer."""
+    if is_tracer(value):
+        return True
+    if type(value) in (list, tuple):
+        return any(is_traced(item) for item in value)
+    return isinstance(value, numpy.ndarray) and value.dtype == object and any(is_traced(item) for item in value.flat)

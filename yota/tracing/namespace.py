@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from yota.tracing.creation import CREATION, Concatenator
-from yota.tracing.dispatch import is_traced
 from yota.tracing.location import is_library
+from yota.tracing.methods import is_traced
 from yota.tracing.state import current
 
 __all__ = ["recording"]

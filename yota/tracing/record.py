@@ -12,9 +12,9 @@ import numpy as np
 from yota.errors import TracingError
 from yota.ir.tape import Tape
 from yota.rules.registry import Registry
-from yota.tracing.dispatch import is_traced
 from yota.tracing.intercept import interceptions, opaque
 from yota.tracing.location import source_line
+from yota.tracing.methods import is_traced
 from yota.tracing.namespace import recording
 from yota.tracing.state import entered
 from yota.tracing.trace import Leak, Trace

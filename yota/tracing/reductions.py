@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from yota.ir.catalog import primitive
-from yota.tracing.dispatch import implements
+from yota.tracing.implementations import implements
 
 if TYPE_CHECKING:
     from yota.tracing.trace import Trace

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from yota.ir.catalog import primitive
-from yota.tracing.dispatch import implements
+from yota.tracing.implementations import implements
+from yota.tracing.methods import is_tracer
 from yota.tracing.reductions import axes_of
 from yota.tracing.views import overwrite, view
 
@@ -254,9 +255,7 @@ def _split(trace: Trace, ary: Any, indices_or_sections: Any, axis: int = 0) -> A
 
 @implements(numpy.copyto)
 def _copyto(trace: Trace, dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
-    from yota.tracing.tracer import Tracer
-
-    if type(dst) is not Tracer:
+    if not is_tracer(dst):
         raise trace.refuse(
             "np.copyto would write a traced value into a plain array.", "Make the array inside the function."
         )

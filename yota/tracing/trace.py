@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,10 +14,9 @@ from yota.ir.primitive import Primitive
 from yota.ir.tape import Location, TapeBuilder
 from yota.ir.types import type_of
 from yota.rules.registry import Registry
+from yota.tracing.creation import array
 from yota.tracing.location import here, source_line
-
-if TYPE_CHECKING:
-    from yota.tracing.tracer import Tracer
+from yota.tracing.tracer import Tracer
 
 __all__ = ["Leak", "Trace", "frozen"]
 
@@ -68,8 +67,6 @@ class Trace:
 
     def wrap(self, variable: int, value: Any) -> Tracer:
         """A tracer for ``variable``, whose concrete value is ``value``."""
-        from yota.tracing.tracer import Tracer
-
         self.values[variable] = value
         return Tracer(self, variable)
 
@@ -96,8 +93,6 @@ class Trace:
 
     def traced(self, value: Any) -> Any:
         """``value`` itself if it is a tracer, else a tracer for the constant."""
-        from yota.tracing.tracer import Tracer
-
         if type(value) is Tracer:
             return value
         variable = self.lift(value)
@@ -105,8 +100,6 @@ class Trace:
 
     def lift(self, value: Any) -> int:
         """The variable for ``value``: a tracer's own, or a constant."""
-        from yota.tracing.tracer import Tracer
-
         if type(value) is Tracer:
             value._trace.check()
             self.check()
@@ -133,8 +126,6 @@ class Trace:
         return inner
 
     def _lift_sequence(self, value: Any) -> int:
-        from yota.tracing.creation import array
-
         if isinstance(value, (list, tuple, np.ndarray)):
             return self.lift(array(self, value))
         if hasattr(value, "__array__"):

@@ -10,6 +10,7 @@ import numpy
 
 from yota.ir.catalog import primitive
 from yota.tracing import leaving, views
+from yota.tracing.dispatch import call_function, call_ufunc
 from yota.tracing.methods import ArrayMethods
 from yota.tracing.state import current
 
@@ -107,13 +108,9 @@ class Tracer(ArrayMethods):
     __array_priority__ = 1000.0
 
     def __array_ufunc__(self, ufunc: numpy.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        from yota.tracing.dispatch import call_ufunc
-
         return call_ufunc(self._recorder(), ufunc, method, inputs, kwargs)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        from yota.tracing.dispatch import call_function
-
         return call_function(self._recorder(), func, args, kwargs)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from yota.ir.catalog import primitive
-from yota.tracing.dispatch import implements
+from yota.tracing.implementations import implements
+from yota.tracing.methods import is_tracer
+from yota.tracing.views import normalise, overwrite
 
 if TYPE_CHECKING:
     from yota.tracing.trace import Trace
@@ -59,10 +61,7 @@ def _outer(trace: Trace, ufunc: Any, a: Any, b: Any, **rest: Any) -> Any:
 
 @implements("at")
 def _at(trace: Trace, ufunc: Any, array: Any, indices: Any, values: Any = None) -> None:
-    from yota.tracing.tracer import Tracer
-    from yota.tracing.views import normalise, overwrite
-
-    if type(array) is not Tracer:
+    if not is_tracer(array):
         raise trace.refuse(
             f"np.{ufunc.__name__}.at would write a traced value into a plain array, where its derivative is lost.",
             "Make the array inside the function with np.zeros.",

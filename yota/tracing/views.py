@@ -10,6 +10,7 @@ import numpy as np
 from yota.ir.catalog import primitive
 from yota.ir.indexing import GATHER, NEWAXIS, Index, Slice, to_numpy
 from yota.tracing.leaving import to_int
+from yota.tracing.methods import is_tracer
 
 if TYPE_CHECKING:
     from yota.tracing.trace import Trace
@@ -55,17 +56,15 @@ def normalise(trace: Trace, index: Any, shape: tuple[int, ...]) -> tuple[Index, 
 
 
 def _positions(trace: Trace, entry: Any) -> list[Any]:
-    from yota.tracing.tracer import Tracer
-
     if entry is None or entry is Ellipsis or isinstance(entry, slice):
         return [entry]
-    if type(entry) is Tracer and not entry.ndim and entry.dtype.kind in "iu":
+    if is_tracer(entry) and not entry.ndim and entry.dtype.kind in "iu":
         return [to_int(entry, operator.index)]
     if isinstance(entry, (bool, np.bool_)):
         raise trace.refuse("an index that is a single boolean is not supported.", "Use an `if`, or np.where.")
     if isinstance(entry, (int, np.integer)):
         return [int(entry)]
-    if not isinstance(entry, (np.ndarray, Tracer)):
+    if not (is_tracer(entry) or isinstance(entry, np.ndarray)):
         entry = np.asarray(entry) if np.size(entry) else np.asarray(entry, dtype=np.intp)
     if entry.dtype.kind == "b":
         return list(np.nonzero(entry))

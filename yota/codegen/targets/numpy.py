@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from yota.codegen import symbolic
+from yota.codegen import scalar, symbolic
+from yota.codegen.contract import as_products
 from yota.codegen.lower import Lowering
 from yota.codegen.render import render
 from yota.codegen.targets.base import Source
@@ -23,8 +24,11 @@ def generate(tape: Tape, *, strict: bool = False) -> Source:
         Compute the first output exactly as NumPy does for the function that was traced.
     """
     tape = symbolic.optimise(tape, strict=strict)
-    whole = _cone(tape) if strict else frozenset()
-    lowering = Lowering(tape, fuse(tape, whole))
+    if scalar.is_scalar(tape):
+        return scalar.scalar_source(tape, strict=strict)
+    exact = _cone(tape) if strict else frozenset()
+    tape = as_products(tape, exact)
+    lowering = Lowering(tape, fuse(tape, exact), exact)
     plan = lowering.plan()
     text = render("numpy/module.py.jinja", plan=plan)
     return Source(text, plan.name, lowering.objects, len(tape.guards))

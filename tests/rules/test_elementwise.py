@@ -1,0 +1,127 @@
+"""Every elementwise rule: its partials against 50 digits, in ulps, at ordinary points and near the ends."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.special  # noqa: F401  (its functions are looked up among loaded modules)
+
+from yota.rules.inspection import Inspection
+from yota.rules import agreement
+from yota.rules.model import Call, Literal
+from yota.rules.registry import registry
+from yota.rules.sampling import _smooth, points
+from yota.rules.source import Source
+from yota.rules.trials import direction_error, excess, partial
+
+REGISTRY = registry()
+RULES = [rule for name in REGISTRY.names() for rule in REGISTRY.rules(name) if rule.kind == "elementwise"]
+PARTIALS = [(rule, parameter.name) for rule in RULES for parameter in rule.operands if parameter.domain.kind in ("real", "complex")]
+EXTREMES = (1e-12, -1e-12, 1e-5, -1e-5, 0.999999, -0.999999, 1.000001, 15.3, -15.3, 30.2, -30.2, 90.6, -90.6, 400.1, -400.1, 709.0, -760.0, 1e5, -1e5)
+# What SciPy itself computes to fewer digits.
+ULPS = {"psi": 100, "zeta": 300, "gamma": 400, "gammaln": 100, "betaln": 1000, "iv": 500, "i1": 300, "jv": 2000, "j0": 2000, "j1": 2000, "i0": 300}
+BOUNDED = {"zeta", "iv", "i0", "i1", "jv", "j0", "j1", "gamma", "gammaln", "psi", "betaln"}
+LARGE = {"sin": 1e4, "cos": 1e4, "tan": 50}
+
+
+def name(case):
+    return f"{case[0].name}-{case[1]}"
+
+
+def inspection(rule):
+    return Inspection(Source("", rule.file), rule, (rule,), REGISTRY, None)
+
+
+@pytest.mark.parametrize("case", PARTIALS, ids=name)
+def test_is_the_derivative(case):
+    rule, parameter = case
+    assert agreement.disagreement(inspection(rule), rule.results[0], parameter) is None
+
+
+@pytest.mark.parametrize("case", PARTIALS, ids=name)
+def test_keeps_its_digits(case):
+    rule, parameter = case
+    tested = 0
+    for point in points(rule, REGISTRY, 4):
+        tested += 1
+        assert excess(rule, parameter, point, REGISTRY) <= ULPS.get(rule.name, 12), point
+    assert tested
+
+
+def extreme_points(rule):
+    base = next(points(rule, REGISTRY, 1))
+    for operand in rule.operands:
+        if operand.domain.kind == "integer":
+            continue
+        for value in EXTREMES:
+            point = {**base, operand.name: value}
+            inside = operand.domain.low < value < operand.domain.high
+            if inside and abs(value) <= (20 if rule.name in BOUNDED else LARGE.get(rule.name, 1e9)) and _smooth(rule, REGISTRY, point):
+                yield point
+
+
+@pytest.mark.parametrize("case", PARTIALS, ids=name)
+def test_keeps_its_digits_near_the_ends(case):
+    rule, parameter = case
+    for point in extreme_points(rule):
+        with np.errstate(all="ignore"):
+            result = REGISTRY.primitive(rule.name).function(*point.values())
+        if np.isfinite(result) and (result != 0 or rule.name not in ("power", "float_power")):
+            assert excess(rule, parameter, point, REGISTRY) <= 4 * ULPS.get(rule.name, 12), point
+
+
+@pytest.mark.parametrize("rule", [rule for rule in RULES if all(each.domain.kind == "complex" for each in rule.operands)], ids=lambda rule: rule.name)
+def test_complex_directions(rule):
+    random = np.random.default_rng(3)
+    operands = [0.4 + 0.3 * random.random(4) + 1j * (0.2 + 0.4 * random.random(4)) for _ in rule.operands]
+    assert direction_error(rule, operands, {}, REGISTRY) < 1e-6
+
+
+@pytest.mark.parametrize("change", [1.001, -1.0], ids=["off by 1e-3", "sign"])
+@pytest.mark.parametrize("case", PARTIALS, ids=name)
+def test_a_wrong_partial_is_found(case, change):
+    rule, parameter = case
+    expression = rule.partials.get((rule.results[0], parameter)) or REGISTRY.partial(rule, parameter)
+    wrong = Literal(1e-3) if expression == Literal(0) else Call("multiply", (Literal(change), expression))
+    planted = replace(rule, partials={**rule.partials, (rule.results[0], parameter): wrong})
+    if rule.name == "heaviside" and parameter == "h":
+        pytest.skip("the partial is 0 wherever there is a derivative by x")
+    if rule.name == "imag":
+        pytest.skip("shown by complex directions")
+    assert agreement.disagreement(inspection(planted), rule.results[0], parameter) is not None
+
+
+@pytest.mark.parametrize(
+    ("rule", "parameter", "point", "expected"),
+    [
+        ("power", "x", {"x": 0.0, "p": 0.0}, 0.0),
+        ("power", "x", {"x": 0.0, "p": 1.0}, 1.0),
+        ("power", "x", {"x": 0.0, "p": 3.0}, 0.0),
+        ("power", "x", {"x": -2.0, "p": 3.0}, 12.0),
+        ("power", "p", {"x": 0.0, "p": 2.0}, 0.0),
+        ("hypot", "a", {"a": 0.0, "b": 0.0}, 0.0),
+        ("absolute", "x", {"x": 0.0}, 0.0),
+        ("tanh", "x", {"x": 1000.0}, 0.0),
+        ("tanh", "x", {"x": 0.0}, 1.0),
+        ("logaddexp", "a", {"a": -1000.0, "b": 1000.0}, 0.0),
+        ("logaddexp", "a", {"a": 1000.0, "b": -1000.0}, 1.0),
+        ("xlogy", "z", {"x": 0.0, "z": 0.0}, 0.0),
+        ("expit", "x", {"x": -800.0}, 0.0),
+        ("copysign", "a", {"a": -2.0, "b": 3.0}, -1.0),
+        ("sqrt", "x", {"x": 0.0}, np.inf),
+    ],
+)
+def test_at_the_edge(rule, parameter, point, expected):
+    found = partial(REGISTRY.rules(rule)[0], parameter, {key: np.float64(value) for key, value in point.items()}, REGISTRY)
+    assert found == expected
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+def test_single_precision_stays(rule):
+    point = next(points(rule, REGISTRY, 1))
+    operands = {key: np.full(2, value, np.float32) if isinstance(value, float) else value for key, value in point.items()}
+    for operand in rule.operands:
+        if operand.domain.kind in ("real", "complex"):
+            found = partial(rule, operand.name, operands, REGISTRY)
+            weak = type(found) in (int, float, complex)
+            assert weak or found.dtype in (np.float32, np.int64) or rule.name == "float_power", operand.name

@@ -1,0 +1,143 @@
+"""Trials of rules on numbers: partials in ulps against 50 digits, adjoints along random directions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from yota.ir.types import type_of
+from yota.rules import precise
+from yota.rules.body import Static, evaluate
+from yota.rules.inspection import Registered
+from yota.rules.model import Parameter, Rule
+from yota.rules.sampling import statics
+
+__all__ = ["adjoint", "direction_error", "excess", "partial"]
+
+_STEP = 1e-5
+_NEAR = 12
+_FAR_DIGITS = 360
+"""Beyond `_NEAR` a derivative may be smaller than its function by the whole range of exponents."""
+
+
+def partial(rule: Rule, parameter: str, point: Mapping[str, Any], registry: Registered) -> Any:
+    """The partial by ``parameter`` in double precision, with the result as the primitive gives it."""
+    names: dict[str, Any] = {**statics(rule), **point}
+    keywords = {name: value.value for name, value in names.items() if isinstance(value, Static)}
+    with np.errstate(all="ignore"):
+        operands = [names[each.name] for each in rule.operands]
+        names[rule.results[0]] = registry.primitive(rule.name).function(*operands, **keywords)
+        return evaluate(registry.partial(rule, parameter), names, registry)
+
+
+def excess(rule: Rule, parameter: str, point: Mapping[str, float], registry: Registered) -> float:
+    """By how much the partial misses its value at 50 digits, in ulps, after what the point's rounding explains.
+
+    A relative change of the arguments by one ulp moves the partial by its condition number of ulps; twice that is
+    subtracted. Infinite where the partial is NaN though it has a value.
+    """
+    mp = precise.context()
+    far = any(abs(value) > _NEAR for value in point.values())
+    with precise.LOCK, mp.workdps(_FAR_DIGITS if far else precise.DIGITS):
+        position = [each.name for each in rule.operands].index(parameter)
+        arguments = [value if isinstance(value, int) else mp.mpf(value) for value in map(point.__getitem__, point)]
+        function = precise.primal(rule, registry)
+
+        def slope(*operands: Any) -> Any:
+            return precise.derivative(function, list(operands), position)
+
+        exact = slope(*arguments)
+        found = partial(rule, parameter, {name: _scalar(value) for name, value in point.items()}, registry)
+        found = complex(found).real
+        if exact == 0 or abs(exact) < 1e-290 or abs(exact) > 1e290:
+            return 0.0 if _close(found, exact) else math.inf
+        if not math.isfinite(found):
+            return math.inf
+        condition = sum(
+            abs(precise.derivative(slope, arguments, index) * value / exact)
+            for index, value in enumerate(arguments)
+            if not isinstance(point[rule.operands[index].name], int)
+        )
+        off = abs((mp.mpf(found) - exact) / exact) / mp.mpf(2) ** -52
+        return max(0.0, float(off - 2 * condition))
+
+
+def _scalar(value: Any) -> Any:
+    return value if isinstance(value, int) else np.float64(value)
+
+
+def _close(found: float, exact: Any) -> bool:
+    if math.isnan(found):
+        return False
+    return abs(found) < 1e-280 if abs(exact) < 1 else abs(found) > 1e280
+
+
+def adjoint(
+    rule: Rule, position: int, operands: Sequence[Any], keywords: Mapping[str, Any], seed: Any, registry: Registered
+) -> Any:
+    """What the rule gives for the adjoint of the operand at ``position``, if the result's is ``seed``."""
+    names: dict[str, Any] = {name: Static(value) for name, value in keywords.items()}
+    rest = iter(operands)
+    for parameter in rule.operands:
+        names[parameter.name] = tuple(rest) if parameter.variadic else next(rest)
+    if rule.loop is not None:
+        names[rule.loop] = Static(position - (len(rule.operands) - 1))
+    parameter = _parameter(rule, position)
+    with np.errstate(all="ignore"):
+        names[rule.results[0]] = registry.primitive(rule.name).function(*operands, **keywords)
+        if rule.kind == "elementwise":
+            return seed * np.conjugate(evaluate(registry.partial(rule, parameter.name), names, registry))
+        return evaluate(rule.adjoints[parameter.name], {**names, "d": seed}, registry)
+
+
+def _parameter(rule: Rule, position: int) -> Parameter:
+    return rule.operands[min(position, len(rule.operands) - 1)]
+
+
+def direction_error(
+    rule: Rule, operands: Sequence[Any], keywords: Mapping[str, Any], registry: Registered, seed: int = 0
+) -> float:
+    """Largest relative difference between adjoints and central differences, along random directions.
+
+    Raises
+    ------
+    AssertionError
+        If an adjoint has another shape than its operand.
+    """
+    random = np.random.default_rng(seed)
+    function = registry.primitive(rule.name).function
+    worst = 0.0
+    for position, operand in enumerate(operands):
+        domain = _parameter(rule, position).domain
+        if not type_of(operand).differentiable or domain is None or domain.kind in ("integer", "boolean"):
+            continue
+        direction = _random(random, operand)
+        with np.errstate(all="ignore"):
+            ahead, back = (
+                function(*operands[:position], operand + step * direction, *operands[position + 1 :], **keywords)
+                for step in (_STEP, -_STEP)
+            )
+        cotangent = _random(random, ahead)
+        found = adjoint(rule, position, operands, keywords, cotangent, registry)
+        if np.shape(found) != np.shape(operand):
+            shapes = f"{np.shape(found)} for an operand of shape {np.shape(operand)}"
+            assert rule.kind == "elementwise", f"{rule.name}: the adjoint has shape {shapes}"
+        expected = _inner(cotangent, (np.asarray(ahead) - back) / (2 * _STEP))
+        measured = _inner(found, np.broadcast_to(direction, np.shape(found)))
+        scale = max(abs(expected), abs(measured), 1e-2)
+        worst = max(worst, float(abs(expected - measured) / scale))
+    return worst if not math.isnan(worst) else math.inf
+
+
+def _random(random: np.random.Generator, like: Any) -> Any:
+    value = random.standard_normal(np.shape(like))
+    if np.iscomplexobj(like):
+        value = value + 1j * random.standard_normal(np.shape(like))
+    return np.asarray(value).astype(np.result_type(like))
+
+
+def _inner(a: Any, b: Any) -> float:
+    return float(np.sum(np.real(np.conjugate(a) * b)))
