@@ -61,9 +61,7 @@ def test_polynomial_is_as_fast_as_by_hand():
         u, v, p, q = x7 * (c - b3), x5 * (c3 - b), x4 * (e - d3), x6 * (e3 - d)
         w, t, r, s = c3 - b3, 6.0 * x5 * x7, e3 - d3, 6.0 * x6 * x4
         value = x2 * u + x0 * v + x3 * p + x1 * q - 1.2342523
-        return value, np.array(
-            [v, q, u, p, x3 * r + x1 * s, x0 * w - x2 * t, x1 * r - x3 * s, x2 * w + x0 * t]
-        )
+        return value, np.array([v, q, u, p, x3 * r + x1 * s, x0 * w - x2 * t, x1 * r - x3 * s, x2 * w + x0 * t])
 
     generated = compiled(gradient(tape_of(eight, (8,))))
     x = np.random.default_rng(0).normal(size=8)
@@ -101,11 +99,11 @@ def test_functions_of_two_numbers(name):
     tape = tape_of(lambda x: x[0].call(name, x[1]), (2,))
     function = load(scalar_source(tape))
     with np.errstate(all="ignore"):
-        powers = {pair: np.float64(pair[0]) ** np.float64(pair[1]) for pair in itertools.product(VALUES, VALUES)}
-    for pair in itertools.product(VALUES, VALUES):
+        powers = [np.float64(a) ** np.float64(b) for a, b in itertools.product(VALUES, VALUES)]
+    for pair, raised in zip(itertools.product(VALUES, VALUES), powers, strict=True):
         x = np.array(pair)
         # np.power takes a square root for 0.5, unlike ** on NumPy's scalars, which is what a scalar tape was made from.
-        expected = [powers[pair]] if name == "power" else evaluate(tape, x)
+        expected = [raised] if name == "power" else evaluate(tape, x)
         identical(function(x), expected)
 
 

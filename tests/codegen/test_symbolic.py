@@ -14,6 +14,7 @@ from yota.codegen.count import elements, operations, total
 from yota.codegen.symbolic import optimise
 from yota.ir.tape import Tape
 from yota.ir.types import TensorType
+from yota.ir.verify import verify
 from yota.passes import pipeline
 
 
@@ -247,8 +248,8 @@ def program(steps):
 @given(STEPS, st.booleans(), st.integers(0, 1000))
 def test_random_programs(steps, strict, seed):
     tape = gradient(tape_of(program(steps), (4,)))
-    plain = pipeline.run(tape, strict=strict)
-    found = optimise(plain, strict=strict)
+    plain = pipeline.run(tape, strict=strict, verify=verify)
+    found = verify(optimise(plain, strict=strict))
     assert elements(found) <= elements(plain)
     x = np.random.default_rng(seed).uniform(-1.2, 1.2, size=4)
     with np.errstate(all="ignore"):

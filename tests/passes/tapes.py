@@ -189,15 +189,22 @@ def gradient(tape: Tape) -> Tape:
 def eight(x: Any) -> Any:
     """The polynomial of eight variables."""
     return (
-        x[2] * x[7] ** 3 - 3 * x[2] * x[7] * x[5] ** 2 - x[0] * x[5] ** 3 + 3 * x[0] * x[5] * x[7] ** 2
-        + x[3] * x[4] ** 3 - 3 * x[3] * x[4] * x[6] ** 2 - x[1] * x[6] ** 3 + 3 * x[1] * x[6] * x[4] ** 2 - 1.2342523
+        x[2] * x[7] ** 3
+        - 3 * x[2] * x[7] * x[5] ** 2
+        - x[0] * x[5] ** 3
+        + 3 * x[0] * x[5] * x[7] ** 2
+        + x[3] * x[4] ** 3
+        - 3 * x[3] * x[4] * x[6] ** 2
+        - x[1] * x[6] ** 3
+        + 3 * x[1] * x[6] * x[4] ** 2
+        - 1.2342523
     )
 
 
 def linear_power(x: Any) -> Any:
     """Powers of a linear form."""
-    l = x[0] + 3 * x[1] + 2 * x[2] + 5 * x[3]
-    return l**4 - l**2
+    form = x[0] + 3 * x[1] + 2 * x[2] + 5 * x[3]
+    return form**4 - form**2
 
 
 def names(tape: Tape) -> list[str]:

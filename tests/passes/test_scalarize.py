@@ -8,12 +8,13 @@ import pytest
 from tests.passes.tapes import agree, eight, evaluate, gradient, names, tape_of
 from yota.codegen.scalar import is_scalar
 from yota.ir.indexing import GATHER, NEWAXIS, Slice
+from yota.ir.verify import verify
 from yota.passes import pipeline, scalarize
 
 
 def unrolled(function, *types, arguments=None):
     tape = tape_of(function, *types)
-    found = scalarize.run(tape)
+    found = verify(scalarize.run(tape))
     if arguments is None:
         random = np.random.default_rng(2)
         arguments = [random.normal(size=type) if isinstance(type, tuple) else 0.75 for type in types]

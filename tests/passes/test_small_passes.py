@@ -13,6 +13,7 @@ from yota.ir.catalog import primitive
 from yota.ir.primitive import Primitive
 from yota.ir.tape import TapeBuilder
 from yota.ir.types import TensorType
+from yota.ir.verify import verify
 from yota.passes import cse, dce, fold, inline, pipeline
 
 
@@ -129,7 +130,7 @@ def test_names_survive():
 
 
 def test_pipeline_stops_where_asked_and_calls_the_verifier():
-    seen = []
+    seen: list = []
     tape = gradient(tape_of(eight, (8,)))
     until = pipeline.run(tape, until="fold", verify=seen.append)
     assert len(seen) == 2
@@ -140,7 +141,7 @@ def test_pipeline_stops_where_asked_and_calls_the_verifier():
 def test_pipeline_keeps_the_results():
     tape = gradient(tape_of(eight, (8,)))
     x = np.random.default_rng(0).normal(size=8)
-    agree(evaluate(pipeline.run(tape), x), evaluate(tape, x), rtol=1e-10)
+    agree(evaluate(pipeline.run(tape, verify=verify), x), evaluate(tape, x), rtol=1e-10)
 
 
 @pytest.mark.parametrize("strict", [False, True])

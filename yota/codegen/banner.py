@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections import Counter
 from collections.abc import Sequence
 
@@ -20,5 +21,5 @@ def lines(tape: Tape, entry: str, parameters: Sequence[str], units: Sequence[Uni
     counts = Counter(member.op.name for unit in units for member in unit.members)
     loops = sum(1 for unit in units if unit.extent > unit.block)
     works = ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
-    found += ["", f"Operations: {works or 'none'}; {loops} blocked loop{'' if loops == 1 else 's'}."]
-    return tuple(found)
+    total = f"Operations: {works or 'none'}; {loops} blocked loop{'' if loops == 1 else 's'}."
+    return (*found, "", *textwrap.wrap(total, 100))

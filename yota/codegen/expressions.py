@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,18 +9,15 @@ import numpy as np
 
 from yota.codegen import reads
 from yota.codegen.literals import dtype_text, scalar
-from yota.codegen.names import Names
 from yota.codegen.spelling import ATOM, UNARY, Spelling, spell
+from yota.codegen.vocabulary import WIDTH, Vocabulary, listed
 from yota.codegen.wrap import wrapped
 from yota.errors import CodegenError
-from yota.ir.primitive import Primitive
-from yota.ir.tape import Guard, Op, Tape
+from yota.ir.tape import Guard, Op
 from yota.ir.types import TensorType
-from yota.passes.rewrite import protected, use_counts
 
-__all__ = ["Body", "Writing"]
+__all__ = ["Body", "write"]
 
-_WIDTH = 92
 _LONGEST_INLINE = 72
 _LONGEST_ITEM = 28
 
@@ -49,89 +44,16 @@ class _Text:
         return self.text if self.level >= level else f"({self.text})"
 
 
-class Writing:
-    """Writes the bodies of one tape.
-
-    Attributes
-    ----------
-    objects
-        What the text uses by name without spelling it out.
-    """
-
-    def __init__(self, tape: Tape, names: Names, parameters: tuple[str, ...], strict: bool) -> None:
-        self.tape = tape
-        self.parameters = parameters
-        self.exact = protected(tape) if strict else set()
-        self.uses = use_counts(tape)
-        self.objects: dict[str, Any] = {}
-        self.imports: set[str] = set()
-        self._names = names
-        self._functions: dict[Primitive, str] = {}
-        self._given: dict[int, str] = {}
-
-    def import_lines(self) -> tuple[str, ...]:
-        """Lines that import what the bodies use."""
-        found = sorted(name.removeprefix("math.") for name in self.imports if name.startswith("math."))
-        modules = sorted(name for name in self.imports if not name.startswith("math."))
-        lines = (*_filled("from math import ", found), "") if found else ()
-        return (*lines, "import numpy as np", *(f"import {module}" for module in modules))
-
-    def body(self, *, fast: bool) -> Body:
-        """One body: on Python numbers, or on NumPy scalars."""
-        return _Writer(self, fast).run()
-
-    def name(self, variable: int, prefix: str = "t") -> str:
-        """The name of a variable, the same in all bodies."""
-        found = self._given.get(variable)
-        if found is None:
-            hint = self.tape.names.get(variable)
-            found = self._given[variable] = self._names.fresh(hint) if hint else self._names.numbered(prefix)
-        return found
-
-    def fresh(self, hint: str) -> str:
-        """A new name."""
-        return self._names.fresh(hint)
-
-    def element(self, variable: int, hint: str) -> str:
-        """The name of an element of an argument."""
-        found = self._given.get(variable)
-        if found is None:
-            found = self._given[variable] = self._names.fresh(hint)
-        return found
-
-    def function(self, primitive: Primitive) -> str:
-        """Text of the function itself."""
-        found = self._functions.get(primitive)
-        if found is None:
-            found = self._functions[primitive] = self._function(primitive)
-        return found
-
-    def _function(self, primitive: Primitive) -> str:
-        target = primitive.target or ""
-        if target.startswith("numpy.") and target.count(".") == 1:
-            return target.replace("numpy.", "np.")
-        if target.startswith("scipy.special."):
-            return target
-        name = self._names.fresh(primitive.name)
-        self.objects[name] = primitive.function
-        return name
-
-
-def _filled(head: str, items: Iterable[str], tail: str = "") -> tuple[str, ...]:
-    """A statement over a list of names; several names on each of its lines if it is long."""
-    items = list(items)
-    line = f"{head}{', '.join(items)}{tail}"
-    if len(line) <= _WIDTH:
-        return (line,)
-    inner = textwrap.wrap(", ".join(items) + ",", _WIDTH - 4, break_long_words=False, break_on_hyphens=False)
-    return (f"{head}(", *(f"    {piece}" for piece in inner), f"){tail}")
+def write(words: Vocabulary, *, fast: bool) -> Body:
+    """One body: on Python numbers, or on NumPy scalars."""
+    return _Writer(words, fast).run()
 
 
 @dataclass(slots=True)
 class _Writer:
     """Writes one body."""
 
-    writing: Writing
+    words: Vocabulary
     fast: bool
     texts: dict[int, _Text] = field(default_factory=dict)
     lines: list[str] = field(default_factory=list)
@@ -141,8 +63,8 @@ class _Writer:
     inlined: set[int] = field(default_factory=set)
 
     def run(self) -> Body:
-        tape = self.writing.tape
-        found = reads.plan(tape, self.writing.parameters, self.writing.element, self.fast)
+        tape = self.words.tape
+        found = reads.plan(tape, self.words.parameters, self.words.element, self.fast)
         self.texts.update({variable: _Text(name) for variable, name in found.names.items()})
         self.done.update(found.names)
         # Inlined values must be evaluated where they stand: a guard comes before what it does not depend on.
@@ -155,7 +77,7 @@ class _Writer:
                 self._define(op)
         results = [self._output(variable, definitions) for variable in tape.outputs]
         self.lines += wrapped([f"return {', '.join(results)}" if results else "return ()"], 8)
-        opening = tuple(line for pattern, value in found.statements for line in _binding(pattern, value))
+        opening = tuple(line for pattern, value in found.statements for line in listed("", pattern, f" = {value}"))
         return Body(opening, tuple(self.lines), self.raises, self.warns)
 
     def _compute(self, variable: int, definitions: dict[int, Op]) -> None:
@@ -182,15 +104,19 @@ class _Writer:
             if literal is None:
                 raise CodegenError(f"a guard expects {guard.expected!r}, which has no literal")
             cast = f"{guard.kind}({text.text})" if guard.kind in ("int", "float") else value
-            failed = f"{text.within(ATOM)} == {text.within(ATOM)}" if guard.expected != guard.expected else f"{cast} != {literal}"
+            failed = (
+                f"{text.within(ATOM)} == {text.within(ATOM)}"
+                if guard.expected != guard.expected
+                else f"{cast} != {literal}"
+            )
         self.raises = self.raises or guard.kind == "int"
         self.lines += [f"if {failed}:", f"    raise StaleTape({number}, {text.text})"]
 
     def _define(self, op: Op) -> None:
         """Write an op down: as an expression inside its only user, or as a statement."""
         self.done.add(op.result)
-        types = self.writing.tape.types
-        exact = op.result in self.writing.exact
+        types = self.words.tape.types
+        exact = op.result in self.words.exact
         operand_types = tuple(types[operand] for operand in op.operands)
         spelling = spell(
             op,
@@ -198,10 +124,10 @@ class _Writer:
             operand_types,
             fast=self.fast,
             exact=exact,
-            function=self.writing.function(op.primitive) if op.name != "astype" else "",
+            function=self.words.function(op.primitive) if op.name != "astype" else "",
         )
         text = self._filled(op, spelling)
-        self.writing.imports.update(spelling.imports)
+        self.words.imports.update(spelling.imports)
         self.raises |= spelling.raises
         self.warns |= spelling.warns or not self.fast
         if self._is_inlined(op.result, text):
@@ -211,17 +137,17 @@ class _Writer:
             self._assign(op.result, text)
 
     def _assign(self, variable: int, text: _Text) -> None:
-        name = self.writing.name(variable)
+        name = self.words.name(variable)
         self.lines += wrapped([f"{name} = {text.text}"], 8)
         self.texts[variable] = _Text(name)
         self.inlined.discard(variable)
 
     def _is_inlined(self, variable: int, text: _Text) -> bool:
-        if self.writing.uses.get(variable, 0) == 0:
+        if self.words.uses.get(variable, 0) == 0:
             return True
         if text.text.isidentifier():
             return True
-        return self.writing.uses[variable] == 1 and len(text.text) <= _LONGEST_INLINE
+        return self.words.uses[variable] == 1 and len(text.text) <= _LONGEST_INLINE
 
     def _filled(self, op: Op, spelling: Spelling) -> _Text:
         """The spelling with its operands; what would make the line too long becomes a statement first."""
@@ -232,7 +158,7 @@ class _Writer:
         like = self._literal_type(op)
         texts = [self._text(operand, like) for operand in op.operands]
         length = sum(len(text.text) for text in texts) + len(spelling.text)
-        while length > _WIDTH:
+        while length > WIDTH:
             longest = max(
                 (operand for operand in op.operands if operand in self.inlined and len(self.texts[operand].text) > 8),
                 key=lambda operand: len(self.texts[operand].text),
@@ -253,8 +179,8 @@ class _Writer:
 
     def _literal_type(self, op: Op) -> TensorType | None:
         """The type that constants are spelled in: whole numbers among floats are written as floats."""
-        types = self.writing.tape.types
-        wanted = [types[operand] for operand in op.operands if operand not in self.writing.tape.constants]
+        types = self.words.tape.types
+        wanted = [types[operand] for operand in op.operands if operand not in self.words.tape.constants]
         wanted.append(types[op.result])
         return next((type for type in wanted if type.dtype.kind == "f"), None)
 
@@ -263,8 +189,8 @@ class _Writer:
         found = self.texts.get(variable)
         if found is not None:
             return found
-        value = self.writing.tape.constants[variable]
-        type = self.writing.tape.types[variable]
+        value = self.words.tape.constants[variable]
+        type = self.words.tape.types[variable]
         if isinstance(value, np.ndarray):
             value = value[()]
         if like is not None and type.dtype.kind in "iu" and float(value) == value:
@@ -277,16 +203,16 @@ class _Writer:
     def _number(self, value: Any) -> str:
         text = scalar(value)
         if text is None:
-            name = self.writing.fresh("constant")
-            self.writing.objects[name] = value
+            name = self.words.fresh("constant")
+            self.words.objects[name] = value
             return name
         if text in ("np.nan", "np.inf", "-np.inf") and self.fast:
-            self.writing.imports.add("math." + text.rpartition(".")[2])
+            self.words.imports.add("math." + text.rpartition(".")[2])
             return text.replace("np.", "")
         return text
 
     def _output(self, variable: int, definitions: dict[int, Op]) -> str:
-        type = self.writing.tape.types[variable]
+        type = self.words.tape.types[variable]
         op = definitions.get(variable)
         if not type.shape or op is None:
             text = self._text(variable, type if type.dtype.kind == "f" else None).text
@@ -300,7 +226,7 @@ class _Writer:
         if op.name == "stack":
             ending = "" if type.dtype in (np.float64, np.int64, np.bool_) else f", dtype={dtype_text(type.dtype)}"
             return f"np.array([{', '.join(items)}]{ending})"
-        name = self.writing.fresh("g")
+        name = self.words.fresh("g")
         shape = str(type.shape[0]) if len(type.shape) == 1 else str(type.shape)
         ending = "" if type.dtype == np.float64 else f", dtype={dtype_text(type.dtype)}"
         self.lines.append(f"{name} = np.zeros({shape}{ending})")
@@ -313,10 +239,3 @@ class _Writer:
         if variable in self.inlined and len(self.texts[variable].text) > _LONGEST_ITEM:
             self._assign(variable, self.texts[variable])
         return self._text(variable, type if type.dtype.kind == "f" else None).text
-
-
-def _binding(pattern: str, value: str) -> tuple[str, ...]:
-    if len(pattern) + len(value) <= _WIDTH:
-        return (f"{pattern} = {value}",)
-    inner = textwrap.wrap(pattern + ",", _WIDTH - 4, break_long_words=False, break_on_hyphens=False)
-    return ("(", *(f"    {piece}" for piece in inner), f") = {value}")

@@ -13,6 +13,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from yota.codegen.chain import Chain
 from yota.codegen.forest import Forest, Sum
 from yota.codegen.polynomial import Monomial, Term, chain_length, common, multiply, quotient, reduced
 
@@ -61,26 +62,6 @@ class _Divisor:
     pushed: float = 0.0
 
 
-class _Chain:
-    """Which terms of a sum follow each other, once some have been merged into others."""
-
-    def __init__(self, length: int) -> None:
-        self.before = list(range(-1, length - 1))
-        self.after = list(range(1, length + 1))
-
-    def leads(self, first: int, second: int) -> bool:
-        """Whether these two are the first terms of the sum."""
-        return self.before[first] < 0 and self.before[second] == first
-
-    def remove(self, position: int) -> None:
-        """Take a term out."""
-        before, after = self.before[position], self.after[position]
-        if before >= 0:
-            self.after[before] = after
-        if after < len(self.before):
-            self.before[after] = before
-
-
 def factor(forest: Forest, options: Options) -> None:
     """Factor all sums of ``forest`` in place."""
     _Factoring(forest, options).run()
@@ -94,7 +75,7 @@ class _Factoring:
         self.queue: list[tuple[float, int, Key]] = []
         self.serial = 0
         self.touched: set[Key] = set()
-        self.chains: dict[int, _Chain] = {}
+        self.chains: dict[int, Chain] = {}
         self._costs: dict[Term, float] = {}
 
     def run(self) -> None:
@@ -102,7 +83,7 @@ class _Factoring:
             if atom in self.forest.sums:
                 each = self.forest.sums[atom]
                 each.terms = list(each.alive())
-                self.chains[atom] = _Chain(len(each.terms))
+                self.chains[atom] = Chain(len(each.terms))
                 for position in range(len(each.terms)):
                     self._pair(atom, position, backwards_only=True)
         self._push()
@@ -137,13 +118,10 @@ class _Factoring:
 
     def _note(self, atom: int, each: Sum, first: int, second: int) -> None:
         left, right = each.terms[first], each.terms[second]
-        assert left is not None and right is not None
+        if left is None or right is None or left[1] == right[1]:
+            return
         shared = common(left[1], right[1])
-        if not shared:
-            # Without a common factor the order of the user's sum allows only a beginning of it to be shared.
-            if not self.options.shared or (each.ordered and not self.chains[atom].leads(first, second)):
-                return
-        if left[1] == right[1]:
+        if not shared and not self._may_share(atom, each, first, second):
             return
         one, two = quotient(left[1], shared), quotient(right[1], shared)
         a, b = left[0], right[0]
@@ -159,6 +137,10 @@ class _Factoring:
             divisor = self.divisors[key] = _Divisor()
         divisor.places.append(_Place(atom, first, second, (left, right), scale, shared))
         self.touched.add(key)
+
+    def _may_share(self, atom: int, each: Sum, first: int, second: int) -> bool:
+        """Whether two terms without common factor may be summed apart: of the user's sum, only its beginning."""
+        return self.options.shared and (not each.ordered or self.chains[atom].leads(first, second))
 
     def _push(self) -> None:
         """Queue the divisors that have gained places."""
@@ -210,9 +192,8 @@ class _Factoring:
         return sign * unit
 
     def _gain(self, key: Key, divisor: _Divisor, places: list[_Place]) -> float:
-        if not places or (len(places) < 2 and not places[0].factor and divisor.atom is None):
-            if not places or abs(places[0].scale) == 1.0 or abs(key[2]) != abs(key[3]):
-                return 0
+        if not places:
+            return 0.0
         one, two, a, b = key
         unit = self._unit(key, divisor, places)
         gain = 0.0
@@ -252,7 +233,6 @@ class _Factoring:
         return inner + arrays - 1 + (1 if scalars else 0) + 0.01 * max(scalars - 1, 0)
 
     def _extract(self, key: Key, divisor: _Divisor, places: list[_Place]) -> None:
-        one, two, a, b = key
         if divisor.atom is None:
             divisor.unit = self._unit(key, divisor, places)
             divisor.atom = self._divisor_atom(key, divisor.unit, places)
@@ -273,7 +253,7 @@ class _Factoring:
             terms.reverse()
         atom = self.forest.atom()
         # Two terms have one order; an ordered sum keeps its first term first wherever signs allow.
-        self.chains[atom] = _Chain(2)
+        self.chains[atom] = Chain(2)
         self.forest.sums[atom] = Sum(terms, any(self.forest.sums[place.sum].ordered for place in places))
         if self.forest.is_array and self.forest.is_scalar(one) and self.forest.is_scalar(two):
             self.forest.scalars.add(atom)

@@ -76,9 +76,7 @@ def _array(
         return []
     size = int(np.prod(shape))
     if len(found) * _ITEM < _LIST + size * _LIST_ELEMENT:
-        return [
-            (names[variable], _item(parameter, index, fast)) for index, variable in sorted(found.items())
-        ]
+        return [(names[variable], _item(parameter, index, fast)) for index, variable in sorted(found.items())]
     texts = {index: names[variable] for index, variable in found.items()}
     if len(shape) == 1:
         pattern = ", ".join(texts.get((i,), "_") for i in range(size))

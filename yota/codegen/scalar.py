@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from yota.codegen.count import operations
-from yota.codegen.expressions import Body, Writing
+from yota.codegen.expressions import Body, write
 from yota.codegen.names import Names
 from yota.codegen.render import render
 from yota.codegen.spelling import MATH_NAMES
 from yota.codegen.targets.base import Source
+from yota.codegen.vocabulary import Vocabulary
 from yota.ir.tape import Op, Tape
 
 __all__ = ["FunctionText", "ScalarPlan", "is_scalar", "plan_scalar", "scalar_source"]
@@ -74,9 +75,7 @@ def is_scalar(tape: Tape) -> bool:
     return not any(tape.types[variable].shape for variable in [*loose, *(guard.variable for guard in tape.guards)])
 
 
-def _is_scalar_op(
-    tape: Tape, op: Op, inputs: set[int], outputs: set[int], assembled: Mapping[int, Op]
-) -> bool:
+def _is_scalar_op(tape: Tape, op: Op, inputs: set[int], outputs: set[int], assembled: Mapping[int, Op]) -> bool:
     flat = not any(tape.types[operand].shape for operand in op.operands)
     if op.name == "getitem":
         index = op.keyword("index")
@@ -105,19 +104,19 @@ def plan_scalar(tape: Tape, *, strict: bool = False) -> ScalarPlan:
     entry = names.fresh(tape.name)
     slow = names.fresh(f"{entry}_numpy")
     parameters = tuple(names.fresh(".".join((item.name, *map(str, item.path)))) for item in tape.inputs)
-    writing = Writing(tape, names, parameters, strict)
+    words = Vocabulary(tape, names, parameters, strict)
     fast = all(type.dtype in _FAST_DTYPES for type in _used_types(tape))
     functions = []
     if fast:
-        body = writing.body(fast=True)
+        body = write(words, fast=True)
         functions.append(_function(entry, body, slow if body.raises else ""))
         if body.raises:
             remark = ("# The same on NumPy scalars, for arguments where Python raises and NumPy goes on.",)
-            functions.append(_function(slow, writing.body(fast=False), remarks=remark))
+            functions.append(_function(slow, write(words, fast=False), remarks=remark))
     else:
-        functions.append(_function(entry, writing.body(fast=False)))
+        functions.append(_function(entry, write(words, fast=False)))
     return ScalarPlan(
-        _banner(tape, entry, parameters), writing.import_lines(), parameters, tuple(functions), writing.objects
+        _banner(tape, entry, parameters), words.import_lines(), parameters, tuple(functions), words.objects
     )
 
 
@@ -131,7 +130,9 @@ def scalar_source(tape: Tape, *, strict: bool = False) -> Source:
 def _used_types(tape: Tape) -> list[Any]:
     """Types of what is computed, and of the elements that it is computed from."""
     used = {operand for op in tape.ops for operand in op.operands} | set(tape.outputs)
-    return [tape.types[variable] for variable in sorted(used | {op.result for op in tape.ops}) if _matters(tape, variable)]
+    return [
+        tape.types[variable] for variable in sorted(used | {op.result for op in tape.ops}) if _matters(tape, variable)
+    ]
 
 
 def _matters(tape: Tape, variable: int) -> bool:

@@ -138,9 +138,10 @@ _FLOATS: Mapping[str, Spelling] = {
 """Python floats, giving what NumPy gives or raising."""
 
 _SAME_BITS = frozenset(
-    "where divide reciprocal floor_divide remainder fmod absolute abs fabs maximum minimum fmax fmin sign floor ceil trunc"
-    " rint isnan isinf isfinite signbit copysign logical_and logical_or logical_not real conjugate conj sqrt".split()
-) | {"power"}
+    "where divide reciprocal floor_divide remainder fmod absolute abs fabs maximum minimum fmax fmin sign floor ceil"
+    " trunc rint isnan isinf isfinite signbit copysign logical_and logical_or logical_not real conjugate conj sqrt"
+    " power".split()
+)
 """Where Python's result has the bits of NumPy's; for powers, of NumPy's ``**`` on scalars."""
 
 _SCALARS: Mapping[str, Spelling] = {
@@ -149,14 +150,16 @@ _SCALARS: Mapping[str, Spelling] = {
     "remainder": _binary("%", PRODUCT),
     "absolute": Spelling("abs({0})"),
     "abs": Spelling("abs({0})"),
+    "power": Spelling("{0} ** {1}", UNARY, (ATOM, ATOM)),
     "where": Spelling("np.where({0}, {1}, {2})[()]"),
 }
 """NumPy scalars; everything else is a call of the NumPy function."""
 
 _ALIASES = {"mod": "remainder", "true_divide": "divide", "pow": "power"}
-MATH_NAMES = frozenset(
-    name.removeprefix("math.") for spelling in _FLOATS.values() for name in spelling.imports
-) | {"inf", "nan"}
+MATH_NAMES = frozenset(name.removeprefix("math.") for spelling in _FLOATS.values() for name in spelling.imports) | {
+    "inf",
+    "nan",
+}
 """Names that a body may import from ``math``."""
 
 _CASTS = {"f": "float", "i": "int", "u": "int", "b": "bool"}

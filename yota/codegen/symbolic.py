@@ -14,8 +14,9 @@ import numpy as np
 
 from yota.codegen.count import elements
 from yota.codegen.factor import Options, factor
-from yota.codegen.forest import ARITHMETIC, Forest, plant
+from yota.codegen.forest import Forest
 from yota.codegen.harvest import Harvest
+from yota.codegen.plant import ARITHMETIC, plant
 from yota.codegen.polynomial import Term
 from yota.codegen.sharing import Products, share
 from yota.ir.tape import Op, Tape
@@ -68,8 +69,10 @@ def _kinds(tape: Tape, excluded: set[int] | frozenset[int]) -> dict[int, Kind]:
     for op in tape.ops:
         if op.name in ARITHMETIC and op.result not in excluded:
             type = tape.types[op.result]
-            if type.dtype.kind == "f" and all(_fits(tape, operand, type) for operand in op.operands) and (
-                op.name != "power" or _small_power(tape, op)
+            if (
+                type.dtype.kind == "f"
+                and all(_fits(tape, operand, type) for operand in op.operands)
+                and (op.name != "power" or _small_power(tape, op))
             ):
                 found[op.result] = type.shape, type.dtype
     return found
@@ -91,7 +94,11 @@ def _fits(tape: Tape, variable: int, type: TensorType) -> bool:
 
 def _small_power(tape: Tape, op: Op) -> bool:
     value = tape.constants.get(op.operands[1])
-    if value is None or isinstance(value, np.ndarray) or tape.types[op.operands[0]].shape != tape.types[op.result].shape:
+    if (
+        value is None
+        or isinstance(value, np.ndarray)
+        or tape.types[op.operands[0]].shape != tape.types[op.result].shape
+    ):
         return False
     return bool(1 <= value <= _LARGEST_EXPONENT and value == int(value))
 
@@ -119,11 +126,12 @@ def _rebuilt(tape: Tape, kinds: dict[int, Kind], forests: dict[Kind, Forest], op
         harvests[kind] = Harvest(rewriting, forest, _shared(forest))
     for op in tape.ops:
         rewriting.builder.location = op.location
-        kind = kinds.get(op.result)
-        if kind is None:
+        if op.result not in kinds:
             rewriting.copy(op)
-        elif op.result in harvests[kind].forest.roots:
-            rewriting.bind(op.result, harvests[kind].root(op.result))
+            continue
+        harvest = harvests[kinds[op.result]]
+        if op.result in harvest.forest.roots:
+            rewriting.bind(op.result, harvest.root(op.result))
     return dce.run(cse.run(rewriting.finish()))
 
 

@@ -44,4 +44,7 @@ def _sample(type: TensorType) -> Any:
         return type.dtype.type(1).item()
     # Index arrays are probed too: zero is in range for every axis that has an element.
     value = type.dtype.type(0 if type.dtype.kind in "iu" else 1)
+    if type.ndim >= 2 and type.shape[-1] == type.shape[-2] and type.differentiable:
+        # Ones would be singular, and what is probed may be an inverse or a factorisation.
+        return np.broadcast_to(np.eye(type.shape[-1], dtype=type.dtype), type.shape)
     return np.broadcast_to(np.asarray(value), type.shape)

@@ -1,15 +1,15 @@
-"""Rules of `simplify` for arithmetic: neutral elements, signs, reciprocals, constant powers, constant choices."""
+"""Rules of `simplify` for arithmetic: neutral elements, signs, reciprocals, constant choices."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
+from yota.passes import powers
 from yota.passes.case import Case, Rule
 
 __all__ = ["EXACT", "LOOSE"]
 
-_LARGEST_EXPONENT = 64
 _NEVER_MINUS_ZERO = frozenset({"square", "abs", "absolute", "exp", "cosh", "hypot", "exp2"})
 
 
@@ -159,43 +159,6 @@ def _constant_choice(case: Case) -> int | None:
     return None if value is None else case.same(yes if value else no)
 
 
-def _first_power(case: Case) -> int | None:
-    value = case.value(case.operands[1])
-    return case.same(case.operands[0]) if _is_number(value) and value == 1 else None
-
-
-def _constant_power(case: Case) -> int | None:
-    """A small integer power as a chain of products; a negative one as the reciprocal of a chain."""
-    base, exponent = case.operands
-    value = case.value(exponent)
-    type = case.type
-    if not _is_number(value) or isinstance(value, complex) or type.dtype.kind != "f":
-        return None
-    if not abs(value) <= _LARGEST_EXPONENT or value != int(value) or case.type_of(base).shape != type.shape:
-        return None
-    if case.type_of(base).dtype != type.dtype:
-        return None
-    count = int(value)
-    if count == 0:
-        one = case.constant(1.0 if type.weak else type.dtype.type(1))
-        return case.same(one)
-    found = _chain(case, base, abs(count))
-    if count > 0:
-        return found
-    one = case.constant(1.0 if type.weak else type.dtype.type(1))
-    return case.make("divide", (one, found), (), type)
-
-
-def _chain(case: Case, base: int, count: int) -> int:
-    """``base ** count`` by squaring, from the exponent's leading bit downwards."""
-    found = base
-    for digit in bin(count)[3:]:
-        found = case.make("square", (found,), (), case.type)
-        if digit == "1":
-            found = case.make("multiply", (found, base), (), case.type)
-    return found
-
-
 def _reciprocal(case: Case) -> int | None:
     """``a * (1 / b)`` to ``a / b``."""
     left, right = case.operands
@@ -237,7 +200,7 @@ EXACT: dict[str, tuple[Rule, ...]] = {
     "negative": (_double_negation, _negate_coefficient),
     "add": (_add_negative, _zero_sum),
     "subtract": (_subtract_negative, _zero_difference),
-    "power": (_first_power,),
+    "power": (powers.first_power,),
     "positive": (_identity,),
     "copy": (_identity,),
     "real": (_identity_on_reals,),
@@ -248,7 +211,7 @@ EXACT: dict[str, tuple[Rule, ...]] = {
 }
 
 LOOSE: dict[str, tuple[Rule, ...]] = {
-    "power": (_constant_power,),
-    "float_power": (_constant_power,),
+    "power": (powers.constant_power,),
+    "float_power": (powers.constant_power,),
     "multiply": (_reciprocal, _coefficients),
 }

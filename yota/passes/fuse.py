@@ -218,11 +218,11 @@ def _wish(op: Op, types: Mapping[int, TensorType]) -> int | None:
 
 
 def _dissolved(tape: Tape, units: Iterable[Growing]) -> list[Growing]:
-    """Groups of one op, and those that fit into the cache as a whole, become lone ops again."""
+    """Groups that fit into the cache as a whole become lone ops again."""
     found = []
     for unit in units:
         work = [member for member in unit.members if not is_view(member.op, tape.types)]
-        if not unit.extent or (len(work) > 1 and _worthwhile(tape, unit)):
+        if not unit.extent or (work and _worthwhile(tape, unit)):
             found.append(unit)
             continue
         # Views of what a loop computes stand outside already.

@@ -1,4 +1,4 @@
-"""Rules of `simplify` for ops that only move elements: reshapes, transposes, broadcasts, reads of what was just built."""
+"""Rules of `simplify` for ops that only move elements: reshapes, transposes, broadcasts, trivial sums."""
 
 from __future__ import annotations
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from yota.ir.tape import Op, Tape
+from yota.passes.elements import MOVES, unroll
 from yota.passes.rewrite import protected
-from yota.passes.unroll import MOVES, Elements, Unrolling, Unsuitable
+from yota.passes.unroll import Elements, Unrolling, Unsuitable
 
 __all__ = ["run"]
 
@@ -32,7 +33,7 @@ def run(tape: Tape, *, strict: bool = False) -> Tape:
     unrolling = Unrolling(tape, limit=budget // _SCALAR_OP + 64)
     try:
         for op in tape.ops:
-            unrolling.add(op)
+            unroll(unrolling, op)
         outputs = [_assemble(unrolling, variable) for variable in tape.outputs]
         for guard in tape.guards:
             unrolling.scalar(guard.variable)
@@ -44,8 +45,11 @@ def run(tape: Tape, *, strict: bool = False) -> Tape:
 
 def _is_scalar_value(tape: Tape) -> bool:
     kept = protected(tape)
-    return all(op.name in MOVES or not tape.types[op.result].shape and _is_plain(tape, op)
-               for op in tape.ops if op.result in kept)
+    return all(
+        op.name in MOVES or (not tape.types[op.result].shape and _is_plain(tape, op))
+        for op in tape.ops
+        if op.result in kept
+    )
 
 
 def _is_plain(tape: Tape, op: Op) -> bool:

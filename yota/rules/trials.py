@@ -18,9 +18,6 @@ from yota.rules.sampling import statics
 __all__ = ["adjoint", "direction_error", "excess", "partial"]
 
 _STEP = 1e-5
-_NEAR = 12
-_FAR_DIGITS = 360
-"""Beyond `_NEAR` a derivative may be smaller than its function by the whole range of exponents."""
 
 
 def partial(rule: Rule, parameter: str, point: Mapping[str, Any], registry: Registered) -> Any:
@@ -33,15 +30,17 @@ def partial(rule: Rule, parameter: str, point: Mapping[str, Any], registry: Regi
         return evaluate(registry.partial(rule, parameter), names, registry)
 
 
-def excess(rule: Rule, parameter: str, point: Mapping[str, float], registry: Registered) -> float:
+def excess(
+    rule: Rule, parameter: str, point: Mapping[str, float], registry: Registered, digits: int = precise.DIGITS
+) -> float:
     """By how much the partial misses its value at 50 digits, in ulps, after what the point's rounding explains.
 
     A relative change of the arguments by one ulp moves the partial by its condition number of ulps; twice that is
-    subtracted. Infinite where the partial is NaN though it has a value.
+    subtracted. Infinite where the partial is NaN though it has a value. More ``digits`` are needed where the
+    derivative is smaller than the function by many orders.
     """
     mp = precise.context()
-    far = any(abs(value) > _NEAR for value in point.values())
-    with precise.LOCK, mp.workdps(_FAR_DIGITS if far else precise.DIGITS):
+    with precise.LOCK, mp.workdps(digits):
         position = [each.name for each in rule.operands].index(parameter)
         arguments = [value if isinstance(value, int) else mp.mpf(value) for value in map(point.__getitem__, point)]
         function = precise.primal(rule, registry)

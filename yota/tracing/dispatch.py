@@ -42,8 +42,23 @@ def call_function(trace: Trace, function: Any, args: tuple[Any, ...], kwargs: di
     try:
         # NumPy's own Python code is traced through, as any other would be.
         return plain(*args, **kwargs)
-    except TracingError as fault:
+    except MissingRuleError:
+        raise
+    except (TracingError, AttributeError, TypeError, ValueError, ArithmeticError) as fault:
+        # An error that NumPy raises on plain values too is the user's own.
+        function(*concrete(trace, args), **concrete(trace, kwargs))
         raise missing(trace, function) from fault
+
+
+def concrete(trace: Trace, value: Any) -> Any:
+    """Arguments with the concrete value, copied, in the place of each tracer."""
+    if is_tracer(value):
+        return np.copy(trace.values[trace.lift(value)])
+    if type(value) in (list, tuple):
+        return type(value)(concrete(trace, item) for item in value)
+    if type(value) is dict:
+        return {key: concrete(trace, item) for key, item in value.items()}
+    return value
 
 
 @functools.cache
@@ -94,7 +109,9 @@ def _elementwise(trace: Trace, known: Any, inputs: tuple[Any, ...], kwargs: dict
     dtype = kwargs.pop("dtype", None)
     where = kwargs.pop("where", True)
     if dtype is not None:
-        inputs = tuple(trace.apply(primitive("astype"), (value,), {"dtype": np.dtype(dtype)}) for value in inputs)
+        # NumPy's own code passes classes such as np.dtypes.Float64DType.
+        kind = dtype() if isinstance(dtype, type) and issubclass(dtype, np.dtype) else np.dtype(dtype)
+        inputs = tuple(trace.traced(value).astype(kind, copy=False) for value in inputs)
 
     def compute(rest: dict[str, Any]) -> Any:
         if rest:

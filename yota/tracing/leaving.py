@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import dis
 import os
+import sys
 from collections.abc import Callable
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-
-from yota.tracing.location import caller
 
 if TYPE_CHECKING:
     from yota.tracing.tracer import Tracer
@@ -45,14 +44,14 @@ def to_number(tracer: Tracer, convert: Callable[[Any], Any]) -> Any:
     number = convert(trace.values[variable])
     if trace.is_constant(variable):
         return number
-    if not _is_returned(caller(2)):
+    if not _is_returned(sys._getframe(2)):
         trace.decide(variable, convert.__name__, number)
     return trace.leak(variable, number)
 
 
-def _is_returned(frame: FrameType | None) -> bool:
-    """Whether the running call's result is what the traced function itself returns."""
-    if frame is None or frame.f_back is None or frame.f_back.f_code.co_filename != _ENTRY:
+def _is_returned(frame: FrameType) -> bool:
+    """Whether the running call stands in the traced function itself and is what that returns."""
+    if frame.f_back is None or frame.f_back.f_code.co_filename != _ENTRY:
         return False
     following = (step.opname for step in dis.get_instructions(frame.f_code) if step.offset > frame.f_lasti)
     return next(following, "") == "RETURN_VALUE"

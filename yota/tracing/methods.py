@@ -32,6 +32,9 @@ class ArrayMethods:
         def _current(self) -> int: ...
         def _value(self) -> Any: ...
         def _recorder(self) -> Trace: ...
+        @property
+        def shape(self) -> tuple[int, ...]:
+            """Extents."""
         def __getitem__(self, index: Any) -> Any: ...
         def __setitem__(self, index: Any, value: Any) -> None: ...
 
@@ -45,11 +48,6 @@ class ArrayMethods:
         raise AttributeError(f"{type(self._value()).__name__!r} object has no attribute {name!r}")
 
     # -- attributes --------------------------------------------------------------------------------------
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Extents."""
-        return self._trace.builder.types[self._current()].shape
 
     @property
     def dtype(self) -> numpy.dtype[Any]:
@@ -100,11 +98,6 @@ class ArrayMethods:
     def imag(self) -> Any:
         """Imaginary part."""
         return np.imag(self)
-
-    @property
-    def flat(self) -> Any:
-        """Elements in C order."""
-        return iter(self.ravel())
 
     # -- shape -------------------------------------------------------------------------------------------
 
@@ -230,6 +223,10 @@ class ArrayMethods:
     def nonzero(self) -> Any:
         """See `numpy.ndarray.nonzero`."""
         return np.nonzero(self)
+
+    def partition(self, kth: Any, axis: int = -1, kind: Any = None, order: Any = None) -> None:
+        """See `numpy.ndarray.partition`: partitions in place."""
+        self[...] = np.partition(self, kth, axis)
 
     def sort(self, axis: int = -1, kind: Any = None, order: Any = None, **keywords: Any) -> None:
         """See `numpy.ndarray.sort`: sorts in place."""

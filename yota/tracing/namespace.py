@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from yota.tracing import library
 from yota.tracing.creation import CREATION, Concatenator
 from yota.tracing.location import is_library
 from yota.tracing.methods import is_traced
@@ -122,7 +123,7 @@ def recording(extra: Sequence[tuple[Any, str, Any]] = ()) -> Iterator[None]:
     Several traces, nested or in other threads, share the names: the first one in puts each there, the last one
     out takes it away.
     """
-    replacements = [*_replacements(), *extra]
+    replacements = [*_replacements(), *library.replacements(), *extra]
     with _lock:
         for owner, name, value in replacements:
             _hold(owner, name, value)

@@ -196,6 +196,12 @@ def _argsort(trace: Trace, a: Any, axis: Any = -1, kind: Any = None, order: Any 
     return trace.apply(primitive("argsort"), (a,), {"axis": axes_of(axis, a.ndim)[0], "kind": kind})
 
 
+@implements(numpy.partition)
+def _partition(trace: Trace, a: Any, kth: Any, axis: Any = -1, kind: Any = None, order: Any = None) -> Any:
+    # What is sorted is partitioned at every position.
+    return np.sort(a, axis=axis)
+
+
 @implements(numpy.sort)
 def _sort(trace: Trace, a: Any, axis: Any = -1, kind: Any = None, order: Any = None, stable: Any = None) -> Any:
     a = trace.traced(a)

@@ -161,6 +161,9 @@ def _column_stack(trace: Trace, tup: Any) -> Any:
 def _where(trace: Trace, condition: Any, x: Any = None, y: Any = None) -> Any:
     if x is None:
         return np.nonzero(condition)
+    condition = trace.traced(condition)
+    if condition.dtype.kind != "b":
+        condition = np.not_equal(condition, 0)
     return trace.apply(primitive("where"), (condition, x, y))
 
 

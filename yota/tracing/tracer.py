@@ -103,6 +103,26 @@ class Tracer(ArrayMethods):
     def __class__(self) -> type:
         return type(self._value())
 
+    # -- layout -------------------------------------------------------------------------------------------
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Extents; setting them reshapes in place."""
+        return self._trace.builder.types[self._current()].shape
+
+    @shape.setter
+    def shape(self, extents: Any) -> None:
+        if self._base is not None:
+            raise self._trace.refuse("setting the shape of a view is not supported.", "Use .reshape(...).")
+        self._variable = np.reshape(self, extents)._current()
+
+    @property
+    def flat(self) -> Any:
+        """Elements in C order, to be read and written."""
+        shape = {"shape": (self.size,)}
+        flat = self._trace.apply(primitive("reshape"), (self,), shape)
+        return Tracer(self._trace, flat._variable, self, ("reshape", shape))
+
     # -- NumPy's protocols -------------------------------------------------------------------------------
 
     __array_priority__ = 1000.0

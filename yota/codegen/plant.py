@@ -1,0 +1,201 @@
+"""Arithmetic of one shape and dtype, read off a tape into a forest."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+import numpy as np
+
+from yota.codegen.forest import Forest, Sum
+from yota.codegen.polynomial import Monomial, Term, multiply, same_scale
+from yota.ir.tape import Op, Tape
+
+__all__ = ["ARITHMETIC", "plant"]
+
+ARITHMETIC = frozenset({"add", "subtract", "multiply", "divide", "negative", "square", "power"})
+
+_MOST_FACTORS = 12
+_MOST_SHARED_FACTORS = 8
+_LARGEST_EXPONENT = 64
+
+
+class _Gardener:
+    """Reads one kind of arithmetic off a tape."""
+
+    def __init__(self, tape: Tape, ordered: set[int], uses: dict[int, int], is_array: bool) -> None:
+        self.tape = tape
+        self.ordered = ordered
+        self.uses = uses
+        self.forest = Forest(is_array=is_array)
+        self.terms: dict[int, Term] = {}
+        self._atoms: dict[int, int] = {}
+        self._quotients: dict[tuple[Term, Term], int] = {}
+        self._made_by: dict[int, int] = {}
+
+    def add(self, op: Op) -> None:
+        """Take one op in."""
+        self.terms[op.result] = _READERS[op.name](self, op)
+
+    def term(self, variable: int) -> Term:
+        """An operand as a coefficient and a monomial."""
+        found = self.terms.get(variable)
+        if found is not None:
+            return found
+        value = self.tape.constants.get(variable)
+        if value is not None and not isinstance(value, np.ndarray):
+            number = float(value)
+            if number == value and math.isfinite(number):
+                return number, ()
+        return self._opaque(variable)
+
+    def _opaque(self, variable: int) -> Term:
+        atom = self._atoms.get(variable)
+        if atom is None:
+            atom = self._atoms[variable] = self.forest.atom()
+            self.forest.variables[atom] = variable
+            if self.forest.is_array and not self.tape.types[variable].shape:
+                self.forest.scalars.add(atom)
+        return 1.0, ((atom, 1),)
+
+    def product(self, left: int, right: int) -> Term:
+        """A product as one monomial, unless it grows too long."""
+        first, second = self.factor(left), self.factor(right)
+        if not same_scale(first[0], second[0]) or len(first[1]) + len(second[1]) > _MOST_FACTORS:
+            first, second = self.whole(left, first), self.whole(right, second)
+        return first[0] * second[0], multiply(first[1], second[1])
+
+    def factor(self, variable: int) -> Term:
+        """An operand of a product; a long product that others read too stays whole."""
+        found = self.term(variable)
+        if self.uses.get(variable, 0) > 1 and len(found[1]) > _MOST_SHARED_FACTORS:
+            return self.whole(variable, found)
+        return found
+
+    def whole(self, variable: int, term: Term) -> Term:
+        """The operand as an atom of its own."""
+        if not term[1] or (term[0] == 1.0 and len(term[1]) == 1):
+            return term
+        self.forest.roots[variable] = term
+        return self._opaque(variable)
+
+    def sum(self, op: Op) -> Term:
+        """A sum; one that only this op reads is merged where the order of addition allows it."""
+        left, right = op.operands
+        sign = -1.0 if op.name == "subtract" else 1.0
+        first, second = self.term(left), self.term(right)
+        ordered = op.result in self.ordered
+        before = self._mergeable(left, first, ordered, leading=True)
+        after = self._mergeable(right, (sign * second[0], second[1]), ordered, leading=False)
+        if before is None:
+            before = [first]
+        if after is None:
+            after = [(sign * second[0], second[1])]
+        if not ordered and len(after) > len(before):
+            before, after = after, before
+        before.extend(after)
+        atom = self.forest.atom()
+        self.forest.sums[atom] = Sum(before, ordered)
+        self._made_by[atom] = op.result
+        return 1.0, ((atom, 1),)
+
+    def _mergeable(self, variable: int, term: Term, ordered: bool, leading: bool) -> list[Term | None] | None:
+        """Terms of an operand that is a sum which nobody else reads."""
+        coefficient, monomial = term
+        if len(monomial) != 1 or monomial[0][1] != 1 or abs(coefficient) != 1.0:
+            return None
+        inner = self.forest.sums.get(monomial[0][0])
+        if inner is None or self.uses.get(variable, 0) != 1 or self.uses[self._made_by[monomial[0][0]]] != 1:
+            return None
+        if inner.ordered != ordered or (ordered and not (leading and coefficient == 1.0)):
+            return None
+        if coefficient == 1.0:
+            return inner.terms
+        return [(-each[0], each[1]) for each in inner.alive()]
+
+    def ratio(self, op: Op) -> Term:
+        """A quotient; signs and powers of two go outside, for which no digit changes."""
+        top, bottom = (self.term(operand) for operand in op.operands)
+        over, under = _outside(top), _outside(bottom)
+        sign = over / under
+        pair = (top[0] / over, top[1]), (bottom[0] / under, bottom[1])
+        atom = self._quotients.get(pair)
+        if atom is None:
+            atom = self._quotients[pair] = self.forest.atom()
+            self.forest.quotients[atom] = pair
+            if self.forest.is_array and self.forest.is_scalar(top[1]) and self.forest.is_scalar(bottom[1]):
+                self.forest.scalars.add(atom)
+        return sign, ((atom, 1),)
+
+    def power(self, op: Op) -> Term:
+        """A small integer power."""
+        coefficient, monomial = self.term(op.operands[0])
+        exponent = int(self.tape.constants[op.operands[1]])
+        raised = coefficient**exponent if abs(coefficient) == 1.0 else None
+        if raised is None or len(monomial) * exponent > _LARGEST_EXPONENT:
+            coefficient, monomial = self.whole(op.operands[0], (coefficient, monomial))
+            raised = coefficient**exponent
+        return raised, tuple((atom, each * exponent) for atom, each in monomial)
+
+
+def _outside(term: Term) -> float:
+    """The part of a coefficient that leaves a quotient: its sign, and all of it if it is a modest power of two."""
+    fraction, exponent = math.frexp(term[0])
+    if abs(fraction) == 0.5 and abs(exponent) < _LARGEST_EXPONENT and term[1]:
+        return term[0]
+    return math.copysign(1.0, term[0])
+
+
+def _negative(gardener: _Gardener, op: Op) -> Term:
+    coefficient, monomial = gardener.term(op.operands[0])
+    return -coefficient, monomial
+
+
+def _product(gardener: _Gardener, op: Op) -> Term:
+    return gardener.product(op.operands[0], op.operands[-1])
+
+
+_READERS = {
+    "add": _Gardener.sum,
+    "subtract": _Gardener.sum,
+    "multiply": _product,
+    "square": _product,
+    "negative": _negative,
+    "divide": _Gardener.ratio,
+    "power": _Gardener.power,
+}
+
+
+def plant(tape: Tape, ops: Iterable[Op], roots: set[int], ordered: set[int], uses: dict[int, int]) -> Forest:
+    """The forest of ``ops``, all of one shape and dtype.
+
+    Parameters
+    ----------
+    roots
+        Results that something else reads.
+    ordered
+        Variables whose sums keep the user's order.
+    uses
+        How often each variable is read.
+    """
+    ops = list(ops)
+    gardener = _Gardener(tape, ordered, uses, bool(tape.types[ops[0].result].shape))
+    for op in ops:
+        gardener.add(op)
+    forest = gardener.forest
+    for op in ops:
+        if op.result in roots:
+            forest.roots[op.result] = gardener.terms[op.result]
+    for atom in forest.living():
+        if atom in forest.sums and not forest.sums[atom].ordered:
+            forest.sums[atom].terms = list(_merged(forest.sums[atom].alive()))
+    return forest
+
+
+def _merged(terms: list[Term]) -> list[Term]:
+    """Equal monomials with coefficients of one sign become one term; nothing ever cancels."""
+    totals: dict[tuple[bool, Monomial], float] = {}
+    for coefficient, monomial in terms:
+        key = (math.copysign(1.0, coefficient) < 0, monomial)
+        totals[key] = totals.get(key, 0.0) + coefficient
+    return [(coefficient, monomial) for (_, monomial), coefficient in totals.items()]

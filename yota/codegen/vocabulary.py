@@ -1,0 +1,88 @@
+"""Names, imports and functions that the bodies of one generated scalar module share."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import Any
+
+from yota.codegen.names import Names
+from yota.ir.primitive import Primitive
+from yota.ir.tape import Tape
+from yota.passes.rewrite import protected, use_counts
+
+__all__ = ["WIDTH", "Vocabulary", "listed"]
+
+WIDTH = 92
+"""Longest line of a generated body, before its indentation."""
+
+
+def listed(head: str, items: str, tail: str = "") -> tuple[str, ...]:
+    """A statement over a list of names; several names on each of its lines if it is long."""
+    if len(head) + len(items) + len(tail) <= WIDTH:
+        return (f"{head}{items}{tail}",)
+    inner = textwrap.wrap(f"{items.rstrip(',')},", WIDTH - 4, break_long_words=False, break_on_hyphens=False)
+    return (f"{head}(", *(f"    {piece}" for piece in inner), f"){tail}")
+
+
+class Vocabulary:
+    """What is named, and how.
+
+    Attributes
+    ----------
+    objects
+        What the text uses by name without spelling it out.
+    """
+
+    def __init__(self, tape: Tape, names: Names, parameters: tuple[str, ...], strict: bool) -> None:
+        self.tape = tape
+        self.parameters = parameters
+        self.exact = protected(tape) if strict else set()
+        self.uses = use_counts(tape)
+        self.objects: dict[str, Any] = {}
+        self.imports: set[str] = set()
+        self._names = names
+        self._functions: dict[Primitive, str] = {}
+        self._given: dict[int, str] = {}
+
+    def import_lines(self) -> tuple[str, ...]:
+        """Lines that import what the bodies use."""
+        found = sorted(name.removeprefix("math.") for name in self.imports if name.startswith("math."))
+        modules = sorted(name for name in self.imports if not name.startswith("math."))
+        lines = (*listed("from math import ", ", ".join(found)), "") if found else ()
+        return (*lines, "import numpy as np", *(f"import {module}" for module in modules))
+
+    def name(self, variable: int, prefix: str = "t") -> str:
+        """The name of a variable, the same in all bodies."""
+        found = self._given.get(variable)
+        if found is None:
+            hint = self.tape.names.get(variable)
+            found = self._given[variable] = self._names.fresh(hint) if hint else self._names.numbered(prefix)
+        return found
+
+    def fresh(self, hint: str) -> str:
+        """A new name."""
+        return self._names.fresh(hint)
+
+    def element(self, variable: int, hint: str) -> str:
+        """The name of an element of an argument."""
+        found = self._given.get(variable)
+        if found is None:
+            found = self._given[variable] = self._names.fresh(hint)
+        return found
+
+    def function(self, primitive: Primitive) -> str:
+        """Text of the function itself."""
+        found = self._functions.get(primitive)
+        if found is None:
+            found = self._functions[primitive] = self._function(primitive)
+        return found
+
+    def _function(self, primitive: Primitive) -> str:
+        target = primitive.target or ""
+        if target.startswith("numpy.") and target.count(".") == 1:
+            return target.replace("numpy.", "np.")
+        if target.startswith("scipy.special."):
+            return target
+        name = self._names.fresh(primitive.name)
+        self.objects[name] = primitive.function
+        return name
