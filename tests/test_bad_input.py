@@ -9,7 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.integrate
+import scipy.linalg
+import scipy.ndimage
 import scipy.special
+import scipy.stats
 from numpy import array as plain_array
 from numpy import zeros as plain_zeros
 
@@ -169,6 +173,14 @@ LEAKS = {
     "buffer": lambda x: memoryview(x),
     "tobytes": lambda x: x.tobytes(),
     "view": lambda x: np.sum(x.view(np.int64)),
+    "scipy.stats": lambda x: np.sum(scipy.stats.norm.logpdf(x)),
+    "scipy.ndimage": lambda x: np.sum(scipy.ndimage.gaussian_filter(x, 1.0)),
+    "scipy.integrate.quad": lambda x: scipy.integrate.quad(lambda t: t * x[0], 0, 1)[0],
+    "scipy.linalg.expm": lambda x: np.sum(scipy.linalg.expm(np.outer(x, x))),
+    "dtype.type inside NumPy": lambda x: np.nanmean(x),
+    "eigvalsh": lambda x: np.linalg.eigvalsh(np.outer(x, x))[0],
+    "random": lambda x: np.random.default_rng(0).normal(x[0]),
+    "histogram": lambda x: np.sum(np.histogram(x)[0]),
     "pickle": lambda x: __import__("pickle").dumps(x),
     "where without out": lambda x: np.sum(np.log(x, where=x > 1)),
 }
@@ -209,6 +221,16 @@ CLOSED = {
     "immutable scalar": (lambda x: _scalar(x), [4, 0, 0]),
     "logsumexp written out": (lambda x: np.log(np.sum(np.exp(x - np.max(x)))) + np.max(x), np.exp(X) / np.exp(X).sum()),
     "int is a guard": (lambda x: x[int(x[0])], [1, 0, 0]),
+    "scipy.special.logsumexp": (lambda x: scipy.special.logsumexp(x), scipy.special.softmax(X)),
+    "scipy.linalg.norm": (lambda x: scipy.linalg.norm(x), X / scipy.linalg.norm(X)),
+    "scipy.integrate.simpson": (lambda x: scipy.integrate.simpson(x), [1 / 3, 4 / 3, 1 / 3]),
+    "Polynomial": (lambda x: np.polynomial.Polynomial(x)(2.0), [1, 2, 4]),
+    "Polynomial of traced": (lambda x: np.polynomial.Polynomial([1.0, 2.0, 3.0])(x[1]), [0, 2 + 6 * 1.5, 0]),
+    "median": (lambda x: np.median(x), [0, 1, 0]),
+    "cov of plain": (lambda x: np.sum(np.cov(np.eye(3)) @ x), np.cov(np.eye(3)).sum(0)),
+    "arange of a size": (lambda x: np.sum(np.arange(x.size) * x), [0, 1, 2]),
+    "arange of a traced stop": (lambda x: np.sum(np.arange(0.0, x[0], 0.2)), [0, 0, 0]),
+    "arange of a traced start": (lambda x: np.sum(np.arange(x[0], 2.0, 0.4)), [4, 0, 0]),
     "aliasing": (lambda x: _alias(x), [8, 0, 0]),
     "string formatting": (lambda x: (f"{x[0]:.3f} {x!r}", x[0])[1], [1, 0, 0]),
 }

@@ -32,6 +32,8 @@ OPERATORS = {
     ast.Gt: "greater",
     ast.GtE: "greater_equal",
 }
+_SIGNS = {ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="}
+_BITS = {ast.BitAnd: "logical_and", ast.BitOr: "logical_or", ast.BitXor: "logical_xor"}
 _DEPTH = 50
 _SIZE = 500
 _INTEGER = 2**53
@@ -39,7 +41,7 @@ _TEXT = 200
 _INSTEAD: dict[type[ast.AST], tuple[str, str]] = {
     ast.IfExp: ("a conditional expression", "where(condition, a, b)"),
     ast.BoolOp: ("`and` or `or`", "logical_and(a, b) or logical_or(a, b)"),
-    ast.Attribute: ("an attribute", "a name without dots, such as exp(x)"),
+    ast.Attribute: ("a name with a dot", "exp(x)"),
     ast.Lambda: ("a lambda", "the expression itself"),
     ast.JoinedStr: ("an f-string", "the expression itself"),
     ast.NamedExpr: ("a walrus assignment", "the expression itself, as often as it is needed"),
@@ -92,6 +94,14 @@ class ExpressionReader:
 
     def _refuse(self, tree: ast.AST) -> RuleError:
         what, write = _INSTEAD.get(type(tree), (f"`{type(tree).__name__}`", "numbers, names, operators and calls"))
+        text = self.source.excerpt
+        if isinstance(tree, ast.IfExp):
+            write = f"where({text(tree.test)}, {text(tree.body)}, {text(tree.orelse)})"
+        elif isinstance(tree, ast.BoolOp):
+            name = "logical_and" if isinstance(tree.op, ast.And) else "logical_or"
+            write = f"{name}({text(tree.values[0])}, {text(tree.values[1])})"
+        elif isinstance(tree, ast.Attribute):
+            write = tree.attr
         return self.source.fault(
             tree, f"{what} is not part of the rule language", found=self.source.excerpt(tree), write=write
         )
@@ -145,7 +155,7 @@ class ExpressionReader:
             tree,
             "`not` and `~` are not part of the rule language",
             found=self.source.excerpt(tree),
-            write="logical_not(condition)",
+            write=f"logical_not({self.source.excerpt(tree.operand)})",
         )
 
     def _binary(self, tree: Any, depth: int) -> Expression:
@@ -153,9 +163,9 @@ class ExpressionReader:
         if function is None:
             raise self.source.fault(
                 tree,
-                f"the operator `{type(tree.op).__name__}` is not part of the rule language",
+                "this operator is not part of the rule language",
                 found=self.source.excerpt(tree),
-                write="logical_and(a, b), logical_or(a, b) or another function by name",
+                write=f"{_BITS.get(type(tree.op), 'f')}({self.source.excerpt(tree.left)}, {self.source.excerpt(tree.right)})",
             )
         return Call(function, (self._read(tree.left, depth), self._read(tree.right, depth)))
 
@@ -166,9 +176,15 @@ class ExpressionReader:
                 tree,
                 "a comparison has two sides and one of == != < <= > >=",
                 found=self.source.excerpt(tree),
-                write="logical_and(a < b, b < c)",
+                write=self._split(tree) if function else f"{self.source.excerpt(tree.left)} == ...",
             )
         return Call(function, (self._read(tree.left, depth), self._read(tree.comparators[0], depth)))
+
+    def _split(self, tree: ast.Compare) -> str:
+        """A chain of comparisons as a conjunction of its first two."""
+        sides = [self.source.excerpt(each) for each in (tree.left, *tree.comparators[:2])]
+        signs = [_SIGNS.get(type(op), "==") for op in tree.ops[:2]]
+        return f"logical_and({sides[0]} {signs[0]} {sides[1]}, {sides[1]} {signs[1]} {sides[2]})"
 
     def _call(self, tree: Any, depth: int) -> Expression:
         if not isinstance(tree.func, ast.Name):

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from yota.errors import MissingRuleError, TracingError
-from yota.ir.catalog import primitive
 from yota.rules.display import template
 from yota.tracing import algebra, reductions, shapes, ufuncs  # noqa: F401  (they register what they implement)
 from yota.tracing.binding import bind
+from yota.tracing.creation import fresh
 from yota.tracing.implementations import IMPLEMENTATIONS
 from yota.tracing.location import here, source_line
 from yota.tracing.methods import is_tracer
@@ -36,6 +36,8 @@ def call_function(trace: Trace, function: Any, args: tuple[Any, ...], kwargs: di
     known = trace.registry.find(function)
     if known is not None:
         return _with_out(trace, kwargs, lambda rest: bind(trace, known, args, rest))
+    if _is_constant(trace, (args, list(kwargs.values()))):
+        return _constant(trace, function(*concrete(trace, args), **concrete(trace, kwargs)))
     plain = getattr(function, "_implementation", None)
     if plain is None:
         raise missing(trace, function)
@@ -48,6 +50,20 @@ def call_function(trace: Trace, function: Any, args: tuple[Any, ...], kwargs: di
         # An error that NumPy raises on plain values too is the user's own.
         function(*concrete(trace, args), **concrete(trace, kwargs))
         raise missing(trace, function) from fault
+
+
+def _is_constant(trace: Trace, value: Any) -> bool:
+    """Whether no tracer in ``value`` depends on an input."""
+    if is_tracer(value):
+        return trace.is_constant(trace.lift(value))
+    return type(value) not in (list, tuple) or all(_is_constant(trace, item) for item in value)
+
+
+def _constant(trace: Trace, result: Any) -> Any:
+    """What a function gave on constants, as constants that can be written to."""
+    if type(result) in (list, tuple):
+        return type(result)(_constant(trace, item) for item in result)
+    return fresh(trace, result)
 
 
 def concrete(trace: Trace, value: Any) -> Any:
@@ -99,6 +115,8 @@ def call_ufunc(trace: Trace, ufunc: np.ufunc, method: str, inputs: tuple[Any, ..
         return _with_out(trace, kwargs, lambda rest: IMPLEMENTATIONS[ufunc](trace, *inputs, **rest))
     known = trace.registry.find(ufunc)
     if known is None:
+        if _is_constant(trace, (inputs, list(kwargs.values()))):
+            return _constant(trace, ufunc(*concrete(trace, inputs), **concrete(trace, kwargs)))
         raise missing(trace, ufunc)
     return _elementwise(trace, known, inputs, kwargs)
 
@@ -106,7 +124,7 @@ def call_ufunc(trace: Trace, ufunc: np.ufunc, method: str, inputs: tuple[Any, ..
 def _elementwise(trace: Trace, known: Any, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     for name in ("casting", "order", "subok"):
         kwargs.pop(name, None)
-    dtype = kwargs.pop("dtype", None)
+    dtype: Any = kwargs.pop("dtype", None)
     where = kwargs.pop("where", True)
     if dtype is not None:
         # NumPy's own code passes classes such as np.dtypes.Float64DType.

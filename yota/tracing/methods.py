@@ -35,6 +35,7 @@ class ArrayMethods:
         @property
         def shape(self) -> tuple[int, ...]:
             """Extents."""
+
         def __getitem__(self, index: Any) -> Any: ...
         def __setitem__(self, index: Any, value: Any) -> None: ...
 

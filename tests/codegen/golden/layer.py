@@ -5,7 +5,8 @@
     table: float64[100,64]
     returns float64[], float64[64,32], float64[100,64]
 
-Operations: 1 add, 1 getitem, 1 greater, 3 matmul, 1 scatter, 1 square, 1 subtract, 1 sum, 1 tanh, 2 transpose; 0 blocked loops.
+Operations: 1 add, 1 getitem, 1 greater, 3 matmul, 1 scatter, 1 square, 1 subtract, 1 sum, 1 tanh, 2
+transpose; 0 blocked loops.
 """
 
 import numpy as np
@@ -26,7 +27,11 @@ def layer(params_W, params_b, table):
     v8 = params_W.T
     v9 = v7 @ v8
     v10 = np.zeros((100, 64))
-    np.add.at(v10, constant, v9)
+    np.add.at(
+        v10.reshape(-1),
+        ((constant % 100)[..., None] * 64 + np.arange(64)).reshape(-1),
+        v9.reshape(-1),
+    )
     v11 = v0.T
     v12 = v11 @ v7
     return v4, v12, v10

