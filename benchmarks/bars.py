@@ -57,6 +57,7 @@ def bars(results: Results) -> list[Bar]:
         Bar("polynomial: jax / yota", ratio("polynomial", "jax", "yota"), 1.0, at_least=True),
         Bar("call overhead, microseconds", lambda results: overhead(results, "call", "overhead", 1e6), 1.0),
         Bar("10,000 ops / 1,000 ops", lambda results: overhead(results, "growth", "ratio"), 12.0),
+        Bar("import yota / import numpy", lambda results: overhead(results, "imports", "ratio of yota"), 1.5),
         Bar("from yota import grad / import numpy", lambda results: overhead(results, "imports", "ratio"), 1.5),
     ]
 

@@ -26,6 +26,7 @@ BELOW = {
     "autodiff": {"errors", "ir", "rules"},
     "passes": {"errors", "ir"},
     "codegen": {"errors", "_resources", "ir", "passes"},
+    "generation": {"errors", "_resources", "ir", "passes", "codegen"},
     # It knows plans, and no tapes.
     "runtime": {"errors", "_resources", "codegen"},
 }

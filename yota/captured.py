@@ -24,7 +24,7 @@ class Captured:
 
     def __init__(self, function: Callable[..., Any]) -> None:
         code = getattr(function, "__code__", None)
-        self._cells = list(getattr(function, "__closure__", None) or ())
+        self._cells = [cell for cell in getattr(function, "__closure__", None) or () if not _is_module(cell)]
         self._globals: dict[str, Any] = getattr(function, "__globals__", {})
         names = code.co_names if code is not None else ()
         self._names = [name for name in names if name in self._globals and not isinstance(self._globals[name], _CODE)]
@@ -72,6 +72,13 @@ class Captured:
                 return False
         old, self._values = values, list(self._now())
         return not _same(old, self._values)
+
+
+def _is_module(cell: types.CellType) -> bool:
+    try:
+        return isinstance(cell.cell_contents, types.ModuleType)
+    except ValueError:  # not filled yet
+        return False
 
 
 def _same(old: list[Any], new: list[Any]) -> bool:

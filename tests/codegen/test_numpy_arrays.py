@@ -200,7 +200,7 @@ def test_functions_of_other_modules_are_imported() -> None:
     y = write.builder.emit(primitive, (x,))
     source = agree(write.finish(write("sum", y), write("multiply", y, write("subtract", 1.0, y))))
     assert "import scipy.special\n" in source.text
-    assert "scipy.special.expit(x_rows, out=" in source.text
+    assert "scipy.special.expit(x[start:stop], out=" in source.text
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "complex64"])
@@ -355,7 +355,7 @@ def test_repeated_and_negative_indices_add_up(
     places = [write.input(f"i{number}", one, dtype) for number, one in enumerate(arrays)]
     read = write("getitem", x, *places, index=index)
     tape = write.finish(read, write("scatter", write("sin", read), *places, shape=shape, indices=(index,)))
-    where = [random.integers(-4, 4, one).astype(dtype) for one in arrays]
+    where = [random.integers(-3, 3, one).astype(dtype) for one in arrays]
     agree(tape, random.random(shape), *where)
 
 

@@ -31,7 +31,7 @@ SHAPES: dict[str, tuple[tuple[int, ...], ...]] = {
 @pytest.mark.parametrize("shapes", SHAPES)
 @settings(deadline=None, max_examples=25, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
-def test_generated_code_computes_what_the_tape_says(data: Any, shapes: str, dtype: str, monkeypatch_cache: None) -> None:
+def test_generated_code_computes_what_the_tape_says(data: Any, shapes: str, dtype: str, small_pieces: None) -> None:
     tape = data.draw(tapes(SHAPES[shapes], dtype))
     values = arguments(tape)
     kept = [np.array(value) for value in values]
@@ -57,14 +57,15 @@ def test_generated_code_computes_what_the_tape_says(data: Any, shapes: str, dtyp
 
 
 @pytest.fixture(autouse=True, scope="module")
-def monkeypatch_cache() -> Any:
+def small_pieces() -> Any:
     """Small pieces, so that small arrays already need several."""
     import yota.codegen.storage
     import yota.passes.fuse
+    import yota.passes.pieces
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(yota.passes.fuse, "CACHE_BYTES", 12_000)
-        patch.setattr(yota.passes.fuse, "_SMALLEST_RUN", 16)
+        patch.setattr(yota.passes.pieces, "CACHE_BYTES", 12_000)
+        patch.setattr(yota.passes.pieces, "_SMALLEST_RUN", 16)
         patch.setattr(yota.passes.fuse, "_SMALLEST_TURNED", 64)
         patch.setattr(yota.codegen.storage, "WORKSPACE_BYTES", 512)
         yield

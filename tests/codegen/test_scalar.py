@@ -170,6 +170,18 @@ def test_other_types_are_kept(dtype):
     agree(found, evaluate(tape, x))
 
 
+def test_mixed_precision_is_promoted_as_numpy_does():
+    single = TensorType(np.dtype("float32"), (2,))
+    tape = tape_of(
+        lambda x, y, s: (x.apply("multiply", np.float64(1), x[0]), x[0] * y[0], x[1] * s, s * s), single, (2,), "weak"
+    )
+    function = load(scalar_source(tape))
+    arguments = np.float32([0.1, 0.2]), np.array([0.3, 0.4]), 1.5
+    found, expected = function(*arguments), evaluate(tape, *arguments)
+    assert [type(each) for each in found] == [np.float64, np.float64, np.float32, float]
+    assert list(found) == expected
+
+
 def test_long_sparse_gradients():
     function = compiled(gradient(tape_of(lambda x: x[3] * x[500], (1000,))))
     value, adjoint = function(np.arange(1000.0))

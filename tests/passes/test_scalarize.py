@@ -50,6 +50,8 @@ def unrolled(function, *types, arguments=None):
         (lambda x: x * np.array([1.0, 2.0, 0.0]), ((3,),)),
         (lambda x, s: (x * s).call("exp"), ((3,), "weak")),
         (lambda x: x.sum((0,)) + x.sum((1,)), ((2, 2),)),
+        (lambda x: x.sum((0,)), ((0, 2),)),
+        (lambda x: (x * x).sum(), ((0,),)),
     ],
 )
 def test_small_arrays_fall_apart(function, types, monkeypatch):

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from yota.ir.tape import Tape
-from yota.passes.fuse import Unit
+from yota.passes.units import Unit
 
 __all__ = ["lines"]
 

@@ -10,7 +10,7 @@ import numpy as np
 from yota.codegen import reads
 from yota.codegen.literals import dtype_text, scalar
 from yota.codegen.spelling import ATOM, UNARY, Spelling, spell
-from yota.codegen.vocabulary import WIDTH, Vocabulary, listed
+from yota.codegen.vocabulary import WIDTH, Vocabulary, listed, packed
 from yota.codegen.wrap import wrapped
 from yota.errors import CodegenError
 from yota.ir.tape import Guard, Op
@@ -20,6 +20,8 @@ __all__ = ["Body", "write"]
 
 _LONGEST_INLINE = 72
 _LONGEST_ITEM = 28
+_LITERALS = (np.float64, np.int64, np.bool_)
+"""Types of Python's numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,7 @@ class _Writer:
 
     def run(self) -> Body:
         tape = self.words.tape
-        found = reads.plan(tape, self.words.parameters, self.words.element, self.fast)
+        found = reads.plan(tape, self.words.parameters, self.words.element, fast=self.fast, mixed=self.words.mixed)
         self.texts.update({variable: _Text(name) for variable, name in found.names.items()})
         self.done.update(found.names)
         # Inlined values must be evaluated where they stand: a guard comes before what it does not depend on.
@@ -76,7 +78,7 @@ class _Writer:
             if op.result not in self.done and op.name not in ("stack", "reshape", "scatter"):
                 self._define(op)
         results = [self._output(variable, definitions) for variable in tape.outputs]
-        self.lines += wrapped([f"return {', '.join(results)}" if results else "return ()"], 8)
+        self.lines += _returned(results)
         opening = tuple(line for pattern, value in found.statements for line in listed("", pattern, f" = {value}"))
         return Body(opening, tuple(self.lines), self.raises, self.warns)
 
@@ -117,10 +119,10 @@ class _Writer:
         self.done.add(op.result)
         types = self.words.tape.types
         exact = op.result in self.words.exact
-        operand_types = tuple(types[operand] for operand in op.operands)
+        operand_types = tuple(self._strong(types[operand]) for operand in op.operands)
         spelling = spell(
             op,
-            types[op.result],
+            self._strong(types[op.result]),
             operand_types,
             fast=self.fast,
             exact=exact,
@@ -135,6 +137,10 @@ class _Writer:
             self.inlined.add(op.result)
         else:
             self._assign(op.result, text)
+
+    def _strong(self, type: TensorType) -> TensorType:
+        """In double precision the second body turns Python numbers into NumPy's at once: nothing promotes them."""
+        return TensorType(type.dtype, type.shape) if type.weak and not self.words.mixed else type
 
     def _assign(self, variable: int, text: _Text) -> None:
         name = self.words.name(variable)
@@ -196,7 +202,7 @@ class _Writer:
         if like is not None and type.dtype.kind in "iu" and float(value) == value:
             value = float(value)
         text = self._number(value)
-        if not self.fast and not type.weak and type.dtype not in (np.float64, np.int64, np.bool_):
+        if not self.fast and not type.weak and (self.words.mixed or type.dtype not in _LITERALS):
             text = f"{dtype_text(type.dtype)}({text})"
         return _Text(text, UNARY if text.startswith("-") else ATOM)
 
@@ -224,8 +230,13 @@ class _Writer:
             return f"{inner}.reshape({', '.join(map(str, type.shape))})"
         items = [self._item(operand, type) for operand in op.operands]
         if op.name == "stack":
-            ending = "" if type.dtype in (np.float64, np.int64, np.bool_) else f", dtype={dtype_text(type.dtype)}"
-            return f"np.array([{', '.join(items)}]{ending})"
+            ending = "" if type.dtype in _LITERALS else f", dtype={dtype_text(type.dtype)}"
+            text = f"np.array([{', '.join(items)}]{ending})"
+            if len(text) <= WIDTH - 16:
+                return text
+            name = self.words.fresh("g")
+            self.lines += [f"{name} = np.array(", "    [", *packed(items, WIDTH - 16), f"    ]{ending}", ")"]
+            return name
         name = self.words.fresh("g")
         shape = str(type.shape[0]) if len(type.shape) == 1 else str(type.shape)
         ending = "" if type.dtype == np.float64 else f", dtype={dtype_text(type.dtype)}"
@@ -239,3 +250,11 @@ class _Writer:
         if variable in self.inlined and len(self.texts[variable].text) > _LONGEST_ITEM:
             self._assign(variable, self.texts[variable])
         return self._text(variable, type if type.dtype.kind == "f" else None).text
+
+
+def _returned(results: list[str]) -> tuple[str, ...]:
+    """The ``return`` statement; each result on lines of its own where one line is too short for all."""
+    line = f"return {', '.join(results)}" if results else "return ()"
+    if len(line) > WIDTH and len(results) > 1:
+        line = f"return ({', '.join(results)})"
+    return wrapped([line], 8)

@@ -10,7 +10,7 @@ from yota.codegen.literals import brackets, dtype_text, shape_text
 from yota.codegen.plan import Loop, Step
 from yota.codegen.targets import numpy_calls
 from yota.ir.tape import Op
-from yota.passes.fuse import Member, Unit
+from yota.passes.units import Member, Unit
 from yota.passes.order import copied_whole
 from yota.passes.shifts import First, first_piece, landing
 from yota.passes.views import is_view

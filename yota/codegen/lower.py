@@ -21,7 +21,7 @@ from yota.errors import TapeError
 from yota.ir.infer import infer
 from yota.ir.tape import Guard, Op, Tape
 from yota.ir.types import TensorType
-from yota.passes.fuse import Unit
+from yota.passes.units import Unit
 
 __all__ = ["Lowering"]
 

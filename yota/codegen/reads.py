@@ -25,7 +25,7 @@ class Reads:
     statements: tuple[tuple[str, str], ...]
 
 
-def plan(tape: Tape, parameters: Sequence[str], name: Callable[[int, str], str], fast: bool) -> Reads:
+def plan(tape: Tape, parameters: Sequence[str], name: Callable[[int, str], str], *, fast: bool, mixed: bool) -> Reads:
     """Reads of all arguments of ``tape``.
 
     Parameters
@@ -34,6 +34,8 @@ def plan(tape: Tape, parameters: Sequence[str], name: Callable[[int, str], str],
         Gives the name of a variable, from a hint.
     fast
         As Python numbers; else as NumPy scalars.
+    mixed
+        Whether a Python number must stay one even among NumPy scalars.
     """
     elements: dict[int, dict[tuple[int, ...], int]] = {}
     again: dict[int, int] = {}
@@ -45,7 +47,6 @@ def plan(tape: Tape, parameters: Sequence[str], name: Callable[[int, str], str],
             again[op.result] = known
     names: dict[int, str] = {}
     statements: list[tuple[str, str]] = []
-    mixed = any(type.dtype.kind == "c" or type.dtype.itemsize < 8 for type in tape.types.values())
     for parameter, entry in zip(parameters, tape.inputs, strict=True):
         type = tape.types[entry.variable]
         if type.shape:

@@ -205,6 +205,8 @@ def _cast(dtype: np.dtype[Any], operand: TensorType, fast: bool) -> Spelling:
         if dtype.kind == operand.dtype.kind:
             return Spelling("{0}", TERNARY, (TERNARY,))
         return Spelling(f"{_CASTS[dtype.kind]}({{0}})", raises=dtype.kind == "i")
+    if operand.dtype == dtype and not operand.weak:
+        return Spelling("{0}", TERNARY, (TERNARY,))
     if operand.dtype.kind == "c" and dtype.kind != "c":
         return Spelling(f"{dtype_text(dtype)}(np.real({{0}}))", warns=True)
     return Spelling(f"{dtype_text(dtype)}({{0}})", warns=True)

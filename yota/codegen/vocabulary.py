@@ -8,9 +8,10 @@ from typing import Any
 from yota.codegen.names import Names
 from yota.ir.primitive import Primitive
 from yota.ir.tape import Tape
+from yota.ir.types import TensorType
 from yota.passes.rewrite import protected, use_counts
 
-__all__ = ["WIDTH", "Vocabulary", "listed"]
+__all__ = ["WIDTH", "Vocabulary", "listed", "packed"]
 
 WIDTH = 92
 """Longest line of a generated body, before its indentation."""
@@ -24,11 +25,30 @@ def listed(head: str, items: str, tail: str = "") -> tuple[str, ...]:
     return (f"{head}(", *(f"    {piece}" for piece in inner), f"){tail}")
 
 
+def packed(items: list[str], width: int) -> list[str]:
+    """Items of a display, as many on each line as fit, indented by eight."""
+    lines: list[str] = []
+    for item in items:
+        if lines and len(lines[-1]) + len(item) + 2 <= width + 8:
+            lines[-1] += f" {item},"
+        else:
+            lines.append(f"        {item},")
+    return lines
+
+
+def _computed(tape: Tape) -> list[TensorType]:
+    """Types of inputs and results that are not booleans."""
+    variables = [entry.variable for entry in tape.inputs] + [op.result for op in tape.ops]
+    return [tape.types[variable] for variable in variables if tape.types[variable].dtype.kind != "b"]
+
+
 class Vocabulary:
     """What is named, and how.
 
     Attributes
     ----------
+    mixed
+        Whether single precision or complex numbers occur, which a Python number gives way to.
     objects
         What the text uses by name without spelling it out.
     """
@@ -38,6 +58,7 @@ class Vocabulary:
         self.parameters = parameters
         self.exact = protected(tape) if strict else set()
         self.uses = use_counts(tape)
+        self.mixed = any(type.dtype.kind == "c" or type.dtype.itemsize < 8 for type in _computed(tape))
         self.objects: dict[str, Any] = {}
         self.imports: set[str] = set()
         self._names = names

@@ -107,7 +107,8 @@ def _reduced(unrolling: Unrolling, op: Op) -> list[list[int]]:
     order = [axis for axis in range(elements.ndim) if axis not in axes]
     unrolling.require(elements.size)
     count = math.prod(elements.shape[axis] for axis in axes)
-    rows = elements.transpose(*order, *axes).reshape(-1, count)
+    kept = math.prod(elements.shape[axis] for axis in order)
+    rows = elements.transpose(*order, *axes).reshape(kept, count)
     return [unrolling.variables(row) for row in rows]
 
 

@@ -3,105 +3,20 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable
 
 from yota.ir.tape import Op, Tape
-from yota.ir.types import TensorType
-from yota.passes.order import ROWS, Layout, choose
+from yota.passes.order import ROWS, choose
+from yota.passes.pieces import block, leading_shape, wish
 from yota.passes.rows import Placement, place
 from yota.passes.sink import sink
+from yota.passes.units import Growing, Member, Unit
 from yota.passes.views import is_view
 
-__all__ = ["CACHE_BYTES", "Member", "Unit", "fuse"]
+__all__ = ["fuse"]
 
-CACHE_BYTES = 2 * 1024 * 1024
-"""What the pieces in flight in one loop may take.
-
-Measured: below 0.5 MiB the cost of the calls shows, from 1 to 8 MiB the time is the same within 10 %.
-"""
-_SMALLEST_RUN = 256
-_SMALLEST_TURNED = 4096
-_LARGEST_ROW = 16384
 _LOOK_BACK = 8
-
-
-@dataclass(frozen=True, slots=True)
-class Member:
-    """An op in a unit; ``placement`` says how it is cut in a loop, and is None outside of loops."""
-
-    op: Op
-    placement: Placement | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Unit:
-    """What runs as one: a single op on whole arrays, or a loop over ``extent`` rows, ``block`` at a time.
-
-    Parameters
-    ----------
-    members
-        Its ops in order.
-    extent, block
-        Rows of the loop, and rows in one piece; 0 for a single op. With a single piece there is no loop.
-    stored
-        Variables computed in pieces that are needed whole outside of the loop.
-    layout
-        How pieces lie in memory.
-    """
-
-    members: tuple[Member, ...]
-    extent: int = 0
-    block: int = 0
-    stored: frozenset[int] = frozenset()
-    layout: Layout = ROWS
-
-    @property
-    def local(self) -> dict[int, int]:
-        """Blocked axis of each variable that exists in pieces inside the loop."""
-        return {
-            member.op.result: member.placement.axis
-            for member in self.members
-            if member.placement is not None and member.placement.axis is not None
-        }
-
-    @property
-    def reads(self) -> tuple[int, ...]:
-        """Variables of other units that this one reads, each once."""
-        local = self.local
-        seen = dict.fromkeys(
-            operand for member in self.members for operand in member.op.operands if operand not in local
-        )
-        own = {member.op.result for member in self.members}
-        return tuple(operand for operand in seen if operand not in own)
-
-    @property
-    def results(self) -> tuple[int, ...]:
-        """Variables that are whole once the unit has run."""
-        if not self.extent:
-            return tuple(member.op.result for member in self.members)
-        local = self.local
-        return tuple(
-            member.op.result
-            for member in self.members
-            if member.op.result in self.stored or member.op.result not in local
-        )
-
-
-@dataclass(slots=True)
-class Growing:
-    """A unit under construction.
-
-    ``repeated`` holds variables that another group computes too and stores if need be; ``before`` and ``bit`` are
-    masks of the groups that must have run before this one, and of this group itself.
-    """
-
-    members: list[Member]
-    extent: int = 0
-    axes: dict[int, int] = field(default_factory=dict)
-    repeated: set[int] = field(default_factory=set)
-    before: int = 0
-    bit: int = 0
+_SMALLEST_TURNED = 4096
 
 
 def fuse(tape: Tape, whole: frozenset[int] = frozenset()) -> tuple[Unit, ...]:
@@ -116,7 +31,7 @@ def fuse(tape: Tape, whole: frozenset[int] = frozenset()) -> tuple[Unit, ...]:
     for op in tape.ops:
         grower.add(op)
     units = _pruned(tape, _dissolved(tape, grower.units))
-    sink(tape, units, Member)
+    sink(tape, units)
     return _sorted(tape, _settled(tape, _pruned(tape, units)))
 
 
@@ -132,10 +47,10 @@ class _Grower:
 
     def add(self, op: Op) -> None:
         """Place one op."""
-        wish = None if op.result in self.whole else _wish(op, self.types)
-        placed = op.result not in self.whole and self._join(op, wish)
-        if not placed and wish is not None:
-            placed = self._start(op, wish)
+        axis = None if op.result in self.whole else wish(op, self.types)
+        placed = op.result not in self.whole and self._join(op, axis)
+        if not placed and axis is not None:
+            placed = self._start(op, axis)
         if not placed or is_view(op, self.types):
             # A view costs nothing: it stands outside too, for those who need it there.
             unit = Growing([Member(op)], before=self._before(op.operands))
@@ -151,7 +66,7 @@ class _Grower:
                 mask |= unit.before | unit.bit
         return mask
 
-    def _join(self, op: Op, wish: int | None) -> bool:
+    def _join(self, op: Op, axis: int | None) -> bool:
         recent = self.groups[: -_LOOK_BACK - 1 : -1]
         for related in (True, False):
             for group in recent:
@@ -161,7 +76,7 @@ class _Grower:
                 before = self._before(v for v in op.operands if v not in known)
                 if before & group.bit:
                     continue
-                found = place(op, self.types, group.extent, known, wish)
+                found = place(op, self.types, group.extent, known, axis)
                 if found is not None:
                     self._put(group, op, found, before)
                     return True
@@ -179,42 +94,16 @@ class _Grower:
                 if unit.before & group.bit:
                     unit.before |= gained
 
-    def _start(self, op: Op, wish: int) -> bool:
-        shape = _leading_shape(op, self.types)
-        found = place(op, self.types, shape[wish], {}, wish)
+    def _start(self, op: Op, axis: int) -> bool:
+        shape = leading_shape(op, self.types)
+        found = place(op, self.types, shape[axis], {}, axis)
         if found is None:
             return False
-        group = Growing([], shape[wish], bit=1 << len(self.groups))
+        group = Growing([], shape[axis], bit=1 << len(self.groups))
         self.units.append(group)
         self.groups.append(group)
         self._put(group, op, found, self._before(op.operands))
         return True
-
-
-def _leading_shape(op: Op, types: Mapping[int, TensorType]) -> tuple[int, ...]:
-    reduction = op.name in ("sum", "prod", "max", "min")
-    return types[op.operands[0] if reduction else op.result].shape
-
-
-def _wish(op: Op, types: Mapping[int, TensorType]) -> int | None:
-    """The axis along which to cut an op that starts a loop: the first whose rows are not too long."""
-    if is_view(op, types) or not op.operands:
-        return None
-    shape = _leading_shape(op, types)
-    size = 1
-    for extent in shape:
-        size *= extent
-    if size < 2:
-        return None
-    for axis, extent in enumerate(shape):
-        row = size // extent
-        inner = 1
-        for other in shape[axis + 1 :]:
-            inner *= other
-        rows = max(1, _LARGEST_ROW // row)
-        if extent > 1 and row <= _LARGEST_ROW and (axis == 0 or rows * inner >= _SMALLEST_RUN):
-            return axis
-    return max(range(len(shape)), key=lambda axis: shape[axis])
 
 
 def _dissolved(tape: Tape, units: Iterable[Growing]) -> list[Growing]:
@@ -232,11 +121,11 @@ def _dissolved(tape: Tape, units: Iterable[Growing]) -> list[Growing]:
 
 def _worthwhile(tape: Tape, group: Growing) -> bool:
     """Whether a group is too large for the cache, or gains from another order in memory."""
-    block = _block(tape, group)
-    if block < group.extent:
+    rows = block(group, tape.types)
+    if rows < group.extent:
         return True
     largest = max(tape.types[member.op.result].size for member in group.members)
-    return largest >= _SMALLEST_TURNED and choose(group.members, group.axes, tape.types, block) != ROWS
+    return largest >= _SMALLEST_TURNED and choose(group.members, group.axes, tape.types, rows) != ROWS
 
 
 def _pruned(tape: Tape, units: list[Growing]) -> list[Growing]:
@@ -274,54 +163,12 @@ def _settled(tape: Tape, units: Iterable[Growing]) -> list[Unit]:
         if not unit.extent or len(unit.members) == 1:
             found.append(Unit((Member(unit.members[0].op),)))
             continue
-        block = min(_block(tape, unit), unit.extent)
-        layout = choose(unit.members, unit.axes, tape.types, block)
+        rows = min(block(unit, tape.types), unit.extent)
+        layout = choose(unit.members, unit.axes, tape.types, rows)
         views = {member.op.result for member in unit.members if is_view(member.op, tape.types)}
         stored = frozenset(v for v in unit.axes if v in wanted and v not in views | unit.repeated)
-        found.append(Unit(tuple(unit.members), unit.extent, block, stored, layout))
+        found.append(Unit(tuple(unit.members), unit.extent, rows, stored, layout))
     return found
-
-
-def _block(tape: Tape, group: Growing) -> int:
-    """Rows in one piece, so that what is live at a time stays in the cache; pieces of about equal size."""
-    types, extent = tape.types, group.extent
-    last: dict[int, int] = {}
-    for position, member in enumerate(group.members):
-        for operand in member.op.operands:
-            last[operand] = position
-    live, peak, streams = 0, 0, {}
-    ends: dict[int, int] = {}
-    for position, member in enumerate(group.members):
-        op, placement = member.op, member.placement
-        assert placement is not None
-        for operand, read in zip(op.operands, placement.reads, strict=True):
-            if read is not None and operand not in group.axes:
-                streams[operand] = types[operand]
-        if placement.axis is not None and not is_view(op, types):
-            row = _bytes(types[op.result]) // extent
-            live += row
-            end = last.get(op.result, position)
-            ends[end] = ends.get(end, 0) + row
-        peak = max(peak, live)
-        live -= ends.pop(position, 0)
-    row = peak + sum(_bytes(type) // extent for type in streams.values())
-    return _even(extent, max(1, CACHE_BYTES // max(row, 1)))
-
-
-def _even(extent: int, most: int) -> int:
-    """Rows in a piece, ``most`` at the most: if possible all pieces are of one size."""
-    if most >= extent:
-        return extent
-    fewest = -(-extent // most)
-    for pieces in range(fewest, min(fewest + fewest // 3, extent) + 1):
-        if extent % pieces == 0:
-            return extent // pieces
-    even = -(-extent // fewest)
-    return min(most, -(-even // 8) * 8) if most >= 8 else even
-
-
-def _bytes(type: TensorType) -> int:
-    return type.size * type.dtype.itemsize
 
 
 def _sorted(tape: Tape, units: list[Unit]) -> tuple[Unit, ...]:

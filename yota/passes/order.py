@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from yota.ir.types import TensorType
 
 if TYPE_CHECKING:
-    from yota.passes.fuse import Member, Unit
+    from yota.passes.units import Member, Unit
 
 __all__ = ["ROWS", "Layout", "choose", "copied_whole"]
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from yota.ir.indexing import NEWAXIS, Index, Slice
 from yota.ir.tape import Op
 from yota.ir.types import TensorType
-from yota.passes.fuse import Member, Unit
+from yota.passes.units import Member, Unit
 from yota.passes.views import is_view
 
 __all__ = ["First", "first_piece", "landing"]
@@ -58,7 +58,7 @@ def first_piece(
 ) -> First | None:
     """The piece that comes first everywhere; None if all have to be added to zeros."""
     op, placement = member.op, member.placement
-    assert placement is not None and placement.axis is None
+    assert placement is not None
     type, found = types[op.result], []
     for number, (index, read) in enumerate(zip(op.keyword("indices"), placement.reads, strict=True)):
         assert read is not None
@@ -88,16 +88,18 @@ def _writable(
         return False
     if sum(variable in roots[operand] for operand in op.operands) != 1:
         return False
-    later = False
+    if is_view(_definition(variable, unit), types):
+        return False
+    before = True
     for member in unit.members:
         if member.op is op:
-            later = True
-        elif later and any(o in local and variable in roots[o] for o in member.op.operands):
+            before = False
+        elif not before and any(o in local and variable in roots[o] for o in member.op.operands):
             return False
-        elif member.op.result == variable and is_view(member.op, types):
-            return False
-        elif (
-            member.op.name == "scatter" and member.op.result not in local and variable in member.op.operands
-        ):
+        elif member.op.name == "scatter" and member.op.result not in local and variable in member.op.operands:
             return False
     return True
+
+
+def _definition(variable: int, unit: Unit) -> Op:
+    return next(member.op for member in unit.members if member.op.result == variable)

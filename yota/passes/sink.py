@@ -7,14 +7,10 @@ read and is cheap to compute is computed twice, since arithmetic in the cache co
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
-
 from yota.ir.tape import Op, Tape
 from yota.passes.rows import place
+from yota.passes.units import Growing, Member
 from yota.passes.views import is_view
-
-if TYPE_CHECKING:
-    from yota.passes.fuse import Growing, Member
 
 __all__ = ["sink"]
 
@@ -25,14 +21,14 @@ _CHEAP = frozenset(
 _MOST_REPEATED = 4
 
 
-def sink(tape: Tape, units: Sequence[Growing], member: type[Member]) -> None:
+def sink(tape: Tape, units: Sequence[Growing]) -> None:
     """Rearrange the members of the loops among ``units`` in place."""
-    _Sinker(tape, units, member).run()
+    _Sinker(tape, units).run()
 
 
 class _Sinker:
-    def __init__(self, tape: Tape, units: Sequence[Growing], member: type[Member]) -> None:
-        self.types, self.units, self.member = tape.types, units, member
+    def __init__(self, tape: Tape, units: Sequence[Growing]) -> None:
+        self.types, self.units = tape.types, units
         self.groups = [unit for unit in units if unit.extent]
         self.kept = set(tape.outputs) | {guard.variable for guard in tape.guards}
         self.ops = tape.definitions()
@@ -133,7 +129,7 @@ class _Sinker:
         wishes = {v: group.axes[v] for v in group.axes}
         for op in ops:
             known = {v: axes[v] for v in op.operands if v in axes}
-            wish = wishes[op.result]
+            wish: int | None = wishes[op.result]
             if op.name in ("sum", "prod", "max", "min"):
                 wish = next(m.placement.reads[0] for m in group.members if m.op is op and m.placement)
             found = place(op, self.types, group.extent, known, wish)
@@ -142,7 +138,7 @@ class _Sinker:
             if found is None or found.axis != wishes[op.result]:
                 return False
             axes[op.result] = found.axis
-            placed.append(self.member(op, found))
+            placed.append(Member(op, found))
         # Views that stood outside must come along where their operand does.
         along = self._views_along(target, axes, {member.op.result for member in placed})
         if along is None or not self._consistent(target, axes):
@@ -178,7 +174,7 @@ class _Sinker:
                 return None
             axes[op.result] = placement.axis
             arrived.add(op.result)
-            found.append(self.member(op, placement))
+            found.append(Member(op, placement))
         return found
 
     def _consistent(self, target: Growing, axes: Mapping[int, int]) -> bool:

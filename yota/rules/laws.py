@@ -23,6 +23,7 @@ LAWS: tuple[Law, ...] = (
     vocabulary.scope,
     vocabulary.vocabulary,
     vocabulary.closure,
+    vocabulary.one_element,
     vocabulary.keywords,
     vocabulary.bounds,
     vocabulary.grounded,

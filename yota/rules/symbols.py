@@ -205,7 +205,7 @@ def _sum(expression: Any) -> Expression:
 def _product(expression: Any) -> Expression:
     coefficient, rest = expression.as_coeff_Mul()
     if coefficient.is_Number and coefficient.is_negative:
-        return Call("negative", (from_sympy(-coefficient * rest),))
+        return _negated(from_sympy(-coefficient * rest))
     over: list[Expression] = []
     under: list[Expression] = []
     if coefficient != 1:
@@ -220,6 +220,18 @@ def _product(expression: Any) -> Expression:
             over.append(from_sympy(factor))
     above = _chain(over) if over else Literal(1)
     return Call("divide", (above, _chain(under))) if under else above
+
+
+def _negated(expression: Expression) -> Expression:
+    """Minus ``expression``, with the sign at its first number if it begins with one."""
+    if isinstance(expression, Literal):
+        return Literal(-expression.value)
+    if isinstance(expression, Call) and expression.function in ("multiply", "divide"):
+        first, *rest = expression.arguments
+        inner = _negated(first)
+        if not (isinstance(inner, Call) and inner.function == "negative"):
+            return Call(expression.function, (inner, *rest))
+    return Call("negative", (expression,))
 
 
 def _over(coefficient: Any, exact: Any) -> Any:
@@ -268,10 +280,8 @@ def derive(rule: Rule, result: str, parameter: str, registry: Registered) -> Exp
         If sympy cannot differentiate it.
     """
     symbols = symbols_of(rule)
-    primal = to_sympy(rule.primal[result], registry, symbols)
-    found = primal.diff(symbols[parameter])
     try:
-        return from_sympy(found)
+        return from_sympy(to_sympy(rule.primal[result], registry, symbols).diff(symbols[parameter]))
     except RuleError as fault:
         raise RuleError(
             f"{rule.file}:{rule.line}: the partial of {rule.name} by {parameter} cannot be derived: {fault}\n"

@@ -19,9 +19,10 @@ from yota.rules.macros import MACROS
 from yota.rules.model import Adjoint, Call, Expression, Literal, Name, Spread
 from yota.rules.statics import STATIC_FUNCTIONS, arithmetic, static_signature
 
-__all__ = ["bounds", "callees", "closure", "grounded", "keywords", "scope", "vocabulary"]
+__all__ = ["bounds", "callees", "closure", "grounded", "keywords", "one_element", "scope", "vocabulary"]
 
 _EXPONENT = 1024
+_ELEMENTWISE_MACROS = frozenset({"phase"})
 
 
 def scope(case: Inspection) -> None:
@@ -87,6 +88,27 @@ def closure(case: Inspection) -> None:
                 found=show(call)[:60],
                 write=f"a rule for it:\n{template(call.function, target, max(len(call.arguments), 1), elementwise)}",
             )
+
+
+def one_element(case: Inspection) -> None:
+    """An elementwise rule calls elementwise functions only."""
+    if case.rule.kind != "elementwise":
+        return
+    for _, call in _calls(case):
+        name = call.function
+        if name in STATIC_FUNCTIONS or name in _ELEMENTWISE_MACROS:
+            continue
+        if name in MACROS or not _is_elementwise(case.registry, name):
+            raise case.fault(
+                call,
+                f"`{name}` is not elementwise, and the rule speaks of one element",
+                found=show(call)[:60],
+                write="@tensor in place of @elementwise, and adjoints in place of partials",
+            )
+
+
+def _is_elementwise(registry: Registered, name: str) -> bool:
+    return registry.rules(name)[0].kind == "elementwise" or registry.primitive(name).elementwise
 
 
 def keywords(case: Inspection) -> None:

@@ -128,7 +128,8 @@ def _elementwise(trace: Trace, known: Any, inputs: tuple[Any, ...], kwargs: dict
     where = kwargs.pop("where", True)
     if dtype is not None:
         # NumPy's own code passes classes such as np.dtypes.Float64DType.
-        kind = dtype() if isinstance(dtype, type) and issubclass(dtype, np.dtype) else np.dtype(dtype)
+        parametric: Any = dtype
+        kind = parametric() if isinstance(dtype, type) and issubclass(dtype, np.dtype) else np.dtype(dtype)
         inputs = tuple(trace.traced(value).astype(kind, copy=False) for value in inputs)
 
     def compute(rest: dict[str, Any]) -> Any:

@@ -1,0 +1,223 @@
+"""The registry: primitives by name and by function, overriding, files, threads, and how quickly it is there."""
+
+import subprocess
+import sys
+import threading
+import time
+import types
+
+import numpy as np
+import pytest
+
+from yota.errors import MissingRuleError, RuleError
+from yota.ir.catalog import primitive
+from yota.rules import agreement, laws
+from yota.rules.display import show
+from yota.rules.inspection import Inspection
+from yota.rules.registry import Registry, registry
+from yota.rules.syntax import parse
+from yota._resources import folder
+
+
+@pytest.fixture
+def known():
+    return registry().copy()
+
+
+def test_built_in_primitives_are_those_of_the_catalog(known):
+    for name in ("exp", "matmul", "getitem", "astype", "where", "sum", "einsum", "less"):
+        assert known.primitive(name) is primitive(name)
+
+
+def test_elementwise_rules_belong_to_elementwise_primitives(known):
+    for name in known.names():
+        for rule in known.rules(name):
+            if rule.kind == "elementwise" and name != "round":
+                assert known.primitive(name).elementwise, name
+
+
+@pytest.mark.parametrize("function", [np.exp, np.matmul, np.linalg.solve, np.where, np.absolute, np.conj, np.max, np.amax])
+def test_find(known, function):
+    found = known.find(function)
+    assert found is None if function is np.amax and np.amax is not np.max else found.function is not None
+
+
+def test_find_knows_nothing_of_other_functions(known):
+    assert known.find(len) is None
+    assert known.find(np.sort) is None
+    assert known.find(object()) is None
+
+
+def test_targets_are_not_imported():
+    code = (
+        "import sys; from yota.rules.registry import registry\n"
+        "r = registry().copy(); r.define('@elementwise(\"statistics.mean\")\\ndef mean(x: Real) -> y:\\n    d[y, x] = 1')\n"
+        "assert 'statistics' not in sys.modules and 'scipy' not in sys.modules\n"
+        "assert r.user_targets() == ()\n"
+        "import statistics\n"
+        "assert r.find(statistics.mean).function is statistics.mean\n"
+        "assert [each.name for each in r.user_targets()] == ['mean']\n"
+        "import scipy.special\n"
+        "assert r.find(scipy.special.erf).name == 'erf'\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_shipped_rules_need_no_sympy_and_little_time():
+    code = (
+        "import sys, time; import yota.rules.registry as R\n"
+        "times = []\n"
+        "for _ in range(5):\n"
+        "    start = time.perf_counter(); R.Registry.shipped(); times.append(time.perf_counter() - start)\n"
+        "assert 'sympy' not in sys.modules and 'mpmath' not in sys.modules and 'scipy' not in sys.modules\n"
+        "print(min(times))"
+    )
+    found = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert float(found.stdout) < 0.25
+
+
+def test_shipped_rules_obey_all_laws():
+    known = registry()
+    for path in sorted(folder("rules").rglob("*.rules")):
+        source, rules = parse(path.read_text(), path.name, header=True)
+        laws.check(source, rules, known)
+        for rule in rules:
+            for law in agreement.LAWS:
+                law(Inspection(source, rule, rules, known, None))
+
+
+def test_missing_rule_has_one_to_paste(known):
+    with pytest.raises(MissingRuleError) as caught:
+        known.rule("nextafter", (1, 1))
+    text = str(caught.value).partition("\n\n")[2]
+    assert text.startswith('@elementwise("numpy.nextafter")\ndef nextafter(x0: Real, x1: Real) -> y:\n')
+    filled = text.replace("...", "0")
+    assert known.define(filled).name == "nextafter"
+
+
+def test_patterns_choose_the_rule(known):
+    assert [len(known.rule("matmul", counts).operands[1].domain.dimensions) for counts in [(1, 1), (2, 2), (3, 2), (1, 3)]] == [1, 2, 2, 4]
+    with pytest.raises(MissingRuleError, match="no rule for matmul with operands of 0, 1 axes"):
+        known.rule("matmul", (0, 1))
+
+
+def test_user_overrides_shipped(known):
+    before = known.revision, known.digest()
+    known.define('@elementwise("numpy.sin")\ndef sin(x: Real) -> y:\n    d[y, x] = 1 * cos(x)')
+    assert show(known.partial(known.rules("sin")[0], "x")) == "1 * cos(x)"
+    assert known.primitive("sin") is primitive("sin")
+    assert known.revision == before[0] + 1
+    assert known.digest() != before[1]
+    assert show(registry().partial(registry().rules("sin")[0], "x")) == "cos(x)"
+
+
+def test_user_overrides_one_pattern(known):
+    known.define('@tensor("numpy.matmul")\ndef matmul(a: Array[k], b: Array[k]) -> y:\n    d[a] = b * d[y]\n    d[b] = a * d[y]')
+    assert len(known.rules("matmul")) == len(registry().rules("matmul"))
+    assert show(known.rule("matmul", (1, 1)).adjoints["a"]) == "b * d[y]"
+    assert known.rule("matmul", (2, 2)) is registry().rule("matmul", (2, 2))
+
+
+def test_a_rule_of_the_user_can_be_written_again(known):
+    for factor in (2, 3):
+        made = known.define(f"@elementwise\ndef f(x: Real) -> y:\n    y = {factor} * x")
+        assert made.function(2.0) == 2.0 * factor
+
+
+def test_function_by_its_primal(known):
+    made = known.define("@elementwise\ndef ramp(x: Real, *, slope: Static = 0.1) -> y:\n    y = where(x > 0, x, slope * x)")
+    x = np.array([-1.0, 2.0], np.float32)
+    assert made.target is None
+    assert made.elementwise
+    assert made.function(x).tolist() == [np.float32(-0.1), 2.0]
+    assert made.function(x, slope=0.5).tolist() == [-0.5, 2.0]
+    assert made.function(x).dtype == np.float32
+    with pytest.raises(RuleError, match="no keyword"):
+        made.function(x, slant=1)
+
+
+def test_several_at_once(known):
+    first, second = known.define("@elementwise\ndef f(x: Real) -> y:\n    y = g(x) + 1\n\n@elementwise\ndef g(x: Real) -> y:\n    y = x * x")
+    assert (first.name, second.name) == ("f", "g")
+    assert first.function(3.0) == 10.0
+
+
+def test_functions_of_the_user_are_intercepted(known):
+    module = types.ModuleType("some_physics")
+    module.energy = lambda x: x * x
+    sys.modules["some_physics"] = module
+    try:
+        known.define('@elementwise("some_physics.energy")\ndef energy(x: Real) -> y:\n    d[y, x] = 2 * x')
+        assert [each.name for each in known.user_targets()] == ["energy"]
+        assert known.user_targets()[0].function is module.energy
+        assert known.find(module.energy) is known.primitive("energy")
+    finally:
+        del sys.modules["some_physics"]
+
+
+def test_a_function_defined_again_keeps_its_rule(known):
+    module = types.ModuleType("notebook")
+    sys.modules["notebook"] = module
+    try:
+        for _ in range(2):
+            exec("def f(x): return x * x", vars(module))
+            known.define('@elementwise("notebook.f")\ndef f(x: Real) -> y:\n    d[y, x] = 2 * x')
+        exec("def f(x): return x ** 2", vars(module))
+        assert known.find(module.f).name == "f"
+        inner = types.FunctionType(module.f.__code__, {}, "f")
+        inner.__module__, inner.__qualname__ = "notebook", "f"
+        assert known.find(inner) is None
+    finally:
+        del sys.modules["notebook"]
+
+
+def test_load_file_and_folder(known, tmp_path):
+    (tmp_path / "one.rules").write_text('# yota rules 1\n"""One."""\n\n@elementwise\ndef one(x: Real) -> y:\n    y = x\n')
+    (tmp_path / "two.rules").write_text("# yota rules 1\n@elementwise\ndef two(x: Real) -> y:\n    y = one(x) * 2\n", newline="\r\n")
+    rules = known.load(tmp_path)
+    assert [rule.name for rule in rules] == ["one", "two"]
+    assert rules[0].file.endswith("one.rules")
+    assert rules[0].source.startswith("@elementwise")
+    assert known.primitive("two").function(2.0) == 4.0
+
+
+def test_nothing_is_taken_in_from_a_text_with_a_fault(known):
+    with pytest.raises(RuleError):
+        known.define("@elementwise\ndef f(x: Real) -> y:\n    y = x\n\n@elementwise\ndef g(x: Real) -> y:\n    y = h(x)")
+    assert not known.knows("f")
+
+
+def test_an_indented_text(known):
+    assert known.define("\n        @elementwise\n        def f(x: Real) -> y:\n            y = x * 2\n    ").function(2.0) == 4.0
+
+
+def test_many_threads(known):
+    faults = []
+
+    def work(number):
+        try:
+            made = known.define(f"@elementwise\ndef f{number}(x: Real) -> y:\n    y = {number + 2} * x * sin(x)")
+            known.partial(known.rules(made.name)[0], "x")
+            assert known.find(np.exp) is primitive("exp")
+        except BaseException as fault:
+            faults.append(fault)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not faults
+    assert all(known.knows(f"f{number}") for number in range(8))
+
+
+def test_find_is_quick(known):
+    start = time.perf_counter()
+    for _ in range(1000):
+        known.find(np.exp)
+        known.find(len)
+    assert time.perf_counter() - start < 0.5
+
+
+def test_an_empty_registry_knows_nothing():
+    assert Registry().names() == ()
