@@ -100,7 +100,15 @@ def test_numbers_stay_weak():
 
 
 @pytest.mark.parametrize(
-    ("shape", "axis", "keepdims"), [((2, 3), 0, False), ((2, 3), -1, False), ((2, 3), None, False), ((2, 3), 1, True), ((2, 3), (), False), ((), None, False)]
+    ("shape", "axis", "keepdims"),
+    [
+        ((2, 3), 0, False),
+        ((2, 3), -1, False),
+        ((2, 3), None, False),
+        ((2, 3), 1, True),
+        ((2, 3), (), False),
+        ((), None, False),
+    ],
 )
 def test_unreduce(shape, axis, keepdims):
     x = np.arange(np.prod(shape, dtype=int)).reshape(shape) + 1.0
@@ -109,7 +117,20 @@ def test_unreduce(shape, axis, keepdims):
     assert np.array_equal(found, np.broadcast_to(np.sum(x, axis=axis, keepdims=True), shape))
 
 
-@pytest.mark.parametrize(("found", "wanted"), [((2, 3), (3,)), ((2, 3), (2, 1)), ((2, 3), (1, 1)), ((2, 3), ()), ((4, 2, 3), (1, 3)), ((3,), (2, 3)), ((), (2,)), ((1, 3), (2, 1)), ((0, 3), (3,))])
+@pytest.mark.parametrize(
+    ("found", "wanted"),
+    [
+        ((2, 3), (3,)),
+        ((2, 3), (2, 1)),
+        ((2, 3), (1, 1)),
+        ((2, 3), ()),
+        ((4, 2, 3), (1, 3)),
+        ((3,), (2, 3)),
+        ((), (2,)),
+        ((1, 3), (2, 1)),
+        ((0, 3), (3,)),
+    ],
+)
 def test_unbroadcast(found, wanted):
     v = np.ones(found)
     result = computed("unbroadcast(v, shape(x))", v=v, x=np.zeros(wanted))
@@ -143,7 +164,19 @@ def test_cumprod_adjoint(length):
 
 
 def expressions():
-    leaves = st.sampled_from([Name("x"), Name("v"), Literal(2), Literal(-3), Literal(0.5), Literal(1j), Literal(True), Literal(None), Literal((1, 2))])
+    leaves = st.sampled_from(
+        [
+            Name("x"),
+            Name("v"),
+            Literal(2),
+            Literal(-3),
+            Literal(0.5),
+            Literal(1j),
+            Literal(True),
+            Literal(None),
+            Literal((1, 2)),
+        ]
+    )
 
     def grown(inner):
         pairs = st.tuples(inner, inner)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import scipy.special  # noqa: F401  (its functions are looked up among loaded modules)
 
-from yota.rules.inspection import Inspection
 from yota.rules import agreement
+from yota.rules.inspection import Inspection
 from yota.rules.model import Call, Literal
 from yota.rules.registry import registry
 from yota.rules.sampling import _smooth, points
@@ -16,10 +16,47 @@ from yota.rules.trials import direction_error, excess, partial
 
 REGISTRY = registry()
 RULES = [rule for name in REGISTRY.names() for rule in REGISTRY.rules(name) if rule.kind == "elementwise"]
-PARTIALS = [(rule, parameter.name) for rule in RULES for parameter in rule.operands if parameter.domain.kind in ("real", "complex")]
-EXTREMES = (1e-12, -1e-12, 1e-5, -1e-5, 0.999999, -0.999999, 1.000001, 15.3, -15.3, 30.2, -30.2, 90.6, -90.6, 400.1, -400.1, 709.0, -760.0, 1e5, -1e5)
+PARTIALS = [
+    (rule, parameter.name)
+    for rule in RULES
+    for parameter in rule.operands
+    if parameter.domain.kind in ("real", "complex")
+]
+EXTREMES = (
+    1e-12,
+    -1e-12,
+    1e-5,
+    -1e-5,
+    0.999999,
+    -0.999999,
+    1.000001,
+    15.3,
+    -15.3,
+    30.2,
+    -30.2,
+    90.6,
+    -90.6,
+    400.1,
+    -400.1,
+    709.0,
+    -760.0,
+    1e5,
+    -1e5,
+)
 # What SciPy itself computes to fewer digits.
-ULPS = {"psi": 100, "zeta": 300, "gamma": 400, "gammaln": 100, "betaln": 1000, "iv": 500, "i1": 300, "jv": 2000, "j0": 2000, "j1": 2000, "i0": 300}
+ULPS = {
+    "psi": 100,
+    "zeta": 300,
+    "gamma": 400,
+    "gammaln": 100,
+    "betaln": 1000,
+    "iv": 500,
+    "i1": 300,
+    "jv": 2000,
+    "j0": 2000,
+    "j1": 2000,
+    "i0": 300,
+}
 BOUNDED = {"zeta", "iv", "i0", "i1", "jv", "j0", "j1", "gamma", "gammaln", "psi", "betaln"}
 # Differences of nearly equal numbers; their docstrings say so.
 CANCELS = {"erfcx", "_hazard", "betaln"}
@@ -58,7 +95,11 @@ def extreme_points(rule):
         for value in EXTREMES:
             point = {**base, operand.name: value}
             inside = operand.domain.low < value < operand.domain.high
-            if inside and abs(value) <= (20 if rule.name in BOUNDED else LARGE.get(rule.name, 1e9)) and _smooth(rule, REGISTRY, point):
+            if (
+                inside
+                and abs(value) <= (20 if rule.name in BOUNDED else LARGE.get(rule.name, 1e9))
+                and _smooth(rule, REGISTRY, point)
+            ):
                 yield point
 
 
@@ -73,7 +114,11 @@ def test_keeps_its_digits_near_the_ends(case):
             assert excess(rule, parameter, point, REGISTRY, 360 if far else 50) <= 4 * ULPS.get(rule.name, 12), point
 
 
-@pytest.mark.parametrize("rule", [rule for rule in RULES if all(each.domain.kind == "complex" for each in rule.operands)], ids=lambda rule: rule.name)
+@pytest.mark.parametrize(
+    "rule",
+    [rule for rule in RULES if all(each.domain.kind == "complex" for each in rule.operands)],
+    ids=lambda rule: rule.name,
+)
 def test_complex_directions(rule):
     random = np.random.default_rng(3)
     operands = [0.4 + 0.3 * random.random(4) + 1j * (0.2 + 0.4 * random.random(4)) for _ in rule.operands]
@@ -115,14 +160,20 @@ def test_a_wrong_partial_is_found(case, change):
     ],
 )
 def test_at_the_edge(rule, parameter, point, expected):
-    found = partial(REGISTRY.rules(rule)[0], parameter, {key: np.float64(value) for key, value in point.items()}, REGISTRY)
+    found = partial(
+        REGISTRY.rules(rule)[0], parameter, {key: np.float64(value) for key, value in point.items()}, REGISTRY
+    )
     assert found == expected
 
 
-@pytest.mark.parametrize("rule", [rule for rule in RULES if rule.name not in ("iv", "jv", "zeta")], ids=lambda rule: rule.name)
+@pytest.mark.parametrize(
+    "rule", [rule for rule in RULES if rule.name not in ("iv", "jv", "zeta")], ids=lambda rule: rule.name
+)
 def test_single_precision_stays(rule):
     point = next(points(rule, REGISTRY, 1))
-    operands = {key: np.full(2, value, np.float32) if isinstance(value, float) else value for key, value in point.items()}
+    operands = {
+        key: np.full(2, value, np.float32) if isinstance(value, float) else value for key, value in point.items()
+    }
     for operand in rule.operands:
         if operand.domain.kind in ("real", "complex"):
             found = partial(rule, operand.name, operands, REGISTRY)

@@ -17,9 +17,10 @@ from yota.rules.syntax import parse
 TEXTS = [rule.source for name in registry().names() for rule in registry().rules(name)]
 FILES = [path.read_text() for path in sorted(folder("rules").rglob("*.rules"))]
 TOKENS = (
-    "x y d 0 1 9**9**9 -1e308 1e-320 oo pi E ... ( ) [ ] { } , : = == ** * / + - @ -> <= != lambda if else for in not and "
-    "import yield await None True 1j 'a' f'{x}' := . ; # assert def return Real Array Static Integer(0,0) __import__ exp log "
-    "sum matmul unreduce shape contraction coproduct where \n \t \0 \u00e9 \\ \ud7ff d[y] d[x] *xs **xs xs[i] axis=axis"
+    "x y d 0 1 9**9**9 -1e308 1e-320 oo pi E ... ( ) [ ] { } , : = == ** * / + - @ -> <= != lambda if else for in not "
+    "and import yield await None True 1j 'a' f'{x}' := . ; # assert def return Real Array Static Integer(0,0) exp log "
+    "__import__ sum matmul unreduce shape contraction coproduct where \n \t \0 \u00e9 \\ \ud7ff d[y] d[x] *xs **xs "
+    "xs[i] axis=axis"
 ).split(" ")
 
 
@@ -46,16 +47,23 @@ def broken(text, source):
     return "".join(pieces)
 
 
+def refused(take_in):
+    """The message with which a text is refused; none if it is taken in."""
+    try:
+        take_in()
+    except RuleError as fault:
+        return str(fault)
+    return ""
+
+
 @pytest.mark.parametrize("seed", range(8))
 def test_broken_rules(seed):
     source = random.Random(seed)
     for _ in range(250):
         text = broken(source.choice(TEXTS), source)
         start = time.perf_counter()
-        try:
-            registry().copy().define(text)
-        except RuleError as fault:
-            assert re.match(r"<diffrule>:\d+:\d+: ", str(fault)), (text, str(fault))
+        message = refused(lambda text=text: registry().copy().define(text))
+        assert not message or re.match(r"<diffrule>:\d+:\d+: ", message), (text, message)
         assert time.perf_counter() - start < 5, text
 
 
@@ -63,10 +71,9 @@ def test_broken_rules(seed):
 def test_broken_files(seed):
     source = random.Random(seed)
     for _ in range(100):
-        try:
-            parse(broken(source.choice(FILES), source), "my.rules", header=True)
-        except RuleError as fault:
-            assert re.match(r"my\.rules:\d+:\d+: ", str(fault))
+        text = broken(source.choice(FILES), source)
+        message = refused(lambda text=text: parse(text, "my.rules", header=True))
+        assert not message or re.match(r"my\.rules:\d+:\d+: ", message), (text, message)
 
 
 @settings(max_examples=200, deadline=None)
@@ -81,7 +88,6 @@ def test_any_text(text):
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.sampled_from(TOKENS), max_size=12))
 def test_any_right_hand_side(tokens):
-    try:
-        registry().copy().define("@elementwise\ndef f(x: Real) -> y:\n    y = " + " ".join(tokens))
-    except RuleError as fault:
-        assert "<diffrule>:" in str(fault)
+    text = "@elementwise\ndef f(x: Real) -> y:\n    y = " + " ".join(tokens)
+    message = refused(lambda: registry().copy().define(text))
+    assert not message or message.startswith("<diffrule>:")

@@ -13,7 +13,9 @@ ENTRIES = [
 ]
 
 
-@pytest.mark.parametrize(("text", "message"), [(text, message) for _, text, message in ENTRIES], ids=[name for name, _, _ in ENTRIES])
+@pytest.mark.parametrize(
+    ("text", "message"), [(text, message) for _, text, message in ENTRIES], ids=[name for name, _, _ in ENTRIES]
+)
 def test_message(text, message):
     known = registry().copy()
     with pytest.raises(RuleError) as caught:

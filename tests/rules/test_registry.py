@@ -9,6 +9,7 @@ import types
 import numpy as np
 import pytest
 
+from yota._resources import folder
 from yota.errors import MissingRuleError, RuleError
 from yota.ir.catalog import primitive
 from yota.rules import agreement, laws
@@ -16,7 +17,6 @@ from yota.rules.display import show
 from yota.rules.inspection import Inspection
 from yota.rules.registry import Registry, registry
 from yota.rules.syntax import parse
-from yota._resources import folder
 
 
 @pytest.fixture
@@ -36,7 +36,9 @@ def test_elementwise_rules_belong_to_elementwise_primitives(known):
                 assert known.primitive(name).elementwise, name
 
 
-@pytest.mark.parametrize("function", [np.exp, np.matmul, np.linalg.solve, np.where, np.absolute, np.conj, np.max, np.amax])
+@pytest.mark.parametrize(
+    "function", [np.exp, np.matmul, np.linalg.solve, np.where, np.absolute, np.conj, np.max, np.amax]
+)
 def test_find(known, function):
     found = known.find(function)
     assert found is None if function is np.amax and np.amax is not np.max else found.function is not None
@@ -51,7 +53,8 @@ def test_find_knows_nothing_of_other_functions(known):
 def test_targets_are_not_imported():
     code = (
         "import sys; from yota.rules.registry import registry\n"
-        "r = registry().copy(); r.define('@elementwise(\"statistics.mean\")\\ndef mean(x: Real) -> y:\\n    d[y, x] = 1')\n"
+        "r = registry().copy()\n"
+        "r.define('@elementwise(\"statistics.mean\")\\ndef mean(x: Real) -> y:\\n    d[y, x] = 1')\n"
         "assert 'statistics' not in sys.modules and 'scipy' not in sys.modules\n"
         "assert r.user_targets() == ()\n"
         "import statistics\n"
@@ -96,7 +99,9 @@ def test_missing_rule_has_one_to_paste(known):
 
 
 def test_patterns_choose_the_rule(known):
-    assert [len(known.rule("matmul", counts).operands[1].domain.dimensions) for counts in [(1, 1), (2, 2), (3, 2), (1, 3)]] == [1, 2, 2, 4]
+    assert [
+        len(known.rule("matmul", counts).operands[1].domain.dimensions) for counts in [(1, 1), (2, 2), (3, 2), (1, 3)]
+    ] == [1, 2, 2, 4]
     with pytest.raises(MissingRuleError, match="no rule for matmul with operands of 0, 1 axes"):
         known.rule("matmul", (0, 1))
 
@@ -112,7 +117,9 @@ def test_user_overrides_shipped(known):
 
 
 def test_user_overrides_one_pattern(known):
-    known.define('@tensor("numpy.matmul")\ndef matmul(a: Array[k], b: Array[k]) -> y:\n    d[a] = b * d[y]\n    d[b] = a * d[y]')
+    known.define(
+        '@tensor("numpy.matmul")\ndef matmul(a: Array[k], b: Array[k]) -> y:\n    d[a] = b * d[y]\n    d[b] = a * d[y]'
+    )
     assert len(known.rules("matmul")) == len(registry().rules("matmul"))
     assert show(known.rule("matmul", (1, 1)).adjoints["a"]) == "b * d[y]"
     assert known.rule("matmul", (2, 2)) is registry().rule("matmul", (2, 2))
@@ -125,7 +132,9 @@ def test_a_rule_of_the_user_can_be_written_again(known):
 
 
 def test_function_by_its_primal(known):
-    made = known.define("@elementwise\ndef ramp(x: Real, *, slope: Static = 0.1) -> y:\n    y = where(x > 0, x, slope * x)")
+    made = known.define(
+        "@elementwise\ndef ramp(x: Real, *, slope: Static = 0.1) -> y:\n    y = where(x > 0, x, slope * x)"
+    )
     x = np.array([-1.0, 2.0], np.float32)
     assert made.target is None
     assert made.elementwise
@@ -137,7 +146,9 @@ def test_function_by_its_primal(known):
 
 
 def test_several_at_once(known):
-    first, second = known.define("@elementwise\ndef f(x: Real) -> y:\n    y = g(x) + 1\n\n@elementwise\ndef g(x: Real) -> y:\n    y = x * x")
+    first, second = known.define(
+        "@elementwise\ndef f(x: Real) -> y:\n    y = g(x) + 1\n\n@elementwise\ndef g(x: Real) -> y:\n    y = x * x"
+    )
     assert (first.name, second.name) == ("f", "g")
     assert first.function(3.0) == 10.0
 
@@ -172,8 +183,12 @@ def test_a_function_defined_again_keeps_its_rule(known):
 
 
 def test_load_file_and_folder(known, tmp_path):
-    (tmp_path / "one.rules").write_text('# yota rules 1\n"""One."""\n\n@elementwise\ndef one(x: Real) -> y:\n    y = x\n')
-    (tmp_path / "two.rules").write_text("# yota rules 1\n@elementwise\ndef two(x: Real) -> y:\n    y = one(x) * 2\n", newline="\r\n")
+    (tmp_path / "one.rules").write_text(
+        '# yota rules 1\n"""One."""\n\n@elementwise\ndef one(x: Real) -> y:\n    y = x\n'
+    )
+    (tmp_path / "two.rules").write_text(
+        "# yota rules 1\n@elementwise\ndef two(x: Real) -> y:\n    y = one(x) * 2\n", newline="\r\n"
+    )
     rules = known.load(tmp_path)
     assert [rule.name for rule in rules] == ["one", "two"]
     assert rules[0].file.endswith("one.rules")
@@ -183,12 +198,17 @@ def test_load_file_and_folder(known, tmp_path):
 
 def test_nothing_is_taken_in_from_a_text_with_a_fault(known):
     with pytest.raises(RuleError):
-        known.define("@elementwise\ndef f(x: Real) -> y:\n    y = x\n\n@elementwise\ndef g(x: Real) -> y:\n    y = h(x)")
+        known.define(
+            "@elementwise\ndef f(x: Real) -> y:\n    y = x\n\n@elementwise\ndef g(x: Real) -> y:\n    y = h(x)"
+        )
     assert not known.knows("f")
 
 
 def test_an_indented_text(known):
-    assert known.define("\n        @elementwise\n        def f(x: Real) -> y:\n            y = x * 2\n    ").function(2.0) == 4.0
+    assert (
+        known.define("\n        @elementwise\n        def f(x: Real) -> y:\n            y = x * 2\n    ").function(2.0)
+        == 4.0
+    )
 
 
 def test_many_threads(known):
@@ -199,7 +219,7 @@ def test_many_threads(known):
             made = known.define(f"@elementwise\ndef f{number}(x: Real) -> y:\n    y = {number + 2} * x * sin(x)")
             known.partial(known.rules(made.name)[0], "x")
             assert known.find(np.exp) is primitive("exp")
-        except BaseException as fault:
+        except BaseException as fault:  # noqa: BLE001  (a thread's fault is shown by the test)
             faults.append(fault)
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]

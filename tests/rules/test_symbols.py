@@ -6,8 +6,9 @@ import pytest
 from yota.errors import RuleError
 from yota.rules.body import evaluate
 from yota.rules.display import show
+from yota.rules.readback import from_sympy
 from yota.rules.registry import registry
-from yota.rules.symbols import from_sympy, to_sympy
+from yota.rules.symbols import to_sympy
 from yota.rules.syntax import read_expression
 
 
@@ -71,7 +72,9 @@ def test_static_keywords_are_symbols():
 
 def test_a_function_of_the_user_differentiates_by_its_rule():
     known = registry().copy()
-    known.define("@elementwise\ndef g(x: Real) -> y:\n    y = x * x\n\n@elementwise\ndef f(x: Real) -> y:\n    y = sin(g(x))")
+    known.define(
+        "@elementwise\ndef g(x: Real) -> y:\n    y = x * x\n\n@elementwise\ndef f(x: Real) -> y:\n    y = sin(g(x))"
+    )
     assert show(known.partial(known.rules("f")[0], "x")) == "2 * x * cos(g(x))"
 
 
@@ -81,7 +84,20 @@ def test_what_cannot_be_derived():
         known.partial(rule, "x")
 
 
-@pytest.mark.parametrize("text", ["x - y", "x * y / z", "-x", "x**3 - y", "exp(-x) + 1", "0.5 * x", "x / (y + 1)", "where(x > y, x, 2 * y)", "1 / (x * y)"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x - y",
+        "x * y / z",
+        "-x",
+        "x**3 - y",
+        "exp(-x) + 1",
+        "0.5 * x",
+        "x / (y + 1)",
+        "where(x > y, x, 2 * y)",
+        "1 / (x * y)",
+    ],
+)
 def test_there_and_back(text):
     expression = read_expression(text, frozenset("xyz"))
     back = from_sympy(to_sympy(expression, registry()))

@@ -28,8 +28,16 @@ def spd(*shape):
 
 
 REDUCED = [
-    ((3, 4), (0,), False), ((3, 4), (1,), True), ((3, 4), (0, 1), False), ((2, 3, 4), (0, 2), True), ((2, 3, 4), (1,), False),
-    ((), (), False), ((5,), (0,), False), ((1, 1), (0, 1), True), ((2, 7), (1,), False), ((2, 8), (), False),
+    ((3, 4), (0,), False),
+    ((3, 4), (1,), True),
+    ((3, 4), (0, 1), False),
+    ((2, 3, 4), (0, 2), True),
+    ((2, 3, 4), (1,), False),
+    ((), (), False),
+    ((5,), (0,), False),
+    ((1, 1), (0, 1), True),
+    ((2, 7), (1,), False),
+    ((2, 8), (), False),
 ]
 ZERO = real(3, 5)
 ZERO[0, 1] = ZERO[2, 0] = ZERO[2, 3] = 0
@@ -43,7 +51,11 @@ CASES = [
     ("sum", (compound(3, 2),), {"axis": (0,), "keepdims": False}),
     ("prod", (compound(3, 5),), {"axis": (1,), "keepdims": False}),
     ("prod", (ZERO,), {"axis": (1,), "keepdims": False}),
-    ("prod", (np.where(np.arange(15).reshape(3, 5) == 7, 0.0, real(3, 5, shift=2.0)),), {"axis": (0, 1), "keepdims": False}),
+    (
+        "prod",
+        (np.where(np.arange(15).reshape(3, 5) == 7, 0.0, real(3, 5, shift=2.0)),),
+        {"axis": (0, 1), "keepdims": False},
+    ),
     *((name, (real(4, 5),), {"axis": axis}) for name in ("cumsum", "cumprod") for axis in (0, 1)),
     ("cumprod", (ZERO,), {"axis": 1}),
     ("cumprod", (compound(6),), {"axis": 0}),
@@ -98,10 +110,23 @@ CASES = [
     *(
         ("einsum", tuple(real(*shape, seed=i) for i, shape in enumerate(shapes)), {"subscripts": text})
         for text, shapes in [
-            ("ij,jk->ik", [(2, 3), (3, 4)]), ("ij->ji", [(2, 3)]), ("ij->", [(2, 3)]), ("ij->i", [(2, 3)]), ("ii->i", [(3, 3)]),
-            ("ii->", [(3, 3)]), ("iij->j", [(3, 3, 2)]), ("i,j->ij", [(2,), (3,)]), ("bij,bjk->bik", [(2, 3, 4), (2, 4, 2)]),
-            ("i,i->i", [(1,), (3,)]), ("ij,jk,kl->il", [(2, 3), (3, 2), (2, 4)]), ("ij,ij->", [(2, 3), (2, 3)]), ("i,j->i", [(2,), (3,)]),
-            ("i,,j->ij", [(2,), (), (3,)]), ("iji,j->i", [(2, 3, 2), (3,)]), ("ij,j->i", [(1, 3), (1,)]), ("i->i", [(2,)]),
+            ("ij,jk->ik", [(2, 3), (3, 4)]),
+            ("ij->ji", [(2, 3)]),
+            ("ij->", [(2, 3)]),
+            ("ij->i", [(2, 3)]),
+            ("ii->i", [(3, 3)]),
+            ("ii->", [(3, 3)]),
+            ("iij->j", [(3, 3, 2)]),
+            ("i,j->ij", [(2,), (3,)]),
+            ("bij,bjk->bik", [(2, 3, 4), (2, 4, 2)]),
+            ("i,i->i", [(1,), (3,)]),
+            ("ij,jk,kl->il", [(2, 3), (3, 2), (2, 4)]),
+            ("ij,ij->", [(2, 3), (2, 3)]),
+            ("i,j->i", [(2,), (3,)]),
+            ("i,,j->ij", [(2,), (), (3,)]),
+            ("iji,j->i", [(2, 3, 2), (3,)]),
+            ("ij,j->i", [(1, 3), (1,)]),
+            ("i->i", [(2,)]),
         ]
     ),
     ("einsum", (compound(2, 3), compound(3, 2)), {"subscripts": "ij,jk->ik"}),
@@ -141,14 +166,23 @@ def test_a_wrong_adjoint_is_found(case, change):
     rule = rule_of(name, operands)
     for parameter, expression in rule.adjoints.items():
         planted = replace(rule, adjoints={**rule.adjoints, parameter: Call("multiply", (Literal(change), expression))})
-        kinds = [type_.dtype.kind for type_, each in zip(map(np.asarray, operands), rule.operands, strict=False) if each.name == parameter]
+        kinds = [
+            type_.dtype.kind
+            for type_, each in zip(map(np.asarray, operands), rule.operands, strict=False)
+            if each.name == parameter
+        ]
         if "f" in kinds or "c" in kinds:
             assert direction_error(planted, operands, keywords, REGISTRY) > 1e-4
 
 
 def test_every_tensor_rule_is_tried():
     tried = {id(rule_of(name, operands)) for name, operands, _ in CASES}
-    left = [rule.name for name in REGISTRY.names() for rule in REGISTRY.rules(name) if rule.kind == "tensor" and id(rule) not in tried]
+    left = [
+        rule.name
+        for name in REGISTRY.names()
+        for rule in REGISTRY.rules(name)
+        if rule.kind == "tensor" and id(rule) not in tried
+    ]
     assert left == ["cholesky"]  # below
 
 
@@ -178,7 +212,9 @@ def test_equal_operands_take_half(name):
     assert adjoint(rule_of(name, (x, x)), 0, (x, x), {}, np.ones(2), REGISTRY).tolist() == [0.5, 0.5]
 
 
-@pytest.mark.parametrize(("name", "axis"), [("sum", (0,)), ("prod", (0,)), ("prod", (0, 1)), ("cumsum", 0), ("cumprod", 0)])
+@pytest.mark.parametrize(
+    ("name", "axis"), [("sum", (0,)), ("prod", (0,)), ("prod", (0, 1)), ("cumsum", 0), ("cumprod", 0)]
+)
 @pytest.mark.parametrize("shape", [(0, 3), (3, 0), (0, 0)])
 def test_empty_arrays(name, axis, shape):
     x = np.zeros(shape)
@@ -187,7 +223,9 @@ def test_empty_arrays(name, axis, shape):
     assert adjoint(rule_of(name, (x,)), 0, (x,), keywords, seed, REGISTRY).shape == shape
 
 
-SINGLE = [case for case in CASES if all(np.asarray(each).dtype == np.float64 for each in case[1]) and case[0] != "astype"]
+SINGLE = [
+    case for case in CASES if all(np.asarray(each).dtype == np.float64 for each in case[1]) and case[0] != "astype"
+]
 
 
 @pytest.mark.parametrize("case", SINGLE, ids=label)

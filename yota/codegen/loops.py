@@ -4,31 +4,33 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from yota.codegen.literals import brackets, dtype_text, shape_text
+from yota.codegen import totals
 from yota.codegen.plan import Loop, Step
 from yota.codegen.targets import numpy_calls
+from yota.codegen.targets.call import Call
+from yota.codegen.targets.numpy_views import view
+from yota.codegen.workspace import inverse, turned
 from yota.ir.tape import Op
-from yota.passes.units import Member, Unit
 from yota.passes.order import copied_whole
-from yota.passes.shifts import First, first_piece, landing
+from yota.passes.shifts import First, first_piece
+from yota.passes.units import Member, Unit
 from yota.passes.views import is_view
 
 if TYPE_CHECKING:
     from yota.codegen.lower import Lowering
 
-__all__ = ["inverse", "lower_loop", "turned"]
+__all__ = ["LoopLowering", "lower_loop"]
 
-_MERGE = {"sum": "add", "prod": "multiply", "max": "maximum", "min": "minimum"}
 
 
 def lower_loop(lowering: Lowering, position: int, unit: Unit) -> Step:
     """The loop of ``unit``, with what comes before and after it."""
-    return _LoopLowering(lowering, position, unit).step()
+    return LoopLowering(lowering, position, unit).step()
 
 
-class _LoopLowering:
+class LoopLowering:
+    """A loop under construction: what comes before it, its body, and what comes after."""
+
     def __init__(self, lowering: Lowering, position: int, unit: Unit) -> None:
         self.lowering, self.position, self.unit = lowering, position, unit
         self.types = lowering.tape.types
@@ -65,18 +67,18 @@ class _LoopLowering:
     def step(self) -> Step:
         """Lower all members."""
         for variable in self.unit.results:
-            self._make_room(variable)
+            totals.make_room(self, variable)
         for member in self.unit.members:
             first = self.firsts.get(member.op.result)
             if first is not None and first.direct is not None:
-                self.direct[first.direct] = self._landing(member, first.number)
+                self.direct[first.direct] = totals.landing_place(self, member, first.number)
         for member in self.unit.members:
             if not is_view(member.op, self.types):
                 self.lines += self.lowering.remark(member.op)
             if self.local.get(member.op.result) is not None:
                 self._lower_row(member)
             else:
-                self._lower_total(member)
+                totals.lower(self, member)
         extent, block = self.unit.extent, self.unit.block
         if self.single:
             return Step((*self.before, *self.reads, *self.lines, *self.after))
@@ -100,53 +102,8 @@ class _LoopLowering:
             lines.append(f"    {name} = {name}[{':, ' * axis}: stop - start]")
         return lines
 
-    def _make_room(self, variable: int) -> None:
-        """Name, and if need be allocate, an array that the loop fills."""
-        type = self.types[variable]
-        if variable not in self.local and type.size == 1:
-            return
-        name = self.lowering.whole_look(variable)
-        fill = self._filling(variable)
-        first = self.firsts.get(variable)
-        if first is not None:
-            fill = None
-        if name is None:
-            name = self.lowering.name(variable)
-            shape = shape_text(type.shape)
-            dtype = "" if type.dtype == np.dtype(np.float64) else f", {dtype_text(type.dtype)}"
-            if fill is None:
-                self.before.append(f"{name} = np.empty({shape}{dtype})")
-            elif fill == "0":
-                self.before.append(f"{name} = np.zeros({shape}{dtype})")
-            else:
-                self.before.append(f"{name} = np.full({shape}, {fill}{dtype or ', np.float64'})")
-        elif fill is not None:
-            self.before.append(f"{name}.fill({fill})")
-        self.lowering.texts[variable] = name
-        if first is not None:
-            ahead, extent = ":, " * first.axis, type.shape[first.axis]
-            end = first.shift + self.unit.extent
-            self.before += [f"{name}[{ahead}:{first.shift}] = 0"] if first.shift else []
-            self.before += [f"{name}[{ahead}{end}:] = 0"] if end < extent else []
-
-    def _filling(self, variable: int) -> str | None:
-        """What an array must hold before the loop adds to it."""
-        if variable in self.local:
-            return None
-        op = next(member.op for member in self.unit.members if member.op.result == variable)
-        dtype = self.types[variable].dtype
-        if op.name in ("sum", "scatter"):
-            return "0"
-        if op.name == "prod":
-            return "1"
-        if dtype.kind == "f":
-            return "-np.inf" if op.name == "max" else "np.inf"
-        if dtype.kind == "b":
-            return str(op.name == "min")
-        bounds = np.iinfo(dtype)
-        return str(bounds.min if op.name == "max" else bounds.max)
-
-    def _call(self, member: Member) -> numpy_calls.Call:
+    def call(self, member: Member) -> Call:
+        """A member with the texts of its operands."""
         assert member.placement is not None
         texts = []
         for number, axis in enumerate(member.placement.reads):
@@ -196,7 +153,7 @@ class _LoopLowering:
         """A piece of an operand, copied into the loop's layout."""
         shape = list(self.types[operand].shape)
         shape[axis] = self.unit.block
-        look = self.lowering.look(
+        look = self.lowering.looks.look(
             (self.position, "read", operand, axis), tuple(shape), (self.position, axis), order
         )
         assert look is not None
@@ -207,9 +164,9 @@ class _LoopLowering:
     def _lower_row(self, member: Member) -> None:
         """An op whose result exists in pieces."""
         op = member.op
-        call = self._call(member)
+        call = self.call(member)
         if is_view(op, self.types):
-            text = numpy_calls.view(call)
+            text = view(call)
             if self.uses.get(op.result, 0) > 1:
                 name = self.lowering.names.numbered("v")
                 self.lines.append(f"{name} = {text}")
@@ -229,7 +186,7 @@ class _LoopLowering:
             shape = list(self.types[op.result].shape)
             shape[axis] = self.unit.block
             order = self.unit.layout.order(self.types[op.result], axis)
-            look = self.lowering.look(
+            look = self.lowering.looks.look(
                 (self.position, op.result), tuple(shape), (self.position, axis), order
             )
             if look is None:
@@ -245,80 +202,3 @@ class _LoopLowering:
             self.lines += numpy_calls.into(call, out, held=held)
         else:
             self.lines.append(f"{out}[...] = {numpy_calls.expression(call)}")
-
-    def _lower_total(self, member: Member) -> None:
-        """An op whose result is complete after the loop."""
-        op, type = member.op, self.types[member.op.result]
-        call = self._call(member)
-        if op.name == "scatter":
-            self._lower_scatter(member, call)
-        elif type.size == 1:
-            self._lower_number(op, call)
-        else:
-            out, text = self.lowering.texts[op.result], numpy_calls.expression(call)
-            merge = _MERGE[op.name]
-            if merge in ("add", "multiply"):
-                self.lines.append(f"{out} {'+' if merge == 'add' else '*'}= {text}")
-            else:
-                self.lines.append(f"np.{merge}({out}, {text}, out={out})")
-
-    def _lower_number(self, op: Op, call: numpy_calls.Call) -> None:
-        type = self.types[op.result]
-        name = self.lowering.name(op.result)
-        function = numpy_calls.REDUCTIONS[op.name]
-        flat = "" if call.types[0].ndim == 1 else ", axis=None"
-        total = f"{function}({call.operands[0]}{flat})"
-        if self.single:
-            self._bind_number(op.result, name, total, self.lines)
-            return
-        # One partial result for each piece, then the same reduction of those: as accurate as pairwise sums.
-        parts = self.lowering.names.fresh(f"{name}_parts")
-        count = -(-self.unit.extent // self.unit.block)
-        dtype = "" if type.dtype == np.dtype(np.float64) else f", {dtype_text(type.dtype)}"
-        self.before.append(f"{parts} = np.empty({count}{dtype})")
-        self.lines.append(f"{parts}[piece] = {total}")
-        self.counted = True
-        self._bind_number(op.result, name, f"{function}({parts})", self.after)
-
-    def _bind_number(self, variable: int, name: str, total: str, lines: list[str]) -> None:
-        shape = self.types[variable].shape
-        lines.append(f"{name} = np.full({shape_text(shape)}, {total})" if shape else f"{name} = {total}")
-        self.lowering.texts[variable] = name
-
-    def _lower_scatter(self, member: Member, call: numpy_calls.Call) -> None:
-        """Pieces added into a longer array, each at its own shift."""
-        first = self.firsts[member.op.result]
-        order = list(range(len(call.operands)))
-        if first is not None:
-            order.sort(key=lambda number: number != first.number)
-        for number in order:
-            place, text = self._landing(member, number), call.operands[number]
-            if first is None or number != first.number:
-                self.lines.append(f"{place} += {text}")
-            elif first.direct is None:
-                self.lines.append(f"{place} = {text}")
-
-    def _landing(self, member: Member, number: int) -> str:
-        """Where a shifted piece goes."""
-        assert member.placement is not None
-        read = member.placement.reads[number]
-        assert read is not None
-        index = member.op.keyword("indices")[number]
-        axis, shift = landing(index, read)
-        cut = f"start + {shift} : stop + {shift}" if shift else "start:stop"
-        if self.single:
-            cut = f"{shift or ''}:{shift + self.unit.extent}"
-        shape = self.types[member.op.result].shape
-        return self.lowering.texts[member.op.result] + brackets(index, shape, (), (axis, cut))
-
-
-def turned(text: str, order: tuple[int, ...]) -> str:
-    """``text`` with its axes in this order."""
-    if order == (1, 0):
-        return f"{text}.T"
-    return f"{text}.transpose({', '.join(map(str, order))})"
-
-
-def inverse(order: tuple[int, ...]) -> tuple[int, ...]:
-    """The order that undoes ``order``."""
-    return tuple(order.index(axis) for axis in range(len(order)))

@@ -3,32 +3,28 @@
 from __future__ import annotations
 
 import linecache
-import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from yota.codegen import banner
-from yota.codegen.literals import dtype_text, scalar, shape_text
-from yota.codegen.loops import inverse, lower_loop, turned
+from yota.codegen.constants import Constants
+from yota.codegen.literals import scalar
+from yota.codegen.loops import lower_loop
 from yota.codegen.names import Names
-from yota.codegen.plan import Buffer, FunctionPlan, Loop, Step, Workspace
+from yota.codegen.plan import FunctionPlan, Loop, Step
 from yota.codegen.storage import plan_storage
 from yota.codegen.targets import numpy_calls
+from yota.codegen.targets.call import Call
+from yota.codegen.workspace import Looks
 from yota.codegen.wrap import wrapped
-from yota.errors import TapeError
-from yota.ir.infer import infer
 from yota.ir.tape import Guard, Op, Tape
-from yota.ir.types import TensorType
 from yota.passes.units import Unit
 
 __all__ = ["Lowering"]
 
 _OWN_NAMES = ("np", "deque", "StaleTape", "work", "start", "stop", "piece", "_pool", "_workspace")
-_PRINTED_ELEMENTS = 16
-_KEPT = ((1 << 26, 4), (1 << 30, 1), (math.inf, 0))
-"""How many workspaces may wait for the next call, by their size in bytes."""
 _QUIET = frozenset(
     "negative positive absolute fabs conjugate sign where real imag maximum minimum fmax fmin copysign less"
     " less_equal greater greater_equal equal not_equal isnan isinf isfinite logical_and logical_or logical_not"
@@ -37,7 +33,7 @@ _QUIET = frozenset(
 
 
 class Lowering:
-    """Lowers one tape; afterwards `objects` holds what the text uses by name without spelling it out.
+    """Lowers one tape; afterwards `constants` holds what the text uses by name without spelling it out.
 
     What computes ``exact`` is left to NumPy to allocate: the order of a result in memory decides the order of sums.
     """
@@ -46,12 +42,10 @@ class Lowering:
         self.tape, self.units = tape, units
         self.storage = plan_storage(tape, units, exact)
         self.names = Names(_OWN_NAMES)
-        self.objects: dict[str, Any] = {}
+        self.constants = Constants(tape, self.names)
+        self.looks = Looks(self.storage, self.names)
         self.texts: dict[int, str] = {}
-        self.constants: list[str] = []
         self.imports: dict[str, None] = {}
-        self.looks: dict[Any, tuple[str, str]] = {}
-        self._named_objects: dict[int, str] = {}
         self._last_remark: Any = None
 
     def plan(self) -> FunctionPlan:
@@ -69,7 +63,7 @@ class Lowering:
             steps.append(Step(before=tuple(self._guards(set(unit.results)))))
         outputs, copies = self._outputs()
         steps.append(Step(before=tuple(copies)))
-        workspaces = self._workspaces()
+        workspaces = self.looks.plan()
         imports = ["import numpy as np", *(f"import {module}" for module in sorted(self.imports))]
         if workspaces:
             imports.insert(0, "from collections import deque\n")
@@ -77,7 +71,7 @@ class Lowering:
         return FunctionPlan(
             banner=banner.lines(tape, entry, parameters, self.units),
             imports=tuple(imports),
-            constants=wrapped(self.constants, 0),
+            constants=wrapped(self.constants.lines, 0),
             workspaces=workspaces,
             decorators=('@np.errstate(all="ignore")',) if noisy else (),
             name=entry,
@@ -91,20 +85,12 @@ class Lowering:
         hint = self.tape.names.get(variable)
         return self.names.fresh(hint) if hint else self.names.numbered("v")
 
-    def call(self, op: Op, operands: tuple[str, ...], rows: tuple[int, str] | None = None) -> numpy_calls.Call:
+    def call(self, op: Op, operands: tuple[str, ...], rows: tuple[int, str] | None = None) -> Call:
         """``op`` with the texts of its operands."""
         types = tuple(self.tape.types[operand] for operand in op.operands)
-        return numpy_calls.Call(
-            op, operands, types, self.tape.types[op.result], self.name_object, self._import, rows
+        return Call(
+            op, operands, types, self.tape.types[op.result], self.constants.name, self._import, rows
         )
-
-    def name_object(self, hint: str, value: Any) -> str:
-        """Name under which the generated code finds an object that has no literal."""
-        known = self._named_objects.get(id(value))
-        if known is None:
-            known = self._named_objects[id(value)] = self.names.fresh(hint)
-            self.objects[known] = value
-        return known
 
     def _import(self, module: str) -> None:
         self.imports[module] = None
@@ -112,77 +98,11 @@ class Lowering:
     def operand(self, op: Op, number: int) -> str:
         """Text of an operand that is read whole."""
         variable = op.operands[number]
-        if variable in self.tape.constants:
-            return self._constant(variable, op, number)
-        return self.texts[variable]
-
-    def _constant(self, variable: int, op: Op | None = None, number: int = 0) -> str:
-        value, type = self.tape.constants[variable], self.tape.types[variable]
-        if not type.shape:
-            literal = scalar(value)
-            if literal is not None:
-                if type.weak or (op is not None and self._may_be_weak(op, number)):
-                    return literal
-                return f"{dtype_text(type.dtype)}({literal})"
-        if variable not in self.texts:
-            self.texts[variable] = self._spelled(variable, value) or self.name_object(
-                self.tape.names.get(variable, "constant"), value
-            )
-        return self.texts[variable]
-
-    def _spelled(self, variable: int, value: Any) -> str | None:
-        array = np.asarray(value)
-        if array.size > _PRINTED_ELEMENTS or array.dtype.itemsize > 16 or array.dtype.kind not in "biufc":
-            return None
-        if array.size == 0:
-            text = f"np.zeros({shape_text(array.shape)}, {dtype_text(array.dtype)})"
-        else:
-            rows = _nested(array)
-            text = f"np.array({rows}, {dtype_text(array.dtype)})"
-        name = self.names.fresh(self.tape.names.get(variable, "constant"))
-        self.constants.append(f"{name} = {text}")
-        return name
-
-    def _may_be_weak(self, op: Op, number: int) -> bool:
-        """Whether a plain literal for this operand gives a result of the same type."""
-        types = [self.tape.types[operand] for operand in op.operands]
-        types[number] = TensorType(types[number].dtype, (), True)
-        if types[number].dtype not in (np.dtype(kind) for kind in (bool, int, float, complex)):
-            base = {"b": bool, "i": int, "u": int, "f": float, "c": complex}[types[number].dtype.kind]
-            types[number] = TensorType(np.dtype(base), (), True)
-        try:
-            return infer(op.primitive, tuple(types), op.static) == self.tape.types[op.result]
-        except (TapeError, TypeError, ValueError):
-            return False
-
-    def look(
-        self,
-        key: Any,
-        shape: tuple[int, ...],
-        scope: Any = None,
-        order: tuple[int, ...] | None = None,
-    ) -> str | None:
-        """Name of the workspace array of ``key`` in this shape, or None if it has no slot.
-
-        ``order`` lists its axes from outermost to innermost in memory.
-        """
-        slot = self.storage.slot.get(key)
-        if slot is None:
-            return None
-        if (slot, shape, scope, order) not in self.looks:
-            size = int(np.prod(shape, dtype=np.int64))
-            text = f"s{slot}" if size == self.storage.slots[slot].size else f"s{slot}[:{size}]"
-            if order is not None:
-                extents = ", ".join(str(shape[axis]) for axis in order)
-                text = turned(f"{text}.reshape({extents})", inverse(order))
-            elif len(shape) > 1:
-                text = f"{text}.reshape({', '.join(map(str, shape))})"
-            self.looks[slot, shape, scope, order] = (self.names.numbered("t"), text)
-        return self.looks[slot, shape, scope, order][0]
+        return self.texts[variable] if variable in self.texts else self.constants.text(variable, op, number)
 
     def whole_look(self, variable: int) -> str | None:
         """Name of the workspace array of a whole variable."""
-        return self.look(variable, self.tape.types[variable].shape)
+        return self.looks.look(variable, self.tape.types[variable].shape)
 
     def _lower_op(self, op: Op) -> Step:
         operands = tuple(self.operand(op, number) for number in range(len(op.operands)))
@@ -216,7 +136,7 @@ class Lowering:
         lines = []
         for index, guard in enumerate(self.tape.guards):
             if guard.variable in variables:
-                text = self.texts.get(guard.variable) or self._constant(guard.variable)
+                text = self.texts.get(guard.variable) or self.constants.text(guard.variable)
                 lines.append(f"if {self._failed(guard, text)}:")
                 lines.append(f"    raise StaleTape({index}, {text})")
         return lines
@@ -227,7 +147,7 @@ class Lowering:
             return f"not {text}" if expected else text
         literal = scalar(expected) if np.ndim(expected) == 0 else None
         if literal is None:
-            known = self.name_object("expected", expected)
+            known = self.constants.name("expected", expected)
             return f"not np.array_equal({text}, {known}, equal_nan=True)"
         if expected != expected:
             return f"{text} == {text}"
@@ -235,11 +155,13 @@ class Lowering:
 
     def _outputs(self) -> tuple[list[str], list[str]]:
         """Texts of the results, and the statements that make each an array of its own."""
-        texts, lines, given = [], [], set()
+        texts: list[str] = []
+        lines: list[str] = []
+        given: set[int] = set()
         for variable in self.tape.outputs:
             type = self.tape.types[variable]
             known = variable in self.tape.constants
-            text = self._constant(variable) if known else self.texts[variable]
+            text = self.constants.text(variable) if known else self.texts[variable]
             if not type.shape:
                 from_outside = any(item.variable == variable for item in self.tape.inputs)
                 texts.append(f"{text}[()]" if from_outside and not type.weak else text)
@@ -258,28 +180,8 @@ class Lowering:
         (root,) = self.storage.roots[variable]
         return self.tape.types[root].size != self.tape.types[variable].size
 
-    def _workspaces(self) -> tuple[Workspace, ...]:
-        if not self.looks:
-            return ()
-        buffers = []
-        for number, slot in enumerate(self.storage.slots):
-            dtype = "" if slot.dtype == np.dtype(np.float64) else f", {dtype_text(slot.dtype)}"
-            buffers.append(Buffer(f"s{number}", f"np.empty({slot.size}{dtype})"))
-        total = sum(slot.size * slot.dtype.itemsize for slot in self.storage.slots)
-        kept = next(kept for limit, kept in _KEPT if total <= limit)
-        names = [name for name, _ in self.looks.values()]
-        unpack = f"{', '.join(names)} = work" if len(names) > 1 else f"({names[0]},) = work"
-        looks = tuple(text for _, text in self.looks.values())
-        return (Workspace(kept, tuple(buffers), looks, wrapped([unpack], 4)),)
-
 
 def _formatted(step: Step) -> Step:
     """The step with its long lines broken."""
     loops = tuple(Loop(loop.header, wrapped(loop.lines, 8)) for loop in step.loops)
     return Step(wrapped(step.before, 4), loops, wrapped(step.after, 4))
-
-
-def _nested(array: np.ndarray[Any, Any]) -> str:
-    if array.ndim == 0:
-        return str(scalar(array))
-    return f"[{', '.join(_nested(row) for row in array)}]"

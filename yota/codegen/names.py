@@ -19,8 +19,8 @@ def identifier(text: str) -> str:
 
     Examples
     --------
-    >>> identifier("W"), identifier("layers.0.b"), identifier("lambda"), identifier("α")
-    ('W', 'layers_0_b', 'lambda_', 'alpha')
+    >>> identifier("W"), identifier("layers.0.b"), identifier("lambda"), identifier("café")
+    ('W', 'layers_0_b', 'lambda_', 'cafe')
     """
     spelled = "".join(_ascii(character) for character in text[: 4 * _LONGEST])
     name = re.sub(r"_+", "_", re.sub(r"[^0-9A-Za-z_]", "_", spelled))[:_LONGEST].strip("_")

@@ -10,9 +10,9 @@ import numpy as np
 from yota.codegen.targets.numpy_calls import has_out
 from yota.ir.tape import Op, Tape
 from yota.passes.buffers import Request, Slot, assign
-from yota.passes.units import Member, Unit
 from yota.passes.order import copied_whole
 from yota.passes.shifts import first_piece
+from yota.passes.units import Member, Unit
 from yota.passes.views import is_view, roots, shares
 
 __all__ = ["Storage", "plan_storage"]

@@ -8,6 +8,8 @@ from yota.generation.layout import Broken, Document, Group, Indented, Line, Pref
 
 __all__ = ["UnprintableError", "quoted", "statement"]
 
+_CONDITIONAL, _OR, _AND, _NOT, _COMPARISON, _SIGN, _POWER, _ATOM = 1, 2, 3, 4, 5, 12, 13, 20
+
 _BINARY: dict[type[ast.AST], tuple[str, int]] = {
     ast.BitOr: ("|", 6),
     ast.BitXor: ("^", 7),
@@ -21,7 +23,7 @@ _BINARY: dict[type[ast.AST], tuple[str, int]] = {
     ast.FloorDiv: ("//", 11),
     ast.Mod: ("%", 11),
     ast.MatMult: ("@", 11),
-    ast.Pow: ("**", 13),
+    ast.Pow: ("**", _POWER),
 }
 _COMPARE: dict[type[ast.AST], str] = {
     ast.Eq: "==",
@@ -36,7 +38,6 @@ _COMPARE: dict[type[ast.AST], str] = {
     ast.NotIn: "not in",
 }
 _UNARY: dict[type[ast.AST], str] = {ast.USub: "-", ast.UAdd: "+", ast.Invert: "~", ast.Not: "not "}
-_CONDITIONAL, _OR, _AND, _NOT, _COMPARISON, _SIGN, _ATOM = 1, 2, 3, 4, 5, 12, 20
 
 
 class UnprintableError(Exception):
@@ -104,12 +105,8 @@ def _value(tree: ast.expr) -> Document:
         return content
     if isinstance(tree, ast.UnaryOp) and _bracketed(tree.operand):
         return content
-    inside = Group((Broken("("), _set_in((Line(), content)), Line(), Broken(")")))
+    inside = Group((Broken("("), Indented((Line(), content)), Line(), Broken(")")))
     return Preferred(_rigid(tree), inside) if _may_stand_bare(tree) else inside
-
-
-def _set_in(content: Document) -> Document:
-    return Indented(content)
 
 
 def _bare_tuple(tree: ast.Tuple) -> Document:
@@ -120,12 +117,10 @@ def _bare_tuple(tree: ast.Tuple) -> Document:
 
 
 def _bracketed(tree: ast.expr) -> bool:
-    """Whether an expression ends in brackets that hold something."""
+    """Whether an expression ends in brackets that hold something; those of an index do not count."""
     if isinstance(tree, ast.Call):
         return bool(tree.args or tree.keywords)
-    if isinstance(tree, (ast.List, ast.Tuple)):
-        return bool(tree.elts)
-    return isinstance(tree, ast.Subscript)
+    return isinstance(tree, (ast.List, ast.Tuple)) and bool(tree.elts)
 
 
 def _may_stand_bare(tree: ast.expr) -> bool:
@@ -133,41 +128,44 @@ def _may_stand_bare(tree: ast.expr) -> bool:
     if isinstance(tree, ast.BinOp):
         level = _BINARY[type(tree.op)][1]
         count = len(_flattened(tree, level)) // 2
-        ends = _leftmost(tree), _rightmost(tree)
-        return count == 1 and any(map(_bracketed, ends))
+        return count == 1 and (_begins_bracketed(tree) or _ends_bracketed(tree))
     if isinstance(tree, ast.Compare) and len(tree.ops) == 1:
-        return any(map(_bracketed, (_leftmost(tree.left), _rightmost(tree.comparators[0]))))
-    if isinstance(tree, ast.UnaryOp):
-        return _bracketed(_rightmost(tree.operand))
-    return False
+        return _begins_bracketed(tree.left) or _ends_bracketed(tree.comparators[0])
+    chain = isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.Not) and isinstance(tree.operand, ast.BinOp)
+    return isinstance(tree, ast.UnaryOp) and not chain and _ends_bracketed(tree.operand)
 
 
-def _leftmost(tree: ast.expr) -> ast.expr:
-    return _leftmost(tree.left) if isinstance(tree, ast.BinOp) else tree
-
-
-def _rightmost(tree: ast.expr) -> ast.expr:
+def _begins_bracketed(tree: ast.expr) -> bool:
     if isinstance(tree, ast.BinOp):
-        return _rightmost(tree.right)
-    return _rightmost(tree.operand) if isinstance(tree, ast.UnaryOp) else tree
+        return _level(tree.left) < _operand_level(tree, 0) or _begins_bracketed(tree.left)
+    return isinstance(tree, (ast.List, ast.Tuple))
+
+
+def _ends_bracketed(tree: ast.expr) -> bool:
+    if isinstance(tree, ast.BinOp):
+        return _level(tree.right) < _operand_level(tree, 1) or _ends_bracketed(tree.right)
+    if isinstance(tree, ast.UnaryOp):
+        return _level(tree.operand) < _sign_level(tree) or _ends_bracketed(tree.operand)
+    return _bracketed(tree)
 
 
 def _rigid(tree: ast.expr) -> Document:
     """An operation that does not break at its operators."""
     if isinstance(tree, ast.BinOp):
-        sign, level = _BINARY[type(tree.op)]
-        parts = _flattened(tree, level)
-        gap = "" if isinstance(tree.op, ast.Pow) and _hugs(tree) else " "
-        del sign
+        parts = _flattened(tree, _BINARY[type(tree.op)][1])
         return tuple(
-            (gap, part, gap) if isinstance(part, str) else _within(part, _operand_level(tree, number), rigid=True)
+            (" ", part, " ")
+            if isinstance(part, str) and not _hugs(parts, number)
+            else part
+            if isinstance(part, str)
+            else _within(part, _operand_level(tree, number), rigid=True)
             for number, part in enumerate(parts)
         )
     if isinstance(tree, ast.Compare):
         right = _within(tree.comparators[0], _COMPARISON + 1, rigid=True)
         return (_within(tree.left, _COMPARISON + 1, rigid=True), f" {_COMPARE[type(tree.ops[0])]} ", right)
     if isinstance(tree, ast.UnaryOp):
-        return (_UNARY[type(tree.op)], _within(tree.operand, _SIGN, rigid=True))
+        return (_UNARY[type(tree.op)], _within(tree.operand, _sign_level(tree), rigid=True))
     return expression(tree)
 
 
@@ -176,8 +174,9 @@ def _flattened(tree: ast.BinOp, level: int) -> list[ast.expr | str]:
     sign, own = _BINARY[type(tree.op)]
     if own != level:
         return [tree]
-    if level == 13:
-        return [tree.left, sign, tree.right]
+    if level == _POWER:
+        right = tree.right
+        return [tree.left, sign, *(_flattened(right, level) if isinstance(right, ast.BinOp) else [right])]
     left = tree.left
     head: list[ast.expr | str] = (
         _flattened(left, level) if isinstance(left, ast.BinOp) and _BINARY[type(left.op)][1] == level else [left]
@@ -187,13 +186,20 @@ def _flattened(tree: ast.BinOp, level: int) -> list[ast.expr | str]:
 
 def _operand_level(tree: ast.BinOp, number: int) -> int:
     level = _BINARY[type(tree.op)][1]
-    if level == 13:
-        return _ATOM - 1 if number == 0 else _SIGN
+    if level == _POWER:
+        return _SIGN if number == len(_flattened(tree, level)) - 1 else _ATOM
     return level if number == 0 else level + 1
 
 
-def _hugs(tree: ast.BinOp) -> bool:
-    return _simple(tree.left) and _simple(tree.right)
+def _sign_level(tree: ast.UnaryOp) -> int:
+    # Powers bind tighter than signs, but are easier to read in parentheses.
+    return _NOT if isinstance(tree.op, ast.Not) else _ATOM if isinstance(tree.operand, ast.BinOp) else _SIGN
+
+
+def _hugs(parts: list[ast.expr | str], number: int) -> bool:
+    """Whether the sign at ``number`` stands without spaces."""
+    around = parts[number - 1], parts[number + 1]
+    return parts[number] == "**" and all(not isinstance(part, str) and _simple(part) for part in around)
 
 
 def _simple(tree: ast.expr) -> bool:
@@ -251,11 +257,11 @@ def expression(tree: ast.expr) -> Document:
 def _operation(tree: ast.expr) -> Document:
     if isinstance(tree, ast.BinOp):
         parts = _flattened(tree, _BINARY[type(tree.op)][1])
-        if isinstance(tree.op, ast.Pow) and _hugs(tree):
-            return (_within(tree.left, _ATOM - 1), "**", _within(tree.right, _SIGN))
         return Group(
             tuple(
-                (Line(" "), part, " ") if isinstance(part, str) else _within(part, _operand_level(tree, number))
+                (part if _hugs(parts, number) else (Line(" "), part, " "))
+                if isinstance(part, str)
+                else _within(part, _operand_level(tree, number))
                 for number, part in enumerate(parts)
             )
         )
@@ -263,7 +269,7 @@ def _operation(tree: ast.expr) -> Document:
         word, level = ("or", _OR) if isinstance(tree.op, ast.Or) else ("and", _AND)
         return Group(joined([_within(value, level + 1) for value in tree.values], (Line(" "), word, " ")))
     if isinstance(tree, ast.UnaryOp):
-        return (_UNARY[type(tree.op)], _within(tree.operand, _level(tree)))
+        return (_UNARY[type(tree.op)], _within(tree.operand, _sign_level(tree)))
     if isinstance(tree, ast.Compare):
         found: list[Document] = [_within(tree.left, _COMPARISON + 1)]
         for sign, right in zip(tree.ops, tree.comparators, strict=True):

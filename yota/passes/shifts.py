@@ -92,11 +92,12 @@ def _writable(
         return False
     before = True
     for member in unit.members:
+        total = member.op.name == "scatter" and member.op.result not in local
         if member.op is op:
             before = False
-        elif not before and any(o in local and variable in roots[o] for o in member.op.operands):
-            return False
-        elif member.op.name == "scatter" and member.op.result not in local and variable in member.op.operands:
+            continue
+        looks = any(o in local and variable in roots[o] for o in member.op.operands)
+        if looks and (total or not before):
             return False
     return True
 

@@ -7,6 +7,7 @@ read and is cheap to compute is computed twice, since arithmetic in the cache co
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+
 from yota.ir.tape import Op, Tape
 from yota.passes.rows import place
 from yota.passes.units import Growing, Member

@@ -12,8 +12,9 @@ from yota.rules.body import evaluate
 from yota.rules.display import show, walk
 from yota.rules.inspection import Inspection, Law
 from yota.rules.model import Call, Expression, Literal, Name
+from yota.rules.readback import from_sympy
 from yota.rules.sampling import points, statics
-from yota.rules.symbols import derive, from_sympy, to_sympy
+from yota.rules.symbols import derive, to_sympy
 
 __all__ = ["LAWS", "agreement", "disagreement", "round_trip", "satisfiable"]
 

@@ -9,7 +9,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-import yota.rules.contraction  # noqa: F401  (registers its macro)
+import yota.rules.contraction
+import yota.rules.scans  # noqa: F401  (both register macros)
 from yota.errors import RuleError
 from yota.ir.primitive import Emitter, Primitive
 from yota.ir.types import TensorType, type_of

@@ -161,11 +161,12 @@ class ExpressionReader:
     def _binary(self, tree: Any, depth: int) -> Expression:
         function = OPERATORS.get(type(tree.op))
         if function is None:
+            name = _BITS.get(type(tree.op), "f")
             raise self.source.fault(
                 tree,
                 "this operator is not part of the rule language",
                 found=self.source.excerpt(tree),
-                write=f"{_BITS.get(type(tree.op), 'f')}({self.source.excerpt(tree.left)}, {self.source.excerpt(tree.right)})",
+                write=f"{name}({self.source.excerpt(tree.left)}, {self.source.excerpt(tree.right)})",
             )
         return Call(function, (self._read(tree.left, depth), self._read(tree.right, depth)))
 

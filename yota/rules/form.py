@@ -8,6 +8,7 @@ from yota.rules.display import signature
 from yota.rules.inspection import Inspection
 from yota.rules.macros import MACROS
 from yota.rules.model import Domain, Parameter, Rule
+from yota.rules.patterns import overlap
 from yota.rules.statics import STATIC_FUNCTIONS
 
 __all__ = [
@@ -16,7 +17,6 @@ __all__ = [
     "form",
     "non_empty_domain",
     "one_result",
-    "overlap",
     "ownership",
     "plain_names",
     "reachable",
@@ -42,7 +42,10 @@ def plain_names(case: Inspection) -> None:
         )
     if case.before is not None and rule.name.startswith("_"):
         raise case.fault(
-            rule, "names with `_` in front are yota's own", found=rule.name, write=f"def {rule.name.lstrip('_') or 'f'}(...)"
+            rule,
+            "names with `_` in front are yota's own",
+            found=rule.name,
+            write=f"def {rule.name.lstrip('_') or 'f'}(...)",
         )
 
 
@@ -110,7 +113,9 @@ def form(case: Inspection) -> None:
     rule = case.rule
     result = rule.results[0]
     for parameter in rule.operands:
-        if rule.kind == "elementwise" and (parameter.variadic or parameter.domain == Domain("array") or _dims(parameter)):
+        if rule.kind == "elementwise" and (
+            parameter.variadic or parameter.domain == Domain("array") or _dims(parameter)
+        ):
             raise case.fault(
                 parameter,
                 "an elementwise rule speaks of one element of each operand",
@@ -163,9 +168,7 @@ def _differentiable(case: Inspection, name: str, expression: object, left: str) 
             write=f"{name}: Real in the signature, or leave the line out",
         )
     if parameter.variadic and case.rule.loop is None:
-        raise case.fault(
-            expression, f"`{name}` stands for several arrays", found=left, write=f"d[{name}[i]] = ..."
-        )
+        raise case.fault(expression, f"`{name}` stands for several arrays", found=left, write=f"d[{name}[i]] = ...")
 
 
 def coverage(case: Inspection) -> None:
@@ -226,37 +229,3 @@ def reachable(case: Inspection) -> None:
                 found=signature(case.rule),
                 write="patterns that exclude each other, such as Array[k] and Array[m, k]",
             )
-
-
-def overlap(one: Rule, other: Rule) -> bool:
-    """Whether some numbers of axes fit both rules.
-
-    Examples
-    --------
-    >>> vector = Rule("tensor", "f", None, (Parameter("x", Domain("array", dimensions=("k",))),), ("y",))
-    >>> matrix = Rule("tensor", "f", None, (Parameter("x", Domain("array", dimensions=("..." , "m", "k"))),), ("y",))
-    >>> overlap(vector, vector), overlap(vector, matrix)
-    (True, False)
-    """
-    most = max(len(one.operands), len(other.operands)) + 1
-    counts = [count for count in range(most + 1) if _takes(one, count) and _takes(other, count)]
-    return any(
-        all(_meet(_domain(one, position), _domain(other, position)) for position in range(count)) for count in counts
-    )
-
-
-def _takes(rule: Rule, count: int) -> bool:
-    operands = rule.operands
-    variadic = bool(operands) and operands[-1].variadic
-    return count >= len(operands) - 1 if variadic else count == len(operands)
-
-
-def _domain(rule: Rule, position: int) -> Domain:
-    domain = rule.operands[min(position, len(rule.operands) - 1)].domain
-    assert domain is not None
-    return domain
-
-
-def _meet(one: Domain, other: Domain) -> bool:
-    counts = range(max(len(each.dimensions or ()) for each in (one, other)) + 1)
-    return any(one.accepts(count) and other.accepts(count) for count in counts)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal as OneOf, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
+from typing import Literal as OneOf
 
 from yota.errors import RuleError
 from yota.ir.primitive import Primitive

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from yota.rules import form, linearity, vocabulary
-from yota.rules.form import overlap
+from yota.rules import bounds, form, linearity, vocabulary
 from yota.rules.inspection import Inspection, Law, Registered
 from yota.rules.model import Rule
 from yota.rules.source import Source
 
-__all__ = ["LAWS", "check", "overlap", "prove"]
+__all__ = ["LAWS", "check", "prove"]
 
 LAWS: tuple[Law, ...] = (
     form.plain_names,
@@ -25,7 +24,7 @@ LAWS: tuple[Law, ...] = (
     vocabulary.closure,
     vocabulary.one_element,
     vocabulary.keywords,
-    vocabulary.bounds,
+    bounds.bounds,
     vocabulary.grounded,
     form.coverage,
     linearity.linearity,

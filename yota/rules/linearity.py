@@ -108,8 +108,8 @@ def _rule_is_linear(rule: Rule, call: Call) -> bool:
     except RuleError:
         return False
     given: dict[str, Any] = {}
-    for parameter, operand in zip(_parameters(rule, len(operands)), operands, strict=False):
-        given.setdefault(parameter, []).append(operand)
+    for name, operand in zip(_parameters(rule, len(operands)), operands, strict=False):
+        given.setdefault(name, []).append(operand)
     dependent = {name for name, values in given.items() if any(map(_mentions_adjoint, values))}
     moving = dependent | set(rule.results)
     for parameter in rule.operands:
@@ -118,7 +118,8 @@ def _rule_is_linear(rule: Rule, call: Call) -> bool:
             if derivative is None or _is_zero(derivative) or _mentions(derivative, moving):
                 return False
         elif derivative is not None and not _mentions(derivative, moving):
-            if not all(_is_zero(each) for each in given.get(parameter.name, [])):
+            added = given.get(parameter.name, [])
+            if not all(map(_is_zero, added)):
                 return False
     return True
 

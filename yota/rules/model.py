@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal as OneOf, TypeAlias
+from typing import Any, TypeAlias
+from typing import Literal as OneOf
 
 __all__ = [
     "Adjoint",
@@ -157,15 +158,10 @@ class Rule:
 
     def matches(self, ndims: tuple[int, ...]) -> bool:
         """Whether this rule's pattern fits operands with these numbers of axes."""
-        operands = self.operands
-        if operands and operands[-1].variadic:
-            fixed, last = operands[:-1], operands[-1].domain
-            rest = ndims[len(fixed) :]
-            return len(ndims) >= len(fixed) and all(
-                parameter.domain.accepts(ndim)  # type: ignore[union-attr]
-                for parameter, ndim in zip(fixed, ndims, strict=False)
-            ) and all(last.accepts(ndim) for ndim in rest)  # type: ignore[union-attr]
-        return len(operands) == len(ndims) and all(
-            parameter.domain.accepts(ndim)  # type: ignore[union-attr]
-            for parameter, ndim in zip(operands, ndims, strict=True)
+        domains = [parameter.domain for parameter in self.operands if parameter.domain is not None]
+        if domains and self.operands[-1].variadic:
+            # As many operands as there are more fit the last pattern; there may be none.
+            domains = domains[:-1] + domains[-1:] * max(len(ndims) - len(domains) + 1, 0)
+        return len(domains) == len(ndims) and all(
+            domain.accepts(ndim) for domain, ndim in zip(domains, ndims, strict=True)
         )

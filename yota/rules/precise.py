@@ -34,7 +34,7 @@ class NotPreciseError(YotaError):
 
 @cache
 def context() -> Any:
-    """mpmath's context of this module, apart from the one that others set the precision of."""
+    """The context of this module, apart from the one that others set the precision of."""
     import mpmath
 
     made = mpmath.MPContext()
@@ -80,7 +80,7 @@ def _arithmetic(mp: Any) -> dict[str, Callable[..., Any]]:
         "imag": mp.im,
         "conjugate": mp.conj,
         "phase": lambda x, y: mp.mpf(0) if y == 0 else x / y,
-        "astype": lambda x: mp.mpf(x),
+        "astype": mp.mpf,
     }
 
 
@@ -107,11 +107,11 @@ def _choices(mp: Any) -> dict[str, Callable[..., Any]]:
         "heaviside": lambda x, h: h if x == 0 else mp.mpf(1 if x > 0 else 0),
         "trunc": lambda x: _trunc(mp, x),
         "rint": mp.nint,
-        "round": lambda x: mp.nint(x),
-        "maximum": lambda a, b: a if a >= b else b,
-        "minimum": lambda a, b: a if a <= b else b,
-        "fmax": lambda a, b: a if a >= b else b,
-        "fmin": lambda a, b: a if a <= b else b,
+        "round": mp.nint,
+        "maximum": max,
+        "minimum": min,
+        "fmax": max,
+        "fmin": min,
         "where": lambda condition, a, b: a if condition else b,
         "equal": lambda a, b: a == b,
         "not_equal": lambda a, b: a != b,
@@ -185,8 +185,10 @@ def _number(mp: Any, found: Any) -> Any:
     if isinstance(found, bool) or not isinstance(found, (int, float, complex)):
         return found
     # A literal pi means the number, not its rounding.
-    if found in (math.pi, -math.pi):
-        return mp.pi if found > 0 else -mp.pi
+    if found == math.pi:
+        return +mp.pi
+    if found == -math.pi:
+        return -mp.pi
     return mp.mpc(found) if isinstance(found, complex) else mp.mpf(found)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +13,11 @@ import numpy as np
 
 from yota._resources import folder
 from yota.errors import MissingRuleError, RuleError
-from yota.ir.catalog import primitive as built_in
-from yota.ir.primitive import Emitter, Primitive
+from yota.ir.primitive import Primitive
 from yota.rules import laws
-from yota.rules.body import EVALUATE, Static, bind, expand
-from yota.rules.display import template
+from yota.rules.making import make, missing
 from yota.rules.model import Expression, Rule
+from yota.rules.patterns import overlap
 from yota.rules.source import Place, Source
 from yota.rules.syntax import parse
 from yota.rules.targets import Late, Targets, resolve
@@ -86,7 +85,7 @@ class Registry:
         """
         found = self._rules.get(name)
         if found is None:
-            raise MissingRuleError(_missing(name, (0,)))
+            raise MissingRuleError(missing(name, (0,)))
         return found
 
     def rule(self, name: str, ndims: Sequence[int]) -> Rule:
@@ -101,7 +100,7 @@ class Registry:
         for rule in self._rules.get(name, ()):
             if rule.matches(counts):
                 return rule
-        raise MissingRuleError(_missing(name, counts))
+        raise MissingRuleError(missing(name, counts))
 
     def partial(self, rule: Rule, parameter: str, result: str | None = None) -> Expression:
         """The partial of ``result`` by ``parameter``: as written, or derived from the primal.
@@ -141,7 +140,7 @@ class Registry:
             return known
         with self._lock:
             rule = self.rules(name)[0]
-            made = self._primitives[name] = self._make(rule)
+            made = self._primitives[name] = make(rule, self)
             return made
 
     def find(self, function: Any) -> Primitive | None:
@@ -225,7 +224,7 @@ class Registry:
             kept = tuple(
                 rule
                 for rule in self._rules.get(name, ())
-                if rule.target == added[0].target and not any(laws.overlap(rule, other) for other in added)
+                if rule.target == added[0].target and not any(overlap(rule, other) for other in added)
             )
             self._rules[name] = added + kept
             self._primitives.pop(name, None)
@@ -233,48 +232,6 @@ class Registry:
                 self._user.add(name)
             if added[0].target is not None:
                 self._targets.add(added[0].target, name)
-
-    # -- primitives --------------------------------------------------------------------------------------
-
-    def _make(self, rule: Rule) -> Primitive:
-        if rule.target is None:
-            return Primitive(
-                rule.name, None, rule.kind == "elementwise", self._evaluated(rule.name), self._expansion(rule.name)
-            )
-        if rule.target.startswith(("numpy.", "yota.ir.")):
-            try:
-                known = built_in(rule.name)
-            except KeyError:
-                known = None
-            if known is not None and known.target == rule.target:
-                return known
-        function = resolve(rule.target)
-        elementwise = rule.kind == "elementwise"
-        if isinstance(function, np.ufunc):
-            elementwise = function.signature is None and function.nout == 1
-        return Primitive(rule.name, rule.target, elementwise, function or Late(rule.target))
-
-    def _evaluated(self, name: str) -> Callable[..., Any]:
-        def function(*operands: Any, **static: Any) -> Any:
-            return self._expand(name, EVALUATE, operands, static)
-
-        function.__name__ = function.__qualname__ = name
-        return function
-
-    def _expansion(self, name: str) -> Callable[..., Any]:
-        def body(emitter: Emitter, operands: tuple[Any, ...], static: Any = ()) -> Any:
-            return self._expand(name, emitter, operands, dict(static))
-
-        return body
-
-    def _expand(self, name: str, emitter: Emitter, operands: Sequence[Any], static: dict[str, Any]) -> Any:
-        rule = self.rule(name, tuple(emitter.type(operand).ndim for operand in operands))
-        handles, keywords = bind(rule, list(operands), static)
-        names: dict[str, Any] = {key: Static(value) for key, value in keywords.items()}
-        rest = iter(handles)
-        for parameter in rule.operands:
-            names[parameter.name] = tuple(rest) if parameter.variadic else next(rest)
-        return expand(rule.primal[rule.results[0]], names, emitter, self)
 
 
 def _text(path: Path) -> str:
@@ -284,20 +241,6 @@ def _text(path: Path) -> str:
         raise RuleError(
             f"{path}:1:1: the file is not UTF-8 text\nfound: byte {fault.start}: {fault.reason}\nwrite: a text file"
         ) from None
-
-
-def _missing(name: str, ndims: Sequence[int]) -> str:
-    pattern = ", ".join(str(count) for count in ndims) or "no"
-    try:
-        known = built_in(name)
-        target, elementwise = known.target or name, known.elementwise
-    except KeyError:
-        target, elementwise = f"module.{name}", False
-    return (
-        f"no rule for {name} with operands of {pattern} axes. Paste this into a rule file, fill it in, and load it with "
-        f"yota.load_rules(path), or pass it to yota.diffrule(text):\n\n"
-        f"{template(name, target, max(len(ndims), 1), elementwise)}"
-    )
 
 
 _default: Registry | None = None

@@ -142,13 +142,13 @@ def _read_domain(source: Source, tree: ast.arg) -> Domain | None:
             return None
         if annotation.id in _SIMPLE:
             return _SIMPLE[annotation.id]  # type: ignore[no-any-return]
-    if isinstance(annotation, ast.Call) and isinstance(annotation.func, ast.Name):
-        if annotation.func.id in ("Real", "Integer") and len(annotation.args) == 2 and not annotation.keywords:
-            low, high = (_read_bound(source, each) for each in annotation.args)
-            return Domain(annotation.func.id.lower(), low, high)  # type: ignore[arg-type]
-    elif isinstance(annotation, ast.Subscript) and isinstance(annotation.value, ast.Name):
-        if annotation.value.id == "Array":
-            return Domain("array", dimensions=_read_dimensions(source, annotation.slice))
+    name = getattr(annotation.func, "id", "") if isinstance(annotation, ast.Call) else ""
+    bounds = annotation.args if isinstance(annotation, ast.Call) and not annotation.keywords else []
+    if name in ("Real", "Integer") and len(bounds) == 2:
+        low, high = (_read_bound(source, each) for each in bounds)
+        return Domain("real" if name == "Real" else "integer", low, high)
+    if isinstance(annotation, ast.Subscript) and getattr(annotation.value, "id", "") == "Array":
+        return Domain("array", dimensions=_read_dimensions(source, annotation.slice))
     raise source.fault(
         annotation or tree,
         f"the annotation of `{tree.arg}` names no set",
@@ -161,14 +161,12 @@ def _read_bound(source: Source, tree: ast.expr) -> float:
     """A number, ``pi`` or ``oo``, perhaps with a sign, perhaps divided by a number."""
     value = _number(tree)
     if value is None or math.isnan(value):
-        raise source.fault(
-            tree, "a bound is a number, pi or oo", found=source.excerpt(tree), write="Real(0, oo)"
-        )
+        raise source.fault(tree, "a bound is a number, pi or oo", found=source.excerpt(tree), write="Real(0, oo)")
     return value
 
 
 def _number(tree: ast.expr, depth: int = 0) -> float | None:
-    if isinstance(tree, ast.Constant) and type(tree.value) in (int, float) and abs(tree.value) <= 1e300:
+    if isinstance(tree, ast.Constant) and isinstance(tree.value, (int, float)) and abs(tree.value) <= 1e300:
         return float(tree.value)
     if isinstance(tree, ast.Name):
         return CONSTANTS.get(tree.id)

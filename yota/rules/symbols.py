@@ -1,4 +1,4 @@
-"""Between expressions of the rule language and sympy's, and the partials that follow from a primal."""
+"""Expressions of the rule language in sympy, and the partials that follow from a primal."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from yota.rules.body import evaluate
 from yota.rules.display import show, walk
 from yota.rules.inspection import Registered
 from yota.rules.model import Call, Domain, Expression, Literal, Name, Rule
+from yota.rules.readback import from_sympy
 
-__all__ = ["derive", "from_sympy", "head", "to_sympy"]
+__all__ = ["derive", "head", "to_sympy"]
 
 _OPERATORS: dict[str, Callable[..., Any]] = {
     "add": lambda a, b: a + b,
@@ -154,109 +155,6 @@ def _opaque(name: str, registry: Registered) -> Any:
 
     Opaque.__name__ = name
     return Opaque
-
-
-def from_sympy(expression: Any) -> Expression:
-    """What `to_sympy` gave, perhaps differentiated, as an expression of the rule language.
-
-    Raises
-    ------
-    RuleError
-        If it holds something that the rule language has no word for.
-    """
-    if expression.is_Symbol:
-        return Name(expression.name)
-    if expression.is_Number or expression.is_NumberSymbol or expression.is_number:
-        return _literal(expression)
-    if expression.is_Add:
-        return _sum(expression)
-    if expression.is_Mul:
-        return _product(expression)
-    if expression.is_Pow:
-        return _power(expression)
-    if expression.is_Function:
-        return Call(type(expression).__name__, tuple(from_sympy(each) for each in expression.args))
-    raise RuleError(f"sympy's {expression} has no form in the rule language; write the partial")
-
-
-def _literal(number: Any) -> Expression:
-    if number.is_Integer:
-        return Literal(int(number))
-    if number.is_Rational:
-        return Literal(int(number.p) / int(number.q))
-    if number.is_real:
-        return Literal(float(number))
-    return Literal(complex(number))
-
-
-def _sum(expression: Any) -> Expression:
-    terms = expression.as_ordered_terms()
-    # A sum does not begin with a minus if it can begin without.
-    terms.sort(key=lambda term: term.could_extract_minus_sign())
-    found = from_sympy(terms[0])
-    for term in terms[1:]:
-        if term.could_extract_minus_sign():
-            found = Call("subtract", (found, from_sympy(-term)))
-        else:
-            found = Call("add", (found, from_sympy(term)))
-    return found
-
-
-def _product(expression: Any) -> Expression:
-    coefficient, rest = expression.as_coeff_Mul()
-    if coefficient.is_Number and coefficient.is_negative:
-        return _negated(from_sympy(-coefficient * rest))
-    over: list[Expression] = []
-    under: list[Expression] = []
-    if coefficient != 1:
-        exact = coefficient.is_Rational and not coefficient.is_Integer and coefficient.q & (coefficient.q - 1)
-        over += [] if exact and coefficient.p == 1 else [_literal(_over(coefficient, exact))]
-        under += [Literal(int(coefficient.q))] if exact else []
-    for factor in rest.as_ordered_factors():
-        base, exponent = factor.as_base_exp()
-        if factor.is_Pow and exponent.is_number and exponent.is_negative:
-            under.append(from_sympy(base**-exponent))
-        else:
-            over.append(from_sympy(factor))
-    above = _chain(over) if over else Literal(1)
-    return Call("divide", (above, _chain(under))) if under else above
-
-
-def _negated(expression: Expression) -> Expression:
-    """Minus ``expression``, with the sign at its first number if it begins with one."""
-    if isinstance(expression, Literal):
-        return Literal(-expression.value)
-    if isinstance(expression, Call) and expression.function in ("multiply", "divide"):
-        first, *rest = expression.arguments
-        inner = _negated(first)
-        if not (isinstance(inner, Call) and inner.function == "negative"):
-            return Call(expression.function, (inner, *rest))
-    return Call("negative", (expression,))
-
-
-def _over(coefficient: Any, exact: Any) -> Any:
-    import sympy
-
-    return sympy.Integer(coefficient.p) if exact else coefficient
-
-
-def _chain(factors: list[Expression]) -> Expression:
-    found = factors[0]
-    for factor in factors[1:]:
-        found = Call("multiply", (found, factor))
-    return found
-
-
-def _power(expression: Any) -> Expression:
-    base, exponent = expression.as_base_exp()
-    if exponent.is_number and exponent.is_negative:
-        return Call("divide", (Literal(1), from_sympy(base**-exponent)))
-    inner = from_sympy(base)
-    if exponent == 2:
-        return Call("square", (inner,))
-    if exponent.is_Rational and exponent.p == 1 and exponent.q == 2:
-        return Call("sqrt", (inner,))
-    return Call("power", (inner, from_sympy(exponent)))
 
 
 def symbols_of(rule: Rule) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import ast
 import textwrap
 import warnings
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from yota.errors import RuleError
 from yota.rules.expressions import ExpressionReader, Scope
@@ -14,6 +15,8 @@ from yota.rules.signature import read_decorator, read_parameters, read_results
 from yota.rules.source import Place, Source
 
 __all__ = ["HEADER", "parse", "read_expression"]
+
+_Key = TypeVar("_Key", str, tuple[str, str])
 
 HEADER = "# yota rules 1"
 """First line of every rule file."""
@@ -38,7 +41,7 @@ def parse(text: str, file: str = "<diffrule>", *, header: bool = False) -> tuple
 
     Examples
     --------
-    >>> _, (rule,) = parse("@elementwise('m.f')\\ndef f(x: Real) -> y:\\n    d[y, x] = 2")
+    >>> _, (rule,) = parse("@nodiff('m.f')" + chr(10) + "def f(x: Real) -> y: ...")
     >>> rule.name, rule.target, rule.results
     ('f', 'm.f', ('y',))
     """
@@ -54,10 +57,8 @@ def parse(text: str, file: str = "<diffrule>", *, header: bool = False) -> tuple
         tree = _parse(source)
         return source, tuple(_definitions(source, tree))
     except (RecursionError, MemoryError):
-        fault = source.fault(
-            Place(1, 1), "the rule text is nested too deeply", found="a text", write="a second function for a part of it"
-        )
-        raise fault from None
+        what, write = "the rule text is nested too deeply", "a second function for a part of it"
+        raise source.fault(Place(1, 1), what, found=source.lines[0][:60], write=write) from None
 
 
 def read_expression(text: str, names: frozenset[str] = frozenset()) -> Expression:
@@ -170,11 +171,10 @@ class _Body:
 
     def read(self, statement: ast.stmt, kind: str) -> None:
         """Take in one statement."""
-        if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
-            if statement.value.value is Ellipsis:
-                if kind != "nodiff":
-                    raise self._fault(statement, "the body is missing", self._example(kind))
-                return
+        if isinstance(statement, ast.Expr) and getattr(statement.value, "value", None) is Ellipsis:
+            if kind != "nodiff":
+                raise self._fault(statement, "the body is missing", self._example(kind))
+            return
         if kind == "nodiff":
             raise self._fault(statement, "a rule without derivative has no body", f"def {self.function}(...) -> y: ...")
         if isinstance(statement, ast.Assert):
@@ -198,20 +198,21 @@ class _Body:
             self._put(self.partials, pair, target, self._expression(value, None))
         elif isinstance(inner, ast.Name):
             self._put(self.adjoints, inner.id, target, self._expression(value, None))
-        elif isinstance(inner, ast.Subscript) and isinstance(inner.value, ast.Name) and isinstance(inner.slice, ast.Name):
-            self._variadic(inner.value.id, inner.slice.id, target, value)
+        elif isinstance(inner, ast.Subscript) and all(isinstance(e, ast.Name) for e in (inner.value, inner.slice)):
+            self._variadic(ast.unparse(inner.value), ast.unparse(inner.slice), target, value)
         else:
             raise self._fault(target, "this is neither d[y, x] nor d[x] nor d[xs[i]]", self._example(kind))
 
     def _variadic(self, name: str, index: str, target: ast.expr, value: ast.expr) -> None:
         if name not in self.variadic:
-            raise self._fault(target, f"`{name}` is not a variadic parameter", f"def {self.function}(*{name}: Array) -> y:")
+            write = f"def {self.function}(*{name}: Array) -> y:"
+            raise self._fault(target, f"`{name}` is not a variadic parameter", write)
         if index in self.parameters or index in self.results or index == "d":
             raise self._fault(target, f"the index `{index}` is a name of something else", f"d[{name}[i]] = ...")
         self.loop = index
         self._put(self.adjoints, name, target, self._expression(value, index))
 
-    def _put(self, place: dict[object, Expression], key: object, target: ast.expr, value: Expression) -> None:
+    def _put(self, place: dict[_Key, Expression], key: _Key, target: ast.expr, value: Expression) -> None:
         if key in place:
             raise self._fault(target, "this is written twice", "one of the two lines")
         place[key] = value
@@ -226,5 +227,3 @@ class _Body:
 
     def _fault(self, thing: ast.AST, what: str, write: str) -> RuleError:
         return self.source.fault(thing, what, found=self.source.excerpt(thing), write=write)
-
-

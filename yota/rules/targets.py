@@ -43,6 +43,7 @@ class Late:
         self._found: Any = None
 
     def __call__(self, *operands: Any, **static: Any) -> Any:
+        """The function's value."""
         if self._found is None:
             self._found = resolve(self.target)
         if self._found is None:
@@ -104,5 +105,3 @@ class Targets:
             return None
         self._known[id(function)] = (function, name)
         return name
-
-

@@ -1,14 +1,10 @@
-"""Laws of right-hand sides: known names, known functions, fitting arguments, bounded numbers, no endless definitions."""
+"""Laws of right-hand sides: known names, known functions, fitting arguments, no endless definitions."""
 
 from __future__ import annotations
 
 import difflib
 import inspect
-import math
 from collections.abc import Iterator
-from typing import Any
-
-import numpy as np
 
 from yota.errors import RuleError
 from yota.ir.catalog import primitive as built_in
@@ -16,12 +12,11 @@ from yota.rules.body import bind
 from yota.rules.display import show, template, walk
 from yota.rules.inspection import Inspection, Registered, Side
 from yota.rules.macros import MACROS
-from yota.rules.model import Adjoint, Call, Expression, Literal, Name, Spread
-from yota.rules.statics import STATIC_FUNCTIONS, arithmetic, static_signature
+from yota.rules.model import Adjoint, Call, Expression, Name, Spread
+from yota.rules.statics import STATIC_FUNCTIONS, static_signature
 
-__all__ = ["bounds", "callees", "closure", "grounded", "keywords", "one_element", "scope", "vocabulary"]
+__all__ = ["callees", "closure", "grounded", "keywords", "one_element", "scope", "vocabulary"]
 
-_EXPONENT = 1024
 _ELEMENTWISE_MACROS = frozenset({"phase"})
 
 
@@ -40,9 +35,8 @@ def scope(case: Inspection) -> None:
 def _check_name(case: Inspection, side: Side, part: Expression, known: set[str]) -> None:
     rule = case.rule
     if isinstance(part, Name) and part.id in case.variadic:
-        raise case.fault(
-            part, f"`{part.id}` stands for several arrays", found=part.id, write=f"*{part.id}, or {part.id}[i] in d[{part.id}[i]]"
-        )
+        write = f"*{part.id}, or {part.id}[i] in d[{part.id}[i]]"
+        raise case.fault(part, f"`{part.id}` stands for several arrays", found=part.id, write=write)
     if isinstance(part, Name) and part.id not in known:
         near = difflib.get_close_matches(part.id, sorted(known), 1)
         write = near[0] if near else ", ".join(sorted(known)) or "a number"
@@ -149,56 +143,6 @@ def _usage(case: Inspection, name: str) -> str:
         return f"{name}({', '.join(plain + [f'{each.name}=...' for each in rule.keywords])})"
     texts = [("*" if each.kind is each.VAR_POSITIONAL else "") + each.name for each in parameters]
     return f"{name}({', '.join(texts)})"
-
-
-def bounds(case: Inspection) -> None:
-    """Numbers can be computed: no overflow, no division by zero, no exponent beyond 1024."""
-    for side in case.sides():
-        _fold(case, side.expression)
-
-
-def _fold(case: Inspection, expression: Expression) -> Any:
-    """Value of a constant expression, or None."""
-    if isinstance(expression, Literal):
-        return expression.value
-    if not isinstance(expression, Call):
-        return None
-    values = [_fold(case, argument) for argument in expression.arguments]
-    for _, argument in expression.keywords:
-        _fold(case, argument)
-    if expression.function == "power" and len(values) == 2:
-        _check_exponent(case, expression, values[1])
-    numbers = [value for value in values if isinstance(value, (int, float, complex))]
-    if len(numbers) < len(values) or not values or expression.keywords:
-        return None
-    try:
-        with np.errstate(all="ignore"):
-            found = arithmetic(expression.function, tuple(values))
-            if found is NotImplemented:
-                found = built_in(expression.function).function(*values).item()
-        if isinstance(found, (int, float, complex)) and not math.isfinite(abs(found)) and _finite(values):
-            raise OverflowError("the result is not finite")
-    except (ArithmeticError, ValueError) as fault:
-        raise case.fault(
-            expression, f"this number cannot be computed: {fault}", found=show(expression)[:60], write="oo, or a number"
-        ) from None
-    except (KeyError, TypeError, AttributeError):
-        return None
-    return found
-
-
-def _finite(values: list[Any]) -> bool:
-    return all(math.isfinite(abs(value)) for value in values)
-
-
-def _check_exponent(case: Inspection, call: Call, exponent: Any) -> None:
-    if isinstance(exponent, (int, float)) and abs(exponent) > _EXPONENT:
-        raise case.fault(
-            call,
-            f"the exponent is larger than {_EXPONENT}",
-            found=show(call)[:60],
-            write="exp(p * log(x)), if that is meant",
-        )
 
 
 def grounded(case: Inspection) -> None:

@@ -11,7 +11,7 @@ import numpy
 from yota.ir.catalog import primitive
 from yota.tracing import leaving, views
 from yota.tracing.dispatch import call_function, call_ufunc
-from yota.tracing.methods import ArrayMethods
+from yota.tracing.methods import ArrayMethods, is_tracer
 from yota.tracing.state import current
 
 if TYPE_CHECKING:
@@ -48,12 +48,12 @@ def _apply_operator(tracer: Tracer, name: str, python: Callable[[Any, Any], Any]
         return NotImplemented
     if name == "power" and isinstance(right, (int, float, numpy.number)) and type(right) is not bool:
         special = _POWERS.get(float(right))
-        if special and isinstance(left, ArrayMethods):
+        if special and is_tracer(left) and isinstance(left._value(), numpy.ndarray):
             return trace.apply(primitive(special), (left,), python=lambda value: python(value, right))
     return trace.apply(primitive(name), (left, right), python=python)
 
 
-# NumPy's ``**`` takes these shortcuts itself, so they keep the value's bits.
+# NumPy's ``**`` takes these shortcuts itself on arrays, so they keep the value's bits.
 _POWERS = {0.5: "sqrt", 2.0: "square"}
 
 

@@ -31,7 +31,7 @@ def generate(tape: Tape, *, strict: bool = False) -> Source:
     lowering = Lowering(tape, fuse(tape, exact), exact)
     plan = lowering.plan()
     text = render("numpy/module.py.jinja", plan=plan)
-    return Source(text, plan.name, lowering.objects, len(tape.guards))
+    return Source(text, plan.name, lowering.constants.objects, len(tape.guards))
 
 
 def _cone(tape: Tape) -> frozenset[int]:

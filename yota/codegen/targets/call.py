@@ -1,0 +1,69 @@
+"""One op with the texts of its operands, ready to be spelled as NumPy code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from yota.codegen.literals import dtype_text
+from yota.ir.tape import Op
+from yota.ir.types import TensorType
+
+__all__ = ["Call", "atom", "dtype_argument", "owner"]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One op ready to be spelled.
+
+    Parameters
+    ----------
+    op
+        The op.
+    operands
+        Text of each operand.
+    types
+        Type of each operand.
+    type
+        Type of the result.
+    name_object
+        Gives the name under which an object that has no literal is known to the generated code.
+    import_module
+        Notes that the generated code imports a module.
+    rows
+        In a loop over blocks: the blocked axis of the result and the text of its extent.
+    """
+
+    op: Op
+    operands: tuple[str, ...]
+    types: tuple[TensorType, ...]
+    type: TensorType
+    name_object: Callable[[str, Any], str]
+    import_module: Callable[[str], None]
+    rows: tuple[int, str] | None = None
+
+    @property
+    def shape(self) -> tuple[object, ...]:
+        """Shape of the result, with the blocked extent as text."""
+        shape: list[object] = list(self.type.shape)
+        if self.rows is not None:
+            shape[self.rows[0]] = self.rows[1]
+        return tuple(shape)
+
+
+def dtype_argument(type: TensorType) -> str:
+    """The last argument of an array's constructor; nothing for NumPy's default."""
+    return "" if type.dtype == np.dtype(np.float64) else f", {dtype_text(type.dtype)}"
+
+
+def atom(text: str) -> str:
+    """``text`` in parentheses where an operator would bind it otherwise: operands are names, calls or literals."""
+    return f"({text})" if text.startswith("-") else text
+
+
+def owner(text: str) -> str:
+    """``text`` with parentheses where a dot or bracket cannot follow it as it is."""
+    return f"({text})" if text[0] in "-.0123456789" else text

@@ -1,0 +1,54 @@
+"""How another look at an array is spelled: indices, reshapes, transposes, broadcasts."""
+
+from __future__ import annotations
+
+from yota.codegen.literals import brackets, shape_text
+from yota.codegen.targets.call import Call, owner
+
+__all__ = ["view"]
+
+
+def view(call: Call) -> str:
+    """Another look at the first operand."""
+    op, source, type = call.op, call.operands[0], call.types[0]
+    if op.name == "getitem":
+        if type.weak:
+            source = f"np.asarray({source})"
+        return owner(source) + brackets(op.keyword("index"), type.shape, call.operands[1:])
+    if op.name == "transpose":
+        axes = op.keyword("axes")
+        if axes == (1, 0):
+            return f"{owner(source)}.T"
+        return f"{owner(source)}.transpose({', '.join(map(str, axes))})"
+    if op.name == "broadcast_to":
+        return f"np.broadcast_to({source}, {shape_text(call.shape)})"
+    if op.name == "reshape":
+        return _reshape(call)
+    return f"{owner(source)}.{op.name}"
+
+
+def _reshape(call: Call) -> str:
+    source, old, shape = call.operands[0], call.types[0], call.type.shape
+    if not old.shape:
+        return f"np.reshape({source}, {shape_text(shape)})" if shape else source
+    marks = _unit_axes(old.shape, shape)
+    if marks is not None:
+        while marks and marks[-1] == ":":
+            marks.pop()
+        return f"{owner(source)}[{', '.join(marks)}]" if marks else source
+    return f"{owner(source)}.reshape({', '.join(map(str, call.shape))})"
+
+
+def _unit_axes(old: tuple[int, ...], shape: tuple[int, ...]) -> list[str] | None:
+    """Index entries that only put in, or only take out, axes of extent 1."""
+    longer, shorter, mark = (shape, old, "None") if len(shape) >= len(old) else (old, shape, "0")
+    marks, position = [], 0
+    for extent in longer:
+        if position < len(shorter) and extent == shorter[position]:
+            marks.append(":")
+            position += 1
+        elif extent == 1:
+            marks.append(mark)
+        else:
+            return None
+    return marks if position == len(shorter) else None

@@ -1,0 +1,82 @@
+"""Primitives made from rules: looked up by their targets, or evaluated and expanded by their primals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from yota.ir.catalog import primitive as built_in
+from yota.ir.primitive import Emitter, Primitive
+from yota.rules.body import EVALUATE, Primitives, Static, bind, expand
+from yota.rules.display import template
+from yota.rules.model import Rule
+from yota.rules.targets import Late, resolve
+
+__all__ = ["Rules", "make", "missing"]
+
+
+class Rules(Primitives, Protocol):
+    """What making a primitive asks of a registry."""
+
+    def rule(self, name: str, ndims: Sequence[int]) -> Rule:
+        """The rule that fits operands with these numbers of axes."""
+
+
+def make(rule: Rule, registry: Rules) -> Primitive:
+    """The primitive that ``rule`` describes."""
+    elementwise = rule.kind == "elementwise"
+    if rule.target is None:
+        return Primitive(rule.name, None, elementwise, _evaluated(rule.name, registry), _expansion(rule.name, registry))
+    if rule.target.startswith(("numpy.", "yota.ir.")):
+        try:
+            known = built_in(rule.name)
+        except KeyError:
+            known = None
+        if known is not None and known.target == rule.target:
+            return known
+    function = resolve(rule.target)
+    if isinstance(function, np.ufunc):
+        elementwise = function.signature is None and function.nout == 1
+    return Primitive(rule.name, rule.target, elementwise, function or Late(rule.target))
+
+
+def _evaluated(name: str, registry: Rules) -> Callable[..., Any]:
+    def function(*operands: Any, **static: Any) -> Any:
+        return _expand(name, registry, EVALUATE, operands, static)
+
+    function.__name__ = function.__qualname__ = name
+    return function
+
+
+def _expansion(name: str, registry: Rules) -> Callable[..., Any]:
+    def body(emitter: Emitter, operands: tuple[Any, ...], static: Any = ()) -> Any:
+        return _expand(name, registry, emitter, operands, dict(static))
+
+    return body
+
+
+def _expand(name: str, registry: Rules, emitter: Emitter, operands: Sequence[Any], static: dict[str, Any]) -> Any:
+    rule = registry.rule(name, tuple(emitter.type(operand).ndim for operand in operands))
+    handles, keywords = bind(rule, list(operands), static)
+    names: dict[str, Any] = {key: Static(value) for key, value in keywords.items()}
+    rest = iter(handles)
+    for parameter in rule.operands:
+        names[parameter.name] = tuple(rest) if parameter.variadic else next(rest)
+    return expand(rule.primal[rule.results[0]], names, emitter, registry)
+
+
+def missing(name: str, ndims: Sequence[int]) -> str:
+    """The message for a primitive without a fitting rule, with one to paste."""
+    pattern = ", ".join(str(count) for count in ndims) or "no"
+    try:
+        known = built_in(name)
+        target, elementwise = known.target or name, known.elementwise
+    except KeyError:
+        target, elementwise = f"module.{name}", False
+    return (
+        f"no rule for {name} with operands of {pattern} axes. Paste this into a rule file, fill it in, and load it "
+        f"with yota.load_rules(path), or pass it to yota.diffrule(text):\n\n"
+        f"{template(name, target, max(len(ndims), 1), elementwise)}"
+    )

@@ -1,0 +1,317 @@
+"""Argument specs such as ``float64[4,3]``: what an argument is like, written down without its values."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from yota.errors import ArgumentError
+from yota.structures import children, is_leaf
+
+__all__ = ["Array", "Fixed", "Record", "Sequence", "Spec", "Table", "dimensions", "example", "parse", "spec_of"]
+
+_NUMBERS = ("float64", "float32", "float16", "complex128", "complex64", "longdouble", "clongdouble")
+_DATA = ("int64", "int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8", "bool")
+_PYTHON = {"float": "float64", "complex": "complex128"}
+_LONGEST = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    """An array or a number; ``weak`` for a Python float or complex. Extents may be names."""
+
+    dtype: str
+    shape: tuple[int | str, ...] = ()
+    weak: bool = False
+
+    def __str__(self) -> str:
+        if self.weak:
+            return self.dtype.rstrip("0123456789")
+        return f"{self.dtype}[{','.join(map(str, self.shape))}]" if self.shape else self.dtype
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """A value that is part of the function: an int, a bool, a string or None."""
+
+    value: Any
+
+    def __str__(self) -> str:
+        return ascii(self.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Sequence:
+    """A list or a tuple."""
+
+    items: tuple[Spec, ...]
+    kind: type = list
+
+    def __str__(self) -> str:
+        inner = ", ".join(map(str, self.items))
+        if self.kind is list:
+            return f"[{inner}]"
+        return f"({inner},)" if len(self.items) == 1 else f"({inner})"
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A dict."""
+
+    items: tuple[tuple[Any, Spec], ...]
+
+    def __str__(self) -> str:
+        return "{" + ", ".join(f"{ascii(key)}: {spec}" for key, spec in self.items) + "}"
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """An instance of a dataclass, a named tuple, or a plain class with attributes."""
+
+    kind: type
+    fields: tuple[tuple[str, Spec], ...]
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.name}({', '.join(f'{name}={spec}' for name, spec in self.fields)})"
+
+
+Spec: TypeAlias = "Array | Fixed | Sequence | Table | Record"
+
+
+def parse(text: str, find: Callable[[str], Any] | None = None) -> Spec:
+    """The spec that ``text`` spells.
+
+    Parameters
+    ----------
+    text
+        ``float64[4,3]``, ``float64`` (a NumPy scalar), ``float`` (a Python one), ``3`` or ``"mean"`` (fixed), and
+        structures of them: ``[float, float]``, ``{"w": float64[3]}``, ``Params(w=float64[3], b=float64)``.
+    find
+        Gives the class that a name stands for, or None.
+
+    Raises
+    ------
+    ArgumentError
+        If it spells none; the message has a caret under the fault.
+
+    Examples
+    --------
+    >>> parse("float64[4,N]")
+    Array(dtype='float64', shape=(4, 'N'), weak=False)
+    """
+    return _Reader(text, find or (lambda name: None)).read()
+
+
+class _Reader:
+    """Turns the syntax of one spec into the spec; nothing is ever executed."""
+
+    def __init__(self, text: str, find: Callable[[str], Any]) -> None:
+        self.text, self.find = text, find
+
+    def read(self) -> Spec:
+        if len(self.text) > _LONGEST:
+            raise ArgumentError(f"the spec has {len(self.text)} characters; the longest allowed has {_LONGEST}")
+        try:
+            # In brackets, so that a line break or an indent is as harmless as a space.
+            tree = ast.parse(f"({self.text}\n)", mode="eval").body
+        except SyntaxError as fault:
+            column = (fault.offset or 2) - 2 if fault.lineno == 1 else len(self.text)
+            raise self.fault(column, f"this is no spec: {fault.msg}") from None
+        except (ValueError, RecursionError, MemoryError) as fault:
+            raise self.fault(0, f"this is no spec: {fault}") from None
+        return self.spec(tree)
+
+    def fault(self, place: ast.AST | int, what: str) -> ArgumentError:
+        """The error with a caret under ``place``."""
+        column = place if isinstance(place, int) else self._column(place)
+        shown = "".join(each if each.isprintable() else "?" for each in self.text)
+        column = max(0, min(column, len(shown)))
+        start = max(0, column - 60)
+        return ArgumentError(f"{what}\n    {shown[start : start + 100]}\n    {' ' * (column - start)}^")
+
+    def _column(self, tree: ast.AST) -> int:
+        if getattr(tree, "lineno", 1) != 1:
+            return len(self.text)
+        before = f"({self.text}".split("\n")[0].encode()[: getattr(tree, "col_offset", 1)]
+        return len(before.decode(errors="ignore")) - 1
+
+    def spec(self, tree: ast.expr) -> Spec:
+        """The spec of a piece of syntax."""
+        if isinstance(tree, ast.Name):
+            return self.scalar(tree)
+        if isinstance(tree, ast.Subscript):
+            return self.array(tree)
+        if isinstance(tree, (ast.List, ast.Tuple)):
+            return Sequence(tuple(map(self.spec, tree.elts)), list if isinstance(tree, ast.List) else tuple)
+        if isinstance(tree, ast.Dict):
+            return Table(tuple((self.key(key), self.spec(value)) for key, value in zip(tree.keys, tree.values)))  # noqa: B905
+        if isinstance(tree, ast.Call):
+            return self.record(tree)
+        return Fixed(self.constant(tree))
+
+    def scalar(self, tree: ast.Name) -> Array:
+        if tree.id in _PYTHON:
+            return Array(_PYTHON[tree.id], (), True)
+        if tree.id in ("int", "str"):
+            like = "3" if tree.id == "int" else "'mean'"
+            raise self.fault(tree, f"a Python {tree.id} is part of the function; write its value, as in n={like}")
+        return Array(self.dtype(tree))
+
+    def dtype(self, tree: ast.expr) -> str:
+        if isinstance(tree, ast.Name) and tree.id in (*_NUMBERS, *_DATA):
+            return tree.id
+        found = ast.unparse(tree)[:40]
+        raise self.fault(tree, f"{found!r} is no dtype; the usual ones are float64, float32, complex128, int64 and bool")
+
+    def array(self, tree: ast.Subscript) -> Array:
+        entries = tree.slice.elts if isinstance(tree.slice, ast.Tuple) else [tree.slice]
+        return Array(self.dtype(tree.value), tuple(map(self.extent, entries)))
+
+    def extent(self, tree: ast.expr) -> int | str:
+        if isinstance(tree, ast.Constant) and type(tree.value) is int and tree.value < 2**40:
+            return tree.value
+        if isinstance(tree, ast.Name):
+            return tree.id
+        raise self.fault(tree, "an extent is a whole number or a name, as in float64[4,N]")
+
+    def key(self, tree: ast.expr | None) -> Any:
+        if isinstance(tree, ast.Constant) and isinstance(tree.value, (str, int)):
+            return tree.value
+        raise self.fault(tree or 0, "a key is a string or a whole number")
+
+    def record(self, tree: ast.Call) -> Record:
+        name = ast.unparse(tree.func)
+        kind = self.find(name) if isinstance(tree.func, (ast.Name, ast.Attribute)) else None
+        if not isinstance(kind, type):
+            raise self.fault(tree, f"{name[:40]!r} is no class that the function's module knows")
+        if tree.args:
+            raise self.fault(tree.args[0], "fields are given by name, as in Params(w=float64[3])")
+        fields: list[tuple[str, Spec]] = []
+        for keyword in tree.keywords:
+            if keyword.arg is None:
+                raise self.fault(keyword.value, "fields are given by name, as in Params(w=float64[3])")
+            fields.append((keyword.arg, self.spec(keyword.value)))
+        known = _fields(kind)
+        for (field, _), keyword in zip(fields, tree.keywords, strict=True):
+            if known and field not in known:
+                raise self.fault(keyword.value, f"{name} has no field {field!r}; it has {', '.join(known)}")
+        missing = [field for field, needed in known.items() if needed and field not in dict(fields)]
+        if missing:
+            raise self.fault(tree, f"{name} misses the fields {', '.join(missing)}")
+        return Record(kind, tuple(fields), name)
+
+    def constant(self, tree: ast.expr) -> Any:
+        try:
+            value = ast.literal_eval(tree)
+        except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+            raise self.fault(tree, "this is no spec; examples: float64[4,3], float, 3, 'mean', [float, float]") from None
+        if isinstance(value, (float, complex)):
+            raise self.fault(tree, f"a {type(value).__name__} is an argument, not part of the function: write float")
+        return value
+
+
+def _fields(kind: type) -> dict[str, bool]:
+    """Fields of a class, if it declares them, and whether each must be given."""
+    if dataclasses.is_dataclass(kind):
+        absent = dataclasses.MISSING
+        return {each.name: each.default is absent and each.default_factory is absent for each in dataclasses.fields(kind)}
+    if issubclass(kind, tuple) and hasattr(kind, "_fields"):
+        return {name: name not in kind._field_defaults for name in kind._fields}  # type: ignore[attr-defined]
+    return {}
+
+
+def dimensions(spec: Spec) -> Iterator[str]:
+    """Names of the extents in ``spec``, in order of appearance."""
+    if isinstance(spec, Array):
+        yield from (extent for extent in spec.shape if isinstance(extent, str))
+    elif isinstance(spec, Sequence):
+        for item in spec.items:
+            yield from dimensions(item)
+    elif isinstance(spec, (Table, Record)):
+        for _, part in spec.items if isinstance(spec, Table) else spec.fields:
+            yield from dimensions(part)
+
+
+def example(spec: Spec, sizes: Mapping[str, int] | None = None) -> Any:
+    """A value that ``spec`` describes, the same one every time; ``sizes`` are the extents that have names.
+
+    Floating-point values lie between 1/4 and 3/4, and square matrices are symmetric and positive definite, so that
+    most functions have a value there.
+
+    Examples
+    --------
+    >>> example(parse("float64[2]")).shape
+    (2,)
+    """
+    if isinstance(spec, Fixed):
+        return spec.value
+    if isinstance(spec, Sequence):
+        return spec.kind(example(item, sizes) for item in spec.items)
+    if isinstance(spec, Table):
+        return {key: example(item, sizes) for key, item in spec.items}
+    if isinstance(spec, Record):
+        return _instance(spec.kind, {name: example(item, sizes) for name, item in spec.fields})
+    shape = tuple((sizes or {})[extent] if isinstance(extent, str) else extent for extent in spec.shape)
+    value = _values(np.dtype(spec.dtype), shape)
+    return value.item() if spec.weak else value if shape else value[()]
+
+
+def _values(dtype: np.dtype[Any], shape: tuple[int, ...]) -> Any:
+    if dtype.kind not in "fc":
+        return np.ones(shape, dtype) if dtype.kind == "b" else np.zeros(shape, dtype)
+    size = int(np.prod(shape, dtype=np.int64))
+    found = (0.25 + 0.5 * ((np.arange(1, size + 1) * 0.6180339887498949) % 1.0)).reshape(shape)
+    if len(shape) > 1 and shape[-1] == shape[-2]:
+        found = (found + found.swapaxes(-1, -2)) / 2 + shape[-1] * np.eye(shape[-1])
+    return found.astype(dtype)
+
+
+def _instance(kind: type, fields: Mapping[str, Any]) -> Any:
+    if issubclass(kind, tuple) and hasattr(kind, "_fields"):
+        return kind(**fields)
+    # The user's constructor may check or convert what it is given; fields are all that matters here.
+    made = kind.__new__(kind)
+    if dataclasses.is_dataclass(kind):
+        for each in dataclasses.fields(kind):
+            if each.name not in fields and each.default is not dataclasses.MISSING:
+                object.__setattr__(made, each.name, each.default)
+            elif each.name not in fields and each.default_factory is not dataclasses.MISSING:
+                object.__setattr__(made, each.name, each.default_factory())
+    for name, value in fields.items():
+        object.__setattr__(made, name, value)
+    return made
+
+
+def spec_of(value: Any) -> Spec:
+    """The spec of a value.
+
+    Raises
+    ------
+    ArgumentError
+        If the value holds something that no spec describes, such as a function.
+
+    Examples
+    --------
+    >>> print(spec_of([np.zeros((2, 3)), 1.0, 4]))
+    [float64[2,3], float, 4]
+    """
+    if isinstance(value, (np.ndarray, np.generic)):
+        return Array("bool" if value.dtype.kind == "b" else value.dtype.name, value.shape)
+    if is_leaf(value):
+        return Array("complex128" if isinstance(value, complex) else "float64", (), True)
+    parts = children(value)
+    if isinstance(value, dict) and all(type(key) in (str, int) for key in value):
+        return Table(tuple((key, spec_of(part)) for key, part in value.items()))
+    if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
+        return Sequence(tuple(map(spec_of, value)), list if isinstance(value, list) else tuple)
+    if parts is not None and all(isinstance(key, str) and key.isidentifier() for key, _ in parts):
+        return Record(type(value), tuple((key, spec_of(part)) for key, part in parts), type(value).__qualname__)
+    if value is None or type(value) in (bool, int, str):
+        return Fixed(value)
+    raise ArgumentError(f"a {type(value).__name__} cannot be written as a spec")
