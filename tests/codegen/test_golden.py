@@ -17,7 +17,7 @@ from yota.ir.indexing import GATHER, NEWAXIS, Slice
 from yota.ir.tape import Tape
 from yota.runtime.python import load
 
-GOLDEN = Path(__file__).parent / "golden"
+GOLDEN = Path(__file__).parent.parent / "golden" / "numpy"
 
 
 def chain() -> Tape:

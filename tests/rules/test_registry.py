@@ -182,6 +182,35 @@ def test_a_function_defined_again_keeps_its_rule(known):
         del sys.modules["notebook"]
 
 
+def test_the_example_of_the_design(known):
+    text = """
+        @elementwise("scipy.special.expit")
+        def logistic(x: Complex) -> y:
+            y = 1 / (1 + exp(-x))                 # primal
+            d[y, x] = y * logistic(-x)            # partial of one element
+
+        @elementwise("numpy.power")
+        def power(x: Real(0, oo), p: Real) -> y:
+            d[y, x] = p * power(x, p - 1)
+            d[y, p] = y * log(x)
+
+        @tensor("numpy.matmul")
+        def matmul(a: Array[..., m, k], b: Array[..., k, n]) -> y:
+            d[a] = unbroadcast(matmul(d[y], adjoint(b)), shape(a))
+            d[b] = unbroadcast(matmul(adjoint(a), d[y]), shape(b))
+
+        @nodiff("numpy.argmax")
+        def argmax(x: Array, *, axis: Static = None, keepdims: Static = False) -> y: ...
+    """
+    logistic, *_ = known.define(text)
+    assert logistic.name == "logistic"
+    assert len(known.rules("matmul")) == 6  # five shipped patterns have a vector in them
+    import scipy.special
+
+    assert known.find(scipy.special.expit) is logistic
+    assert logistic.function is scipy.special.expit
+
+
 def test_load_file_and_folder(known, tmp_path):
     (tmp_path / "one.rules").write_text(
         '# yota rules 1\n"""One."""\n\n@elementwise\ndef one(x: Real) -> y:\n    y = x\n'

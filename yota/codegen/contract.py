@@ -33,15 +33,15 @@ def as_products(tape: Tape, kept: frozenset[int] = frozenset()) -> Tape:
                 builder.names[found] = tape.names[op.result]
     builder.guards = []
     for guard in tape.guards:
-        builder.guards.append(type(guard)(
-            renamed.get(guard.variable, guard.variable), guard.expected, guard.kind, guard.after, guard.location
-        ))
+        builder.guards.append(
+            type(guard)(
+                renamed.get(guard.variable, guard.variable), guard.expected, guard.kind, guard.after, guard.location
+            )
+        )
     return builder.finish(renamed.get(output, output) for output in tape.outputs)
 
 
-def _product(
-    builder: TapeBuilder, subscripts: str, operands: tuple[int, ...], type: TensorType
-) -> int | None:
+def _product(builder: TapeBuilder, subscripts: str, operands: tuple[int, ...], type: TensorType) -> int | None:
     """The variable of the same product by ``matmul``; None if it is none, or if BLAS could not do it."""
     left, right, result = subscripts.replace("->", ",").split(",")
     one, two = (builder.types[operand] for operand in operands)

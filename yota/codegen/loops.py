@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 __all__ = ["LoopLowering", "lower_loop"]
 
 
-
 def lower_loop(lowering: Lowering, position: int, unit: Unit) -> Step:
     """The loop of ``unit``, with what comes before and after it."""
     return LoopLowering(lowering, position, unit).step()
@@ -53,9 +52,7 @@ class LoopLowering:
         for member in unit.members:
             self._count_uses(member)
             if member.op.name == "scatter" and member.op.result not in self.local:
-                self.firsts[member.op.result] = first_piece(
-                    member, unit, self.types, lowering.storage.roots
-                )
+                self.firsts[member.op.result] = first_piece(member, unit, self.types, lowering.storage.roots)
 
     def _count_uses(self, member: Member) -> None:
         assert member.placement is not None
@@ -186,9 +183,7 @@ class LoopLowering:
             shape = list(self.types[op.result].shape)
             shape[axis] = self.unit.block
             order = self.unit.layout.order(self.types[op.result], axis)
-            look = self.lowering.looks.look(
-                (self.position, op.result), tuple(shape), (self.position, axis), order
-            )
+            look = self.lowering.looks.look((self.position, op.result), tuple(shape), (self.position, axis), order)
             if look is None:
                 name = self.lowering.names.numbered("v")
                 self.lines += numpy_calls.statements(call, name)

@@ -88,9 +88,7 @@ class Lowering:
     def call(self, op: Op, operands: tuple[str, ...], rows: tuple[int, str] | None = None) -> Call:
         """``op`` with the texts of its operands."""
         types = tuple(self.tape.types[operand] for operand in op.operands)
-        return Call(
-            op, operands, types, self.tape.types[op.result], self.constants.name, self._import, rows
-        )
+        return Call(op, operands, types, self.tape.types[op.result], self.constants.name, self._import, rows)
 
     def _import(self, module: str) -> None:
         self.imports[module] = None

@@ -192,7 +192,8 @@ def spell(
     if not fast:
         return call if name not in _SCALARS or type.weak else _SCALARS[name]
     floats = all(operand.dtype.kind == "f" for operand in operands) or name.startswith("logical")
-    if name in _FLOATS and (floats or name in ("absolute", "abs", "where")) and (not exact or name in _SAME_BITS):
+    floats = floats or name in ("absolute", "abs", "where") or (name == "power" and type.dtype.kind == "f")
+    if name in _FLOATS and floats and (not exact or name in _SAME_BITS):
         return _FLOATS[name]
     if name == "divide":
         return _FLOATS[name]

@@ -111,9 +111,7 @@ class _Planner:
     def _makers(self, unit: Unit) -> list[Op]:
         results = set(unit.results)
         return [
-            member.op
-            for member in unit.members
-            if member.op.result in results and not shares(member.op, self.types)
+            member.op for member in unit.members if member.op.result in results and not shares(member.op, self.types)
         ]
 
     def _inherited(self) -> dict[int, int]:
@@ -198,7 +196,9 @@ class _Planner:
             over = tuple(
                 (position, operand)
                 for operand in self._may_replace(op)
-                if operand in local and operand not in unit.stored and local[operand] == local[op.result]
+                if operand in local
+                and operand not in unit.stored
+                and local[operand] == local[op.result]
                 and operand not in direct
             )
             size = type.size // unit.extent * unit.block

@@ -40,7 +40,7 @@ class Primitive:
     function
         Evaluates it on concrete values: ``function(*operands, **static)``.
     expand
-        Writes its body as other primitives: ``expand(emitter, operands)``; None for primitives that targets
+        Writes its body as other primitives: ``expand(emitter, operands, static)``; None for primitives that targets
         know themselves.
     """
 
@@ -48,7 +48,7 @@ class Primitive:
     target: str | None
     elementwise: bool
     function: Callable[..., Any] = field(repr=False)
-    expand: Callable[[Emitter, tuple[Any, ...]], Any] | None = field(default=None, repr=False)
+    expand: Callable[..., Any] | None = field(default=None, repr=False)
 
     def __str__(self) -> str:
         return self.name

@@ -174,10 +174,7 @@ def _settled(tape: Tape, units: Iterable[Growing]) -> list[Unit]:
 def _sorted(tape: Tape, units: list[Unit]) -> tuple[Unit, ...]:
     """Units in an order that respects their reads; those that guards wait for come first."""
     producer = {variable: number for number, unit in enumerate(units) for variable in unit.results}
-    needs = [
-        sorted({producer[variable] for variable in unit.reads if variable in producer})
-        for unit in units
-    ]
+    needs = [sorted({producer[variable] for variable in unit.reads if variable in producer}) for unit in units]
     urgent: set[int] = set()
     pending = [producer[guard.variable] for guard in tape.guards if guard.variable in producer]
     while pending:

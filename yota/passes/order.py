@@ -50,9 +50,7 @@ class Layout:
 ROWS = Layout("rows")
 
 
-def choose(
-    members: Sequence[Member], axes: Mapping[int, int], types: Mapping[int, TensorType], block: int
-) -> Layout:
+def choose(members: Sequence[Member], axes: Mapping[int, int], types: Mapping[int, TensorType], block: int) -> Layout:
     """The layout for a loop of these members with pieces of ``block`` rows."""
     mixing = _mixing(members, types)
     if not mixing:

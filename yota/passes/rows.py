@@ -11,6 +11,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from yota.ir.indexing import GATHER, NEWAXIS, Index, Slice
 from yota.ir.tape import Op
 from yota.ir.types import TensorType
@@ -96,8 +98,6 @@ def _place(
 
 
 def _is_ufunc(op: Op) -> bool:
-    import numpy as np
-
     return isinstance(op.primitive.function, np.ufunc) and not op.static
 
 
@@ -129,7 +129,9 @@ def _reduction(op: Op, operand: TensorType, extent: int, axis: int | None) -> Pl
         return None
     over = op.keyword("axis")
     if axis in over:
-        return Placement(None, (axis,))
+        # No complex number is smaller than all others, so a running maximum of them has no start.
+        ordered = op.name in ("sum", "prod") or not operand.is_complex
+        return Placement(None, (axis,)) if ordered else None
     if op.keyword("keepdims"):
         return Placement(axis, (axis,))
     return Placement(axis - sum(other < axis for other in over), (axis,))

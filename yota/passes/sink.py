@@ -69,9 +69,7 @@ class _Sinker:
             if moved and self._transfer(group, target, moved, keep=False):
                 readers = self._readers()
 
-    def _movable(
-        self, group: Growing, target: Growing, readers: Mapping[int, list[Growing]]
-    ) -> list[Op]:
+    def _movable(self, group: Growing, target: Growing, readers: Mapping[int, list[Growing]]) -> list[Op]:
         """Ops whose results only ``target``, or other such ops, read; if moving them saves arrays."""
         inner: dict[int, set[int]] = {}
         for member in group.members:
@@ -159,9 +157,7 @@ class _Sinker:
                 self.home[name] = target
         return True
 
-    def _views_along(
-        self, target: Growing, axes: dict[int, int], arrived: set[int]
-    ) -> list[Member] | None:
+    def _views_along(self, target: Growing, axes: dict[int, int], arrived: set[int]) -> list[Member] | None:
         """Views of what has arrived; None if one of them needs it whole."""
         found = []
         for unit in self.units:

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from yota.errors import RuleError
 from yota.ir.catalog import primitive as built_in
 from yota.ir.primitive import Emitter, Primitive
 from yota.rules.body import EVALUATE, Primitives, Static, bind, expand
@@ -51,8 +52,10 @@ def _evaluated(name: str, registry: Rules) -> Callable[..., Any]:
 
 
 def _expansion(name: str, registry: Rules) -> Callable[..., Any]:
-    def body(emitter: Emitter, operands: tuple[Any, ...], static: Any = ()) -> Any:
-        return _expand(name, registry, emitter, operands, dict(static))
+    def body(emitter: Emitter, operands: tuple[Any, ...], static: Any = None) -> Any:
+        if static is None and registry.rule(name, tuple(emitter.type(each).ndim for each in operands)).keywords:
+            raise RuleError(f"{name} has static keywords; they must be given when it is expanded")
+        return _expand(name, registry, emitter, operands, dict(static or ()))
 
     return body
 

@@ -37,9 +37,7 @@ _OPERATORS = {
     "equal": "==",
     "not_equal": "!=",
 }
-_EXACT_IN_PYTHON = frozenset(
-    "add subtract multiply less less_equal greater greater_equal equal not_equal".split()
-)
+_EXACT_IN_PYTHON = frozenset("add subtract multiply less less_equal greater greater_equal equal not_equal".split())
 
 
 def has_out(op: Op, types: Sequence[TensorType], type: TensorType) -> bool:
@@ -155,7 +153,7 @@ def _cast(call: Call) -> str:
     kind = call.type.dtype.kind
     source = _real_part(call)
     if call.type.weak:
-        return f"{ {'f': 'float', 'c': 'complex', 'b': 'bool'}.get(kind, 'int')}({source})"
+        return f"{ {'f': 'float', 'c': 'complex', 'b': 'bool'}.get(kind, 'int') }({source})"
     if not call.type.shape:
         return f"{dtype_text(call.type.dtype)}({source})"
     return f"{owner(source)}.astype({dtype_text(call.type.dtype)})"

@@ -1,0 +1,104 @@
+"""Constants of a standalone module: arrays as text, each written once."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import Any
+
+import numpy as np
+
+from yota.codegen.literals import dtype_text, scalar
+from yota.codegen.names import Names
+from yota.errors import CodegenError
+
+__all__ = ["Constants"]
+
+_MOST = 1 << 16
+"""Elements of one array that a module may carry."""
+_COLUMNS = 80
+
+
+class Constants:
+    """Module-level names for constants; equal ones share a name."""
+
+    def __init__(self) -> None:
+        self._names = Names()
+        self._known: dict[str, str] = {}
+        self.lines: list[str] = []
+        """Assignments, in order."""
+
+    def text(self, hint: str, expression: str) -> str:
+        """Name of the value of ``expression``."""
+        if expression not in self._known:
+            name = self._known[expression] = self._fresh(hint)
+            self.lines.append(f"{name} = {expression}")
+        return self._known[expression]
+
+    def display(self, hint: str, expression: str) -> str:
+        """Name of the small array that ``expression``, a call of ``np.array`` or the like, makes."""
+        value = eval(expression, {"np": np, "__builtins__": {}})
+        return self.text(hint, (_pattern(value) if isinstance(value, np.ndarray) else None) or expression)
+
+    def array(self, hint: str, value: np.ndarray[Any, Any]) -> str:
+        """Name of an array.
+
+        Raises
+        ------
+        CodegenError
+            If it is too large to be written out, or holds something else than numbers.
+        """
+        kind = value.dtype.kind
+        if kind not in "biufc" or value.dtype.itemsize > (16 if kind == "c" else 8):
+            raise CodegenError(f"the constant {hint} has dtype {value.dtype}, which a module cannot spell")
+        if value.size > _MOST:
+            raise CodegenError(
+                f"the function uses an array of {value.size} elements of its surroundings, more than the {_MOST} that a "
+                "module may carry; pass it as an argument"
+            )
+        short = _pattern(value)
+        return self.text(hint, short) if short else self._listed(hint, value)
+
+    def _listed(self, hint: str, value: np.ndarray[Any, Any]) -> str:
+        """An array whose elements stand in a string, many to a line."""
+        flat = np.ascontiguousarray(value).ravel()
+        if value.dtype.kind == "c":
+            flat = flat.view(np.dtype(f"f{value.dtype.itemsize // 2}"))
+        if value.dtype.kind == "b":
+            flat = flat.view(np.int8)
+        words = " ".join(str(item) for item in flat.tolist())
+        rows = textwrap.wrap(words, _COLUMNS, break_long_words=False, break_on_hyphens=False)
+        key = f"{words} {value.dtype} {value.shape}"
+        if key not in self._known:
+            table, name = self._fresh(f"{hint}_text"), self._fresh(hint)
+            made = f"np.array({table}.split(), {dtype_text(flat.dtype)})"
+            made += f".view({dtype_text(value.dtype)})" if flat.dtype != value.dtype else ""
+            made += f".reshape({', '.join(map(str, value.shape))})" if value.ndim != 1 else ""
+            self.lines += ["\n".join([f'{table} = """', *rows, '"""']), f"{name} = {made}"]
+            self._known[key] = name
+        return self._known[key]
+
+    def _fresh(self, hint: str) -> str:
+        return f"_{self._names.fresh(hint)}"
+
+
+def _pattern(value: np.ndarray[Any, Any]) -> str | None:
+    """An expression for arrays of a well-known form."""
+    dtype = "" if value.dtype == np.float64 else f", {dtype_text(value.dtype)}"
+    shape = f"({value.shape[0]},)" if value.ndim == 1 else str(value.shape)
+    if value.size == 0:
+        return f"np.zeros({shape}{dtype})"
+    first = value.flat[0]
+    if _same(value, np.full(value.shape, first)):
+        literal = scalar(first)
+        return None if literal is None else f"np.full({shape}, {literal}, {dtype_text(value.dtype)})"
+    if value.ndim == 2 and value.shape[0] == value.shape[1]:
+        for text, made in (("np.eye({})", np.eye(len(value))), ("1.0 - np.eye({})", 1.0 - np.eye(len(value)))):
+            if value.dtype == np.float64 and _same(value, made):
+                return text.format(len(value))
+    if value.ndim == 1 and value.dtype.kind in "iu" and _same(value, np.arange(len(value)).astype(value.dtype)):
+        return f"np.arange({len(value)}{dtype})"
+    return None
+
+
+def _same(value: np.ndarray[Any, Any], other: np.ndarray[Any, Any]) -> bool:
+    return other.dtype == value.dtype and other.tobytes() == np.ascontiguousarray(value).tobytes()

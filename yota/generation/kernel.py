@@ -1,0 +1,157 @@
+"""A kernel: the generated function of a tape, cut out of its source and renamed to stand among others in one file."""
+
+from __future__ import annotations
+
+import ast
+import io
+import keyword
+import re
+import tokenize
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from yota.codegen.targets.base import Source
+from yota.codegen.targets.numpy import generate
+from yota.errors import CodegenError
+from yota.generation.constants import Constants
+from yota.generation.formatting import logical_lines
+from yota.generation.plain import visible
+from yota.ir.tape import Tape
+from yota.passes.pipeline import run
+
+__all__ = ["PRECONDITION", "Kernel", "kernel_of"]
+
+PRECONDITION = "_precondition"
+"""What makes the error of a guard that fails."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """Functions of a module that compute the outputs of one tape.
+
+    Parameters
+    ----------
+    name
+        The one to call, with an argument for each input of the tape.
+    blocks
+        Texts of its functions and of what they need beside constants.
+    imports
+        Statements that they rely on.
+    operations
+        What the banner says about its work.
+    """
+
+    name: str
+    blocks: tuple[str, ...]
+    imports: tuple[str, ...]
+    operations: str
+
+
+def kernel_of(tape: Tape, name: str, constants: Constants, *, strict: bool = False) -> Kernel:
+    """The kernel of ``tape``; its constants go to ``constants``.
+
+    Raises
+    ------
+    CodegenError
+        If the tape calls something that only this process has.
+    """
+    return cut(generate(run(tape, strict=strict), strict=strict), name, constants)
+
+
+def cut(source: Source, name: str, constants: Constants) -> Kernel:
+    """The kernel that ``source`` holds, under the name ``name``."""
+    tree = ast.parse(source.text)
+    renamed = {"StaleTape": PRECONDITION, **_objects(source, constants)}
+    for statement in tree.body:
+        if isinstance(statement, ast.FunctionDef):
+            renamed[statement.name] = name + statement.name.removeprefix(source.entry if _own(statement, source) else "")
+        elif isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
+            target = statement.targets[0].id
+            value = ast.unparse(statement.value)
+            renamed[target] = name + target if target.startswith("_") else constants.display(target, value)
+    text = _renamed(source.text, renamed)
+    blocks, imports = [], []
+    for statement, lines in _statements(text):
+        if isinstance(statement, (ast.Import, ast.ImportFrom)):
+            imports.append(_admitted(statement))
+        elif isinstance(statement, ast.FunctionDef):
+            blocks.append(_annotated(statement, lines))
+        elif isinstance(statement, ast.Assign) and ast.unparse(statement.value).startswith("deque("):
+            before = [line for line in lines if line.startswith("#")]
+            blocks.append("\n".join([*before, f"{ast.unparse(statement.targets[0])}: deque[Any] = {ast.unparse(statement.value)}"]))
+    work = re.search(r"^Operations: (.*?)\.$", ast.get_docstring(tree) or "", re.MULTILINE | re.DOTALL)
+    return Kernel(name, tuple(blocks), tuple(imports), " ".join(work[1].split()) if work else "")
+
+
+def _own(statement: ast.FunctionDef, source: Source) -> bool:
+    return statement.name.startswith(source.entry)
+
+
+def _objects(source: Source, constants: Constants) -> dict[str, str]:
+    found = {}
+    for name, value in source.constants.items():
+        if not isinstance(value, (np.ndarray, np.generic)):
+            what = visible(getattr(value, "__qualname__", type(value).__name__))
+            raise CodegenError(
+                f"the function calls {what}, which a module cannot import; define it at the top level of a module, or "
+                "give it a rule with a primal, so that its code is generated"
+            )
+        array = np.asarray(value)
+        made = constants.array(name, array)
+        found[name] = made if array.ndim else f"{made}[()]"
+    return found
+
+
+def _renamed(text: str, names: Mapping[str, str]) -> str:
+    """``text`` with names replaced where they are variables: not as attributes, nor as keywords of calls."""
+    lines = text.split("\n")
+    edits: list[tuple[int, int, int, str]] = []
+    depth, previous = 0, ""
+    tokens = list(tokenize.generate_tokens(io.StringIO(text).readline))
+    for token, following in zip(tokens, [*tokens[1:], tokens[-1]], strict=True):
+        if token.type == tokenize.OP:
+            depth += (token.string in "([{") - (token.string in ")]}")
+        is_keyword = depth > 0 and following.string == "=" and previous in (",", "(")
+        if token.type == tokenize.NAME and token.string in names and previous != "." and not is_keyword:
+            edits.append((token.start[0] - 1, token.start[1], token.end[1], names[token.string]))
+        if token.type not in (tokenize.NL, tokenize.COMMENT):
+            previous = token.string
+    for line, begin, end, name in reversed(edits):
+        lines[line] = lines[line][:begin] + name + lines[line][end:]
+    return "\n".join(lines)
+
+
+def _statements(text: str) -> Iterator[tuple[ast.stmt, list[str]]]:
+    """Each statement at the top level with its lines, those of comments right above it included."""
+    lines = text.split("\n")
+    for statement in ast.parse(text).body:
+        first = min([statement.lineno, *(each.lineno for each in getattr(statement, "decorator_list", []))])
+        while first > 1 and lines[first - 2].startswith("#"):
+            first -= 1
+        yield statement, lines[first - 1 : statement.end_lineno]
+
+
+def _annotated(function: ast.FunctionDef, lines: list[str]) -> str:
+    """A function's text with hints in its signature."""
+    parameters = ", ".join(f"{each.arg}: Any" for each in function.args.args)
+    text = "\n".join(lines)
+    for first, last in logical_lines(text):
+        if lines[first - 1].startswith("def "):
+            header = f"def {function.name}({parameters}) -> Any:"
+            return "\n".join([*lines[: first - 1], header, *map(_plain, lines[last:])])
+    raise CodegenError(f"no definition in {text[:60]!r}")
+
+
+def _plain(line: str) -> str:
+    return line if line.isascii() else visible(line)
+
+
+def _admitted(statement: ast.Import | ast.ImportFrom) -> str:
+    """The import statement, if a module may have it."""
+    names = [each.name for each in statement.names] if isinstance(statement, ast.Import) else [statement.module or ""]
+    for name in names:
+        if name.partition(".")[0] == "yota" or any(map(keyword.iskeyword, name.split("."))):
+            raise CodegenError(f"the function calls {name}, which a module without yota cannot have")
+    return ast.unparse(statement)

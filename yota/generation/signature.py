@@ -1,0 +1,108 @@
+"""The parameters of a standalone function: names, hints, checks, and how each is described."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from yota.codegen.literals import dtype_text
+from yota.codegen.names import Names, identifier
+from yota.ir.types import TensorType, type_of
+from yota.tracing.record import Leaf
+
+__all__ = ["RESERVED", "Parameter", "class_name", "described", "hint", "parameters", "path_text"]
+
+RESERVED = ("np", "npt", "Any", "NamedTuple", "annotations", "deque", "math", "scipy", "results", "value", "seed", "v")
+"""Names that a module uses itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One parameter.
+
+    Parameters
+    ----------
+    name
+        Its name in the module.
+    source
+        What it is in the function: an argument, or a field of one.
+    type
+        Its type.
+    shape
+        Its shape; extents that have names are written by them.
+    checked
+        Expression of the value that the kernel takes.
+    """
+
+    name: str
+    source: str
+    type: TensorType
+    shape: tuple[int | str, ...]
+    checked: str
+
+    @property
+    def hint(self) -> str:
+        """Type hint of what the caller may pass."""
+        if self.type.shape:
+            return "npt.ArrayLike"
+        return {"c": "complex", "f": "float", "b": "bool"}.get(self.type.dtype.kind, "int")
+
+    @property
+    def renamed(self) -> bool:
+        """Whether the function's own name for it could not be kept."""
+        return self.name != self.source.replace(".", "_").replace("[", "_").replace("]", "").replace("'", "")
+
+
+def parameters(leaves: Sequence[Leaf], reserved: Sequence[str]) -> tuple[Parameter, ...]:
+    """A parameter for each leaf, in order."""
+    names = Names((*RESERVED, *reserved))
+    found = []
+    for leaf in leaves:
+        type = type_of(leaf.value)
+        name = names.fresh(".".join((leaf.name, *map(str, leaf.path))))
+        found.append(Parameter(name, path_text(leaf), type, type.shape, _checked(name, type)))
+    return tuple(found)
+
+
+def path_text(leaf: Leaf) -> str:
+    """``params.layers[0]``: where a leaf sits."""
+    return leaf.name + "".join(f".{key}" if _is_field(key) else f"[{key!r}]" for key in leaf.path)
+
+
+def _is_field(key: object) -> bool:
+    return isinstance(key, str) and key.isidentifier()
+
+
+def _checked(name: str, type: TensorType) -> str:
+    if type.weak:
+        return f'_{type.dtype.type(0).item().__class__.__name__}("{name}", {name})'
+    if not type.shape:
+        return f'_scalar("{name}", {name}, {dtype_text(type.dtype)})'
+    shape = f"({type.shape[0]},)" if type.ndim == 1 else str(type.shape)
+    return f'_array("{name}", {name}, {dtype_text(type.dtype)}, {shape})'
+
+
+def hint(type: TensorType) -> str:
+    """Type hint of a result."""
+    if type.weak:
+        return type.dtype.type(0).item().__class__.__name__
+    text = dtype_text(type.dtype)
+    return f"npt.NDArray[{text}]" if type.shape else text
+
+
+def described(type: TensorType, shape: Sequence[int | str] | None = None) -> str:
+    """A result or parameter in numpydoc's words."""
+    if type.weak:
+        return type.dtype.type(0).item().__class__.__name__
+    if not type.shape:
+        return type.dtype.name
+    extents = type.shape if shape is None else tuple(shape)
+    inner = f"{extents[0]}," if len(extents) == 1 else ", ".join(map(str, extents))
+    return f"ndarray of {type.dtype.name}, shape ({inner})"
+
+
+def class_name(name: str) -> str:
+    """``lennard_jones`` as ``LennardJones``."""
+    return "".join(part[:1].upper() + part[1:] for part in identifier(name).split("_")) or "Function"
+
+
