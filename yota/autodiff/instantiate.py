@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from yota.errors import MissingRuleError
+from yota.errors import DifferentiationError, MissingRuleError
 from yota.ir.catalog import primitive
 from yota.ir.tape import Op, TapeBuilder
 from yota.rules.body import Static, expand
@@ -25,6 +25,11 @@ def contribution(builder: TapeBuilder, registry: Registry, op: Op, position: int
     if rule.kind == "nodiff":
         return None
     parameter = rule.operands[min(position, len(rule.operands) - 1)]
+    if builder.types[op.operands[position]].is_complex and parameter.domain and parameter.domain.kind == "real":
+        raise DifferentiationError(
+            f"{rule.name} has no derivative by a complex {parameter.name}: its rule ({rule.file}:{rule.line}) is for real "
+            "arguments. Take .real, .imag or abs() first, or give it a rule with `Complex`."
+        )
     names = _names(rule, op, position)
     if rule.kind == "elementwise":
         partial = registry.partial(rule, parameter.name)

@@ -49,7 +49,7 @@ def formatted(text: str, width: int = WIDTH) -> str:
 def _formatted(lines: list[str], width: int) -> str:
     raw = "\n".join(line.rstrip() for line in lines)
     code = raw.lstrip()
-    if not code or code.startswith(("#", '"""')) or (code.startswith(_WORDS) and len(raw) <= width):
+    if not code or code.startswith("#") or '"""' in code or (code.startswith(_WORDS) and len(raw) <= width):
         return raw
     indent = len(raw) - len(code)
     try:

@@ -53,7 +53,8 @@ def statement(tree: ast.stmt) -> Document:
         If it is of a kind that generated code does not have.
     """
     if isinstance(tree, ast.Assign) and len(tree.targets) == 1:
-        return (_target(tree.targets[0]), " = ", _value(tree.value))
+        value = _display(tree.value) if isinstance(tree.value, ast.Tuple) else _value(tree.value)
+        return (_target(tree.targets[0]), " = ", value)
     if isinstance(tree, ast.AugAssign):
         return (_target(tree.target), f" {_BINARY[type(tree.op)][0]}= ", _value(tree.value))
     if isinstance(tree, ast.AnnAssign) and tree.value is not None:
@@ -85,7 +86,7 @@ def _definition(tree: ast.FunctionDef) -> Document:
         if number >= plain:
             default = (" = " if hint else "=", expression(arguments.defaults[number - plain]))
         parts.append((argument.arg, hint, default))
-    returns = "" if tree.returns is None else (" -> ", expression(tree.returns))
+    returns = "" if tree.returns is None else f" -> {ast.unparse(tree.returns)}"
     listing = _arguments(parts) if parts else "()"
     return (f"def {tree.name}", listing, returns, ":")
 
@@ -240,6 +241,8 @@ def expression(tree: ast.expr) -> Document:
     if isinstance(tree, ast.Name):
         return tree.id
     if isinstance(tree, ast.Constant):
+        if tree.value is ...:
+            return "..."
         return quoted(tree.value) if isinstance(tree.value, str) else repr(tree.value)
     if isinstance(tree, ast.Attribute):
         return (_within(tree.value, _ATOM), f".{tree.attr}")

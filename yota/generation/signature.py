@@ -12,7 +12,7 @@ from yota.tracing.record import Leaf
 
 __all__ = ["RESERVED", "Parameter", "class_name", "described", "hint", "parameters", "path_text"]
 
-RESERVED = ("np", "npt", "Any", "NamedTuple", "annotations", "deque", "math", "scipy", "results", "value", "seed", "v")
+RESERVED = ("np", "npt", "Any", "NamedTuple", "annotations", "deque", "math", "scipy", "results", "value", "seed", "v", "count", "index")
 """Names that a module uses itself."""
 
 
@@ -59,7 +59,8 @@ def parameters(leaves: Sequence[Leaf], reserved: Sequence[str]) -> tuple[Paramet
     found = []
     for leaf in leaves:
         type = type_of(leaf.value)
-        name = names.fresh(".".join((leaf.name, *map(str, leaf.path))))
+        wish = ".".join((leaf.name, *map(str, leaf.path)))
+        name = names.fresh(f"x{wish}" if identifier(wish).startswith("_") else wish)
         found.append(Parameter(name, path_text(leaf), type, type.shape, _checked(name, type)))
     return tuple(found)
 

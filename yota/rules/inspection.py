@@ -18,6 +18,8 @@ __all__ = ["Inspection", "Law", "Registered", "Side"]
 class Registered(Protocol):
     """What laws ask of a registry that holds the rules under inspection."""
 
+    symbols: dict[str, Any]
+
     def knows(self, name: str) -> bool:
         """Whether there is a primitive called ``name``."""
 

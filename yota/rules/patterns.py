@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from yota.rules.model import Domain, Rule
 
-__all__ = ["overlap"]
+__all__ = ["left_of", "overlap"]
 
 
 def overlap(one: Rule, other: Rule) -> bool:
@@ -22,6 +24,13 @@ def overlap(one: Rule, other: Rule) -> bool:
     counts = [count for count in range(most + 1) if _takes(one, count) and _takes(other, count)]
     return any(
         all(_meet(_domain(one, position), _domain(other, position)) for position in range(count)) for count in counts
+    )
+
+
+def left_of(rules: Sequence[Rule], added: Sequence[Rule]) -> tuple[Rule, ...]:
+    """Those of ``rules`` that still fire beside newer ones of the same name."""
+    return tuple(
+        rule for rule in rules if rule.target == added[0].target and not any(overlap(rule, other) for other in added)
     )
 
 

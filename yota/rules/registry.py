@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 
 from yota._resources import folder
-from yota.errors import MissingRuleError, RuleError
+from yota.errors import MissingRuleError
 from yota.ir.primitive import Primitive
 from yota.rules import laws
 from yota.rules.making import make, missing
 from yota.rules.model import Expression, Rule
-from yota.rules.patterns import overlap
-from yota.rules.source import Place, Source
+from yota.rules.patterns import left_of
+from yota.rules.source import Place, Source, read_file
 from yota.rules.syntax import parse
 from yota.rules.targets import Late, Targets, resolve
 
@@ -37,6 +37,8 @@ class Registry:
         self._user: set[str] = set()
         self._derived: dict[tuple[Rule, str, str], Expression] = {}
         self._lock = threading.RLock()
+        self.symbols: dict[str, Any] = {}
+        """Sympy's stand-ins for primitives; `yota.rules.symbols` keeps them here."""
         self.revision = 0
         """Grows by one with each text that is taken in."""
 
@@ -44,7 +46,7 @@ class Registry:
     def shipped(cls) -> Registry:
         """A registry with the rules that come with yota."""
         made = cls()
-        texts = [(path, _text(path)) for path in sorted(folder("rules").rglob("*.rules"))]
+        texts = [(path, read_file(path)) for path in sorted(folder("rules").rglob("*.rules"))]
         made._take_all([parse(text, path.name, header=True) for path, text in texts], user=False)
         return made
 
@@ -136,12 +138,15 @@ class Registry:
             If it has no rule.
         """
         known = self._primitives.get(name)
-        if known is not None and not (isinstance(known.function, Late) and resolve(known.function.target)):
-            return known
-        with self._lock:
-            rule = self.rules(name)[0]
-            made = self._primitives[name] = make(rule, self)
-            return made
+        if known is None:
+            with self._lock:
+                known = self._primitives.get(name) or self._primitives.setdefault(name, make(self.rules(name)[0], self))
+        if isinstance(known.function, Late):
+            function = resolve(known.function.target)
+            if function is not None:
+                # The primitive may be on tapes already, so it stays the same one when its module has appeared.
+                object.__setattr__(known, "function", function)
+        return known
 
     def find(self, function: Any) -> Primitive | None:
         """The primitive that ``function`` is, if it has a rule."""
@@ -179,7 +184,7 @@ class Registry:
         """
         place = Path(path)
         paths = sorted(place.rglob("*.rules")) if place.is_dir() else [place]
-        sources = [parse(_text(each), str(each), header=True) for each in paths]
+        sources = [parse(read_file(each), str(each), header=True) for each in paths]
         return self._take_all(sources, user=True)
 
     def define(self, text: str) -> Primitive | tuple[Primitive, ...]:
@@ -214,6 +219,7 @@ class Registry:
                     laws.prove(source, rules, trial, self)
             for _, rules in sources:
                 self._put(rules, user)
+            self.symbols.clear()
             self.revision += 1
             return tuple(rule for _, rules in sources for rule in rules)
 
@@ -221,26 +227,12 @@ class Registry:
         names = {rule.name for rule in rules}
         for name in names:
             added = tuple(rule for rule in rules if rule.name == name)
-            kept = tuple(
-                rule
-                for rule in self._rules.get(name, ())
-                if rule.target == added[0].target and not any(overlap(rule, other) for other in added)
-            )
-            self._rules[name] = added + kept
+            self._rules[name] = added + left_of(self._rules.get(name, ()), added)
             self._primitives.pop(name, None)
             if user:
                 self._user.add(name)
             if added[0].target is not None:
                 self._targets.add(added[0].target, name)
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as fault:
-        raise RuleError(
-            f"{path}:1:1: the file is not UTF-8 text\nfound: byte {fault.start}: {fault.reason}\nwrite: a text file"
-        ) from None
 
 
 _default: Registry | None = None

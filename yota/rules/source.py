@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from yota.errors import RuleError
 
-__all__ = ["Place", "Source", "shorten"]
+__all__ = ["Place", "Source", "read_file", "shorten"]
 
 _LENGTH = 1_000_000
 _STATEMENT = 2_000
@@ -144,3 +145,13 @@ def shorten(text: str, width: int = 60) -> str:
     """``text`` on one line of at most ``width`` characters."""
     flat = " ".join(text.split())
     return flat if len(flat) <= width else flat[: width - 3] + "..."
+
+
+def read_file(path: Path) -> str:
+    """The text of a rule file."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as fault:
+        raise RuleError(
+            f"{path}:1:1: the file is not UTF-8 text\nfound: byte {fault.start}: {fault.reason}\nwrite: a text file"
+        ) from None

@@ -83,17 +83,12 @@ def _number(sympy: Any, value: Any) -> Any:
     raise RuleError(f"{value!r} is not a number, so sympy cannot differentiate it; write the partial")
 
 
-_heads: dict[tuple[int, str], tuple[Any, Any]] = {}
-
-
 def head(name: str, registry: Registered) -> Any:
     """The opaque sympy function that stands for the primitive ``name`` of ``registry``."""
-    known = _heads.get((id(registry), name))
-    if known is not None and known[0] is registry:
-        return known[1]
-    made = _choice(name) if name in _CHOICES else _opaque(name, registry)
-    _heads[id(registry), name] = (registry, made)
-    return made
+    known = registry.symbols.get(name)
+    if known is None:
+        known = registry.symbols[name] = _choice(name) if name in _CHOICES else _opaque(name, registry)
+    return known
 
 
 @cache

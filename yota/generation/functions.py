@@ -1,0 +1,155 @@
+"""The public functions of a standalone module: value, gradient, and both."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from yota.generation.signature import Parameter, described, hint
+from yota.ir.types import TensorType
+
+__all__ = ["Documented", "Function", "RecordClass", "gradient_class", "gradient_functions", "value_function"]
+
+_COLUMNS = 76
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A public function, ready for a template: texts only."""
+
+    name: str
+    parameters: str
+    returns: str
+    summary: str
+    documentation: tuple[str, ...]
+    body: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RecordClass:
+    """A named tuple of gradients."""
+
+    name: str
+    summary: str
+    fields: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Documented:
+    """What all functions of a module have in common.
+
+    Parameters
+    ----------
+    name
+        Name of the function in the module.
+    parameters
+        Its parameters.
+    summary
+        What the user's docstring says first; empty if nothing.
+    guarded
+        Whether the tape has preconditions.
+    """
+
+    name: str
+    parameters: tuple[Parameter, ...]
+    summary: str
+    guarded: bool
+
+    def header(self, extra: Sequence[Parameter] = ()) -> str:
+        """Parameters as they stand in ``def``."""
+        return ", ".join(f"{each.name}: {each.hint}" for each in (*self.parameters, *extra))
+
+    def checked(self, extra: Sequence[Parameter] = ()) -> str:
+        """The arguments that a kernel takes."""
+        return ", ".join(each.checked for each in (*self.parameters, *extra))
+
+    def sections(
+        self, results: Sequence[tuple[str, str]], extra: Sequence[Parameter] = (), operations: str = ""
+    ) -> tuple[str, ...]:
+        """The docstring after its first line."""
+        lines: list[str] = []
+        if self.parameters or extra:
+            lines += ["Parameters", "----------"]
+        for each in (*self.parameters, *extra):
+            kind = described(each.type, each.shape)
+            lines.append(f"{each.name} : {kind.replace('ndarray', 'array_like', 1)}")
+            if each.source != each.name:
+                lines.append(f"    The function's {each.source}.")
+        lines += ["", "Returns", "-------"]
+        lines += [f"{name} : {kind}" if name else kind for name, kind in results]
+        if any(each.checked != each.name for each in (*self.parameters, *extra)):
+            lines += ["", "Raises", "------", "TypeError", "    If an argument has another dtype and cannot be cast safely."]
+            lines += ["ValueError", "    If an argument has another shape."]
+            if self.guarded:
+                lines += ["    If a branch goes another way than the one recorded."]
+        if operations:
+            lines += ["", "Notes", "-----", *textwrap.wrap(f"Operations: {operations}.", _COLUMNS)]
+        return tuple(lines[1:] if lines[0] == "" else lines)
+
+
+def value_function(common: Documented, kernel: str, types: Sequence[TensorType], operations: str) -> Function:
+    """The function itself, without derivative."""
+    hints = [hint(type) for type in types]
+    returns = hints[0] if len(hints) == 1 else f"tuple[{', '.join(hints)}]"
+    body = (f"value: {returns} = {kernel}({common.checked()})", "return value")
+    results = [("value" if len(types) == 1 else f"value{number}", described(type)) for number, type in enumerate(types)]
+    summary = common.summary or f"Value of {common.name}."
+    documentation = common.sections(results, operations=operations)
+    return Function(common.name, common.header(), returns, summary, documentation, body)
+
+
+def gradient_class(name: str, wanted: Sequence[Parameter]) -> RecordClass:
+    """The named tuple that holds the gradients by several parameters."""
+    fields = tuple(f"{each.name}: {hint(each.type)}" for each in wanted)
+    return RecordClass(name, "Derivatives by each parameter, in its shape and dtype.", fields)
+
+
+def gradient_functions(
+    common: Documented,
+    kernel: str,
+    value: TensorType,
+    wanted: Sequence[Parameter],
+    present: Sequence[bool],
+    record: str,
+    operations: str,
+) -> tuple[Function, Function]:
+    """Value with gradient, and gradient alone; ``present`` says which parameters the kernel gives one for."""
+    single = len(wanted) == 1
+    gradient = hint(wanted[0].type) if single else record
+    count = iter(range(1, 1 + sum(present)))
+    parts = [f"results[{next(count)}]" if found else _zero(each.type) for each, found in zip(wanted, present, strict=True)]
+    whole = parts[0] if single else f"{record}({'*results[1:]' if all(present) else ', '.join(parts)})"
+    call = f"{kernel}({common.checked()})"
+    body = (f"results: tuple[Any, ...] = {call if any(present) else f'({call},)'}", f"return results[0], {whole}")
+    by = ", ".join(each.name for each in wanted)
+    kind = described(wanted[0].type, wanted[0].shape) if single else record
+    both = f"{common.name}_value_and_gradient"
+    first = Function(
+        both,
+        common.header(),
+        f"tuple[{hint(value)}, {gradient}]",
+        _shortened(f"Value of {common.name} and its gradient by {by}."),
+        common.sections([("value", described(value)), ("gradient", kind)], operations=operations),
+        body,
+    )
+    names = ", ".join(each.name for each in common.parameters)
+    second = Function(
+        f"{common.name}_gradient",
+        common.header(),
+        gradient,
+        _shortened(f"Gradient of {common.name} by {by}."),
+        common.sections([("gradient", kind)]),
+        (f"return {both}({names})[1]",),
+    )
+    return first, second
+
+
+def _zero(type: TensorType) -> str:
+    if type.weak:
+        return "0.0" if type.dtype.kind == "f" else "0j"
+    return f"np.zeros({type.shape}, np.{type.dtype.name})" + ("" if type.shape else "[()]")
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _COLUMNS else text.partition(" by ")[0] + "."

@@ -1,0 +1,209 @@
+"""What a module is generated from: a function, arguments that stand for all of their kind, and its recording."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import os
+import sys
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from yota.arguments import Arguments, names_of, positional, sort_arguments
+from yota.differentiated import with_receiver
+from yota.errors import ArgumentError
+from yota.ir.tape import Tape
+from yota.layout import Layout, Wrt, layout_of
+from yota.rules.registry import registry
+from yota.specs import Array, Fixed, Record, Spec, Table, dimensions, example, parse, spec_of
+from yota.specs import Sequence as Items
+from yota.tracing.record import record
+
+__all__ = ["Call", "Subject", "call_of", "reference", "source_of", "subject_of"]
+
+_SPECS = (Array, Fixed, Record, Table, Items)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Call:
+    """A function and the specs of its arguments.
+
+    Parameters
+    ----------
+    function
+        The plain function.
+    hidden
+        What its bound form supplies first.
+    names
+        Names of the arguments that are given.
+    specs
+        Their specs; None for a value that no spec describes.
+    values
+        Values where they were given, else None.
+    """
+
+    function: Callable[..., Any]
+    hidden: tuple[Any, ...]
+    names: tuple[str, ...]
+    specs: tuple[Spec | None, ...]
+    values: tuple[Any, ...]
+
+    def dimensions(self) -> tuple[str, ...]:
+        """Names of extents, in order of appearance."""
+        found = (name for spec in self.specs if spec is not None for name in dimensions(spec))
+        return tuple(dict.fromkeys(found))
+
+    def arguments(self, sizes: Mapping[str, int] | None = None) -> tuple[Callable[..., Any], Arguments]:
+        """The function with its arguments by position, and those of the given sizes."""
+        values = {
+            name: example(spec, sizes) if spec is not None and value is None else value
+            for name, spec, value in zip(self.names, self.specs, self.values, strict=True)
+        }
+        function, args = self._positional(values)
+        return function, sort_arguments(function, args)
+
+    def _positional(self, values: Mapping[str, Any]) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        count = len(self.hidden)
+        known = names_of(self.function, count + len(values))[count:]
+        if list(values) == known:
+            return positional(self.function, (*self.hidden, *values.values()), {})
+        return positional(self.function, self.hidden, dict(values))
+
+
+def call_of(f: Callable[..., Any], args: Any) -> Call:
+    """The call that ``args`` describe: specs or values, in order or by name.
+
+    Raises
+    ------
+    ArgumentError
+        If they do not fit the function.
+    """
+    if not callable(f):
+        raise ArgumentError(f"the first argument must be a function, not a {type(f).__name__}")
+    function, hidden = with_receiver(f)
+    if isinstance(args, (str, *_SPECS)) or not isinstance(args, (Mapping, Sequence)):
+        raise ArgumentError("args must be a sequence or a dict of specs or values, such as {'x': 'float64[4,3]'}")
+    if isinstance(args, Mapping):
+        given = dict(args)
+    else:
+        names = names_of(function, len(hidden) + len(args))[len(hidden) :]
+        given = dict(zip(names, args, strict=True))
+    given = _ordered(function, len(hidden), given)
+    specs, values = [], []
+    for name, value in given.items():
+        spec = _read(function, name, value)
+        described = isinstance(value, (str, *_SPECS))
+        specs.append(spec)
+        values.append(None if described else value)
+    return Call(function, hidden, tuple(given), tuple(specs), tuple(values))
+
+
+def _ordered(function: Callable[..., Any], hidden: int, given: dict[str, Any]) -> dict[str, Any]:
+    """The arguments in the order of the signature, which must have them all."""
+    try:
+        parameters = list(inspect.signature(function).parameters.values())[hidden:]
+    except (TypeError, ValueError):
+        return given
+    if any(each.kind in (each.VAR_POSITIONAL, each.VAR_KEYWORD) for each in parameters):
+        return given
+    known = {each.name: each for each in parameters}
+    unknown = [name for name in given if name not in known]
+    title = getattr(function, "__name__", "the function")
+    if unknown:
+        raise ArgumentError(f"{title} has no argument {unknown[0]!r}; it has {', '.join(known) or 'none'}")
+    missing = [name for name, each in known.items() if name not in given and each.default is each.empty]
+    if missing:
+        raise ArgumentError(f"{title} misses a spec of its argument {missing[0]!r}, such as {missing[0]}=float64[3]")
+    return {name: given[name] for name in known if name in given}
+
+
+def _read(function: Callable[..., Any], name: str, value: Any) -> Spec | None:
+    if isinstance(value, _SPECS):
+        return value
+    if not isinstance(value, str):
+        try:
+            return spec_of(value)
+        except ArgumentError:
+            return None
+    try:
+        return parse(value, lambda wanted: _found(function, wanted))
+    except ArgumentError as fault:
+        raise ArgumentError(f"argument {name}: {fault}") from None
+
+
+def _found(function: Callable[..., Any], dotted: str) -> Any:
+    """What a dotted name means in the function's module; modules that are not imported yet stay so."""
+    first, *rest = dotted.split(".")
+    value = getattr(function, "__globals__", {}).get(first, sys.modules.get(first))
+    for part in rest:
+        value = getattr(value, part, None)
+    return value
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Subject:
+    """A recorded function.
+
+    Parameters
+    ----------
+    call
+        Where it came from.
+    arguments
+        Its arguments, sorted.
+    layout
+        What it is differentiated by.
+    tape
+        Its recording.
+    function
+        The function that takes all arguments by position.
+    """
+
+    call: Call
+    arguments: Arguments
+    layout: Layout
+    tape: Tape
+    function: Callable[..., Any]
+
+
+def subject_of(call: Call, wrt: Wrt, sizes: Mapping[str, int] | None = None) -> Subject:
+    """Trace the call."""
+    function, arguments = call.arguments(sizes)
+    layout = layout_of(function, wrt, len(call.hidden), arguments)
+    tape = record(function, arguments.leaves, arguments.rebuild, registry=registry()).tape
+    return Subject(call, arguments, layout, tape, function)
+
+
+def reference(f: Callable[..., Any]) -> str | None:
+    """``module:name`` of a function that can be imported by it; None for others."""
+    module, name = getattr(f, "__module__", None), getattr(f, "__qualname__", "")
+    if not module or module in ("__main__", "builtins") or "<" in name:
+        return None
+    return f"{module}:{name}"
+
+
+def source_of(f: Callable[..., Any]) -> str:
+    """The function's source, without its indentation; empty if there is none."""
+    try:
+        text = inspect.getsource(f)
+    except (OSError, TypeError):
+        return ""
+    return textwrap.dedent(text.replace("\r\n", "\n")).rstrip()
+
+
+def digest(text: str) -> str:
+    """A short digest of a text."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def relative(path: str | os.PathLike[str]) -> str:
+    """A path as it may stand in a file that others read: with slashes, and from here if it can be."""
+    found = Path(path)
+    if found.is_absolute():
+        try:
+            found = found.relative_to(Path.cwd())
+        except ValueError:
+            return found.name
+    return found.as_posix()
