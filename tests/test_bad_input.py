@@ -297,6 +297,47 @@ def test_rebinding_captured_data_is_noticed():
     assert yota.grad(f, X)[1][0][0] == 5.0
 
 
+SIGMA = 2.0
+DATA = np.linspace(1.0, 2.0, 50)
+SHORT = np.array([1.0, 2.0, 3.0])
+WHERE = np.array([0, 1, 1])
+CONFIG: dict[str, Any] = {"rate": 1.0, "weights": SHORT}
+
+
+def _helper(x):
+    return x * SIGMA
+
+
+@pytest.mark.parametrize(
+    "name", ["list", "array", "short array", "index array", "helper's global", "dict", "attribute"]
+)
+def test_nothing_captured_goes_stale(name, monkeypatch):
+    long, short, where, numbers = DATA.copy(), SHORT.copy(), WHERE.copy(), [1.0, 2.0]
+    config = {"rate": 1.0, "weights": SHORT.copy()}
+    holder = Loop(None, 2.0)
+    x = np.arange(50.0)
+    f, change = {
+        "list": (lambda x: np.sum(x) * numbers[0], lambda: numbers.__setitem__(0, 7.0)),
+        "array": (lambda x: np.sum(x * long), lambda: long.__imul__(3.0)),
+        "short array": (lambda x: np.sum(x[:3] * short), lambda: short.__setitem__(0, 9.0)),
+        "index array": (lambda x: np.sum(x[where] ** 2), lambda: where.__setitem__(0, 5)),
+        "helper's global": (lambda x: np.sum(_helper(x)), lambda: monkeypatch.setitem(globals(), "SIGMA", 11.0)),
+        "dict": (lambda x: np.sum(x[:3] * config["weights"]), lambda: config.update(weights=SHORT + 5)),
+        "attribute": (lambda x: np.sum(x * holder.x), lambda: setattr(holder, "x", 13.0)),
+    }[name]
+    fg = yota.value_and_grad(f)
+    for _ in range(2):
+        assert np.isclose(fg(x)[0], f(x)) and np.isclose(yota.grad(f, x)[0], f(x))
+    before = fg(x)[1]
+    change()
+    for _ in range(2):
+        value, gradient = fg(x)
+        assert np.isclose(value, f(x)) and np.isclose(yota.grad(f, x)[0], f(x))
+        assert not np.allclose(gradient, before)
+        np.testing.assert_allclose(yota.grad(f, x)[1][0], gradient)
+    assert yota.gradcheck(f, x)
+
+
 def test_static_values_are_told_apart_by_type():
     def f(x, n):
         return np.sum(x) * (2 if n is True else 3)

@@ -105,7 +105,7 @@ class Differentiated:
         concrete = Arguments(tuple(map(_concrete, arguments.leaves)), arguments.values)
         layout = layout_of(function, self.wrt, len(self.hidden), concrete)
         recorded = record(function, concrete.leaves, concrete.rebuild, registry=trace.registry)
-        gradient = differentiate(recorded.tape, concrete, layout.wanted, trace.registry)
+        gradient = differentiate(recorded, concrete, layout.wanted, trace.registry)
         inputs = {
             entry.variable: leaf.value for entry, leaf in zip(gradient.tape.inputs, arguments.leaves, strict=False)
         }
@@ -133,17 +133,21 @@ class Prepared:
             and all(not leaf.path and _exact(leaf.value) for leaf in arguments.leaves)
             and not self.root.gradient.tape.guards
         )
-        self.direct = self.root.call if simple else None
+        self.direct = self.root.direct() if simple else None
         """The generated function, where the caller's arguments and results are just its own."""
 
     def _specialise(self, function: Callable[..., Any], arguments: Arguments) -> Specialisation:
         gradient = trace_gradient(function, arguments, self.layout.wanted, registry())
+        # What the function itself did to lists and caches around it while it was traced is no change to react to.
+        self.owner.captured.changed()
         return Specialisation(gradient, *compile_tape(gradient.tape, self.owner.target))
 
     def __call__(
         self, function: Callable[..., Any], args: tuple[Any, ...], leaves: Sequence[Any]
     ) -> tuple[Any, Any, Specialisation]:
         """Value, gradients and the specialisation that computed them."""
+        if self.root.changed():
+            self.root = self._specialise(function, sort_arguments(function, args))
         try:
             chosen, outputs = self.root.run(leaves)
         except StaleTapeError:

@@ -132,7 +132,14 @@ def generate(
     if unknown or not wanted:
         raise ArgumentError(f"with_={with_!r}: a module can have {', '.join(map(repr, _CONTENTS))}")
     text, file, notes = collected(
-        f, call_of(f, args), name=name, wrt=wrt, wanted=wanted, license=license or "", self_test=self_test, strict=strict,
+        f,
+        call_of(f, args),
+        name=name,
+        wrt=wrt,
+        wanted=wanted,
+        license=license or "",
+        self_test=self_test,
+        strict=strict,
         command=command,
     )
     return Module({file: text}, notes)

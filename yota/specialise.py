@@ -14,11 +14,13 @@ from yota.errors import ArgumentError
 from yota.ir.tape import Tape
 from yota.rules.registry import Registry
 from yota.runtime.signals import StaleTape
-from yota.tracing.record import record
+from yota.tracing.record import Recording, record
 from yota.tracing.replay import stale
 
 __all__ = ["Specialisation", "Target", "compile_tape", "differentiate", "trace_gradient"]
 
+_SMALL = 4096
+"""Bytes up to which arrays are compared as bytes, which is quickest."""
 MOST_TAPES = 64
 """Tapes in one decision tree; past that a function branches too much for tracing to pay."""
 
@@ -49,34 +51,55 @@ def compile_tape(tape: Tape, target: Target) -> tuple[Callable[..., Any], str]:
 
 @dataclass(frozen=True, slots=True)
 class Gradient:
-    """A tape with adjoints: which leaves they belong to, and which of those are structurally zero."""
+    """A tape with adjoints.
+
+    Parameters
+    ----------
+    tape
+        Its outputs are the value and the adjoints.
+    leaves
+        Which leaves the adjoints belong to.
+    captured
+        Arrays from outside of the function, for the inputs that follow those of the leaves.
+    watched
+        Arrays from outside with the content that the tape relies on.
+    """
 
     tape: Tape
     leaves: tuple[int, ...]
-    dependent: tuple[bool, ...]
+    captured: tuple[Any, ...] = ()
+    watched: tuple[tuple[Any, Any], ...] = ()
+
+    def changed(self) -> bool:
+        """Whether an array from outside no longer has the content that the tape relies on."""
+        return any(not _unchanged(array, content) for array, content in self.watched)
+
+
+def _unchanged(array: Any, content: Any) -> bool:
+    return array.tobytes() == content.tobytes() if array.nbytes <= _SMALL else bool(np.array_equal(array, content))
 
 
 def trace_gradient(
     function: Callable[..., Any], arguments: Arguments, wanted: Sequence[int], registry: Registry
 ) -> Gradient:
     """Trace and differentiate by the leaves ``wanted``; arrays that are arguments themselves get explicit zeros."""
-    tape = record(function, arguments.leaves, arguments.rebuild, registry=registry).tape
-    return differentiate(tape, arguments, wanted, registry)
+    recorded = record(function, arguments.leaves, arguments.rebuild, registry=registry, live=True)
+    return differentiate(recorded, arguments, wanted, registry)
 
 
-def differentiate(tape: Tape, arguments: Arguments, wanted: Sequence[int], registry: Registry) -> Gradient:
-    """Extend a tape by the adjoints of the leaves ``wanted``."""
+def differentiate(recorded: Recording, arguments: Arguments, wanted: Sequence[int], registry: Registry) -> Gradient:
+    """Extend a recorded tape by the adjoints of the leaves ``wanted``."""
+    tape = recorded.tape
     variables = [tape.inputs[leaf].variable for leaf in wanted]
     found = gradient_tape(tape, variables, registry)
     builder = found.tape.builder()
-    outputs, leaves, dependent = [tape.outputs[0]], [], []
+    outputs, leaves = [tape.outputs[0]], []
     for leaf, variable, adjoint in zip(wanted, variables, found.variables, strict=True):
         if adjoint is None and arguments.leaves[leaf].path:
             continue
         outputs.append(zeros_like(builder, variable) if adjoint is None else adjoint)
         leaves.append(leaf)
-        dependent.append(adjoint is not None)
-    return Gradient(builder.finish(outputs), tuple(leaves), tuple(dependent))
+    return Gradient(builder.finish(outputs), tuple(leaves), tuple(recorded.captured.values()), tuple(recorded.watched))
 
 
 @dataclass(slots=True, eq=False)
@@ -102,12 +125,25 @@ class Specialisation:
         chosen = self
         while True:
             try:
-                return chosen, chosen.call(*leaves)
+                return chosen, chosen.call(*leaves, *chosen.gradient.captured)
             except StaleTape as signal:
                 following = chosen.branches.get(_decision(signal))
                 if following is None:
                     raise stale(chosen.gradient.tape.guards[signal.index], signal.value) from None
                 chosen = following
+
+    def changed(self) -> bool:
+        """Whether an array from outside changed on which some tape of the tree relies."""
+        return self.gradient.changed() or any(other.changed() for other in self.branches.values())
+
+    def direct(self) -> Callable[..., Any] | None:
+        """A function of the leaves alone, where nothing needs to be looked at before a call; else None."""
+        if self.gradient.watched or self.branches:
+            return None
+        captured, call = self.gradient.captured, self.call
+        if not captured:
+            return call
+        return lambda *leaves: call(*leaves, *captured)
 
     def insert(self, other: Specialisation) -> bool:
         """Put another tape into the tree, below the last decision that both share; False if the tree is full."""

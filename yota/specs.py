@@ -66,7 +66,7 @@ class Table:
     items: tuple[tuple[Any, Spec], ...]
 
     def __str__(self) -> str:
-        return "{" + ", ".join(f"{ascii(key)}: {spec}" for key, spec in self.items) + "}"
+        return "{" + ", ".join(f"{key!a}: {spec}" for key, spec in self.items) + "}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +167,9 @@ class _Reader:
         if isinstance(tree, ast.Name) and tree.id in (*_NUMBERS, *_DATA):
             return tree.id
         found = ast.unparse(tree)[:40]
-        raise self.fault(tree, f"{found!r} is no dtype; the usual ones are float64, float32, complex128, int64 and bool")
+        raise self.fault(
+            tree, f"{found!r} is no dtype; the usual ones are float64, float32, complex128, int64 and bool"
+        )
 
     def array(self, tree: ast.Subscript) -> Array:
         entries = tree.slice.elts if isinstance(tree.slice, ast.Tuple) else [tree.slice]
@@ -210,7 +212,9 @@ class _Reader:
         try:
             value = ast.literal_eval(tree)
         except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
-            raise self.fault(tree, "this is no spec; examples: float64[4,3], float, 3, 'mean', [float, float]") from None
+            raise self.fault(
+                tree, "this is no spec; examples: float64[4,3], float, 3, 'mean', [float, float]"
+            ) from None
         if isinstance(value, (float, complex)):
             raise self.fault(tree, f"a {type(value).__name__} is an argument, not part of the function: write float")
         return value
@@ -220,7 +224,9 @@ def _fields(kind: type) -> dict[str, bool]:
     """Fields of a class, if it declares them, and whether each must be given."""
     if dataclasses.is_dataclass(kind):
         absent = dataclasses.MISSING
-        return {each.name: each.default is absent and each.default_factory is absent for each in dataclasses.fields(kind)}
+        return {
+            each.name: each.default is absent and each.default_factory is absent for each in dataclasses.fields(kind)
+        }
     if issubclass(kind, tuple) and hasattr(kind, "_fields"):
         return {name: name not in kind._field_defaults for name in kind._fields}  # type: ignore[attr-defined]
     return {}

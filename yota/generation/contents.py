@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from yota.autodiff.reverse import gradient_tape  # noqa: F401
 from yota.codegen.names import identifier
 from yota.errors import ArgumentError
 from yota.generation.assembly import Banner, Parts, assembled
 from yota.generation.functions import Documented, gradient_class, gradient_functions, value_function
 from yota.generation.kernel import kernel_of
+from yota.generation.matrices import add_hessian, add_hvp, add_jacobian
 from yota.generation.plain import docstring, shell, visible
 from yota.generation.signature import class_name, parameters
 from yota.generation.subject import Call, Subject, digest, reference, source_of, subject_of
@@ -50,8 +50,9 @@ def collected(
         _add_value(parts, subject, common, strict)
     if "gradient" in wanted:
         tapes.append(_add_gradient(parts, subject, common, strict))
-    order = ("gradient", "value_and_gradient")
-    parts.functions.sort(key=lambda each: order.index(each.name[len(title) + 1 :]) if each.name != title else -1)
+    for word, add in (("jacobian", add_jacobian), ("hvp", add_hvp), ("hessian", add_hessian)):
+        if word in wanted:
+            tapes.append(add(parts, subject, common, strict))
     banner = Banner(
         f"{_title(wanted)} of {docstring(_reference(f, call))}.",
         tuple(_description(call, subject, inputs, wanted, tapes)),

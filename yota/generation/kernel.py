@@ -82,7 +82,8 @@ def cut(source: Source, name: str, constants: Constants) -> Kernel:
             before = [line for line in lines if line.startswith("#")]
             blocks.append("\n".join([*before, f"{ast.unparse(statement.targets[0])}: deque[Any] = {ast.unparse(statement.value)}"]))
     work = re.search(r"^Operations: (.*?)\.$", ast.get_docstring(tree) or "", re.MULTILINE | re.DOTALL)
-    return Kernel(name, tuple(blocks), tuple(imports), " ".join(work[1].split()) if work else "")
+    operations = " ".join(work[1].split()).removesuffix("; 0 blocked loops") if work else ""
+    return Kernel(name, tuple(blocks), tuple(imports), operations)
 
 
 def _own(statement: ast.FunctionDef, source: Source) -> bool:

@@ -12,7 +12,10 @@ from yota.tracing.record import Leaf
 
 __all__ = ["RESERVED", "Parameter", "class_name", "described", "hint", "parameters", "path_text"]
 
-RESERVED = ("np", "npt", "Any", "NamedTuple", "annotations", "deque", "math", "scipy", "results", "value", "seed", "v", "count", "index")
+RESERVED = tuple(
+    "np npt Any NamedTuple annotations deque math scipy results value seed v count index arguments units unit rows matrix"
+    " product".split()
+)
 """Names that a module uses itself."""
 
 
@@ -53,9 +56,11 @@ class Parameter:
         return self.name != self.source.replace(".", "_").replace("[", "_").replace("]", "").replace("'", "")
 
 
-def parameters(leaves: Sequence[Leaf], reserved: Sequence[str]) -> tuple[Parameter, ...]:
-    """A parameter for each leaf, in order."""
-    names = Names((*RESERVED, *reserved))
+def parameters(
+    leaves: Sequence[Leaf], reserved: Sequence[str], *, own: Sequence[str] = ()
+) -> tuple[Parameter, ...]:
+    """A parameter for each leaf, in order; ``own`` are names that the module uses for just these."""
+    names = Names((*(name for name in RESERVED if name not in own), *reserved))
     found = []
     for leaf in leaves:
         type = type_of(leaf.value)

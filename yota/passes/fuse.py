@@ -32,6 +32,7 @@ def fuse(tape: Tape, whole: frozenset[int] = frozenset()) -> tuple[Unit, ...]:
         grower.add(op)
     units = _pruned(tape, _dissolved(tape, grower.units))
     sink(tape, units)
+    _restore_views(tape, units)
     return _sorted(tape, _settled(tape, _pruned(tape, units)))
 
 
@@ -151,6 +152,17 @@ def _pruned(tape: Tape, units: list[Growing]) -> list[Growing]:
             for result in unit.axes.keys() - {member.op.result for member in kept}:
                 del unit.axes[result]
     return [unit for unit in units if unit.members]
+
+
+def _restore_views(tape: Tape, units: list[Growing]) -> None:
+    """Views that stood only inside of a loop stand outside too where a moved op reads them there."""
+    views = {op.result: op for op in tape.ops if is_view(op, tape.types)}
+    made = {member.op.result for unit in units for member in unit.members if not unit.extent}
+    wanted = {v for unit in units for member in unit.members for v in member.op.operands if v not in unit.axes}
+    for variable in sorted(views, reverse=True):
+        if variable in wanted and variable not in made:
+            units.append(Growing([Member(views[variable])]))
+            wanted.update(views[variable].operands)
 
 
 def _settled(tape: Tape, units: Iterable[Growing]) -> list[Unit]:

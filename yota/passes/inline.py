@@ -51,7 +51,7 @@ class _Inliner:
             raise TapeError(f"{primitive.name}: its definition refers to itself")
         self._depth += 1
         try:
-            found: int = primitive.expand(self, tuple(operands))
+            found: int = primitive.expand(self, tuple(operands), static)
         finally:
             self._depth -= 1
         return found

@@ -11,7 +11,7 @@ import numpy as np
 
 from yota.ir.tape import Location
 
-__all__ = ["caller", "is_library", "source_line"]
+__all__ = ["caller", "here", "is_library", "is_library_file", "source_line"]
 
 _OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _PACKAGES = (_OWN + os.sep, os.path.dirname(os.path.abspath(np.__file__ or "")) + os.sep)
@@ -23,10 +23,13 @@ def is_library(frame: FrameType) -> bool:
     code = frame.f_code
     known = _library.get(code)
     if known is None:
-        name = code.co_filename
-        known = name.startswith(_PACKAGES) or f"{os.sep}scipy{os.sep}" in name or name.startswith("<__array_function__")
-        _library[code] = known
+        known = _library[code] = is_library_file(code.co_filename)
     return known
+
+
+def is_library_file(name: str) -> bool:
+    """Whether a file of Python code belongs to yota, NumPy or SciPy."""
+    return name.startswith(_PACKAGES) or f"{os.sep}scipy{os.sep}" in name or name.startswith("<__array_function__")
 
 
 def caller(depth: int = 1) -> FrameType | None:

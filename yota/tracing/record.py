@@ -36,12 +36,16 @@ class Leaf:
 class Recording:
     """What one run gave: the tape, the function's result with concrete values, and what it read of a trace around it.
 
-    ``outer`` maps input variables, added after those of the leaves, to tracers of the surrounding trace.
+    ``outer`` maps input variables, added after those of the leaves, to tracers of the surrounding trace, and
+    ``captured`` such variables to arrays from outside of the function. ``watched`` are arrays from outside with the
+    content that the tape relies on.
     """
 
     tape: Tape
     value: Any
     outer: Mapping[int, Any] = field(default_factory=dict)
+    captured: Mapping[int, Any] = field(default_factory=dict)
+    watched: Sequence[tuple[Any, Any]] = ()
 
 
 def record(
@@ -51,6 +55,7 @@ def record(
     *,
     registry: Registry,
     primitives: Collection[Callable[..., Any]] = (),
+    live: bool = False,
 ) -> Recording:
     """Trace ``function``.
 
@@ -66,6 +71,8 @@ def record(
         Rules that make functions primitives.
     primitives
         Further functions to be recorded as one op each.
+    live
+        Whether arrays from outside are inputs; see `Trace`.
 
     Raises
     ------
@@ -74,9 +81,9 @@ def record(
     """
     known = [*registry.user_targets(), *map(opaque, primitives)]
     extra = interceptions(known, function)
-    trace, recorded = _run(function, leaves, rebuild, registry, extra, perturbed=False)
+    trace, recorded = _run(function, leaves, rebuild, registry, extra, live=live)
     if any(guard.kind in ("float", "complex") for guard in recorded.tape.guards):
-        _, other = _run(function, leaves, rebuild, registry, extra, perturbed=True)
+        _, other = _run(function, leaves, rebuild, registry, extra, live=live, perturbed=True)
         if not _same(recorded.tape, other.tape):
             raise _leaked(next(iter(trace.leaks.values())))
     return recorded
@@ -89,9 +96,10 @@ def _run(
     registry: Registry,
     extra: list[tuple[Any, str, Any]],
     *,
-    perturbed: bool,
+    live: bool,
+    perturbed: bool = False,
 ) -> tuple[Trace, Recording]:
-    trace = Trace(getattr(function, "__name__", type(function).__name__), registry, perturbed=perturbed)
+    trace = Trace(getattr(function, "__name__", type(function).__name__), registry, live=live, perturbed=perturbed)
     try:
         arguments = rebuild([trace.input(leaf.value, leaf.argument, leaf.name, leaf.path) for leaf in leaves])
         # Generated code does not warn of infinities and NaNs either: they are in the results.
@@ -101,7 +109,8 @@ def _run(
         _name_variables(trace)
         tape = trace.builder.finish(outputs)
         values = [trace.values[variable] for variable in outputs]
-        return trace, Recording(tape, tuple(values) if isinstance(result, (tuple, list)) else values[0], trace.outer)
+        value = tuple(values) if isinstance(result, (tuple, list)) else values[0]
+        return trace, Recording(tape, value, trace.outer, trace.captured, trace.watched)
     finally:
         trace.finished = True
 

@@ -15,12 +15,14 @@ from yota.ir.tape import Location, TapeBuilder
 from yota.ir.types import type_of
 from yota.rules.registry import Registry
 from yota.tracing.creation import array
-from yota.tracing.location import here, source_line
+from yota.tracing.location import caller, here, is_library, source_line
 from yota.tracing.tracer import Tracer
 
 __all__ = ["Leak", "Trace", "frozen"]
 
 _PERTURBATION = 1.0 + 2.0**-17
+_LITERAL = 16
+"""Up to this many elements a constant array is worth spelling out in generated code."""
 _SCALARS = (bool, int, float, complex)
 
 
@@ -42,20 +44,28 @@ class Trace:
         Name of the function.
     registry
         Rules that make functions primitives.
+    live
+        Whether arrays of floating-point numbers that come from outside are inputs, to be read afresh at each call
+        of the compiled code, rather than constants.
     perturbed
         Whether numbers that leave the tape come out slightly off; two recordings, one of them perturbed,
         show whether such a number found its way back into the computation.
     """
 
-    def __init__(self, name: str, registry: Registry, *, perturbed: bool = False) -> None:
+    def __init__(self, name: str, registry: Registry, *, live: bool = False, perturbed: bool = False) -> None:
         self.builder = TapeBuilder(name)
         self.registry = registry
+        self.live = live
         self.perturbed = perturbed
         self.values: dict[int, Any] = {}
         self.leaks: dict[int, Leak] = {}
         self.outer: dict[int, Tracer] = {}
         self.finished = False
         self._thread = threading.get_ident()
+        self.captured: dict[int, Any] = {}
+        """Arrays from outside that are inputs, by variable."""
+        self.watched: list[tuple[Any, Any]] = []
+        """Arrays from outside that are constants, each with the content that the tape relies on."""
         self._captured: dict[int, tuple[Any, Any, int]] = {}
 
     # -- variables ---------------------------------------------------------------------------------------
@@ -135,15 +145,31 @@ class Trace:
         raise TracingError(f"a {type(value).__name__} cannot be used together with a traced value")
 
     def _capture(self, value: np.ndarray) -> int:
-        # The array belongs to the user, who may write into it later: the tape keeps a snapshot.
+        # The array belongs to the user, who may write into it later: the tape never relies on that it does not.
         known = self._captured.get(id(value))
         if known is not None and np.array_equal(known[1], value, equal_nan=value.dtype.kind in "fc"):
             return known[2]
         snapshot = frozen(np.array(self._acceptable(value)))
-        variable = self.builder.constant(snapshot)
+        if self.live and known is None and value.dtype.kind in "fc" and value.size > _LITERAL and value.dtype.isnative:
+            variable = self.builder.input(type_of(value), -1, self._name_of(value), ())
+            self.captured[variable] = value
+        else:
+            variable = self.builder.constant(snapshot)
+            self.watched.append((value, snapshot))
         self.values[variable] = snapshot
         self._captured[id(value)] = (value, snapshot, variable)
         return variable
+
+    def _name_of(self, value: np.ndarray) -> str:
+        """The name by which the user's code knows an array from outside."""
+        frame = caller()
+        while frame is not None:
+            for names in (frame.f_locals, frame.f_globals):
+                for name, other in list(names.items()):
+                    if other is value and not name.startswith("_"):
+                        return name
+            frame = frame.f_back if frame.f_back is not None and not is_library(frame.f_back) else None
+        return "data"
 
     def _acceptable(self, value: Any) -> Any:
         dtype = type_of(value).dtype
