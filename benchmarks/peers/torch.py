@@ -50,6 +50,8 @@ def place(argument: Any) -> Any:
 
     if isinstance(argument, dict):
         return {key: place(value) for key, value in argument.items()}
+    if isinstance(argument, list):
+        return [place(value) for value in argument]
     return torch.tensor(argument)
 
 

@@ -29,6 +29,28 @@ def write_classifier(np: Any) -> Any:
     return cross_entropy
 
 
+def write_network(np: Any) -> Any:
+    def misfit(layers: Any, points: Any, targets: Any) -> Any:
+        values = points
+        for layer in layers[:-1]:
+            values = np.tanh(values @ layer["W"] + layer["b"])
+        errors = values @ layers[-1]["W"] + layers[-1]["b"] - targets
+        return np.mean(errors**2)
+
+    return misfit
+
+
+def network_arguments(quick: bool) -> tuple[Any, ...]:
+    random = np.random.default_rng(8)
+    widths = (8, 32, 32, 32, 1)
+    layers = [
+        {"W": random.standard_normal((rows, columns)) / np.sqrt(rows), "b": np.zeros(columns)}
+        for rows, columns in zip(widths[:-1], widths[1:], strict=True)
+    ]
+    batch = 16 if quick else 256
+    return layers, random.standard_normal((batch, widths[0])), random.standard_normal((batch, 1))
+
+
 def linear_arguments(_quick: bool) -> tuple[Any, ...]:
     random = np.random.default_rng(6)
     return random.standard_normal((128, 784)), random.standard_normal(128), random.standard_normal((784, 100))
@@ -53,6 +75,12 @@ WORKLOADS = (
         write=write_linear,
         arguments=linear_arguments,
         wrt=(0, 1, 2),
+    ),
+    Workload(
+        name="network",
+        title="regression by three tanh layers of 32, batch of 256",
+        write=write_network,
+        arguments=network_arguments,
     ),
     Workload(
         name="classifier",
