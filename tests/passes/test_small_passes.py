@@ -17,14 +17,14 @@ from yota.ir.verify import verify
 from yota.passes import cse, dce, fold, inline, pipeline
 
 
-def _expand_double(emitter, operands):
+def _expand_double(emitter, operands, static):
     return emitter.emit(primitive("multiply"), (emitter.constant(2), operands[0]), {})
 
 
 DOUBLE = Primitive("double", None, True, lambda x: 2 * x, _expand_double)
 
 
-def _expand_quadruple(emitter, operands):
+def _expand_quadruple(emitter, operands, static):
     return emitter.emit(DOUBLE, (emitter.emit(DOUBLE, operands, {}),), {})
 
 
@@ -50,7 +50,7 @@ def test_inline_leaves_other_tapes_alone():
 
 
 def test_inline_refuses_a_definition_of_itself():
-    def expand(emitter, operands):
+    def expand(emitter, operands, static):
         return emitter.emit(endless, operands, {})
 
     endless = Primitive("endless", None, True, lambda x: x, expand)

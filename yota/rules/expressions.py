@@ -34,6 +34,8 @@ OPERATORS = {
 }
 _SIGNS = {ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="}
 _BITS = {ast.BitAnd: "logical_and", ast.BitOr: "logical_or", ast.BitXor: "logical_xor"}
+_ALIASES = {"abs": "absolute", "conj": "conjugate", "pow": "power", "mod": "remainder"}
+"""Short names that NumPy has for functions too."""
 _DEPTH = 50
 _SIZE = 500
 _INTEGER = 2**53
@@ -200,7 +202,8 @@ class ExpressionReader:
                     write="each keyword by name: f(x, axis=axis)",
                 )
             keywords.append((keyword.arg, self._read(keyword.value, depth)))
-        return Call(tree.func.id, tuple(self._read(each, depth) for each in tree.args), tuple(keywords))
+        name = _ALIASES.get(tree.func.id, tree.func.id)
+        return Call(name, tuple(self._read(each, depth) for each in tree.args), tuple(keywords))
 
     def _starred(self, tree: Any, depth: int) -> Expression:
         if isinstance(tree.value, ast.Name) and tree.value.id in self.scope.variadic:
