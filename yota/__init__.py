@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         trace,
         value_and_grad,
     )
+    from yota.export import generate
     from yota.ir.tape import Tape
     from yota.result import GradResult
     from yota.structures import update
@@ -30,6 +31,7 @@ __all__ = [
     "ctrace",
     "diffrule",
     "errors",
+    "generate",
     "grad",
     "gradcheck",
     "gradient",
@@ -43,7 +45,13 @@ __all__ = [
 
 __version__ = "0.1.0"
 
-_HOMES = {"GradResult": "yota.result", "Tape": "yota.ir.tape", "update": "yota.structures", "gradcheck": "yota.testing"}
+_HOMES = {
+    "GradResult": "yota.result",
+    "Tape": "yota.ir.tape",
+    "generate": "yota.export",
+    "gradcheck": "yota.testing",
+    "update": "yota.structures",
+}
 
 
 def __getattr__(name: str) -> Any:

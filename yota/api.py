@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from yota.arguments import positional, sort_arguments
+from yota.batching import Batched
 from yota.captured import Captured
 from yota.differentiated import Differentiated, with_receiver
 from yota.errors import ArgumentError
@@ -17,6 +18,7 @@ from yota.result import GradResult
 from yota.rules.model import Rule
 from yota.rules.registry import registry
 from yota.runtime.cache import Table
+from yota.runtime.dispatch import offer, quick
 from yota.runtime.signals import StaleTape
 from yota.specialise import Target, compile_tape
 from yota.tracing.intercept import recorded
@@ -160,6 +162,8 @@ def value_and_grad(
     >>> gradient
     array([1., 1.])
     """
+    if isinstance(f, Batched):
+        return f.mapped(lambda one: value_and_grad(one, wrt, strict=strict), Target(target, strict))
     form = Differentiated(f, wrt, Target(target, strict), dynamic=dynamic)
     direct: dict[Any, Callable[..., Any]] = {}
     changed = form.captured.changed if form.captured else None
@@ -185,9 +189,14 @@ def value_and_grad(
         if not kwargs and prepared.direct is not None and len(direct) < 256:
             kinds = tuple((a.dtype, a.shape) if type(a) is array else type(a) for a in args)
             direct[kinds[0] if len(args) == 1 and type(args[0]) is array else kinds] = prepared.direct
+            if front is not value_and_gradient:
+                offer(front, prepared.direct, args)
         return value, gradients
 
-    return _named(value_and_gradient, f, "value and gradient")
+    front: Any = value_and_gradient
+    if target == "c" and changed is None:
+        front = quick(value_and_gradient)
+    return _named(front, f, "value and gradient")
 
 
 def gradient(
@@ -218,6 +227,8 @@ def _named(wrapper: _Function, f: Callable[..., Any], what: str) -> _Function:
     name = getattr(f, "__name__", type(f).__name__)
     wrapper.__name__ = wrapper.__qualname__ = name
     wrapper.__doc__ = f"The {what} of {name}."
+    # So that its signature is that of `f`.
+    wrapper.__wrapped__ = f  # type: ignore[attr-defined]
     return wrapper
 
 

@@ -143,6 +143,11 @@ def key_of(value: Any, leaves: list[Any]) -> Any:
     if kind is float or kind is complex:
         leaves.append(value)
         return kind
+    # The commonest structures by a short way; `children` would find the same.
+    if kind is dict:
+        return kind, tuple([(key, key_of(part, leaves)) for key, part in value.items()])
+    if kind is list or kind is tuple:
+        return kind, tuple([key_of(part, leaves) for part in value])
     if is_leaf(value):
         if not isinstance(value, (np.ndarray, np.generic)):
             leaves.append(value)

@@ -41,8 +41,14 @@ def compile_tape(tape: Tape, target: Target) -> tuple[Callable[..., Any], str]:
     from yota.passes.pipeline import run
     from yota.runtime.python import load
 
+    if target.name == "c":
+        from yota.codegen.targets import c
+        from yota.runtime import native
+
+        written = c.generate(run(tape, strict=target.strict), strict=target.strict)
+        return native.load(written), written.text
     if target.name != "numpy":
-        raise ArgumentError(f"target={target.name!r} is not known; the targets are: 'numpy'")
+        raise ArgumentError(f"target={target.name!r} is not known; the targets are: 'numpy', 'c'")
     from yota.codegen.targets.numpy import generate
 
     source = generate(run(tape, strict=target.strict), strict=target.strict)

@@ -422,3 +422,23 @@ def test_tracebacks_show_the_generated_line() -> None:
         function(np.ones((3, 2)))
     assert " @ " in "".join(traceback.format_exception(caught.value))
     assert text(function).startswith('"""')
+
+
+def test_a_piece_that_is_read_after_it_landed_is_kept_apart() -> None:
+    write = Writer()
+    x = write.input("x", (LONG,))
+    up, down = write("sin", x), write("cos", x)
+    places = ((Slice(2, LONG + 2),), (Slice(0, LONG),))
+    one = write("scatter", up, down, shape=(LONG + 2,), indices=places)
+    two = write("scatter", up, up, shape=(LONG + 2,), indices=places)
+    agree(write.finish(one, two, write("sum", write("multiply", up, down))))
+
+
+def test_pieces_may_leave_gaps_and_overlap_in_any_order() -> None:
+    write = Writer()
+    x = write.input("x", (LONG // 4, 4))
+    y = write("exp", x)
+    shape = (LONG // 4 + 7, 4)
+    shifts = (1, 4, 3, 4)
+    places = tuple((Slice(shift, shift + LONG // 4), Slice(0, 4)) for shift in shifts)
+    agree(write.finish(write("scatter", y, write("sin", y), y, x, shape=shape, indices=places)))

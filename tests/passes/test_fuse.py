@@ -210,3 +210,19 @@ def test_long_tapes_take_linear_time() -> None:
         return time.perf_counter() - begin
 
     assert seconds(4000) < 12 * max(seconds(1000), 0.01)
+
+
+def test_an_op_is_not_moved_to_a_loop_that_reads_it_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pieces, "CACHE_BYTES", 8_000)
+    n = 100
+    write = Writer()
+    x, y = write.input("x", (n, n)), write.input("y", (n, 1))
+    spread = write("add", y, write("sum", x, axis=(1,)))  # cut along its second axis
+    column = write("getitem", spread, index=(Slice(0, n), NEWAXIS, 0))  # needs the whole of it
+    both = write("add", column, write("negative", x))
+    tape = write.finish(both, write("negative", column))
+    ready = {item.variable for item in tape.inputs}
+    for unit in fuse(tape):
+        assert set(unit.reads) <= ready
+        ready.update(unit.results)
+    assert {both, spread} <= ready

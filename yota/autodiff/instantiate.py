@@ -7,8 +7,9 @@ from typing import Any
 from yota.errors import DifferentiationError, MissingRuleError
 from yota.ir.catalog import primitive
 from yota.ir.tape import Op, TapeBuilder
+from yota.ir.types import TensorType
 from yota.rules.body import Static, expand
-from yota.rules.model import Expression, Rule
+from yota.rules.model import Expression, Parameter, Rule, refusal
 from yota.rules.registry import Registry
 
 __all__ = ["contribution"]
@@ -25,14 +26,11 @@ def contribution(builder: TapeBuilder, registry: Registry, op: Op, position: int
     if rule.kind == "nodiff":
         return None
     parameter = rule.operands[min(position, len(rule.operands) - 1)]
-    if builder.types[op.operands[position]].is_complex and parameter.domain and parameter.domain.kind == "real":
-        raise DifferentiationError(
-            f"{rule.name} has no derivative by a complex {parameter.name}: its rule ({rule.file}:{rule.line}) is for real "
-            "arguments. Take .real, .imag or abs() first, or give it a rule with `Complex`."
-        )
+    _refuse_kind(rule, parameter, builder.types[op.operands[position]])
     names = _names(rule, op, position)
     if rule.kind == "elementwise":
         partial = registry.partial(rule, parameter.name)
+        _refuse(rule, parameter, partial)
         return _times(builder, adjoint, _handle(builder, expand(partial, names, builder, registry)))
     body = rule.adjoints.get(parameter.name)
     if body is None:
@@ -40,9 +38,35 @@ def contribution(builder: TapeBuilder, registry: Registry, op: Op, position: int
             f"{rule.file}:{rule.line}: the rule of {rule.name} has no adjoint for {parameter.name}; add the line\n"
             f"    d[{parameter.name}] = ..."
         )
+    _refuse(rule, parameter, body)
     if _is_zero(body):
         return None
     return _handle(builder, expand(body, {**names, "d": adjoint}, builder, registry))
+
+
+def _refuse(rule: Rule, parameter: Parameter, body: Expression) -> None:
+    """Raise what the rule says in the place of a derivative."""
+    reason = refusal(body)
+    if reason is not None:
+        raise DifferentiationError(
+            f"{rule.target or rule.name} has no derivative by {parameter.name}: {reason} ({rule.file}:{rule.line}). "
+            f"Keep {parameter.name} constant: leave it out of wrt, or do not compute it from an argument."
+        )
+
+
+def _refuse_kind(rule: Rule, parameter: Parameter, type_: TensorType) -> None:
+    """Raise if no derivative by an operand of this type is meant by the rule."""
+    kind = parameter.domain.kind if parameter.domain else ""
+    if kind == "real" and type_.is_complex:
+        raise DifferentiationError(
+            f"{rule.name} has no derivative by a complex {parameter.name}: its rule ({rule.file}:{rule.line}) is for real "
+            "arguments. Take .real, .imag or abs() first, or give it a rule with `Complex`."
+        )
+    if kind == "integer" and rule.kind == "elementwise":
+        raise DifferentiationError(
+            f"{rule.target or rule.name} has no derivative by {parameter.name}, which ranges over integers "
+            f"({rule.file}:{rule.line}). Pass an int, or keep {parameter.name} constant."
+        )
 
 
 def _is_zero(body: Expression) -> bool:

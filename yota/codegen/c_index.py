@@ -9,7 +9,7 @@ from typing import TypeAlias
 from yota.ir.indexing import GATHER, NEWAXIS, Slice
 from yota.ir.indexing import Index as ArrayIndex
 
-__all__ = ["Bounds", "Linear", "Point", "flat", "position", "reindexed", "reshaped", "spread", "strides"]
+__all__ = ["Bounds", "Linear", "Point", "flat", "merged", "reindexed", "reshaped", "spread", "strides"]
 
 Bounds: TypeAlias = Mapping[int, tuple[int, int]]
 """For each loop axis its first counter, and one past its last."""
@@ -54,11 +54,6 @@ class Linear:
 
 Point: TypeAlias = tuple[Linear, ...]
 """One position for each axis of an array."""
-
-
-def position(constant: int) -> Linear:
-    """A fixed position."""
-    return Linear(constant)
 
 
 def strides(shape: Sequence[int]) -> tuple[int, ...]:

@@ -55,6 +55,12 @@ class Root:
         return tuple(self.shape[axis] for axis in self.loops)
 
     @property
+    def reduced(self) -> list[bool]:
+        """For each loop, whether the result is a reduction over it."""
+        over = self.reduction.keyword("axis") if self.reduction else ()
+        return [axis in over for axis in self.loops]
+
+    @property
     def lanes(self) -> Iterator[tuple[int, ...]]:
         """Positions along the axes that are written out."""
         return itertools.product(

@@ -184,7 +184,12 @@ class _Writer:
         return _Text(spelling.text.format(*pieces), spelling.level)
 
     def _literal_type(self, op: Op) -> TensorType | None:
-        """The type that constants are spelled in: whole numbers among floats are written as floats."""
+        """The type that constants are spelled in: whole numbers among floats are written as floats.
+
+        Not so for SciPy, some of whose functions have an algorithm for whole orders, and some no other.
+        """
+        if (op.primitive.target or "").startswith("scipy."):
+            return None
         types = self.words.tape.types
         wanted = [types[operand] for operand in op.operands if operand not in self.words.tape.constants]
         wanted.append(types[op.result])

@@ -192,7 +192,7 @@ class LoopLowering:
             out = look
             self.scratch[out] = axis
         self.pieces[op.result] = out
-        if numpy_calls.has_out(op, call.types, call.type):
+        if numpy_calls.has_out(op, call.type):
             held = out if out in call.operands else None
             self.lines += numpy_calls.into(call, out, held=held)
         else:

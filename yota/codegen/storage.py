@@ -139,9 +139,8 @@ class _Planner:
         self, position: int, member: Member, inherits: Mapping[int, int], stop: Mapping[int, int]
     ) -> list[Request]:
         op, now = member.op, self.begin[position]
-        types = [self.types[operand] for operand in op.operands]
         result = self.types[op.result]
-        if op.result in inherits or shares(op, self.types) or not has_out(op, types, result):
+        if op.result in inherits or shares(op, self.types) or not has_out(op, result):
             return []
         if op.result in self.exact or not self._worthwhile(op.result, stop):
             return []
@@ -150,23 +149,15 @@ class _Planner:
 
     def _may_replace(self, op: Op) -> tuple[int, ...]:
         """Operands over which ``op`` may write its result."""
-        numbers = range(len(op.operands))
-        if op.name == "where":
-            numbers = range(2, 3)
-            if op.operands[2] in op.operands[:2]:
-                return ()
-            others = self.roots[op.operands[0]] | self.roots[op.operands[1]]
-            if self.roots[op.operands[2]] & others:
-                return ()
-        elif not isinstance(op.primitive.function, np.ufunc) or op.name == "matmul":
+        if not isinstance(op.primitive.function, np.ufunc):
             return ()
         result = self.types[op.result]
         return tuple(
-            op.operands[number]
-            for number in numbers
-            if self.types[op.operands[number]].shape == result.shape
-            and self.types[op.operands[number]].dtype == result.dtype
-            and self.roots[op.operands[number]] == {op.operands[number]}
+            operand
+            for operand in op.operands
+            if self.types[operand].shape == result.shape
+            and self.types[operand].dtype == result.dtype
+            and self.roots[operand] == {operand}
         )
 
     def _loop_requests(self, position: int, unit: Unit, stop: Mapping[int, int]) -> list[Request]:
@@ -190,7 +181,7 @@ class _Planner:
             if op.result in direct:
                 continue
             type = self.types[op.result]
-            if not has_out(op, [self.types[v] for v in op.operands], type):
+            if not has_out(op, type):
                 continue
             now = begin + offset
             over = tuple(

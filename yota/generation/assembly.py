@@ -88,7 +88,9 @@ def assembled(parts: Parts, banner: Banner) -> str:
     if any(PRECONDITION in block for kernel in parts.kernels for block in kernel.blocks):
         constants.append(f"_PRECONDITIONS = ({', '.join(map(_condition, parts.guards))},)")
     bodies = "\n".join(line for function in parts.functions for line in function.body)
-    used = [name for name in ("array", "scalar", "float", "complex") if f"_{name}(" in bodies]
+    used = [name for name in ("sized", "array", "scalar", "float", "complex") if f"_{name}(" in bodies]
+    if "sized" in used and "array" not in used:
+        used.append("array")
     if any(line.startswith("_PRECONDITIONS") for line in constants):
         used.append("precondition")
     blocks = [block for kernel in parts.kernels for block in kernel.blocks]

@@ -96,7 +96,7 @@ def _pattern(value: np.ndarray[Any, Any]) -> str | None:
             if value.dtype == np.float64 and _same(value, made):
                 return text.format(len(value))
     if value.ndim == 1 and value.dtype.kind in "iu" and _same(value, np.arange(len(value)).astype(value.dtype)):
-        return f"np.arange({len(value)}{dtype})"
+        return f"np.arange({len(value)}, dtype={dtype_text(value.dtype)})"
     return None
 
 

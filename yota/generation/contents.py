@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from yota.autodiff.reverse import gradient_tape
 from yota.codegen.names import identifier
 from yota.errors import ArgumentError
 from yota.generation.assembly import Banner, Parts, assembled
@@ -13,11 +14,12 @@ from yota.generation.kernel import kernel_of
 from yota.generation.matrices import add_hessian, add_hvp, add_jacobian
 from yota.generation.plain import docstring, shell, visible
 from yota.generation.signature import class_name, parameters
+from yota.generation.sized import sized_kernel
+from yota.generation.sizing import Sized, proved, sized
 from yota.generation.subject import Call, Subject, digest, reference, source_of, subject_of
 from yota.ir.tape import Tape
 from yota.layout import Wrt
 from yota.rules.registry import registry
-from yota.specialise import differentiate
 
 __all__ = ["collected"]
 
@@ -35,26 +37,28 @@ def collected(
     command: tuple[str, ...] | None,
 ) -> tuple[str, str, tuple[str, ...]]:
     """Text of the module, its file name, and notes for the user."""
-    named = call.dimensions()
-    if named:
-        raise ArgumentError(f"named dimensions are not supported yet: {', '.join(named)}; write a number")
-    subject = subject_of(call, wrt)
+    names = call.dimensions()
+    found = sized(call, wrt) if names else None
+    subject = found.subjects[0] if found else subject_of(call, wrt)
     wish = name or getattr(call.function, "__name__", type(call.function).__name__)
-    title = identifier(wish).lstrip("_") or "function"
+    title = _called(wish)
     parts = Parts(guards=subject.tape.guards)
     own = [title, *(f"{title}_{each}" for each in ("gradient", "value_and_gradient", "jacobian", "hessian", "hvp"))]
-    inputs = parameters(subject.arguments.leaves, (*own, f"{class_name(title)}Gradient"))
-    common = Documented(title, inputs, _summary(call.function), bool(subject.tape.guards))
+    shapes = found.shapes() if found else None
+    inputs = parameters(subject.arguments.leaves, (*own, f"{class_name(title)}Gradient"), shapes=shapes)
+    common = Documented(title, inputs, _summary(call.function), bool(subject.tape.guards), names)
     tapes: list[Tape] = [subject.tape]
     if "value" in wanted:
-        _add_value(parts, subject, common, strict)
+        _add_value(parts, subject, common, strict, found)
     if "gradient" in wanted:
-        tapes.append(_add_gradient(parts, subject, common, strict))
+        tapes.append(_add_gradient(parts, subject, common, strict, found))
     for word, add in (("jacobian", add_jacobian), ("hvp", add_hvp), ("hessian", add_hessian)):
+        if word in wanted and found:
+            raise ArgumentError(f"with_={word!r} needs sizes that are numbers; {', '.join(names)} has a name")
         if word in wanted:
             tapes.append(add(parts, subject, common, strict))
     banner = Banner(
-        f"{_title(wanted)} of {docstring(_reference(f, call))}.",
+        f"{_title(wanted)} of {docstring(_reference(call, command))}.",
         tuple(_description(call, subject, inputs, wanted, tapes)),
         _command(f, call, name, wrt, wanted, license, self_test, strict, command),
         license,
@@ -62,25 +66,42 @@ def collected(
     )
     notes = [f"{visible(wish)!r} is called {title} in the module"] if title != wish else []
     notes += [f"{visible(each.source)} is called {each.name} in the module" for each in inputs if each.renamed]
-    return assembled(parts, banner), f"{title}.py", tuple(notes)
+    text = assembled(parts, banner)
+    if found:
+        proved(text, title, found, wrt, wanted)
+    return text, f"{title}.py", tuple(notes)
 
 
-def _add_value(parts: Parts, subject: Subject, common: Documented, strict: bool) -> None:
-    kernel = kernel_of(subject.tape, f"_{common.name}", parts.constants, strict=strict)
+def _called(wish: str) -> str:
+    """A name of the module's own for the function: none that is private, and no keyword."""
+    found = identifier(identifier(wish).lstrip("_"))
+    return found if found[0].isalpha() else f"function{found}"
+
+
+def _add_value(parts: Parts, subject: Subject, common: Documented, strict: bool, found: Sized | None) -> None:
+    name = f"_{common.name}"
+    if found:
+        kernel = sized_kernel(found.value(), name, common.sizes, parts.constants)
+    else:
+        kernel = kernel_of(subject.tape, name, parts.constants, strict=strict)
     parts.kernels.append(kernel)
     types = [subject.tape.types[output] for output in subject.tape.outputs]
     parts.functions.append(value_function(common, kernel.name, types, kernel.operations))
 
 
-def _add_gradient(parts: Parts, subject: Subject, common: Documented, strict: bool) -> Tape:
-    found = differentiate(subject.tape, subject.arguments, subject.layout.wanted, registry())
-    kernel = kernel_of(found.tape, f"_{common.name}_value_and_gradient", parts.constants, strict=strict)
+def _add_gradient(parts: Parts, subject: Subject, common: Documented, strict: bool, sized: Sized | None) -> Tape:
+    name, leaves = f"_{common.name}_value_and_gradient", subject.layout.wanted
+    found = gradient_tape(subject.tape, [subject.tape.inputs[leaf].variable for leaf in leaves], registry())
+    if sized:
+        kernel = sized_kernel(sized.gradient()[0], name, common.sizes, parts.constants)
+    else:
+        kernel = kernel_of(found.tape, name, parts.constants, strict=strict)
     parts.kernels.append(kernel)
-    by = [common.parameters[leaf] for leaf in subject.layout.wanted]
+    by = [common.parameters[leaf] for leaf in leaves]
     record = f"{class_name(common.name)}Gradient"
     if len(by) > 1:
         parts.records.append(gradient_class(record, by))
-    present = [leaf in found.leaves for leaf in subject.layout.wanted]
+    present = [variable is not None for variable in found.variables]
     value = subject.tape.types[subject.tape.outputs[0]]
     both, alone = gradient_functions(common, kernel.name, value, by, present, record, kernel.operations)
     parts.functions += [alone, both]
@@ -100,7 +121,9 @@ def _summary(function: Callable[..., Any]) -> str:
     return text.rstrip("\\") if text.rstrip("\\ ") else ""
 
 
-def _reference(f: Callable[..., Any], call: Call) -> str:
+def _reference(call: Call, command: Sequence[str] | None) -> str:
+    if command is not None and len(command) > 2:
+        return command[2]
     return reference(call.function) or getattr(call.function, "__name__", type(call.function).__name__)
 
 

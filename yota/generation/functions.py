@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from yota.generation.plain import docstring
 from yota.generation.signature import Parameter, described, hint
 from yota.ir.types import TensorType
 
@@ -49,12 +50,20 @@ class Documented:
         What the user's docstring says first; empty if nothing.
     guarded
         Whether the tape has preconditions.
+    sizes
+        Names of sizes that the arguments give.
     """
 
     name: str
     parameters: tuple[Parameter, ...]
     summary: str
     guarded: bool
+    sizes: tuple[str, ...] = ()
+
+    @property
+    def opening(self) -> tuple[str, ...]:
+        """Statements ahead of the call of a kernel."""
+        return ("sizes: dict[str, int] = {}",) if self.sizes else ()
 
     def header(self, extra: Sequence[Parameter] = ()) -> str:
         """Parameters as they stand in ``def``."""
@@ -62,7 +71,9 @@ class Documented:
 
     def checked(self, extra: Sequence[Parameter] = ()) -> str:
         """The arguments that a kernel takes."""
-        return ", ".join(each.checked for each in (*self.parameters, *extra))
+        # Arguments are evaluated from left to right: the sizes are known when they are asked for.
+        sizes = [f'sizes["{name}"]' for name in self.sizes]
+        return ", ".join([*(each.checked for each in (*self.parameters, *extra)), *sizes])
 
     def sections(
         self, results: Sequence[tuple[str, str]], extra: Sequence[Parameter] = (), operations: str = ""
@@ -75,7 +86,7 @@ class Documented:
             kind = described(each.type, each.shape)
             lines.append(f"{each.name} : {kind.replace('ndarray', 'array_like', 1)}")
             if each.source != each.name:
-                lines.append(f"    The function's {each.source}.")
+                lines.append(f"    The function's {docstring(each.source)}.")
         lines += ["", "Returns", "-------"]
         lines += [f"{name} : {kind}" if name else kind for name, kind in results]
         if any(each.checked != each.name for each in (*self.parameters, *extra)):
@@ -92,7 +103,7 @@ def value_function(common: Documented, kernel: str, types: Sequence[TensorType],
     """The function itself, without derivative."""
     hints = [hint(type) for type in types]
     returns = hints[0] if len(hints) == 1 else f"tuple[{', '.join(hints)}]"
-    body = (f"value: {returns} = {kernel}({common.checked()})", "return value")
+    body = (*common.opening, f"value: {returns} = {kernel}({common.checked()})", "return value")
     results = [("value" if len(types) == 1 else f"value{number}", described(type)) for number, type in enumerate(types)]
     summary = common.summary or f"Value of {common.name}."
     documentation = common.sections(results, operations=operations)
@@ -118,10 +129,10 @@ def gradient_functions(
     single = len(wanted) == 1
     gradient = hint(wanted[0].type) if single else record
     count = iter(range(1, 1 + sum(present)))
-    parts = [f"results[{next(count)}]" if found else _zero(each.type) for each, found in zip(wanted, present, strict=True)]
+    parts = [f"results[{next(count)}]" if found else _zero(each) for each, found in zip(wanted, present, strict=True)]
     whole = parts[0] if single else f"{record}({'*results[1:]' if all(present) else ', '.join(parts)})"
     call = f"{kernel}({common.checked()})"
-    body = (f"results: tuple[Any, ...] = {call if any(present) else f'({call},)'}", f"return results[0], {whole}")
+    body = (*common.opening, f"results: tuple[Any, ...] = {call if any(present) else f'({call},)'}", f"return results[0], {whole}")
     by = ", ".join(each.name for each in wanted)
     kind = described(wanted[0].type, wanted[0].shape) if single else record
     both = f"{common.name}_value_and_gradient"
@@ -145,10 +156,13 @@ def gradient_functions(
     return first, second
 
 
-def _zero(type: TensorType) -> str:
+def _zero(parameter: Parameter) -> str:
+    type = parameter.type
     if type.weak:
         return "0.0" if type.dtype.kind == "f" else "0j"
-    return f"np.zeros({type.shape}, np.{type.dtype.name})" + ("" if type.shape else "[()]")
+    named = any(isinstance(extent, str) for extent in parameter.shape)
+    shape = f"np.shape({parameter.name})" if named else str(type.shape)
+    return f"np.zeros({shape}, np.{type.dtype.name})" + ("" if type.shape else "[()]")
 
 
 def _shortened(text: str) -> str:

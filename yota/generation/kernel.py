@@ -6,9 +6,11 @@ import ast
 import io
 import keyword
 import re
+import sys
 import tokenize
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -63,7 +65,13 @@ def kernel_of(tape: Tape, name: str, constants: Constants, *, strict: bool = Fal
 def cut(source: Source, name: str, constants: Constants) -> Kernel:
     """The kernel that ``source`` holds, under the name ``name``."""
     tree = ast.parse(source.text)
-    renamed = {"StaleTape": PRECONDITION, **_objects(source, constants)}
+    renamed, imports = {"StaleTape": PRECONDITION}, []
+    for found, value in source.constants.items():
+        if isinstance(value, (np.ndarray, np.generic)):
+            renamed[found] = constants.array(found, np.asarray(value)) + ("" if np.ndim(value) else "[()]")
+        else:
+            module, renamed[found] = _importable(value)
+            imports.append(f"import {module}")
     for statement in tree.body:
         if isinstance(statement, ast.FunctionDef):
             renamed[statement.name] = name + statement.name.removeprefix(source.entry if _own(statement, source) else "")
@@ -72,7 +80,7 @@ def cut(source: Source, name: str, constants: Constants) -> Kernel:
             value = ast.unparse(statement.value)
             renamed[target] = name + target if target.startswith("_") else constants.display(target, value)
     text = _renamed(source.text, renamed)
-    blocks, imports = [], []
+    blocks = []
     for statement, lines in _statements(text):
         if isinstance(statement, (ast.Import, ast.ImportFrom)):
             imports.append(_admitted(statement))
@@ -90,19 +98,18 @@ def _own(statement: ast.FunctionDef, source: Source) -> bool:
     return statement.name.startswith(source.entry)
 
 
-def _objects(source: Source, constants: Constants) -> dict[str, str]:
-    found = {}
-    for name, value in source.constants.items():
-        if not isinstance(value, (np.ndarray, np.generic)):
-            what = visible(getattr(value, "__qualname__", type(value).__name__))
-            raise CodegenError(
-                f"the function calls {what}, which a module cannot import; define it at the top level of a module, or "
-                "give it a rule with a primal, so that its code is generated"
-            )
-        array = np.asarray(value)
-        made = constants.array(name, array)
-        found[name] = made if array.ndim else f"{made}[()]"
-    return found
+def _importable(value: Any) -> tuple[str, str]:
+    """The module of a function of the user's, and the name by which code that imports that module calls it."""
+    module, name = str(getattr(value, "__module__", "")), str(getattr(value, "__qualname__", ""))
+    plain = all(map(str.isidentifier, [*module.split("."), name])) and module.isascii() and name.isascii()
+    if plain and module.partition(".")[0] not in ("__main__", "yota"):
+        if getattr(sys.modules.get(module), name, None) is value:
+            return module, f"{module}.{name}"
+    what = visible(name or type(value).__name__)
+    raise CodegenError(
+        f"the function calls {what}, which a module cannot import; define it at the top level of a module, or give it a "
+        "rule with a primal, so that its code is generated"
+    )
 
 
 def _renamed(text: str, names: Mapping[str, str]) -> str:

@@ -37,6 +37,8 @@ def add_jacobian(parts: Parts, subject: Subject, common: Documented, strict: boo
         return lambda *leaves: np.reshape(function(*leaves), -1)[position]
 
     def rows(*leaves: Any) -> Any:
+        if not result.shape:
+            return gradient(function, leaf)(*leaves)
         found = [gradient(element(position), leaf)(*leaves) for position in range(result.size)]
         return np.reshape(np.stack(found), like.shape)
 
@@ -60,6 +62,8 @@ def add_hessian(parts: Parts, subject: Subject, common: Documented, strict: bool
         return lambda *leaves: np.reshape(gradient(function, leaf)(*leaves), -1)[position]
 
     def rows(*leaves: Any) -> Any:
+        if not by.type.shape:
+            return gradient(gradient(function, leaf), leaf)(*leaves)
         found = [gradient(element(position), leaf)(*leaves) for position in range(by.type.size)]
         return np.reshape(np.stack(found), like.shape)
 
@@ -168,9 +172,9 @@ def _add_looped(
     returns, size = hint(like), int(np.prod(shape))
     dtype = "" if like.dtype == np.float64 else f", dtype=np.{like.dtype.name}"
     body = (
-        f"arguments: tuple[Any, ...] = ({common.checked()},)",
+        *(f"{each.name} = {each.checked}" for each in common.parameters),
         f"units = np.eye({size}{dtype}).reshape({_listed((size, *shape))})",
-        f"rows = [{kernel.name}(*arguments, unit) for unit in units]",
+        f"rows = [{kernel.name}({', '.join([*(each.name for each in common.parameters), 'unit'])}) for unit in units]",
         f"matrix: {returns} = np.stack(rows).reshape({_listed(like.shape)})",
         "return matrix",
     )

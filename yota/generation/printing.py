@@ -53,12 +53,11 @@ def statement(tree: ast.stmt) -> Document:
         If it is of a kind that generated code does not have.
     """
     if isinstance(tree, ast.Assign) and len(tree.targets) == 1:
-        value = _display(tree.value) if isinstance(tree.value, ast.Tuple) else _value(tree.value)
-        return (_target(tree.targets[0]), " = ", value)
+        return (_target(tree.targets[0]), " = ", _assigned(tree.value))
     if isinstance(tree, ast.AugAssign):
         return (_target(tree.target), f" {_BINARY[type(tree.op)][0]}= ", _value(tree.value))
     if isinstance(tree, ast.AnnAssign) and tree.value is not None:
-        return (_target(tree.target), ": ", _value(tree.annotation), " = ", _value(tree.value))
+        return (_target(tree.target), ": ", ast.unparse(tree.annotation), " = ", _assigned(tree.value))
     if isinstance(tree, ast.Return) and tree.value is not None:
         return ("return ", _value(tree.value))
     if isinstance(tree, ast.Raise) and tree.exc is not None and tree.cause is None:
@@ -74,6 +73,10 @@ def statement(tree: ast.stmt) -> Document:
     raise UnprintableError(type(tree).__name__)
 
 
+def _assigned(tree: ast.expr) -> Document:
+    return _display(tree) if isinstance(tree, ast.Tuple) else _value(tree)
+
+
 def _definition(tree: ast.FunctionDef) -> Document:
     arguments = tree.args
     if arguments.vararg or arguments.kwarg or arguments.posonlyargs or arguments.kwonlyargs:
@@ -87,7 +90,8 @@ def _definition(tree: ast.FunctionDef) -> Document:
             default = (" = " if hint else "=", expression(arguments.defaults[number - plain]))
         parts.append((argument.arg, hint, default))
     returns = "" if tree.returns is None else f" -> {ast.unparse(tree.returns)}"
-    listing = _arguments(parts) if parts else "()"
+    alone = block("(", (*parts, Broken(",")), ")") if len(parts) == 1 else _arguments(parts)
+    listing = alone if parts else "()"
     return (f"def {tree.name}", listing, returns, ":")
 
 

@@ -14,7 +14,7 @@ __all__ = ["RESERVED", "Parameter", "class_name", "described", "hint", "paramete
 
 RESERVED = tuple(
     "np npt Any NamedTuple annotations deque math scipy results value seed v count index arguments units unit rows matrix"
-    " product".split()
+    " product sizes".split()
 )
 """Names that a module uses itself."""
 
@@ -57,16 +57,24 @@ class Parameter:
 
 
 def parameters(
-    leaves: Sequence[Leaf], reserved: Sequence[str], *, own: Sequence[str] = ()
+    leaves: Sequence[Leaf],
+    reserved: Sequence[str],
+    *,
+    own: Sequence[str] = (),
+    shapes: Sequence[tuple[int | str, ...]] | None = None,
 ) -> tuple[Parameter, ...]:
-    """A parameter for each leaf, in order; ``own`` are names that the module uses for just these."""
+    """A parameter for each leaf, in order.
+
+    ``own`` are names that the module uses for just these, and ``shapes`` their shapes where sizes have names.
+    """
     names = Names((*(name for name in RESERVED if name not in own), *reserved))
     found = []
-    for leaf in leaves:
+    for position, leaf in enumerate(leaves):
         type = type_of(leaf.value)
+        shape = shapes[position] if shapes is not None else type.shape
         wish = ".".join((leaf.name, *map(str, leaf.path)))
         name = names.fresh(f"x{wish}" if identifier(wish).startswith("_") else wish)
-        found.append(Parameter(name, path_text(leaf), type, type.shape, _checked(name, type)))
+        found.append(Parameter(name, path_text(leaf), type, shape, _checked(name, type, shape)))
     return tuple(found)
 
 
@@ -79,13 +87,14 @@ def _is_field(key: object) -> bool:
     return isinstance(key, str) and key.isidentifier()
 
 
-def _checked(name: str, type: TensorType) -> str:
+def _checked(name: str, type: TensorType, shape: Sequence[int | str]) -> str:
     if type.weak:
         return f'_{type.dtype.type(0).item().__class__.__name__}("{name}", {name})'
     if not type.shape:
         return f'_scalar("{name}", {name}, {dtype_text(type.dtype)})'
-    shape = f"({type.shape[0]},)" if type.ndim == 1 else str(type.shape)
-    return f'_array("{name}", {name}, {dtype_text(type.dtype)}, {shape})'
+    extents = ", ".join(f'"{extent}"' if isinstance(extent, str) else str(extent) for extent in shape)
+    given = f'"{name}", {name}, {dtype_text(type.dtype)}, ({extents}{"," if len(shape) == 1 else ""})'
+    return f"_sized({given}, sizes)" if any(isinstance(extent, str) for extent in shape) else f"_array({given})"
 
 
 def hint(type: TensorType) -> str:

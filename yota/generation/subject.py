@@ -7,6 +7,7 @@ import inspect
 import os
 import sys
 import textwrap
+import tokenize
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -188,7 +189,7 @@ def source_of(f: Callable[..., Any]) -> str:
     """The function's source, without its indentation; empty if there is none."""
     try:
         text = inspect.getsource(f)
-    except (OSError, TypeError):
+    except (OSError, TypeError, SyntaxError, tokenize.TokenError):
         return ""
     return textwrap.dedent(text.replace("\r\n", "\n")).rstrip()
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from yota.ir import indexing
+from yota.ir import factors, indexing
 from yota.ir.primitive import Primitive
 
 __all__ = ["astype", "primitive"]
@@ -55,6 +55,8 @@ _SPECIAL: dict[str, tuple[str, bool, Callable[..., Any]]] = {
     "einsum": ("numpy.einsum", False, _einsum),
     "concatenate": ("numpy.concatenate", False, _concatenate),
     "stack": ("numpy.stack", False, _stack),
+    **{name: (f"yota.ir.factors.{name}", False, getattr(factors, name)) for name in factors.__all__},
+    **{name: (f"numpy.linalg.{name}", False, getattr(np.linalg, name)) for name in ("inv", "solve", "pinv")},
 }
 
 

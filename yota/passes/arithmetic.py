@@ -174,6 +174,18 @@ def _reciprocal(case: Case) -> int | None:
     return None
 
 
+def _square_of_reciprocal(case: Case) -> int | None:
+    """``square(1 / b)`` to ``1 / square(b)``, whose quotient can then take in a factor."""
+    inner = case.definition(case.operands[0], "divide")
+    if inner is None or not case.single(case.operands[0]):
+        return None
+    numerator, denominator = inner.operands
+    value = case.value(numerator)
+    if not (_is_number(value) and value == 1 and case.fits("square", (denominator,))):
+        return None
+    return case.instead("divide", numerator, case.make("square", (denominator,)))
+
+
 def _coefficients(case: Case) -> int | None:
     """``c1 * (c2 * x)`` to ``(c1 * c2) * x`` where the product of the constants is an ordinary number."""
     left, right = case.operands
@@ -213,5 +225,6 @@ EXACT: dict[str, tuple[Rule, ...]] = {
 LOOSE: dict[str, tuple[Rule, ...]] = {
     "power": (powers.constant_power,),
     "float_power": (powers.constant_power,),
+    "square": (_square_of_reciprocal,),
     "multiply": (_reciprocal, _coefficients),
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -35,14 +36,6 @@ class Slot:
     size: int
 
 
-@dataclass(slots=True)
-class _Open:
-    dtype: np.dtype[Any]
-    size: int
-    holder: Hashable
-    stop: int
-
-
 def assign(requests: Sequence[Request]) -> tuple[dict[Hashable, int], tuple[Slot, ...]]:
     """A slot for each request, and the slots.
 
@@ -55,30 +48,63 @@ def assign(requests: Sequence[Request]) -> tuple[dict[Hashable, int], tuple[Slot
     >>> assign([first, second])
     ({'a': 0, 'b': 0}, (Slot(dtype=dtype('float64'), size=8),))
     """
-    slots: list[_Open] = []
-    chosen: dict[Hashable, int] = {}
+    pool = _Pool()
     for request in sorted(requests, key=lambda request: request.start):
-        number = _choose(slots, request)
+        pool.serve(request)
+    return pool.chosen, tuple(Slot(dtype, size) for dtype, size in zip(pool.dtypes, pool.sizes, strict=True))
+
+
+class _Pool:
+    """Slots in use, by the time at which they are free again, and free ones."""
+
+    def __init__(self) -> None:
+        self.dtypes: list[np.dtype[Any]] = []
+        self.sizes: list[int] = []
+        self.chosen: dict[Hashable, int] = {}
+        self._stop: dict[Hashable, int] = {}
+        self._holder: dict[int, Hashable] = {}
+        self._busy: list[tuple[int, int]] = []
+        self._free: dict[np.dtype[Any], set[int]] = {}
+
+    def serve(self, request: Request) -> None:
+        """Choose a slot."""
+        while self._busy and self._busy[0][0] < request.start:
+            stop, idle = heapq.heappop(self._busy)
+            # A slot that was taken over is held for longer than its old entry says.
+            if self._stop[self._holder[idle]] == stop:
+                self._free.setdefault(self.dtypes[idle], set()).add(idle)
+        number = self._taken_over(request)
         if number is None:
-            number = len(slots)
-            slots.append(_Open(request.dtype, request.size, request.key, request.stop))
-        slot = slots[number]
-        slot.size = max(slot.size, request.size)
-        slot.holder, slot.stop = request.key, request.stop
-        chosen[request.key] = number
-    return chosen, tuple(Slot(slot.dtype, slot.size) for slot in slots)
+            number = self._nearest(request)
+        if number is None:
+            number = len(self.sizes)
+            self.dtypes.append(request.dtype)
+            self.sizes.append(0)
+        self.sizes[number] = max(self.sizes[number], request.size)
+        self.chosen[request.key] = number
+        self._holder[number] = request.key
+        self._stop[request.key] = request.stop
+        heapq.heappush(self._busy, (request.stop, number))
 
+    def _taken_over(self, request: Request) -> int | None:
+        for key in request.takes_over:
+            number = self.chosen.get(key)
+            dying = number is not None and self._holder[number] == key and self._stop[key] <= request.start
+            if dying and number is not None and self.dtypes[number] == request.dtype:
+                self._free.get(request.dtype, set()).discard(number)
+                return number
+        return None
 
-def _choose(slots: Sequence[_Open], request: Request) -> int | None:
-    free: list[tuple[float, int]] = []
-    for number, slot in enumerate(slots):
-        if slot.dtype != request.dtype:
-            continue
-        if slot.holder in request.takes_over and slot.stop <= request.start:
-            return number
-        if slot.stop < request.start:
+    def _nearest(self, request: Request) -> int | None:
+        free = self._free.get(request.dtype)
+        if not free:
+            return None
+
+        def misfit(number: int) -> tuple[float, int]:
+            have, need = self.sizes[number] + 1, request.size + 1
             # A slot that must grow is a worse choice than one that is too large.
-            have, need = slot.size + 1, request.size + 1
-            misfit = have / need if have >= need else 2 * need / have
-            free.append((misfit, number))
-    return min(free)[1] if free else None
+            return (have / need if have >= need else 2 * need / have), number
+
+        number = min(free, key=misfit)
+        free.remove(number)
+        return number

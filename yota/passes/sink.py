@@ -34,6 +34,7 @@ class _Sinker:
         self.kept = set(tape.outputs) | {guard.variable for guard in tape.guards}
         self.ops = tape.definitions()
         self.number = {op.result: number for number, op in enumerate(tape.ops)}
+        self._known_readers: dict[int, list[Growing]] | None = None
         self.home = {v: group for group in self.groups for v in group.axes}
 
     def run(self) -> None:
@@ -48,6 +49,11 @@ class _Sinker:
 
     def _readers(self) -> dict[int, list[Growing]]:
         """Units that read each variable; a lone view stands for those who read the view."""
+        if self._known_readers is None:
+            self._known_readers = self._find_readers()
+        return self._known_readers
+
+    def _find_readers(self) -> dict[int, list[Growing]]:
         found: dict[int, list[Growing]] = {}
         for unit in reversed(self.units):
             targets = [unit]
@@ -143,6 +149,7 @@ class _Sinker:
         if along is None or not self._consistent(target, axes):
             return False
         placed += along
+        self._known_readers = None
         target.members += placed
         target.members.sort(key=lambda member: self.number[member.op.result])
         target.axes = axes

@@ -87,7 +87,7 @@ class Unrolling(Rewriting):
     def constant(self, value: Any) -> int:
         """Variable of a constant element."""
         found = self.builder.constant(value)
-        if value == 0 and not np.signbit(value):
+        if value == 0 and not np.signbit(np.real(value)) and not np.signbit(np.imag(value)):
             self.zeros.add(found)
         return found
 

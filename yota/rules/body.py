@@ -10,7 +10,9 @@ from typing import Any, Protocol
 import numpy as np
 
 import yota.rules.contraction
-import yota.rules.scans  # noqa: F401  (both register macros)
+import yota.rules.scans
+import yota.rules.singular
+import yota.rules.spectra  # noqa: F401  (all register macros)
 from yota.errors import RuleError
 from yota.ir.primitive import Emitter, Primitive
 from yota.ir.types import TensorType, type_of

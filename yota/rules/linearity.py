@@ -10,7 +10,7 @@ from yota.rules.body import bind
 from yota.rules.display import show
 from yota.rules.inspection import Inspection, Registered
 from yota.rules.macros import MACROS
-from yota.rules.model import Adjoint, Call, Expression, Item, Literal, Name, Rule, Spread
+from yota.rules.model import Adjoint, Call, Expression, Item, Literal, Name, Rule, Spread, refusal
 from yota.rules.statics import STATIC_FUNCTIONS
 
 __all__ = ["linearity"]
@@ -22,7 +22,7 @@ _ADDITIVE = frozenset({"concatenate", "stack", "scatter"})
 def linearity(case: Inspection) -> None:
     """Each adjoint is linear in d[y], or exactly zero."""
     for side in case.sides():
-        if side.role != "adjoint" or _is_zero(side.expression):
+        if side.role != "adjoint" or _is_zero(side.expression) or refusal(side.expression) is not None:
             continue
         wrong = _first_nonlinear(case.registry, side.expression)
         if wrong is not None:
@@ -115,7 +115,7 @@ def _rule_is_linear(rule: Rule, call: Call) -> bool:
     for parameter in rule.operands:
         derivative = _derivative(rule, parameter.name)
         if parameter.name in dependent:
-            if derivative is None or _is_zero(derivative) or _mentions(derivative, moving):
+            if derivative is None or _is_zero(derivative) or refusal(derivative) or _mentions(derivative, moving):
                 return False
         elif derivative is not None and not _mentions(derivative, moving):
             added = given.get(parameter.name, [])

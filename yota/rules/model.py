@@ -18,6 +18,7 @@ __all__ = [
     "Parameter",
     "Rule",
     "Spread",
+    "refusal",
 ]
 
 
@@ -67,6 +68,17 @@ class Spread:
 
 
 Expression: TypeAlias = Literal | Name | Adjoint | Call | Item | Spread
+
+
+def refusal(expression: Expression | None) -> str | None:
+    """Why there is no derivative, if that is what a right-hand side says: a string in the place of a formula.
+
+    Examples
+    --------
+    >>> refusal(Literal("no closed form")), refusal(Literal(0))
+    ('no closed form', None)
+    """
+    return expression.value if isinstance(expression, Literal) and isinstance(expression.value, str) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +133,8 @@ class Rule:
     primal
         Expression of each result, for a rule that defines its function.
     partials
-        For an elementwise rule: ``(result, parameter) -> d result / d parameter`` of one element.
+        For an elementwise rule: ``(result, parameter) -> d result / d parameter`` of one element; a string in its
+        place says why there is none.
     adjoints
         For a tensor rule: ``parameter -> adjoint``; for a variadic parameter the expression holds for the
         item with index `loop`.

@@ -13,6 +13,7 @@ from yota.rules.body import Static, bind
 from yota.rules.display import show
 from yota.rules.inspection import Registered
 from yota.rules.model import Call, Expression, Literal, Name, Rule
+from yota.rules.oracles import special
 from yota.rules.sampling import statics
 
 __all__ = ["DIGITS", "NotPreciseError", "context", "derivative", "heads", "primal", "value"]
@@ -128,35 +129,8 @@ def _choices(mp: Any) -> dict[str, Callable[..., Any]]:
 
 @cache
 def _special(mp: Any) -> dict[str, Callable[..., Any]]:
-    def ndtr(x: Any) -> Any:
-        return mp.erfc(-x / mp.sqrt(2)) / 2
-
-    def xlogy(x: Any, z: Any) -> Any:
-        return mp.mpf(0) if x == 0 else x * mp.log(z)
-
-    return {
-        "erfcx": lambda x: mp.exp(x * x) * mp.erfc(x),
-        "expit": lambda x: 1 / (1 + mp.exp(-x)),
-        "log_expit": lambda x: -mp.log1p(mp.exp(-x)),
-        "logit": lambda x: mp.log(x / (1 - x)),
-        "ndtr": ndtr,
-        "log_ndtr": lambda x: mp.log(ndtr(x)),
-        "ndtri": lambda x: mp.sqrt(2) * mp.erfinv(2 * x - 1),
-        "gammaln": lambda x: mp.log(abs(mp.gamma(x))),
-        "psi": mp.digamma,
-        "betaln": lambda a, b: mp.loggamma(a) + mp.loggamma(b) - mp.loggamma(a + b),
-        "xlogy": xlogy,
-        "xlog1py": lambda x, z: xlogy(x, 1 + z),
-        "entr": lambda x: -xlogy(x, x),
-        "rel_entr": lambda x, z: xlogy(x, x / z),
-        "i0": lambda x: mp.besseli(0, x),
-        "i1": lambda x: mp.besseli(1, x),
-        "iv": mp.besseli,
-        "j0": lambda x: mp.besselj(0, x),
-        "j1": lambda x: mp.besselj(1, x),
-        "jv": mp.besselj,
-        "sinc": lambda x: mp.mpf(1) if x == 0 else mp.sin(mp.pi * x) / (mp.pi * x),
-    }
+    sinc = {"sinc": lambda x: mp.mpf(1) if x == 0 else mp.sin(mp.pi * x) / (mp.pi * x)}
+    return {**special(mp), **sinc}
 
 
 def value(expression: Expression, names: Mapping[str, Any], registry: Registered) -> Any:

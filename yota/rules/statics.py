@@ -65,8 +65,13 @@ def layer(shape: tuple[int, ...], i: int, axis: int) -> Index:
     return tuple(i if position == axis else Slice(0, extent) for position, extent in enumerate(shape))
 
 
+def dual(norm: str) -> str:
+    """The scaling of the inverse Fourier transform that makes it the adjoint of the one with scaling ``norm``."""
+    return {"backward": "forward", "forward": "backward"}.get(norm, norm)
+
+
 STATIC_FUNCTIONS: dict[str, Callable[..., Any]] = {
-    function.__name__: function for function in (shape, ndim, size, dtype, extent, shapes, inverse, section, layer)
+    function.__name__: function for function in (shape, ndim, size, dtype, extent, shapes, inverse, section, layer, dual)
 }
 """Functions of shapes, dtypes and keywords; an array among their arguments counts by its type only."""
 

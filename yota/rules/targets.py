@@ -31,6 +31,8 @@ def resolve(target: str) -> Any:
                 break
         else:
             found = getattr(found, "__func__", found)
+            # While a function is traced, a name may stand for what records it.
+            found = getattr(found, "recorded_from", found)
             return found if callable(found) else None
     return None
 

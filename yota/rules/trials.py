@@ -18,6 +18,8 @@ from yota.rules.sampling import statics
 __all__ = ["adjoint", "direction_error", "excess", "partial"]
 
 _STEP = 1e-5
+_SMALL = 4
+"""So many ulps need no explanation."""
 
 
 def partial(rule: Rule, parameter: str, point: Mapping[str, Any], registry: Registered) -> Any:
@@ -50,17 +52,19 @@ def excess(
 
         exact = slope(*arguments)
         found = partial(rule, parameter, {name: _scalar(value) for name, value in point.items()}, registry)
-        found = complex(found).real
+        found = complex(found) if mp.im(exact) else complex(found).real
         if exact == 0 or abs(exact) < 1e-290 or abs(exact) > 1e290:
             return 0.0 if _close(found, exact) else math.inf
-        if not math.isfinite(found):
+        if not math.isfinite(abs(found)):
             return math.inf
+        off = abs((mp.mpmathify(found) - exact) / exact) / mp.mpf(2) ** -52
+        if off <= _SMALL:
+            return float(off)
         condition = sum(
             abs(precise.derivative(slope, arguments, index) * value / exact)
             for index, value in enumerate(arguments)
             if not isinstance(point[rule.operands[index].name], int)
         )
-        off = abs((mp.mpf(found) - exact) / exact) / mp.mpf(2) ** -52
         return max(0.0, float(off - 2 * condition))
 
 
@@ -68,8 +72,8 @@ def _scalar(value: Any) -> Any:
     return value if isinstance(value, int) else np.float64(value)
 
 
-def _close(found: float, exact: Any) -> bool:
-    if math.isnan(found):
+def _close(found: complex, exact: Any) -> bool:
+    if math.isnan(abs(found)):
         return False
     return abs(found) < 1e-280 if abs(exact) < 1 else abs(found) > 1e280
 

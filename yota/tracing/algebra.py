@@ -10,7 +10,6 @@ import numpy
 
 from yota.ir.catalog import primitive
 from yota.tracing.implementations import implements
-from yota.tracing.reductions import axes_of
 
 if TYPE_CHECKING:
     from yota.tracing.trace import Trace
@@ -53,6 +52,19 @@ def _vecdot(trace: Trace, x1: Any, x2: Any, axis: int = -1) -> Any:
     return np.sum(np.conjugate(trace.traced(x1)) * x2, axis=axis)
 
 
+def _matrix_by_vector(trace: Trace, x1: Any, x2: Any) -> Any:
+    return np.sum(trace.traced(x1) * np.expand_dims(trace.traced(x2), -2), axis=-1)
+
+
+def _vector_by_matrix(trace: Trace, x1: Any, x2: Any) -> Any:
+    return np.sum(np.expand_dims(np.conjugate(trace.traced(x1)), -1) * trace.traced(x2), axis=-2)
+
+
+if hasattr(numpy, "matvec"):
+    implements(numpy.matvec)(_matrix_by_vector)
+    implements(numpy.vecmat)(_vector_by_matrix)
+
+
 @implements(numpy.outer)
 def _outer(trace: Trace, a: Any, b: Any) -> Any:
     return np.reshape(trace.traced(a), (-1, 1)) * np.reshape(trace.traced(b), (1, -1))
@@ -83,17 +95,32 @@ def _tensordot(trace: Trace, a: Any, b: Any, axes: Any = 2) -> Any:
 
 
 @implements(numpy.einsum)
-def _einsum(trace: Trace, *operands: Any, optimize: Any = False, **keywords: Any) -> Any:
-    if keywords:
-        raise trace.refuse(f"np.einsum with {', '.join(keywords)}= is not supported.", "Leave it out.")
+def _einsum(
+    trace: Trace, *operands: Any, optimize: Any = False, dtype: Any = None, order: str = "K", casting: str = "safe"
+) -> Any:
     if not isinstance(operands[0], str):
-        raise trace.refuse("np.einsum with axis lists is not supported.", "Write the subscripts as a string.")
+        operands = _by_string(operands)
     arrays = [trace.traced(each) for each in operands[1:]]
+    if dtype is not None:
+        arrays = [each.astype(dtype, copy=False) for each in arrays]
     subscripts = _explicit(operands[0].replace(" ", ""), [each.ndim for each in arrays])
     terms, output = subscripts.split("->")
     reduced = [_without_repeats(array, term) for array, term in zip(arrays, terms.split(","), strict=True)]
     text = ",".join(term for _, term in reduced) + "->" + output
     return trace.apply(primitive("einsum"), [array for array, _ in reduced], {"subscripts": text})
+
+
+def _by_string(operands: tuple[Any, ...]) -> tuple[Any, ...]:
+    """``(a, [0, 1], b, [1, 2], [0, 2])`` as ``("ab,bc->ac", a, b)``."""
+
+    def letters(labels: Any) -> str:
+        return "".join("..." if each is Ellipsis else string.ascii_letters[int(each)] for each in labels)
+
+    count = len(operands) // 2
+    text = ",".join(letters(operands[2 * number + 1]) for number in range(count))
+    if len(operands) % 2:
+        text += "->" + letters(operands[-1])
+    return (text, *(operands[2 * number] for number in range(count)))
 
 
 def _explicit(subscripts: str, ndims: list[int]) -> str:
@@ -144,24 +171,11 @@ def _cross(
 @implements(numpy.moveaxis)
 def _moveaxis(trace: Trace, a: Any, source: Any, destination: Any) -> Any:
     a = trace.traced(a)
-    sources = [int(axis) % a.ndim for axis in (source if isinstance(source, (tuple, list)) else (source,))]
-    targets = [
-        int(axis) % a.ndim for axis in (destination if isinstance(destination, (tuple, list)) else (destination,))
-    ]
+    sources = numpy.lib.array_utils.normalize_axis_tuple(source, a.ndim, "source")
+    targets = numpy.lib.array_utils.normalize_axis_tuple(destination, a.ndim, "destination")
+    if len(sources) != len(targets):
+        raise ValueError("`source` and `destination` arguments must have the same number of elements")
     order = [axis for axis in range(a.ndim) if axis not in sources]
     for target, axis in sorted(zip(targets, sources, strict=True)):
         order.insert(target, axis)
     return np.transpose(a, order)
-
-
-@implements(numpy.linalg.norm)
-def _norm(trace: Trace, x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
-    x = trace.traced(x)
-    axes = axes_of(axis, x.ndim)
-    vector = ord in (None, 2) and len(axes) == 1
-    if not (vector or ord is None or (ord == "fro" and len(axes) == 2)):
-        raise trace.refuse(
-            f"np.linalg.norm with ord={ord!r} is not supported yet.", "Write it out with np.sum and np.max."
-        )
-    square = np.real(x * np.conjugate(x)) if x.dtype.kind == "c" else x * x
-    return np.sqrt(np.sum(square, axis=axes, keepdims=keepdims))

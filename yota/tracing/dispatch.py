@@ -11,7 +11,22 @@ import numpy as np
 
 from yota.errors import MissingRuleError, TracingError
 from yota.rules.display import template
-from yota.tracing import algebra, reductions, shapes, ufuncs  # noqa: F401  (they register what they implement)
+from yota.tracing import (  # noqa: F401  (they register what they implement)
+    algebra,
+    decompositions,
+    folds,
+    fourier,
+    insertion,
+    norms,
+    omission,
+    padding,
+    reductions,
+    selection,
+    shapes,
+    signals,
+    ufuncs,
+    uniqueness,
+)
 from yota.tracing.binding import bind
 from yota.tracing.creation import fresh
 from yota.tracing.implementations import IMPLEMENTATIONS

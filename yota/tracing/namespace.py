@@ -15,6 +15,7 @@ import numpy as np
 from yota.tracing import library
 from yota.tracing.creation import CREATION, Concatenator
 from yota.tracing.location import is_library
+from yota.tracing.lists import ON_LISTS, ON_LISTS_OF_LINALG, converter, on_lists
 from yota.tracing.methods import is_traced
 from yota.tracing.state import current
 
@@ -52,7 +53,17 @@ _INTERNAL = (
     "numpy._core.numeric",
     "numpy._core.shape_base",
     "numpy._core.function_base",
+    "numpy.lib._arraysetops_impl",
+    "numpy.fft._helper",
+    "numpy.fft._pocketfft",
     "numpy.linalg._linalg",
+    "numpy.polynomial.polyutils",
+    "numpy.polynomial.polynomial",
+    "numpy.polynomial.chebyshev",
+    "numpy.polynomial.legendre",
+    "numpy.polynomial.hermite",
+    "numpy.polynomial.hermite_e",
+    "numpy.polynomial.laguerre",
 )
 """NumPy's modules written in Python: they are traced through, so what they call must record as well."""
 
@@ -102,6 +113,13 @@ def _replacements() -> list[tuple[Any, str, Any]]:
     wrapped = {name: _wrapper(originals[name], form) for name, form in CREATION.items()}
     for module in [np, *(sys.modules[name] for name in _INTERNAL if name in sys.modules)]:
         found += [(module, name, wrapped[name]) for name, value in originals.items() if vars(module).get(name) is value]
+    found += [
+        (sys.modules[name], "_array_converter", converter(vars(sys.modules[name])["_array_converter"]))
+        for name in _INTERNAL
+        if "_array_converter" in vars(sys.modules.get(name, math))
+    ]
+    found += [(np, name, on_lists(getattr(np, name))) for name in ON_LISTS]
+    found += [(np.linalg, name, on_lists(getattr(np.linalg, name))) for name in ON_LISTS_OF_LINALG]
     found += [(np, "r_", Concatenator(np.r_, False)), (np, "c_", Concatenator(np.c_, True))]
     forms: dict[str, Callable[..., Any]] = {
         name: getattr(np, target) for name, target in _MATH.items() if hasattr(math, name)

@@ -155,7 +155,8 @@ def _var(
 
 @implements(numpy.std)
 def _std(trace: Trace, a: Any, *args: Any, **keywords: Any) -> Any:
-    return np.sqrt(np.var(trace.traced(a), *args, **keywords))
+    """Where all elements are equal the derivative is taken to be 0."""
+    return trace.apply(trace.registry.primitive("_root"), (np.var(trace.traced(a), *args, **keywords),))
 
 
 def _accumulate(name: str) -> Any:

@@ -63,7 +63,7 @@ def _check(guards: Any, values: Mapping[int, Any]) -> None:
 
 def _weakly(op: Op) -> Callable[..., Any]:
     """The op on Python scalars, which gives a Python scalar rather than NumPy's."""
-    return lambda *values: np.asarray(op.primitive.function(*values, **dict(op.static))).item()
+    return lambda *values, **static: np.asarray(op.primitive.function(*values, **static)).item()
 
 
 def inline(tape: Tape, trace: Trace, inputs: Mapping[int, Any]) -> list[Any]:

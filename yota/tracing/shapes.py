@@ -23,6 +23,7 @@ np: Any = numpy
 @implements(numpy.reshape)
 def _reshape(trace: Trace, a: Any, shape: Any = None, order: str = "C", newshape: Any = None, copy: Any = None) -> Any:
     a = trace.traced(a)
+    order = _memory_order(trace, a, order)
     target = newshape if shape is None else shape
     sizes = tuple(int(size) for size in (target if isinstance(target, (tuple, list, np.ndarray)) else (target,)))
     if order == "F":
@@ -37,7 +38,15 @@ def _reshape(trace: Trace, a: Any, shape: Any = None, order: str = "C", newshape
 
 @implements(numpy.ravel)
 def _ravel(trace: Trace, a: Any, order: str = "C") -> Any:
-    return np.reshape(a, (-1 if a.size else 0,), order="C" if order in "KA" else order)
+    a = trace.traced(a)
+    return np.reshape(a, (-1 if a.size else 0,), order=_memory_order(trace, a, order))
+
+
+def _memory_order(trace: Trace, a: Any, order: str) -> str:
+    """``order`` as "C" or "F": how an argument lies in memory is no part of a tape."""
+    if order in ("C", "F") or a.ndim < 2 or a.shape[-1] == a.size:
+        return "F" if order == "F" else "C"
+    raise trace.refuse(f'order="{order}" depends on how an array lies in memory.', 'Use order="C" or order="F".')
 
 
 @implements(numpy.transpose, numpy.permute_dims)
@@ -193,21 +202,27 @@ def _take(trace: Trace, a: Any, indices: Any, axis: Any = None, mode: str = "rai
         a, axis = np.ravel(a), 0
     axis = axes_of(axis, a.ndim)[0]
     if mode != "raise":
+        indices = trace.traced(indices)
         indices = indices % a.shape[axis] if mode == "wrap" else np.clip(indices, 0, a.shape[axis] - 1)
     return a[(slice(None),) * axis + (indices,)]
 
 
 @implements(numpy.take_along_axis)
 def _take_along_axis(trace: Trace, arr: Any, indices: Any, axis: Any = -1) -> Any:
+    arr, indices = trace.traced(arr), trace.traced(indices)
     if axis is None:
         arr, axis = np.ravel(arr), 0
-    axis = axes_of(axis, arr.ndim)[0]
-    extents = trace.traced(indices).shape
-    grid = [
-        indices if position == axis else numpy.arange(extent).reshape((-1,) + (1,) * (arr.ndim - position - 1))
-        for position, extent in enumerate(extents)
-    ]
-    return trace.traced(arr)[tuple(grid)]
+    return arr[along_axis(arr.shape, indices, axes_of(axis, arr.ndim)[0])]
+
+
+def along_axis(shape: tuple[int, ...], indices: Any, axis: int) -> tuple[Any, ...]:
+    """The index by which ``indices`` select along ``axis`` of an array of ``shape``, the other axes being matched."""
+    if indices.ndim != len(shape):
+        raise ValueError("`indices` and `arr` must have the same number of dimensions")
+    return tuple(
+        indices if position == axis else numpy.arange(extent).reshape((-1,) + (1,) * (len(shape) - position - 1))
+        for position, extent in enumerate(shape)
+    )
 
 
 @implements(numpy.diagonal)
@@ -232,6 +247,11 @@ def _diag(trace: Trace, v: Any, k: int = 0) -> Any:
     result = trace.constant(numpy.zeros((size, size), v.dtype))
     result[rows, rows + k] = v
     return result
+
+
+@implements(numpy.diagflat)
+def _diagflat(trace: Trace, v: Any, k: int = 0) -> Any:
+    return np.diag(np.ravel(trace.traced(v)), k)
 
 
 @implements(numpy.flip)
@@ -297,6 +317,4 @@ implements(numpy.isrealobj)(lambda trace, x: x.dtype.kind != "c")
 
 @implements(numpy.result_type)
 def _result_type(trace: Trace, *values: Any) -> Any:
-    return numpy.result_type(
-        *(trace.values[trace.lift(v)] if hasattr(v, "dtype") and hasattr(v, "shape") else v for v in values)
-    )
+    return numpy.result_type(*(trace.values[trace.lift(v)] if is_tracer(v) else v for v in values))

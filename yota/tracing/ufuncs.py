@@ -9,8 +9,6 @@ import numpy
 
 from yota.ir.catalog import primitive
 from yota.tracing.implementations import implements
-from yota.tracing.methods import is_tracer
-from yota.tracing.views import normalise, overwrite
 
 if TYPE_CHECKING:
     from yota.tracing.trace import Trace
@@ -18,61 +16,10 @@ if TYPE_CHECKING:
 # Traced values go where NumPy's annotations ask for arrays.
 np: Any = numpy
 
-_REDUCTIONS = {
-    "add": "sum",
-    "multiply": "prod",
-    "maximum": "max",
-    "minimum": "min",
-    "logical_and": "all",
-    "logical_or": "any",
-}
-_ACCUMULATIONS = {"add": "cumsum", "multiply": "cumprod"}
-
-
-@implements("reduce")
-def _reduce(
-    trace: Trace, ufunc: Any, array: Any, axis: Any = 0, dtype: Any = None, keepdims: bool = False, **rest: Any
-) -> Any:
-    name = _REDUCTIONS.get(ufunc.__name__)
-    if name is None:
-        raise trace.refuse(f"np.{ufunc.__name__}.reduce is not supported on traced values.", "Write it as a loop.")
-    if dtype is not None:
-        array = array.astype(dtype)
-    return getattr(np, name)(trace.traced(array), axis=axis, keepdims=keepdims, **rest)
-
-
-@implements("accumulate")
-def _accumulate(trace: Trace, ufunc: Any, array: Any, axis: int = 0, dtype: Any = None) -> Any:
-    name = _ACCUMULATIONS.get(ufunc.__name__)
-    if name is not None:
-        return getattr(np, name)(array, axis=axis, dtype=dtype)
-    rows = np.moveaxis(array, axis, 0)
-    results = [rows[0]]
-    for row in rows[1:]:
-        results.append(ufunc(results[-1], row))
-    return np.moveaxis(np.stack(results), 0, axis)
-
-
 @implements("outer")
 def _outer(trace: Trace, ufunc: Any, a: Any, b: Any, **rest: Any) -> Any:
     a, b = trace.traced(a), trace.traced(b)
     return ufunc(np.reshape(a, a.shape + (1,) * b.ndim), b, **rest)
-
-
-@implements("at")
-def _at(trace: Trace, ufunc: Any, array: Any, indices: Any, values: Any = None) -> None:
-    if not is_tracer(array):
-        raise trace.refuse(
-            f"np.{ufunc.__name__}.at would write a traced value into a plain array, where its derivative is lost.",
-            "Make the array inside the function with np.zeros.",
-        )
-    if ufunc not in (numpy.add, numpy.subtract):
-        raise trace.refuse(f"np.{ufunc.__name__}.at is not supported on traced values.", "Use np.add.at, or a loop.")
-    entries, arrays = normalise(trace, indices, array.shape)
-    target = trace.apply(primitive("getitem"), (array, *arrays), {"index": entries}).shape
-    piece = np.broadcast_to(values if ufunc is numpy.add else np.negative(values), target)
-    added = trace.apply(primitive("scatter"), (piece, *arrays), {"shape": array.shape, "indices": (entries,)})
-    overwrite(array, array + added)
 
 
 @implements("reduceat")

@@ -1,0 +1,228 @@
+"""The command line: results, errors in one paragraph, exit codes, JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import yota
+from tests.generated import loaded
+from yota.cli import main
+
+ROOT = Path(__file__).parent.parent.parent
+MODEL = '''
+"""A model."""
+import numpy as np
+from dataclasses import dataclass
+
+@dataclass
+class Params:
+    w: object
+    b: object
+
+def energy(x, eps=2.0):
+    """Energy."""
+    return eps * np.sum(x**2)
+
+def dense(p, x):
+    return np.sum(np.tanh(p.w * x + p.b))
+
+def failing(x):
+    return np.sum(x) + {}["missing"]
+
+number = 3
+'''
+RULES = '''# yota rules 1
+"""Rules for a test."""
+
+@elementwise
+def cube(x: Real) -> y:
+    y = x * x * x
+'''
+WRONG = RULES + "    d[y, x] = 2 * x * x\n"
+
+
+@pytest.fixture
+def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "model.py").write_text(MODEL)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    yield tmp_path
+    sys.modules.pop("model", None)
+
+
+def test_generate_prints_a_module(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["generate", "model.py:energy", "--arg", "x=float64[3]"]) == 0
+    printed = capsys.readouterr().out
+    assert loaded(printed).energy_gradient([1.0, 2.0, 3.0]).tolist() == [4.0, 8.0, 12.0]
+    assert "#     yota generate model.py:energy --arg 'x=float64[3]'" in printed
+    assert str(model) not in printed
+
+
+def test_generate_writes_and_checks(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    call = ["generate", "model:energy", "-a", "x=float64[3]", "-a", "eps=float", "-o", "energy_grad.py"]
+    assert main([*call, "--check"]) == 1
+    assert main(call) == 0
+    assert main([*call, "--check"]) == 0
+    capsys.readouterr()
+    (model / "energy_grad.py").write_text((model / "energy_grad.py").read_text().replace("float64", "float32"))
+    assert main([*call, "--check"]) == 1
+    captured = capsys.readouterr()
+    assert captured.out.startswith("--- energy_grad.py (on disk)")
+    assert "stale" in captured.err
+    assert main([*call, "--check", "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["current"] is False
+
+
+def test_generate_overwrites_nothing_of_others(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    call = ["generate", "model:energy", "-a", "x=float64[3]", "-o", "model.py"]
+    assert main(call) == 2
+    assert "was not written by yota" in capsys.readouterr().err
+    assert (model / "model.py").read_text() == MODEL
+
+
+def test_structures_are_found_in_the_module(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    call = ["generate", "model:dense", "--arg", "p=Params(w=float64[3], b=float)", "--arg", "x=float64[3]"]
+    assert main(call) == 0
+    assert "p_w: npt.NDArray[np.float64]" in capsys.readouterr().out
+
+
+def test_names_that_had_to_change_are_reported(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["generate", "model:energy", "--arg", "x=float64[3]", "--name", "lambda"]) == 0
+    captured = capsys.readouterr()
+    assert "'lambda' is called lambda_ in the module" in captured.err
+    assert "def lambda_(" in captured.out
+
+
+@pytest.mark.parametrize("stage", ["trace", "reverse", "passes", "plan", "source"])
+def test_show(stage: str, model: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["show", "model:energy", "--arg", "x=float64[3]", "--stage", stage]) == 0
+    wanted = {"plan": "Plan(", "source": "def energy(x"}.get(stage, "Tape of energy")
+    assert wanted in capsys.readouterr().out
+    assert main(["show", "model:energy", "--arg", "x=float64[3]", "--stage", stage, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["operations"]
+
+
+def test_rules(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["rules", "--search", "arctan2"]) == 0
+    assert "numpy.arctan2" in capsys.readouterr().out
+    assert main(["rules", "exp"]) == 0
+    printed = capsys.readouterr().out
+    assert "d[y, x] = y" in printed
+    assert "np.exp(x0)" in printed
+    (model / "cube.rules").write_text(RULES.replace("cube", "exp").replace("@elementwise", '@elementwise("numpy.exp")'))
+    assert main(["rules", "--rules", "cube.rules", "--json", "--search", "numpy.exp"]) == 1
+    (model / "cube.rules").write_text(RULES)
+    capsys.readouterr()
+    assert main(["rules", "--rules", "cube.rules", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [each["origin"] for each in found if each["name"] == "cube"] == ["user"]
+    assert not yota.rules.registry.registry().knows("cube")
+
+
+def test_check(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (model / "good.rules").write_text(RULES)
+    (model / "wrong.rules").write_text(WRONG)
+    assert main(["check", "good.rules"]) == 0
+    assert "partial, 50 digits" in capsys.readouterr().out
+    assert main(["check", "good.rules", "wrong.rules"]) == 1
+    captured = capsys.readouterr()
+    assert "wrong.rules:7:" in captured.err
+    assert "^" in captured.err
+    assert main(["check", "wrong.rules", "--json"]) == 1
+    (report,) = json.loads(capsys.readouterr().out)
+    assert len(report["faults"]) == 1
+    assert main(["check", str(ROOT / "rules" / "exponential.rules")]) == 0
+
+
+def test_bench(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "model:energy", "--arg", "x=float64[3]", "--seconds", "0.01", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert rows[1]["what"] == "value and gradient, yota"
+    assert main(["bench", "model:energy", "--arg", "x=float64[3]", "--seconds", "0.01"]) == 0
+    assert "ratio" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "words, code, message",
+    [
+        (["show", "model:nothing"], 2, "model has no function 'nothing'; it has Params, energy, dense, failing"),
+        (["show", "model:enregy"], 2, "did you mean 'energy'?"),
+        (["show", "modle:energy"], 2, "there is no module 'modle' here"),
+        (["show", "none.py:energy"], 2, "there is no file none.py"),
+        (["show", "energy"], 2, "write pkg.mod:f or path/to/file.py:f"),
+        (["show", "model:number"], 2, "model:number is a int, not a function"),
+        (["show", "model:energy"], 2, "misses a spec of its argument 'x'"),
+        (["show", "model:energy", "-a", "x"], 2, "not of the form name=spec"),
+        (["show", "model:energy", "-a", "x=float", "-a", "x=float"], 2, "gives 'x' twice"),
+        (["show", "model:energy", "-a", "x=float46[3]"], 2, "'float46' is no dtype"),
+        (["show", "model:energy", "-a", "x=float64[3]", "--stage", "middle"], 2, "--stage"),
+        (["show", "model:failing", "-a", "x=float64[3]"], 1, "KeyError: 'missing'\n    model.py:19: return np.sum"),
+        (["generate", "model:energy", "-a", "x=float64[3]", "--check"], 2, "--check needs -o FILE"),
+        (["generate", "model:energy", "-a", "x=float64[3]", "--target", "x"], 2, "target='x' is not known"),
+        (["rules", "pwer"], 2, "near it are power"),
+        (["check", "none.rules"], 2, "there is no file none.rules"),
+        (["nonsense"], 2, "No such command 'nonsense'"),
+    ],
+)
+def test_errors_are_one_paragraph(
+    words: list[str], code: int, message: str, model: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(words) == code
+    captured = capsys.readouterr()
+    assert message in captured.err
+    assert captured.err.startswith("error: ")
+    assert "Traceback" not in captured.err
+    assert captured.out == ""
+
+
+def test_the_caret_is_under_the_fault(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["show", "model:energy", "--arg", "x=[float64[3], flot]"]) == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[1][lines[2].index("^") :].startswith("flot")
+
+
+def test_traceback_on_request(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["show", "model:failing", "-a", "x=float64[3]", "--traceback"]) == 1
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_modules_that_do_not_import(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (model / "broken.py").write_text("import numpy\nnumpy.nothing_of_the_kind\n")
+    assert main(["show", "broken:f"]) == 1
+    assert "importing broken raised AttributeError" in capsys.readouterr().err
+    assert main(["show", "broken.py:f"]) == 1
+    assert "broken.py:2" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", [[], ["generate"], ["show"], ["rules"], ["check"], ["bench"]])
+def test_help_teaches_by_example(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*command, "--help"]) == 0
+    assert f"yota {' '.join(command)}".strip() in capsys.readouterr().out
+
+
+def run(*words: str, **options: Any) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "NO_COLOR": ""}
+    words = (sys.executable, "-m", "yota", *words)
+    return subprocess.run(words, capture_output=True, text=True, env=environment, check=False, timeout=60, **options)
+
+
+def test_python_m_yota_is_the_same(model: Path) -> None:
+    done = run("generate", "model:energy", "--arg", "x=float64[3]", cwd=model)
+    assert done.returncode == 0
+    assert "\x1b" not in done.stdout
+    assert run("show", "model:nothing", cwd=model).returncode == 2
+    assert run("--version").stdout == f"yota {yota.__version__}\n"
+
+
+def test_import_stays_light() -> None:
+    code = "import sys, yota; print(sorted({'typer', 'rich', 'jinja2', 'sympy', 'numpy'} & set(sys.modules)))"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=True)
+    assert done.stdout == "[]\n"

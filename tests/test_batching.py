@@ -1,0 +1,138 @@
+"""Functions of one point over many points."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import yota
+from tests.codegen.compiled import has_compiler
+from yota.batching import batch
+from yota.errors import ArgumentError, TracingError
+
+TARGETS = ["numpy", pytest.param("c", marks=pytest.mark.skipif(not has_compiler(), reason="there is no C compiler"))]
+
+
+def polynomial(x: Any) -> Any:
+    return x[0] * x[1] ** 3 - 2 * x[2] * x[0] + np.sin(x[1])
+
+
+def network(x: Any, W: Any) -> Any:
+    h = np.tanh(W @ x)
+    return np.sum(h**2) + np.max(x) * (x @ x) + np.sum(np.outer(h, x)[1:, 0])
+
+
+def written(x: Any) -> Any:
+    out = np.zeros(3)
+    out[0] = x[1]
+    out[1:] = x[:2] * 2
+    return np.concatenate([out, np.array([x[0], 1.0])])
+
+
+def solved(x: Any) -> Any:
+    A = np.eye(3) * (2 + x[0] ** 2) + np.outer(x, x)
+    return np.linalg.solve(A, x) + np.linalg.inv(A)[0] + np.linalg.det(A)
+
+
+def rearranged(x: Any) -> Any:
+    return np.cumsum(np.reshape(x, (1, 3)).T[::-1, 0]) + np.broadcast_to(np.mean(x), (3,)) + x[np.array([2, 0, 1])]
+
+
+POINTS = np.random.default_rng(0).normal(size=(50, 3))
+WEIGHTS = np.random.default_rng(1).normal(size=(4, 3))
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("axis", [0, -1])
+@pytest.mark.parametrize("function", [polynomial, written, solved, rearranged])
+def test_same_as_a_loop(function: Any, axis: int, target: str) -> None:
+    expected = np.stack([function(x) for x in POINTS])
+    found = batch(function, axis=axis, target=target)(POINTS if axis == 0 else POINTS.T)
+    np.testing.assert_allclose(found, expected if axis == 0 or found.ndim == 1 else expected.T, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_values_and_gradients_of_all_points(target: str) -> None:
+    both = yota.value_and_grad(polynomial)
+    values, gradients = batch(both, target=target)(POINTS)
+    np.testing.assert_allclose(values, [both(x)[0] for x in POINTS], rtol=1e-12)
+    np.testing.assert_allclose(gradients, [both(x)[1] for x in POINTS], rtol=1e-12)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_some_arguments_are_the_same_for_all_points(target: str) -> None:
+    both = yota.value_and_grad(network, wrt=(0, 1))
+    values, (by_x, by_W) = batch(both, over="x", target=target)(POINTS, WEIGHTS)
+    for number, x in enumerate(POINTS):
+        value, (one, other) = both(x, WEIGHTS)
+        np.testing.assert_allclose(values[number], value, rtol=1e-12)
+        np.testing.assert_allclose(by_x[number], one, rtol=1e-11)
+        np.testing.assert_allclose(by_W[number], other, rtol=1e-11)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_can_be_differentiated(target: str) -> None:
+    def loss(X: Any, W: Any) -> Any:
+        return np.sum(batch(network, over=0)(X, W))
+
+    value, (by_X, by_W) = yota.value_and_grad(loss, wrt=(0, 1), target=target)(POINTS, WEIGHTS)
+    each = [yota.value_and_grad(network, wrt=(0, 1))(x, WEIGHTS) for x in POINTS]
+    np.testing.assert_allclose(value, sum(one[0] for one in each), rtol=1e-12)
+    np.testing.assert_allclose(by_X, [one[1][0] for one in each], rtol=1e-11)
+    np.testing.assert_allclose(by_W, sum(one[1][1] for one in each), rtol=1e-11)
+
+
+def test_results_may_be_nested() -> None:
+    found = batch(lambda x: {"a": x[0], "b": [x * 2, 3.0]})(POINTS)
+    np.testing.assert_array_equal(found["a"], POINTS[:, 0])
+    np.testing.assert_array_equal(found["b"][0], POINTS * 2)
+    np.testing.assert_array_equal(found["b"][1], np.full(50, 3.0))
+
+
+def test_scalars_and_keywords() -> None:
+    found = batch(lambda t, *, scale=1.0: scale * t**2)(np.arange(4.0), scale=2.0)
+    np.testing.assert_array_equal(found, [0, 2, 8, 18])
+
+
+def test_choices_of_one_point_are_refused() -> None:
+    with pytest.raises(TracingError, match=r"decides by the values of a point.*np.where"):
+        batch(lambda x: x[0] if x[0] > 0 else x[1])(POINTS)
+
+
+def test_unknown_functions_are_named() -> None:
+    with pytest.raises(TracingError, match="is not known over many points"):
+        batch(lambda x: x[np.argsort(x)] * 2)(POINTS)
+
+
+def test_arguments_are_checked() -> None:
+    with pytest.raises(ArgumentError, match="different numbers of points"):
+        batch(lambda x, y: x[0] * y[0])(POINTS, WEIGHTS)
+    with pytest.raises(ArgumentError, match="without an array of points"):
+        batch(lambda x: x * 2.0)(3.0)
+    with pytest.raises(ArgumentError, match="no points"):
+        batch(polynomial)(np.zeros((0, 3)))
+    with pytest.raises(ArgumentError, match="first axis"):
+        batch(polynomial, axis=1)
+
+
+def test_compiled_once_for_each_kind() -> None:
+    runs = []
+
+    def counted(x: Any) -> Any:
+        runs.append(1)
+        return x[0] * 2
+
+    many = batch(counted)
+    many(POINTS), many(POINTS), many(POINTS[:10])
+    assert len(runs) == 2
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_value_and_grad_of_a_batch_is_point_by_point(target: str) -> None:
+    values, gradients = yota.value_and_grad(batch(polynomial, axis=-1), target=target)(POINTS.T)
+    both = yota.value_and_grad(polynomial)
+    np.testing.assert_allclose(values, [both(x)[0] for x in POINTS], rtol=1e-12)
+    np.testing.assert_allclose(gradients.T, [both(x)[1] for x in POINTS], rtol=1e-12)
+    np.testing.assert_allclose(yota.gradient(batch(polynomial), target=target)(POINTS), gradients.T, rtol=1e-12)

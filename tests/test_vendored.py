@@ -1,0 +1,118 @@
+"""The committed generated files are current, stand alone, pass the linters, and agree with yota to the bit."""
+
+from __future__ import annotations
+
+import pickle
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import yota
+from yota.cli import main
+from yota.cli.loading import function_at
+
+ROOT = Path(__file__).parent.parent
+VENDORED = ROOT / "examples" / "vendored"
+FILES = sorted(VENDORED.glob("*_grad.py"))
+
+ALONE = """
+import importlib.util, pickle, sys
+sys.modules["yota"] = None
+import numpy as np
+path, name, source = sys.argv[1:]
+spec = importlib.util.spec_from_file_location("vendored", path)
+module = importlib.util.module_from_spec(spec)
+sys.modules["vendored"] = module
+spec.loader.exec_module(module)
+arguments = pickle.load(open(source, "rb"))
+found = getattr(module, name)(*arguments), getattr(module, f"{name}_gradient")(*arguments)
+assert not any(each.partition(".")[0] == "yota" and sys.modules[each] for each in sys.modules)
+value, gradient = getattr(module, f"{name}_value_and_gradient")(*arguments)
+parts = gradient if isinstance(gradient, tuple) else (gradient,)
+pickle.dump((value, [np.asarray(part) for part in parts]), sys.stdout.buffer)
+"""
+
+
+def command(file: Path) -> list[str]:
+    """The command that the head of a file gives."""
+    lines = []
+    for line in file.read_text().splitlines()[2:]:
+        if not line.startswith("#     "):
+            break
+        lines.append(line[6:].removesuffix("\\"))
+    return shlex.split(" ".join(lines))
+
+
+def alone(file: Path, name: str, arguments: tuple[Any, ...], folder: Path) -> tuple[Any, list[Any]]:
+    """Value and gradient by a process that cannot import yota."""
+    (folder / "arguments").write_bytes(pickle.dumps(arguments))
+    words = [sys.executable, "-W", "error", "-c", ALONE, str(file), name, str(folder / "arguments")]
+    done = subprocess.run(words, capture_output=True, cwd=folder, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr.decode()
+    return pickle.loads(done.stdout)
+
+
+def same(left: Any, right: Any) -> bool:
+    left, right = np.asarray(left), np.asarray(right)
+    return left.dtype == right.dtype and left.shape == right.shape and left.tobytes() == right.tobytes()
+
+
+def test_there_are_three() -> None:
+    assert len(FILES) >= 3
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_the_head_holds_the_command_that_writes_the_file(
+    file: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(ROOT)
+    words = command(file)
+    assert words[:2] == ["yota", "generate"]
+    if request.config.getoption("--update-golden"):
+        assert main(words[1:]) == 0
+    assert main([*words[1:], "--check"]) == 0, capsys.readouterr().out
+
+
+def test_polynomial(tmp_path: Path) -> None:
+    f = function_at(str(ROOT / "examples" / "polynomial.py") + ":polynomial")
+    x = np.random.default_rng(0).normal(size=8)
+    value, (gradient,) = alone(VENDORED / "polynomial_grad.py", "polynomial", (x,), tmp_path)
+    expected, g = yota.grad(f, x)
+    assert same(value, expected)
+    assert same(gradient, g[0])
+
+
+def test_lennard_jones(tmp_path: Path) -> None:
+    f = function_at(str(VENDORED / "losses.py") + ":lennard_jones")
+    x = np.random.default_rng(1).normal(size=(4, 3))
+    value, gradients = alone(VENDORED / "lennard_jones_grad.py", "lennard_jones", (x, 1.5, 0.9), tmp_path)
+    expected, g = yota.grad(f, x, 1.5, 0.9)
+    assert same(value, expected)
+    assert all(same(found, wanted) for found, wanted in zip(gradients, g, strict=True))
+
+
+def test_cross_entropy(tmp_path: Path) -> None:
+    f = function_at(str(VENDORED / "losses.py") + ":cross_entropy")
+    random = np.random.default_rng(2)
+    model = sys.modules[f.__module__].Classifier(random.normal(size=(64, 10)), random.normal(size=10))
+    X, labels = random.normal(size=(128, 64)), random.integers(0, 10, 128)
+    arguments = (model.W, model.b, X, labels)
+    value, gradients = alone(VENDORED / "cross_entropy_grad.py", "cross_entropy", arguments, tmp_path)
+    expected, gradient = yota.value_and_grad(f)(model, X, labels)
+    assert same(value, expected)
+    assert same(gradients[0], gradient["W",])
+    assert same(gradients[1], gradient["b",])
+
+
+def test_linters_have_nothing_to_say() -> None:
+    for words in (["ruff", "check"], ["ruff", "format", "--check"], ["mypy", "--strict"]):
+        files = FILES if words[0] == "mypy" else [VENDORED]
+        done = subprocess.run(
+            [sys.executable, "-m", *words, *map(str, files)], capture_output=True, text=True, cwd=ROOT, check=False
+        )
+        assert done.returncode == 0, done.stdout + done.stderr

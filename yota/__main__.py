@@ -1,0 +1,10 @@
+"""``python -m yota`` is the command ``yota``."""
+
+from __future__ import annotations
+
+import sys
+
+from yota.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,273 @@
+"""Rewrites a tape for one point as a tape for many: each op gets one more axis, the first."""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from yota.errors import TracingError
+from yota.ir.catalog import primitive
+from yota.ir.indexing import GATHER, NEWAXIS, Slice
+from yota.ir.tape import Op, Tape, TapeBuilder
+from yota.ir.types import TensorType
+
+__all__ = ["batched"]
+
+_LEADING = frozenset("inv det cholesky pinv eigvalsh".split())
+"""Functions that work on the last two axes whatever comes before."""
+
+
+def batched(tape: Tape, flags: Sequence[bool], count: int, axis: int) -> Tape:
+    """The tape for ``count`` points.
+
+    Parameters
+    ----------
+    tape
+        For one point.
+    flags
+        Which inputs hold points.
+    count
+        How many.
+    axis
+        Where the axis of points is in inputs and outputs: 0 or -1.
+
+    Raises
+    ------
+    TracingError
+        If an op is not known over many points, or if a decision depends on the point.
+    """
+    return _Batching(tape, count).run(flags, axis)
+
+
+class _Batching:
+    def __init__(self, tape: Tape, count: int) -> None:
+        self.tape, self.count = tape, count
+        self.builder = TapeBuilder(tape.name)
+        self.known: dict[int, int] = {}
+        self.many: set[int] = set()
+
+    def run(self, flags: Sequence[bool], axis: int) -> Tape:
+        """Rewrite all ops."""
+        tape, builder = self.tape, self.builder
+        for entry, flag in zip(tape.inputs, flags, strict=True):
+            type = tape.types[entry.variable]
+            shape = (self.count, *type.shape) if axis == 0 else (*type.shape, self.count)
+            made = TensorType(type.dtype, shape) if flag else type
+            variable = builder.input(made, entry.argument, entry.name, entry.path)
+            if flag:
+                self.many.add(entry.variable)
+                if axis and type.shape:
+                    variable = self.emit("transpose", (variable,), axes=(type.ndim, *range(type.ndim)))
+            self.known[entry.variable] = variable
+        for op in tape.ops:
+            builder.location = op.location
+            self._rewrite(op)
+        for guard in tape.guards:
+            if guard.variable in self.many:
+                raise TracingError(
+                    f"{guard.location}: {tape.name} decides by the values of a point, and points may differ; "
+                    "write the choice with np.where"
+                )
+            builder.guard(self.known[guard.variable], guard.expected, guard.kind)
+        return builder.finish([self._output(variable, axis) for variable in tape.outputs])
+
+    def _output(self, variable: int, axis: int) -> int:
+        found = self.as_many(variable)
+        ndim = self.builder.types[found].ndim
+        if axis and ndim > 1:
+            return self.emit("transpose", (found,), axes=(*range(1, ndim), 0))
+        return found
+
+    def emit(self, name: str, operands: Sequence[int], **static: Any) -> int:
+        """Append an op."""
+        return self.builder.emit(primitive(name), operands, static)
+
+    def one(self, variable: int) -> int:
+        """What stands for a variable, with or without the axis of points."""
+        if variable not in self.known:
+            value, type = self.tape.constants[variable], self.tape.types[variable]
+            found = self.builder.constant(value)
+            if self.builder.types[found] != type:
+                found = self.builder.variable(type)
+                self.builder.constants[found] = value
+            self.known[variable] = found
+        return self.known[variable]
+
+    def as_many(self, variable: int, ndim: int | None = None) -> int:
+        """A variable with the axis of points, and ``ndim`` axes after it."""
+        type, found = self.tape.types[variable], self.one(variable)
+        ndim = type.ndim if ndim is None else ndim
+        if variable not in self.many:
+            shape = (self.count, *(1,) * (ndim - type.ndim), *type.shape)
+            return self.emit("broadcast_to", (found,), shape=shape)
+        if ndim > type.ndim:
+            shape = (self.count, *(1,) * (ndim - type.ndim), *type.shape)
+            return self.emit("reshape", (found,), shape=shape)
+        return found
+
+    def _rewrite(self, op: Op) -> None:
+        if not any(operand in self.many for operand in op.operands):
+            operands = [self.one(operand) for operand in op.operands]
+            self.known[op.result] = self.builder.emit(op.primitive, operands, op.static, self.tape.types[op.result])
+            self._name(op.result)
+            return
+        found = self._over_points(op)
+        shape = (self.count, *self.tape.types[op.result].shape)
+        if found is None or self.builder.types[found].shape != shape:
+            raise TracingError(
+                f"{op.location}: {op.name} is not known over many points like this; call {self.tape.name} in a loop"
+            )
+        self.known[op.result] = found
+        self.many.add(op.result)
+        self._name(op.result)
+
+    def _name(self, variable: int) -> None:
+        if variable in self.tape.names:
+            self.builder.names.setdefault(self.known[variable], self.tape.names[variable])
+
+    def _over_points(self, op: Op) -> int | None:
+        if op.primitive.elementwise:
+            ndim = self.tape.types[op.result].ndim
+            operands = [
+                self.as_many(operand, ndim) if operand in self.many else self.one(operand) for operand in op.operands
+            ]
+            return self.builder.emit(op.primitive, operands, op.static)
+        rule = _RULES.get(op.name)
+        if rule is not None:
+            return rule(self, op)
+        if op.name in _LEADING:
+            return self.builder.emit(op.primitive, [self.as_many(op.operands[0])], op.static)
+        if isinstance(op.keyword("axis"), int) and len(op.operands) == 1 and op.keyword("axis") >= 0:
+            return self._moved(op, axis=op.keyword("axis") + 1)
+        return None
+
+    def _moved(self, op: Op, **static: Any) -> int:
+        """The op on the first operand over points, with other keywords."""
+        operands = [self.as_many(op.operands[0]), *(self.one(operand) for operand in op.operands[1:])]
+        return self.builder.emit(op.primitive, operands, {**dict(op.static), **static})
+
+    def whole(self) -> Slice:
+        """The index that takes all points."""
+        return Slice(0, self.count)
+
+
+def _reduction(batching: _Batching, op: Op) -> int | None:
+    return batching._moved(op, axis=tuple(axis + 1 for axis in op.keyword("axis")))
+
+
+def _shaped(batching: _Batching, op: Op) -> int | None:
+    return batching._moved(op, shape=(batching.count, *op.keyword("shape")))
+
+
+def _broadcast(batching: _Batching, op: Op) -> int | None:
+    shape = op.keyword("shape")
+    return batching.emit(
+        "broadcast_to", (batching.as_many(op.operands[0], len(shape)),), shape=(batching.count, *shape)
+    )
+
+
+def _transpose(batching: _Batching, op: Op) -> int | None:
+    return batching._moved(op, axes=(0, *(axis + 1 for axis in op.keyword("axes"))))
+
+
+def _join(batching: _Batching, op: Op) -> int | None:
+    operands = [batching.as_many(operand) for operand in op.operands]
+    return batching.builder.emit(op.primitive, operands, {"axis": op.keyword("axis") + 1})
+
+
+def _getitem(batching: _Batching, op: Op) -> int | None:
+    source, *arrays = op.operands
+    if source not in batching.many or any(array in batching.many for array in arrays):
+        return None
+    return batching._moved(op, index=(batching.whole(), *op.keyword("index")))
+
+
+def _region_ndim(index: tuple[Any, ...]) -> int | None:
+    if GATHER in index:
+        return None
+    return sum(isinstance(entry, Slice) or entry is NEWAXIS for entry in index)
+
+
+def _setitem(batching: _Batching, op: Op) -> int | None:
+    source, value, *arrays = op.operands
+    ndim = _region_ndim(op.keyword("index"))
+    if any(array in batching.many for array in arrays) or ndim is None:
+        return None
+    written = batching.as_many(value, ndim) if value in batching.many else batching.one(value)
+    index = (batching.whole(), *op.keyword("index"))
+    return batching.builder.emit(op.primitive, (batching.as_many(source), written), {"index": index})
+
+
+def _scatter(batching: _Batching, op: Op) -> int | None:
+    operands, rest = [], iter(op.operands)
+    types = batching.tape.types
+    for index in op.keyword("indices"):
+        piece = next(rest)
+        arrays = [next(rest) for entry in index if entry is GATHER]
+        if any(array in batching.many for array in arrays):
+            return None
+        ndim = _region_ndim(index)
+        operands.append(batching.as_many(piece, types[piece].ndim if ndim is None else ndim))
+        operands += [batching.one(array) for array in arrays]
+    indices = tuple((batching.whole(), *index) for index in op.keyword("indices"))
+    shape = (batching.count, *op.keyword("shape"))
+    return batching.builder.emit(op.primitive, operands, {"shape": shape, "indices": indices})
+
+
+def _matmul(batching: _Batching, op: Op) -> int | None:
+    left, right = (batching.tape.types[operand].ndim for operand in op.operands)
+    if left > 1 and right > 1:
+        ndim = max(left, right)
+        operands = [
+            batching.as_many(operand, ndim) if operand in batching.many else batching.one(operand)
+            for operand in op.operands
+        ]
+        return batching.builder.emit(op.primitive, operands)
+    if max(left, right) > 2:
+        return None
+    first, second = "ij"[2 - left :], "jk"[:right]
+    return _summed(batching, op, (first, second), first[:-1] + second[1:])
+
+
+def _einsum(batching: _Batching, op: Op) -> int | None:
+    inputs, result = op.keyword("subscripts").split("->")
+    return _summed(batching, op, inputs.split(","), result)
+
+
+def _summed(batching: _Batching, op: Op, inputs: Sequence[str], result: str) -> int | None:
+    free = next(letter for letter in string.ascii_letters[::-1] if letter not in "".join(inputs) + result)
+    subscripts = [
+        free + letters if operand in batching.many else letters
+        for letters, operand in zip(inputs, op.operands, strict=True)
+    ]
+    operands = [batching.one(operand) for operand in op.operands]
+    return batching.emit("einsum", operands, subscripts=f"{','.join(subscripts)}->{free}{result}")
+
+
+def _solve(batching: _Batching, op: Op) -> int | None:
+    matrix, right = op.operands
+    vector = batching.tape.types[right].ndim == 1
+    b = batching.as_many(right)
+    if vector:
+        b = batching.emit("reshape", (b,), shape=(*batching.builder.types[b].shape, 1))
+    found = batching.builder.emit(op.primitive, (batching.as_many(matrix), b), op.static)
+    if vector:
+        found = batching.emit("reshape", (found,), shape=batching.builder.types[found].shape[:-1])
+    return found
+
+
+_RULES: dict[str, Callable[[_Batching, Op], int | None]] = {
+    **dict.fromkeys(("sum", "prod", "max", "min"), _reduction),
+    "reshape": _shaped,
+    "broadcast_to": _broadcast,
+    "transpose": _transpose,
+    "concatenate": _join,
+    "stack": _join,
+    "getitem": _getitem,
+    "setitem": _setitem,
+    "scatter": _scatter,
+    "matmul": _matmul,
+    "einsum": _einsum,
+    "solve": _solve,
+}

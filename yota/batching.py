@@ -1,0 +1,209 @@
+"""Functions of one point over many points: `yota.batch`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from yota.arguments import Arguments, key_of, positional, sort_arguments
+from yota.batched_ops import batched
+from yota.codegen.symbolic import optimise
+from yota.errors import ArgumentError
+from yota.ir.tape import Tape
+from yota.passes.pipeline import run
+from yota.rules.registry import registry
+from yota.runtime.cache import Table
+from yota.specialise import Target, compile_tape
+from yota.tracing.record import Leaf, record
+from yota.tracing.replay import inline
+from yota.tracing.state import current
+from yota.tracing.tracer import Tracer
+
+__all__ = ["Batched", "batch"]
+
+
+def batch(
+    f: Callable[..., Any],
+    *,
+    over: int | str | tuple[int | str, ...] | None = None,
+    axis: int = 0,
+    target: str = "numpy",
+    strict: bool = False,
+) -> Batched:
+    """A function of one point, over many points at once.
+
+    Parameters
+    ----------
+    f
+        A plain NumPy function of one point; also `value_and_grad`, `gradient` or another function of one.
+    over
+        Position or name of the argument that holds the points, or a tuple of them; all arrays by default.
+    axis
+        Along which axis of those arguments, and of the results, the points are: 0 for an array ``(N, n)`` of points,
+        -1 for rows ``(n, N)``.
+    target, strict
+        See `yota.grad`.
+
+    Returns
+    -------
+    Batched
+        Takes the arguments of ``f`` with one more axis, and gives its results with one more axis. It can be
+        differentiated like any function.
+
+    Raises
+    ------
+    ArgumentError
+        When called, if the arguments do not have the same number of points.
+    TracingError
+        When called, if ``f`` branches on the values of a point, or uses a function that is not known over many points.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> points = np.array([[1.0, 2.0], [3.0, 4.0]])
+    >>> batch(lambda x: x[0] * x[1])(points)
+    array([ 2., 12.])
+    """
+    return Batched(f, over, axis, Target(target, strict))
+
+
+class Batched:
+    """``function`` over many points; see `batch`."""
+
+    def __init__(
+        self, function: Callable[..., Any], over: int | str | tuple[int | str, ...] | None, axis: int, target: Target
+    ) -> None:
+        if axis not in (0, -1):
+            raise ArgumentError(f"axis={axis!r}: points are along the first axis, 0, or along the last, -1")
+        self.function, self.over, self.axis, self.target = function, over, axis, target
+        self.__name__ = getattr(function, "__name__", type(function).__name__)
+        self.__wrapped__ = function
+        self._table = Table()
+
+    def __repr__(self) -> str:
+        return f"<{self.__name__} over many points>"
+
+    def mapped(self, change: Callable[[Callable[..., Any]], Callable[..., Any]], target: Target) -> Batched:
+        """The same over the points of another function, made from this one's.
+
+        ``target`` counts unless it is the default.
+        """
+        return Batched(change(self.function), self.over, self.axis, self.target if target == Target() else target)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Results for all points."""
+        function, args = positional(self.function, args, kwargs)
+        trace = current()
+        if trace is not None and any(type(leaf.value) is Tracer for leaf in sort_arguments(function, args).leaves):
+            return self._traced(function, args, trace)
+        leaves: list[Any] = []
+        key = tuple([key_of(argument, leaves) for argument in args])
+        if function is not self.function:
+            key = (function.names, *key)  # type: ignore[attr-defined]
+        found = self._table.get(key)
+        if found is None:
+            recording = self._record(function, sort_arguments(function, args))
+            call, source = compile_tape(recording.tape, self.target)
+            found = (call, recording.form, source)
+            self._table.insert(key, found)
+        call, form, self.source = found
+        results = call(*leaves)
+        return form.filled(results if isinstance(results, tuple) else (results,))
+
+    def _traced(self, function: Callable[..., Any], args: tuple[Any, ...], trace: Any) -> Any:
+        arguments = sort_arguments(function, args)
+        concrete = Arguments(tuple(map(_concrete, arguments.leaves)), arguments.values)
+        found = self._record(function, concrete)
+        inputs = {
+            entry.variable: leaf.value for entry, leaf in zip(found.tape.inputs, arguments.leaves, strict=False)
+        }
+        return found.form.filled(inline(found.tape, trace, inputs))
+
+    def _record(self, function: Callable[..., Any], arguments: Arguments) -> _Recording:
+        """The tape over all points, from a run at the first one."""
+        flags = [self._holds_points(function, leaf) for leaf in arguments.leaves]
+        count = _count(arguments.leaves, flags, self.axis)
+        points = [
+            Leaf(np.take(leaf.value, 0, axis=self.axis), leaf.argument, leaf.name, leaf.path) if flag else leaf
+            for leaf, flag in zip(arguments.leaves, flags, strict=True)
+        ]
+        forms: list[_Form] = []
+
+        def flat(*values: Any) -> Any:
+            found: list[Any] = []
+            forms.append(_form(function(*values), found))
+            return tuple(found)
+
+        flat.__name__ = self.__name__
+        recorded = record(flat, points, arguments.rebuild, registry=registry())
+        if recorded.outer:
+            raise ArgumentError(f"{self.__name__} uses traced values besides its arguments; pass them as arguments")
+        # One point's tape is rewritten first: there, more is a scalar.
+        tape = optimise(run(recorded.tape, strict=self.target.strict), strict=self.target.strict)
+        return _Recording(batched(tape, flags, count, self.axis), forms[-1])
+
+    def _holds_points(self, function: Callable[..., Any], leaf: Leaf) -> bool:
+        if not isinstance(leaf.value, np.ndarray) or leaf.value.ndim == 0:
+            return False
+        if self.over is None:
+            return True
+        wanted = self.over if isinstance(self.over, tuple) else (self.over,)
+        return leaf.argument in wanted or leaf.name in wanted
+
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """How a function's result is put together from flat values."""
+
+    kind: Any
+    parts: tuple[Any, ...] = ()
+    keys: tuple[Any, ...] = ()
+
+    def filled(self, values: Sequence[Any]) -> Any:
+        """The result."""
+        return self._fill(iter(values))
+
+    def _fill(self, values: Any) -> Any:
+        if self.kind is None:
+            return next(values)
+        parts = [part._fill(values) for part in self.parts]
+        return dict(zip(self.keys, parts, strict=True)) if self.kind is dict else self.kind(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Recording:
+    tape: Tape
+    form: _Form
+
+
+def _form(result: Any, found: list[Any]) -> _Form:
+    if type(result) in (tuple, list):
+        return _Form(type(result), tuple(_form(each, found) for each in result))
+    if type(result) is dict:
+        return _Form(dict, tuple(_form(each, found) for each in result.values()), tuple(result))
+    found.append(result)
+    return _Form(None)
+
+
+def _concrete(leaf: Leaf) -> Leaf:
+    value = leaf.value._value() if type(leaf.value) is Tracer else leaf.value
+    return Leaf(value, leaf.argument, leaf.name, leaf.path)
+
+
+def _count(leaves: Sequence[Leaf], flags: Sequence[bool], axis: int) -> int:
+    """Number of points, the same in all arguments."""
+    counts = {leaf.name: leaf.value.shape[axis] for leaf, flag in zip(leaves, flags, strict=True) if flag}
+    if not counts:
+        raise ArgumentError("batch was called without an array of points")
+    if len(set(counts.values())) > 1:
+        listed = ", ".join(f"{name}: {count}" for name, count in counts.items())
+        raise ArgumentError(
+            f"the arguments hold different numbers of points ({listed}); name those that hold points: batch(f, over=...)"
+        )
+    (count,) = set(counts.values())
+    if not count:
+        raise ArgumentError("batch was called with no points; the function is traced at the first one")
+    return int(count)

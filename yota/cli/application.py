@@ -1,0 +1,122 @@
+"""The application: its commands, and how faults of any kind end up as one paragraph and an exit code."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import yota
+from yota.cli import bench, check, generate, rules, show
+from yota.cli.loading import Loaded, UsageError
+from yota.cli.terminal import failure, text
+from yota.errors import ArgumentError, YotaError
+
+__all__ = ["application", "run"]
+
+# typer may bring its own copy of click, which has the bases of this class.
+_UsageFault = typer.BadParameter.__mro__[2]
+
+_HELP = """
+Gradients of plain NumPy functions, as generated code.
+
+Functions are given as `pkg.mod:f` or `path/to/file.py:f`, and each argument by a spec: `--arg "x=float64[4,3]"`.
+Importing the module is the only code of yours that is run, apart from the function itself.
+
+    yota show examples/polynomial.py:polynomial --arg "x=float64[8]"
+
+    yota generate pkg.energy:potential --arg "x=float64[4,3]" --arg "eps=float" -o pkg/_potential_grad.py
+
+    yota rules power
+
+Exit codes: 0, 1 where a check failed or the function could not be differentiated, 2 where the call was wrong.
+"""
+
+application = typer.Typer(
+    name="yota",
+    help=_HELP,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        text(f"yota {yota.__version__}")
+        raise typer.Exit
+
+
+@application.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+    traceback: Annotated[bool, typer.Option("--traceback", help="Show where an error came from, line by line.")] = False,
+) -> None:
+    """See the help of the application."""
+
+
+application.command("generate", help=generate.HELP)(generate.generate)
+application.command("show", help=show.HELP)(show.show)
+application.command("rules", help=rules.HELP)(rules.rules)
+application.command("check", help=check.HELP)(check.check)
+application.command("bench", help=bench.HELP)(bench.bench)
+
+
+def run(arguments: list[str] | None = None) -> int:
+    """Run the command line and give its exit code."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    verbose = "--traceback" in words
+    words = [word for word in words if word != "--traceback"]
+    try:
+        found = application(words, standalone_mode=False)
+        return found if isinstance(found, int) else 0
+    except typer.Exit as leaving:
+        return leaving.exit_code
+    except _UsageFault as fault:
+        failure(_formatted(fault))
+        return 2
+    except (KeyboardInterrupt, typer.Abort):
+        failure("stopped")
+        return 130
+    except BrokenPipeError:
+        # Who reads our output has seen enough.
+        sys.stderr.close()
+        return 1
+    except Exception as fault:
+        if verbose:
+            traceback.print_exc()
+        failure(_paragraph(fault))
+        return 2 if isinstance(fault, (UsageError, ArgumentError)) else 1
+
+
+def _formatted(fault: Any) -> str:
+    text: str = fault.format_message()
+    context = getattr(fault, "ctx", None)
+    return f"{text} `{context.command_path} --help` shows how it is called." if context is not None else text
+
+
+def _paragraph(fault: Exception) -> str:
+    if isinstance(fault, (UsageError, YotaError)):
+        return str(fault)
+    cause: BaseException = fault
+    opening = ""
+    if isinstance(fault, Loaded) and fault.__cause__ is not None:
+        cause, opening = fault.__cause__, f"importing {fault} raised "
+    return f"{opening}{type(cause).__name__}: {cause}{_line(cause)}"
+
+
+def _line(fault: BaseException) -> str:
+    """Where the user's own code raised, for an exception that is not yota's."""
+    package = str(Path(yota.__file__).parent)
+    frames = [frame for frame in traceback.extract_tb(fault.__traceback__) if not frame.filename.startswith(package)]
+    own = [frame for frame in frames if "importlib" not in frame.filename and "click" not in frame.filename]
+    own = [frame for frame in own if f"{Path('site-packages')}" not in frame.filename]
+    if not own:
+        return "; --traceback shows where"
+    return f"\n    {Path(own[-1].filename).name}:{own[-1].lineno}: {own[-1].line}"

@@ -1,0 +1,111 @@
+"""``yota generate``: write a standalone module, or check that the one on disk is current."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from yota.cli.loading import UsageError, function_at, given, shown_reference
+from yota.cli.terminal import code, output, remark, text
+
+__all__ = ["HELP", "generate"]
+
+HELP = """
+Write a module with a function and its derivatives that needs numpy only.
+
+    yota generate pkg.energy:potential --arg "x=float64[4,3]" --arg "eps=float" -o pkg/_potential_grad.py
+
+The module has `potential`, `potential_gradient` and `potential_value_and_gradient`. Commit it, and let CI check
+that it is what the source would give now (exit code 1 and a diff if not):
+
+    yota generate pkg.energy:potential --arg "x=float64[4,3]" --arg "eps=float" -o pkg/_potential_grad.py --check
+
+Specs: `float64[4,3]` an array, `float64` a NumPy number, `float` a Python number, `3`, `True` or `'mean'` a fixed
+value, and structures of them: `[float, float64[2]]`, `{'w': float64[3]}`, `Params(w=float64[3], b=float64)`, where
+the function's module knows the class `Params`. Arguments that have defaults may be left out.
+"""
+
+Function = Annotated[str, typer.Argument(help="pkg.mod:f or path/to/file.py:f", show_default=False)]
+Arguments = Annotated[list[str], typer.Option("--arg", "-a", help='Spec of one argument, as in "x=float64[4,3]".')]
+Wrt = Annotated[list[str], typer.Option("--wrt", help="Argument to differentiate by, by name; may be repeated.")]
+Strict = Annotated[bool, typer.Option("--strict", help="The value has NumPy's bits.")]
+Rules = Annotated[list[Path], typer.Option("--rules", help="Rule file to load first; may be repeated.")]
+
+
+def generate(
+    function: Function,
+    arg: Arguments = [],  # noqa: B006  (typer reads it, nobody writes it)
+    out: Annotated[str, typer.Option("--output", "-o", help="File to write; - for standard output.")] = "-",
+    target: Annotated[str, typer.Option("--target", help="What to generate: numpy.")] = "numpy",
+    name: Annotated[str, typer.Option("--name", help="Name of the function in the module.")] = "",
+    wrt: Wrt = [],  # noqa: B006
+    with_: Annotated[
+        list[str], typer.Option("--with", help="value, gradient, jacobian, hessian or hvp; may be repeated.")
+    ] = ["value", "gradient"],  # noqa: B006
+    license: Annotated[str, typer.Option("--license", help="Text for the head of the file.")] = "",
+    self_test: Annotated[bool, typer.Option("--self-test", help="Let `python FILE` check the derivatives.")] = False,
+    strict: Strict = False,
+    rules: Rules = [],  # noqa: B006
+    check: Annotated[bool, typer.Option("--check", help="Write nothing; compare with the file on disk.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite a file that yota did not write.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print what was done as JSON.")] = False,
+) -> int:
+    """See `HELP`."""
+    from yota.api import load_rules
+    from yota.export import generate as make
+
+    if check and out == "-":
+        raise UsageError("--check needs -o FILE, the file to compare with")
+    for path in rules:
+        load_rules(path)
+    command = ["yota", "generate", shown_reference(function)]
+    options: list[tuple[str, Any]] = [("--arg", arg), ("--rules", [path.as_posix() for path in rules])]
+    options += [("--name", [name] if name else []), ("--wrt", wrt)]
+    options += [("--with", [] if with_ == ["value", "gradient"] else with_), ("--license", [license] if license else [])]
+    for option, values in options:
+        for value in values:
+            command += [option, value]
+    command += ["--self-test"] if self_test else []
+    command += ["--strict"] if strict else []
+    command += ["-o", Path(out).as_posix() if not Path(out).is_absolute() else Path(out).name] if out != "-" else []
+    module = make(
+        function_at(function),
+        given(arg),
+        target,
+        name or None,
+        wrt=tuple(wrt) if len(wrt) > 1 else wrt[0] if wrt else None,
+        with_=tuple(with_),
+        license=license or None,
+        self_test=self_test,
+        strict=strict,
+        command=tuple(command),
+    )
+    for note in module.notes:
+        remark(f"note: {note}")
+    if check:
+        return _compare(module, out, as_json)
+    if out == "-":
+        code(str(module)) if not as_json else output({"files": dict(module.files), "notes": list(module.notes)})
+        return 0
+    module.write(out, force=force)
+    if as_json:
+        output({"written": [out], "notes": list(module.notes)})
+    else:
+        remark(f"{out}: {len(str(module).splitlines())} lines")
+    return 0
+
+
+def _compare(module: Any, out: str, as_json: bool) -> int:
+    difference = module.difference(out)
+    if as_json:
+        output({"file": out, "current": not difference, "difference": difference})
+    elif difference and sys.stdout.isatty():
+        code(difference, "diff")
+    elif difference:
+        text(difference)
+    if difference:
+        remark(f"{out} is stale: run the command without --check")
+    return 1 if difference else 0

@@ -1,0 +1,86 @@
+"""``yota show``: what becomes of a function, stage by stage."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Annotated, Any
+
+import typer
+
+from yota.cli.generate import Arguments, Function, Rules, Strict, Wrt
+from yota.cli.loading import function_at, given
+from yota.cli.terminal import code, output, text
+
+__all__ = ["HELP", "Stage", "show"]
+
+HELP = """
+Show what becomes of a function, stage by stage.
+
+    yota show examples/polynomial.py:polynomial --arg "x=float64[8]" --stage trace
+
+`trace` is the tape of the function, `reverse` the tape with its adjoints, `passes` what the passes left of it,
+`plan` what the templates are given, and `source` the code.
+"""
+
+
+class Stage(str, Enum):
+    """A stage of the way from a function to code."""
+
+    trace = "trace"
+    reverse = "reverse"
+    passes = "passes"
+    plan = "plan"
+    source = "source"
+
+
+def show(
+    function: Function,
+    arg: Arguments = [],  # noqa: B006
+    stage: Annotated[Stage, typer.Option("--stage", "-s", help="Which stage to show.")] = Stage.source,
+    wrt: Wrt = [],  # noqa: B006
+    strict: Strict = False,
+    rules: Rules = [],  # noqa: B006
+    as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON, with the number of operations.")] = False,
+) -> int:
+    """See `HELP`."""
+    from yota.api import load_rules
+    from yota.codegen.count import operations
+    from yota.generation.subject import call_of, subject_of
+
+    for path in rules:
+        load_rules(path)
+    subject = subject_of(call_of(function_at(function), given(arg)), tuple(wrt) or None)
+    tape = subject.tape if stage is Stage.trace else _differentiated(subject)
+    if stage is Stage.trace or stage is Stage.reverse:
+        found = str(tape)
+    else:
+        found, tape = _generated(tape, stage, strict)
+    if as_json:
+        output({"stage": stage.value, "text": found, "operations": operations(tape)})
+    elif stage is Stage.plan or stage is Stage.source:
+        code(found)
+    else:
+        text(found)
+    return 0
+
+
+def _differentiated(subject: Any) -> Any:
+    from yota.autodiff.reverse import gradient_tape
+    from yota.rules.registry import registry
+
+    variables = [subject.tape.inputs[leaf].variable for leaf in subject.layout.wanted]
+    return gradient_tape(subject.tape, variables, registry()).tape
+
+
+def _generated(tape: Any, stage: Stage, strict: bool) -> tuple[str, Any]:
+    from yota.codegen.targets import numpy
+    from yota.passes.pipeline import run
+
+    tape = run(tape, strict=strict)
+    if stage is Stage.passes:
+        return str(tape), tape
+    if stage is Stage.source:
+        return numpy.generate(tape, strict=strict).text, tape
+    from rich.pretty import pretty_repr
+
+    return pretty_repr(numpy.plan(tape, strict=strict), max_width=120), tape

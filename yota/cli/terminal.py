@@ -1,0 +1,65 @@
+"""Where output goes: results to standard output, remarks to standard error, colours to terminals only."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.syntax import Syntax
+from rich.table import Table
+from rich.text import Text
+
+__all__ = ["code", "failure", "output", "remark", "table", "text"]
+
+_PIPED = 160
+"""Columns where no terminal says how wide it is."""
+
+
+def _console(stream: Any) -> Console:
+    terminal = stream.isatty()
+    return Console(file=stream, width=None if terminal else _PIPED, highlight=False, soft_wrap=not terminal)
+
+
+def text(content: str) -> None:
+    """Print plain text as it is."""
+    sys.stdout.write(content if content.endswith("\n") else f"{content}\n")
+
+
+def code(content: str, language: str = "python") -> None:
+    """Print code, coloured on a terminal."""
+    if sys.stdout.isatty():
+        _console(sys.stdout).print(Syntax(content, language, background_color="default", word_wrap=False))
+    else:
+        text(content)
+
+
+def output(data: Any) -> None:
+    """Print data as JSON."""
+    text(json.dumps(data, indent=2))
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[str] = ()) -> None:
+    """Print a table; a cell that begins with ``!`` is a fault."""
+    made = Table(box=None, pad_edge=False, header_style="bold")
+    for column in columns:
+        made.add_column(column, justify="right" if column in right else "left", overflow="fold")
+    for row in rows:
+        made.add_row(*(Text(cell[1:], style="bold red") if cell.startswith("!") else Text(cell) for cell in row))
+    _console(sys.stdout).print(made)
+
+
+def remark(content: str) -> None:
+    """Say something that is no result."""
+    sys.stderr.write(f"{content}\n")
+
+
+def failure(content: str) -> None:
+    """Say what went wrong."""
+    first, _, rest = content.partition("\n")
+    console = _console(sys.stderr)
+    console.print(Text.assemble(("error: ", "bold red"), first))
+    if rest:
+        console.print(Text(rest))

@@ -1,0 +1,139 @@
+"""Plans the kernels of one tape: their arguments and results, and the text of their loops."""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from yota.codegen.c_body import write
+from yota.codegen.c_groups import Group
+from yota.codegen.c_lines import Needs, comment
+from yota.codegen.c_plan import Argument, KernelPlan, Partial, Result
+from yota.codegen.c_types import c_type, npy_type, scalar_type
+from yota.codegen.names import Names
+from yota.ir.tape import Op, Tape
+from yota.ir.types import TensorType
+
+__all__ = ["Kernel", "plan_kernel"]
+
+_WORTH_THREADS = 4_000_000
+_WORTH_RELEASING = 50_000
+_RESERVED = (
+    "auto break case char const continue default do double else enum extern float for goto if inline int long register"
+    " restrict return short signed sizeof static struct switch typedef union unsigned void volatile while complex"
+    " imaginary I first last at parts part threads args count module result items NAN INFINITY CMPLX CMPLXF done"
+    " complex64 complex128 memset malloc free larger smaller larger_number smaller_number sign_of remainder_of"
+    " floored_quotient heaviside log_add_exp square total add_to y0 y1 yn j0 j1 jn gamma lgamma signgam"
+    " sin cos tan exp log pow sqrt fabs floor ceil trunc rint erf cbrt hypot fmod exp2 expm1 log2 log10 log1p asin acos"
+    " atan sinh cosh tanh asinh acosh atanh atan2 copysign isnan isinf isfinite signbit conj main NULL"
+).split()
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """A kernel: what it takes and gives, by the tape's variables, and its plan."""
+
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    plan: KernelPlan
+
+
+def plan_kernel(
+    tape: Tape,
+    definitions: dict[int, Op],
+    leaves: frozenset[int],
+    group: Group,
+    name: str,
+    needs: Needs,
+    parameters: tuple[int, ...] | None = None,
+) -> Kernel:
+    """The plan of the kernel that computes ``group``.
+
+    Parameters
+    ----------
+    parameters
+        What it takes, read or not; by default what it reads.
+    """
+    names = Names([*_RESERVED, name])
+    found = _Names(tape, names)
+    for variable in parameters or ():
+        found[variable]
+    results = {root.variable: names.fresh(_hint(tape, root.variable)) for root in group.roots}
+    body = write(tape, definitions, leaves, group, found, results, names, needs)
+    inputs = tuple(sorted(body.reads)) if parameters is None else parameters
+    parallel = body.work >= _WORTH_THREADS and body.outer > 1
+    shares = tuple(body.partials) if parallel else ()
+    plan = KernelPlan(
+        name=name,
+        remarks=_remarks(tape, definitions, group),
+        arguments=tuple(_argument(found[v], tape.types[v], v in body.reads) for v in inputs),
+        results=tuple(_result(results[root.variable], tape.types[root.variable], shares) for root in group.roots),
+        partials=shares,
+        lines=tuple(body.lines),
+        extent=body.outer,
+        work=body.work,
+        parallel=parallel,
+        released=body.work >= _WORTH_RELEASING,
+    )
+    if any(tape.types[v].is_complex for v in (*inputs, *results)):
+        needs.complex = True
+    return Kernel(inputs, tuple(results), plan)
+
+
+class _Names(dict[int, str]):
+    """Names of what a kernel reads, given when they are first needed."""
+
+    def __init__(self, tape: Tape, names: Names) -> None:
+        super().__init__()
+        self._tape, self._names = tape, names
+        self._inputs = {
+            entry.variable: ".".join((entry.name, *map(str, entry.path))) for entry in tape.inputs
+        }
+
+    def __missing__(self, variable: int) -> str:
+        hint = self._inputs.get(variable) or self._tape.names.get(variable)
+        if not hint:
+            hint = "table" if variable in self._tape.constants else f"v{variable}"
+        name = self[variable] = self._names.fresh(hint)
+        return name
+
+
+def _hint(tape: Tape, variable: int) -> str:
+    known = tape.names.get(variable)
+    if known:
+        return known
+    if variable in tape.outputs:
+        position = tape.outputs.index(variable)
+        return "value" if position == 0 else "gradient" if len(tape.outputs) == 2 else f"gradient_{position - 1}"
+    return f"v{variable}"
+
+
+def _shape(type: TensorType) -> str:
+    return ", ".join(map(str, type.shape))
+
+
+def _argument(name: str, type: TensorType, used: bool) -> Argument:
+    kind = c_type(type.dtype)
+    number = "" if type.shape else f"take_{scalar_type(type.dtype).lower()}"
+    return Argument(name, kind, npy_type(type.dtype), _shape(type), type.ndim, number, used, str(type))
+
+
+def _result(name: str, type: TensorType, shares: tuple[Partial, ...]) -> Result:
+    make = ""
+    if not type.shape:
+        make = f"{'plain' if type.weak else 'number'}_{scalar_type(type.dtype).lower()}"
+    handed = next((f"{name}_parts + part * {each.size}" for each in shares if each.name == name), name)
+    return Result(name, c_type(type.dtype), npy_type(type.dtype), _shape(type), type.ndim, make, str(type), handed)
+
+
+def _remarks(tape: Tape, definitions: dict[int, Op], group: Group) -> tuple[str, ...]:
+    """The user's lines that a kernel computes."""
+    seen: dict[tuple[str, int], None] = {}
+    for variable in sorted({v for root in group.roots for v in (*root.visited, root.variable)}):
+        op = definitions.get(variable)
+        if op is not None and op.location is not None:
+            seen.setdefault((op.location.filename, op.location.line))
+    line_of: Callable[[str, int], str] = linecache.getline
+    texts = [line_of(*place).strip() for place in seen]
+    return tuple(comment(text[:100]) for text in texts[:12] if text)

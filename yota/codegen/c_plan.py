@@ -1,0 +1,131 @@
+"""The plan of a generated C file: pure data, all decisions taken, ready for a template to loop over."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["Argument", "FilePlan", "KernelPlan", "Part", "Partial", "Result"]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """An inline function: the template that has its text, and the types that fill it."""
+
+    template: str
+    type: str
+    suffix: str
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """An argument of a kernel.
+
+    Parameters
+    ----------
+    name
+        Its name in C.
+    type, npy_type
+        Types of its elements.
+    shape
+        C initialiser of its shape; empty for a number.
+    axes
+        Number of axes.
+    number
+        For a number: the function that converts it.
+    used
+        Whether the loops read it.
+    what
+        Its type for a reader.
+    """
+
+    name: str
+    type: str
+    npy_type: str
+    shape: str
+    axes: int
+    number: str
+    used: bool
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A result of a kernel.
+
+    ``make`` is a function that makes a Python object of a number; empty for an array. ``handed`` is what one of
+    several threads gets to write to.
+    """
+
+    name: str
+    type: str
+    npy_type: str
+    shape: str
+    axes: int
+    make: str
+    what: str
+    handed: str
+
+
+@dataclass(frozen=True, slots=True)
+class Partial:
+    """A result that every thread has a part of: how many elements it has, and how a total takes in one more part."""
+
+    name: str
+    type: str
+    size: int
+    merged: str
+
+
+@dataclass(frozen=True, slots=True)
+class KernelPlan:
+    """One kernel.
+
+    Parameters
+    ----------
+    name
+        Name of its loops in C, and of the function in Python.
+    lines
+        Body of the function that runs a range of the outermost loop.
+    extent
+        Where the outermost loop ends; 0 without loops.
+    work
+        About how many operations it takes.
+    parallel, released
+        Whether it is worth threads, and worth letting other Python threads run meanwhile.
+    """
+
+    name: str
+    remarks: tuple[str, ...]
+    arguments: tuple[Argument, ...]
+    results: tuple[Result, ...]
+    partials: tuple[Partial, ...]
+    lines: tuple[str, ...]
+    extent: int
+    work: int
+    parallel: bool
+    released: bool
+
+
+@dataclass(frozen=True, slots=True)
+class FilePlan:
+    """A C file with kernels.
+
+    Parameters
+    ----------
+    banner
+        Lines of the comment at the top.
+    functions
+        Functions of libm that have vector forms: type, name and parameters.
+    parts
+        Inline functions that the loops call.
+    helpers
+        Templates of the functions that take arguments and make results.
+    """
+
+    banner: tuple[str, ...]
+    functions: tuple[tuple[str, str, str], ...]
+    parts: tuple[Part, ...]
+    helpers: tuple[str, ...]
+    complex: bool
+    parallel: bool
+    kernels: tuple[KernelPlan, ...]

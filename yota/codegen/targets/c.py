@@ -1,0 +1,187 @@
+"""The C target: a tape becomes kernels in one C file, and a Python function around them where NumPy does the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from yota.codegen import symbolic
+from yota.codegen.c_driver import Driver
+from yota.codegen.c_groups import Group, Schedule, schedule
+from yota.codegen.c_kernel import Kernel, plan_kernel
+from yota.codegen.c_lines import Needs, comment
+from yota.codegen.c_plan import FilePlan, Part
+from yota.codegen.c_spelling import EXACT
+from yota.codegen.c_types import c_type, suffix
+from yota.codegen.contract import as_products
+from yota.codegen.count import operations
+from yota.codegen.names import Names
+from yota.codegen.render import render
+from yota.ir.tape import Op, Tape
+from yota.passes.rewrite import cone
+
+__all__ = ["Source", "generate"]
+
+
+_WIDE = {
+    "take_float": "take_double",
+    "take_cfloat": "take_cdouble",
+    "take_int32": "take_int64",
+    "take_uint8": "take_int64",
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Source:
+    """Source of one generated function.
+
+    Parameters
+    ----------
+    text
+        Everything, for a reader.
+    entry
+        Name of the function: in ``driver`` if that is not empty, else in ``code``.
+    code
+        The C file; empty if nothing is left for C to do.
+    kernels
+        Names of the functions that the compiled file offers.
+    driver
+        The Python module around the kernels.
+    constants
+        Objects that the driver uses by name.
+    guards
+        Number of guards.
+    """
+
+    text: str
+    entry: str
+    code: str
+    kernels: tuple[str, ...]
+    driver: str = ""
+    constants: Mapping[str, Any] = field(default_factory=dict)
+    guards: int = 0
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def generate(tape: Tape, *, strict: bool = False) -> Source:
+    """Source of a function that computes the tape's outputs from its inputs.
+
+    Parameters
+    ----------
+    tape
+        A simplified tape.
+    strict
+        Compute the first output exactly as NumPy does for the function that was traced.
+    """
+    tape = symbolic.optimise(tape, strict=strict)
+    exact = frozenset(cone(tape, tape.outputs[:1])) if strict else frozenset()
+    tape = as_products(tape, exact)
+    outside = frozenset(op.result for op in tape.ops if op.result in exact and not _is_exact(op))
+    plan = schedule(tape, outside)
+    direct = _is_direct(tape, plan)
+    entry = Names().fresh(tape.name)
+    needs = Needs()
+    kernels = _kernels(tape, plan, entry, direct, needs)
+    code = _code(tape, entry, kernels, needs) if kernels else ""
+    names = tuple(kernel.plan.name for kernel in kernels)
+    if direct:
+        return Source(code, entry, code, names)
+    driver = Driver(tape, plan.steps, kernels)
+    function = driver.plan()
+    text = render("numpy/module.py.jinja", plan=function)
+    both = f"{text}\n\n# {entry}.c\n\n{code}" if code else text
+    return Source(both, function.name, code, names, text, driver.constants.objects, len(tape.guards))
+
+
+def _is_exact(op: Op) -> bool:
+    """Whether C gives NumPy's bits: each element by itself, by correctly rounded operations."""
+    views = ("getitem", "reshape", "transpose", "broadcast_to", "stack", "concatenate", "setitem")
+    return op.name in views or (op.primitive.elementwise and op.name in EXACT)
+
+
+def _is_direct(tape: Tape, plan: Schedule) -> bool:
+    """Whether a single kernel is the whole function."""
+    if len(plan.steps) != 1 or tape.guards or not isinstance(plan.steps[0], Group):
+        return False
+    (group,) = plan.steps
+    made = [root.variable for root in group.roots]
+    return sorted(made) == sorted(tape.outputs) and not any(v in plan.leaves for v in tape.constants)
+
+
+def _kernels(tape: Tape, plan: Schedule, entry: str, direct: bool, needs: Needs) -> list[Kernel]:
+    definitions = tape.definitions()
+    groups = [step for step in plan.steps if isinstance(step, Group)]
+    if direct:
+        (group,) = groups
+        group.roots.sort(key=lambda root: tape.outputs.index(root.variable))
+        inputs = tuple(item.variable for item in tape.inputs)
+        return [plan_kernel(tape, definitions, plan.leaves, group, entry, needs, inputs)]
+    return [
+        plan_kernel(tape, definitions, plan.leaves, group, f"{entry}_kernel{number}", needs)
+        for number, group in enumerate(groups)
+    ]
+
+
+def _code(tape: Tape, entry: str, kernels: Sequence[Kernel], needs: Needs) -> str:
+    functions = []
+    for name in sorted(needs.functions):
+        kind = "float" if name.endswith("f") and name not in ("erf",) else "double"
+        count = 2 if name.rstrip("f") in ("pow", "atan2", "hypot") else 1
+        functions.append((kind, name, ", ".join([kind] * count)))
+    plan = FilePlan(
+        banner=_banner(tape, entry),
+        functions=tuple(functions) if any(kernel.plan.extent for kernel in kernels) else (),
+        parts=_parts(needs),
+        helpers=tuple(f"c/helpers/{name}.c.jinja" for name in _helpers(kernels)),
+        complex=needs.complex,
+        parallel=any(kernel.plan.parallel for kernel in kernels),
+        kernels=tuple(kernel.plan for kernel in kernels),
+    )
+    return render("c/module.c.jinja", plan=plan)
+
+
+def _helpers(kernels: Sequence[Kernel]) -> list[str]:
+    """Names of what takes arguments and makes results, each after what it calls."""
+    wanted = set()
+    for kernel in kernels:
+        wanted.update(argument.number or "take_array" for argument in kernel.plan.arguments)
+        wanted.update(result.make for result in kernel.plan.results if result.make)
+    for name in ("take_float", "take_cfloat", "take_int32", "take_uint8"):
+        if name in wanted:
+            wanted.add(_WIDE[name])
+    return sorted(wanted, key=lambda name: (name in _WIDE, name))
+
+
+_CALLS = {
+    "log_add_exp": ("larger",),
+    "complex_square": ("complex_multiply",),
+    "complex_add_to": ("add_to",),
+    "complex_total": ("total",),
+}
+
+
+def _parts(needs: Needs) -> tuple[Part, ...]:
+    """The inline functions that the loops call, each after what it calls itself."""
+    found = set(needs.parts)
+    for name, dtype in needs.parts:
+        inner = "float64" if name in ("complex_add_to", "complex_total") else dtype
+        found |= {(called, inner) for called in _CALLS.get(name, ())}
+    order = sorted(found, key=lambda part: (part[0] in _CALLS, part))
+    return tuple(
+        Part(f"c/parts/{name}.c.jinja", c_type(np.dtype(dtype)), suffix(np.dtype(dtype))) for name, dtype in order
+    )
+
+
+def _banner(tape: Tape, entry: str) -> tuple[str, ...]:
+    lines = [f"{entry}: generated by yota.", ""]
+    for item in tape.inputs:
+        lines.append(f"    {'.'.join((item.name, *map(str, item.path)))}: {tape.types[item.variable]}")
+    lines.append(f"    returns {', '.join(str(tape.types[output]) for output in tape.outputs)}")
+    works = ", ".join(f"{count} {name}" for name, count in operations(tape).items())
+    lines += ["", f"Operations: {works or 'none'}."]
+    return tuple(comment(line)[3:-3] if line else "" for line in lines)

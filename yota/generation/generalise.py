@@ -1,0 +1,167 @@
+"""Matches tapes of one function at several sizes op by op, and writes what differs as expressions of the sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from yota.errors import ArgumentError
+from yota.generation.patterns import array_text
+from yota.generation.sizes import Samples
+from yota.generation.plain import visible
+from yota.ir.indexing import Slice
+from yota.ir.tape import Guard, Location, Tape
+from yota.tracing.location import source_line
+
+__all__ = ["Extent", "General", "generalised"]
+
+
+class Extent(int):
+    """A number that depends on sizes: its value at the first sample, shown as an expression."""
+
+    text: str
+
+    def __new__(cls, value: int, text: str) -> Extent:
+        made = super().__new__(cls, value)
+        made.text = text
+        return made
+
+    def __str__(self) -> str:
+        return self.text if self.text.isidentifier() else f"({self.text})"
+
+    __repr__ = __str__
+
+    def __format__(self, specification: str) -> str:
+        return str(self)
+
+
+@dataclass(frozen=True, slots=True)
+class General:
+    """A tape for all sizes.
+
+    Parameters
+    ----------
+    tape
+        The tape of the first sample; numbers that depend on sizes are `Extent`.
+    shapes
+        Shape of each variable.
+    constants
+        Text of each constant that depends on sizes.
+    guards
+        Guards with what they expect, as text where that depends on sizes.
+    """
+
+    tape: Tape
+    shapes: Mapping[int, tuple[int, ...]]
+    constants: Mapping[int, str]
+    guards: tuple[Guard, ...]
+
+
+def generalised(tapes: Sequence[Tape], samples: Samples) -> General:
+    """The tape that all of ``tapes``, each at its sample, are cases of.
+
+    Raises
+    ------
+    ArgumentError
+        If they are not cases of one tape; the message names the line and the cures.
+    """
+    first = tapes[0]
+    for tape in tapes[1:]:
+        _alike(first, tape, samples)
+    renamed = [dict(zip(_variables(tape), _variables(first), strict=True)) for tape in tapes]
+    ops = []
+    for position, op in enumerate(first.ops):
+        others = [tape.ops[position] for tape in tapes]
+        for other, names in zip(others, renamed, strict=True):
+            if tuple(names[operand] for operand in other.operands) != op.operands:
+                raise _different(op.location, samples, "other values are combined")
+        static = tuple(
+            (name, _general([other.keyword(name) for other in others], samples, op.location)) for name, _ in op.static
+        )
+        ops.append(replace(op, static=static))
+    orders = [_variables(tape) for tape in tapes]
+    shapes = {
+        variable: _general([tape.types[order[place]].shape for tape, order in zip(tapes, orders, strict=True)], samples, None)
+        for place, variable in enumerate(orders[0])
+    }
+    constants = {}
+    uses = {operand: op.location for op in reversed(first.ops) for operand in op.operands}
+    for place, variable in enumerate(first.constants):
+        text = _constant([list(tape.constants.values())[place] for tape in tapes], samples, uses.get(variable))
+        if text is not None:
+            constants[variable] = text
+    guards = tuple(
+        replace(guard, expected=_general([tape.guards[place].expected for tape in tapes], samples, guard.location))
+        for place, guard in enumerate(first.guards)
+    )
+    return General(replace(first, ops=tuple(ops)), shapes, constants, guards)
+
+
+def _variables(tape: Tape) -> list[int]:
+    """All variables in an order that depends on the structure of the tape alone."""
+    return [*(entry.variable for entry in tape.inputs), *tape.constants, *(op.result for op in tape.ops)]
+
+
+def _alike(first: Tape, other: Tape, samples: Samples) -> None:
+    """Both tapes have the same ops."""
+    for one, two in zip(first.ops, other.ops, strict=False):
+        if one.primitive is not two.primitive or one.location != two.location:
+            raise _different(one.location if len(first) >= len(other) else two.location, samples, "other steps are taken")
+    if len(first.ops) != len(other.ops):
+        longer = max(first, other, key=len)
+        raise _different(longer.ops[min(len(first), len(other))].location, samples, "another number of steps is taken")
+    if len(first.constants) != len(other.constants) or len(first.guards) != len(other.guards):
+        raise _different(None, samples, "other constants or decisions are met")
+
+
+def _different(location: Location | None, samples: Samples, what: str) -> ArgumentError:
+    line = source_line(location)
+    where = f"{location.function}, line {location.line}: `{line}`: " if location is not None else ""
+    names = ", ".join(samples.names)
+    return ArgumentError(
+        f"{where}{what} when {names} changes, as in a Python loop over it or a branch on it. Fix the size, as in "
+        f"float64[{next(iter(samples.sizes[0].values()))}], or write that line as array code without the loop"
+    )
+
+
+def _general(values: Sequence[Any], samples: Samples, location: Location | None) -> Any:
+    """One value for all samples: equal parts as they are, ints that differ as `Extent`."""
+    first = values[0]
+    if isinstance(first, tuple) and all(isinstance(value, tuple) and len(value) == len(first) for value in values):
+        return tuple(_general(parts, samples, location) for parts in zip(*values, strict=True))
+    if isinstance(first, Slice):
+        parts = [[getattr(value, name) for value in values] for name in ("start", "stop", "step")]
+        return Slice(*(_general(part, samples, location) for part in parts))
+    if all(value == first and type(value) is type(first) for value in values):
+        return first
+    if all(isinstance(value, (int, np.integer)) and not isinstance(value, bool) for value in values):
+        text = samples.whole([int(value) for value in values])
+        if text is not None:
+            return Extent(int(first), text)
+    raise _different(location, samples, f"a number that no polynomial of the sizes gives ({first!r}, {values[1]!r}, ...) is met")
+
+
+def _constant(values: Sequence[Any], samples: Samples, location: Location | None) -> str | None:
+    """Text of a constant that depends on sizes; None for one that does not."""
+    first = np.asarray(values[0])
+    arrays = [np.asarray(value) for value in values]
+    if all(array.shape == first.shape and array.tobytes() == first.tobytes() for array in arrays):
+        return None
+    text: str | None
+    if first.ndim:
+        text = array_text(arrays, samples)
+    elif first.dtype.kind in "iu":
+        text = samples.whole([int(array) for array in arrays])
+    else:
+        text = samples.real([float(array) for array in arrays]) if first.dtype.kind == "f" else None
+    if text is None:
+        shown = ", ".join(visible(repr(value))[:24] for value in values[:3])
+        raise _different(location, samples, f"a constant whose form is unknown is met ({shown}, ...)")
+    if not first.ndim and not isinstance(values[0], (int, float)):
+        return f"np.{first.dtype.name}({text})"
+    return text
+
+

@@ -1,0 +1,126 @@
+"""Arrays that come from sizes: ``np.eye(N)``, ``np.arange(N)``, ``np.triu_indices(N, 1)`` and the like, recognised."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from yota.codegen.literals import dtype_text
+from yota.generation.sizes import Samples
+
+__all__ = ["array_text"]
+
+_OFFSETS = (0, 1, -1, 2, -2)
+
+
+def array_text(arrays: Sequence[np.ndarray[Any, Any]], samples: Samples) -> str | None:
+    """Python text that makes each of ``arrays`` at its sample; None if none is known."""
+    dtype = arrays[0].dtype
+    if dtype.kind not in "biuf" or len({(array.dtype, array.ndim) for array in arrays}) != 1:
+        return None
+    extents = [samples.whole([array.shape[axis] for array in arrays]) for axis in range(arrays[0].ndim)]
+    if None in extents:
+        return None
+    for text in _candidates(arrays, [str(extent) for extent in extents], samples):
+        if text is not None and _makes(text, arrays, samples):
+            return text
+    return _smaller(arrays, [str(extent) for extent in extents], samples)
+
+
+def _makes(text: str, arrays: Sequence[Any], samples: Samples) -> bool:
+    for array, size in zip(arrays, samples.sizes, strict=True):
+        try:
+            made = eval(text, {"np": np, "math": __import__("math"), "__builtins__": {"float": float}}, dict(size))
+        except (ValueError, TypeError, ZeroDivisionError):
+            return False
+        if made.dtype != array.dtype or made.shape != array.shape or not np.array_equal(made, array, equal_nan=True):
+            return False
+    return True
+
+
+def _candidates(arrays: Sequence[Any], extents: list[str], samples: Samples) -> Iterator[str | None]:
+    dtype = arrays[0].dtype
+    cast = dtype_text(dtype)
+    shape = f"({', '.join(extents)},)" if len(extents) == 1 else f"({', '.join(extents)})"
+    if any(array.size == 0 for array in arrays):
+        return
+    first = _number([array.flat[0] for array in arrays], samples)
+    if first is not None:
+        yield f"np.full({shape}, {first}, {cast})"
+    if len(extents) == 1:
+        yield from _lines(arrays, extents[0], samples, cast)
+    if len(extents) == 2:
+        yield from _planes(arrays, extents, samples, cast)
+
+
+def _lines(arrays: Sequence[Any], extent: str, samples: Samples, cast: str) -> Iterator[str | None]:
+    kind = arrays[0].dtype.kind
+    start = _number([array[0] for array in arrays], samples)
+    if kind in "iuf" and start is not None:
+        step = _number([(array[1] - array[0]) if len(array) > 1 else array[0] for array in arrays], samples)
+        end = _number([array[-1] for array in arrays], samples)
+        if step is not None:
+            index = f"np.arange({extent}, dtype={cast})"
+            yield index
+            yield f"np.arange({start}, {extent} + {start}, dtype={cast})"
+            yield f"{start} + {step} * {index}"
+        if kind == "f" and end is not None:
+            yield f"np.linspace({start}, {end}, {extent})"
+            yield f"np.linspace({start}, {end}, {extent}, dtype={cast})"
+    if kind == "i":
+        for name in samples.names:
+            for offset in _OFFSETS:
+                for which in ("triu", "tril"):
+                    for part in (0, 1):
+                        yield f"np.{which}_indices({name}, {offset})[{part}].astype({cast})"
+
+
+def _planes(arrays: Sequence[Any], extents: list[str], samples: Samples, cast: str) -> Iterator[str | None]:
+    rows, columns = extents
+    if all(min(array.shape) < 3 for array in arrays):
+        return
+    for offset in _OFFSETS:
+        for text, make in _masks(rows, columns, offset):
+            inside = [array[make(array)] for array in arrays]
+            outside = [array[~make(array)] for array in arrays]
+            if any(part.size == 0 for part in (*inside, *outside)):
+                continue
+            one, other = (_number([part.flat[0] for part in parts], samples) for parts in (inside, outside))
+            if one is None or other is None:
+                continue
+            if (one, other) == ("1.0", "0.0") and cast == "np.float64":
+                yield text
+            yield f"np.where({text} == 1.0, {one}, {other}).astype({cast})"
+
+
+def _masks(rows: str, columns: str, offset: int) -> Iterator[tuple[str, Callable[[Any], Any]]]:
+    where = f"{rows}, {columns}" if rows != columns else rows
+    shift = f", k={offset}" if offset else ""
+    yield f"np.eye({where}{shift})", lambda array: np.eye(*array.shape, k=offset) == 1.0
+    yield f"np.tri({where}{shift})", lambda array: np.tri(*array.shape, k=offset) == 1.0
+
+
+def _number(values: Sequence[Any], samples: Samples) -> str | None:
+    plain = [value.item() if isinstance(value, np.generic) else value for value in values]
+    if isinstance(plain[0], bool):
+        return str(plain[0]) if len(set(plain)) == 1 else None
+    return samples.whole(plain) if isinstance(plain[0], int) else samples.real(plain)
+
+
+def _smaller(arrays: Sequence[Any], extents: list[str], samples: Samples) -> str | None:
+    """An array that repeats itself along an axis, made from one of fewer axes."""
+    for axis in range(arrays[0].ndim):
+        first = [np.take(array, [0], axis) for array in arrays]
+        if all(array.shape[axis] for array in arrays) and all(
+            np.array_equal(array, np.broadcast_to(one, array.shape)) for array, one in zip(arrays, first, strict=True)
+        ):
+            inner = array_text([np.take(array, 0, axis) for array in arrays], samples) if arrays[0].ndim > 1 else None
+            if inner is None:
+                return None
+            index = ", ".join("None" if each == axis else ":" for each in range(axis + 1))
+            shape = ", ".join(extents)
+            text = f"({inner})[{index}]" if extents[axis] == "1" else f"np.broadcast_to(({inner})[{index}], ({shape}))"
+            return text if _makes(text, arrays, samples) else None
+    return None

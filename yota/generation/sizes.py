@@ -1,0 +1,164 @@
+"""Numbers that come from sizes: found as expressions of the sizes' names, from their values at several sizes."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import sympy
+
+__all__ = ["Samples", "samples_of"]
+
+_DEGREE = 3
+_CLOSE = 4 * 2.0**-52
+
+
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """Sizes at which a function was traced.
+
+    Parameters
+    ----------
+    names
+        Names of the sizes.
+    sizes
+        Each sample: a size for each name.
+    """
+
+    names: tuple[str, ...]
+    sizes: tuple[Mapping[str, int], ...]
+
+    def whole(self, values: Sequence[int]) -> str | None:
+        """Python text of an int that has ``values`` at the samples; None if no polynomial fits."""
+        if len(set(values)) == 1:
+            return str(values[0])
+        for name in self.names:
+            if all(value == size[name] for value, size in zip(values, self.sizes, strict=True)):
+                return name
+        found = self._polynomial([Fraction(value) for value in values])
+        if found is None:
+            return None
+        above, below = _parts(found)
+        return above if below == "1" else f"({above}) // {below}"
+
+    def real(self, values: Sequence[float]) -> str | None:
+        """Python text of a float: a polynomial, its reciprocal, or the square root of such."""
+        if all(value == values[0] for value in values) and len({math.copysign(1.0, value) for value in values}) == 1:
+            return repr(float(values[0]))
+        if not all(math.isfinite(value) and value for value in values):
+            return None
+        for root, reciprocal in itertools.product((False, True), (False, True)):
+            if root and len({value > 0 for value in values}) > 1:
+                return None
+            plain = [(value * value if root else value) for value in values]
+            exact = [_fraction(1 / value if reciprocal else value) for value in plain]
+            found = self._polynomial(exact) if None not in exact else None  # type: ignore[arg-type]
+            if found is None:
+                continue
+            text = _spelled(found, reciprocal, root, negative=root and values[0] < 0)
+            if self._agrees(text, values):
+                return text
+        return None
+
+    def _agrees(self, text: str, values: Sequence[float]) -> bool:
+        known = {"np": np, "math": math, "__builtins__": {"float": float}}
+        results = [eval(text, known, dict(size)) for size in self.sizes]
+        return all(abs(result - value) <= _CLOSE * abs(value) for result, value in zip(results, values, strict=True))
+
+    def _polynomial(self, values: Sequence[Fraction]) -> sympy.Expr | None:
+        """The polynomial of lowest degree through all samples, which must be more than it has coefficients."""
+        for degree in range(1, _DEGREE + 1):
+            monomials = list(_monomials(self.names, degree))
+            if len(monomials) >= len(values):
+                return None
+            rows = [[_value(monomial, size) for monomial in monomials] for size in self.sizes]
+            coefficients = _solved(rows, values)
+            if coefficients is not None:
+                return _expression(monomials, coefficients)
+        return None
+
+
+def samples_of(names: Sequence[str]) -> Samples:
+    """Samples enough to find polynomials of third degree in a few names, and to notice what is none."""
+    count = {1: 7, 2: 14}.get(len(names), 24)
+    found: list[dict[str, int]] = []
+    state = 1
+    while len(found) < count:
+        sizes = []
+        for _ in names:
+            state = (state * 1103515245 + 12345) % 2**31
+            sizes.append(5 + (state >> 16) % (12 if len(names) > 1 else 16))
+        sample = dict(zip(names, sizes, strict=True))
+        if len(set(sizes)) == len(sizes) and sample not in found:
+            found.append(sample)
+    return Samples(tuple(names), tuple(found))
+
+
+def _monomials(names: Sequence[str], degree: int) -> Iterator[tuple[str, ...]]:
+    for each in range(degree + 1):
+        yield from itertools.combinations_with_replacement(names, each)
+
+
+def _value(monomial: tuple[str, ...], size: Mapping[str, int]) -> Fraction:
+    return Fraction(math.prod(size[name] for name in monomial))
+
+
+def _solved(rows: list[list[Fraction]], values: Sequence[Fraction]) -> list[Fraction] | None:
+    """The exact solution of an overdetermined system; None if there is none or several."""
+    table = [[*row, value] for row, value in zip(rows, values, strict=True)]
+    width = len(rows[0])
+    for column in range(width):
+        pivot = next((row for row in range(column, len(table)) if table[row][column]), None)
+        if pivot is None:
+            return None
+        table[column], table[pivot] = table[pivot], table[column]
+        lead = table[column][column]
+        table[column] = [entry / lead for entry in table[column]]
+        for row in range(len(table)):
+            factor = table[row][column]
+            if row != column and factor:
+                table[row] = [one - factor * other for one, other in zip(table[row], table[column], strict=True)]
+    if any(row[-1] for row in table[width:]):
+        return None
+    return [row[-1] for row in table[:width]]
+
+
+def _expression(monomials: Sequence[tuple[str, ...]], coefficients: Sequence[Fraction]) -> Any:
+    import sympy
+
+    terms = [
+        sympy.Rational(value.numerator, value.denominator) * sympy.prod(sympy.Symbol(name, integer=True) for name in monomial)
+        for monomial, value in zip(monomials, coefficients, strict=True)
+    ]
+    return sympy.factor(sympy.Add(*terms))
+
+
+def _parts(expression: Any) -> tuple[str, str]:
+    """Numerator and denominator as text."""
+    import sympy
+
+    above, below = sympy.fraction(sympy.together(expression))
+    return str(sympy.factor(above)), str(below)
+
+
+def _spelled(expression: Any, reciprocal: bool, root: bool, *, negative: bool) -> str:
+    above, below = _parts(expression)
+    if reciprocal:
+        above, below = below, above
+    # NumPy's division gives an infinity where Python's raises.
+    text = f"float({above})" if below == "1" else f"float(np.divide({above}, {below}))"
+    text = f"math.sqrt({text})" if root else text
+    return f"-{text}" if negative else text
+
+
+def _fraction(value: float) -> Fraction | None:
+    """The simple fraction that ``value`` is meant to be."""
+    found = Fraction(value).limit_denominator(10**6)
+    return found if abs(float(found) - value) <= _CLOSE * abs(value) else None

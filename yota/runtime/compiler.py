@@ -1,0 +1,120 @@
+"""Finds the machine's C compiler and runs it; nothing goes through a shell."""
+
+from __future__ import annotations
+
+import functools
+import os
+import shlex
+import shutil
+import subprocess
+import sysconfig
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from yota.errors import CodegenError
+
+__all__ = ["Compiler", "find"]
+
+_FLAGS = (
+    "-O3", "-march=native", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off", "-fwrapv", "-fPIC", "-shared",
+    "-std=gnu11", "-Wno-unknown-pragmas", "-fno-builtin-cos", "-fno-builtin-cosf",
+)  # fmt: skip
+"""Flags of every compilation.
+
+GCC joins the sine and the cosine of one number to a call that has no vector form; that is what the last two are for.
+"""
+_QUICK = 60_000
+"""Length of a source past which it is not optimised as hard: compilers take quadratic time for long functions."""
+_CURE = 'Install one (Debian: apt install gcc python3-dev; macOS: xcode-select --install), or use target="numpy".'
+
+
+@dataclass(frozen=True, slots=True)
+class Compiler:
+    """A C compiler that works here.
+
+    Parameters
+    ----------
+    command
+        How it is called.
+    version
+        What it says it is.
+    flags
+        Flags that it takes.
+    """
+
+    command: tuple[str, ...]
+    version: str
+    flags: tuple[str, ...]
+
+    def arguments(self, length: int) -> tuple[str, ...]:
+        """Flags for a source of ``length`` characters."""
+        return (*self.flags, "-O1") if length > _QUICK else self.flags
+
+    def compile(self, source: Path, output: Path) -> None:
+        """Make a shared object of a C file.
+
+        Raises
+        ------
+        CodegenError
+            If the compiler does not take it.
+        """
+        flags = self.arguments(source.stat().st_size)
+        done = _run([*self.command, *flags, str(source), "-o", str(output), "-lm"])
+        if done.returncode:
+            raise CodegenError(f"{' '.join(self.command)} failed on generated code:\n{done.stderr[-4000:]}")
+
+
+def _run(command: Sequence[str], text: str | None = None) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "LC_ALL": "C"}
+    return subprocess.run(
+        list(command), input=text, capture_output=True, text=True, errors="replace", check=False, env=environment
+    )
+
+
+def find() -> Compiler:
+    """The compiler: ``$CC``, or ``cc``, or ``gcc``, or ``clang``.
+
+    Raises
+    ------
+    CodegenError
+        If there is none, or if Python's headers are missing.
+    """
+    return _found(os.environ.get("CC", ""), os.environ.get("PATH", ""))
+
+
+@functools.cache
+def _found(wanted: str, _path: str) -> Compiler:
+    command = _command(wanted)
+    include = Path(sysconfig.get_paths()["include"])
+    if not (include / "Python.h").is_file():
+        raise CodegenError(f'target="c" needs Python\'s headers, and {include / "Python.h"} is missing. {_CURE}')
+    includes = ("-I" + str(include), "-I" + np.get_include())
+    version = _run([*command, "--version"]).stdout.strip().partition("\n")[0]
+    for extra in (("-fopenmp",), ("-fopenmp-simd",), ()):
+        for flags in (_FLAGS, tuple(flag for flag in _FLAGS if flag != "-march=native")):
+            if _works(command, (*flags, *extra)):
+                return Compiler(command, version, (*flags, *extra, *includes))
+    done = _run([*command, "-xc", "-", "-o", os.devnull], "int main(void) { return 0; }\n")
+    raise CodegenError(f"the C compiler {' '.join(command)} does not work: {done.stderr.strip()[-2000:]}\n{_CURE}")
+
+
+def _command(wanted: str) -> tuple[str, ...]:
+    if wanted.strip():
+        command = tuple(shlex.split(wanted))
+        if shutil.which(command[0]) is None:
+            raise CodegenError(f'target="c" needs a C compiler, and CC={wanted!r} is not on the PATH. {_CURE}')
+        return command
+    for name in ("cc", "gcc", "clang"):
+        if shutil.which(name) is not None:
+            return (name,)
+    raise CodegenError(f'target="c" needs a C compiler, and there is no cc, gcc or clang on the PATH. {_CURE}')
+
+
+def _works(command: tuple[str, ...], flags: tuple[str, ...]) -> bool:
+    try:
+        return not _run([*command, *flags, "-xc", "-", "-o", os.devnull], "int one(void) { return 1; }\n").returncode
+    except OSError:
+        return False

@@ -1,0 +1,122 @@
+"""Turns generated C into callables: compiled once, kept in the store, loaded as an extension module."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.machinery
+import importlib.util
+import platform
+import sys
+import sysconfig
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Protocol
+
+import numpy as np
+
+from yota.runtime import compiler, python
+from yota.runtime.store import Store, folder
+
+__all__ = ["build", "load"]
+
+_MODULE = "yota_native"
+_FORMAT = "1"
+
+
+class _Source(Protocol):
+    @property
+    def entry(self) -> str: ...
+
+    @property
+    def code(self) -> str: ...
+
+    @property
+    def kernels(self) -> tuple[str, ...]: ...
+
+    @property
+    def driver(self) -> str: ...
+
+    @property
+    def constants(self) -> Mapping[str, Any]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Driver:
+    """The Python part, with the kernels among its constants."""
+
+    text: str
+    entry: str
+    constants: Mapping[str, Any] = field(default_factory=dict)
+
+
+def load(source: _Source) -> Callable[..., Any]:
+    """The function that ``source`` defines.
+
+    Raises
+    ------
+    CodegenError
+        If there is no compiler, or the cache is not private.
+    """
+    module = build(source.code) if source.code else None
+    kernels = {name: getattr(module, name) for name in source.kernels}
+    if not source.driver:
+        function: Callable[..., Any] = kernels[source.entry]
+        return function
+    return python.load(_Driver(source.driver, source.entry, {**source.constants, **kernels}))
+
+
+def build(code: str) -> ModuleType:
+    """The extension module that a C text defines."""
+    found = compiler.find()
+    key = _key(code, found)
+
+    def make(output: Path) -> None:
+        with tempfile.TemporaryDirectory(prefix="source-", dir=output.parent) as scratch:
+            file = Path(scratch, "generated.c")
+            file.write_text(code, encoding="utf-8")
+            found.compile(file, output)
+
+    return _imported(Store(folder()).get(key, make))
+
+
+def _key(code: str, found: compiler.Compiler) -> str:
+    """Digest of everything that the compiled file depends on."""
+    parts = (
+        _FORMAT,
+        code,
+        *found.command,
+        found.version,
+        *found.arguments(len(code)),
+        str(sysconfig.get_config_var("SOABI")),
+        sys.version,
+        np.__version__,
+        platform.machine(),
+        _processor(),
+    )
+    digest = hashlib.sha256()
+    for part in parts:
+        data = part.encode("utf-8", "surrogateescape")
+        digest.update(len(data).to_bytes(8, "little"))
+        digest.update(data)
+    return digest.hexdigest()[:40]
+
+
+def _processor() -> str:
+    """What this machine's processor can do: code for one does not run on every other."""
+    try:
+        with open("/proc/cpuinfo", encoding="ascii", errors="replace") as lines:
+            return next((line.partition(":")[2].strip() for line in lines if line.startswith(("flags", "Features"))), "")
+    except OSError:
+        return platform.processor()
+
+
+def _imported(place: Path) -> ModuleType:
+    loader = importlib.machinery.ExtensionFileLoader(_MODULE, str(place))
+    specification = importlib.util.spec_from_file_location(_MODULE, place, loader=loader)
+    assert specification is not None
+    module = importlib.util.module_from_spec(specification)
+    loader.exec_module(module)
+    return module

@@ -1,0 +1,116 @@
+"""The private cache of compiled files: found by content, checked before use, safe among processes, bounded."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import stat
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from yota.errors import CodegenError
+
+__all__ = ["MOST_BYTES", "MOST_FILES", "Store", "folder"]
+
+MOST_FILES = 2_000
+MOST_BYTES = 256 * 1024 * 1024
+_MINE = os.getuid() if hasattr(os, "getuid") else None
+_AGE = 3600
+
+
+def folder() -> Path:
+    """Where compiled files are kept: ``$YOTA_CACHE_DIR``, or ``yota`` in the user's cache folder."""
+    named = os.environ.get("YOTA_CACHE_DIR")
+    if named:
+        return Path(named)
+    base = os.environ.get("XDG_CACHE_HOME")
+    return Path(base if base and os.path.isabs(base) else Path.home() / ".cache") / "yota"
+
+
+class Store:
+    """Files in one folder, each with the digest of its content beside it.
+
+    Parameters
+    ----------
+    path
+        The folder; made if it is missing.
+
+    Raises
+    ------
+    CodegenError
+        If others may write to the folder.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise CodegenError(f"{path} cannot be made ({error}); name another folder in YOTA_CACHE_DIR") from error
+        if not _is_private(path):
+            raise CodegenError(
+                f"compiled code is not kept in {path}, since others may write there; "
+                "run: chmod 700 on it, or name another folder in YOTA_CACHE_DIR"
+            )
+
+    def get(self, key: str, make: Callable[[Path], None]) -> Path:
+        """The file of ``key``; ``make`` writes it to the path it is given if it is not there, or not whole."""
+        place = self.path / f"{key}.so"
+        if self._is_whole(place):
+            with contextlib.suppress(OSError):
+                os.utime(place)  # the latest used are kept
+            return place
+        with tempfile.TemporaryDirectory(prefix="making-", dir=self.path) as scratch:
+            fresh = Path(scratch, "fresh.so")
+            make(fresh)
+            os.chmod(fresh, 0o700)
+            digest = Path(scratch, "digest")
+            digest.write_text(_digest(fresh))
+            # Another process may do the same just now, with the same content: whoever is last wins, and nobody
+            # sees half a file. A digest that is older than its file is mended by the next process that looks.
+            os.replace(fresh, place)
+            os.replace(digest, place.with_suffix(".sha256"))
+        self._forget()
+        return place
+
+    def _is_whole(self, place: Path) -> bool:
+        try:
+            if not _is_private(place) or not _is_private(place.with_suffix(".sha256")):
+                return False
+            return place.with_suffix(".sha256").read_text() == _digest(place)
+        except OSError:
+            return False
+
+    def _forget(self) -> None:
+        """Remove what was not used for the longest time, past the bounds."""
+        found = []
+        for place in self.path.glob("*.so"):
+            with contextlib.suppress(OSError):
+                state = place.stat()
+                found.append((state.st_mtime, state.st_size, place))
+        size = sum(each for _, each, _ in found)
+        found.sort()
+        for _, each, place in found[: max(0, len(found) - 1)]:
+            if len(found) <= MOST_FILES and size <= MOST_BYTES:
+                break
+            size -= each
+            found = found[1:]
+            for file in (place, place.with_suffix(".sha256")):
+                with contextlib.suppress(OSError):
+                    file.unlink()
+
+
+def _digest(place: Path) -> str:
+    return hashlib.sha256(place.read_bytes()).hexdigest()
+
+
+def _is_private(place: Path) -> bool:
+    """Whether only this user can have written there."""
+    state = place.lstat()
+    if stat.S_ISLNK(state.st_mode):
+        return False
+    if _MINE is None:
+        return True
+    return state.st_uid == _MINE and not state.st_mode & (stat.S_IWGRP | stat.S_IWOTH)

@@ -1,0 +1,163 @@
+"""Matrix factorisations of numpy.linalg, recorded as one op whose packed result is read in parts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy
+
+from yota.tracing.implementations import implements
+
+if TYPE_CHECKING:
+    from yota.tracing.trace import Trace
+
+# Traced values go where NumPy's annotations ask for arrays.
+np: Any = numpy
+
+# NumPy's own named tuples.
+_EIGH, _EIG, _SVD, _QR, _SLOGDET = (
+    type(function(numpy.eye(1)))
+    for function in (numpy.linalg.eigh, numpy.linalg.eig, numpy.linalg.svd, numpy.linalg.qr, numpy.linalg.slogdet)
+)
+
+
+def _matrix(trace: Trace, a: Any, square: bool = False) -> Any:
+    a = trace.traced(a)
+    if a.ndim < 2:
+        raise numpy.linalg.LinAlgError(f"{a.ndim}-dimensional array given. Array must be at least two-dimensional")
+    if square and a.shape[-1] != a.shape[-2]:
+        raise numpy.linalg.LinAlgError("Last 2 dimensions of the array must be square")
+    return a if a.dtype.kind in "fc" else a.astype(float)
+
+
+def _apply(trace: Trace, name: str, *operands: Any, **static: Any) -> Any:
+    return trace.apply(trace.registry.primitive(name), operands, static)
+
+
+def _side(side: str) -> str:
+    if side.upper() not in ("L", "U"):
+        raise ValueError("UPLO argument must be 'L' or 'U'")
+    return side.upper()
+
+
+@implements(numpy.linalg.eigh)
+def _eigh(trace: Trace, a: Any, UPLO: str = "L") -> Any:
+    packed = _apply(trace, "eigh_packed", _matrix(trace, a, True), lower=_side(UPLO) == "L")
+    return _EIGH(np.real(packed[..., 0, :]), packed[..., 1:, :])
+
+
+@implements(numpy.linalg.eigvalsh)
+def _eigvalsh(trace: Trace, a: Any, UPLO: str = "L") -> Any:
+    return _apply(trace, "eigvalsh", _matrix(trace, a, True), UPLO=_side(UPLO))
+
+
+@implements(numpy.linalg.eig)
+def _eig(trace: Trace, a: Any) -> Any:
+    """NumPy's results are real where all eigenvalues of a real matrix are: that is a guard."""
+    a = _matrix(trace, a, True)
+    packed = _apply(trace, "eig_packed", a)
+    if a.dtype.kind != "c" and bool(np.all(np.equal(np.imag(packed[..., 0, :]), 0))):
+        packed = np.real(packed)
+    return _EIG(packed[..., 0, :], packed[..., 1:, :])
+
+
+@implements(numpy.linalg.eigvals)
+def _eigvals(trace: Trace, a: Any) -> Any:
+    return np.linalg.eig(a)[0]
+
+
+@implements(numpy.linalg.svd)
+def _svd(
+    trace: Trace, a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False
+) -> Any:
+    a = _matrix(trace, a)
+    height, width = a.shape[-2:]
+    if hermitian:
+        return _hermitian_svd(a, compute_uv)
+    if not compute_uv:
+        return np.linalg.svdvals(a)
+    if full_matrices and height != width:
+        raise trace.refuse(
+            "np.linalg.svd gives singular vectors of 0 that are not determined, and have no derivative.",
+            "Pass full_matrices=False.",
+        )
+    packed = _apply(trace, "svd_packed", a)
+    left = np.swapaxes(packed[..., :height], -1, -2)
+    return _SVD(left, np.real(packed[..., height]), packed[..., height + 1 :])
+
+
+def _hermitian_svd(a: Any, compute_uv: bool) -> Any:
+    """As NumPy has it: eigenvalues by size, their signs in the right vectors."""
+    if not compute_uv:
+        return np.flip(np.sort(np.abs(np.linalg.eigvalsh(a)), axis=-1), -1)
+    values, vectors = np.linalg.eigh(a)
+    order = np.flip(np.argsort(np.abs(values), axis=-1), -1)
+    values = np.take_along_axis(values, order, -1)
+    vectors = np.take_along_axis(vectors, order[..., None, :], -1)
+    right = np.conjugate(np.swapaxes(vectors * np.sign(values)[..., None, :], -1, -2))
+    return _SVD(vectors, np.abs(values), right)
+
+
+@implements(numpy.linalg.svdvals)
+def _svdvals(trace: Trace, x: Any, /) -> Any:
+    return _apply(trace, "svdvals", _matrix(trace, x))
+
+
+@implements(numpy.linalg.qr)
+def _qr(trace: Trace, a: Any, mode: str = "reduced") -> Any:
+    a = _matrix(trace, a)
+    height, width = a.shape[-2:]
+    if mode not in ("reduced", "complete", "r"):
+        raise trace.refuse(f"np.linalg.qr with mode={mode!r} is not supported.", 'Use mode="reduced".')
+    if mode == "complete" and height > width:
+        raise trace.refuse(
+            "np.linalg.qr fills up Q with columns that are not determined, and have no derivative.",
+            'Use mode="reduced".',
+        )
+    packed = _apply(trace, "qr_packed", a)
+    right = packed[..., height:]
+    return right if mode == "r" else _QR(np.swapaxes(packed[..., :height], -1, -2), right)
+
+
+@implements(numpy.linalg.slogdet)
+def _slogdet(trace: Trace, a: Any) -> Any:
+    packed = _apply(trace, "slogdet_packed", _matrix(trace, a, True))
+    return _SLOGDET(packed[..., 0], np.real(packed[..., 1]))
+
+
+@implements(numpy.linalg.cholesky)
+def _cholesky(trace: Trace, a: Any, /, *, upper: bool = False) -> Any:
+    a = _matrix(trace, a, True)
+    if not upper:
+        return _apply(trace, "cholesky", a)
+    # Of a Hermitian matrix, the upper factor is the lower one's adjoint.
+    return np.conjugate(np.swapaxes(_apply(trace, "cholesky", np.conjugate(np.swapaxes(a, -1, -2))), -1, -2))
+
+
+@implements(numpy.linalg.pinv)
+def _pinv(
+    trace: Trace, a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = numpy._NoValue
+) -> Any:
+    a = _matrix(trace, a)
+    if rcond is None:
+        smallest = float(numpy.finfo(a.dtype).eps) * max(a.shape[-2:])
+        rcond = 1e-15 if rtol is numpy._NoValue else smallest if rtol is None else rtol
+    if np.ndim(rcond):
+        raise trace.refuse("np.linalg.pinv with a cutoff for each matrix is not supported.", "Pass one number.")
+    return _apply(trace, "pinv", a, rcond=float(rcond), hermitian=bool(hermitian))
+
+
+@implements(numpy.linalg.lstsq)
+def _lstsq(trace: Trace, a: Any, b: Any, rcond: Any = None) -> Any:
+    """The rank, on which the residuals depend, is a guard."""
+    a, b = _matrix(trace, a), trace.traced(b)
+    height, width = a.shape
+    cutoff = float(numpy.finfo(a.dtype).eps) * max(a.shape) if rcond is None else float(rcond)
+    solution = _apply(trace, "lstsq_solution", a, b, rcond=cutoff)
+    values = np.linalg.svdvals(a)
+    rank = int(np.count_nonzero(values > max(cutoff, 0.0) * np.max(values)))
+    residuals: Any = numpy.zeros(0, values.dtype)
+    if rank == width and height > width:
+        rest = np.abs(np.matmul(a, solution) - b)
+        residuals = np.sum(rest * rest, axis=0, keepdims=b.ndim == 1)
+    return solution, residuals, rank, values

@@ -1,0 +1,55 @@
+"""Fourier transforms along one axis with normalised keywords; NumPy's own code makes the others of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy
+
+from yota.tracing.implementations import implements
+from yota.tracing.reductions import axes_of
+
+if TYPE_CHECKING:
+    from yota.tracing.trace import Trace
+
+# Traced values go where NumPy's annotations ask for arrays.
+np: Any = numpy
+
+
+def _transform(name: str) -> Any:
+    def transform(trace: Trace, a: Any, n: Any = None, axis: int = -1, norm: Any = None) -> Any:
+        a = trace.traced(a)
+        axis = axes_of(axis, a.ndim)[0]
+        if norm not in (None, "backward", "ortho", "forward"):
+            raise ValueError(f'Invalid norm value {norm}; should be "backward", "ortho" or "forward".')
+        if n is None:
+            n = 2 * (a.shape[axis] - 1) if name == "irfft" else a.shape[axis]
+        if n < 1:
+            raise ValueError(f"Invalid number of FFT data points ({n}) specified.")
+        if name == "rfft" and a.dtype.kind == "c":
+            raise TypeError("np.fft.rfft takes real arrays")
+        static = {"n": int(n), "axis": axis, "norm": norm or "backward"}
+        return trace.apply(trace.registry.primitive(name), (a,), static)
+
+    return transform
+
+
+for _name in ("fft", "ifft", "rfft", "irfft"):
+    implements(getattr(numpy.fft, _name))(_transform(_name))
+
+
+def _shift(trace: Trace, x: Any, axes: Any, sign: int) -> Any:
+    x = trace.traced(x)
+    places = axes_of(axes, x.ndim)
+    steps = tuple(sign * (x.shape[place] // 2) for place in places)
+    return np.roll(x, steps, places)
+
+
+@implements(numpy.fft.fftshift)
+def _fftshift(trace: Trace, x: Any, axes: Any = None) -> Any:
+    return _shift(trace, x, axes, 1)
+
+
+@implements(numpy.fft.ifftshift)
+def _ifftshift(trace: Trace, x: Any, axes: Any = None) -> Any:
+    return _shift(trace, x, axes, -1)

@@ -1,0 +1,80 @@
+"""Lists of traced values given to NumPy's functions, which do not dispatch on what lists hold."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy
+
+from yota.tracing.creation import array
+from yota.tracing.methods import is_traced, is_tracer
+from yota.tracing.state import current
+
+__all__ = ["ON_LISTS", "ON_LISTS_OF_LINALG", "converter", "on_lists"]
+
+# Traced values go where NumPy's annotations ask for arrays.
+np: Any = numpy
+
+ON_LISTS = tuple(
+    "sum prod mean std var max min amax amin ptp median average cumsum cumprod sort argsort argmax argmin dot inner "
+    "outer vdot cross trace diag clip diff norm reshape ravel transpose flip roll repeat tile polyval interp convolve "
+    "correlate trapezoid".split()
+)
+ON_LISTS = tuple(name for name in ON_LISTS if hasattr(numpy, name))
+"""Functions of `numpy` whose first arguments are arrays, which users give as lists of numbers too."""
+ON_LISTS_OF_LINALG = ("norm", "det", "inv", "solve")
+"""Functions of `numpy.linalg` of that kind."""
+
+
+def on_lists(original: Callable[..., Any]) -> Callable[..., Any]:
+    """``original``, with lists that hold traced values stacked first."""
+
+    @functools.wraps(original)
+    def call(*args: Any, **keywords: Any) -> Any:
+        trace = current()
+        if trace is not None and any(type(each) in (list, tuple) and is_traced(each) for each in args):
+            args = tuple(array(trace, each) if type(each) in (list, tuple) and is_traced(each) else each for each in args)
+        return original(*args, **keywords)
+
+    call.recorded_from = original  # type: ignore[attr-defined]
+    return call
+
+
+def converter(original: Callable[..., Any]) -> Callable[..., Any]:
+    """NumPy's private `_array_converter`, which its own functions begin with, for traced values too."""
+
+    @functools.wraps(original, updated=())
+    def call(*values: Any) -> Any:
+        trace = current()
+        return original(*values) if trace is None or not any(map(is_traced, values)) else _Converter(trace, values)
+
+    return call
+
+
+class _Converter:
+    """What NumPy's functions ask of a converter, when some of the values are traced."""
+
+    def __init__(self, trace: Any, values: tuple[Any, ...]) -> None:
+        self.scalar_input = tuple(not np.ndim(value) for value in values)
+        self._arrays = tuple(trace.traced(array(trace, value) if is_tracer(value) or is_traced(value) else np.asarray(value)) for value in values)
+
+    def __getitem__(self, position: int) -> Any:
+        return self._arrays[position]
+
+    def __len__(self) -> int:
+        return len(self._arrays)
+
+    def as_arrays(self, *, subok: bool = True, pyscalars: str = "convert_if_no_array") -> tuple[Any, ...]:
+        """All values as arrays."""
+        return self._arrays
+
+    def result_type(self, extra_dtype: Any = None, ensure_inexact: bool = False) -> Any:
+        """The dtype that the values promote to."""
+        extra = [] if extra_dtype is None else [extra_dtype]
+        return np.result_type(*self._arrays, *extra, *([0.0] if ensure_inexact else []))
+
+    def wrap(self, result: Any, to_scalar: bool | None = None) -> Any:
+        """``result`` as the caller wants it: no subclass, and as it is."""
+        return result

@@ -1,0 +1,141 @@
+"""Reductions that leave NaNs out, by masks, and averages with weights."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy
+
+from yota.tracing.implementations import implements
+from yota.tracing.reductions import axes_of
+
+if TYPE_CHECKING:
+    from yota.tracing.trace import Trace
+
+# Traced values go where NumPy's annotations ask for arrays.
+np: Any = numpy
+
+
+def _without_nan(trace: Trace, a: Any, fill: float) -> tuple[Any, Any]:
+    """The array with ``fill`` in the place of NaNs, and where it had numbers."""
+    a = trace.traced(a)
+    if a.dtype.kind not in "fc":
+        return a, True
+    valid = np.logical_not(np.isnan(a))
+    return np.where(valid, a, numpy.asarray(fill, a.dtype)), valid
+
+
+def _both(valid: Any, where: Any) -> Any:
+    return valid if where is True else where if valid is True else np.logical_and(valid, where)
+
+
+def _filled(name: str, fill: float) -> Any:
+    def reduction(trace: Trace, a: Any, axis: Any = None, dtype: Any = None, **keywords: Any) -> Any:
+        return getattr(np, name)(_without_nan(trace, a, fill)[0], axis=axis, dtype=dtype, **keywords)
+
+    return reduction
+
+
+for _name, _fill in (("sum", 0.0), ("prod", 1.0), ("cumsum", 0.0), ("cumprod", 1.0)):
+    implements(getattr(numpy, f"nan{_name}"))(_filled(_name, _fill))
+
+
+def _extremum(name: str, fill: float) -> Any:
+    def extremum(trace: Trace, a: Any, axis: Any = None, keepdims: bool = False, **keywords: Any) -> Any:
+        filled, valid = _without_nan(trace, a, fill)
+        result = getattr(np, name)(filled, axis=axis, keepdims=keepdims, **keywords)
+        if valid is True or "initial" in keywords:
+            return result
+        some = np.any(valid, axis=axes_of(axis, valid.ndim), keepdims=keepdims)
+        return np.where(some, result, numpy.asarray(math.nan, filled.dtype))
+
+    return extremum
+
+
+implements(numpy.nanmax)(_extremum("max", -math.inf))
+implements(numpy.nanmin)(_extremum("min", math.inf))
+
+
+def _position(name: str, fill: float) -> Any:
+    def position(trace: Trace, a: Any, axis: Any = None, keepdims: bool = False) -> Any:
+        filled, valid = _without_nan(trace, a, fill)
+        if valid is not True and not bool(np.all(np.any(valid, axis=axis))):
+            raise ValueError("All-NaN slice encountered")
+        return getattr(np, name)(filled, axis=axis, keepdims=keepdims)
+
+    return position
+
+
+implements(numpy.nanargmax)(_position("argmax", -math.inf))
+implements(numpy.nanargmin)(_position("argmin", math.inf))
+
+
+@implements(numpy.nanmean)
+def _nanmean(
+    trace: Trace, a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, where: Any = True
+) -> Any:
+    filled, valid = _without_nan(trace, a, 0.0)
+    return np.mean(filled, axis=axis, dtype=dtype, keepdims=keepdims, where=_both(valid, where))
+
+
+@implements(numpy.nanvar)
+def _nanvar(
+    trace: Trace,
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    ddof: float = 0,
+    keepdims: bool = False,
+    where: Any = True,
+    mean: Any = None,
+    correction: Any = None,
+) -> Any:
+    filled, valid = _without_nan(trace, a, 0.0)
+    chosen = _both(valid, where)
+    ddof = ddof if correction is None else correction
+    result = np.var(filled, axis=axis, dtype=dtype, ddof=ddof, keepdims=keepdims, where=chosen, mean=mean)
+    if valid is True:
+        return result
+    # NumPy gives NaN where no degrees of freedom are left.
+    count = np.sum(np.broadcast_to(chosen, filled.shape), axis=axes_of(axis, filled.ndim), keepdims=keepdims)
+    return np.where(count > ddof, result, numpy.asarray(math.nan, result.dtype))
+
+
+@implements(numpy.nanstd)
+def _nanstd(trace: Trace, a: Any, *args: Any, **keywords: Any) -> Any:
+    return trace.apply(trace.registry.primitive("_root"), (np.nanvar(trace.traced(a), *args, **keywords),))
+
+
+@implements(numpy.nanmedian)
+def _nanmedian(
+    trace: Trace, a: Any, axis: Any = None, overwrite_input: bool = False, keepdims: bool = False
+) -> Any:
+    return np.nanquantile(trace.traced(a), 0.5, axis=axis, keepdims=keepdims)
+
+
+@implements(numpy.average)
+def _average(
+    trace: Trace, a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: bool = False
+) -> Any:
+    a = trace.traced(a)
+    axes = axes_of(axis, a.ndim)
+    if weights is None:
+        average = np.mean(a, axis=axes, keepdims=keepdims)
+        scale = np.full_like(average, a.size / max(average.size, 1))
+        return (average, scale) if returned else average
+    w = trace.traced(weights)
+    if w.shape != a.shape:
+        if axis is None:
+            raise TypeError("Axis must be specified when shapes of a and weights differ.")
+        given = tuple(axis) if isinstance(axis, (tuple, list)) else (axis,)
+        places = numpy.lib.array_utils.normalize_axis_tuple(given, a.ndim)
+        if w.shape != tuple(a.shape[place] for place in places):
+            raise ValueError("Shape of weights must be consistent with shape of a along specified axis.")
+        w = np.transpose(w, numpy.argsort(places).tolist())
+        w = np.reshape(w, tuple(extent if place in axes else 1 for place, extent in enumerate(a.shape)))
+    scale = np.sum(w, axis=axes, keepdims=keepdims)
+    if bool(np.any(scale == 0.0)):
+        raise ZeroDivisionError("Weights sum to zero, can't be normalized")
+    average = np.sum(a * w, axis=axes, keepdims=keepdims) / scale
+    return (average, np.broadcast_to(scale, average.shape)) if returned else average

@@ -1,0 +1,173 @@
+"""Choosing elements and writing at chosen places: choose, select, compress, put and their kin."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy
+
+from yota.ir.catalog import primitive
+from yota.tracing.implementations import implements
+from yota.tracing.methods import is_tracer
+from yota.tracing.reductions import axes_of
+from yota.tracing.shapes import along_axis
+from yota.tracing.views import overwrite
+
+if TYPE_CHECKING:
+    from yota.tracing.trace import Trace
+
+# Traced values go where NumPy's annotations ask for arrays.
+np: Any = numpy
+
+
+@implements(numpy.choose)
+def _choose(trace: Trace, a: Any, choices: Any, mode: str = "raise") -> Any:
+    a = trace.traced(a)
+    count = len(choices)
+    if mode == "raise" and bool(np.any((a < 0) | (a >= count))):
+        raise ValueError("invalid entry in choice array")
+    if mode == "wrap":
+        a = np.remainder(a, count)
+    elif mode == "clip":
+        a = np.clip(a, 0, count - 1)
+    arrays = [trace.traced(choices[number]) for number in range(count)]
+    result = arrays[-1]
+    for number in range(count - 2, -1, -1):
+        result = np.where(np.equal(a, number), arrays[number], result)
+    shape = numpy.broadcast_shapes(a.shape, *(each.shape for each in arrays))
+    return np.broadcast_to(result, shape)
+
+
+@implements(numpy.select)
+def _select(trace: Trace, condlist: Any, choicelist: Any, default: Any = 0) -> Any:
+    if len(condlist) != len(choicelist):
+        raise ValueError("list of cases must be same length as list of conditions")
+    if not len(condlist):
+        raise ValueError("select with an empty condition list is not possible")
+    result = trace.traced(default)
+    for condition, choice in zip(reversed(condlist), reversed(choicelist), strict=True):
+        result = np.where(condition, choice, result)
+    shapes = (np.shape(each) for each in (*condlist, *choicelist))
+    return np.broadcast_to(result, numpy.broadcast_shapes(*shapes))
+
+
+@implements(numpy.compress)
+def _compress(trace: Trace, condition: Any, a: Any, axis: Any = None) -> Any:
+    a, condition = trace.traced(a), trace.traced(condition)
+    if axis is None:
+        a, axis = np.ravel(a), 0
+    return np.take(a, np.nonzero(condition)[0], axis=axis)
+
+
+@implements(numpy.extract)
+def _extract(trace: Trace, condition: Any, arr: Any) -> Any:
+    places = np.nonzero(np.ravel(trace.traced(condition)))[0]
+    return np.take(np.ravel(trace.traced(arr)), places)
+
+
+@implements(numpy.argwhere)
+def _argwhere(trace: Trace, a: Any) -> Any:
+    return np.stack(np.nonzero(trace.traced(a)), axis=-1)
+
+
+def _owned(trace: Trace, array: Any, name: str) -> Any:
+    if not is_tracer(array):
+        raise trace.refuse(
+            f"np.{name} would write a traced value into a plain array, where its derivative is lost.",
+            "Make the array inside the function with np.zeros or .copy().",
+        )
+    return array
+
+
+@implements(numpy.put_along_axis)
+def _put_along_axis(trace: Trace, arr: Any, indices: Any, values: Any, axis: Any = -1) -> None:
+    arr = _owned(trace, arr, "put_along_axis")
+    if axis is None:
+        arr, axis = arr.flat, 0
+    arr[along_axis(arr.shape, trace.traced(indices), axes_of(axis, arr.ndim)[0])] = values
+
+
+@implements(numpy.put)
+def _put(trace: Trace, a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
+    a, v = _owned(trace, a, "put"), np.ravel(trace.traced(v))
+    ind = np.ravel(np.asarray(ind))
+    if mode != "raise":
+        ind = np.remainder(ind, a.size) if mode == "wrap" else np.clip(ind, 0, a.size - 1)
+    a.flat[ind] = v[numpy.arange(ind.size) % v.size]
+
+
+@implements(numpy.place)
+def _place(trace: Trace, arr: Any, mask: Any, vals: Any) -> None:
+    arr, vals = _owned(trace, arr, "place"), np.ravel(trace.traced(vals))
+    places = np.nonzero(np.ravel(trace.traced(mask)))[0]
+    if places.size and not vals.size:
+        raise ValueError("Cannot insert from an empty array!")
+    arr.flat[places] = vals[numpy.arange(places.size) % max(vals.size, 1)]
+
+
+@implements(numpy.putmask)
+def _putmask(trace: Trace, a: Any, mask: Any, values: Any) -> None:
+    a, values = _owned(trace, a, "putmask"), np.ravel(trace.traced(values))
+    repeated = np.reshape(values[numpy.arange(a.size) % values.size], a.shape)
+    overwrite(a, np.where(mask, repeated, a).astype(a.dtype, copy=False))
+
+
+@implements(numpy.fill_diagonal)
+def _fill_diagonal(trace: Trace, a: Any, val: Any, wrap: bool = False) -> None:
+    a, val = _owned(trace, a, "fill_diagonal"), np.ravel(trace.traced(val))
+    if a.ndim < 2 or (a.ndim > 2 and len(set(a.shape)) != 1):
+        raise ValueError("All dimensions of input must be of equal length")
+    step = 1 + sum(int(numpy.prod(a.shape[axis:])) for axis in range(1, a.ndim))
+    end = a.size if wrap or a.ndim > 2 else min(a.size, a.shape[1] * a.shape[1])
+    places = numpy.arange(0, end, step)
+    a.flat[places] = val[numpy.arange(len(places)) % val.size]
+
+
+@implements(numpy.piecewise)
+def _piecewise(trace: Trace, x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Any:
+    x = trace.traced(x)
+    single = not isinstance(condlist, (list, tuple)) or (x.ndim and np.ndim(condlist[0]) == 0)
+    conditions = [np.asarray(condition) for condition in ([condlist] if single else condlist)]
+    if len(funclist) == len(conditions) + 1:
+        rest = conditions[0]
+        for condition in conditions[1:]:
+            rest = np.logical_or(rest, condition)
+        conditions.append(np.logical_not(rest))
+    elif len(funclist) != len(conditions):
+        raise ValueError(
+            f"with {len(conditions)} condition(s), either {len(conditions)} or {len(conditions) + 1} functions are expected"
+        )
+    flat = np.reshape(x, (1,)) if not x.ndim else x
+    result = np.zeros_like(flat)
+    for condition, function in zip(conditions, funclist, strict=True):
+        chosen = np.nonzero(np.reshape(condition, flat.shape))
+        if not callable(function):
+            result[chosen] = function
+        elif chosen[0].size:
+            result[chosen] = function(flat[chosen], *args, **kw)
+    return np.reshape(result, x.shape)
+
+
+@implements(numpy.lexsort)
+def _lexsort(trace: Trace, keys: Any, axis: int = -1) -> Any:
+    keys = [trace.traced(keys[number]) for number in range(len(keys))]
+    axis = axes_of(axis, keys[0].ndim)[0]
+    order = np.argsort(keys[0], axis=axis, kind="stable")
+    for key in keys[1:]:
+        step = np.argsort(np.take_along_axis(key, order, axis), axis=axis, kind="stable")
+        order = np.take_along_axis(order, step, axis)
+    return order
+
+
+@implements(numpy.argpartition)
+def _argpartition(trace: Trace, a: Any, kth: Any, axis: Any = -1, kind: Any = None, order: Any = None) -> Any:
+    # What is sorted is partitioned at every position.
+    return np.argsort(a, axis=axis)
+
+
+@implements(numpy.searchsorted)
+def _searchsorted(trace: Trace, a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
+    a = trace.traced(a)
+    if sorter is not None:
+        a = a[np.asarray(sorter)]
+    return trace.apply(primitive("searchsorted"), (a, v), {"side": side})

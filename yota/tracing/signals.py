@@ -1,0 +1,141 @@
+"""Functions of sampled signals: interpolation, convolution, counts with weights, angles without jumps."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy
+
+from yota.ir.catalog import primitive
+from yota.tracing.implementations import implements
+from yota.tracing.methods import is_tracer
+
+if TYPE_CHECKING:
+    from yota.tracing.trace import Trace
+
+# Traced values go where NumPy's annotations ask for arrays.
+np: Any = numpy
+
+
+@implements(numpy.interp)
+def _interp(
+    trace: Trace, x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None
+) -> Any:
+    x, xp, fp = trace.traced(x), trace.traced(xp), trace.traced(fp)
+    if xp.ndim != 1 or fp.ndim != 1 or xp.size != fp.size or not xp.size:
+        raise ValueError("fp and xp are not of the same length, or no data points")
+    if period is not None:
+        period = np.abs(period)
+        x, xp = np.remainder(x, period), np.remainder(xp, period)
+        order = np.argsort(xp)
+        xp, fp = xp[order], fp[order]
+        xp = np.concatenate([xp[-1:] - period, xp, xp[:1] + period])
+        fp = np.concatenate([fp[-1:], fp, fp[:1]])
+        left = right = None
+    left, right = fp[0] if left is None else left, fp[-1] if right is None else right
+    if xp.size == 1:
+        inside = np.broadcast_to(fp[0], x.shape)
+    else:
+        place = np.clip(trace.apply(primitive("searchsorted"), (xp, x), {"side": "right"}) - 1, 0, xp.size - 2)
+        start, level = xp[place], fp[place]
+        slope = (fp[place + 1] - level) / (xp[place + 1] - start)
+        inside = np.where(np.equal(x, xp[-1]), fp[-1], slope * (x - start) + level)
+    result = np.where(np.less(x, xp[0]), left, np.where(np.greater(x, xp[-1]), right, inside))
+    return np.where(np.isnan(x), x, result)
+
+
+@implements(numpy.convolve)
+def _convolve(trace: Trace, a: Any, v: Any, mode: Any = "full") -> Any:
+    a, v = (_line(trace, each, "convolve") for each in (a, v))
+    if len(v) > len(a):
+        a, v = v, a
+    return _section(trace, a, np.flip(v), mode, (len(v) - 1) // 2)
+
+
+@implements(numpy.correlate)
+def _correlate(trace: Trace, a: Any, v: Any, mode: Any = "valid") -> Any:
+    a, v = (_line(trace, each, "correlate") for each in (a, v))
+    if len(v) <= len(a):
+        return _section(trace, a, np.conjugate(v), mode, (len(v) - 1) // 2)
+    return _section(trace, np.flip(np.conjugate(v)), np.flip(a), mode, len(a) // 2)
+
+
+def _line(trace: Trace, x: Any, name: str) -> Any:
+    x = np.atleast_1d(trace.traced(x))
+    if x.ndim > 1:
+        raise ValueError("object too deep for desired array")
+    if not x.size:
+        raise ValueError(f"np.{name}: an array is empty")
+    return x
+
+
+def _section(trace: Trace, a: Any, v: Any, mode: Any, before: int) -> Any:
+    """Sums of ``a`` times ``v``, moved along it; ``a`` is not the shorter one, ``before`` places of "full" precede "same"."""
+    mode = {0: "valid", 1: "same", 2: "full"}.get(mode, mode)
+    if mode not in ("valid", "same", "full"):
+        raise ValueError(f"mode must be one of 'valid', 'same', or 'full' (got '{mode}')")
+    registry = trace.registry
+    if mode == "valid":
+        return trace.apply(registry.primitive("correlate"), (a, np.conjugate(v)))
+    full = trace.apply(registry.primitive("convolve"), (a, np.flip(v)))
+    return full if mode == "full" else full[before : before + len(a)]
+
+
+@implements(numpy.bincount)
+def _bincount(trace: Trace, x: Any, /, weights: Any = None, minlength: int = 0) -> Any:
+    if is_tracer(x) and not trace.is_constant(trace.lift(x)):
+        raise trace.refuse("np.bincount of traced positions has a length that depends on them.", "Use np.add.at.")
+    places = numpy.asarray(trace.values[trace.lift(x)])
+    if weights is None:
+        return numpy.bincount(places, minlength=minlength)
+    result = trace.constant(numpy.zeros(max(int(places.max(initial=-1)) + 1, minlength)))
+    np.add.at(result, places, weights)
+    return result
+
+
+@implements(numpy.histogram)
+def _histogram(
+    trace: Trace, a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
+) -> Any:
+    if any(is_tracer(each) and not trace.is_constant(trace.lift(each)) for each in (a, bins)):
+        raise trace.refuse("np.histogram counts traced values, and counts have no derivative.", "Use a smooth kernel.")
+    points, edges = (trace.values[trace.lift(each)] if is_tracer(each) else each for each in (a, bins))
+    edges = numpy.histogram_bin_edges(points, edges, range)
+    places = numpy.searchsorted(edges, numpy.ravel(points), side="right") - 1
+    places[numpy.ravel(points) == edges[-1]] = len(edges) - 2
+    kept = numpy.flatnonzero((places >= 0) & (places < len(edges) - 1))
+    counts = trace.constant(numpy.zeros(len(edges) - 1))
+    np.add.at(counts, places[kept], np.ravel(trace.traced(weights))[kept])
+    return (counts / numpy.diff(edges) / np.sum(counts) if density else counts), edges
+
+
+@implements(numpy.digitize)
+def _digitize(trace: Trace, x: Any, bins: Any, right: bool = False) -> Any:
+    bins = trace.traced(bins)
+    steps = np.diff(bins)
+    if bool(np.any(steps > 0)) or not bool(np.any(steps < 0)):
+        return np.searchsorted(bins, x, side="left" if right else "right")
+    return len(bins) - np.searchsorted(np.flip(bins), x, side="right" if right else "left")
+
+
+@implements(numpy.nan_to_num)
+def _nan_to_num(
+    trace: Trace, x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
+) -> Any:
+    x = trace.traced(x)
+    if x.dtype.kind == "c":
+        parts = (np.nan_to_num(each, True, nan, posinf, neginf) for each in (np.real(x), np.imag(x)))
+        return next(parts) + 1j * next(parts)
+    if x.dtype.kind != "f":
+        return x.copy()
+    limits = numpy.finfo(x.dtype)
+    kind = x.dtype.type
+    high, low = (limits.max if posinf is None else posinf), (limits.min if neginf is None else neginf)
+    result = np.where(np.isnan(x), kind(nan) if not is_tracer(nan) else nan, x)
+    result = np.where(np.equal(x, math.inf), kind(high) if not is_tracer(high) else high, result)
+    result = np.where(np.equal(x, -math.inf), kind(low) if not is_tracer(low) else low, result)
+    if not copy:
+        x[...] = result
+        return x
+    return result

@@ -1,0 +1,135 @@
+"""Sets of values: unique and its kin; how many values differ is a guard, and first occurrences get the derivative."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy
+
+from yota.tracing.implementations import implements
+from yota.tracing.reductions import axes_of
+
+if TYPE_CHECKING:
+    from yota.tracing.trace import Trace
+
+# Traced values go where NumPy's annotations ask for arrays.
+np: Any = numpy
+
+
+@implements(numpy.unique)
+def _unique(
+    trace: Trace,
+    ar: Any,
+    return_index: bool = False,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    axis: Any = None,
+    *,
+    equal_nan: bool = True,
+    sorted: bool = True,
+) -> Any:
+    ar = trace.traced(ar)
+    shape = ar.shape if axis is None else None
+    if axis is None:
+        rows, axis = np.reshape(ar, (ar.size, 1)), 0
+        lines = np.ravel(ar)
+    else:
+        axis = axes_of(axis, ar.ndim)[0]
+        lines = np.moveaxis(ar, axis, 0)
+        rows = np.reshape(lines, (lines.shape[0], -1))
+    order = np.lexsort(tuple(rows[:, column] for column in reversed(range(rows.shape[1]))))
+    first = _first_of_run(rows[order], equal_nan and shape is not None)
+    places = np.nonzero(first)[0]
+    index = order[places]
+    results = [np.moveaxis(lines[index], 0, axis)]
+    if return_index:
+        results.append(index)
+    if return_inverse:
+        inverse = (np.cumsum(first) - 1)[np.argsort(order, kind="stable")]
+        results.append(inverse if shape is None else np.reshape(inverse, shape))
+    if return_counts:
+        results.append(np.diff(np.concatenate([places, numpy.array([lines.shape[0]])])))
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+def _first_of_run(rows: Any, equal_nan: bool) -> Any:
+    """Which of the sorted rows differ from the one before."""
+    later, earlier = rows[1:], rows[:-1]
+    differs = np.not_equal(later, earlier)
+    if equal_nan and rows.dtype.kind in "fc":
+        differs = np.logical_and(differs, np.logical_not(np.logical_and(np.isnan(later), np.isnan(earlier))))
+    start = numpy.ones(min(rows.shape[0], 1), bool)
+    return np.concatenate([start, np.any(differs, axis=1)])
+
+
+def _named(name: str, *wanted: str) -> None:
+    function = getattr(numpy, name, None)
+    if function is None:
+        return
+    # NumPy's own named tuple, by its attributes.
+    kind = type(function(numpy.zeros(1)))
+
+    @implements(function)
+    def unique(trace: Trace, x: Any, **keywords: Any) -> Any:
+        found = np.unique(x, **{f"return_{each}": True for each in wanted}, equal_nan=False)
+        return kind(*found) if wanted else found
+
+
+_named("unique_all", "index", "inverse", "counts")
+_named("unique_counts", "counts")
+_named("unique_inverse", "inverse")
+_named("unique_values")
+
+
+@implements(numpy.union1d)
+def _union1d(trace: Trace, ar1: Any, ar2: Any) -> Any:
+    return np.unique(np.concatenate([trace.traced(ar1), trace.traced(ar2)], axis=None))
+
+
+@implements(numpy.isin)
+def _isin(
+    trace: Trace, element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False, *, kind: Any = None
+) -> Any:
+    element, tests = trace.traced(element), np.sort(np.ravel(trace.traced(test_elements)))
+    if not tests.size:
+        found = np.zeros(element.shape, bool)
+    else:
+        places = np.minimum(np.searchsorted(tests, element), tests.size - 1)
+        found = np.equal(tests[places], element)
+    return np.logical_not(found) if invert else found
+
+
+@implements(numpy.setdiff1d)
+def _setdiff1d(trace: Trace, ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
+    values = np.ravel(trace.traced(ar1)) if assume_unique else np.unique(trace.traced(ar1))
+    return values[np.isin(values, ar2, invert=True)]
+
+
+@implements(numpy.setxor1d)
+def _setxor1d(trace: Trace, ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
+    one, other = (
+        np.ravel(trace.traced(each)) if assume_unique else np.unique(trace.traced(each)) for each in (ar1, ar2)
+    )
+    return np.sort(np.concatenate([one[np.isin(one, other, invert=True)], other[np.isin(other, one, invert=True)]]))
+
+
+@implements(numpy.intersect1d)
+def _intersect1d(
+    trace: Trace, ar1: Any, ar2: Any, assume_unique: bool = False, return_indices: bool = False
+) -> Any:
+    one, where_one = np.unique(trace.traced(ar1), return_index=True)
+    other, where_other = np.unique(trace.traced(ar2), return_index=True)
+    common = np.nonzero(np.isin(one, other))[0]
+    if not return_indices:
+        return one[common]
+    return one[common], where_one[common], where_other[np.nonzero(np.isin(other, one))[0]]
+
+
+@implements(numpy.array_equiv)
+def _array_equiv(trace: Trace, a1: Any, a2: Any) -> bool:
+    a1, a2 = trace.traced(a1), trace.traced(a2)
+    try:
+        numpy.broadcast_shapes(a1.shape, a2.shape)
+    except ValueError:
+        return False
+    return bool(np.all(np.equal(a1, a2)))
