@@ -91,8 +91,11 @@ CASES = [
     (polynomial, {"c": "float64[4]", "x": "float"}, (RANDOM.normal(size=4), 0.3)),
     (polynomial, {"c": "float32[4]", "x": "float32"}, (RANDOM.normal(size=4).astype("f"), np.float32(0.3))),
     (blocked, {"x": "float64[40000]", "w": "float64[40000]"}, tuple(RANDOM.uniform(size=(2, 40000)))),
-    (blocked, {"x": "float32[40,20]", "w": "float32[20]"}, (RANDOM.uniform(size=(40, 20)).astype("f"),) * 1
-     + (RANDOM.uniform(size=20).astype("f"),)),
+    (
+        blocked,
+        {"x": "float32[40,20]", "w": "float32[20]"},
+        (RANDOM.uniform(size=(40, 20)).astype("f"),) * 1 + (RANDOM.uniform(size=20).astype("f"),),
+    ),
     (branching, {"x": "float64[3]", "eps": "float"}, (RANDOM.normal(size=3), 2.0)),
     (special, {"x": "float64[5]"}, (RANDOM.uniform(size=5),)),
     (single, {"x": "float64", "w": "float64"}, (np.float64(0.2), np.float64(0.7))),
@@ -215,7 +218,9 @@ def test_wrong_options_are_refused(options: dict[str, Any], message: str) -> Non
 
 
 def test_functions_with_rules_are_imported_or_refused() -> None:
-    yota.diffrule('@elementwise("tests.test_export._local_square")\ndef local_square(x: Real) -> y:\n    d[y, x] = 2 * x')
+    yota.diffrule(
+        '@elementwise("tests.test_export._local_square")\ndef local_square(x: Real) -> y:\n    d[y, x] = 2 * x'
+    )
     text = str(yota.generate(calls_local_square, {"x": "float64[3]"}))
     assert "import tests.test_export" in text
     assert same(loaded(text).calls_local_square_gradient(np.ones(3)), np.full(3, 2.0))
@@ -273,8 +278,12 @@ def test_linters_have_nothing_to_say(tmp_path: Path) -> None:
     for number, (f, specs, _) in enumerate(CASES):
         yota.generate(f, specs).write(tmp_path / f"case{number}.py")
     contents = ("value", "gradient", "hessian", "hvp", "jacobian")
-    yota.generate(rosenbrock, {"x": "float64[20]"}, with_=contents, license="Copyright\n\nNobody").write(tmp_path / "all.py")
+    yota.generate(rosenbrock, {"x": "float64[20]"}, with_=contents, license="Copyright\n\nNobody").write(
+        tmp_path / "all.py"
+    )
     yota.generate(nested, ({"pair": Pair(np.ones(3), 2.0), "list": [0.5, np.ones(3)]},)).write(tmp_path / "nested.py")
     for words in (["ruff", "check", "--isolated"], ["ruff", "format", "--isolated", "--diff"], ["mypy", "--strict"]):
-        done = subprocess.run([sys.executable, "-m", *words, "."], capture_output=True, text=True, cwd=tmp_path, check=False)
+        done = subprocess.run(
+            [sys.executable, "-m", *words, "."], capture_output=True, text=True, cwd=tmp_path, check=False
+        )
         assert done.returncode == 0, done.stdout + done.stderr

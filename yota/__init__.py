@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         trace,
         value_and_grad,
     )
+    from yota.batching import batch
     from yota.export import generate
     from yota.ir.tape import Tape
     from yota.result import GradResult
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = [
     "GradResult",
     "Tape",
+    "batch",
     "compile",
     "ctrace",
     "diffrule",
@@ -48,6 +50,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "GradResult": "yota.result",
     "Tape": "yota.ir.tape",
+    "batch": "yota.batching",
     "generate": "yota.export",
     "gradcheck": "yota.testing",
     "update": "yota.structures",

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Collection
 from typing import Any, TypeVar
 
 import numpy as np
 
 from yota.arguments import positional, sort_arguments
-from yota.batching import Batched
 from yota.captured import Captured
 from yota.differentiated import Differentiated, with_receiver
 from yota.errors import ArgumentError
@@ -87,7 +87,7 @@ def grad(
         The derivative of the final result by the value of ``f``, of the value's shape; one by default. With a
         seed ``f`` may return an array.
     target
-        What to generate code for: ``"numpy"``.
+        What to generate code for: ``"numpy"``, or ``"c"``, which needs a C compiler.
     strict
         Whether the value must be bitwise what NumPy gives for ``f(*args)``.
     **kwargs
@@ -162,8 +162,12 @@ def value_and_grad(
     >>> gradient
     array([1., 1.])
     """
-    if isinstance(f, Batched):
-        return f.mapped(lambda one: value_and_grad(one, wrt, strict=strict), Target(target, strict))
+    # A batched function exists only once its module is loaded, which brings much of the code generation with it.
+    batching = sys.modules.get("yota.batching")
+    if batching is not None and isinstance(f, batching.Batched):
+        target_ = Target(target, strict)
+        many: Callable[..., tuple[Any, Any]] = f.mapped(lambda one: value_and_grad(one, wrt, strict=strict), target_)
+        return many
     form = Differentiated(f, wrt, Target(target, strict), dynamic=dynamic)
     direct: dict[Any, Callable[..., Any]] = {}
     changed = form.captured.changed if form.captured else None
@@ -193,7 +197,7 @@ def value_and_grad(
                 offer(front, prepared.direct, args)
         return value, gradients
 
-    front: Any = value_and_gradient
+    front: Callable[..., tuple[Any, Any]] = value_and_gradient
     if target == "c" and changed is None:
         front = quick(value_and_gradient)
     return _named(front, f, "value and gradient")

@@ -81,6 +81,7 @@ class Batched:
         self.function, self.over, self.axis, self.target = function, over, axis, target
         self.__name__ = getattr(function, "__name__", type(function).__name__)
         self.__wrapped__ = function
+        self.source = ""
         self._table = Table()
 
     def __repr__(self) -> str:
@@ -117,9 +118,7 @@ class Batched:
         arguments = sort_arguments(function, args)
         concrete = Arguments(tuple(map(_concrete, arguments.leaves)), arguments.values)
         found = self._record(function, concrete)
-        inputs = {
-            entry.variable: leaf.value for entry, leaf in zip(found.tape.inputs, arguments.leaves, strict=False)
-        }
+        inputs = {entry.variable: leaf.value for entry, leaf in zip(found.tape.inputs, arguments.leaves, strict=False)}
         return found.form.filled(inline(found.tape, trace, inputs))
 
     def _record(self, function: Callable[..., Any], arguments: Arguments) -> _Recording:
@@ -201,7 +200,8 @@ def _count(leaves: Sequence[Leaf], flags: Sequence[bool], axis: int) -> int:
     if len(set(counts.values())) > 1:
         listed = ", ".join(f"{name}: {count}" for name, count in counts.items())
         raise ArgumentError(
-            f"the arguments hold different numbers of points ({listed}); name those that hold points: batch(f, over=...)"
+            f"the arguments hold different numbers of points ({listed}); "
+            "name those that hold points: batch(f, over=...)"
         )
     (count,) = set(counts.values())
     if not count:

@@ -11,6 +11,7 @@ import numpy as np
 
 from yota.arguments import Arguments, key_of, positional, sort_arguments
 from yota.captured import Captured
+from yota.collection import uncollected
 from yota.errors import ArgumentError, StaleTapeError
 from yota.layout import Wrt, layout_of
 from yota.rules.registry import registry
@@ -137,10 +138,12 @@ class Prepared:
         """The generated function, where the caller's arguments and results are just its own."""
 
     def _specialise(self, function: Callable[..., Any], arguments: Arguments) -> Specialisation:
-        gradient = trace_gradient(function, arguments, self.layout.wanted, registry())
+        with uncollected():
+            gradient = trace_gradient(function, arguments, self.layout.wanted, registry())
+            call, source = compile_tape(gradient.tape, self.owner.target)
         # What the function itself did to lists and caches around it while it was traced is no change to react to.
         self.owner.captured.changed()
-        return Specialisation(gradient, *compile_tape(gradient.tape, self.owner.target))
+        return Specialisation(gradient, call, source)
 
     def __call__(
         self, function: Callable[..., Any], args: tuple[Any, ...], leaves: Sequence[Any]

@@ -74,7 +74,7 @@ def generate(
     name: str | None = None,
     *,
     wrt: Wrt = None,
-    with_: tuple[str, ...] = ("value", "gradient"),
+    with_: str | tuple[str, ...] = ("value", "gradient"),
     license: str | None = None,
     self_test: bool = False,
     strict: bool = False,

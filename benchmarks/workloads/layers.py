@@ -47,7 +47,7 @@ def network_arguments(quick: bool) -> tuple[Any, ...]:
         {"W": random.standard_normal((rows, columns)) / np.sqrt(rows), "b": np.zeros(columns)}
         for rows, columns in zip(widths[:-1], widths[1:], strict=True)
     ]
-    batch = 16 if quick else 256
+    batch = 16 if quick else 512
     return layers, random.standard_normal((batch, widths[0])), random.standard_normal((batch, 1))
 
 
@@ -78,7 +78,7 @@ WORKLOADS = (
     ),
     Workload(
         name="network",
-        title="regression by three tanh layers of 32, batch of 256",
+        title="regression by three tanh layers of 32, batch of 512",
         write=write_network,
         arguments=network_arguments,
     ),

@@ -117,7 +117,8 @@ def test_rules(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "d[y, x] = y" in printed
     assert "np.exp(x0)" in printed
     (model / "cube.rules").write_text(RULES.replace("cube", "exp").replace("@elementwise", '@elementwise("numpy.exp")'))
-    assert main(["rules", "--rules", "cube.rules", "--json", "--search", "numpy.exp"]) == 1
+    assert main(["rules", "--rules", "cube.rules", "--json", "--search", "numpy.exp"]) == 0
+    assert json.loads(capsys.readouterr().out)[0]["origin"] == "overrides yota's"
     (model / "cube.rules").write_text(RULES)
     capsys.readouterr()
     assert main(["rules", "--rules", "cube.rules", "--json"]) == 0

@@ -22,7 +22,9 @@ def has_compiler() -> bool:
     return True
 
 
-needs_compiler = pytest.mark.skipif(not has_compiler(), reason="there is no C compiler, or Python's headers are missing")
+needs_compiler = pytest.mark.skipif(
+    not has_compiler(), reason="there is no C compiler, or Python's headers are missing"
+)
 
 
 def compiled(tape: Tape, *, strict: bool = False) -> Callable[..., Any]:

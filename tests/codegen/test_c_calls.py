@@ -42,7 +42,13 @@ def layouts(x: np.ndarray) -> dict[str, np.ndarray]:
     shifted[...] = x
     locked = x.copy()
     locked.flags.writeable = False
-    return {"strided": spread[::2], "reversed": x[::-1].copy()[::-1], "unaligned": shifted, "read-only": locked, "swapped": x.astype(x.dtype.newbyteorder())}
+    return {
+        "strided": spread[::2],
+        "reversed": x[::-1].copy()[::-1],
+        "unaligned": shifted,
+        "read-only": locked,
+        "swapped": x.astype(x.dtype.newbyteorder()),
+    }
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "complex128", "complex64"])
@@ -77,7 +83,9 @@ def test_python_numbers_stay_python_numbers() -> None:
 def test_arrays_of_other_types_are_read(dtype: str) -> None:
     write = Writer()
     n, x = write.input("n", (40,), dtype), write.input("x", (40,))
-    tape = write.finish(write("sum", write("multiply", write("sin", x), n)), write("where", write("equal", n, 1), x, 0.5))
+    tape = write.finish(
+        write("sum", write("multiply", write("sin", x), n)), write("where", write("equal", n, 1), x, 0.5)
+    )
     count = (np.arange(40) % 3).astype(dtype)
     values = np.linspace(0, 1, 40)
     check(tape, compiled(tape)(count, values), evaluate(tape, count, values))
@@ -194,7 +202,9 @@ def test_compiled_text_is_clean(tmp_path: Path) -> None:
     mixed = write("where", write("greater", x, 0.0), write("maximum", x, y), write("remainder", x, 0.3))
     total = write("sum", mixed, axis=(1,))
     piece = write("getitem", x, index=(Slice(0, 300), 1))
-    tape = write.finish(total, write("max", mixed), write("sum", write("multiply", piece, total)), write("sum", mixed, axis=(0,)))
+    tape = write.finish(
+        total, write("max", mixed), write("sum", write("multiply", piece, total)), write("sum", mixed, axis=(0,))
+    )
     values = arguments(tape)
     source = c.generate(tape)
     check(tape, native.load(source)(*values), evaluate(tape, *values))
@@ -238,3 +248,16 @@ def test_forked_children_do_not_wait_for_threads(monkeypatch: pytest.MonkeyPatch
     assert abs(receive.recv() - value) < 1e-6 * abs(value)
     child.join(10)
 
+
+def test_names_of_any_kind() -> None:
+    """Keywords, macros, functions of C, and names that the file gives itself."""
+    hints = "x x_shape double linux sin I RAND_MAX args PyObject npy_intp x_parts first value gradient i main y0".split()
+    write = Writer("exp")
+    inputs = [write.input(hint, (40,)) for hint in hints]
+    total = inputs[0]
+    for number, hint in enumerate(hints[1:], start=1):
+        total = write("add", write("sin", total), inputs[number])
+        write.builder.names[total] = f"{hint}_sum_part"
+    tape = write.finish(write("sum", total), write("multiply", total, total))
+    values = arguments(tape)
+    check(tape, compiled(tape)(*values), evaluate(tape, *values))

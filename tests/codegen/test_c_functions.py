@@ -1,4 +1,4 @@
-"""Elementwise functions in C: NumPy's results, infinities, NaNs and signs of zeros included, one by one and on vectors."""
+"""Elementwise functions in C: NumPy's results with infinities, NaNs and signs of zeros, one by one and on vectors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,27 @@ from yota.codegen.c_types import literal
 
 pytestmark = needs_compiler
 
-VALUES = [0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 3.0, 20.0, -20.0, 1e-9, 710.0, -745.0, 1e22, 1e308, -1e308, 5e-324, np.inf, -np.inf, np.nan]
+VALUES = [
+    0.0,
+    -0.0,
+    1.0,
+    -1.0,
+    0.5,
+    -2.5,
+    3.0,
+    20.0,
+    -20.0,
+    1e-9,
+    710.0,
+    -745.0,
+    1e22,
+    1e308,
+    -1e308,
+    5e-324,
+    np.inf,
+    -np.inf,
+    np.nan,
+]
 UNARY = (
     "negative positive square absolute fabs sign floor ceil trunc rint sqrt exp expm1 exp2 log log2 log10 log1p sin cos"
     " tan arcsin arccos arctan sinh cosh tanh arcsinh arccosh arctanh cbrt deg2rad rad2deg degrees radians reciprocal"

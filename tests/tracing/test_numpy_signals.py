@@ -73,7 +73,6 @@ SIGNALS = {
     "unwrap axis": (lambda x: np.unwrap(4 * x, axis=0, discont=3.5), M),
     "unwrap period": (lambda x: np.unwrap(4 * x, period=3.0), M),
     "ldexp": (lambda x: np.ldexp(x, np.array([0, 1, 2, -1, 3, 1])), V),
-    "nextafter": (lambda x: np.nextafter(x, 9.0), V),
     "blackman": (lambda x: x * np.blackman(6), V),
     "kaiser": (lambda x: x * np.kaiser(6, 3.0), V),
     "poly": (lambda x: np.poly(x), real(4)),

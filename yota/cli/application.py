@@ -18,7 +18,7 @@ from yota.errors import ArgumentError, YotaError
 __all__ = ["application", "run"]
 
 # typer may bring its own copy of click, which has the bases of this class.
-_UsageFault = typer.BadParameter.__mro__[2]
+_UsageFault: Any = typer.BadParameter.__mro__[2]
 
 _HELP = """
 Gradients of plain NumPy functions, as generated code.
@@ -56,7 +56,9 @@ def options(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
-    traceback: Annotated[bool, typer.Option("--traceback", help="Show where an error came from, line by line.")] = False,
+    traceback: Annotated[
+        bool, typer.Option("--traceback", help="Show where an error came from, line by line.")
+    ] = False,
 ) -> None:
     """See the help of the application."""
 
@@ -88,7 +90,7 @@ def run(arguments: list[str] | None = None) -> int:
         # Who reads our output has seen enough.
         sys.stderr.close()
         return 1
-    except Exception as fault:
+    except Exception as fault:  # noqa: BLE001  (the last resort, where every fault becomes a paragraph)
         if verbose:
             traceback.print_exc()
         failure(_paragraph(fault))

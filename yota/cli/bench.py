@@ -52,7 +52,7 @@ def bench(
     positions = tuple(dict.fromkeys(subject.arguments.leaves[leaf].argument for leaf in subject.layout.wanted))
     start = time.perf_counter()
     both = value_and_grad(subject.function, positions[0] if len(positions) == 1 else positions, strict=strict)
-    value, gradients = both(*args)
+    gradients = both(*args)[1]
     reference = gradients if len(positions) > 1 else (gradients,)
     first = time.perf_counter() - start
     plain = _best(lambda: subject.function(*args), seconds)
@@ -111,10 +111,12 @@ def _peer(name: str, f: Callable[..., Any], positions: tuple[int, ...], args: An
         import numpy as np
 
         names = {key: numpy if value is np else value for key, value in getattr(f, "__globals__", {}).items()}
-        copy = types.FunctionType(code, names, code.co_name, getattr(f, "__defaults__", None), getattr(f, "__closure__", None))
+        copy = types.FunctionType(
+            code, names, code.co_name, getattr(f, "__defaults__", None), getattr(f, "__closure__", None)
+        )
         both = library.value_and_grad(copy, positions)
         both(*args)
-    except Exception:
+    except Exception:  # noqa: BLE001
         # Whatever another library cannot do with the function, it has no time to show.
         return None
     return lambda: both(*args)

@@ -56,21 +56,25 @@ def generate(
     """See `HELP`."""
     from yota.api import load_rules
     from yota.export import generate as make
+    from yota.generation.subject import relative
 
     if check and out == "-":
         raise UsageError("--check needs -o FILE, the file to compare with")
     for path in rules:
         load_rules(path)
     command = ["yota", "generate", shown_reference(function)]
-    options: list[tuple[str, Any]] = [("--arg", arg), ("--rules", [path.as_posix() for path in rules])]
+    options: list[tuple[str, Any]] = [("--arg", arg), ("--rules", [relative(path) for path in rules])]
     options += [("--name", [name] if name else []), ("--wrt", wrt)]
-    options += [("--with", [] if with_ == ["value", "gradient"] else with_), ("--license", [license] if license else [])]
+    options += [
+        ("--with", [] if with_ == ["value", "gradient"] else with_),
+        ("--license", [license] if license else []),
+    ]
     for option, values in options:
         for value in values:
             command += [option, value]
     command += ["--self-test"] if self_test else []
     command += ["--strict"] if strict else []
-    command += ["-o", Path(out).as_posix() if not Path(out).is_absolute() else Path(out).name] if out != "-" else []
+    command += ["-o", relative(out)] if out != "-" else []
     module = make(
         function_at(function),
         given(arg),

@@ -19,7 +19,7 @@ class UsageError(Exception):
     """The command line is wrong; the message says how to mend it."""
 
 
-class Loaded(Exception):  # noqa: N818  (carries the user's own exception)
+class Loaded(Exception):
     """The user's module raised an exception when it was imported."""
 
 
@@ -48,7 +48,9 @@ def function_at(reference: str) -> Callable[..., Any]:
 
 def _unknown(name: str, place: str, value: Any) -> str:
     home = getattr(value, "__name__", None)
-    known = [each for each, found in vars(value).items() if callable(found) and getattr(found, "__module__", home) == home]
+    known = [
+        each for each, found in vars(value).items() if callable(found) and getattr(found, "__module__", home) == home
+    ]
     near = difflib.get_close_matches(name, known, 1)
     hint = f"; did you mean {near[0]!r}?" if near else f"; it has {', '.join(known[:8])}" if known else ""
     return f"{place} has no function {name!r}{hint}"
@@ -63,8 +65,8 @@ def _from_name(name: str) -> ModuleType:
     except ModuleNotFoundError as fault:
         if fault.name is not None and (name == fault.name or name.startswith(f"{fault.name}.")):
             raise UsageError(
-                f"there is no module {fault.name!r} here; run the command where `python -c 'import {name}'` works, or give "
-                "a path, as in path/to/file.py:f"
+                f"there is no module {fault.name!r} here; run the command where `python -c 'import {name}'` works, or "
+                "give a path, as in path/to/file.py:f"
             ) from None
         raise Loaded(name) from fault
     except (KeyboardInterrupt, GeneratorExit):

@@ -44,7 +44,9 @@ def proved(path: Path, ulps: float, stream: TextIO) -> dict[str, Any]:
             try:
                 report["rows"].append(_adjoints(rule, trial))
             except (YotaError, TypeError, ValueError, ArithmeticError, AttributeError, np.linalg.LinAlgError) as fault:
-                report["unproved"].append(f"adjoints of {rule.name}: {str(fault).splitlines()[0] if str(fault) else fault}")
+                report["unproved"].append(
+                    f"adjoints of {rule.name}: {str(fault).splitlines()[0] if str(fault) else fault}"
+                )
     return report
 
 

@@ -27,7 +27,8 @@ def specimen(known: Any, name: str) -> str:
     primitive = known.primitive(name)
     values = operands(rule)
     leaves = [
-        Leaf(value, position, names, ()) for position, (names, value) in enumerate(zip(_names(rule, values), values, strict=True))
+        Leaf(value, position, names, ())
+        for position, (names, value) in enumerate(zip(_names(rule, values), values, strict=True))
     ]
 
     def call(*arguments: Any) -> Any:

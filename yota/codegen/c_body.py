@@ -12,6 +12,7 @@ import numpy as np
 from yota.codegen.c_groups import Group
 from yota.codegen.c_index import Bounds, Linear, flat, merged
 from yota.codegen.c_lines import Needs, Writer, filled, offset_text
+from yota.codegen.c_nest import Nest, Sink
 from yota.codegen.c_plan import Partial
 from yota.codegen.c_pull import Pull
 from yota.codegen.c_regions import Region, Root, regions
@@ -22,8 +23,6 @@ from yota.ir.tape import Op, Tape
 
 __all__ = ["Body", "write"]
 
-_BLOCK = 128
-"""Elements that are added up without compensation: as many as in NumPy's pairwise sums."""
 _COUNTERS = ("i", "j", "k", "l", "m", "n", "o", "p")
 _LIMIT = 2_000_000
 
@@ -37,21 +36,6 @@ class Body:
     partials: list[Partial]
     work: int
     outer: int
-
-
-@dataclass(slots=True)
-class _Sink:
-    """What becomes of a value: stored, or added to a sum."""
-
-    root: Root
-    value: int
-    offset: Linear
-    dtype: np.dtype[Any]
-    merge: str = ""
-    depth: int = 0
-    name: str = ""
-    rest: str = ""
-
 
 
 def write(
@@ -71,10 +55,10 @@ def write(
     arrays, results
         Names of what it reads and of what it writes.
     """
-    return _BodyWriter(tape, definitions, leaves, group, arrays, results, names, needs).run()
+    return BodyWriter(tape, definitions, leaves, group, arrays, results, names, needs).run()
 
 
-class _BodyWriter:
+class BodyWriter:
     def __init__(
         self,
         tape: Tape,
@@ -95,7 +79,7 @@ class _BodyWriter:
     def run(self) -> Body:
         """Write all regions."""
         group = self.group
-        cuts = tuple(set() for _ in group.extents)
+        cuts: tuple[set[int], ...] = tuple(set() for _ in group.extents)
         for root in group.roots:
             for own, places, extent in zip(cuts, root.cuts, root.extents, strict=True):
                 own.update({*places, extent})
@@ -116,7 +100,7 @@ class _BodyWriter:
         extent = math.prod(group.extents[: outer + 1])
         return Body(lines, self.reads, partials, self.work, extent)
 
-    def _pulled(self, box: Region) -> tuple[Pull, list[_Sink]]:
+    def _pulled(self, box: Region) -> tuple[Pull, list[Sink]]:
         bounds: Bounds = dict(enumerate(box))
         pull = Pull(self.tape, self.definitions, self.leaves, bounds, _LIMIT)
         sinks = []
@@ -125,13 +109,15 @@ class _BodyWriter:
                 sinks += self._sinks(pull, root, box)
         return pull, sinks
 
-    def _sinks(self, pull: Pull, root: Root, box: Region) -> list[_Sink]:
+    def _sinks(self, pull: Pull, root: Root, box: Region) -> list[Sink]:
         op, type = root.reduction, self.tape.types[root.variable]
         pull.leaves = self.leaves - {root.variable}
         if op is None:
+            points = [root.point(lane, box) for lane in root.lanes]
+            made = [pull.values.cast(pull.at(root.variable, point), type.dtype) for point in points]
             return [
-                _Sink(root, pull.values.cast(pull.at(root.variable, point), type.dtype), flat(point, type.shape), type.dtype)
-                for point in (root.point(lane, box) for lane in root.lanes)
+                Sink(root, value, flat(point, type.shape), type.dtype)
+                for value, point in zip(made, points, strict=True)
             ]
         found: dict[Linear, list[int]] = {}
         over = op.keyword("axis")
@@ -143,11 +129,11 @@ class _BodyWriter:
             value = pull.values.cast(pull.at(op.operands[0], point), type.dtype)
             found.setdefault(flat(kept, shape), []).append(value)
         return [
-            _Sink(root, pull.fold(op.name, each, type.dtype), offset, type.dtype, merge)
+            Sink(root, pull.fold(op.name, each, type.dtype), offset, type.dtype, merge)
             for offset, each in found.items()
         ]
 
-    def _axes(self, sinks: list[list[_Sink]], pulls: list[Pull], several: bool) -> list[int]:
+    def _axes(self, sinks: list[list[Sink]], pulls: list[Pull], several: bool) -> list[int]:
         """Loop axes that remain when those are merged that every access walks in step."""
         axes = list(range(len(self.group.extents)))
         if several or len(axes) < 2:
@@ -172,7 +158,7 @@ class _BodyWriter:
 
         return read
 
-    def _writer(self, pull: Pull, sinks: list[_Sink], axes: Sequence[int]) -> Writer:
+    def _writer(self, pull: Pull, sinks: list[Sink], axes: Sequence[int]) -> Writer:
         def depth(offset: Linear) -> int:
             return self._depth(offset, axes)
 
@@ -186,19 +172,19 @@ class _BodyWriter:
         self.work += each * max(1, math.prod(stop - start for start, stop in pull.bounds.values()))
         return writer
 
-    def _straight(self, pull: Pull, sinks: list[_Sink]) -> list[str]:
+    def _straight(self, pull: Pull, sinks: list[Sink]) -> list[str]:
         writer = self._writer(pull, sinks, ())
         lines = writer.lines(0)
         sparse = self._cleared_results(pull, sinks)
         stores: list[str] = []
         for sink in sinks:
-            target = self._target(sink, ())
+            target = self.target(sink, ())
             if sink.root.variable in sparse and pull.values.is_literal(sink.value, 0):
                 continue
             stores += filled(f"{target} = {writer.text(sink.value, lines)};")
         return [*lines, *(line for each in sparse.values() for line in each), *stores]
 
-    def _cleared_results(self, pull: Pull, sinks: list[_Sink]) -> dict[int, list[str]]:
+    def _cleared_results(self, pull: Pull, sinks: list[Sink]) -> dict[int, list[str]]:
         """Long results that are mostly zeros are cleared first."""
         found = {}
         for root in self.group.roots:
@@ -209,14 +195,14 @@ class _BodyWriter:
                 found[root.variable] = [f"memset({name}, 0, {len(own)} * sizeof *{name});"]
         return found
 
-    def _target(self, sink: _Sink, axes: Sequence[int]) -> str:
+    def target(self, sink: Sink, axes: Sequence[int]) -> str:
         name = self.results[sink.root.variable]
         return f"{name}[{self._text(sink.offset, axes)}]" if self._is_array(sink.root) else f"*{name}"
 
     def _is_array(self, root: Root) -> bool:
         return self.tape.types[root.variable].size > 1 or bool(self.tape.types[root.variable].shape)
 
-    def _is_private(self, root: Root, several: bool, axes: Sequence[int]) -> bool:
+    def is_private(self, root: Root, several: bool, axes: Sequence[int]) -> bool:
         """Whether every thread must have a result of its own, to be merged in the end."""
         reduced = root.reduced
         if not any(reduced):
@@ -227,17 +213,17 @@ class _BodyWriter:
     def _partials(self, several: bool, axes: Sequence[int]) -> list[Partial]:
         found = []
         for root in self.group.roots:
-            if self._is_private(root, several, axes):
+            if self.is_private(root, several, axes):
                 assert root.reduction is not None
                 type = self.tape.types[root.variable]
                 merge = {"sum": "add", "prod": "multiply"}.get(root.reduction.name, root.reduction.name)
                 name, size = self.results[root.variable], max(1, type.size)
                 part = f"{name}_parts[at + part * {size}]" if size > 1 else f"{name}_parts[part]"
-                merged = self._merge(merge, type.dtype).format("so_far", part)
+                merged = self.merge(merge, type.dtype).format("so_far", part)
                 found.append(Partial(name, c_type(type.dtype), size, merged))
         return found
 
-    def _merge(self, name: str, dtype: np.dtype[Any]) -> str:
+    def merge(self, name: str, dtype: np.dtype[Any]) -> str:
         """How a value joins a total: a format of both."""
         if name in ("add", "sum"):
             return "{0} + {1}"
@@ -250,222 +236,24 @@ class _BodyWriter:
         self.needs.parts.add((part, dtype.name))
         return f"{part}{suffix(dtype)}({{0}}, {{1}})"
 
-    def _neutral(self, merge: str) -> str:
+    def neutral(self, merge: str) -> str:
         return {"sum": "0.0", "prod": "1.0", "max": "-INFINITY", "min": "INFINITY"}[merge]
 
     def _cleared(self, partial: Partial) -> list[str]:
         root = next(root for root in self.group.roots if self.results[root.variable] == partial.name)
         assert root.reduction is not None
-        neutral = self._neutral(root.reduction.name)
+        neutral = self.neutral(root.reduction.name)
         if partial.size == 1 and not self._is_array(root):
             return [f"*{partial.name} = {neutral};"]
         if neutral == "0.0":
             return [f"memset({partial.name}, 0, {partial.size} * sizeof *{partial.name});"]
         return [f"for (npy_intp at = 0; at < {partial.size}; at++)", f"    {partial.name}[at] = {neutral};"]
 
-    def _nest(self, box: Region, pull: Pull, sinks: list[_Sink], axes: Sequence[int], several: bool) -> list[str]:
+    def _nest(self, box: Region, pull: Pull, sinks: list[Sink], axes: Sequence[int], several: bool) -> list[str]:
         for sink in sinks:
             if sink.merge:
                 inner = sink.root.reduced[axes[-1]]
                 kept = [axes.index(axis) + 1 for axis, _ in sink.offset.terms if axis in axes]
                 sink.depth = max(kept, default=0) if inner else len(axes)
         writer = self._writer(pull, sinks, axes)
-        return _Nest(self, box, pull, sinks, axes, several, writer).lines()
-
-
-class _Nest:
-    """The loops over one region."""
-
-    def __init__(
-        self,
-        body: _BodyWriter,
-        box: Region,
-        pull: Pull,
-        sinks: list[_Sink],
-        axes: Sequence[int],
-        several: bool,
-        writer: Writer,
-    ) -> None:
-        self.body, self.box, self.pull, self.sinks = body, box, pull, sinks
-        self.axes, self.several, self.writer = axes, several, writer
-        self.totals = [sink for sink in sinks if sink.merge and sink.depth < len(axes)]
-        for sink in self.totals:
-            base = body.results[sink.root.variable]
-            sink.name = body.names.fresh(f"{base}_sum" if sink.merge == "sum" else f"{base}_so_far")
-            sink.rest = body.names.fresh(f"{sink.name}_rest") if self._compensated(sink) else ""
-
-    def _compensated(self, sink: _Sink) -> bool:
-        return sink.merge == "sum"
-
-    def lines(self) -> list[str]:
-        """The loops."""
-        lines = self._at(0)
-        # Values and totals outside of all loops need a scope when there are several nests.
-        return ["{", *(f"    {line}" for line in lines), "}"] if self.several else lines
-
-    def _at(self, depth: int) -> list[str]:
-        """Statements inside of ``depth`` loops."""
-        lines = self.writer.lines(depth)
-        if depth == len(self.axes):
-            return [*lines, *self._innermost(lines)]
-        own = [sink for sink in self.totals if sink.depth == depth]
-        for sink in own:
-            lines.append(self._declaration(sink))
-        lines += self._loop(depth)
-        for sink in own:
-            lines += self._finished(sink)
-        return lines
-
-    def _declaration(self, sink: _Sink) -> str:
-        kind = self._total_type(sink)
-        neutral = self.body._neutral(sink.merge)
-        rest = f", {sink.rest} = 0.0" if sink.rest else ""
-        return f"{kind} {sink.name} = {neutral}{rest};"
-
-    def _total_type(self, sink: _Sink) -> str:
-        """Sums of single precision are kept in double precision between blocks."""
-        if sink.merge != "sum":
-            return c_type(sink.dtype)
-        return "complex128" if sink.dtype.kind == "c" else "double"
-
-    def _finished(self, sink: _Sink) -> list[str]:
-        target = self.body._target(sink, self.axes)
-        value = sink.name
-        if sink.rest:
-            value = f"{self._part_function('total', sink)}({sink.name}, {sink.rest})"
-            if sink.dtype.name in ("float32", "complex64"):
-                value = f"({c_type(sink.dtype)}){value}"
-        if self.body._is_private(sink.root, self.several, self.axes) and (self.several or sink.depth):
-            merge = self.body._merge(sink.merge, sink.dtype)
-            return filled(f"{target} = {merge.format(target, value)};")
-        return [f"{target} = {value};"]
-
-    def _part_function(self, name: str, sink: _Sink) -> str:
-        name, dtype = (f"complex_{name}", "complex128") if sink.dtype.kind == "c" else (name, "float64")
-        self.body.needs.parts.add((name, dtype))
-        return name
-
-    def _range(self, depth: int) -> tuple[str, str]:
-        axis = self.axes[depth]
-        start, stop = self.box[axis]
-        if not self.several:
-            first = self.axes[depth - 1] + 1 if depth else 0
-            start, stop = 0, math.prod(self.body.group.extents[first : axis + 1])
-        if depth or stop == start + 1:
-            return str(start), str(stop)
-        if not self.several:
-            return "first", "last"
-        return f"first > {start} ? first : {start}", f"last < {stop} ? last : {stop}"
-
-    def _loop(self, depth: int) -> list[str]:
-        counter = self.body.counters[self.axes[depth]]
-        start, stop = self._range(depth)
-        innermost = depth == len(self.axes) - 1
-        parts = [sink for sink in self.totals] if innermost else []
-        lines: list[str] = []
-        single = not self._is_loop(depth)
-        if single:
-            return self._single(depth)
-        if depth == 0 and self.several:
-            lines += [f"const npy_intp {counter}_first = {start};", f"const npy_intp {counter}_last = {stop};"]
-            start, stop = f"{counter}_first", f"{counter}_last"
-        if not parts:
-            pragma = ["#pragma omp simd"] if innermost and self._is_vector() else []
-            inner = self._at(depth + 1)
-            head = f"for (npy_intp {counter} = {start}; {counter} < {stop}; {counter}++) {{"
-            return [*lines, *pragma, head, *(f"    {line}" for line in inner), "}"]
-        return [*lines, *self._blocks(depth, counter, start, stop, parts)]
-
-    def _is_loop(self, depth: int) -> bool:
-        start, stop = self.box[self.axes[depth]]
-        return stop > start + 1 or not self.several
-
-    def _single(self, depth: int) -> list[str]:
-        """A loop of one round: its counter is a number in every index already."""
-        start, _ = self.box[self.axes[depth]]
-        inner = self._at(depth + 1)
-        if depth == len(self.axes) - 1:
-            inner = [*self._parts_declared(), *inner, *self._parts_added()]
-        if depth:
-            return ["{", *(f"    {line}" for line in inner), "}"]
-        return [f"if (first <= {start} && {start} < last) {{", *(f"    {line}" for line in inner), "}"]
-
-    def _is_vector(self) -> bool:
-        """Whether the innermost loop may be run on vectors: no value depends on another round."""
-        strided = any(sink.merge and sink.depth == len(self.axes) for sink in self.sinks)
-        if not strided:
-            return True
-        axis = self.axes[-1]
-        return all(sink.offset.coefficient(axis) for sink in self.sinks if sink.merge)
-
-    def _part(self, sink: _Sink) -> str:
-        return f"{sink.name}_part"
-
-    def _parts_declared(self) -> list[str]:
-        return [
-            f"{c_type(sink.dtype)} {self._part(sink)} = {self.body._neutral(sink.merge)};" for sink in self.totals
-        ]
-
-    def _parts_added(self) -> list[str]:
-        lines = []
-        for sink in self.totals:
-            part = self._part(sink)
-            if sink.rest:
-                function = self._part_function("add_to", sink)
-                lines.append(f"{function}(&{sink.name}, &{sink.rest}, {part});")
-            else:
-                merge = self.body._merge(sink.merge, sink.dtype)
-                lines.append(f"{sink.name} = {merge.format(sink.name, part)};")
-        return lines
-
-    def _blocks(self, depth: int, counter: str, start: str, stop: str, parts: list[_Sink]) -> list[str]:
-        inner = self._at(depth + 1)
-        pragma = self._pragma(parts)
-        known = start.isdigit() and stop.isdigit() and int(stop) - int(start) <= _BLOCK
-        block = self.body.names.fresh("block")
-        end = self.body.names.fresh("end")
-        if known:
-            head = f"for (npy_intp {counter} = {start}; {counter} < {stop}; {counter}++) {{"
-            body = [*self._parts_declared(), *pragma, head, *(f"    {line}" for line in inner), "}", *self._parts_added()]
-            return ["{", *(f"    {line}" for line in body), "}"]
-        head = f"for (npy_intp {counter} = {block}; {counter} < {end}; {counter}++) {{"
-        body = [
-            f"const npy_intp {end} = {block} + {_BLOCK} < {stop} ? {block} + {_BLOCK} : {stop};",
-            *self._parts_declared(),
-            *pragma,
-            head,
-            *(f"    {line}" for line in inner),
-            "}",
-            *self._parts_added(),
-        ]
-        outer = f"for (npy_intp {block} = {start}; {block} < {stop}; {block} += {_BLOCK}) {{"
-        return [outer, *(f"    {line}" for line in body), "}"]
-
-    def _pragma(self, parts: list[_Sink]) -> list[str]:
-        if not self._is_vector() or any(sink.dtype.kind == "c" for sink in parts):
-            return []
-        symbols: dict[str, list[str]] = {}
-        for sink in parts:
-            symbol = {"sum": "+", "prod": "*", "max": "larger", "min": "smaller"}[sink.merge]
-            if len(symbol) > 1:
-                symbol += suffix(sink.dtype)
-            symbols.setdefault(symbol, []).append(self._part(sink))
-        clauses = "".join(f" reduction({symbol} : {', '.join(each)})" for symbol, each in symbols.items())
-        return [f"#pragma omp simd{clauses}"]
-
-    def _innermost(self, lines: list[str]) -> list[str]:
-        """What becomes of the values of one point."""
-        found: list[str] = []
-        before: list[str] = []
-        for sink in self.sinks:
-            text = self.writer.text(sink.value, before)
-            if not sink.merge:
-                found += filled(f"{self.body._target(sink, self.axes)} = {text};")
-                continue
-            target = self._part(sink) if sink.depth < len(self.axes) else self.body._target(sink, self.axes)
-            if sink.merge == "sum":
-                found += filled(f"{target} += {text};")
-            else:
-                merge = self.body._merge(sink.merge, sink.dtype)
-                found += filled(f"{target} = {merge.format(target, text)};")
-        return [*before, *found]
+        return Nest(self, box, sinks, axes, several, writer).lines()

@@ -1,4 +1,4 @@
-"""Cuts a tape into kernels and calls of NumPy: what is kept in memory, and what is computed together in one loop nest."""
+"""Cuts a tape into kernels and calls of NumPy: what is kept in memory, and what one loop nest computes together."""
 
 from __future__ import annotations
 
@@ -61,9 +61,7 @@ class _Planner:
     def __init__(self, tape: Tape, outside: set[int]) -> None:
         self.tape, self.types = tape, tape.types
         self.definitions = tape.definitions()
-        self.inside = {
-            op.result for op in tape.ops if op.result not in outside and self._is_known(op)
-        }
+        self.inside = {op.result for op in tape.ops if op.result not in outside and self._is_known(op)}
         self.stored: set[int] = set()
         self.rounds = 0
 
@@ -77,11 +75,11 @@ class _Planner:
             real = types[0].dtype.kind == "f"
             return types[0].dtype == types[1].dtype and (real or (op.name == "sum" and types[0].is_complex))
         if op.name == "getitem":
-            return GATHER not in op.keyword("index")
+            return all(entry is not GATHER for entry in op.keyword("index"))
         if op.name == "setitem":
             return len(op.operands) == 2
         if op.name == "scatter":
-            return len(op.operands) == len(op.keyword("indices"))
+            return len(op.operands) == len(tuple(op.keyword("indices")))
         return op.name in ("reshape", "transpose", "broadcast_to", "stack", "concatenate")
 
     def attempt(self) -> Schedule | None:
@@ -137,7 +135,8 @@ class _Planner:
 
     def _is_long(self, op: Op) -> bool:
         shape = self.types[op.operands[0]].shape
-        return math.prod(shape[axis] for axis in op.keyword("axis")) > LONGEST_UNROLLED
+        length: int = math.prod(shape[axis] for axis in op.keyword("axis"))
+        return length > LONGEST_UNROLLED
 
     def _is_look(self, op: Op, leaves: frozenset[int]) -> bool:
         """Whether a variable in memory is another look at one that is there too."""

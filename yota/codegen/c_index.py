@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from yota.ir.indexing import GATHER, NEWAXIS, Slice
+from yota.ir.indexing import NEWAXIS, Slice
 from yota.ir.indexing import Index as ArrayIndex
 
 __all__ = ["Bounds", "Linear", "Point", "flat", "merged", "reindexed", "reshaped", "spread", "strides"]
@@ -30,13 +31,13 @@ class Linear:
         return Linear(self.constant + other.constant, kept)
 
     def scaled(self, factor: int) -> Linear:
-        """This form times a number."""
+        """A multiple of the form."""
         if not factor:
             return Linear(0)
         return Linear(self.constant * factor, tuple((axis, factor * each) for axis, each in self.terms))
 
     def shifted(self, distance: int) -> Linear:
-        """This form plus a number."""
+        """The form plus a number."""
         return Linear(self.constant + distance, self.terms)
 
     def reach(self, bounds: Bounds) -> tuple[int, int]:
@@ -90,7 +91,7 @@ def reindexed(point: Point, index: ArrayIndex) -> Point:
         elif isinstance(entry, Slice):
             found.append(next(rest).scaled(entry.step).shifted(entry.start))
         else:
-            assert isinstance(entry, int) and entry is not GATHER
+            assert isinstance(entry, int)
             found.append(Linear(entry))
     return tuple(found)
 
@@ -116,8 +117,8 @@ def reshaped(point: Point, shape: Sequence[int], old: Sequence[int], bounds: Bou
 def merged(forms: Iterable[Linear], axes: Sequence[int], extents: Mapping[int, int]) -> dict[int, int]:
     """Loop axes that can run as one with the next axis, and that axis: every form walks them in step."""
     forms = list(forms)
-    found = {}
-    for axis, following in zip(axes, axes[1:], strict=False):
-        if all(form.coefficient(axis) == form.coefficient(following) * extents[following] for form in forms):
-            found[axis] = following
-    return found
+    return {
+        axis: following
+        for axis, following in itertools.pairwise(axes)
+        if all(form.coefficient(axis) == form.coefficient(following) * extents[following] for form in forms)
+    }

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from yota.codegen.c_body import write
 from yota.codegen.c_groups import Group
 from yota.codegen.c_lines import Needs, comment
+from yota.codegen.c_names import LocalNames
 from yota.codegen.c_plan import Argument, KernelPlan, Partial, Result
 from yota.codegen.c_types import c_type, npy_type, scalar_type
-from yota.codegen.names import Names
 from yota.ir.tape import Op, Tape
 from yota.ir.types import TensorType
 
@@ -19,15 +19,6 @@ __all__ = ["Kernel", "plan_kernel"]
 
 _WORTH_THREADS = 4_000_000
 _WORTH_RELEASING = 50_000
-_RESERVED = (
-    "auto break case char const continue default do double else enum extern float for goto if inline int long register"
-    " restrict return short signed sizeof static struct switch typedef union unsigned void volatile while complex"
-    " imaginary I first last at parts part threads args count module result items NAN INFINITY CMPLX CMPLXF done"
-    " complex64 complex128 memset malloc free larger smaller larger_number smaller_number sign_of remainder_of"
-    " floored_quotient heaviside log_add_exp square total add_to y0 y1 yn j0 j1 jn gamma lgamma signgam"
-    " sin cos tan exp log pow sqrt fabs floor ceil trunc rint erf cbrt hypot fmod exp2 expm1 log2 log10 log1p asin acos"
-    " atan sinh cosh tanh asinh acosh atanh atan2 copysign isnan isinf isfinite signbit conj main NULL"
-).split()
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +46,7 @@ def plan_kernel(
     parameters
         What it takes, read or not; by default what it reads.
     """
-    names = Names([*_RESERVED, name])
+    names = LocalNames(name)
     found = _Names(tape, names)
     for variable in parameters or ():
         found[variable]
@@ -84,12 +75,10 @@ def plan_kernel(
 class _Names(dict[int, str]):
     """Names of what a kernel reads, given when they are first needed."""
 
-    def __init__(self, tape: Tape, names: Names) -> None:
+    def __init__(self, tape: Tape, names: LocalNames) -> None:
         super().__init__()
         self._tape, self._names = tape, names
-        self._inputs = {
-            entry.variable: ".".join((entry.name, *map(str, entry.path))) for entry in tape.inputs
-        }
+        self._inputs = {entry.variable: ".".join((entry.name, *map(str, entry.path))) for entry in tape.inputs}
 
     def __missing__(self, variable: int) -> str:
         hint = self._inputs.get(variable) or self._tape.names.get(variable)

@@ -13,7 +13,6 @@ from yota.codegen.c_spelling import ATOM, CHOICE, SUM, UNARY, Spelling, spell
 from yota.codegen.c_types import c_type, literal, suffix
 from yota.codegen.c_values import Value, Values
 from yota.codegen.names import Names
-from yota.ir.tape import Location
 
 __all__ = ["Needs", "Writer", "comment", "filled", "offset_text"]
 
@@ -93,8 +92,9 @@ class Writer:
         wanted = list(wanted)
         self._count(wanted)
         self.depths = self._all_depths(depth)
+        self._deepest = self._all_deepest()
         self._texts: dict[int, _Text] = {}
-        self._last: Location | None = None
+        self._last: tuple[str, int] | None = None
 
     def _count(self, wanted: list[int]) -> None:
         alive = set(wanted)
@@ -132,32 +132,27 @@ class Writer:
 
     def _define(self, number: int, value: Value, lines: list[str]) -> None:
         text = self._expression(number, value, lines)
-        alone = self.uses[number] == 1 and self._user_depth_same(number)
+        alone = self.uses[number] == 1 and self._deepest.get(number, self.depths[number]) == self.depths[number]
         simple = value.kind == "literal" or (value.kind == "load" and alone) or text.text.isidentifier()
         if simple or (alone and len(text.text) <= _LONGEST and value.kind != "load"):
             self._texts[number] = text
         else:
             self._name(number, text, lines)
 
-    def _user_depth_same(self, number: int) -> bool:
-        return self._user_depth.get(number, self.depths[number]) == self.depths[number]
-
-    @property
-    def _user_depth(self) -> dict[int, int]:
-        if not hasattr(self, "_user_depths"):
-            found: dict[int, int] = {}
-            for number, value in enumerate(self.values.items):
-                if number in self.uses:
-                    for operand in value.operands:
-                        found[operand] = max(found.get(operand, 0), self.depths[number])
-            self._user_depths = found
-        return self._user_depths
+    def _all_deepest(self) -> dict[int, int]:
+        """In how many loops the innermost user of each value stands."""
+        found: dict[int, int] = {}
+        for number, value in enumerate(self.values.items):
+            if number in self.uses:
+                for operand in value.operands:
+                    found[operand] = max(found.get(operand, 0), self.depths[number])
+        return found
 
     def _name(self, number: int, text: _Text, lines: list[str]) -> None:
         value = self.values[number]
         place = self.values.places.get(number)
-        if place is not None and (self._last is None or (place.filename, place.line) != (self._last.filename, self._last.line)):
-            self._last = place
+        if place is not None and (place.filename, place.line) != self._last:
+            self._last = place.filename, place.line
             line = linecache.getline(place.filename, place.line).strip()
             if line:
                 lines.append(comment(line[:80]))
@@ -216,7 +211,8 @@ class Writer:
             return self._read(operands[0])
         if spelling.text[0] == "-" and pieces[0].startswith("-"):
             pieces[0] = f"({pieces[0]})"
-        pieces[1:] = [f"({piece})" if piece.startswith("-") and spelling.level >= SUM and spelling.level < ATOM else piece for piece in pieces[1:]]
+        if SUM <= spelling.level < ATOM:
+            pieces[1:] = [f"({piece})" if piece.startswith("-") else piece for piece in pieces[1:]]
         calls = bool(spelling.simd) or any(self._read(operand).calls for operand in operands)
         return _Text(spelling.text.format(*pieces), spelling.level, calls)
 

@@ -121,30 +121,36 @@ class Pull:
         shape = tape.types[op.operands[0]].shape if op.operands else ()
         if op.primitive.elementwise:
             return self._elementwise(op, point)
-        match op.name:
-            case "getitem":
-                return _same(op.operands[0], reindexed(point, op.keyword("index")))
-            case "transpose":
-                axes = op.keyword("axes")
-                return _same(op.operands[0], tuple(point[axes.index(axis)] for axis in range(len(axes))))
-            case "broadcast_to":
-                return _same(op.operands[0], spread(point, shape))
-            case "reshape":
-                found = reshaped(point, type.shape, shape, self.bounds)
-                if found is None:
-                    raise UnreachableError
-                return _same(op.operands[0], found)
-            case "sum" | "prod" | "max" | "min":
-                return self._reduction(op, point, shape)
-            case "stack":
-                return self._stack(op, point)
-            case "concatenate":
-                return self._concatenate(op, point)
-            case "scatter":
-                return self._scatter(op, point)
-            case "setitem":
-                return self._setitem(op, point)
-        raise UnreachableError
+        if op.name in _FOLDS:
+            return self._reduction(op, point, shape)
+        looked = self._looked_at(op, point, shape)
+        if looked is not None:
+            return _same(op.operands[0], looked)
+        put_together = {
+            "stack": self._stack,
+            "concatenate": self._concatenate,
+            "scatter": self._scatter,
+            "setitem": self._setitem,
+        }
+        if op.name not in put_together:
+            raise UnreachableError
+        return put_together[op.name](op, point)
+
+    def _looked_at(self, op: Op, point: Point, shape: tuple[int, ...]) -> Point | None:
+        """The element of the first operand that a view has at ``point``; None for what is no view."""
+        if op.name == "getitem":
+            return reindexed(point, op.keyword("index"))
+        if op.name == "transpose":
+            axes = op.keyword("axes")
+            return tuple(point[axes.index(axis)] for axis in range(len(axes)))
+        if op.name == "broadcast_to":
+            return spread(point, shape)
+        if op.name == "reshape":
+            found = reshaped(point, self.tape.types[op.result].shape, shape, self.bounds)
+            if found is None:
+                raise UnreachableError
+            return found
+        return None
 
     def _elementwise(self, op: Op, point: Point) -> Made:
         tape, values = self.tape, self.values

@@ -63,9 +63,7 @@ class Root:
     @property
     def lanes(self) -> Iterator[tuple[int, ...]]:
         """Positions along the axes that are written out."""
-        return itertools.product(
-            *(range(extent) for axis, extent in enumerate(self.shape) if axis not in self.loops)
-        )
+        return itertools.product(*(range(extent) for axis, extent in enumerate(self.shape) if axis not in self.loops))
 
     def point(self, lane: tuple[int, ...], region: Region) -> Point:
         """The element of ``shape`` at the loop counters and this lane."""
@@ -141,7 +139,8 @@ def _attempt(tape: Tape, definitions: dict[int, Op], root: Root, leaves: frozens
     root.visited, root.values = {}, 0
     folded: set[int] = set()
     for region in found:
-        pull = Pull(tape, definitions, leaves, dict(enumerate(region)), _MOST_VALUES if root.loops else _MOST_IN_SCALARS)
+        limit = _MOST_VALUES if root.loops else _MOST_IN_SCALARS
+        pull = Pull(tape, definitions, leaves, dict(enumerate(region)), limit)
         source = root.reduction.operands[0] if root.reduction else root.variable
         for lane in root.lanes:
             pull.at(source, root.point(lane, region))

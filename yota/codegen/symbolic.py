@@ -6,10 +6,8 @@ subtractions. Sums keep the user's order and are never expanded or cancelled; su
 
 from __future__ import annotations
 
-import gc
 import math
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -55,27 +53,14 @@ def optimise(tape: Tape, *, strict: bool = False) -> Tape:
     kinds = _kinds(tape, kept if strict else frozenset())
     if not kinds:
         return tape
-    with _collector_paused():
-        forests = _forests(tape, kinds, kept)
-        best, least = tape, elements(tape)
-        for options in _THOROUGH if len(tape) <= _SMALL else _QUICK:
-            found = _rebuilt(tape, kinds, forests, options)
-            cost = elements(found)
-            if cost < least:
-                best, least = found, cost
+    forests = _forests(tape, kinds, kept)
+    best, least = tape, elements(tape)
+    for options in _THOROUGH if len(tape) <= _SMALL else _QUICK:
+        found = _rebuilt(tape, kinds, forests, options)
+        cost = elements(found)
+        if cost < least:
+            best, least = found, cost
     return best
-
-
-@contextmanager
-def _collector_paused() -> Iterator[None]:
-    """No cycles are made here, and looking for some takes a time that grows faster than the tape."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def _kinds(tape: Tape, excluded: set[int] | frozenset[int]) -> dict[int, Kind]:

@@ -10,11 +10,12 @@ import yota
 from yota.codegen.literals import scalar
 from yota.codegen.render import render
 from yota.generation.constants import Constants
+from yota.generation.expressions import quoted
 from yota.generation.formatting import formatted
 from yota.generation.functions import Function, RecordClass
 from yota.generation.kernel import PRECONDITION, Kernel
 from yota.generation.plain import comment, visible
-from yota.generation.printing import quoted
+from yota.generation.selftest import SelfTest
 from yota.ir.tape import Guard
 from yota.tracing.location import source_line
 
@@ -60,7 +61,7 @@ class Parts:
     functions: list[Function] = field(default_factory=list)
     records: list[RecordClass] = field(default_factory=list)
     guards: Sequence[Guard] = ()
-    test: tuple[str, ...] = ()
+    test: SelfTest | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +80,7 @@ class _Plan:
     source: tuple[str, ...]
     kernels: tuple[str, ...]
     checks: tuple[str, ...]
-    test: tuple[str, ...]
+    test: SelfTest | None
 
 
 def assembled(parts: Parts, banner: Banner) -> str:
@@ -105,7 +106,9 @@ def assembled(parts: Parts, banner: Banner) -> str:
         ),
         summary=banner.summary,
         description=banner.description,
-        imports=_imports((each for kernel in parts.kernels for each in kernel.imports), text, bool(parts.records), used),
+        imports=_imports(
+            (each for kernel in parts.kernels for each in kernel.imports), text, bool(parts.records), used
+        ),
         exports=", ".join(f'"{name}"' for name in exports),
         constants=tuple(constants),
         records=tuple(parts.records),

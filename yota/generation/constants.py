@@ -52,8 +52,8 @@ class Constants:
             raise CodegenError(f"the constant {hint} has dtype {value.dtype}, which a module cannot spell")
         if value.size > _MOST:
             raise CodegenError(
-                f"the function uses an array of {value.size} elements of its surroundings, more than the {_MOST} that a "
-                "module may carry; pass it as an argument"
+                f"the function uses an array of {value.size} elements of its surroundings, more than the {_MOST} that "
+                "a module may carry; pass it as an argument"
             )
         short = _pattern(value)
         return self.text(hint, short) if short else self._listed(hint, value)

@@ -13,6 +13,7 @@ from yota.generation.functions import Documented, gradient_class, gradient_funct
 from yota.generation.kernel import kernel_of
 from yota.generation.matrices import add_hessian, add_hvp, add_jacobian
 from yota.generation.plain import docstring, shell, visible
+from yota.generation.selftest import self_test_of
 from yota.generation.signature import class_name, parameters
 from yota.generation.sized import sized_kernel
 from yota.generation.sizing import Sized, proved, sized
@@ -40,7 +41,7 @@ def collected(
     names = call.dimensions()
     found = sized(call, wrt) if names else None
     subject = found.subjects[0] if found else subject_of(call, wrt)
-    wish = name or getattr(call.function, "__name__", type(call.function).__name__)
+    wish = str(name or getattr(call.function, "__name__", type(call.function).__name__))
     title = _called(wish)
     parts = Parts(guards=subject.tape.guards)
     own = [title, *(f"{title}_{each}" for each in ("gradient", "value_and_gradient", "jacobian", "hessian", "hvp"))]
@@ -57,6 +58,11 @@ def collected(
             raise ArgumentError(f"with_={word!r} needs sizes that are numbers; {', '.join(names)} has a name")
         if word in wanted:
             tapes.append(add(parts, subject, common, strict))
+    if self_test:
+        if "gradient" not in wanted:
+            raise ArgumentError("self_test checks the gradient; add 'gradient' to with_")
+        parts.test, complex_kernel = self_test_of(subject, common, parts.constants)
+        parts.kernels += [complex_kernel] if complex_kernel else []
     banner = Banner(
         f"{_title(wanted)} of {docstring(_reference(call, command))}.",
         tuple(_description(call, subject, inputs, wanted, tapes)),
@@ -109,7 +115,10 @@ def _add_gradient(parts: Parts, subject: Subject, common: Documented, strict: bo
 
 
 def _title(wanted: Sequence[str]) -> str:
-    words = [{"hvp": "Hessian-vector product", "jacobian": "Jacobian", "hessian": "Hessian"}.get(each, each) for each in wanted]
+    words = [
+        {"hvp": "Hessian-vector product", "jacobian": "Jacobian", "hessian": "Hessian"}.get(each, each)
+        for each in wanted
+    ]
     text = words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
     return text[0].upper() + text[1:]
 
@@ -124,7 +133,7 @@ def _summary(function: Callable[..., Any]) -> str:
 def _reference(call: Call, command: Sequence[str] | None) -> str:
     if command is not None and len(command) > 2:
         return command[2]
-    return reference(call.function) or getattr(call.function, "__name__", type(call.function).__name__)
+    return reference(call.function) or str(getattr(call.function, "__name__", type(call.function).__name__))
 
 
 def _description(
@@ -182,4 +191,7 @@ def _lines(words: Sequence[str]) -> list[str]:
     texts = [shell(group) for group in groups]
     if sum(map(len, texts)) + len(texts) < 80:
         return [" ".join(texts)]
-    return [f"{text} \\" if number < len(texts) - 1 else text for number, text in enumerate([texts[0], *(f"    {each}" for each in texts[1:])])]
+    return [
+        f"{text} \\" if number < len(texts) - 1 else text
+        for number, text in enumerate([texts[0], *(f"    {each}" for each in texts[1:])])
+    ]

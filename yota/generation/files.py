@@ -27,7 +27,9 @@ def write(path: Path, text: str, *, force: bool = False) -> None:
     if not path.parent.is_dir():
         raise ArgumentError(f"the folder {path.parent} does not exist")
     if path.exists() and not force and not _is_ours(path):
-        raise ArgumentError(f"{path} was not written by yota; choose another name, or overwrite it with force (--force)")
+        raise ArgumentError(
+            f"{path} was not written by yota; choose another name, or overwrite it with force (--force)"
+        )
     mode = path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_mask()
     handle, temporary = tempfile.mkstemp(prefix=f".{path.name[:40]}.", dir=path.parent)
     try:

@@ -1,4 +1,4 @@
-"""Formats the text of generated Python: each statement by itself, comments and strings over several lines as they are."""
+"""Formats generated Python: each statement by itself; comments and strings over several lines stay as they are."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import io
 import tokenize
 from collections.abc import Iterator
 
+from yota.generation.expressions import UnprintableError
 from yota.generation.layout import lay_out
-from yota.generation.printing import UnprintableError, statement
+from yota.generation.printing import statement
 
 __all__ = ["WIDTH", "formatted", "logical_lines"]
 
@@ -19,11 +20,11 @@ _WORDS = ("else", "try", "except", "finally", "with", "class", "import", "from",
 
 
 def logical_lines(text: str) -> Iterator[tuple[int, int]]:
-    """First and last line (from one) of each statement, comment on a line of its own, or blank line.
+    r"""First and last line (from one) of each statement, comment on a line of its own, or blank line.
 
     Examples
     --------
-    >>> list(logical_lines("x = (\\n    1\\n)\\n\\n# c\\n"))
+    >>> list(logical_lines("x = (\n    1\n)\n\n# c\n"))
     [(1, 3), (4, 4), (5, 5)]
     """
     first: int | None = None

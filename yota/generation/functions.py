@@ -90,7 +90,13 @@ class Documented:
         lines += ["", "Returns", "-------"]
         lines += [f"{name} : {kind}" if name else kind for name, kind in results]
         if any(each.checked != each.name for each in (*self.parameters, *extra)):
-            lines += ["", "Raises", "------", "TypeError", "    If an argument has another dtype and cannot be cast safely."]
+            lines += [
+                "",
+                "Raises",
+                "------",
+                "TypeError",
+                "    If an argument has another dtype and cannot be cast safely.",
+            ]
             lines += ["ValueError", "    If an argument has another shape."]
             if self.guarded:
                 lines += ["    If a branch goes another way than the one recorded."]
@@ -132,7 +138,11 @@ def gradient_functions(
     parts = [f"results[{next(count)}]" if found else _zero(each) for each, found in zip(wanted, present, strict=True)]
     whole = parts[0] if single else f"{record}({'*results[1:]' if all(present) else ', '.join(parts)})"
     call = f"{kernel}({common.checked()})"
-    body = (*common.opening, f"results: tuple[Any, ...] = {call if any(present) else f'({call},)'}", f"return results[0], {whole}")
+    body = (
+        *common.opening,
+        f"results: tuple[Any, ...] = {call if any(present) else f'({call},)'}",
+        f"return results[0], {whole}",
+    )
     by = ", ".join(each.name for each in wanted)
     kind = described(wanted[0].type, wanted[0].shape) if single else record
     both = f"{common.name}_value_and_gradient"

@@ -10,8 +10,8 @@ import numpy as np
 
 from yota.errors import ArgumentError
 from yota.generation.patterns import array_text
-from yota.generation.sizes import Samples
 from yota.generation.plain import visible
+from yota.generation.sizes import Samples
 from yota.ir.indexing import Slice
 from yota.ir.tape import Guard, Location, Tape
 from yota.tracing.location import source_line
@@ -25,6 +25,7 @@ class Extent(int):
     text: str
 
     def __new__(cls, value: int, text: str) -> Extent:
+        """The number with its expression."""
         made = super().__new__(cls, value)
         made.text = text
         return made
@@ -84,7 +85,9 @@ def generalised(tapes: Sequence[Tape], samples: Samples) -> General:
         ops.append(replace(op, static=static))
     orders = [_variables(tape) for tape in tapes]
     shapes = {
-        variable: _general([tape.types[order[place]].shape for tape, order in zip(tapes, orders, strict=True)], samples, None)
+        variable: _general(
+            [tape.types[order[place]].shape for tape, order in zip(tapes, orders, strict=True)], samples, None
+        )
         for place, variable in enumerate(orders[0])
     }
     constants = {}
@@ -109,7 +112,9 @@ def _alike(first: Tape, other: Tape, samples: Samples) -> None:
     """Both tapes have the same ops."""
     for one, two in zip(first.ops, other.ops, strict=False):
         if one.primitive is not two.primitive or one.location != two.location:
-            raise _different(one.location if len(first) >= len(other) else two.location, samples, "other steps are taken")
+            raise _different(
+                one.location if len(first) >= len(other) else two.location, samples, "other steps are taken"
+            )
     if len(first.ops) != len(other.ops):
         longer = max(first, other, key=len)
         raise _different(longer.ops[min(len(first), len(other))].location, samples, "another number of steps is taken")
@@ -141,7 +146,9 @@ def _general(values: Sequence[Any], samples: Samples, location: Location | None)
         text = samples.whole([int(value) for value in values])
         if text is not None:
             return Extent(int(first), text)
-    raise _different(location, samples, f"a number that no polynomial of the sizes gives ({first!r}, {values[1]!r}, ...) is met")
+    raise _different(
+        location, samples, f"a number that no polynomial of the sizes gives ({first!r}, {values[1]!r}, ...) is met"
+    )
 
 
 def _constant(values: Sequence[Any], samples: Samples, location: Location | None) -> str | None:
@@ -163,5 +170,3 @@ def _constant(values: Sequence[Any], samples: Samples, location: Location | None
     if not first.ndim and not isinstance(values[0], (int, float)):
         return f"np.{first.dtype.name}({text})"
     return text
-
-

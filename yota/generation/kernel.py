@@ -74,7 +74,9 @@ def cut(source: Source, name: str, constants: Constants) -> Kernel:
             imports.append(f"import {module}")
     for statement in tree.body:
         if isinstance(statement, ast.FunctionDef):
-            renamed[statement.name] = name + statement.name.removeprefix(source.entry if _own(statement, source) else "")
+            renamed[statement.name] = name + statement.name.removeprefix(
+                source.entry if _own(statement, source) else ""
+            )
         elif isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
             target = statement.targets[0].id
             value = ast.unparse(statement.value)
@@ -88,7 +90,11 @@ def cut(source: Source, name: str, constants: Constants) -> Kernel:
             blocks.append(_annotated(statement, lines))
         elif isinstance(statement, ast.Assign) and ast.unparse(statement.value).startswith("deque("):
             before = [line for line in lines if line.startswith("#")]
-            blocks.append("\n".join([*before, f"{ast.unparse(statement.targets[0])}: deque[Any] = {ast.unparse(statement.value)}"]))
+            blocks.append(
+                "\n".join(
+                    [*before, f"{ast.unparse(statement.targets[0])}: deque[Any] = {ast.unparse(statement.value)}"]
+                )
+            )
     work = re.search(r"^Operations: (.*?)\.$", ast.get_docstring(tree) or "", re.MULTILINE | re.DOTALL)
     operations = " ".join(work[1].split()).removesuffix("; 0 blocked loops") if work else ""
     return Kernel(name, tuple(blocks), tuple(imports), operations)
@@ -102,13 +108,13 @@ def _importable(value: Any) -> tuple[str, str]:
     """The module of a function of the user's, and the name by which code that imports that module calls it."""
     module, name = str(getattr(value, "__module__", "")), str(getattr(value, "__qualname__", ""))
     plain = all(map(str.isidentifier, [*module.split("."), name])) and module.isascii() and name.isascii()
-    if plain and module.partition(".")[0] not in ("__main__", "yota"):
-        if getattr(sys.modules.get(module), name, None) is value:
-            return module, f"{module}.{name}"
+    apart = module.partition(".")[0] not in ("__main__", "yota")
+    if plain and apart and getattr(sys.modules.get(module), name, None) is value:
+        return module, f"{module}.{name}"
     what = visible(name or type(value).__name__)
     raise CodegenError(
-        f"the function calls {what}, which a module cannot import; define it at the top level of a module, or give it a "
-        "rule with a primal, so that its code is generated"
+        f"the function calls {what}, which a module cannot import; define it at the top level of a module, or give it "
+        "a rule with a primal, so that its code is generated"
     )
 
 

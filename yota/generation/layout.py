@@ -88,8 +88,8 @@ def lay_out(document: Document, indent: int, width: int) -> str:
             forms = (form for form in (flat, begun) if _fits(width - column, [form], pending))
             pending.append(next(forms, (depth, broken, item.other)))
         elif isinstance(item, Group):
-            flat = not broken or _fits(width - column, [(depth, False, item.content)], pending)
-            pending.append((depth, not flat, item.content))
+            whole = not broken or _fits(width - column, [(depth, False, item.content)], pending)
+            pending.append((depth, not whole, item.content))
         elif isinstance(item, Indented):
             pending.append((depth + 4, broken, item.content))
         else:

@@ -71,7 +71,9 @@ def add_hessian(parts: Parts, subject: Subject, common: Documented, strict: bool
     text = f"Second derivatives of {common.name} by {by.name}."
     if by.type.size <= _UNROLLED:
         return _add_whole(parts, subject, common, strict, rows, name, text, like)
-    return _add_looped(parts, subject, common, strict, _product(subject, leaf), _direction(subject, leaf), name, text, like)
+    return _add_looped(
+        parts, subject, common, strict, _product(subject, leaf), _direction(subject, leaf), name, text, like
+    )
 
 
 def add_hvp(parts: Parts, subject: Subject, common: Documented, strict: bool) -> Tape:
@@ -165,7 +167,9 @@ def _add_looped(
     """A matrix whose rows come from one kernel, called with each unit vector."""
     tape = _recorded(subject, function, extra)
     shape = np.shape(extra.value)
-    known = next((kernel for kernel in parts.kernels if name.endswith("hessian") and kernel.name.endswith("_hvp")), None)
+    known = next(
+        (kernel for kernel in parts.kernels if name.endswith("hessian") and kernel.name.endswith("_hvp")), None
+    )
     kernel = known or kernel_of(tape, f"_{name}_row", parts.constants, strict=strict)
     if known is None:
         parts.kernels.append(kernel)

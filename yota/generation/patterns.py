@@ -61,14 +61,14 @@ def _lines(arrays: Sequence[Any], extent: str, samples: Samples, cast: str) -> I
     if kind in "iuf" and start is not None:
         step = _number([(array[1] - array[0]) if len(array) > 1 else array[0] for array in arrays], samples)
         end = _number([array[-1] for array in arrays], samples)
-        if step is not None:
-            index = f"np.arange({extent}, dtype={cast})"
-            yield index
-            yield f"np.arange({start}, {extent} + {start}, dtype={cast})"
-            yield f"{start} + {step} * {index}"
+        index = f"np.arange({extent}, dtype={cast})"
+        yield index
         if kind == "f" and end is not None:
             yield f"np.linspace({start}, {end}, {extent})"
             yield f"np.linspace({start}, {end}, {extent}, dtype={cast})"
+        if step is not None:
+            yield f"np.arange({start}, {extent} + {start}, dtype={cast})"
+            yield f"{start} + {step} * {index}"
     if kind == "i":
         for name in samples.names:
             for offset in _OFFSETS:
@@ -98,8 +98,8 @@ def _planes(arrays: Sequence[Any], extents: list[str], samples: Samples, cast: s
 def _masks(rows: str, columns: str, offset: int) -> Iterator[tuple[str, Callable[[Any], Any]]]:
     where = f"{rows}, {columns}" if rows != columns else rows
     shift = f", k={offset}" if offset else ""
-    yield f"np.eye({where}{shift})", lambda array: np.eye(*array.shape, k=offset) == 1.0
-    yield f"np.tri({where}{shift})", lambda array: np.tri(*array.shape, k=offset) == 1.0
+    yield f"np.eye({where}{shift})", lambda array: np.eye(array.shape[0], array.shape[1], offset) == 1.0
+    yield f"np.tri({where}{shift})", lambda array: np.tri(array.shape[0], array.shape[1], offset) == 1.0
 
 
 def _number(values: Sequence[Any], samples: Samples) -> str | None:

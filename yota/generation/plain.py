@@ -9,22 +9,22 @@ __all__ = ["comment", "docstring", "shell", "visible"]
 
 
 def visible(text: str) -> str:
-    """``text`` in printable ASCII on one line; anything else is spelled as an escape.
+    r"""``text`` in printable ASCII on one line; anything else is spelled as an escape.
 
     Examples
     --------
-    >>> print(visible("naïve\\nline"))
-    na\\xefve\\nline
+    >>> print(visible("naïve\nline"))
+    na\xefve\nline
     """
     return "".join(each if " " <= each <= "~" else ascii(each)[1:-1] for each in text)
 
 
 def comment(text: str, indent: str = "") -> list[str]:
-    """``text`` as lines that begin with ``# ``.
+    r"""``text`` as lines that begin with ``# ``.
 
     Examples
     --------
-    >>> comment("a\\n\\nb ")
+    >>> comment("a\n\nb ")
     ['# a', '#', '# b']
     """
     # Only the line breaks that Python's tokenizer knows end a line; others are escaped.

@@ -13,8 +13,8 @@ from yota.tracing.record import Leaf
 __all__ = ["RESERVED", "Parameter", "class_name", "described", "hint", "parameters", "path_text"]
 
 RESERVED = tuple(
-    "np npt Any NamedTuple annotations deque math scipy results value seed v count index arguments units unit rows matrix"
-    " product sizes".split()
+    "np npt Any NamedTuple annotations deque math scipy results value seed v count index units unit rows matrix product"
+    " sizes".split()
 )
 """Names that a module uses itself."""
 
@@ -48,7 +48,7 @@ class Parameter:
         """Type hint of what the caller may pass."""
         if self.type.shape:
             return "npt.ArrayLike"
-        return {"c": "complex", "f": "float", "b": "bool"}.get(self.type.dtype.kind, "int")
+        return _python(self.type)
 
     @property
     def renamed(self) -> bool:
@@ -89,7 +89,7 @@ def _is_field(key: object) -> bool:
 
 def _checked(name: str, type: TensorType, shape: Sequence[int | str]) -> str:
     if type.weak:
-        return f'_{type.dtype.type(0).item().__class__.__name__}("{name}", {name})'
+        return f'_{_python(type)}("{name}", {name})'
     if not type.shape:
         return f'_scalar("{name}", {name}, {dtype_text(type.dtype)})'
     extents = ", ".join(f'"{extent}"' if isinstance(extent, str) else str(extent) for extent in shape)
@@ -97,10 +97,15 @@ def _checked(name: str, type: TensorType, shape: Sequence[int | str]) -> str:
     return f"_sized({given}, sizes)" if any(isinstance(extent, str) for extent in shape) else f"_array({given})"
 
 
+def _python(type: TensorType) -> str:
+    """Name of the Python type of a weak number."""
+    return {"f": "float", "c": "complex", "b": "bool"}.get(type.dtype.kind, "int")
+
+
 def hint(type: TensorType) -> str:
     """Type hint of a result."""
     if type.weak:
-        return type.dtype.type(0).item().__class__.__name__
+        return _python(type)
     text = dtype_text(type.dtype)
     return f"npt.NDArray[{text}]" if type.shape else text
 
@@ -108,7 +113,7 @@ def hint(type: TensorType) -> str:
 def described(type: TensorType, shape: Sequence[int | str] | None = None) -> str:
     """A result or parameter in numpydoc's words."""
     if type.weak:
-        return type.dtype.type(0).item().__class__.__name__
+        return _python(type)
     if not type.shape:
         return type.dtype.name
     extents = type.shape if shape is None else tuple(shape)
@@ -119,5 +124,3 @@ def described(type: TensorType, shape: Sequence[int | str] | None = None) -> str
 def class_name(name: str) -> str:
     """``lennard_jones`` as ``LennardJones``."""
     return "".join(part[:1].upper() + part[1:] for part in identifier(name).split("_")) or "Function"
-
-

@@ -204,7 +204,11 @@ class _Writer:
         extents = iter(self.general.shapes[op.result if op.name == "scatter" else op.operands[0]])
         for entry in index:
             extent = None if entry is NEWAXIS else next(extents)
-            if isinstance(entry, Slice) and str(entry.stop) == str(extent) and (str(entry.start), str(entry.step)) == ("0", "1"):
+            if (
+                isinstance(entry, Slice)
+                and str(entry.stop) == str(extent)
+                and (str(entry.start), str(entry.step)) == ("0", "1")
+            ):
                 texts.append(":")
             elif isinstance(entry, Slice):
                 step = "" if type(entry.step) is int and entry.step == 1 else f":{entry.step}"
@@ -227,7 +231,11 @@ class _Writer:
 
 
 def _atom(text: str) -> str:
-    return text if text.replace("_", "").replace(".", "").isalnum() or text.endswith(")") and text.startswith("np.") else f"({text})"
+    return (
+        text
+        if text.replace("_", "").replace(".", "").isalnum() or (text.endswith(")") and text.startswith("np."))
+        else f"({text})"
+    )
 
 
 def _tuple(values: Sequence[Any]) -> str:

@@ -60,6 +60,8 @@ class Samples:
             plain = [(value * value if root else value) for value in values]
             exact = [_fraction(1 / value if reciprocal else value) for value in plain]
             found = self._polynomial(exact) if None not in exact else None  # type: ignore[arg-type]
+            if found is None and not reciprocal and None not in exact:
+                found = self._quotient(exact)  # type: ignore[arg-type]
             if found is None:
                 continue
             text = _spelled(found, reciprocal, root, negative=root and values[0] < 0)
@@ -82,6 +84,23 @@ class Samples:
             coefficients = _solved(rows, values)
             if coefficients is not None:
                 return _expression(monomials, coefficients)
+        return None
+
+    def _quotient(self, values: Sequence[Fraction]) -> sympy.Expr | None:
+        """The simplest quotient of polynomials in a single size."""
+        if len(self.names) > 1:
+            return None
+        for above, below in ((1, 1), (2, 1), (1, 2), (2, 2)):
+            over, under = (list(_monomials(self.names, degree)) for degree in (above, below))
+            rows, right = [], []
+            for size, value in zip(self.sizes, values, strict=True):
+                lower = [value * _value(monomial, size) for monomial in under]
+                rows.append([*(_value(monomial, size) for monomial in over), *(-each for each in lower[:-1])])
+                right.append(lower[-1])
+            found = _solved(rows, right)
+            if found is not None:
+                lowest = _expression(under, [*found[len(over) :], Fraction(1)])
+                return _expression(over, found[: len(over)]) / lowest
         return None
 
 
@@ -134,7 +153,8 @@ def _expression(monomials: Sequence[tuple[str, ...]], coefficients: Sequence[Fra
     import sympy
 
     terms = [
-        sympy.Rational(value.numerator, value.denominator) * sympy.prod(sympy.Symbol(name, integer=True) for name in monomial)
+        sympy.Rational(value.numerator, value.denominator)
+        * sympy.prod(sympy.Symbol(name, integer=True) for name in monomial)
         for monomial, value in zip(monomials, coefficients, strict=True)
     ]
     return sympy.factor(sympy.Add(*terms))

@@ -156,7 +156,7 @@ def proved(text: str, name: str, sized: Sized, wrt: Wrt, wanted: Sequence[str]) 
             with warnings.catch_warnings(), np.errstate(all="ignore"):
                 warnings.simplefilter("ignore")
                 expected = function(*arguments.values)
-        except Exception:
+        except Exception:  # noqa: BLE001
             # Where the function has no value, neither has the module.
             continue
         leaves = [leaf.value for leaf in arguments.leaves]
@@ -184,7 +184,9 @@ def _compare_gradients(found: Any, value: Any, gradients: Sequence[Any], shown: 
 def _gradients(call: Call, wrt: Wrt, size: Mapping[str, int], leaves: Sequence[Any]) -> list[Any]:
     """Gradients by a tape of just this size, op by op."""
     subject = subject_of(call, wrt, size)
-    found = gradient_tape(subject.tape, [subject.tape.inputs[leaf].variable for leaf in subject.layout.wanted], registry())
+    found = gradient_tape(
+        subject.tape, [subject.tape.inputs[leaf].variable for leaf in subject.layout.wanted], registry()
+    )
     inputs = {entry.variable: leaf for entry, leaf in zip(found.tape.inputs, leaves, strict=True)}
     rest = iter(evaluate(found.tape, inputs)[1:])
     return [None if variable is None else next(rest) for variable in found.variables]
@@ -206,6 +208,6 @@ def _compare(found: Any, expected: Any, what: str) -> None:
     )
     if not same:
         raise ArgumentError(
-            f"{what} is not what the code for all sizes gives: the function does something else there, as with a branch on "
-            "the size. Fix the size, or write the function without it"
+            f"{what} is not what the code for all sizes gives: the function does something else there, as with a "
+            "branch on the size. Fix the size, or write the function without it"
         )

@@ -16,10 +16,11 @@ from typing import Any
 from yota.arguments import Arguments, names_of, positional, sort_arguments
 from yota.differentiated import with_receiver
 from yota.errors import ArgumentError
+from yota.generation.examples import example, spec_of
 from yota.ir.tape import Tape
 from yota.layout import Layout, Wrt, layout_of
 from yota.rules.registry import registry
-from yota.specs import Array, Fixed, Record, Spec, Table, dimensions, example, parse, spec_of
+from yota.specs import Array, Fixed, Record, Spec, Table, dimensions, parse
 from yota.specs import Sequence as Items
 from yota.tracing.record import record
 

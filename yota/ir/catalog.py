@@ -55,6 +55,7 @@ _SPECIAL: dict[str, tuple[str, bool, Callable[..., Any]]] = {
     "einsum": ("numpy.einsum", False, _einsum),
     "concatenate": ("numpy.concatenate", False, _concatenate),
     "stack": ("numpy.stack", False, _stack),
+    "sinc": ("numpy.sinc", True, np.sinc),
     **{name: (f"yota.ir.factors.{name}", False, getattr(factors, name)) for name in factors.__all__},
     **{name: (f"numpy.linalg.{name}", False, getattr(np.linalg, name)) for name in ("inv", "solve", "pinv")},
 }

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+import yota.rules.blocks
 import yota.rules.contraction
 import yota.rules.scans
 import yota.rules.singular

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
+import hashlib
+import json
 import os
 import shlex
 import shutil
 import subprocess
+import sys
 import sysconfig
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,10 +19,11 @@ from pathlib import Path
 import numpy as np
 
 from yota.errors import CodegenError
+from yota.runtime.store import Store
 
 __all__ = ["Compiler", "find"]
 
-_FLAGS = (
+_FLAGS: tuple[str, ...] = (
     "-O3", "-march=native", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off", "-fwrapv", "-fPIC", "-shared",
     "-std=gnu11", "-Wno-unknown-pragmas", "-fno-builtin-cos", "-fno-builtin-cosf",
 )  # fmt: skip
@@ -26,6 +31,8 @@ _FLAGS = (
 
 GCC joins the sine and the cosine of one number to a call that has no vector form; that is what the last two are for.
 """
+if sys.platform == "darwin":
+    _FLAGS = (*_FLAGS, "-undefined", "dynamic_lookup")
 _QUICK = 60_000
 """Length of a source past which it is not optimised as hard: compilers take quadratic time for long functions."""
 _CURE = 'Install one (Debian: apt install gcc python3-dev; macOS: xcode-select --install), or use target="numpy".'
@@ -74,23 +81,46 @@ def _run(command: Sequence[str], text: str | None = None) -> subprocess.Complete
     )
 
 
-def find() -> Compiler:
+def find(kept: Store | None = None) -> Compiler:
     """The compiler: ``$CC``, or ``cc``, or ``gcc``, or ``clang``.
+
+    Parameters
+    ----------
+    kept
+        Where to note what was found out, for the next process.
 
     Raises
     ------
     CodegenError
         If there is none, or if Python's headers are missing.
     """
-    return _found(os.environ.get("CC", ""), os.environ.get("PATH", ""))
+    return _found(os.environ.get("CC", ""), os.environ.get("PATH", ""), kept)
 
 
-@functools.cache
-def _found(wanted: str, _path: str) -> Compiler:
+@functools.lru_cache(maxsize=16)
+def _found(wanted: str, _path: str, kept: Store | None) -> Compiler:
     command = _command(wanted)
     include = Path(sysconfig.get_paths()["include"])
     if not (include / "Python.h").is_file():
         raise CodegenError(f'target="c" needs Python\'s headers, and {include / "Python.h"} is missing. {_CURE}')
+    if kept is None:
+        return _tried(command, include)
+    # Trying a compiler out takes longer than loading what it has compiled.
+    text = kept.note(_identity(command, include), lambda: json.dumps(dataclasses.astuple(_tried(command, include))))
+    parts = json.loads(text)
+    return Compiler(tuple(parts[0]), parts[1], tuple(parts[2]))
+
+
+def _identity(command: tuple[str, ...], include: Path) -> str:
+    """Digest of what a compiler is known by without running it."""
+    program = Path(shutil.which(command[0]) or command[0]).resolve()
+    state = program.stat()
+    parts = [*command, program, state.st_mtime_ns, state.st_size, include, np.get_include(), *_FLAGS]
+    return "compiler-" + hashlib.sha256("\0".join(map(str, parts)).encode("utf-8", "surrogateescape")).hexdigest()[:40]
+
+
+def _tried(command: tuple[str, ...], include: Path) -> Compiler:
+    """The compiler with the flags that it takes."""
     includes = ("-I" + str(include), "-I" + np.get_include())
     version = _run([*command, "--version"]).stdout.strip().partition("\n")[0]
     for extra in (("-fopenmp",), ("-fopenmp-simd",), ()):

@@ -9,14 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from yota.codegen.render import render
 from yota.errors import CodegenError
-from yota.runtime import native
 
 __all__ = ["MOST_FORMS", "offer", "quick"]
 
 MOST_FORMS = 8
 """Forms are tried in turn, so that many would cost more than a look into a table."""
+_KINDS = frozenset({np.ndarray, float, complex})
 
 
 def quick(function: Callable[..., Any]) -> Any:
@@ -37,7 +36,7 @@ def offer(dispatcher: Any, form: Callable[..., Any] | None, args: tuple[Any, ...
     A compiled function refuses arrays of another dtype or shape itself; numbers are told apart by their type.
     """
     kinds = tuple(map(type, args))
-    if not isinstance(form, types.BuiltinFunctionType) or not all(kind in (np.ndarray, float, complex) for kind in kinds):
+    if not isinstance(form, types.BuiltinFunctionType) or not _KINDS.issuperset(kinds):
         return False
     if len(dispatcher.forms) >= MOST_FORMS or any(known[0] is form for known in dispatcher.forms):
         return False
@@ -47,4 +46,8 @@ def offer(dispatcher: Any, form: Callable[..., Any] | None, args: tuple[Any, ...
 
 @cache
 def _dispatcher() -> Any:
+    # Only who compiles needs these.
+    from yota.codegen.render import render
+    from yota.runtime import native
+
     return native.build(render("c/dispatcher.c.jinja")).Dispatcher

@@ -70,7 +70,8 @@ def load(source: _Source) -> Callable[..., Any]:
 
 def build(code: str) -> ModuleType:
     """The extension module that a C text defines."""
-    found = compiler.find()
+    kept = Store(folder())
+    found = compiler.find(kept)
     key = _key(code, found)
 
     def make(output: Path) -> None:
@@ -79,7 +80,7 @@ def build(code: str) -> ModuleType:
             file.write_text(code, encoding="utf-8")
             found.compile(file, output)
 
-    return _imported(Store(folder()).get(key, make))
+    return _imported(kept.get(key, make))
 
 
 def _key(code: str, found: compiler.Compiler) -> str:
@@ -108,7 +109,8 @@ def _processor() -> str:
     """What this machine's processor can do: code for one does not run on every other."""
     try:
         with open("/proc/cpuinfo", encoding="ascii", errors="replace") as lines:
-            return next((line.partition(":")[2].strip() for line in lines if line.startswith(("flags", "Features"))), "")
+            features = (line for line in lines if line.startswith(("flags", "Features")))
+            return next(features, "").partition(":")[2].strip()
     except OSError:
         return platform.processor()
 

@@ -17,7 +17,6 @@ __all__ = ["MOST_BYTES", "MOST_FILES", "Store", "folder"]
 MOST_FILES = 2_000
 MOST_BYTES = 256 * 1024 * 1024
 _MINE = os.getuid() if hasattr(os, "getuid") else None
-_AGE = 3600
 
 
 def folder() -> Path:
@@ -55,6 +54,12 @@ class Store:
                 "run: chmod 700 on it, or name another folder in YOTA_CACHE_DIR"
             )
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Store) and other.path == self.path
+
+    def __hash__(self) -> int:
+        return hash(self.path)
+
     def get(self, key: str, make: Callable[[Path], None]) -> Path:
         """The file of ``key``; ``make`` writes it to the path it is given if it is not there, or not whole."""
         place = self.path / f"{key}.so"
@@ -74,6 +79,20 @@ class Store:
             os.replace(digest, place.with_suffix(".sha256"))
         self._forget()
         return place
+
+    def note(self, key: str, make: Callable[[], str]) -> str:
+        """A short text that is kept; ``make`` gives it if it is not there."""
+        place = self.path / f"{key}.json"
+        with contextlib.suppress(OSError):
+            if _is_private(place):
+                return place.read_text(encoding="utf-8")
+        text = make()
+        with tempfile.TemporaryDirectory(prefix="making-", dir=self.path) as scratch:
+            fresh = Path(scratch, "note")
+            fresh.write_text(text, encoding="utf-8")
+            os.chmod(fresh, 0o600)
+            os.replace(fresh, place)
+        return text
 
     def _is_whole(self, place: Path) -> bool:
         try:

@@ -20,6 +20,7 @@ from yota.tracing import (  # noqa: F401  (they register what they implement)
     norms,
     omission,
     padding,
+    polynomials,
     reductions,
     selection,
     shapes,
@@ -188,6 +189,11 @@ def missing(trace: Trace, function: Any) -> MissingRuleError:
     location = here()
     where = f"{location}: `{source_line(location)}`: " if location else ""
     elementwise = isinstance(function, np.ufunc)
+    if elementwise and function.nout > 1:
+        return MissingRuleError(
+            f"{where}{module}.{name} gives {function.nout} results, and a function with a rule has one. "
+            "Write what is needed of it by functions of one result."
+        )
     rule = template(name, f"{module}.{name}", function.nin if elementwise else 1, elementwise)
     return MissingRuleError(
         f"{where}no rule is known for {module}.{name}. Give it one with yota.diffrule, completing\n\n{rule}\n"

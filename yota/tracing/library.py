@@ -9,8 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
+from yota.tracing import distributions
+from yota.tracing.filters import FILTERS
+from yota.tracing.matrices import MATRICES
 from yota.tracing.methods import is_traced
 from yota.tracing.reductions import axes_of
+from yota.tracing.special import SPECIAL
 from yota.tracing.state import current
 
 if TYPE_CHECKING:
@@ -58,38 +62,19 @@ def _log_softmax(trace: Trace, x: Any, axis: Any = None) -> Any:
     return shifted - np.log(np.sum(np.exp(shifted), axis=axis, keepdims=True))
 
 
-def _norm(trace: Trace, a: Any, ord: Any = None, axis: Any = None, keepdims: bool = False, **_: Any) -> Any:
-    return np.linalg.norm(trace.traced(a), ord, axis, keepdims)
-
-
-def _inv(trace: Trace, a: Any, **_: Any) -> Any:
-    return np.linalg.inv(trace.traced(a))
-
-
-def _det(trace: Trace, a: Any, **_: Any) -> Any:
-    return np.linalg.det(trace.traced(a))
-
-
-def _solve(trace: Trace, a: Any, b: Any, **keywords: Any) -> Any:
-    if any(keywords.get(name) for name in ("lower", "transposed", "assume_a")):
-        raise trace.refuse("scipy.linalg.solve with keywords is not supported.", "Use np.linalg.solve(a, b).")
-    return np.linalg.solve(trace.traced(a), trace.traced(b))
-
-
 _FORMS: dict[tuple[str, str], Callable[..., Any]] = {
     ("scipy.special", "logsumexp"): _logsumexp,
     ("scipy.special", "softmax"): _softmax,
     ("scipy.special", "log_softmax"): _log_softmax,
-    ("scipy.linalg", "norm"): _norm,
-    ("scipy.linalg", "inv"): _inv,
-    ("scipy.linalg", "det"): _det,
-    ("scipy.linalg", "solve"): _solve,
+    **FILTERS,
+    **MATRICES,
+    **SPECIAL,
 }
 
 
 def replacements() -> list[tuple[Any, str, Any]]:
-    """``(module, name, recording function)`` for those of the functions whose modules are loaded."""
-    return [
+    """``(owner, name, recording function)`` for those of the functions whose modules are loaded."""
+    return distributions.replacements() + [
         (sys.modules[module], name, _recording(module, name))
         for module, name in _FORMS
         if module in sys.modules and hasattr(sys.modules[module], name)

@@ -116,8 +116,8 @@ class ArrayMethods:
 
     def transpose(self, *axes: Any) -> Any:
         """See `numpy.ndarray.transpose`."""
-        order = axes[0] if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], (tuple, list))) else axes or None
-        return np.transpose(self, order)
+        single = len(axes) == 1 and not isinstance(axes[0], (int, np.integer))
+        return np.transpose(self, axes[0] if single else axes or None)
 
     def swapaxes(self, axis1: int, axis2: int) -> Any:
         """See `numpy.ndarray.swapaxes`."""
@@ -264,6 +264,10 @@ class ArrayMethods:
         else:
             chosen = self[index[0] if len(index) == 1 else index]
         return self._recorder().apply(primitive("positive"), (chosen,), python=lambda value: np.asarray(value).item())
+
+    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
+        """What NumPy's own functions wrap a result by: it stays as it is."""
+        return array
 
     def tolist(self) -> Any:
         """Nested lists of Python numbers that are still traced."""

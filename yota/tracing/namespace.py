@@ -67,6 +67,9 @@ _INTERNAL = (
 )
 """NumPy's modules written in Python: they are traced through, so what they call must record as well."""
 
+_FILLING = ("numpy.polynomial.", "numpy.lib._polynomial_impl")
+"""Modules of NumPy's that make plain arrays and write what they compute into them."""
+
 _lock = threading.Lock()
 _held: dict[tuple[int, str], tuple[Any, int]] = {}
 """The original of each name that is replaced now, and by how many traces."""
@@ -79,8 +82,10 @@ def _wrapper(original: Any, form: Callable[..., Any]) -> Any:
         if trace is None:
             return original(*args, **keywords)
         # Library code that has nothing traced in hand gets the plain arrays that it may pass on to compiled code.
+        caller = sys._getframe(1)
         if (
-            is_library(sys._getframe(1))
+            is_library(caller)
+            and not caller.f_globals.get("__name__", "").startswith(_FILLING)
             and not any(map(is_traced, args))
             and not any(map(is_traced, keywords.values()))
         ):

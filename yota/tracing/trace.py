@@ -20,7 +20,7 @@ from yota.tracing.tracer import Tracer
 
 __all__ = ["Leak", "Trace", "frozen"]
 
-_PERTURBATION = 1.0 + 2.0**-17
+_PERTURBATION = 2.0**-17
 _LITERAL = 16
 """Up to this many elements a constant array is worth spelling out in generated code."""
 _SCALARS = (bool, int, float, complex)
@@ -228,8 +228,9 @@ class Trace:
         location = here()
         if self.is_constant(variable):
             return number
-        # The product is a new object even for a factor of one, so that its identity is its own.
-        number = number * (_PERTURBATION if self.perturbed else 1.0)
+        # The product is a new object even for a factor of one, so that its identity is its own. The perturbation moves
+        # zeros as well, or a root finder would hide where its result came from.
+        number = number + (abs(number) + 1.0) * _PERTURBATION if self.perturbed else number * 1.0
         self.leaks[id(number)] = Leak(number, variable, location)
         return number
 

@@ -43,6 +43,12 @@ def _modf(trace: Trace, x: Any) -> Any:
     return x - whole, whole
 
 
+@implements(numpy.ldexp)
+def _ldexp(trace: Trace, x1: Any, x2: Any) -> Any:
+    x1 = trace.traced(x1)
+    return x1 * np.exp2(np.astype(np.asarray(x2), x1.dtype))
+
+
 @implements(numpy.clip)
 def _clip(
     trace: Trace, a: Any, a_min: Any = None, a_max: Any = None, min: Any = None, max: Any = None, **rest: Any

@@ -1,0 +1,1 @@
+"""C that a person wrote, to compare with."""

@@ -1,0 +1,259 @@
+"""SciPy's special functions: partials against 50 digits over the whole domain, log-spaced to its ends; refusals."""
+
+import math
+
+import mpmath
+import numpy as np
+import pytest
+import scipy.special
+import scipy.special as sc  # noqa: F401  (its functions are looked up among loaded modules)
+
+import yota
+from yota.errors import DifferentiationError, TracingError
+from yota.rules.model import refusal
+from yota.rules.registry import registry
+from yota.rules.sampling import _smooth
+from yota.rules.trials import excess, partial
+
+REGISTRY = registry()
+RULES = [rule for name in REGISTRY.names() for rule in REGISTRY.rules(name) if rule.file.startswith("special_")]
+PARTIALS = [
+    (rule, parameter.name)
+    for rule in RULES
+    for parameter in rule.operands
+    if parameter.domain.kind in ("real", "complex") and refusal(REGISTRY.partial(rule, parameter.name)) is None
+]
+TOLERANCE = 1e-12
+COUNT = 10
+# Where the docstring of a rule says so, or where SciPy's own function, of which the partial is made, is less exact.
+EXCEPTIONS = {
+    "ive": 1e-11,
+    "kve": 1e-11,
+    "_erfcx_slope": 1e-10,
+    "_student_density": 1e-9,
+    "_bessel_lead": 1e-11,
+    "_bessel_gap": 1e-11,
+    "_stirling": 1e-11,
+    "hyperu": 1e-8,
+    "hyp2f1": 1e-10,
+    "beta": 2e-12,
+    "poch": 2e-12,
+}
+# Domains that are smaller than the rule's: what 50 digits can be computed for, and in a short time.
+RANGES = {
+    ("hyp2f1", "c"): (0.5, 30),
+    ("hyp2f1", "a"): (0.1, 10),
+    ("hyp2f1", "b"): (0.1, 10),
+    ("hyp2f1", "x"): (-30, 0.9),
+    ("hyperu", "a"): (0.1, 10),
+    ("hyperu", "b"): (0.1, 10),
+    ("hyperu", "x"): (0.1, 30),
+    ("eval_jacobi", "a"): (0.1, 10),
+    ("eval_jacobi", "b"): (0.1, 10),
+    ("erf", "x"): (-9, 9),
+    ("erfc", "x"): (-9, 9),
+    ("ndtr", "x"): (-12, 12),
+    ("log_ndtr", "x"): (-300, 12),
+    ("ndtri_exp", "x"): (-30, 0),
+    ("binom", "n"): (20, 30),
+    ("binom", "k"): (1, 19),
+    ("zeta", "s"): (1.1, 9),
+    ("zeta", "x"): (1e-3, 1e3),
+    ("y1", "x"): (1e-3, 9),
+    ("yn", "x"): (1e-3, 60),
+    ("gammaincinv", "a"): (0.1, 30),
+    ("gammainccinv", "a"): (0.1, 30),
+    ("betaincinv", "a"): (0.1, 30),
+    ("betaincinv", "b"): (0.1, 30),
+    ("_erfcx_slope", "x"): (-5, 300),
+}
+# Where the derivative is smaller than the function by so many orders.
+DIGITS = {"powm1": 300, "boxcox": 300, "boxcox1p": 300, "gammainc": 250, "gammaincc": 250, "betaincc": 250}
+FEWER = {"gammaincinv": 3, "gammainccinv": 2, "betaincinv": 2, "hyperu": 3, "yn": 3, "y1": 4, "y0": 4, "zeta": 4, "kn": 4, "kve": 5, "k1e": 5}
+
+
+def axis(rule, operand, count, stream):
+    """Log-spaced to the ends of the domain, in an order of its own."""
+    random = np.random.default_rng(stream)
+    fractions = (np.arange(count) + random.random(count)) / count
+    random.shuffle(fractions)
+    domain = operand.domain
+    low, high = RANGES.get((rule.name, operand.name), (domain.low, domain.high))
+    if domain.kind == "integer":
+        return [int(value) for value in random.integers(int(low), int(high) + 1, count)]
+    if math.isfinite(low) and math.isfinite(high):
+        parts = 0.5 * (high - low) * 10 ** (-7 * (1 - fractions))
+        return [float(low + part) if number % 2 else float(high - part) for number, part in enumerate(parts)]
+    if math.isfinite(low):
+        return [float(low + value) for value in 10 ** (-6 + 9 * fractions)]
+    if math.isfinite(high):
+        return [float(high - value) for value in 10 ** (-6 + 9 * fractions)]
+    return [float(value) * (-1) ** number for number, value in enumerate(10 ** (-5 + 6.5 * fractions))]
+
+
+def measured(rule, parameter):
+    """The largest error of a partial, with its place, and how many points were measured."""
+    count = FEWER.get(rule.name, COUNT)
+    columns = [axis(rule, operand, count, 7 + stream) for stream, operand in enumerate(rule.operands)]
+    worst, found = (0.0, {}), 0
+    for values in zip(*columns, strict=True):
+        point = dict(zip((operand.name for operand in rule.operands), values, strict=True))
+        with np.errstate(all="ignore"):
+            result = REGISTRY.primitive(rule.name).function(*values)
+        if not _smooth(rule, REGISTRY, point) or not np.isfinite(result):
+            continue
+        try:
+            error = excess(rule, parameter, point, REGISTRY, DIGITS.get(rule.name, 70)) * 2.0**-52
+        except (ArithmeticError, mpmath.libmp.NoConvergence):
+            continue
+        found += 1
+        worst = max(worst, (error, point), key=lambda entry: entry[0])
+    return worst, found
+
+
+@pytest.mark.parametrize("case", PARTIALS, ids=lambda case: f"{case[0].name}-{case[1]}")
+def test_over_the_whole_domain(case):
+    rule, parameter = case
+    worst, found = measured(rule, parameter)
+    assert found
+    assert worst[0] <= EXCEPTIONS.get(rule.name, TOLERANCE), worst
+
+
+@pytest.mark.parametrize(
+    ("name", "parameter", "point", "expected"),
+    [
+        ("erfcx", "x", (1e9,), -1 / (math.sqrt(math.pi) * 1e18)),
+        ("dawsn", "x", (1e9,), -0.5e-18),
+        ("log_ndtr", "x", (-1e9,), 1e9),
+        ("_hazard", "x", (-1e9,), -1.0),
+        ("rgamma", "x", (0.0,), 1.0),
+        ("rgamma", "x", (-3.0,), -6.0),
+        ("gammainc", "x", (1.0, 0.0), 1.0),
+        ("gammainc", "x", (2.0, 0.0), 0.0),
+        ("gammainc", "x", (0.5, 0.0), math.inf),
+        ("gammainc", "x", (1e8, 1e8), 3.989422801e-05),
+        ("betainc", "x", (1.0, 1.0, 0.0), 1.0),
+        ("betainc", "x", (2.0, 3.0, 1.0), 0.0),
+        ("betaln", "a", (1e10, 1e-10), -1e-20),
+        ("kl_div", "z", (0.0, 0.0), 1.0),
+        ("rel_entr", "z", (0.0, 0.0), 0.0),
+        ("xlog1py", "z", (0.0, -1.0), 0.0),
+        ("boxcox", "p", (math.e, 0.0), 0.5),
+        ("inv_boxcox", "p", (2.0, 0.0), -2 * math.exp(2.0)),
+        ("jv", "x", (0.0, 0.0), 0.0),
+        ("jv", "x", (1.0, 0.0), 0.5),
+        ("iv", "x", (1.0, 0.0), 0.5),
+        ("i1e", "x", (0.0,), 0.5),
+        ("i0e", "x", (1e8,), -1.9947114e-13),
+        ("k0e", "x", (1e8,), -6.2665707e-13),
+        ("spherical_jn", "x", (1, 0.0), 1 / 3),
+        ("ellipk", "m", (0.0,), math.pi / 8),
+        ("ellipe", "m", (0.0,), -math.pi / 8),
+        ("ellipkinc", "m", (0.5 * math.pi, 0.0), math.pi / 8),
+        ("eval_legendre", "x", (4, 1.0), 10.0),
+        ("eval_chebyt", "x", (5, 1.0), 25.0),
+        ("lambertw", "x", (0.0,), 1.0),
+        ("spence", "x", (1.0,), -1.0),
+        ("exprel", "x", (0.0,), 0.5),
+        ("pseudo_huber", "r", (1e-200, 1.0), 1e-200),
+        ("cosm1", "x", (1e-8,), -1e-8),
+        ("powm1", "p", (0.0, 2.0), 0.0),
+    ],
+)
+def test_limits(name, parameter, point, expected):
+    rule = REGISTRY.rules(name)[0]
+    names = dict(zip((operand.name for operand in rule.operands), point, strict=True))
+    names = {key: value if isinstance(value, int) else np.float64(value) for key, value in names.items()}
+    assert complex(partial(rule, parameter, names, REGISTRY)) == pytest.approx(expected, rel=1e-8, abs=1e-300)
+
+
+REFUSED = [
+    ("jv", "v", "order"),
+    ("gammainc", "a", "order"),
+    ("betainc", "a", "shapes"),
+    ("hyp2f1", "c", "parameters"),
+    ("zeta", "s", "exponent"),
+    ("stdtr", "v", "shapes"),
+]
+
+
+@pytest.mark.parametrize(("name", "parameter", "reason"), REFUSED)
+def test_a_partial_without_closed_form_is_refused(name, parameter, reason):
+    rule = REGISTRY.rules(name)[0]
+    position = [operand.name for operand in rule.operands].index(parameter)
+    rest = [0.5] * len(rule.operands)
+
+    def loss(p):
+        return getattr(scipy.special, name)(*rest[:position], p, *rest[position + 1 :])
+
+    with pytest.raises(DifferentiationError) as caught:
+        yota.grad(loss, 1.5)
+    message = str(caught.value)
+    assert message.startswith(f"scipy.special.{name} has no derivative by {parameter}: ") and reason in message
+    assert f"({rule.file}:" in message and f"Keep {parameter} constant" in message
+    assert "diffrule" not in message
+
+
+def test_an_order_that_is_whole_is_refused():
+    with pytest.raises(DifferentiationError, match="has no derivative by n, which ranges over integers"):
+        yota.grad(lambda n: scipy.special.eval_legendre(n, 0.3), 2.0)
+    with pytest.raises(TracingError, match="order of scipy.special.polygamma"):
+        yota.grad(lambda n: scipy.special.polygamma(n, 0.3), 2.0)
+    with pytest.raises(TracingError, match="derivative by its exponent"):
+        yota.grad(lambda s: scipy.special.zeta(s), 2.0)
+
+
+@pytest.mark.parametrize("name", ["airy", "sici", "fresnel"])
+def test_several_results_are_refused(name):
+    with pytest.raises(TracingError, match=f"{name} gives . results"):
+        yota.grad(lambda x: getattr(scipy.special, name)(x)[0], 1.5)
+
+
+FORMS = [
+    ("zeta", lambda x: sc.zeta(3, x)),
+    ("polygamma", lambda x: sc.polygamma(0, x) + sc.polygamma(2, x)),
+    ("polygamma of arrays", lambda x: np.sum(sc.polygamma(np.arange(3)[:, None], x), axis=0)),
+    ("multigammaln", lambda x: sc.multigammaln(x[0] + 2, 3)),
+    ("comb", lambda x: sc.comb(5.0, x) + sc.comb(4.0, x, repetition=True) + sc.perm(x + 4, 2)),
+    ("factorial", lambda x: sc.factorial(x)),
+    ("lambertw", lambda x: sc.lambertw(x).real + sc.lambertw(-0.1 * x, -1).imag),
+    ("sph_harm_y", lambda x: np.abs(sc.sph_harm_y(3, 1, x, 2 * x) + sc.sph_harm_y(2, -2, x, x)) ** 2),
+    ("spherical_jn", lambda x: sc.spherical_jn(2, x) + sc.spherical_jn(0, x, derivative=True)),
+    ("spherical_yn", lambda x: sc.spherical_yn(2, x) + sc.spherical_yn(1, x, True)),
+    ("spherical_in", lambda x: sc.spherical_in(2, x) + sc.spherical_in(1, x, True)),
+    ("spherical_kn", lambda x: sc.spherical_kn(2, x) + sc.spherical_kn(1, x, True)),
+    ("hankel", lambda x: np.abs(sc.hankel1(0.4, x)) ** 2 + sc.hankel2(1, x).imag),
+    ("hermite", lambda x: sc.eval_hermite(3, x) + sc.eval_hermitenorm(0, x)),
+    ("digamma", lambda x: sc.digamma(x) + sc.jn(2, x)),
+    ("complex", lambda x: np.abs(sc.loggamma(x + 1j) * sc.erf(x - 0.5j) * sc.gamma(1 + 1j * x))),
+]
+
+
+@pytest.mark.parametrize(("name", "function"), FORMS, ids=[name for name, _ in FORMS])
+@pytest.mark.parametrize("count", [3, 40])
+def test_forms(name, function, count):
+    if name == "sph_harm_y" and not hasattr(sc, "sph_harm_y"):
+        pytest.skip("SciPy has it since 1.15")
+    x = np.linspace(0.6, 2.1, count)
+
+    def loss(x):
+        return np.sum(np.sin(function(x)))
+
+    assert yota.gradcheck(loss, x)
+    assert yota.grad(loss, x)[0] == pytest.approx(loss(x), rel=1e-12)
+
+
+def test_second_order():
+    x = np.array([0.4, 1.7, 30.0])
+    for function in (sc.dawsn, sc.erfcx, sc.log_ndtr, sc.ellipk, sc.i0e, sc.k1e, lambda x: sc.betaln(x, 2 * x)):
+        at = x / 40 if function is sc.ellipk else x
+        slope = yota.gradient(lambda x: np.sum(function(x)))  # noqa: B023
+        step = 1e-5 * at
+        found = yota.grad(lambda x: np.sum(slope(x)), at)[1][0]  # noqa: B023
+        assert np.allclose(found, (slope(at + step) - slope(at - step)) / (2 * step), rtol=1e-5)
+
+
+def test_single_precision_stays():
+    x = np.linspace(0.3, 0.9, 7, dtype=np.float32)
+    _, g = yota.grad(lambda x: np.sum(sc.betaln(x, 2 * x) + sc.dawsn(x) + sc.eval_legendre(3, x) + sc.ellipk(x)), x)
+    assert g[0].dtype == np.float32

@@ -1,0 +1,224 @@
+"""Modules for all sizes: what is generalised agrees with yota at every size, and what cannot be names its line."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import yota
+from tests.generated import loaded
+from yota import errors
+from yota.generation.patterns import array_text
+from yota.generation.sizes import samples_of
+
+
+def rosenbrock(x):
+    return np.sum(100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2)
+
+
+def lennard_jones(x, epsilon):
+    one, other = np.triu_indices(len(x), 1)
+    s6 = (1 / np.sum((x[one] - x[other]) ** 2, axis=1)) ** 3
+    return 4 * epsilon * np.sum(s6 * s6 - s6) / (len(x) * (len(x) - 1) / 2)
+
+
+def cross_entropy(W, b, X, labels):
+    scores = X @ W + b
+    scores = scores - np.max(scores, axis=1, keepdims=True)
+    logarithms = scores - np.log(np.sum(np.exp(scores), axis=1, keepdims=True))
+    return -np.mean(logarithms[np.arange(len(X)), labels])
+
+
+def moments(x):
+    return np.std(x, ddof=1) + np.sum(np.linspace(0.0, 1.0, len(x)) * x) + x.mean() / np.sqrt(x.size)
+
+
+def quadratic(A, x):
+    return x @ np.tril(A) @ x + np.trace(A) + np.sum(np.cumsum(x) * np.arange(len(x)))
+
+
+def joined(x, y):
+    return np.sum(np.concatenate([x, y]) ** 2 * np.arange(len(x) + len(y)))
+
+
+RANDOM = np.random.default_rng(3)
+CASES: list[tuple[Any, dict[str, str], Any]] = [
+    (rosenbrock, {"x": "float64[N]"}, lambda n: (RANDOM.normal(size=n),)),
+    (lennard_jones, {"x": "float64[N,3]", "epsilon": "float"}, lambda n: (RANDOM.normal(size=(n, 3)), 1.5)),
+    (
+        cross_entropy,
+        {"W": "float64[D,K]", "b": "float64[K]", "X": "float64[N,D]", "labels": "int64[N]"},
+        lambda n: (
+            RANDOM.normal(size=(3, n)),
+            RANDOM.normal(size=n),
+            RANDOM.normal(size=(5, 3)),
+            RANDOM.integers(0, n, 5),
+        ),
+    ),
+    (moments, {"x": "float64[N]"}, lambda n: (RANDOM.normal(size=n),)),
+    (
+        quadratic,
+        {"A": "float64[N,N]", "x": "float64[N]"},
+        lambda n: (RANDOM.normal(size=(n, n)), RANDOM.normal(size=n)),
+    ),
+    (joined, {"x": "float64[N]", "y": "float64[M]"}, lambda n: (RANDOM.normal(size=n), RANDOM.normal(size=n + 2))),
+]
+
+
+@pytest.mark.parametrize("f, specs, arguments", CASES, ids=lambda part: getattr(part, "__name__", ""))
+def test_one_module_for_all_sizes(f: Any, specs: Any, arguments: Any) -> None:
+    module = loaded(str(yota.generate(f, specs)))
+    for size in (2, 3, 8, 100):
+        given = arguments(size)
+        value, gradient = getattr(module, f"{f.__name__}_value_and_gradient")(*given)
+        expected, g = yota.grad(f, *given)
+        np.testing.assert_allclose(value, expected, rtol=1e-11)
+        parts = gradient if isinstance(gradient, tuple) else (gradient,)
+        for found, wanted in zip(parts, (each for each in g if each is not None), strict=True):
+            np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-11)
+        np.testing.assert_allclose(getattr(module, f.__name__)(*given), expected, rtol=1e-11)
+
+
+def test_sizes_must_agree() -> None:
+    specs = {"A": "float64[N,N]", "x": "float64[N]"}
+    module = loaded(str(yota.generate(quadratic, specs)))
+    with pytest.raises(ValueError, match=r"A has shape \(3, 4\), not \(N, N\) with N = 3"):
+        module.quadratic(np.ones((3, 4)), np.ones(3))
+    with pytest.raises(ValueError, match=r"x has shape \(4,\), not \(N\) with N = 3"):
+        module.quadratic(np.ones((3, 3)), np.ones(4))
+
+
+def looping(x):
+    total = 0.0
+    for i in range(len(x)):
+        total = total + x[i] ** 2
+    return total
+
+
+def branching(x):
+    if len(x) > 8:
+        return np.sum(x**2)
+    return np.sum(x)
+
+
+def special_at_one(x):
+    return np.sum(x) if len(x) == 1 else np.sum(x**2)
+
+
+def unknown_constant(x):
+    return np.sum(x * np.sin(np.arange(len(x))))
+
+
+@pytest.mark.parametrize(
+    "f, message",
+    [
+        (
+            looping,
+            r"looping, line \d+: `total = total \+ x\[i\] \*\* 2`: .*Fix the size, as in float64\[\d+\], or write",
+        ),
+        (branching, r"branching, line \d+: `return np.sum\(x\*\*2\)`: other steps are taken when N changes"),
+        (special_at_one, "the value at N = 1 is not what the code for all sizes gives"),
+        (
+            unknown_constant,
+            r"`return np.sum\(x \* np.sin\(np.arange\(len\(x\)\)\)\)`: a constant whose form is unknown",
+        ),
+    ],
+)
+def test_what_cannot_be_generalised_names_the_line(f: Any, message: str) -> None:
+    with pytest.raises(errors.ArgumentError, match=message):
+        yota.generate(f, {"x": "float64[N]"})
+
+
+def test_matrices_need_numbers() -> None:
+    with pytest.raises(errors.ArgumentError, match="needs sizes that are numbers"):
+        yota.generate(rosenbrock, {"x": "float64[N]"}, with_=("hessian",))
+
+
+@pytest.mark.parametrize("name", ["np", "Any", "float"])
+def test_names_that_the_module_needs(name: str) -> None:
+    with pytest.raises(errors.ArgumentError, match="cannot name a size"):
+        yota.generate(rosenbrock, {"x": f"float64[{name}]"})
+
+
+@pytest.mark.parametrize(
+    "make, expected",
+    [
+        (lambda N: N, "N"),
+        (lambda N: 7, "7"),
+        (lambda N: N * (N - 1) // 2, "(N*(N - 1)) // 2"),
+        (lambda N: 3 * N + 2, "3*N + 2"),
+        (lambda N: 2**N, None),
+    ],
+)
+def test_ints_of_sizes(make: Any, expected: str | None) -> None:
+    samples = samples_of(["N"])
+    assert samples.whole([make(**size) for size in samples.sizes]) == expected
+
+
+@pytest.mark.parametrize(
+    "make", [lambda N: 1 / N, lambda N: N / (N - 1), lambda N: N**0.5, lambda N: -1 / (2 * N) ** 0.5, lambda N: 0.5 * N]
+)
+def test_floats_of_sizes(make: Any) -> None:
+    samples = samples_of(["N"])
+    text = samples.real([float(make(**size)) for size in samples.sizes])
+    assert text is not None
+    for N in (3, 40, 1000):
+        import math
+
+        assert eval(text, {"np": np, "math": math, "N": N}) == pytest.approx(make(N), rel=1e-15)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        np.eye,
+        np.zeros,
+        np.arange,
+        lambda N: 1.0 - np.eye(N),
+        lambda N: np.triu_indices(N, 1)[0],
+        lambda N: np.tril_indices(N)[1],
+        lambda N: np.tri(N, k=-1),
+        lambda N: np.linspace(-1.0, 1.0, N),
+        lambda N: np.full((N, 3), 1 / N),
+        lambda N: np.arange(N)[:, None],
+        lambda N: np.broadcast_to(np.arange(N) * 2 + 1, (N, N)),
+        lambda N: np.arange(float(N)),
+        lambda N: np.tri(N, dtype=bool),
+    ],
+)
+def test_arrays_of_sizes(make: Any) -> None:
+    samples = samples_of(["N"])
+    text = array_text([np.asarray(make(size["N"])) for size in samples.sizes], samples)
+    assert text is not None
+    for N in (1, 2, 30):
+        found, wanted = eval(text, {"np": np, "N": N}), np.asarray(make(N))
+        assert found.dtype == wanted.dtype
+        np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("specs", [{"x": "float64[6]"}, {"x": "float64[N]"}])
+def test_modules_check_themselves(specs: Any, tmp_path: Path) -> None:
+    path = tmp_path / "checked.py"
+    yota.generate(rosenbrock, specs, self_test=True).write(path)
+    done = subprocess.run([sys.executable, str(path)], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("rosenbrock_gradient: agrees with")
+    path.write_text(path.read_text().replace("return results[0], results[1]", "return results[0], results[1] * 1.001"))
+    assert (
+        "AssertionError: the slope is"
+        in subprocess.run([sys.executable, str(path)], capture_output=True, text=True, check=False).stderr
+    )
+
+
+def test_linters_have_nothing_to_say(tmp_path: Path) -> None:
+    for f, specs, _ in CASES:
+        yota.generate(f, specs, self_test=True).write(tmp_path / f"{f.__name__}.py")
+    for words in (["ruff", "check", "--isolated"], ["ruff", "format", "--isolated", "--diff"], ["mypy", "--strict"]):
+        done = subprocess.run(
+            [sys.executable, "-m", *words, "."], capture_output=True, text=True, cwd=tmp_path, check=False
+        )
+        assert done.returncode == 0, done.stdout + done.stderr

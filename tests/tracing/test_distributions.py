@@ -1,0 +1,175 @@
+"""Densities and distribution functions of scipy.stats: values are SciPy's, gradients those of differences and of 50 digits."""
+
+import mpmath
+import numpy as np
+import pytest
+import scipy.stats
+
+import yota
+from yota.errors import DifferentiationError, TracingError
+
+SHAPES = {
+    "norm": (),
+    "t": (3.3,),
+    "gamma": (2.2,),
+    "beta": (2.1, 1.7),
+    "chi2": (3.7,),
+    "expon": (),
+    "uniform": (),
+    "laplace": (),
+    "lognorm": (0.7,),
+    "cauchy": (),
+    "logistic": (),
+}
+METHODS = ("logpdf", "pdf", "cdf", "sf", "logcdf", "logsf")
+CLOSED = ("lognorm", *(name for name, shapes in SHAPES.items() if not shapes))
+X = np.array([0.21, 0.48, 0.77, 0.9])
+
+
+def method_of(name, method):
+    return getattr(getattr(scipy.stats, name), method)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("name", SHAPES)
+def test_gradient(name, method):
+    shapes = SHAPES[name]
+    by_shapes = method.endswith("pdf") or name in CLOSED
+
+    def loss(x, loc, scale, *shapes):
+        return np.sum(np.cos(method_of(name, method)(x, *shapes, loc, scale)))
+
+    if by_shapes:
+        assert yota.gradcheck(loss, X, 0.05, 1.1, *shapes)
+    else:
+        assert yota.gradcheck(lambda x, loc, scale: loss(x, loc, scale, *shapes), X, 0.05, 1.1)
+        with pytest.raises(DifferentiationError, match="has no derivative by"):
+            yota.grad(loss, X, 0.05, 1.1, *shapes)
+    assert yota.grad(loss, X, 0.05, 1.1, *shapes)[0] == loss(X, 0.05, 1.1, *shapes) if by_shapes and not shapes else True
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("name", SHAPES)
+def test_value_is_that_of_scipy(name, method):
+    x = np.array([-400.0, -30.0, -1.0, 0.0, 1e-9, 0.3, 1.0, 2.5, 40.0, 800.0, np.nan])
+    with np.errstate(all="ignore"):
+        expected = method_of(name, method)(x, *SHAPES[name], 0.0, 1.2)
+    found = yota.trace(lambda x: method_of(name, method)(x, *SHAPES[name], 0.0, 1.2), x)[0]
+    np.testing.assert_allclose(found, expected, rtol=2e-13, atol=1e-300)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_scale_that_is_not_positive_gives_no_number(method):
+    for name, shapes in SHAPES.items():
+        assert np.all(np.isnan(yota.trace(lambda s: method_of(name, method)(X, *shapes, 0.0, s), -1.0)[0]))  # noqa: B023
+
+
+FAR = {
+    "norm": lambda z: -z * z / 2,
+    "logistic": lambda z: -z - 2 * mpmath.log1p(mpmath.exp(-z)),
+    "laplace": lambda z: -abs(z),
+    "cauchy": lambda z: -mpmath.log1p(z * z),
+    "expon": lambda z: -z,
+    "gamma": lambda z: mpmath.mpf("1.2000000000000001776") * mpmath.log(z) - z,
+}
+
+
+@pytest.mark.parametrize("name", FAR)
+def test_slope_of_the_logarithm_keeps_its_digits(name):
+    for z in (1e-6, 0.7, 35.0, 700.0, 1e5):
+        with mpmath.workdps(50):
+            expected = float(mpmath.diff(FAR[name], mpmath.mpf(z)))
+        _, g = yota.grad(lambda x: method_of(name, "logpdf")(x, *SHAPES[name]), z)
+        assert g[0] == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("z", [-700.0, -37.0, -1.0, 5.0])
+def test_slope_of_the_logarithm_of_the_normal_distribution_function(z):
+    with mpmath.workdps(50):
+        t = mpmath.mpf(z)
+        expected = float(mpmath.npdf(t) / mpmath.ncdf(t))
+    assert yota.grad(scipy.stats.norm.logcdf, z)[1][0] == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("method", ["pmf", "logpmf", "cdf", "sf", "logcdf", "logsf"])
+@pytest.mark.parametrize(("name", "rest", "p"), [("poisson", (), 2.3), ("binom", (5,), 0.3)])
+def test_discrete(name, rest, p, method):
+    k = np.array([0, 1, 3, 5])
+    inner = k[:-1] if method == "logsf" else k
+
+    def loss(p):
+        return np.sum(np.sin(method_of(name, method)(inner, *rest, p)))
+
+    assert yota.gradcheck(loss, p)
+    k = np.array([-1.0, 0, 1.5, 4, 5, 6, np.nan])
+    with np.errstate(all="ignore"):
+        expected = method_of(name, method)(k, *rest, p)
+    found = yota.trace(lambda p: method_of(name, method)(k, *rest, p), p)[0]
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-15)
+
+
+def test_frozen():
+    def loss(x, loc, scale, a):
+        normal = scipy.stats.norm(loc, scale)
+        shape = scipy.stats.gamma(a, scale=scale)
+        return np.sum(normal.logpdf(x) + normal.cdf(x) * shape.pdf(x)) + scipy.stats.poisson(scale).logpmf(3)
+
+    assert yota.gradcheck(loss, X, 0.1, 1.3, 2.2)
+    plain = scipy.stats.norm(0.3, 1.2)
+    assert yota.gradcheck(lambda x: np.sum(plain.logpdf(x)), X)
+
+
+class TestMultivariateNormal:
+    COVARIANCE = np.array([[2.0, 0.3, -0.2], [0.3, 1.0, 0.4], [-0.2, 0.4, 1.5]])
+    POINTS = np.random.default_rng(0).standard_normal((4, 3))
+
+    def test_all_parameters(self):
+        normal = scipy.stats.multivariate_normal
+
+        def loss(x, mean, cov):
+            cov = 0.5 * (cov + cov.T)
+            return np.sum(normal.logpdf(x, mean, cov)) + np.sum(normal(mean, cov).pdf(x))
+
+        args = (self.POINTS, np.array([0.1, 0.2, 0.3]), self.COVARIANCE)
+        assert yota.gradcheck(loss, *args)
+        assert yota.grad(loss, *args)[0] == pytest.approx(loss(*args), rel=1e-13)
+
+    @pytest.mark.parametrize("cov", [1.7, np.array([1.0, 2.0, 0.5])])
+    def test_simple_covariances(self, cov):
+        def loss(x, cov):
+            return np.sum(scipy.stats.multivariate_normal.logpdf(x, np.ones(3), cov))
+
+        assert yota.gradcheck(loss, self.POINTS, cov)
+        assert yota.grad(loss, self.POINTS, cov)[0] == pytest.approx(loss(self.POINTS, cov), rel=1e-13)
+
+    def test_one_point_and_one_dimension(self):
+        normal = scipy.stats.multivariate_normal
+        assert yota.gradcheck(lambda x: normal.logpdf(x, np.zeros(3), self.COVARIANCE), self.POINTS[0])
+        assert yota.gradcheck(lambda x, v: np.sum(normal.pdf(x, None, v)), X, 1.3)
+        plain = normal(np.ones(3), self.COVARIANCE)
+        assert yota.gradcheck(lambda x: np.sum(plain.logpdf(x)), self.POINTS)
+
+
+def test_dirichlet():
+    alpha = np.array([0.5, 1.2, 3.0])
+    points = np.random.default_rng(1).dirichlet(alpha, 4).T
+
+    def loss(x, alpha):
+        return np.sum(scipy.stats.dirichlet.logpdf(x, alpha)) + np.sum(scipy.stats.dirichlet(alpha).pdf(x))
+
+    assert yota.gradcheck(loss, points[:2], alpha)
+    assert yota.grad(loss, points[:2], alpha)[0] == pytest.approx(loss(points[:2], alpha), rel=1e-12)
+    assert yota.gradcheck(lambda a: np.sum(scipy.stats.dirichlet.logpdf(points, a)), alpha)
+
+
+def test_others_are_refused():
+    with pytest.raises(TracingError, match="scipy.stats.weibull_min.logpdf is not recorded"):
+        yota.grad(lambda x: scipy.stats.weibull_min.logpdf(x, 2.0), 0.5)
+
+
+def test_scipy_is_left_as_it_was():
+    before = [getattr(type(scipy.stats.norm), name) for name in METHODS]
+    yota.grad(lambda x: scipy.stats.norm.logpdf(x), 0.5)
+    assert [getattr(type(scipy.stats.norm), name) for name in METHODS] == before
+    assert not {"logpdf", "pdf", "cdf"} & vars(scipy.stats.norm).keys()
+    assert type(scipy.stats.multivariate_normal).__call__.__module__.startswith("scipy.")

@@ -1,0 +1,99 @@
+"""scipy.linalg, scipy.signal and scipy.ndimage: values are SciPy's, gradients those of differences."""
+
+import numpy as np
+import pytest
+import scipy.linalg as la
+import scipy.ndimage as nd
+import scipy.signal as sg
+
+import yota
+from yota.errors import TracingError
+
+RANDOM = np.random.default_rng(0)
+A, B, Q, V = (RANDOM.standard_normal(shape) for shape in ((4, 4), (3, 3), (4, 3), 4))
+WEIGHTS = RANDOM.standard_normal((4, 4))
+POSITIVE = A @ A.T + 3 * np.eye(4)
+IMAGE, KERNEL = RANDOM.standard_normal((6, 7)), RANDOM.standard_normal((3, 4))
+PLACES = np.array([[0.3, 2.6, 4.99, -1.2, 3.1], [1.1, 5.7, 0.2, 3.3, 6.4]])
+
+
+def check(loss, *args):
+    assert yota.gradcheck(loss, *args)
+    assert yota.grad(loss, *args)[0] == pytest.approx(loss(*args), rel=1e-11)
+
+
+@pytest.mark.parametrize("unit", [True, False])
+@pytest.mark.parametrize("lower", [True, False])
+@pytest.mark.parametrize("trans", [0, 1, "C"])
+def test_solve_triangular(trans, lower, unit):
+    for right in (V, Q):
+        check(lambda a, b: np.sum(la.solve_triangular(a, b, trans, lower, unit) ** 2), A + 3 * np.eye(4), right)
+
+
+@pytest.mark.parametrize(
+    ("loss", "args"),
+    [
+        (lambda a, b: np.sum(la.cho_solve(la.cho_factor(a + a.T), b) ** 2), (POSITIVE, V)),
+        (lambda a, b: np.sum(la.cho_solve(la.cho_factor(a + a.T, lower=True), b) ** 2), (POSITIVE, Q)),
+        (lambda a: np.sum(WEIGHTS * la.cholesky(a + a.T)), (POSITIVE,)),
+        (lambda a: np.sum(WEIGHTS * la.expm(a)), (A,)),
+        (lambda a: np.sum(WEIGHTS * la.sqrtm(a)), (POSITIVE + 0.1 * A,)),
+        (lambda a: np.sum(WEIGHTS * la.logm(a)), (POSITIVE + 0.1 * A,)),
+        (lambda a, b, q: np.sum(la.solve_sylvester(a, b, q) ** 2), (A + 3 * np.eye(4), B + 3 * np.eye(3), Q)),
+        (lambda a, b: np.sum(la.block_diag(a, b, V) ** 3), (A, B)),
+        (lambda c, r: np.sum((la.toeplitz(c, r) @ np.ones(3)) * WEIGHTS[0]), (V, Q[0])),
+        (lambda c: np.sum(la.toeplitz(c) * WEIGHTS), (V,)),
+    ],
+)
+def test_matrices(loss, args):
+    check(loss, *args)
+
+
+@pytest.mark.parametrize("mode", ["full", "same", "valid"])
+@pytest.mark.parametrize("name", ["convolve", "fftconvolve", "correlate"])
+def test_convolutions(name, mode):
+    for left, right in ((7, 4), ((5, 6), (3, 2)), (3, 5)):
+        a, v = RANDOM.standard_normal(left), RANDOM.standard_normal(right)
+        weights = RANDOM.standard_normal(getattr(sg, name)(a, v, mode).shape)
+        check(lambda a, v: np.sum(weights * getattr(sg, name)(a, v, mode) ** 2), a, v)  # noqa: B023
+
+
+@pytest.mark.parametrize("axis", [0, -1])
+def test_lfilter(axis):
+    x = RANDOM.standard_normal((3, 9))
+    b, a = np.array([1.0, 0.4, 0.2]), np.array([1.3, -0.5, 0.1, 0.05])
+    check(lambda b, a, x: np.sum(sg.lfilter(b, a, x, axis=axis) ** 2), b, a, x)
+
+
+@pytest.mark.parametrize("mode", ["reflect", "mirror", "nearest", "wrap", "constant"])
+def test_neighbourhoods(mode):
+    for name in ("convolve", "correlate"):
+        for origin in (0, -1, (1, 0)):
+            check(lambda i, k: np.sum(getattr(nd, name)(i, k, mode=mode, cval=0.3, origin=origin) ** 2), IMAGE, KERNEL)  # noqa: B023
+    check(lambda i: np.sum(nd.gaussian_filter(i, (0.8, 1.4), mode=mode, cval=0.2) ** 2), IMAGE)
+
+
+def test_width_of_a_gaussian_filter():
+    check(lambda i, s: np.sum(nd.gaussian_filter(i, s) ** 2), IMAGE, 1.1)
+
+
+@pytest.mark.parametrize("mode", ["constant", "nearest"])
+def test_map_coordinates(mode):
+    check(lambda i, c: np.sum(nd.map_coordinates(i, c, order=1, mode=mode, cval=0.7) ** 2), IMAGE, PLACES)
+
+
+@pytest.mark.parametrize(
+    ("loss", "text"),
+    [
+        (lambda x: np.sum(nd.map_coordinates(x, PLACES)), "order=1"),
+        (lambda x: np.sum(nd.gaussian_filter(x, 1.0, order=1)), "order 0"),
+        (lambda x: np.sum(sg.lfilter([1.0], [1.0], x, zi=np.zeros((6, 0)))[0]), "zi"),
+        (lambda x: np.sum(sg.fftconvolve(x, x, axes=0)), "axes="),
+        (lambda x: np.sum(la.solve_triangular(np.stack([x[:6, :6]] * 2), x[:6, 0])), "stacked"),
+        (lambda x: np.sum(la.lu_factor(x[:6, :6])[0]), "plain array"),
+        (lambda x: np.sum(nd.sobel(x)), "plain array"),
+    ],
+)
+def test_refusals(loss, text):
+    with pytest.raises(TracingError, match=text):
+        yota.grad(loss, IMAGE)

@@ -1,0 +1,155 @@
+"""Methods of SciPy's distributions, frozen or not, recorded as the NumPy functions they amount to."""
+
+from __future__ import annotations
+
+import functools
+import math
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy
+
+from yota.tracing import multivariate
+from yota.tracing.families import CONTINUOUS, DISCRETE, Family
+from yota.tracing.methods import is_traced
+from yota.tracing.state import current
+
+if TYPE_CHECKING:
+    from yota.tracing.trace import Trace
+
+__all__ = ["replacements"]
+
+# Traced values go where NumPy's annotations ask for arrays.
+np: Any = numpy
+
+_MODULE = "scipy.stats._distn_infrastructure"
+
+
+def _log_density(trace: Trace, family: Family, z: Any, shapes: tuple[Any, ...], scale: Any) -> Any:
+    inside, safe = _support(family, z, shapes)
+    found = family.logpdf(safe, *shapes)
+    if scale is not None:
+        found = found - np.log(scale)
+    return found if inside is None else np.where(inside, found, np.where(np.isnan(z), np.nan, -np.inf))
+
+
+def _density(trace: Trace, family: Family, z: Any, shapes: tuple[Any, ...], scale: Any) -> Any:
+    return np.exp(_log_density(trace, family, z, shapes, scale))
+
+
+def _distribution(which: str, below: float, above: float) -> Callable[..., Any]:
+    """The form of ``cdf`` and the like, with its values on either side of the support."""
+
+    def form(trace: Trace, family: Family, z: Any, shapes: tuple[Any, ...], scale: Any) -> Any:
+        inside, safe = _support(family, z, shapes)
+        found = _of(family, which)(safe, *shapes)
+        if inside is None:
+            return found
+        outside = np.where(z < family.low, below, np.where(np.isnan(z), np.nan, above))
+        return np.where(inside, found, outside)
+
+    return form
+
+
+def _of(family: Family, which: str) -> Callable[..., Any]:
+    written = getattr(family, which)
+    if written is None:
+        near, far = (family.cdf, family.sf) if which == "logcdf" else (family.sf, family.cdf)
+        return lambda *args: _logarithm(near(*args), far(*args))
+    return written  # type: ignore[no-any-return]
+
+
+def _logarithm(near: Any, far: Any) -> Any:
+    """log(near), where near + far = 1: by the smaller of both."""
+    small = near < 0.5
+    return np.where(small, np.log(np.where(small, near, 1.0)), np.log1p(-np.where(small, 0.0, far)))
+
+
+def _support(family: Family, z: Any, shapes: tuple[Any, ...]) -> tuple[Any, Any]:
+    """Whether ``z`` lies in the support, and ``z`` with another value where it does not; None for the whole line."""
+    high = family.high(*shapes) if callable(family.high) else family.high
+    if family.low == -math.inf and isinstance(high, float) and high == math.inf:
+        return None, z
+    inside = z >= family.low
+    if not (isinstance(high, float) and high == math.inf):
+        inside = np.logical_and(inside, z <= high)
+    return inside, np.where(inside, z, 0.5)
+
+
+_METHODS: dict[str, Callable[..., Any]] = {
+    "logpdf": _log_density,
+    "pdf": _density,
+    "cdf": _distribution("cdf", 0.0, 1.0),
+    "sf": _distribution("sf", 1.0, 0.0),
+    "logcdf": _distribution("logcdf", -math.inf, 0.0),
+    "logsf": _distribution("logsf", 0.0, -math.inf),
+}
+
+
+def _positive(value: Any) -> Any:
+    """``value``, not a number where it is not positive: SciPy's answer to a scale of 0."""
+    return value if not is_traced(value) and np.all(np.asarray(value) > 0) else np.where(value > 0, value, np.nan)
+
+
+def _continuous(trace: Trace, name: str, method: str, x: Any, shapes: tuple[Any, ...], loc: Any, scale: Any) -> Any:
+    plain_scale = not is_traced(scale) and np.ndim(scale) == 0 and scale == 1
+    x = trace.traced(x)
+    z = x if not is_traced(loc) and np.ndim(loc) == 0 and loc == 0 else x - loc
+    scale = None if plain_scale else _positive(scale)
+    if scale is not None:
+        z = z / scale
+    return _METHODS[method](trace, CONTINUOUS[name], z, tuple(map(_positive, shapes)), scale)
+
+
+def _discrete(trace: Trace, name: str, method: str, k: Any, shapes: tuple[Any, ...], loc: Any, scale: Any) -> Any:
+    given = trace.traced(k) - loc
+    # Between whole numbers the probability is 0 and the distribution function level.
+    z = np.floor(given)
+    if name == "binom":
+        count, probability = shapes
+        shapes = (count, np.where((probability >= 0) & (probability <= 1), probability, np.nan))
+    else:
+        shapes = tuple(np.where(shape >= 0, shape, np.nan) for shape in shapes)
+    family = DISCRETE[name]
+    if method in ("pmf", "logpmf"):
+        log = _log_density(trace, family, np.where((given == z) | np.isnan(given), given, -1.0), shapes, None)
+        return np.exp(log) if method == "pmf" else log
+    if name == "binom":
+        # At the last value the second shape of the beta distribution would be 0.
+        last = {"cdf": 1.0, "sf": 0.0, "logcdf": 0.0, "logsf": -np.inf}[method]
+        return np.where(z >= shapes[0], last, _METHODS[method](trace, family, np.minimum(z, shapes[0] - 1), shapes, None))
+    return _METHODS[method](trace, family, z, shapes, None)
+
+
+@functools.cache
+def _recording(base: Any, method: str) -> Any:
+    original = getattr(base, method)
+    forms, form = (DISCRETE, _discrete) if base.__name__ == "rv_discrete" else (CONTINUOUS, _continuous)
+
+    @functools.wraps(original)
+    def call(self: Any, x: Any, *args: Any, **keywords: Any) -> Any:
+        trace = current()
+        if trace is None or not any(map(is_traced, (x, *args, *keywords.values()))):
+            return original(self, x, *args, **keywords)
+        name = getattr(self, "name", None) or ""
+        if name not in forms or type(self).__name__ != f"{name}_gen":
+            raise trace.refuse(
+                f"scipy.stats.{name or type(self).__name__}.{method} is not recorded.",
+                f"Those of {', '.join([*CONTINUOUS, *DISCRETE])} are; write it with NumPy and scipy.special.",
+            )
+        shapes, loc, scale = self._parse_args(*args, **keywords)
+        return form(trace, name, method, x, tuple(shapes), loc, scale)
+
+    return call
+
+
+def replacements() -> list[tuple[Any, str, Any]]:
+    """``(class, method, recording method)`` if scipy.stats is loaded."""
+    module = sys.modules.get(_MODULE)
+    if module is None or not hasattr(module, "rv_discrete"):
+        return []
+    found = [(module.rv_continuous, name, _recording(module.rv_continuous, name)) for name in _METHODS]
+    names = ["pmf", "logpmf", "cdf", "sf", "logcdf", "logsf"]
+    found += [(module.rv_discrete, name, _recording(module.rv_discrete, name)) for name in names]
+    return found + multivariate.replacements()

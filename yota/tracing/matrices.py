@@ -1,0 +1,119 @@
+"""Functions of scipy.linalg: recorded by their rules, or as the NumPy functions they amount to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy
+
+if TYPE_CHECKING:
+    from yota.tracing.trace import Trace
+
+__all__ = ["MATRICES"]
+
+# Traced values go where NumPy's annotations ask for arrays.
+np: Any = numpy
+
+
+def _norm(trace: Trace, a: Any, ord: Any = None, axis: Any = None, keepdims: bool = False, **_: Any) -> Any:
+    return np.linalg.norm(trace.traced(a), ord, axis, keepdims)
+
+
+def _inv(trace: Trace, a: Any, **_: Any) -> Any:
+    return np.linalg.inv(trace.traced(a))
+
+
+def _det(trace: Trace, a: Any, **_: Any) -> Any:
+    return np.linalg.det(trace.traced(a))
+
+
+def _solve(trace: Trace, a: Any, b: Any, **keywords: Any) -> Any:
+    if any(keywords.get(name) for name in ("lower", "transposed", "assume_a")):
+        raise trace.refuse("scipy.linalg.solve with keywords is not supported.", "Use np.linalg.solve(a, b).")
+    return np.linalg.solve(trace.traced(a), trace.traced(b))
+
+
+def _solve_triangular(
+    trace: Trace, a: Any, b: Any, trans: Any = 0, lower: bool = False, unit_diagonal: bool = False, **_: Any
+) -> Any:
+    a, b = trace.traced(a), trace.traced(b)
+    if a.ndim != 2 or b.ndim not in (1, 2):
+        raise trace.refuse("scipy.linalg.solve_triangular of stacked matrices is not recorded.", "Write a loop.")
+    kind = {"N": 0, "T": 1, "C": 2}.get(trans, trans)
+    if kind:
+        a, lower = (a.T if kind == 1 else np.conjugate(a.T)), not lower
+    known = trace.registry.primitive("solve_triangular")
+    return trace.apply(known, (a, b), {"lower": bool(lower), "unit_diagonal": bool(unit_diagonal)})
+
+
+def _cholesky(trace: Trace, a: Any, lower: bool = False, **_: Any) -> Any:
+    factor = np.linalg.cholesky(trace.traced(a))
+    return factor if lower else np.conjugate(np.swapaxes(factor, -1, -2))
+
+
+def _cho_factor(trace: Trace, a: Any, lower: bool = False, **_: Any) -> Any:
+    return _cholesky(trace, a, lower), lower
+
+
+def _cho_solve(trace: Trace, c_and_lower: Any, b: Any, **_: Any) -> Any:
+    factor, lower = c_and_lower
+    first, last = ("N", "C") if lower else ("C", "N")
+    return _solve_triangular(trace, factor, _solve_triangular(trace, factor, b, first, lower), last, lower)
+
+
+def _square(name: str) -> Callable[..., Any]:
+    """The form of a function of one square matrix."""
+
+    def form(trace: Trace, A: Any, *rest: Any, **keywords: Any) -> Any:
+        a = trace.traced(A)
+        if a.ndim != 2 or rest or keywords:
+            raise trace.refuse(f"scipy.linalg.{name} of stacked matrices or with keywords is not recorded.", "")
+        return trace.apply(trace.registry.primitive(name), (a,))
+
+    return form
+
+
+def _solve_sylvester(trace: Trace, a: Any, b: Any, q: Any) -> Any:
+    return trace.apply(trace.registry.primitive("solve_sylvester"), (a, b, q))
+
+
+def _block_diag(trace: Trace, *arrs: Any) -> Any:
+    blocks = [np.atleast_2d(trace.traced(each)) for each in arrs]
+    if any(block.ndim > 2 for block in blocks):
+        raise trace.refuse("scipy.linalg.block_diag of stacked matrices is not recorded.", "Pass matrices.")
+    width = sum(block.shape[1] for block in blocks)
+    rows, before = [], 0
+    for block in blocks:
+        height, own = block.shape
+        after = width - before - own
+        rows.append(np.concatenate([np.zeros((height, before)), block, np.zeros((height, after))], axis=1))
+        before += own
+    return np.concatenate(rows, axis=0)
+
+
+def _toeplitz(trace: Trace, c: Any, r: Any = None) -> Any:
+    c = np.ravel(trace.traced(c))
+    r = np.conjugate(c) if r is None else np.ravel(trace.traced(r))
+    values = np.concatenate([np.flip(c), r[1:]])
+    places = numpy.arange(c.size - 1, -1, -1)[:, None] + numpy.arange(r.size)[None, :]
+    return values[places]
+
+
+MATRICES: dict[tuple[str, str], Callable[..., Any]] = {
+    ("scipy.linalg", "norm"): _norm,
+    ("scipy.linalg", "inv"): _inv,
+    ("scipy.linalg", "det"): _det,
+    ("scipy.linalg", "solve"): _solve,
+    ("scipy.linalg", "solve_triangular"): _solve_triangular,
+    ("scipy.linalg", "cholesky"): _cholesky,
+    ("scipy.linalg", "cho_factor"): _cho_factor,
+    ("scipy.linalg", "cho_solve"): _cho_solve,
+    ("scipy.linalg", "expm"): _square("expm"),
+    ("scipy.linalg", "logm"): _square("logm"),
+    ("scipy.linalg", "sqrtm"): _square("sqrtm"),
+    ("scipy.linalg", "solve_sylvester"): _solve_sylvester,
+    ("scipy.linalg", "block_diag"): _block_diag,
+    ("scipy.linalg", "toeplitz"): _toeplitz,
+}
+"""Recorded forms by module and name; each takes the trace first."""

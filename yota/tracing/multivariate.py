@@ -1,0 +1,140 @@
+"""The multivariate normal and the Dirichlet distribution of SciPy, recorded as the NumPy functions they amount to."""
+
+from __future__ import annotations
+
+import functools
+import math
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy
+
+from yota.tracing.methods import is_traced
+from yota.tracing.special import scipy_special
+from yota.tracing.state import current
+
+if TYPE_CHECKING:
+    from yota.tracing.trace import Trace
+
+__all__ = ["replacements"]
+
+# Traced values go where NumPy's annotations ask for arrays.
+np: Any = numpy
+
+
+def _normal(trace: Trace, x: Any, mean: Any = None, cov: Any = 1, allow_singular: bool = False) -> Any:
+    """Logarithm of the multivariate normal density, by Cholesky's factor of the covariance."""
+    if allow_singular:
+        raise trace.refuse("multivariate_normal with allow_singular=True is not recorded.", "Leave it out.")
+    x = trace.traced(x)
+    count, mean, cov = _normal_parameters(trace, mean, cov)
+    points = x if x.ndim and (x.ndim > 1 or count > 1) else np.expand_dims(x, -1)
+    if points.shape[-1] != count:
+        raise ValueError(f"points of {points.shape[-1]} coordinates, where the distribution has {count}")
+    factor = np.linalg.cholesky(cov)
+    deviations = points - mean
+    flat = np.reshape(deviations, (-1, count))
+    whitened = np.linalg.solve(factor, flat.T)
+    distances = np.reshape(np.sum(np.square(whitened), axis=0), deviations.shape[:-1])
+    level = count * math.log(2 * math.pi) + 2 * np.sum(np.log(np.diagonal(factor)))
+    return -0.5 * (distances + level)
+
+
+def _normal_parameters(trace: Trace, mean: Any, cov: Any) -> tuple[int, Any, Any]:
+    """Dimension, mean and covariance matrix, from what SciPy takes for them."""
+    cov = np.eye(1) if cov is None else trace.traced(cov)
+    mean = None if mean is None else np.reshape(trace.traced(mean), -1)
+    given = [mean.shape[0]] if mean is not None else []
+    count = max(given + ([cov.shape[-1]] if cov.ndim else []), default=1)
+    if not cov.ndim:
+        cov = cov * np.eye(count)
+    elif cov.ndim == 1:
+        cov = np.diag(cov)
+    return count, np.zeros(count) if mean is None else mean, cov
+
+
+def _dirichlet(trace: Trace, x: Any, alpha: Any) -> Any:
+    """Logarithm of the Dirichlet density; the last coordinate may be left out of ``x``."""
+    x, alpha = trace.traced(x), trace.traced(alpha)
+    special = scipy_special()
+    if x.shape[0] == alpha.shape[0] - 1:
+        x = np.concatenate([x, np.expand_dims(1.0 - np.sum(x, axis=0), 0)])
+    level = special.gammaln(np.sum(alpha)) - np.sum(special.gammaln(alpha))
+    weights = np.reshape(alpha - 1, (-1,) + (1,) * (x.ndim - 1))
+    return level + np.sum(special.xlogy(weights, x), axis=0)
+
+
+class _Frozen:
+    """A distribution with traced parameters: what ``multivariate_normal(mean, cov)`` gives while a trace runs."""
+
+    def __init__(self, distribution: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> None:
+        keywords.pop("seed", None)
+        self._distribution, self._args, self._keywords = distribution, args, keywords
+
+    def logpdf(self, x: Any) -> Any:
+        """Logarithm of the density."""
+        return self._distribution.logpdf(x, *self._args, **self._keywords)
+
+    def pdf(self, x: Any) -> Any:
+        """Density."""
+        return self._distribution.pdf(x, *self._args, **self._keywords)
+
+
+_LOGARITHMS: dict[str, Callable[..., Any]] = {"multivariate_normal": _normal, "dirichlet": _dirichlet}
+
+
+@functools.cache
+def _method(name: str, method: str) -> Any:
+    """The recording form of a method of the distribution's class."""
+    original = getattr(_owner(name), method)
+    logarithm = _LOGARITHMS[name]
+
+    @functools.wraps(original)
+    def call(self: Any, *args: Any, **keywords: Any) -> Any:
+        trace = current()
+        if trace is None or not any(map(is_traced, (*args, *keywords.values()))):
+            return original(self, *args, **keywords)
+        if method == "__call__":
+            return _Frozen(self, args, keywords)
+        found = logarithm(trace, *args, **keywords)
+        return np.exp(found) if method == "pdf" else found
+
+    return call
+
+
+@functools.cache
+def _frozen_method(name: str, method: str) -> Any:
+    """The recording form of a method of the class of distributions with plain parameters."""
+    original = getattr(_frozen_owner(name), method)
+
+    @functools.wraps(original)
+    def call(self: Any, x: Any) -> Any:
+        trace = current()
+        if trace is None or not is_traced(x):
+            return original(self, x)
+        if name == "dirichlet":
+            found = _dirichlet(trace, x, self.alpha)
+        else:
+            found = _normal(trace, x, self.mean, self.cov, getattr(self, "allow_singular", False))
+        return np.exp(found) if method == "pdf" else found
+
+    return call
+
+
+def _owner(name: str) -> Any:
+    return type(getattr(sys.modules["scipy.stats"], name))
+
+
+def _frozen_owner(name: str) -> Any:
+    return getattr(sys.modules["scipy.stats._multivariate"], f"{name}_frozen")
+
+
+def replacements() -> list[tuple[Any, str, Any]]:
+    """``(class, method, recording method)`` if scipy.stats is loaded."""
+    if not hasattr(sys.modules.get("scipy.stats"), "multivariate_normal"):
+        return []
+    found = [(_owner(name), method, _method(name, method)) for name in _LOGARITHMS for method in ("logpdf", "pdf", "__call__")]
+    return found + [
+        (_frozen_owner(name), method, _frozen_method(name, method)) for name in _LOGARITHMS for method in ("logpdf", "pdf")
+    ]
