@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
+
 import pytest
+
+# Compiled code goes to a folder of this run's own, not to the user's cache.
+os.environ.setdefault("YOTA_CACHE_DIR", tempfile.mkdtemp(prefix="yota-tests-"))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import yota
-from yota import errors
-from yota.jacobians import hessian, hvp, jacobian, vjp
+from yota import errors, hessian, hvp, jacobian, vjp
 
 X = np.array([0.3, 0.7, 1.1])
 

@@ -174,7 +174,7 @@ LEAKS = {
     "tobytes": lambda x: x.tobytes(),
     "view": lambda x: np.sum(x.view(np.int64)),
     "scipy.linalg.schur": lambda x: np.sum(scipy.linalg.schur(np.outer(x, x))[0]),
-    "scipy.ndimage": lambda x: np.sum(scipy.ndimage.gaussian_filter(x, 1.0)),
+    "scipy.ndimage": lambda x: np.sum(scipy.ndimage.gaussian_laplace(x, 1.0)),
     "scipy.integrate.quad": lambda x: scipy.integrate.quad(lambda t: t * x[0], 0, 1)[0],
     "scipy.linalg.signm": lambda x: np.sum(scipy.linalg.signm(np.outer(x, x) + np.eye(3))),
     "dtype.type": lambda x: x.dtype.type(np.mean(x)) * x[0],
@@ -370,3 +370,77 @@ def test_update_refuses_what_does_not_fit():
 def test_unknown_target():
     with pytest.raises(errors.ArgumentError, match="numpy"):
         yota.grad(np.sum, X, target="fortran")
+
+
+STALE_OR_ZERO = {
+    "function of C returned at once": lambda x: _sine(x[0]),
+    "gamma function returned at once": lambda x: math.gamma(x[0]),
+    "np.float64 returned at once": lambda x: np.float64(x[0]),
+    "sum of floats": lambda x: sum(map(float, x)),
+}
+
+
+@pytest.mark.parametrize("name", STALE_OR_ZERO)
+def test_numbers_that_leave_and_come_back_otherwise_are_refused(name):
+    with pytest.raises(errors.TracingError):
+        yota.grad(STALE_OR_ZERO[name], X)
+
+
+def test_helpers_that_are_replaced_are_noticed():
+    def square(x):
+        return x * x
+
+    def cube(x):
+        return x * x * x
+
+    for helper, expected in ((square, 2 * X), (cube, 3 * X * X), (square, 2 * X)):
+        np.testing.assert_allclose(yota.grad(lambda x, helper=helper: np.sum(helper(x)), X)[1][0], expected)
+        np.testing.assert_allclose(yota.grad(lambda x: np.sum(helper(x)), X)[1][0], expected)  # noqa: B023
+
+
+def test_a_seed_that_changes_is_noticed():
+    seed = np.ones(3)
+    np.testing.assert_allclose(yota.grad(lambda x: x * x, X, seed=seed)[1][0], 2 * X)
+    seed[:] = 3.0
+    np.testing.assert_allclose(yota.grad(lambda x: x * x, X, seed=seed)[1][0], 6 * X)
+
+
+def test_random_numbers_do_not_meet_recorded_arrays():
+    generator = np.random.default_rng(0)
+    noise = []
+
+    def f(x):
+        noise.append(generator.normal(size=3) + np.random.rand(3))  # noqa: NPY002
+        return np.sum(x * noise[-1])
+
+    np.testing.assert_allclose(yota.grad(f, X)[1][0], noise[-1])
+
+
+def test_powers_with_a_traced_exponent():
+    fg = yota.value_and_grad(lambda p: 2.0 ** p[1] * p[0] ** p[1])
+    for p in (np.array([1.5, 2.0]), np.array([1.5, 0.5])):
+        value, gradient = fg(p)
+        assert np.isclose(value, 3.0 ** p[1])
+        np.testing.assert_allclose(gradient, [p[1] * 2.0 ** p[1] * p[0] ** (p[1] - 1), 3.0 ** p[1] * np.log(3.0)])
+
+
+def test_decisions_on_numbers_of_any_kind():
+    fg = yota.value_and_grad(lambda x: np.sum(x) * 2 if np.sum(x) else np.sum(x * x), dynamic=True)
+    for scale in (0.0, 1.0, 3.0, 0.0):
+        assert fg(X * scale)[1][0] == (2.0 if scale else 0.0)
+    fg = yota.value_and_grad(lambda x: x[int(x[0])] ** 2, dynamic=True)
+    for first in (0.5, 1.5, 2.5, 1.7):
+        assert fg(np.array([first, 1.0, 2.0]))[0] == [first**2, 1.0, 4.0][int(first)]
+
+
+def test_masks_that_select_another_number_of_elements():
+    def f(x):
+        return np.sum(x[x > 0.5]) * np.sum((x * 2)[x > 0.2])
+
+    fg = yota.value_and_grad(f, dynamic=True)
+    for seed in range(4):
+        x = np.random.default_rng(seed).random(40_000)
+        assert np.isclose(fg(x)[0], f(x))
+    with pytest.raises(errors.StaleTapeError):
+        for seed in range(4):
+            yota.grad(f, np.random.default_rng(seed).random(40_000))

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from yota.batching import batch
     from yota.export import generate
     from yota.ir.tape import Tape
+    from yota.jacobians import hessian, hvp, jacobian, vjp
     from yota.result import GradResult
     from yota.structures import update
     from yota.testing import gradcheck
@@ -37,12 +38,16 @@ __all__ = [
     "grad",
     "gradcheck",
     "gradient",
+    "hessian",
+    "hvp",
+    "jacobian",
     "load_rules",
     "play",
     "simplegrad",
     "trace",
     "update",
     "value_and_grad",
+    "vjp",
 ]
 
 __version__ = "0.1.0"
@@ -54,6 +59,7 @@ _HOMES = {
     "generate": "yota.export",
     "gradcheck": "yota.testing",
     "update": "yota.structures",
+    **dict.fromkeys(("hessian", "hvp", "jacobian", "vjp"), "yota.jacobians"),
 }
 
 

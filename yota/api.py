@@ -115,13 +115,12 @@ def grad(
     (14.0, array([2., 4., 6.]))
     """
     if seed is not None:
-        weights = seed
 
-        def seeded(*arguments: Any, **keywords: Any) -> Any:
+        def seeded(weights: Any, *arguments: Any, **keywords: Any) -> Any:
             return np.sum(np.real(np.conjugate(weights) * f(*arguments, **keywords)))
 
-        _, g = grad(seeded, *args, dynamic=dynamic, target=target, strict=strict, **kwargs)
-        return f(*args, **kwargs), g
+        _, g = grad(seeded, np.asarray(seed), *args, dynamic=dynamic, target=target, strict=strict, **kwargs)
+        return f(*args, **kwargs), GradResult(g.gradients[1:], g.tape, g.source)
     form = _differentiated(f, Target(target, strict), dynamic)
     if current() is not None:
         value, gradients = form.traced(args, kwargs)
@@ -334,7 +333,7 @@ def compile(tape: Tape, target: str = "numpy", *, strict: bool = False) -> Calla
         try:
             return call(*_inputs(tape, args))
         except StaleTape as signal:
-            raise stale(tape.guards[signal.index], signal.value) from None
+            raise stale(tape.guards[signal.index], signal.value, signal.index) from None
 
     compiled.source = source  # type: ignore[attr-defined]
     compiled.__name__ = compiled.__qualname__ = tape.name

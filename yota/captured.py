@@ -15,7 +15,7 @@ from yota.tracing.location import is_library_file
 __all__ = ["Captured"]
 
 _NUMBERS = (int, float, complex, str, bool, bytes, type(None))
-_CODE = (types.ModuleType, types.FunctionType, types.BuiltinFunctionType, type, np.ufunc)
+_CODE = (types.ModuleType, types.BuiltinFunctionType, type, np.ufunc)
 _ABSENT = object()
 _MOST_FUNCTIONS = 100
 
@@ -56,7 +56,7 @@ class Captured:
             found.append(value)
             if not isinstance(value, _CODE):
                 self._cells.append(cell)
-        for name in code.co_names:
+        for name in dict.fromkeys(_names(code)):
             value = function.__globals__.get(name, _ABSENT)
             found.append(value)
             if value is not _ABSENT and not isinstance(value, _CODE):
@@ -104,6 +104,14 @@ class Captured:
             (position, _fingerprint(value)) for position, value in enumerate(self._values) if _is_structure(value)
         ]
         return not (_same(old, self._values) and before == self._structures)
+
+
+def _names(code: types.CodeType) -> Iterator[str]:
+    """Names that code and the code inside of it (comprehensions, lambdas) look up."""
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _names(constant)
 
 
 def _content(cell: types.CellType) -> Any:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 __all__ = [
     "ArgumentError",
     "CodegenError",
@@ -36,7 +38,12 @@ class DifferentiationError(YotaError, ValueError):
 
 
 class StaleTapeError(YotaError, RuntimeError):
-    """A branch on traced data went another way than when the tape was recorded."""
+    """A branch on traced data went another way than when the tape was recorded.
+
+    ``decision`` is the number of the guard that failed and what was found there.
+    """
+
+    decision: tuple[int, Any] = (0, None)
 
 
 class TapeError(YotaError, ValueError):

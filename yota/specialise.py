@@ -15,13 +15,13 @@ from yota.ir.tape import Tape
 from yota.rules.registry import Registry
 from yota.runtime.signals import StaleTape
 from yota.tracing.record import Recording, record
-from yota.tracing.replay import stale
+from yota.tracing.replay import CONVERSIONS, failing, stale
 
 __all__ = ["Specialisation", "Target", "compile_tape", "differentiate", "trace_gradient"]
 
 _SMALL = 4096
 """Bytes up to which arrays are compared as bytes, which is quickest."""
-MOST_TAPES = 64
+MOST_TAPES = 1024
 """Tapes in one decision tree; past that a function branches too much for tracing to pay."""
 
 
@@ -130,13 +130,23 @@ class Specialisation:
         """
         chosen = self
         while True:
+            tape = chosen.gradient.tape
+            inputs = (*leaves, *chosen.gradient.captured)
             try:
-                return chosen, chosen.call(*leaves, *chosen.gradient.captured)
+                return chosen, chosen.call(*inputs)
             except StaleTape as signal:
-                following = chosen.branches.get(_decision(signal))
-                if following is None:
-                    raise stale(chosen.gradient.tape.guards[signal.index], signal.value) from None
-                chosen = following
+                failed = signal.index, signal.value
+            except (ValueError, IndexError):
+                # A mask that selects another number of elements breaks shapes before its guard is looked at.
+                named = zip((entry.variable for entry in tape.inputs), inputs, strict=True)
+                found = failing(tape, dict(named)) if tape.guards else None
+                if found is None:
+                    raise
+                failed = found
+            following = chosen.branches.get(_decision(tape, failed))
+            if following is None:
+                raise stale(tape.guards[failed[0]], failed[1], failed[0])
+            chosen = following
 
     def changed(self) -> bool:
         """Whether an array from outside changed on which some tape of the tree relies."""
@@ -165,9 +175,11 @@ class Specialisation:
         return False
 
 
-def _decision(signal: StaleTape) -> tuple[int, Any]:
-    value = signal.value
-    return signal.index, value.item() if isinstance(value, np.generic) else value
+def _decision(tape: Tape, failed: tuple[int, Any]) -> tuple[int, Any]:
+    """A failed guard in the terms in which decisions were recorded: a branch is true or false, whatever the number."""
+    index, value = failed
+    converted = CONVERSIONS[tape.guards[index].kind](value)
+    return index, converted.item() if isinstance(converted, np.generic) else converted
 
 
 def _first_difference(known: Tape, other: Tape) -> tuple[int, Any] | None:

@@ -251,7 +251,7 @@ def test_forked_children_do_not_wait_for_threads(monkeypatch: pytest.MonkeyPatch
 
 def test_names_of_any_kind() -> None:
     """Keywords, macros, functions of C, and names that the file gives itself."""
-    hints = "x x_shape double linux sin I RAND_MAX args PyObject npy_intp x_parts first value gradient i main y0".split()
+    hints = "x x_shape double linux sin I RAND_MAX args PyObject npy_intp x_parts first value i main y0".split()
     write = Writer("exp")
     inputs = [write.input(hint, (40,)) for hint in hints]
     total = inputs[0]

@@ -84,11 +84,7 @@ def extreme_points(rule):
         for value in EXTREMES:
             point = {**base, operand.name: value}
             inside = operand.domain.low < value < operand.domain.high
-            if (
-                inside
-                and abs(value) <= LARGE.get(rule.name, 1e9)
-                and _smooth(rule, REGISTRY, point)
-            ):
+            if inside and abs(value) <= LARGE.get(rule.name, 1e9) and _smooth(rule, REGISTRY, point):
                 yield point
 
 

@@ -139,7 +139,11 @@ CASES = [
     ("solve", (real(3, 3) + 4 * np.eye(3), real(2, 3, 2)), {}),
     ("det", (real(3, 3),), {}),
     ("det", (compound(2, 3, 3),), {}),
-    *((name, (compound(2, 5),), {"n": n, "axis": 1, "norm": "backward"}) for name in ("fft", "ifft") for n in (4, 5, 7)),
+    *(
+        (name, (compound(2, 5),), {"n": n, "axis": 1, "norm": "backward"})
+        for name in ("fft", "ifft")
+        for n in (4, 5, 7)
+    ),
     *(("rfft", (real(2, 5),), {"n": n, "axis": 1, "norm": "ortho"}) for n in (1, 4, 5, 7, 8)),
     *(("irfft", (compound(5, 2),), {"n": n, "axis": 0, "norm": "forward"}) for n in (1, 2, 5, 8, 9, 12)),
     ("convolve", (real(5), real(3)), {}),
@@ -262,7 +266,9 @@ def test_empty_arrays(name, axis, shape):
 
 
 SINGLE = [
-    case for case in CASES if all(np.asarray(each).dtype == np.float64 for each in case[1]) and case[0] not in ("astype", "eig_packed")
+    case
+    for case in CASES
+    if all(np.asarray(each).dtype == np.float64 for each in case[1]) and case[0] not in ("astype", "eig_packed")
 ]
 
 

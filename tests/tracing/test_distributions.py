@@ -1,4 +1,4 @@
-"""Densities and distribution functions of scipy.stats: values are SciPy's, gradients those of differences and of 50 digits."""
+"""Densities and distribution functions of scipy.stats: values are SciPy's, gradients those of 50 digits."""
 
 import mpmath
 import numpy as np
@@ -45,7 +45,8 @@ def test_gradient(name, method):
         assert yota.gradcheck(lambda x, loc, scale: loss(x, loc, scale, *shapes), X, 0.05, 1.1)
         with pytest.raises(DifferentiationError, match="has no derivative by"):
             yota.grad(loss, X, 0.05, 1.1, *shapes)
-    assert yota.grad(loss, X, 0.05, 1.1, *shapes)[0] == loss(X, 0.05, 1.1, *shapes) if by_shapes and not shapes else True
+    found, _ = yota.grad(lambda x: loss(x, 0.05, 1.1, *shapes), X)
+    assert found == pytest.approx(loss(X, 0.05, 1.1, *shapes), rel=1e-13)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -88,7 +89,7 @@ def test_slope_of_the_logarithm_of_the_normal_distribution_function(z):
     with mpmath.workdps(50):
         t = mpmath.mpf(z)
         expected = float(mpmath.npdf(t) / mpmath.ncdf(t))
-    assert yota.grad(scipy.stats.norm.logcdf, z)[1][0] == pytest.approx(expected, rel=1e-12)
+    assert yota.grad(lambda z: scipy.stats.norm.logcdf(z), z)[1][0] == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize("method", ["pmf", "logpmf", "cdf", "sf", "logcdf", "logsf"])
@@ -163,7 +164,7 @@ def test_dirichlet():
 
 
 def test_others_are_refused():
-    with pytest.raises(TracingError, match="scipy.stats.weibull_min.logpdf is not recorded"):
+    with pytest.raises(TracingError, match=r"scipy\.stats\.weibull_min\.logpdf is not recorded"):
         yota.grad(lambda x: scipy.stats.weibull_min.logpdf(x, 2.0), 0.5)
 
 

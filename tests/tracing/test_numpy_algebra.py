@@ -133,7 +133,10 @@ FACTORS = {
     "svd values": (lambda x: np.linalg.svd(x, compute_uv=False), TALL),
     "svd complex values": (lambda x: np.linalg.svd(x, compute_uv=False), CWIDE),
     "svd hermitian": (lambda x: np.linalg.svd(symmetric(x), hermitian=True), SQUARE),
-    "svd hermitian values": (lambda x: np.linalg.svd(symmetric(x - 3 * np.eye(3)), hermitian=True, compute_uv=False), SQUARE),
+    "svd hermitian values": (
+        lambda x: np.linalg.svd(symmetric(x - 3 * np.eye(3)), hermitian=True, compute_uv=False),
+        SQUARE,
+    ),
     "svd complex projectors": (lambda x: _singular_projectors(x), CTALL),
     "svd complex wide": (lambda x: _singular_projectors(x), CWIDE),
     "svd complex square": (lambda x: _singular_projectors(x), CSTACK),
@@ -166,7 +169,9 @@ FACTORS = {
     "tensorinv ind": (lambda x: np.linalg.tensorinv(np.reshape(x + 4 * np.eye(6), (6, 2, 3)), ind=1), real(6, 6)),
     "tensorsolve": (lambda x, y: np.linalg.tensorsolve(np.reshape(x, (2, 3, 6)) + _unit(), y), real(6, 6), real(2, 3)),
     "tensorsolve axes": (
-        lambda x, y: np.linalg.tensorsolve(np.reshape(x + 4 * np.eye(6), (6, 2, 3)), y, axes=(0,)), real(6, 6), real(2, 3)
+        lambda x, y: np.linalg.tensorsolve(np.reshape(x + 4 * np.eye(6), (6, 2, 3)), y, axes=(0,)),
+        real(6, 6),
+        real(2, 3),
     ),
     "matrix_rank": (lambda x: np.linalg.matrix_rank(x) * x, SQUARE),
     "matrix_rank hermitian": (lambda x: np.linalg.matrix_rank(symmetric(x), hermitian=True) * x, SQUARE),
@@ -235,7 +240,7 @@ KINKS = {
     "norm 3 at 0": (lambda x: np.linalg.norm(x, 3), np.zeros(3), np.zeros(3)),
     "norm 1 at 0": (lambda x: np.linalg.norm(x, 1), np.zeros(3), np.zeros(3)),
     "complex norm at 0": (lambda x: np.linalg.norm(x), np.zeros(3, complex), np.zeros(3, complex)),
-    "ties in the largest": (lambda x: np.linalg.norm(x, np.inf), np.array([1.0, -1.0, 0.5]), np.array([0.5, -0.5, 0.0])),
+    "ties in the largest": (lambda x: np.linalg.norm(x, np.inf), np.array([1.0, -1.0, 0.5]), np.array([0.5, -0.5, 0])),
     "std of equal elements": (lambda x: np.std(x), np.full(3, 2.0), np.zeros(3)),
     "equal eigenvalues": (lambda x: np.sum(np.linalg.eigvalsh(x)), np.eye(3), np.eye(3)),
     "vectors of equal eigenvalues": (lambda x: np.linalg.eigh(x)[1][0, 0], np.eye(3), np.zeros((3, 3))),

@@ -33,19 +33,20 @@ for _label, _keywords in AXES:
         if _name in ("ptp", "median") and _keywords.get("axis") == ():
             continue
         REDUCTIONS[f"{_name} {_label}"] = (
-            lambda x, name=_name, keywords=_keywords: getattr(np, name)(x, **keywords) if not (
-                name in ("std",) and keywords.get("axis") == ()) else np.var(x, **keywords),
+            lambda x, name=_name, keywords=_keywords: getattr(np, name)(x, **keywords),
             P,
         )
     for _name in "nanvar nanmedian nanstd".split():
         if _keywords.get("axis") != ():
             REDUCTIONS[f"{_name} {_label}"] = (
-                lambda x, name=_name, keywords=_keywords: getattr(np, name)(x, **keywords), P
+                lambda x, name=_name, keywords=_keywords: getattr(np, name)(x, **keywords),
+                P,
             )
     for _name in "nansum nanmean nanmax nanmin nanprod nanvar nanstd nanmedian".split():
         if _keywords.get("axis") != ():
             REDUCTIONS[f"{_name} of nan {_label}"] = (
-                lambda x, name=_name, keywords=_keywords: getattr(np, name)(np.where(MASK, x, np.nan), **keywords), P
+                lambda x, name=_name, keywords=_keywords: getattr(np, name)(np.where(MASK, x, np.nan), **keywords),
+                P,
             )
 
 KEYWORDS = {
@@ -105,9 +106,11 @@ KEYWORDS = {
     "cumprod flat": (lambda x: np.cumprod(x), P),
     "cumprod axis": (lambda x: np.cumprod(x, axis=1), M),
     "cumulative_sum": (lambda x: np.cumulative_sum(x, axis=1, include_initial=True), M)
-    if hasattr(np, "cumulative_sum") else (lambda x: x, M),
+    if hasattr(np, "cumulative_sum")
+    else (lambda x: x, M),
     "cumulative_prod": (lambda x: np.cumulative_prod(x, axis=1), M)
-    if hasattr(np, "cumulative_prod") else (lambda x: x, M),
+    if hasattr(np, "cumulative_prod")
+    else (lambda x: x, M),
     "trapezoid": (lambda x: np.trapezoid(x, axis=0), M),
     "trapezoid dx": (lambda x: np.trapezoid(x, dx=0.3), M),
     "trapezoid x": (lambda x, t: np.trapezoid(x, t), M, SQUARE_WEIGHTS),
@@ -207,7 +210,8 @@ for _method in METHODS:
     KEYWORDS[f"quantile {_method}"] = (lambda x, m=_method: np.quantile(x, [0.1, 0.37, 0.8], axis=1, method=m), M)
     KEYWORDS[f"percentile {_method}"] = (lambda x, m=_method: np.percentile(x, 63.0, method=m, keepdims=True), M)
     KEYWORDS[f"nanquantile {_method}"] = (
-        lambda x, m=_method: np.nanquantile(np.where(MASK, x, np.nan), 0.4, axis=1, method=m), M
+        lambda x, m=_method: np.nanquantile(np.where(MASK, x, np.nan), 0.4, axis=1, method=m),
+        M,
     )
 KEYWORDS |= {
     "quantile tuple": (lambda x: np.quantile(x, 0.3, axis=(0, 2)), T),

@@ -29,7 +29,8 @@ for _name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft"):
             ("one", {"n": 1}),
         ):
             FOURIER[f"{_name} {_norm} {_label}"] = (
-                lambda x, f=_name, k=_keywords, norm=_norm: getattr(np.fft, f)(x, norm=norm, **k), _data
+                lambda x, f=_name, k=_keywords, norm=_norm: getattr(np.fft, f)(x, norm=norm, **k),
+                _data,
             )
 for _name in ("fft", "ifft"):
     FOURIER[f"{_name} of real"] = (lambda x, f=_name: getattr(np.fft, f)(x), M)
@@ -108,7 +109,14 @@ for _mode in ("full", "same", "valid"):
         SIGNALS[f"correlate {_mode} {_label}"] = (lambda a, v, m=_mode: np.correlate(a, v, mode=m), *_pair)
 
 COEFFICIENTS = real(4)
-BASES = {"polynomial": "poly", "chebyshev": "cheb", "legendre": "leg", "hermite": "herm", "hermite_e": "herme", "laguerre": "lag"}
+BASES = {
+    "polynomial": "poly",
+    "chebyshev": "cheb",
+    "legendre": "leg",
+    "hermite": "herm",
+    "hermite_e": "herme",
+    "laguerre": "lag",
+}
 POLYNOMIALS = {}
 for _module, _short in BASES.items():
     _space = getattr(np.polynomial, _module)
@@ -124,9 +132,7 @@ for _module, _short in BASES.items():
         "mul": (lambda x, c, f: f(x, c), real(3), COEFFICIENTS),
     }.items():
         _function = getattr(_space, _short + _suffix.split()[0])
-        POLYNOMIALS[f"{_module} {_suffix}"] = (
-            lambda x, c, case=_case[0], f=_function: case(x, c, f), *_case[1:]
-        )
+        POLYNOMIALS[f"{_module} {_suffix}"] = (lambda x, c, case=_case[0], f=_function: case(x, c, f), *_case[1:])
     _kind = getattr(np.polynomial, {"hermite_e": "HermiteE"}.get(_module, _module.capitalize()))
     POLYNOMIALS[f"{_module} class"] = (lambda x, kind=_kind: kind([1.0, -2.0, 0.5, 0.3])(x), M)
     POLYNOMIALS[f"{_module} class domain"] = (lambda x, k=_kind: k([1.0, -2.0, 0.5], domain=[-2, 3]).deriv()(x), V)
@@ -170,6 +176,6 @@ def test_the_slope_of_sinc_keeps_its_digits(x):
     import mpmath
 
     with mpmath.workdps(60):
-        exact = mpmath.diff(lambda t: mpmath.sincpi(t), mpmath.mpf(x)) if x > 1e-200 else -mpmath.pi**2 * x / 3
+        exact = mpmath.diff(lambda t: mpmath.sincpi(t), mpmath.mpf(x)) if x > 1e-200 else -(mpmath.pi**2) * x / 3
         found = yota.grad(np.sinc, x)[1][0]
         assert abs(found - exact) <= 4e-15 * abs(exact) + 4e-16 * abs(x)

@@ -97,3 +97,8 @@ def test_map_coordinates(mode):
 def test_refusals(loss, text):
     with pytest.raises(TracingError, match=text):
         yota.grad(loss, IMAGE)
+
+
+def test_generated_code_calls_scipy_by_its_names():
+    _, g = yota.grad(lambda a: np.sum(la.expm(a)), A)
+    assert "import scipy.linalg" in g.source and "scipy.linalg.expm(" in g.source

@@ -59,8 +59,8 @@ def _refuse_kind(rule: Rule, parameter: Parameter, type_: TensorType) -> None:
     kind = parameter.domain.kind if parameter.domain else ""
     if kind == "real" and type_.is_complex:
         raise DifferentiationError(
-            f"{rule.name} has no derivative by a complex {parameter.name}: its rule ({rule.file}:{rule.line}) is for real "
-            "arguments. Take .real, .imag or abs() first, or give it a rule with `Complex`."
+            f"{rule.name} has no derivative by a complex {parameter.name}: its rule ({rule.file}:{rule.line}) is for "
+            "real arguments. Take .real, .imag or abs() first, or give it a rule with `Complex`."
         )
     if kind == "integer" and rule.kind == "elementwise":
         raise DifferentiationError(

@@ -118,14 +118,14 @@ class FilePlan:
         Functions of libm that have vector forms: type, name and parameters.
     parts
         Inline functions that the loops call.
-    helpers
+    preludes
         Templates of the functions that take arguments and make results.
     """
 
     banner: tuple[str, ...]
     functions: tuple[tuple[str, str, str], ...]
     parts: tuple[Part, ...]
-    helpers: tuple[str, ...]
+    preludes: tuple[str, ...]
     complex: bool
     parallel: bool
     kernels: tuple[KernelPlan, ...]

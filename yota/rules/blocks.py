@@ -18,9 +18,8 @@ __all__ = ["corner", "impulse", "lagged", "triangle", "twice", "upper_block"]
 def triangle(emitter: Emitter, v: Handle, lower: bool, strict: bool) -> Handle:
     """The lower or upper triangle of the matrix ``v``, without its diagonal if ``strict``."""
     type_ = emitter.type(v)
-    shape = type_.shape[-2:]
-    mask = np.tri(*shape, -1 if strict else 0) if lower else np.tri(*shape, -1 if strict else 0).T
-    return emit(emitter, "multiply", v, emitter.constant(np.ascontiguousarray(mask.astype(type_.dtype))))
+    mask = np.tri(type_.shape[-2], type_.shape[-1], -1 if strict else 0, type_.dtype)
+    return emit(emitter, "multiply", v, emitter.constant(mask if lower else np.ascontiguousarray(mask.T)))
 
 
 def _quadrants(emitter: Emitter, a: Handle, b: Handle) -> Handle:
@@ -78,6 +77,9 @@ def _lag(emitter: Emitter, v: Handle, x: Handle, lag: int, axis: int) -> Handle:
     past = list(now)
     now[axis], past[axis] = Slice(lag, extent), Slice(0, extent - lag)
     product = emit(
-        emitter, "multiply", emit(emitter, "getitem", v, index=tuple(now)), emit(emitter, "getitem", x, index=tuple(past))
+        emitter,
+        "multiply",
+        emit(emitter, "getitem", v, index=tuple(now)),
+        emit(emitter, "getitem", x, index=tuple(past)),
     )
     return emit(emitter, "sum", product, axis=tuple(range(len(shape))), keepdims=False)

@@ -8,7 +8,7 @@ from yota.ir.indexing import Index, Slice
 from yota.ir.primitive import Emitter
 from yota.rules.macros import Handle, adjoint, emit, macro
 
-__all__ = ["eig_adjoint", "eigh_adjoint", "eigvalsh_adjoint", "qr_adjoint", "slogdet_adjoint", "svd_adjoint"]
+__all__ = ["eig_adjoint", "eigh_adjoint", "eigvalsh_adjoint", "qr_adjoint", "slogdet_adjoint"]
 
 
 def part(emitter: Emitter, packed: Handle, *entries: Slice | int) -> Handle:
@@ -96,7 +96,8 @@ def _eigen(emitter: Emitter, packed: Handle) -> tuple[Handle, Handle]:
 def eigh_adjoint(emitter: Emitter, v: Handle, y: Handle) -> Handle:
     """Adjoint of a Hermitian matrix, ``v`` being that of its packed eigenvalues and eigenvectors ``y``.
 
-    Giles, Collected Matrix Derivative Results for Forward and Reverse Mode Algorithmic Differentiation (2008), section 3.1.
+    Giles, Collected Matrix Derivative Results for Forward and Reverse Mode Algorithmic Differentiation (2008),
+    section 3.1.
     """
     values, vectors = _eigen(emitter, y)
     slopes, turns = _eigen(emitter, v)

@@ -12,7 +12,18 @@ _Functions = dict[str, Callable[..., Any]]
 
 def special(mp: Any) -> _Functions:
     """Functions by the names of their primitives, computed in the context ``mp``."""
-    parts = (_logistic, _errors, _gamma, _incomplete, _information, _elementary, _bessel, _spherical, _series, _polynomials)
+    parts = (
+        _logistic,
+        _errors,
+        _gamma,
+        _incomplete,
+        _information,
+        _elementary,
+        _bessel,
+        _spherical,
+        _series,
+        _polynomials,
+    )
     return {name: function for part in parts for name, function in part(mp).items()}
 
 
@@ -74,7 +85,9 @@ def _incomplete(mp: Any) -> _Functions:
         "gammainccinv": lambda a, p: mp.exp(_root(mp, lambda s: p - upper(a, mp.exp(s)))),
         "betainc": ratio,
         "betaincc": lambda a, b, x: ratio(b, a, 1 - x),
-        "betaincinv": lambda a, b, p: _logistic(mp)["expit"](_root(mp, lambda s: ratio(a, b, 1 / (1 + mp.exp(-s))) - p)),
+        "betaincinv": lambda a, b, p: _logistic(mp)["expit"](
+            _root(mp, lambda s: ratio(a, b, 1 / (1 + mp.exp(-s))) - p)
+        ),
         "stdtr": student,
     }
 

@@ -97,10 +97,9 @@ def _complement(emitter: Emitter, projector: Handle) -> Handle:
 @macro("v")
 def pinv_adjoint(emitter: Emitter, v: Handle, a: Handle, y: Handle) -> Handle:
     """Adjoint of a matrix, ``v`` being that of its pseudoinverse ``y``."""
-    height, width = emitter.type(a).shape[-2:]
     back, slope = adjoint(emitter, y), adjoint(emitter, v)
     total = emit(emitter, "negative", product(emitter, back, v, back))
-    # One of the two vanishes for a matrix of full rank; which one shows in its shape, a lack of rank does not.
+    # Of the next two, one vanishes for a matrix of full rank; but the rank is not known here.
     outside = _complement(emitter, product(emitter, a, y))
     total = emit(emitter, "add", total, product(emitter, outside, slope, y, back))
     outside = _complement(emitter, product(emitter, y, a))

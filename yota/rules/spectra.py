@@ -25,7 +25,10 @@ def fitted(emitter: Emitter, v: Handle, shape: tuple[int, ...]) -> Handle:
 
 @macro("v")
 def counted(emitter: Emitter, v: Handle, n: int, axis: int, inner: float) -> Handle:
-    """``v``, the ``n // 2 + 1`` frequencies of a real signal, times ``inner``; not the first, nor the last if ``n`` is even."""
+    """``v``, the ``n // 2 + 1`` frequencies of a real signal, times ``inner``.
+
+    The first is left as it is, and the last if ``n`` is even: they have no counterpart among the negative ones.
+    """
     type_ = emitter.type(v)
     weights = np.full(n // 2 + 1, inner, type_.dtype.type(0).real.dtype)
     weights[0] = 1

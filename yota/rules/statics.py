@@ -71,7 +71,8 @@ def dual(norm: str) -> str:
 
 
 STATIC_FUNCTIONS: dict[str, Callable[..., Any]] = {
-    function.__name__: function for function in (shape, ndim, size, dtype, extent, shapes, inverse, section, layer, dual)
+    function.__name__: function
+    for function in (shape, ndim, size, dtype, extent, shapes, inverse, section, layer, dual)
 }
 """Functions of shapes, dtypes and keywords; an array among their arguments counts by its type only."""
 

@@ -74,6 +74,8 @@ class Targets:
 
     def add(self, target: str, name: str) -> None:
         """``target`` is the primitive ``name`` from now on."""
+        before = self._names.get(target)
+        self._known = {key: known for key, known in self._known.items() if known[1] != before}
         self._names[target] = name
         self._pending.add(target)
         self._modules = 0

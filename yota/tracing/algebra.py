@@ -10,6 +10,7 @@ import numpy
 
 from yota.ir.catalog import primitive
 from yota.tracing.implementations import implements
+from yota.tracing.methods import is_tracer
 
 if TYPE_CHECKING:
     from yota.tracing.trace import Trace
@@ -108,6 +109,13 @@ def _einsum(
     reduced = [_without_repeats(array, term) for array, term in zip(arrays, terms.split(","), strict=True)]
     text = ",".join(term for _, term in reduced) + "->" + output
     return trace.apply(primitive("einsum"), [array for array, _ in reduced], {"subscripts": text})
+
+
+@implements(numpy.einsum_path)
+def _einsum_path(trace: Trace, *operands: Any, **keywords: Any) -> Any:
+    """It depends on shapes alone."""
+    plain = (trace.values[trace.lift(each)] if is_tracer(each) else each for each in operands)
+    return numpy.einsum_path(*plain, **keywords)
 
 
 def _by_string(operands: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -33,7 +33,7 @@ def array(trace: Trace, value: Any, dtype: Any = None, **keywords: Any) -> Any:
 
 def _stacked(trace: Trace, value: Any) -> Any:
     if is_tracer(value):
-        return value.copy() if value.ndim else value
+        return value.copy("K") if value.ndim else value
     if isinstance(value, (list, tuple)) or (isinstance(value, np.ndarray) and value.dtype == object):
         if not any(map(is_traced, value)):
             return trace.traced(_original_array(value))
@@ -102,13 +102,11 @@ def _full_like(
 
 
 def _like(name: str) -> Callable[..., Any]:
-    original = getattr(numpy, name.replace("_like", ""))
+    original = getattr(numpy, name)
 
-    def create(
-        trace: Trace, a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, **rest: Any
-    ) -> Any:
-        kind = dtype if dtype is not None else (a.dtype if hasattr(a, "dtype") else numpy.asarray(a).dtype)
-        return fresh(trace, original(numpy.shape(a) if shape is None else shape, kind))
+    def create(trace: Trace, a: Any, *args: Any, **keywords: Any) -> Any:
+        # NumPy looks at the memory order of the prototype, so it must see the concrete array.
+        return fresh(trace, original(a._value() if is_tracer(a) else a, *args, **keywords))
 
     return create
 

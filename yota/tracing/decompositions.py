@@ -15,10 +15,11 @@ if TYPE_CHECKING:
 np: Any = numpy
 
 # NumPy's own named tuples.
-_EIGH, _EIG, _SVD, _QR, _SLOGDET = (
+_RESULTS: tuple[Any, ...] = tuple(
     type(function(numpy.eye(1)))
     for function in (numpy.linalg.eigh, numpy.linalg.eig, numpy.linalg.svd, numpy.linalg.qr, numpy.linalg.slogdet)
 )
+_EIGH, _EIG, _SVD, _QR, _SLOGDET = _RESULTS
 
 
 def _matrix(trace: Trace, a: Any, square: bool = False) -> Any:
@@ -67,9 +68,7 @@ def _eigvals(trace: Trace, a: Any) -> Any:
 
 
 @implements(numpy.linalg.svd)
-def _svd(
-    trace: Trace, a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False
-) -> Any:
+def _svd(trace: Trace, a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Any:
     a = _matrix(trace, a)
     height, width = a.shape[-2:]
     if hermitian:
@@ -135,9 +134,7 @@ def _cholesky(trace: Trace, a: Any, /, *, upper: bool = False) -> Any:
 
 
 @implements(numpy.linalg.pinv)
-def _pinv(
-    trace: Trace, a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = numpy._NoValue
-) -> Any:
+def _pinv(trace: Trace, a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = numpy._NoValue) -> Any:
     a = _matrix(trace, a)
     if rcond is None:
         smallest = float(numpy.finfo(a.dtype).eps) * max(a.shape[-2:])

@@ -20,6 +20,7 @@ from yota.tracing import (  # noqa: F401  (they register what they implement)
     norms,
     omission,
     padding,
+    places,
     polynomials,
     reductions,
     selection,

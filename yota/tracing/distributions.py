@@ -46,7 +46,7 @@ def _distribution(which: str, below: float, above: float) -> Callable[..., Any]:
         found = _of(family, which)(safe, *shapes)
         if inside is None:
             return found
-        outside = np.where(z < family.low, below, np.where(np.isnan(z), np.nan, above))
+        outside = np.where(z <= family.low, below, np.where(np.isnan(z), np.nan, above))
         return np.where(inside, found, outside)
 
     return form
@@ -71,7 +71,7 @@ def _support(family: Family, z: Any, shapes: tuple[Any, ...]) -> tuple[Any, Any]
     high = family.high(*shapes) if callable(family.high) else family.high
     if family.low == -math.inf and isinstance(high, float) and high == math.inf:
         return None, z
-    inside = z >= family.low
+    inside = z > family.low if family.open else z >= family.low
     if not (isinstance(high, float) and high == math.inf):
         inside = np.logical_and(inside, z <= high)
     return inside, np.where(inside, z, 0.5)
@@ -118,7 +118,9 @@ def _discrete(trace: Trace, name: str, method: str, k: Any, shapes: tuple[Any, .
     if name == "binom":
         # At the last value the second shape of the beta distribution would be 0.
         last = {"cdf": 1.0, "sf": 0.0, "logcdf": 0.0, "logsf": -np.inf}[method]
-        return np.where(z >= shapes[0], last, _METHODS[method](trace, family, np.minimum(z, shapes[0] - 1), shapes, None))
+        return np.where(
+            z >= shapes[0], last, _METHODS[method](trace, family, np.minimum(z, shapes[0] - 1), shapes, None)
+        )
     return _METHODS[method](trace, family, z, shapes, None)
 
 

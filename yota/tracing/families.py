@@ -35,6 +35,8 @@ class Family:
         Logarithms of both; by default taken of them.
     low, high
         Ends of the support; ``high`` may depend on the shapes.
+    open
+        Whether the lower end is no part of the support.
     """
 
     logpdf: _Form
@@ -44,10 +46,18 @@ class Family:
     logsf: _Form | None = None
     low: float = -math.inf
     high: Callable[..., Any] | float = math.inf
+    open: bool = False
 
 
 def _special(name: str) -> Any:
     return getattr(scipy_special(), name)
+
+
+def _ufunc(name: str) -> _Form:
+    def call(*args: Any) -> Any:
+        return _special(name)(*args)
+
+    return call
 
 
 def _log1mexp(x: Any) -> Any:
@@ -60,9 +70,9 @@ def _log1mexp(x: Any) -> Any:
 
 _NORMAL = Family(
     logpdf=lambda z: -0.5 * z * z - 0.5 * math.log(2 * math.pi),
-    cdf=lambda z: _special("ndtr")(z),
+    cdf=_ufunc("ndtr"),
     sf=lambda z: _special("ndtr")(-z),
-    logcdf=lambda z: _special("log_ndtr")(z),
+    logcdf=_ufunc("log_ndtr"),
     logsf=lambda z: _special("log_ndtr")(-z),
 )
 
@@ -80,9 +90,7 @@ _GAMMA = Family(
 )
 
 _BETA = Family(
-    logpdf=lambda z, a, b: (
-        _special("xlogy")(a - 1, z) + _special("xlog1py")(b - 1, -z) - _special("betaln")(a, b)
-    ),
+    logpdf=lambda z, a, b: _special("xlogy")(a - 1, z) + _special("xlog1py")(b - 1, -z) - _special("betaln")(a, b),
     cdf=lambda z, a, b: _special("betainc")(a, b, z),
     sf=lambda z, a, b: _special("betaincc")(a, b, z),
     low=0.0,
@@ -142,6 +150,7 @@ _LOGNORMAL = Family(
     logcdf=lambda z, s: _special("log_ndtr")(np.log(z) / s),
     logsf=lambda z, s: _special("log_ndtr")(-np.log(z) / s),
     low=0.0,
+    open=True,
 )
 
 _CAUCHY = Family(
@@ -152,9 +161,9 @@ _CAUCHY = Family(
 
 _LOGISTIC = Family(
     logpdf=lambda z: _special("log_expit")(z) + _special("log_expit")(-z),
-    cdf=lambda z: _special("expit")(z),
+    cdf=_ufunc("expit"),
     sf=lambda z: _special("expit")(-z),
-    logcdf=lambda z: _special("log_expit")(z),
+    logcdf=_ufunc("log_expit"),
     logsf=lambda z: _special("log_expit")(-z),
 )
 

@@ -18,7 +18,7 @@ __all__ = ["FILTERS"]
 # Traced values go where NumPy's annotations ask for arrays.
 np: Any = numpy
 
-_PADDING = {
+_PADDING: dict[str, Any] = {
     "reflect": "symmetric",
     "grid-mirror": "symmetric",
     "mirror": "reflect",
@@ -106,14 +106,28 @@ def _weighted(trace: Trace, x: Any, weights: Any, mode: str, cval: Any, origin: 
 
 
 def _nd_correlate(
-    trace: Trace, input: Any, weights: Any, output: Any = None, mode: str = "reflect", cval: Any = 0.0, origin: Any = 0, **rest: Any
+    trace: Trace,
+    input: Any,
+    weights: Any,
+    output: Any = None,
+    mode: str = "reflect",
+    cval: Any = 0.0,
+    origin: Any = 0,
+    **rest: Any,
 ) -> Any:
     _no_more(trace, "correlate", output, rest)
     return _weighted(trace, input, weights, mode, cval, origin, False)
 
 
 def _nd_convolve(
-    trace: Trace, input: Any, weights: Any, output: Any = None, mode: str = "reflect", cval: Any = 0.0, origin: Any = 0, **rest: Any
+    trace: Trace,
+    input: Any,
+    weights: Any,
+    output: Any = None,
+    mode: str = "reflect",
+    cval: Any = 0.0,
+    origin: Any = 0,
+    **rest: Any,
 ) -> Any:
     _no_more(trace, "convolve", output, rest)
     return _weighted(trace, input, weights, mode, cval, origin, True)

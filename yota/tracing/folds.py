@@ -63,7 +63,9 @@ def _in_turn(ufunc: Any, array: Any, axis: Any, keepdims: bool, initial: Any) ->
     """One op for each element along the axis."""
     axes = axes_of(axis, array.ndim)
     if len(axes) != 1:
-        raise ValueError(f"reduction operation '{ufunc.__name__}' is not reorderable, so at most one axis may be specified")
+        raise ValueError(
+            f"reduction operation '{ufunc.__name__}' is not reorderable, so at most one axis may be specified"
+        )
     rows = np.moveaxis(array, axes[0], 0)
     if not len(rows) and initial is None:
         raise ValueError(f"zero-size array to reduction operation {ufunc.__name__} which has no identity")

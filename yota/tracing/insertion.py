@@ -27,7 +27,7 @@ def _insert(trace: Trace, arr: Any, obj: Any, values: Any, axis: Any = None) -> 
     extent = arr.shape[axis]
     if arr.dtype.kind in "biu" and values.dtype.kind in "fc":
         raise trace.refuse("np.insert would cast floating values to integers.", "Make the array floating first.")
-    places = numpy.arange(extent)[obj] if isinstance(obj, slice) else numpy.asarray(obj)
+    places: Any = numpy.arange(extent)[obj] if isinstance(obj, slice) else numpy.asarray(obj)
     if places.dtype == bool:
         places = numpy.flatnonzero(places)
     count = places.size

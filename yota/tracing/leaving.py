@@ -44,9 +44,8 @@ def to_number(tracer: Tracer, convert: Callable[[Any], Any]) -> Any:
     number = convert(trace.values[variable])
     if trace.is_constant(variable):
         return number
-    if not _is_returned(sys._getframe(2)):
-        trace.decide(variable, convert.__name__, number)
-    return trace.leak(variable, number)
+    trace.decide(variable, convert.__name__, number)
+    return trace.leak(variable, number, returned=_is_returned(sys._getframe(2)))
 
 
 def _is_returned(frame: FrameType) -> bool:

@@ -92,4 +92,5 @@ def _recording(module: str, name: str) -> Any:
             return original(*args, **keywords)
         return form(trace, *args, **keywords)
 
+    call.recorded_from = original  # type: ignore[attr-defined]
     return call

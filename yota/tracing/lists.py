@@ -35,7 +35,9 @@ def on_lists(original: Callable[..., Any]) -> Callable[..., Any]:
     def call(*args: Any, **keywords: Any) -> Any:
         trace = current()
         if trace is not None and any(type(each) in (list, tuple) and is_traced(each) for each in args):
-            args = tuple(array(trace, each) if type(each) in (list, tuple) and is_traced(each) else each for each in args)
+            args = tuple(
+                array(trace, each) if type(each) in (list, tuple) and is_traced(each) else each for each in args
+            )
         return original(*args, **keywords)
 
     call.recorded_from = original  # type: ignore[attr-defined]
@@ -58,7 +60,10 @@ class _Converter:
 
     def __init__(self, trace: Any, values: tuple[Any, ...]) -> None:
         self.scalar_input = tuple(not np.ndim(value) for value in values)
-        self._arrays = tuple(trace.traced(array(trace, value) if is_tracer(value) or is_traced(value) else np.asarray(value)) for value in values)
+        self._arrays = tuple(
+            trace.traced(array(trace, value) if is_tracer(value) or is_traced(value) else np.asarray(value))
+            for value in values
+        )
 
     def __getitem__(self, position: int) -> Any:
         return self._arrays[position]

@@ -251,7 +251,7 @@ class ArrayMethods:
     def copy(self, order: str = "C") -> Any:
         """See `numpy.ndarray.copy`."""
         value = self._value()
-        return self._trace.wrap(self._current(), np.array(value) if isinstance(value, np.ndarray) else value)
+        return self._trace.wrap(self._current(), value.copy(order) if isinstance(value, np.ndarray) else value)
 
     def item(self, *index: Any) -> Any:
         """A Python number that is still traced; its derivative is kept."""

@@ -134,7 +134,13 @@ def replacements() -> list[tuple[Any, str, Any]]:
     """``(class, method, recording method)`` if scipy.stats is loaded."""
     if not hasattr(sys.modules.get("scipy.stats"), "multivariate_normal"):
         return []
-    found = [(_owner(name), method, _method(name, method)) for name in _LOGARITHMS for method in ("logpdf", "pdf", "__call__")]
+    found = [
+        (_owner(name), method, _method(name, method))
+        for name in _LOGARITHMS
+        for method in ("logpdf", "pdf", "__call__")
+    ]
     return found + [
-        (_frozen_owner(name), method, _frozen_method(name, method)) for name in _LOGARITHMS for method in ("logpdf", "pdf")
+        (_frozen_owner(name), method, _frozen_method(name, method))
+        for name in _LOGARITHMS
+        for method in ("logpdf", "pdf")
     ]

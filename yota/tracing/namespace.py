@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import functools
+import linecache
 import math
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from types import FrameType
 from typing import Any
 
 import numpy as np
 
 from yota.tracing import library
 from yota.tracing.creation import CREATION, Concatenator
-from yota.tracing.location import is_library
 from yota.tracing.lists import ON_LISTS, ON_LISTS_OF_LINALG, converter, on_lists
+from yota.tracing.location import is_library
 from yota.tracing.methods import is_traced
 from yota.tracing.state import current
 
@@ -84,7 +86,7 @@ def _wrapper(original: Any, form: Callable[..., Any]) -> Any:
         # Library code that has nothing traced in hand gets the plain arrays that it may pass on to compiled code.
         caller = sys._getframe(1)
         if (
-            is_library(caller)
+            (is_library(caller) or not _mentions(caller, original.__name__))
             and not caller.f_globals.get("__name__", "").startswith(_FILLING)
             and not any(map(is_traced, args))
             and not any(map(is_traced, keywords.values()))
@@ -93,6 +95,12 @@ def _wrapper(original: Any, form: Callable[..., Any]) -> Any:
         return form(trace, *args, **keywords)
 
     return call
+
+
+def _mentions(frame: FrameType, name: str) -> bool:
+    """Whether the line that runs says ``name``: a compiled function calls without a frame of its own."""
+    line = linecache.getline(frame.f_code.co_filename, frame.f_lineno)
+    return name in line if line else name in frame.f_code.co_names
 
 
 def _math_wrapper(original: Any, form: Callable[..., Any]) -> Any:

@@ -98,8 +98,7 @@ def _matrix_norm(trace: Trace, x: Any, ord: Any, axes: tuple[int, ...], keepdims
 def _vector_norm_of_axes(trace: Trace, x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Any:
     x = _floating(trace, x)
     axes = axes_of(axis, x.ndim)
-    result = _vector_norm(trace, x, ord, axes, keepdims)
-    return result
+    return _vector_norm(trace, x, ord, axes, keepdims)
 
 
 @implements(numpy.linalg.matrix_norm)
@@ -122,9 +121,7 @@ def _cond(trace: Trace, x: Any, p: Any = None) -> Any:
 
 
 @implements(numpy.linalg.matrix_rank)
-def _matrix_rank(
-    trace: Trace, A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any = None
-) -> Any:
+def _matrix_rank(trace: Trace, A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Any:
     A = _floating(trace, A)
     if A.ndim < 2:
         return np.astype(np.any(np.not_equal(A, 0)), int)

@@ -108,9 +108,7 @@ def _nanstd(trace: Trace, a: Any, *args: Any, **keywords: Any) -> Any:
 
 
 @implements(numpy.nanmedian)
-def _nanmedian(
-    trace: Trace, a: Any, axis: Any = None, overwrite_input: bool = False, keepdims: bool = False
-) -> Any:
+def _nanmedian(trace: Trace, a: Any, axis: Any = None, overwrite_input: bool = False, keepdims: bool = False) -> Any:
     return np.nanquantile(trace.traced(a), 0.5, axis=axis, keepdims=keepdims)
 
 

@@ -123,6 +123,10 @@ def _outputs(trace: Trace, result: Any) -> list[int]:
                 f"{trace.builder.name} returned a {type(item).__name__}; a function to be traced returns a number, an "
                 "array, or a tuple of them."
             )
+        leak = trace.leaks.get(id(item))
+        if leak is not None and leak.guard is not None:
+            trace.builder.guards.remove(leak.guard)
+            leak.guard = None
     return [trace.lift(item) for item in items]
 
 

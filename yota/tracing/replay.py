@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -12,9 +12,9 @@ from yota.ir.tape import Guard, Op, Tape
 from yota.tracing.location import source_line
 from yota.tracing.trace import Trace
 
-__all__ = ["evaluate", "inline", "stale"]
+__all__ = ["CONVERSIONS", "evaluate", "failing", "inline", "stale"]
 
-_CONVERSIONS: dict[str, Callable[[Any], Any]] = {
+CONVERSIONS: dict[str, Callable[[Any], Any]] = {
     "bool": bool,
     "int": int,
     "float": float,
@@ -23,14 +23,27 @@ _CONVERSIONS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def stale(guard: Guard, found: Any) -> StaleTapeError:
+def stale(guard: Guard, found: Any, index: int) -> StaleTapeError:
     """The error for a decision that went another way."""
     line = source_line(guard.location)
-    return StaleTapeError(
+    fault = StaleTapeError(
         f"{guard.location}: `{line}`: {guard.kind}() of a traced value was {guard.expected!r} when the function was "
         f"traced and is {found!r} now, so the recorded tape does not hold. Pass dynamic=True to trace again when a "
         "branch goes another way, or write the choice with np.where."
     )
+    fault.decision = (index, found)
+    return fault
+
+
+def failing(tape: Tape, inputs: Mapping[int, Any]) -> tuple[int, Any] | None:
+    """Index of the first guard that fails, and what was found there; None if all hold."""
+    try:
+        evaluate(tape, inputs)
+    except StaleTapeError as fault:
+        return fault.decision
+    except (ValueError, IndexError):
+        return None
+    return None
 
 
 def evaluate(tape: Tape, inputs: Mapping[int, Any]) -> list[Any]:
@@ -42,9 +55,9 @@ def evaluate(tape: Tape, inputs: Mapping[int, Any]) -> list[Any]:
         If a guard fails.
     """
     values: dict[int, Any] = {**tape.constants, **inputs}
-    guards: dict[int, list[Guard]] = {}
-    for guard in tape.guards:
-        guards.setdefault(guard.after, []).append(guard)
+    guards: dict[int, list[tuple[int, Guard]]] = {}
+    for index, guard in enumerate(tape.guards):
+        guards.setdefault(guard.after, []).append((index, guard))
     with np.errstate(all="ignore"):
         for count, op in enumerate(tape.ops):
             _check(guards.get(count, ()), values)
@@ -54,11 +67,11 @@ def evaluate(tape: Tape, inputs: Mapping[int, Any]) -> list[Any]:
     return [values[variable] for variable in tape.outputs]
 
 
-def _check(guards: Any, values: Mapping[int, Any]) -> None:
-    for guard in guards:
-        found = _CONVERSIONS[guard.kind](values[guard.variable])
+def _check(guards: Iterable[tuple[int, Guard]], values: Mapping[int, Any]) -> None:
+    for index, guard in guards:
+        found = CONVERSIONS[guard.kind](values[guard.variable])
         if found != guard.expected:
-            raise stale(guard, found)
+            raise stale(guard, found, index)
 
 
 def _weakly(op: Op) -> Callable[..., Any]:

@@ -9,8 +9,8 @@ import numpy
 from yota.ir.catalog import primitive
 from yota.tracing.implementations import implements
 from yota.tracing.methods import is_tracer
+from yota.tracing.places import along_axis
 from yota.tracing.reductions import axes_of
-from yota.tracing.shapes import along_axis
 from yota.tracing.views import overwrite
 
 if TYPE_CHECKING:
@@ -134,9 +134,7 @@ def _piecewise(trace: Trace, x: Any, condlist: Any, funclist: Any, *args: Any, *
             rest = np.logical_or(rest, condition)
         conditions.append(np.logical_not(rest))
     elif len(funclist) != len(conditions):
-        raise ValueError(
-            f"with {len(conditions)} condition(s), either {len(conditions)} or {len(conditions) + 1} functions are expected"
-        )
+        raise ValueError(f"with {len(conditions)} condition(s), either as many functions or one more are expected")
     flat = np.reshape(x, (1,)) if not x.ndim else x
     result = np.zeros_like(flat)
     for condition, function in zip(conditions, funclist, strict=True):

@@ -19,9 +19,7 @@ np: Any = numpy
 
 
 @implements(numpy.interp)
-def _interp(
-    trace: Trace, x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None
-) -> Any:
+def _interp(trace: Trace, x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
     x, xp, fp = trace.traced(x), trace.traced(xp), trace.traced(fp)
     if xp.ndim != 1 or fp.ndim != 1 or xp.size != fp.size or not xp.size:
         raise ValueError("fp and xp are not of the same length, or no data points")
@@ -71,7 +69,10 @@ def _line(trace: Trace, x: Any, name: str) -> Any:
 
 
 def _section(trace: Trace, a: Any, v: Any, mode: Any, before: int) -> Any:
-    """Sums of ``a`` times ``v``, moved along it; ``a`` is not the shorter one, ``before`` places of "full" precede "same"."""
+    """Sums of ``a`` times ``v`` moved along it.
+
+    ``a`` is not the shorter one; ``before`` is how many places of "full" precede those of "same".
+    """
     mode = {0: "valid", 1: "same", 2: "full"}.get(mode, mode)
     if mode not in ("valid", "same", "full"):
         raise ValueError(f"mode must be one of 'valid', 'same', or 'full' (got '{mode}')")
@@ -84,13 +85,14 @@ def _section(trace: Trace, a: Any, v: Any, mode: Any, before: int) -> Any:
 
 @implements(numpy.bincount)
 def _bincount(trace: Trace, x: Any, /, weights: Any = None, minlength: int = 0) -> Any:
-    if is_tracer(x) and not trace.is_constant(trace.lift(x)):
-        raise trace.refuse("np.bincount of traced positions has a length that depends on them.", "Use np.add.at.")
-    places = numpy.asarray(trace.values[trace.lift(x)])
-    if weights is None:
-        return numpy.bincount(places, minlength=minlength)
-    result = trace.constant(numpy.zeros(max(int(places.max(initial=-1)) + 1, minlength)))
-    np.add.at(result, places, weights)
+    """The length, which depends on the positions, is a guard."""
+    x = trace.traced(x)
+    if x.dtype.kind not in "iu":
+        raise TypeError("Cannot cast array data to integers according to the rule 'safe'")
+    length = max(int(np.max(x)) + 1 if x.size else 0, int(minlength))
+    counted = np.ones(x.shape, int) if weights is None else weights
+    result = trace.constant(numpy.zeros(length, int if weights is None else np.result_type(weights, float)))
+    np.add.at(result, x, counted)
     return result
 
 
@@ -120,9 +122,7 @@ def _digitize(trace: Trace, x: Any, bins: Any, right: bool = False) -> Any:
 
 
 @implements(numpy.nan_to_num)
-def _nan_to_num(
-    trace: Trace, x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
-) -> Any:
+def _nan_to_num(trace: Trace, x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
     x = trace.traced(x)
     if x.dtype.kind == "c":
         parts = (np.nan_to_num(each, True, nan, posinf, neginf) for each in (np.real(x), np.imag(x)))

@@ -11,7 +11,7 @@ import numpy as np
 
 from yota.errors import ArgumentError, TracingError
 from yota.ir.primitive import Primitive
-from yota.ir.tape import Location, TapeBuilder
+from yota.ir.tape import Guard, Location, TapeBuilder
 from yota.ir.types import type_of
 from yota.rules.registry import Registry
 from yota.tracing.creation import array
@@ -29,10 +29,10 @@ _SCALARS = (bool, int, float, complex)
 class Leak:
     """A Python number that a traced value turned into; it is kept so that its identity stays unique."""
 
-    __slots__ = ("location", "number", "variable")
+    __slots__ = ("guard", "location", "number", "variable")
 
-    def __init__(self, number: Any, variable: int, location: Location | None) -> None:
-        self.number, self.variable, self.location = number, variable, location
+    def __init__(self, number: Any, variable: int, location: Location | None, guard: Guard | None) -> None:
+        self.number, self.variable, self.location, self.guard = number, variable, location, guard
 
 
 class Trace:
@@ -223,15 +223,18 @@ class Trace:
             self.builder.location = here()
             self.builder.guard(variable, number, kind)
 
-    def leak(self, variable: int, number: Any) -> Any:
-        """A Python number that stands for ``variable`` off the tape, to be recognised when it comes back."""
+    def leak(self, variable: int, number: Any, *, returned: bool) -> Any:
+        """A Python number that stands for ``variable`` off the tape, to be recognised when it comes back.
+
+        ``returned`` says that the function itself seems to return it at once: if it does, no guard is needed.
+        """
         location = here()
         if self.is_constant(variable):
             return number
         # The product is a new object even for a factor of one, so that its identity is its own. The perturbation moves
         # zeros as well, or a root finder would hide where its result came from.
         number = number + (abs(number) + 1.0) * _PERTURBATION if self.perturbed else number * 1.0
-        self.leaks[id(number)] = Leak(number, variable, location)
+        self.leaks[id(number)] = Leak(number, variable, location, self.builder.guards[-1] if returned else None)
         return number
 
     def refuse(self, what: str, cure: str) -> TracingError:

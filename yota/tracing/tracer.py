@@ -46,7 +46,7 @@ def _apply_operator(tracer: Tracer, name: str, python: Callable[[Any, Any], Any]
     trace = tracer._recorder()
     if isinstance(left, str) or isinstance(right, str) or left is None or right is None:
         return NotImplemented
-    if name == "power" and isinstance(right, (int, float, numpy.number)) and type(right) is not bool:
+    if name == "power" and not is_tracer(right) and isinstance(right, (int, float, numpy.number)):
         special = _POWERS.get(float(right))
         if special and is_tracer(left) and isinstance(left._value(), numpy.ndarray):
             return trace.apply(primitive(special), (left,), python=lambda value: python(value, right))

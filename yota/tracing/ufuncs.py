@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from yota.ir.catalog import primitive
 from yota.tracing.implementations import implements
+from yota.tracing.views import view
 
 if TYPE_CHECKING:
     from yota.tracing.trace import Trace
 
 # Traced values go where NumPy's annotations ask for arrays.
 np: Any = numpy
+
 
 @implements("outer")
 def _outer(trace: Trace, ufunc: Any, a: Any, b: Any, **rest: Any) -> Any:
@@ -68,12 +69,12 @@ def _round(trace: Trace, a: Any, decimals: int = 0) -> Any:
 
 @implements(numpy.real)
 def _real(trace: Trace, val: Any) -> Any:
-    return trace.apply(primitive("real"), (val,)) if val.dtype.kind == "c" else val
+    return view(val, "real", {}) if val.dtype.kind == "c" else val
 
 
 @implements(numpy.imag)
 def _imag(trace: Trace, val: Any) -> Any:
-    return trace.apply(primitive("imag"), (val,)) if val.dtype.kind == "c" else np.zeros_like(val)
+    return view(val, "imag", {}) if val.dtype.kind == "c" else np.zeros_like(val)
 
 
 @implements(numpy.angle)

@@ -88,7 +88,13 @@ def _union1d(trace: Trace, ar1: Any, ar2: Any) -> Any:
 
 @implements(numpy.isin)
 def _isin(
-    trace: Trace, element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False, *, kind: Any = None
+    trace: Trace,
+    element: Any,
+    test_elements: Any,
+    assume_unique: bool = False,
+    invert: bool = False,
+    *,
+    kind: Any = None,
 ) -> Any:
     element, tests = trace.traced(element), np.sort(np.ravel(trace.traced(test_elements)))
     if not tests.size:
@@ -114,9 +120,7 @@ def _setxor1d(trace: Trace, ar1: Any, ar2: Any, assume_unique: bool = False) -> 
 
 
 @implements(numpy.intersect1d)
-def _intersect1d(
-    trace: Trace, ar1: Any, ar2: Any, assume_unique: bool = False, return_indices: bool = False
-) -> Any:
+def _intersect1d(trace: Trace, ar1: Any, ar2: Any, assume_unique: bool = False, return_indices: bool = False) -> Any:
     one, where_one = np.unique(trace.traced(ar1), return_index=True)
     other, where_other = np.unique(trace.traced(ar2), return_index=True)
     common = np.nonzero(np.isin(one, other))[0]

@@ -139,7 +139,7 @@ def _code(tape: Tape, entry: str, kernels: Sequence[Kernel], needs: Needs) -> st
         banner=_banner(tape, entry),
         functions=tuple(functions) if any(kernel.plan.extent for kernel in kernels) else (),
         parts=_parts(needs),
-        helpers=tuple(f"c/helpers/{name}.c.jinja" for name in _helpers(kernels)),
+        preludes=tuple(f"c/preludes/{name}.c.jinja" for name in _preludes(kernels)),
         complex=needs.complex,
         parallel=any(kernel.plan.parallel for kernel in kernels),
         kernels=tuple(kernel.plan for kernel in kernels),
@@ -147,7 +147,7 @@ def _code(tape: Tape, entry: str, kernels: Sequence[Kernel], needs: Needs) -> st
     return render("c/module.c.jinja", plan=plan)
 
 
-def _helpers(kernels: Sequence[Kernel]) -> list[str]:
+def _preludes(kernels: Sequence[Kernel]) -> list[str]:
     """Names of what takes arguments and makes results, each after what it calls."""
     wanted: set[str] = set()
     for kernel in kernels:

@@ -82,7 +82,7 @@ def expression(call: Call, *, operator: bool = True) -> str:
             return f"{atom(operands[0])} @ {atom(operands[1])}"
         return f"np.matmul({', '.join(operands)})"
     if op.name == "einsum":
-        optimise = ", optimize=True" if len(operands) > 1 else ""
+        optimise = ", optimize=True" if len(operands) > 2 else ""
         return f'np.einsum("{op.keyword("subscripts")}", {", ".join(operands)}{optimise})'
     if op.name in ("concatenate", "stack"):
         return _joined(call)

@@ -1,0 +1,128 @@
+"""Elements by their places: where, take, diagonals, repetitions, recorded as indexing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy
+
+from yota.ir.catalog import primitive
+from yota.tracing.implementations import implements
+from yota.tracing.reductions import axes_of
+
+if TYPE_CHECKING:
+    from yota.tracing.trace import Trace
+
+# Traced values go where NumPy's annotations ask for arrays.
+np: Any = numpy
+
+
+@implements(numpy.where)
+def _where(trace: Trace, condition: Any, x: Any = None, y: Any = None) -> Any:
+    if x is None:
+        return np.nonzero(condition)
+    condition = trace.traced(condition)
+    if condition.dtype.kind != "b":
+        condition = np.not_equal(condition, 0)
+    return trace.apply(primitive("where"), (condition, x, y))
+
+
+@implements(numpy.nonzero)
+def _nonzero(trace: Trace, a: Any) -> Any:
+    """Positions of the true elements; their number is a guard, since it is a shape on the tape."""
+    mask = np.ravel(np.not_equal(a, 0))
+    count = np.sum(mask)
+    int(count)
+    positions = trace.apply(primitive("flatnonzero"), (mask,))
+    return tuple(np.unravel_index(positions, a.shape)) if a.ndim > 1 else (positions,)
+
+
+@implements(numpy.unravel_index)
+def _unravel_index(trace: Trace, indices: Any, shape: Any, order: str = "C") -> Any:
+    results: list[Any] = []
+    for extent in reversed(shape):
+        results.append(indices % extent)
+        indices = indices // extent
+    return tuple(results[::-1])
+
+
+@implements(numpy.ravel_multi_index)
+def _ravel_multi_index(trace: Trace, multi_index: Any, dims: Any, mode: Any = "raise", order: str = "C") -> Any:
+    extents = tuple(dims) if isinstance(dims, (tuple, list)) else (dims,)
+    modes = mode if isinstance(mode, tuple) else (mode,) * len(extents)
+    result: Any = 0
+    pairs = list(zip(multi_index, extents, modes, strict=True))
+    for places, extent, each in pairs if order == "C" else reversed(pairs):
+        if each == "raise" and bool(np.any((places < 0) | (places >= extent))):
+            raise ValueError("invalid entry in coordinates array")
+        if each != "raise":
+            places = np.remainder(places, extent) if each == "wrap" else np.clip(places, 0, extent - 1)
+        result = result * extent + places
+    return result
+
+
+@implements(numpy.take)
+def _take(trace: Trace, a: Any, indices: Any, axis: Any = None, mode: str = "raise") -> Any:
+    a = trace.traced(a)
+    if axis is None:
+        a, axis = np.ravel(a), 0
+    axis = axes_of(axis, a.ndim)[0]
+    if mode != "raise":
+        indices = trace.traced(indices)
+        indices = indices % a.shape[axis] if mode == "wrap" else np.clip(indices, 0, a.shape[axis] - 1)
+    return a[(slice(None),) * axis + (indices,)]
+
+
+@implements(numpy.take_along_axis)
+def _take_along_axis(trace: Trace, arr: Any, indices: Any, axis: Any = -1) -> Any:
+    arr, indices = trace.traced(arr), trace.traced(indices)
+    if axis is None:
+        arr, axis = np.ravel(arr), 0
+    return arr[along_axis(arr.shape, indices, axes_of(axis, arr.ndim)[0])]
+
+
+def along_axis(shape: tuple[int, ...], indices: Any, axis: int) -> tuple[Any, ...]:
+    """The index by which ``indices`` select along ``axis`` of an array of ``shape``, the other axes being matched."""
+    if indices.ndim != len(shape):
+        raise ValueError("`indices` and `arr` must have the same number of dimensions")
+    return tuple(
+        indices if position == axis else numpy.arange(extent).reshape((-1,) + (1,) * (len(shape) - position - 1))
+        for position, extent in enumerate(shape)
+    )
+
+
+@implements(numpy.diagonal)
+def _diagonal(trace: Trace, a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+    a = trace.traced(a)
+    axis1, axis2 = axes_of(axis1, a.ndim)[0], axes_of(axis2, a.ndim)[0]
+    rest = [axis for axis in range(a.ndim) if axis not in (axis1, axis2)]
+    a = np.transpose(a, (*rest, axis1, axis2))
+    rows = numpy.arange(max(0, min(a.shape[-2] + min(offset, 0), a.shape[-1] - max(offset, 0)))) - min(offset, 0)
+    return a[..., rows, rows + offset]
+
+
+@implements(numpy.diag)
+def _diag(trace: Trace, v: Any, k: int = 0) -> Any:
+    v = trace.traced(v)
+    if v.ndim == 2:
+        return np.diagonal(v, k)
+    if v.ndim != 1:
+        raise ValueError("Input must be 1- or 2-d.")
+    size = v.shape[0] + abs(k)
+    rows = numpy.arange(v.shape[0]) - min(k, 0)
+    result = trace.constant(numpy.zeros((size, size), v.dtype))
+    result[rows, rows + k] = v
+    return result
+
+
+@implements(numpy.diagflat)
+def _diagflat(trace: Trace, v: Any, k: int = 0) -> Any:
+    return np.diag(np.ravel(trace.traced(v)), k)
+
+
+@implements(numpy.repeat)
+def _repeat(trace: Trace, a: Any, repeats: Any, axis: Any = None) -> Any:
+    if axis is None:
+        a, axis = np.ravel(a), 0
+    positions = numpy.repeat(numpy.arange(a.shape[axis]), repeats)
+    return np.take(a, positions, axis=axis)
