@@ -106,6 +106,7 @@ SPECIAL = {
     "searchsorted": "f(np.sort(v), w)",
     "select": "f([x > 0.6], [x], y)",
     "split": "f(v, 3)",
+    "svd": "f(x, full_matrices=False)",
     "swapaxes": "f(x, 0, 1)",
     "take": "f(v, [0, 0])",
     "take_along_axis": "f(x, np.array([[0, 2], [1, 0]]), 1)",
@@ -208,8 +209,10 @@ def probe(space: Any, name: str) -> Finding:
     except AssertionError as fault:
         raise AssertionError(f"{name}: {call}: {fault}") from fault
     known = registry().find(function)
-    if known is not None:
+    if known is not None and registry().rules(known.name)[0].kind != "nodiff":
         return Finding(name, "rule", f"`{registry().rules(known.name)[0].file}`")
+    if known is not None:
+        return Finding(name, "nodiff", "no derivative")
     used = sorted({op.name for op in tape.ops})
     return Finding(name, "traced through", ", ".join(used) if used else "no op")
 
@@ -259,13 +262,12 @@ def _reason(message: str) -> str:
 def section(space: Any, names: list[str]) -> list[Finding]:
     """What becomes of the functions of one namespace."""
     findings: list[Finding] = []
-    seen: dict[int, str] = {}
     apart = {name: why for why, text in APART.items() for name in text.split()}
     for name in sorted(names):
         function = getattr(space, name)
-        first = seen.setdefault(id(function), name)
-        if first != name:
-            findings.append(Finding(name, "as", f"`{first}`"))
+        own = getattr(function, "__name__", name)
+        if own != name and getattr(space, own, None) is function:
+            findings.append(Finding(name, "as", f"`{own}`"))
         elif name in apart:
             findings.append(Finding(name, "no derivative asked", apart[name]))
         else:

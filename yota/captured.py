@@ -15,7 +15,6 @@ from yota.tracing.location import is_library_file
 __all__ = ["Captured"]
 
 _NUMBERS = (int, float, complex, str, bool, bytes, type(None))
-_CODE = (types.ModuleType, types.BuiltinFunctionType, type, np.ufunc)
 _ABSENT = object()
 _MOST_FUNCTIONS = 100
 
@@ -54,12 +53,12 @@ class Captured:
         for cell in function.__closure__ or ():
             value = _content(cell)
             found.append(value)
-            if not isinstance(value, _CODE):
+            if not isinstance(value, types.ModuleType):
                 self._cells.append(cell)
         for name in dict.fromkeys(_names(code)):
             value = function.__globals__.get(name, _ABSENT)
             found.append(value)
-            if value is not _ABSENT and not isinstance(value, _CODE):
+            if value is not _ABSENT and not isinstance(value, types.ModuleType):
                 self._names.append((function.__globals__, name))
         return [value for value in found if isinstance(value, types.FunctionType)]
 

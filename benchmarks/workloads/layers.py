@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -45,7 +46,7 @@ def network_arguments(quick: bool) -> tuple[Any, ...]:
     widths = (8, 32, 32, 32, 1)
     layers = [
         {"W": random.standard_normal((rows, columns)) / np.sqrt(rows), "b": np.zeros(columns)}
-        for rows, columns in zip(widths[:-1], widths[1:], strict=True)
+        for rows, columns in pairwise(widths)
     ]
     batch = 16 if quick else 512
     return layers, random.standard_normal((batch, widths[0])), random.standard_normal((batch, 1))
