@@ -309,7 +309,7 @@ def _helper(x):
 
 
 @pytest.mark.parametrize(
-    "name", ["list", "array", "short array", "index array", "helper's global", "dict", "attribute"]
+    "name", ["list", "array", "folded array", "short array", "index array", "helper's global", "dict", "attribute"]
 )
 def test_nothing_captured_goes_stale(name, monkeypatch):
     long, short, where, numbers = DATA.copy(), SHORT.copy(), WHERE.copy(), [1.0, 2.0]
@@ -319,6 +319,7 @@ def test_nothing_captured_goes_stale(name, monkeypatch):
     f, change = {
         "list": (lambda x: np.sum(x) * numbers[0], lambda: numbers.__setitem__(0, 7.0)),
         "array": (lambda x: np.sum(x * long), lambda: long.__imul__(3.0)),
+        "folded array": (lambda x: np.sum(x) * np.mean(long), lambda: long.__imul__(3.0)),
         "short array": (lambda x: np.sum(x[:3] * short), lambda: short.__setitem__(0, 9.0)),
         "index array": (lambda x: np.sum(x[where] ** 2), lambda: where.__setitem__(0, 5)),
         "helper's global": (lambda x: np.sum(_helper(x)), lambda: monkeypatch.setitem(globals(), "SIGMA", 11.0)),

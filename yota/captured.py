@@ -22,8 +22,8 @@ _MOST_FUNCTIONS = 100
 class Captured:
     """The data in the closure and the globals of a function, and of the functions that it calls by name.
 
-    Numbers are compared by value, other objects by identity, structures by that of their parts. Arrays are not
-    compared here: compiled code reads them afresh, or knows their content; see `yota.tracing.trace`.
+    Numbers are compared by value, other objects by identity, structures by that of their parts. The content
+    of arrays is not compared here: compiled code reads them afresh, or watches them; see `yota.specialise`.
     """
 
     __slots__ = ("_cells", "_code", "_defaults", "_names", "_structures", "_values")
@@ -69,6 +69,10 @@ class Captured:
         yield from map(_content, self._cells)
         for names, name in self._names:
             yield names.get(name, _ABSENT)
+
+    def arrays(self) -> list[Any]:
+        """The arrays among the captured data."""
+        return [value for value in self._values if isinstance(value, np.ndarray)]
 
     def agrees(self, other: Captured) -> bool:
         """Whether another function of the same code captured the same, as a lambda does that is made anew."""

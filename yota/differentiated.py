@@ -140,6 +140,7 @@ class Prepared:
     def _specialise(self, function: Callable[..., Any], arguments: Arguments) -> Specialisation:
         with uncollected():
             gradient = trace_gradient(function, arguments, self.layout.wanted, registry())
+            gradient = gradient.watching(self.owner.captured.arrays())
             call, source = compile_tape(gradient.tape, self.owner.target)
         # What the function itself did to lists and caches around it while it was traced is no change to react to.
         self.owner.captured.changed()

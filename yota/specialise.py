@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -75,6 +75,15 @@ class Gradient:
     leaves: tuple[int, ...]
     captured: tuple[Any, ...] = ()
     watched: tuple[tuple[Any, Any], ...] = ()
+
+    def watching(self, arrays: Iterable[Any]) -> Gradient:
+        """The same, relying on the content of those of ``arrays`` too that compiled code does not read afresh.
+
+        The function may have computed with them by itself, without a traced value in sight.
+        """
+        read = [*self.captured, *(array for array, _ in self.watched)]
+        others = [array for array in arrays if not any(array is each for each in read)]
+        return replace(self, watched=(*self.watched, *((array, array.copy()) for array in others)))
 
     def changed(self) -> bool:
         """Whether an array from outside no longer has the content that the tape relies on."""

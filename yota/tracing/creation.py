@@ -137,6 +137,7 @@ def _linspace(
     intervals = num - 1 if endpoint else num
     ramp = numpy_arange(num).reshape((num,) + (1,) * max(start.ndim, stop.ndim))
     step = (stop - start) / max(intervals, 1)
+    ramp = ramp.astype(step.dtype)
     result = start + ramp * step
     if endpoint and num > 1:
         result = np.concatenate([result[:-1], np.broadcast_to(stop, result.shape[1:])[None]])
