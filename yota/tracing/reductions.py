@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import operator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy
@@ -34,42 +36,29 @@ def reduce(trace: Trace, name: str, x: Any, axis: Any, keepdims: bool) -> Any:
     return trace.apply(primitive(name), (x,), {"axis": axes_of(axis, x.ndim), "keepdims": bool(keepdims)})
 
 
-@implements(numpy.sum)
-def _sum(
-    trace: Trace,
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
-    keepdims: bool = False,
-    initial: Any = None,
-    where: Any = True,
-) -> Any:
-    a = trace.traced(a)
-    if dtype is not None and np.dtype(dtype) != a.dtype:
-        a = a.astype(dtype)
-    if where is not True:
-        a = np.where(where, a, np.zeros((), a.dtype))
-    result = reduce(trace, "sum", a, axis, keepdims)
-    return result if initial is None else result + initial
+def _fold(name: str, identity: int, combine: Callable[[Any, Any], Any]) -> Any:
+    def fold(
+        trace: Trace,
+        a: Any,
+        axis: Any = None,
+        dtype: Any = None,
+        keepdims: bool = False,
+        initial: Any = None,
+        where: Any = True,
+    ) -> Any:
+        a = trace.traced(a)
+        if dtype is not None and np.dtype(dtype) != a.dtype:
+            a = a.astype(dtype)
+        if where is not True:
+            a = np.where(where, a, np.full((), identity, a.dtype))
+        result = reduce(trace, name, a, axis, keepdims)
+        return result if initial is None else combine(result, initial)
+
+    return fold
 
 
-@implements(numpy.prod)
-def _prod(
-    trace: Trace,
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
-    keepdims: bool = False,
-    initial: Any = None,
-    where: Any = True,
-) -> Any:
-    a = trace.traced(a)
-    if dtype is not None and np.dtype(dtype) != a.dtype:
-        a = a.astype(dtype)
-    if where is not True:
-        a = np.where(where, a, np.ones((), a.dtype))
-    result = reduce(trace, "prod", a, axis, keepdims)
-    return result if initial is None else result * initial
+implements(numpy.sum)(_fold("sum", 0, operator.add))
+implements(numpy.prod)(_fold("prod", 1, operator.mul))
 
 
 def _extremum(name: str, pairwise: str, identity: float) -> Any:
