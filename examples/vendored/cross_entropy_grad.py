@@ -176,27 +176,19 @@ def cross_entropy_value_and_gradient(
 @np.errstate(all="ignore")
 def _cross_entropy(model_W: Any, model_b: Any, X: Any, labels: Any) -> Any:
     # return -np.mean(logarithms[np.arange(len(X)), labels])
-    v0 = np.minimum.reduce(labels)
-    v1 = v0 >= 0
-    if not v1:
-        raise _precondition(0, v1)
+    v0 = np.minimum.reduce(labels) >= 0
+    if not v0:
+        raise _precondition(0, v0)
     # scores = X @ model.W + model.b
-    v2 = X @ model_W
-    scores = v2 + model_b
+    scores = X @ model_W + model_b
     # scores = scores - np.max(scores, axis=1, keepdims=True)
-    v3 = np.maximum.reduce(scores, axis=1, keepdims=True)
-    scores_1 = scores - v3
+    scores_1 = scores - np.maximum.reduce(scores, axis=1, keepdims=True)
     # logarithms = scores - np.log(np.sum(np.exp(scores), axis=1, keepdims=True))
-    v4 = np.exp(scores_1)
-    v5 = np.add.reduce(v4, axis=1, keepdims=True)
-    v6 = np.log(v5)
-    logarithms = scores_1 - v6
+    v1 = np.log(np.add.reduce(np.exp(scores_1), axis=1, keepdims=True))
+    logarithms = scores_1 - v1
     # return -np.mean(logarithms[np.arange(len(X)), labels])
-    v7 = logarithms[_constant, labels]
-    v8 = np.add.reduce(v7)
-    v9 = v8 / 128
-    v10 = -v9
-    return v10
+    v2 = -(np.add.reduce(logarithms[_constant, labels]) / 128)
+    return v2
 
 
 @np.errstate(all="ignore")
@@ -204,55 +196,36 @@ def _cross_entropy_value_and_gradient(
     model_W: Any, model_b: Any, X: Any, labels: Any
 ) -> Any:
     # return -np.mean(logarithms[np.arange(len(X)), labels])
-    v0 = np.minimum.reduce(labels)
-    v1 = v0 >= 0
-    if not v1:
-        raise _precondition(0, v1)
+    v0 = np.minimum.reduce(labels) >= 0
+    if not v0:
+        raise _precondition(0, v0)
     # scores = X @ model.W + model.b
-    v2 = X @ model_W
-    scores = v2 + model_b
+    scores = X @ model_W + model_b
     # scores = scores - np.max(scores, axis=1, keepdims=True)
-    v3 = np.maximum.reduce(scores, axis=1, keepdims=True)
-    scores_1 = scores - v3
+    v1 = np.maximum.reduce(scores, axis=1, keepdims=True)
+    scores_1 = scores - v1
     # logarithms = scores - np.log(np.sum(np.exp(scores), axis=1, keepdims=True))
-    v4 = np.exp(scores_1)
-    v5 = np.add.reduce(v4, axis=1, keepdims=True)
-    v6 = np.log(v5)
-    logarithms = scores_1 - v6
+    v2 = np.exp(scores_1)
+    v3 = np.add.reduce(v2, axis=1, keepdims=True)
+    logarithms = scores_1 - np.log(v3)
     # scores = scores - np.max(scores, axis=1, keepdims=True)
-    v7 = scores == v3
-    v8 = v7.astype(np.float64)
-    v9 = np.add.reduce(v8, axis=1, keepdims=True)
+    v4 = scores == v1
+    v5 = np.add.reduce(v4.astype(np.float64), axis=1, keepdims=True)
     # return -np.mean(logarithms[np.arange(len(X)), labels])
-    v10 = logarithms[_constant, labels]
-    v11 = np.add.reduce(v10)
-    v12 = v11 / 128
-    v13 = -v12
-    v14 = np.zeros((128, 10))
+    v6 = -(np.add.reduce(logarithms[_constant, labels]) / 128)
+    v7 = np.zeros((128, 10))
     np.add.at(
-        v14.reshape(-1),
+        v7.reshape(-1),
         np.ravel_multi_index((_constant, labels), (128, 10), mode="wrap"),
         _constant_1,
     )
-    # logarithms = scores - np.log(np.sum(np.exp(scores), axis=1, keepdims=True))
-    v15 = np.add.reduce(v14, axis=1)
-    v16 = -v15
-    v17 = v16[:, None]
-    v18 = v17 / v5
-    v19 = v18 * v4
     # scores = scores - np.max(scores, axis=1, keepdims=True)
-    v20 = v19 + v14
-    v21 = np.add.reduce(v20, axis=1)
-    v22 = -v21
-    v23 = v22[:, None]
-    v24 = v23 / v9
-    v25 = np.where(v7, v24, 0)
+    v8 = (-np.add.reduce(v7, axis=1))[:, None] / v3 * v2 + v7
     # scores = X @ model.W + model.b
-    v26 = v20 + v25
-    v27 = np.add.reduce(v26)
-    v28 = X.T
-    v29 = v28 @ v26
-    return v13, v29, v27
+    v9 = v8 + np.where(v4, (-np.add.reduce(v8, axis=1))[:, None] / v5, 0)
+    v10 = np.add.reduce(v9)
+    v11 = X.T @ v9
+    return v6, v11, v10
 
 
 def _array(

@@ -10,6 +10,7 @@ import numpy as np
 
 from yota.codegen import banner
 from yota.codegen.constants import Constants
+from yota.codegen.inlining import nested
 from yota.codegen.literals import scalar
 from yota.codegen.loops import lower_loop
 from yota.codegen.names import Names
@@ -31,6 +32,9 @@ _QUIET = frozenset(
     " signbit invert bitwise_and bitwise_or getitem setitem reshape transpose broadcast_to concatenate stack".split()
 )
 
+_NESTED_WIDTH = 60
+"""Longer expressions get a name and a line of their own."""
+
 
 class Lowering:
     """Lowers one tape; afterwards `constants` holds what the text uses by name without spelling it out.
@@ -41,6 +45,7 @@ class Lowering:
     def __init__(self, tape: Tape, units: Sequence[Unit], exact: frozenset[int] = frozenset()) -> None:
         self.tape, self.units = tape, units
         self.storage = plan_storage(tape, units, exact)
+        self.nested = nested(tape, units, self.storage)
         self.names = Names(_OWN_NAMES)
         self.constants = Constants(tape, self.names)
         self.looks = Looks(self.storage, self.names)
@@ -105,6 +110,11 @@ class Lowering:
     def _lower_op(self, op: Op) -> Step:
         operands = tuple(self.operand(op, number) for number in range(len(op.operands)))
         call = self.call(op, operands)
+        if op.result in self.nested:
+            text = numpy_calls.expression(call)
+            if len(text) <= _NESTED_WIDTH:
+                self.texts[op.result] = text
+                return Step()
         remark = self.remark(op)
         source = self.storage.inherits.get(op.result)
         out = self.texts[source] if source is not None else self.whole_look(op.result)

@@ -10,6 +10,7 @@ import numpy as np
 from yota.codegen.count import operations
 from yota.codegen.literals import dtype_text, scalar
 from yota.codegen.names import Names
+from yota.codegen.targets.call import infix
 from yota.errors import ArgumentError, CodegenError
 from yota.generation.constants import Constants
 from yota.generation.generalise import Extent, General
@@ -172,7 +173,7 @@ class _Writer:
         if op.name == "einsum":
             return f'np.einsum("{op.keyword("subscripts")}", {listed}, optimize=True)'
         if op.name in _OPERATORS and self._plain(op):
-            return f"{_atom(operands[0])} {_OPERATORS[op.name]} {_atom(operands[1])}"
+            return infix(_OPERATORS[op.name], *operands)
         if op.name in _REDUCTIONS:
             return f"np.{op.name}({listed}{self._axes(op)})"
         keywords = [f"{name}={_static(value)}" for name, value in op.static]
@@ -228,14 +229,6 @@ class _Writer:
                 text = f"np.array({text})"
             found.append(text)
         return ", ".join(found)
-
-
-def _atom(text: str) -> str:
-    return (
-        text
-        if text.replace("_", "").replace(".", "").isalnum() or (text.endswith(")") and text.startswith("np."))
-        else f"({text})"
-    )
 
 
 def _tuple(values: Sequence[Any]) -> str:

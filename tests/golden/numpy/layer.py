@@ -15,23 +15,18 @@ import numpy as np
 @np.errstate(all="ignore")
 def layer(params_W, params_b, table):
     v0 = table[constant]
-    v1 = v0 @ params_W
-    v2 = v1 + params_b
-    v3 = np.tanh(v2)
-    v4 = np.add.reduce(v3, axis=None)
-    v5 = v4 > 0.0
-    if not v5:
-        raise StaleTape(0, v5)
-    v6 = np.square(v3)
-    v7 = 1.0 - v6
-    v8 = params_W.T
-    v9 = v7 @ v8
-    v10 = np.zeros((100, 64))
+    v1 = np.tanh(v0 @ params_W + params_b)
+    v2 = np.add.reduce(v1, axis=None)
+    v3 = v2 > 0.0
+    if not v3:
+        raise StaleTape(0, v3)
+    v4 = 1.0 - np.square(v1)
+    v5 = v4 @ params_W.T
+    v6 = np.zeros((100, 64))
     np.add.at(
-        v10.reshape(-1),
+        v6.reshape(-1),
         ((constant % 100)[..., None] * 64 + np.arange(64)).reshape(-1),
-        v9.reshape(-1),
+        v5.reshape(-1),
     )
-    v11 = v0.T
-    v12 = v11 @ v7
-    return v4, v12, v10
+    v7 = v0.T @ v4
+    return v2, v7, v6

@@ -29,22 +29,20 @@ def normalise(x):
     except IndexError:
         work = _workspace()
     t0, t1 = work
-    v0 = np.add.reduce(x)
-    v1 = 9.999999974752427e-07 * v0
-    v2_parts = np.empty(8, np.float32)
+    v0 = 9.999999974752427e-07 * np.add.reduce(x)
+    v1_parts = np.empty(8, np.float32)
     for piece, start in enumerate(range(0, 1000000, 125000)):
         stop = start + 125000
-        np.subtract(x[start:stop], v1, out=t0)
+        np.subtract(x[start:stop], v0, out=t0)
         np.square(t0, out=t0)
-        v2_parts[piece] = np.add.reduce(t0)
-    v2 = np.add.reduce(v2_parts)
-    v3 = 9.999999974752427e-07 * v2
-    v4 = np.sqrt(v3)
-    v5 = np.empty(1000000, np.float32)
+        v1_parts[piece] = np.add.reduce(t0)
+    v1 = np.add.reduce(v1_parts)
+    v2 = np.sqrt(9.999999974752427e-07 * v1)
+    v3 = np.empty(1000000, np.float32)
     for start in range(0, 1000000, 125000):
         stop = start + 125000
-        v5_rows = v5[start:stop]
-        np.subtract(x[start:stop], v1, out=t1)
-        np.divide(t1, v4, out=v5_rows)
+        v3_rows = v3[start:stop]
+        np.subtract(x[start:stop], v0, out=t1)
+        np.divide(t1, v2, out=v3_rows)
     _pool.append(work)
-    return v5
+    return v3

@@ -12,7 +12,11 @@ from yota.codegen.literals import dtype_text
 from yota.ir.tape import Op
 from yota.ir.types import TensorType
 
-__all__ = ["Call", "atom", "dtype_argument", "owner"]
+__all__ = ["Call", "dtype_argument", "infix", "negated", "owner"]
+
+_COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
+_BINDING = {**dict.fromkeys(_COMPARISONS, 0), "+": 1, "-": 1, "*": 2, "/": 2, "@": 2, "**": 4}
+_NEGATION, _PRIMARY = 3, 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +63,37 @@ def dtype_argument(type: TensorType) -> str:
     return "" if type.dtype == np.dtype(np.float64) else f", {dtype_text(type.dtype)}"
 
 
-def atom(text: str) -> str:
-    """``text`` in parentheses where an operator would bind it otherwise: operands are names, calls or literals."""
-    return f"({text})" if text.startswith("-") else text
+def infix(operator: str, left: str, right: str) -> str:
+    """``left operator right``, with parentheses where Python would read it otherwise."""
+    binding = _BINDING[operator]
+    chains = operator not in ("**", *_COMPARISONS)
+    if _binding(left) < binding + (not chains):
+        left = f"({left})"
+    if _binding(right) <= binding:
+        right = f"({right})"
+    return f"{left} {operator} {right}"
+
+
+def negated(text: str) -> str:
+    """``-text``, with parentheses where Python would read it otherwise."""
+    return f"-({text})" if _binding(text) <= _NEGATION else f"-{text}"
 
 
 def owner(text: str) -> str:
     """``text`` with parentheses where a dot or bracket cannot follow it as it is."""
-    return f"({text})" if text[0] in "-.0123456789" else text
+    return f"({text})" if text[0] in ".0123456789" or _binding(text) < _PRIMARY else text
+
+
+def _binding(text: str) -> int:
+    """How tightly the loosest operator outside of brackets binds; operators are written between blanks."""
+    depth, word, loosest = 0, "", _NEGATION if text.startswith("-") else _PRIMARY
+    for character in f"{text} ":
+        depth += (character in "([{") - (character in ")]}")
+        if depth:
+            continue
+        if character == " ":
+            loosest = min(loosest, _BINDING.get(word, _PRIMARY))
+            word = ""
+        else:
+            word += character
+    return loosest

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from yota.codegen.literals import dtype_text, shape_text, static_text, tuple_text
-from yota.codegen.targets.call import Call, atom, dtype_argument, owner
+from yota.codegen.targets.call import Call, dtype_argument, infix, negated, owner
 from yota.codegen.targets.numpy_scatter import additions, assignment
 from yota.codegen.targets.numpy_views import view
 from yota.ir.tape import Op
@@ -79,7 +79,7 @@ def expression(call: Call, *, operator: bool = True) -> str:
         return _reduction(call)
     if op.name == "matmul":
         if operator:
-            return f"{atom(operands[0])} @ {atom(operands[1])}"
+            return infix("@", *operands)
         return f"np.matmul({', '.join(operands)})"
     if op.name == "einsum":
         optimise = ", optimize=True" if len(operands) > 2 else ""
@@ -112,18 +112,18 @@ def _elementwise(call: Call, operator: bool) -> str:
         return _cast(call)
     if type.weak:
         if op.name in _EXACT_IN_PYTHON:
-            return f"{atom(operands[0])} {_OPERATORS[op.name]} {atom(operands[1])}"
+            return infix(_OPERATORS[op.name], *operands)
         if op.name == "negative":
-            return f"-{atom(operands[0])}"
+            return negated(operands[0])
         kind = {"f": "float", "c": "complex", "b": "bool"}.get(type.dtype.kind, "int")
         return f"{kind}({_elementwise_call(call)})"
     if op.name == "where":
         return f"np.where({', '.join(operands)})" + ("" if type.shape else "[()]")
     # An array of no axes would come out of an operator as it does out of the function: as a scalar.
     if operator and op.name in _OPERATORS:
-        return f"{atom(operands[0])} {_OPERATORS[op.name]} {atom(operands[1])}"
+        return infix(_OPERATORS[op.name], *operands)
     if operator and op.name == "negative" and type.dtype.kind in "fc":
-        return f"-{atom(operands[0])}"
+        return negated(operands[0])
     return _elementwise_call(call)
 
 
