@@ -247,7 +247,7 @@ class BodyWriter:
             return [f"*{partial.name} = {neutral};"]
         if neutral == "0.0":
             return [f"memset({partial.name}, 0, {partial.size} * sizeof *{partial.name});"]
-        return [f"for (npy_intp at = 0; at < {partial.size}; at++)", f"    {partial.name}[at] = {neutral};"]
+        return [f"for (ptrdiff_t at = 0; at < {partial.size}; at++)", f"    {partial.name}[at] = {neutral};"]
 
     def _nest(self, box: Region, pull: Pull, sinks: list[Sink], axes: Sequence[int], several: bool) -> list[str]:
         for sink in sinks:

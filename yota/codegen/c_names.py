@@ -11,7 +11,10 @@ _KEYWORDS = (
     " restrict return short signed sizeof static struct switch typedef typeof union unsigned void volatile while asm"
     " complex imaginary I"
 ).split()
-_MACROS = "linux unix i386 errno stdin stdout stderr assert offsetof environ signgam slots methods".split()
+_MACROS = (
+    "linux unix i386 errno stdin stdout stderr assert offsetof environ signgam slots methods ptrdiff_t size_t int32_t"
+    " int64_t uint8_t"
+).split()
 _OWN = (
     "first last at parts part so_far extent threads args count module result number done memset malloc free larger"
     " smaller larger_number smaller_number sign_of remainder_of floored_quotient heaviside log_add_exp square total"

@@ -130,12 +130,12 @@ class Nest:
         if single:
             return self._single(depth)
         if depth == 0 and self.several:
-            lines += [f"const npy_intp {counter}_first = {start};", f"const npy_intp {counter}_last = {stop};"]
+            lines += [f"const ptrdiff_t {counter}_first = {start};", f"const ptrdiff_t {counter}_last = {stop};"]
             start, stop = f"{counter}_first", f"{counter}_last"
         if not parts:
             pragma = ["#pragma omp simd"] if innermost and self._is_vector() else []
             inner = self._at(depth + 1)
-            head = f"for (npy_intp {counter} = {start}; {counter} < {stop}; {counter}++) {{"
+            head = f"for (ptrdiff_t {counter} = {start}; {counter} < {stop}; {counter}++) {{"
             return [*lines, *pragma, head, *(f"    {line}" for line in inner), "}"]
         return [*lines, *self._blocks(depth, counter, start, stop, parts)]
 
@@ -186,13 +186,13 @@ class Nest:
         block = self.body.names.fresh("block")
         end = self.body.names.fresh("end")
         if known:
-            head = f"for (npy_intp {counter} = {start}; {counter} < {stop}; {counter}++) {{"
+            head = f"for (ptrdiff_t {counter} = {start}; {counter} < {stop}; {counter}++) {{"
             rounds = [head, *(f"    {line}" for line in inner), "}"]
             body = [*self._parts_declared(), *pragma, *rounds, *self._parts_added()]
             return ["{", *(f"    {line}" for line in body), "}"]
-        head = f"for (npy_intp {counter} = {block}; {counter} < {end}; {counter}++) {{"
+        head = f"for (ptrdiff_t {counter} = {block}; {counter} < {end}; {counter}++) {{"
         body = [
-            f"const npy_intp {end} = {block} + {_BLOCK} < {stop} ? {block} + {_BLOCK} : {stop};",
+            f"const ptrdiff_t {end} = {block} + {_BLOCK} < {stop} ? {block} + {_BLOCK} : {stop};",
             *self._parts_declared(),
             *pragma,
             head,
@@ -200,7 +200,7 @@ class Nest:
             "}",
             *self._parts_added(),
         ]
-        outer = f"for (npy_intp {block} = {start}; {block} < {stop}; {block} += {_BLOCK}) {{"
+        outer = f"for (ptrdiff_t {block} = {start}; {block} < {stop}; {block} += {_BLOCK}) {{"
         return [outer, *(f"    {line}" for line in body), "}"]
 
     def _pragma(self, parts: list[Sink]) -> list[str]:

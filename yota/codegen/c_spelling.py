@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -88,7 +89,13 @@ _COMPLEX_FUNCTIONS = {
     "exp": "cexp", "log": "clog", "sqrt": "csqrt", "sin": "csin", "cos": "ccos", "tan": "ctan", "sinh": "csinh",
     "cosh": "ccosh", "tanh": "ctanh", "conjugate": "conj", "conj": "conj",
 }  # fmt: skip
-_DEGREES = {"deg2rad": "M_PI / 180.0", "radians": "M_PI / 180.0", "rad2deg": "180.0 / M_PI", "degrees": "180.0 / M_PI"}
+_PI = repr(math.pi)
+_DEGREES = {
+    "deg2rad": f"{_PI} / 180.0",
+    "radians": f"{_PI} / 180.0",
+    "rad2deg": f"180.0 / {_PI}",
+    "degrees": f"180.0 / {_PI}",
+}
 _ALIASES = {"mod": "remainder", "true_divide": "divide", "pow": "power"}
 _DECISIONS = frozenset("less less_equal greater greater_equal equal not_equal".split())
 _LOGIC = frozenset("logical_and logical_or logical_not".split())

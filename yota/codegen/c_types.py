@@ -14,10 +14,10 @@ _NAMES = {
     "float64": ("double", "NPY_DOUBLE", "Double"),
     "complex64": ("complex64", "NPY_CFLOAT", "CFloat"),
     "complex128": ("complex128", "NPY_CDOUBLE", "CDouble"),
-    "bool": ("npy_bool", "NPY_BOOL", "Bool"),
-    "int32": ("npy_int32", "NPY_INT32", "Int32"),
-    "int64": ("npy_int64", "NPY_INT64", "Int64"),
-    "uint8": ("npy_uint8", "NPY_UINT8", "UInt8"),
+    "bool": ("uint8_t", "NPY_BOOL", "Bool"),
+    "int32": ("int32_t", "NPY_INT32", "Int32"),
+    "int64": ("int64_t", "NPY_INT64", "Int64"),
+    "uint8": ("uint8_t", "NPY_UINT8", "UInt8"),
 }
 REALS = ("float32", "float64")
 
@@ -59,7 +59,7 @@ def literal(value: Any, dtype: np.dtype[Any]) -> str:
     if dtype.kind in "iu":
         number = int(value)
         if number == -(2**63):
-            return "NPY_MIN_INT64"
+            return "INT64_MIN"
         return f"{number}LL" if abs(number) >= 2**31 else str(number)
     if dtype.kind == "c":
         number_ = dtype.type(value)
