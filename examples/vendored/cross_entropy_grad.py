@@ -212,20 +212,21 @@ def _cross_entropy_value_and_gradient(
     v4 = scores == v1
     v5 = np.add.reduce(v4.astype(np.float64), axis=1, keepdims=True)
     # return -np.mean(logarithms[np.arange(len(X)), labels])
-    v6 = -(np.add.reduce(logarithms[_constant, labels]) / 128)
-    v7 = np.zeros((128, 10))
+    value = -(np.add.reduce(logarithms[_constant, labels]) / 128)
+    d_logarithms = np.zeros((128, 10))
     np.add.at(
-        v7.reshape(-1),
+        d_logarithms.reshape(-1),
         np.ravel_multi_index((_constant, labels), (128, 10), mode="wrap"),
         _constant_1,
     )
     # scores = scores - np.max(scores, axis=1, keepdims=True)
-    v8 = (-np.add.reduce(v7, axis=1))[:, None] / v3 * v2 + v7
+    d_scores = (-np.add.reduce(d_logarithms, axis=1))[:, None] / v3 * v2 + d_logarithms
+    v6 = np.where(v4, (-np.add.reduce(d_scores, axis=1))[:, None] / v5, 0)
     # scores = X @ model.W + model.b
-    v9 = v8 + np.where(v4, (-np.add.reduce(v8, axis=1))[:, None] / v5, 0)
-    v10 = np.add.reduce(v9)
-    v11 = X.T @ v9
-    return v6, v11, v10
+    d_scores_1 = d_scores + v6
+    d_model_b = np.add.reduce(d_scores_1)
+    d_model_W = X.T @ d_scores_1
+    return value, d_model_W, d_model_b
 
 
 def _array(

@@ -52,6 +52,8 @@ def gradient_tape(tape: Tape, wrt: Sequence[int], registry: Registry) -> Adjoint
             f"{tape.name} returned a complex number; a gradient needs a real one. Take .real, or np.abs(z)**2."
         )
     builder = tape.builder()
+    if builder.definition(output) is not None:
+        builder.names.setdefault(output, "value")
     seed = builder.constant(type_.dtype.type(1) if type_.differentiable else 1.0)
     found = reverse(tape, builder, {output: seed}, wrt, registry)
     outputs = [output, *(variable for variable in found if variable is not None)]
@@ -69,9 +71,22 @@ def reverse(
             continue
         builder.location = op.location
         adjoint = _accumulate(builder, op.result, pending.pop(op.result))
+        if op.result in tape.names:
+            _call_adjoint(builder, adjoint, tape.names[op.result])
         _spread(builder, registry, op, adjoint, active, pending)
     builder.location = None
-    return tuple(_accumulate(builder, variable, pending[variable]) if variable in pending else None for variable in wrt)
+    called = {item.variable: "_".join((item.name, *map(str, item.path))) for item in tape.inputs}
+    gradient = [_accumulate(builder, each, pending[each]) if each in pending else None for each in wrt]
+    for variable, found in zip(wrt, gradient, strict=True):
+        if found is not None and variable in called:
+            _call_adjoint(builder, found, called[variable])
+    return tuple(gradient)
+
+
+def _call_adjoint(builder: TapeBuilder, adjoint: int, name: str) -> None:
+    """Name an adjoint after its variable, unless it has a name of its own or is no op's result."""
+    if builder.definition(adjoint) is not None:
+        builder.names.setdefault(adjoint, f"d_{name}")
 
 
 def _active(tape: Tape, wrt: Sequence[int]) -> set[int]:
