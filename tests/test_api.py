@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import yota
-from yota import errors, hessian, hvp, jacobian, vjp
+from yota import differentiated, errors, hessian, hvp, jacobian, vjp
 
 X = np.array([0.3, 0.7, 1.1])
 
@@ -201,6 +201,42 @@ def test_dynamic_trees_choose_without_tracing():
         stale = yota.value_and_grad(f)
         stale(points[0])
         stale(points[2])
+
+
+def test_dynamic_trees_are_bounded(monkeypatch):
+    monkeypatch.setattr(differentiated, "MOST_TAPES", 3)
+    runs = []
+
+    def f(x):
+        runs.append(1)
+        total = x[0]
+        while total < x[1]:
+            total = total * x[2]
+        return total
+
+    fg = yota.value_and_grad(f, dynamic=True)
+    for stop in (1.5, 3.0, 5.0, 9.0, 17.0):
+        for _ in range(2):
+            value, gradient = fg(np.array([1.0, stop, 2.0]))
+            times = int(np.ceil(np.log2(stop)))
+            assert value == 2.0**times and gradient[0] == 2.0**times
+    assert len(runs) == 5
+    fg(np.array([1.0, 9.0, 2.0]))
+    assert len(runs) == 5
+    fg(np.array([1.0, 1.5, 2.0]))
+    assert len(runs) == 6
+
+
+def test_a_loop_of_many_lengths():
+    def f(x):
+        total = x[0]
+        while total < x[1]:
+            total = total + x[2]
+        return total
+
+    fg = yota.value_and_grad(f, dynamic=True)
+    for count in range(20):
+        assert fg(np.array([0.0, count, 1.0]))[1][2] == count
 
 
 def test_seed():

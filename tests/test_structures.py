@@ -99,6 +99,26 @@ def test_update_rebinds_in_place_where_it_can():
     np.testing.assert_array_equal(x, W - 1)
 
 
+def test_a_failing_update_changes_nothing():
+    def failing(x, g):
+        if g > 1:
+            raise ZeroDivisionError
+        return x - g
+
+    model = Deep([Pair(Plain(W), {"k": [1.0, 2.0]}), (3.0,)])
+    before = [part for _, part in flatten(model)]
+    first = {("parts", 0, "b", "k", 0): 1.0, ("parts", 0, "a", "w"): 1.0}
+    for last in ({("parts", 1, 0): 2.0}, {("parts", 7): 1.0}, {("parts", 0, "nothing"): 1.0}):
+        with pytest.raises((ZeroDivisionError, errors.ArgumentError)):
+            update(model, {**first, **last}, failing)
+        assert all(a is b for a, b in zip(before, (part for _, part in flatten(model)), strict=True))
+
+
+def test_a_list_that_is_shared_takes_both_steps():
+    shared = [1.0]
+    assert update({"a": shared, "b": shared}, {("a", 0): 1.0, ("b", 0): 2.0}, lambda x, g: x - g)["a"] == [-2.0]
+
+
 def test_the_receiver_of_a_method_is_read_at_each_call():
     plain = Plain(W)
     fg = yota.value_and_grad(plain.forward)

@@ -82,7 +82,8 @@ def grad(
     *args
         Arrays, numbers, or structures of them. Python ints, bools, strings, None and callables are static.
     dynamic
-        Whether to trace again when a branch on traced data goes another way than recorded.
+        Whether to trace again when a branch on traced data goes another way than recorded. Up to 1024 tapes are
+        kept for one kind of arguments, and chosen among without tracing; past that they are forgotten.
     seed
         The derivative of the final result by the value of ``f``, of the value's shape; one by default. With a
         seed ``f`` may return an array.
@@ -96,7 +97,8 @@ def grad(
     Returns
     -------
     value
-        A NumPy scalar, or a Python float if every input was one.
+        What ``f(*args)`` gives, of the same type: a NumPy scalar from NumPy's functions, a Python float from
+        arithmetic on Python floats.
     g
         `GradResult`: ``g[0]`` is the gradient by the first argument, in its shape and dtype; a dict from field path
         to array for a structure; None for an argument without derivative. By a complex ``z`` it is

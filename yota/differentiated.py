@@ -22,7 +22,10 @@ from yota.tracing.replay import inline
 from yota.tracing.state import current
 from yota.tracing.tracer import Tracer
 
-__all__ = ["Differentiated", "Prepared", "with_receiver"]
+__all__ = ["MOST_TAPES", "Differentiated", "Prepared", "with_receiver"]
+
+MOST_TAPES = 1024
+"""Tapes in one decision tree; a function that needs more than that branches too much for tracing to pay."""
 
 
 def with_receiver(function: Callable[..., Any]) -> tuple[Callable[..., Any], tuple[Any, ...]]:
@@ -127,6 +130,8 @@ class Prepared:
         arguments = sort_arguments(function, args)
         self.layout = layout_of(function, owner.wrt, len(owner.hidden), arguments)
         self.root = self._specialise(function, arguments)
+        self.tapes = [self.root]
+        """All of the tree."""
         simple = (
             self.layout.single
             and not owner.hidden
@@ -150,18 +155,27 @@ class Prepared:
         self, function: Callable[..., Any], args: tuple[Any, ...], leaves: Sequence[Any]
     ) -> tuple[Any, Any, Specialisation]:
         """Value, gradients and the specialisation that computed them."""
-        if self.root.changed():
+        if any(each.gradient.watched and each.gradient.changed() for each in self.tapes):
             self.root = self._specialise(function, sort_arguments(function, args))
+            self.tapes = [self.root]
         try:
             chosen, outputs = self.root.run(leaves)
         except StaleTapeError:
             if not self.owner.dynamic:
                 raise
-            self.root.insert(self._specialise(function, sort_arguments(function, args)))
+            self._insert(self._specialise(function, sort_arguments(function, args)))
             chosen, outputs = self.root.run(leaves)
         if not isinstance(outputs, tuple):
             outputs = (outputs,)
         return outputs[0], self.layout.shaped(chosen.gradient.leaves, outputs[1:]), chosen
+
+    def _insert(self, other: Specialisation) -> None:
+        """Put another tape into the tree; one that is full starts anew."""
+        if len(self.tapes) < MOST_TAPES:
+            self.root.insert(other)
+            self.tapes = [*self.tapes, other]
+        else:
+            self.root, self.tapes = other, [other]
 
 
 def _exact(value: Any) -> bool:

@@ -21,8 +21,6 @@ __all__ = ["Specialisation", "Target", "compile_tape", "differentiate", "trace_g
 
 _SMALL = 4096
 """Bytes up to which arrays are compared as bytes, which is quickest."""
-MOST_TAPES = 1024
-"""Tapes in one decision tree; past that a function branches too much for tracing to pay."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,10 +155,6 @@ class Specialisation:
                 raise stale(tape.guards[failed[0]], failed[1], failed[0])
             chosen = following
 
-    def changed(self) -> bool:
-        """Whether an array from outside changed on which some tape of the tree relies."""
-        return self.gradient.changed() or any(other.changed() for other in self.branches.values())
-
     def direct(self) -> Callable[..., Any] | None:
         """A function of the leaves alone, where nothing needs to be looked at before a call; else None."""
         if self.gradient.watched or self.branches:
@@ -170,18 +164,17 @@ class Specialisation:
             return call
         return lambda *leaves: call(*leaves, *captured)
 
-    def insert(self, other: Specialisation) -> bool:
-        """Put another tape into the tree, below the last decision that both share; False if the tree is full."""
+    def insert(self, other: Specialisation) -> None:
+        """Put another tape into the tree, below the last decision that both share."""
         chosen = self
-        for _ in range(MOST_TAPES):
+        while True:
             decision = _first_difference(chosen.gradient.tape, other.gradient.tape)
             if decision is None:
-                return True
+                return
             if decision not in chosen.branches:
                 chosen.branches[decision] = other
-                return True
+                return
             chosen = chosen.branches[decision]
-        return False
 
 
 def _decision(tape: Tape, failed: tuple[int, Any]) -> tuple[int, Any]:

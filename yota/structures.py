@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import functools
+import operator
 import sys
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -148,7 +150,8 @@ def update(structure: Any, gradient: Any, step: Callable[[Any, Any], Any]) -> An
     Raises
     ------
     ArgumentError
-        If the gradient does not fit the structure, or an array is read-only.
+        If the gradient does not fit the structure, or an array is read-only. After an error, of ``step`` too,
+        the structure is as it was.
 
     Examples
     --------
@@ -163,32 +166,52 @@ def update(structure: Any, gradient: Any, step: Callable[[Any, Any], Any]) -> An
         return structure
     if not isinstance(gradient, Mapping):
         return step(structure, gradient)
-    for path, adjoint in gradient.items():
-        structure = _updated(structure, tuple(path), path, adjoint, step)
+    for path in gradient:
+        _check_path(structure, path)
+    undo: list[Callable[[], None]] = []
+    try:
+        for path, adjoint in gradient.items():
+            structure = _updated(structure, tuple(path), adjoint, step, undo)
+    except BaseException:
+        for restore in reversed(undo):
+            restore()
+        raise
     return structure
 
 
-def _updated(part: Any, rest: Path, path: Path, adjoint: Any, step: Callable[[Any, Any], Any]) -> Any:
-    if not rest:
+def _check_path(part: Any, path: Path) -> None:
+    for key in path:
+        found = dict(children(part) or ())
+        if key not in found:
+            raise ArgumentError(f"the gradient has the field path {path!r}, but a {type(part).__name__} has no {key!r}")
+        part = found[key]
+
+
+def _updated(
+    part: Any, path: Path, adjoint: Any, step: Callable[[Any, Any], Any], undo: list[Callable[[], None]]
+) -> Any:
+    if not path:
         return step(part, adjoint)
-    key = rest[0]
-    found = dict(children(part) or ())
-    if key not in found:
-        raise ArgumentError(f"the gradient has the field path {path!r}, but a {type(part).__name__} has no {key!r}")
-    return _with(part, key, _updated(found[key], rest[1:], path, adjoint, step))
+    key = path[0]
+    found = dict(children(part) or ())[key]
+    return _with(part, key, found, _updated(found, path[1:], adjoint, step, undo), undo)
 
 
-def _with(part: Any, key: Any, value: Any) -> Any:
+def _with(part: Any, key: Any, old: Any, value: Any, undo: list[Callable[[], None]]) -> Any:
+    """``part`` with ``value`` in the place of ``old``: itself where it can be written to, and how to undo that."""
     if isinstance(part, tuple):
         if hasattr(part, "_fields"):
-            return type(part)(*(value if name == key else old for name, old in children(part) or ()))
+            return type(part)(*(value if name == key else each for name, each in children(part) or ()))
         return (*part[:key], value, *part[key + 1 :])
     if isinstance(part, (list, dict)):
         part[key] = value
+        undo.append(functools.partial(operator.setitem, part, key, old))
         return part
     if _attributes(part) is None:
-        return _rebuild_registered(part, [(name, value if name == key else old) for name, old in children(part) or ()])
+        parts = children(part) or ()
+        return _rebuild_registered(part, [(name, value if name == key else each) for name, each in parts])
     if dataclasses.is_dataclass(part) and type(part).__dataclass_params__.frozen:  # type: ignore[union-attr]
         return dataclasses.replace(part, **{key: value})  # type: ignore[type-var]
     setattr(part, key, value)
+    undo.append(functools.partial(setattr, part, key, old))
     return part

@@ -54,7 +54,8 @@ def gradient_tape(tape: Tape, wrt: Sequence[int], registry: Registry) -> Adjoint
     builder = tape.builder()
     if builder.definition(output) is not None:
         builder.names.setdefault(output, "value")
-    seed = builder.constant(type_.dtype.type(1) if type_.differentiable else 1.0)
+    one = (type_.dtype.type if type_.differentiable else np.float64)(1)
+    seed = builder.constant(one.item() if type_.weak else one)
     found = reverse(tape, builder, {output: seed}, wrt, registry)
     outputs = [output, *(variable for variable in found if variable is not None)]
     return Adjoints(builder.finish(outputs), found)

@@ -106,7 +106,8 @@ def _einsum(
         arrays = [each.astype(dtype, copy=False) for each in arrays]
     subscripts = _explicit(operands[0].replace(" ", ""), [each.ndim for each in arrays])
     terms, output = subscripts.split("->")
-    reduced = [_without_repeats(array, term) for array, term in zip(arrays, terms.split(","), strict=True)]
+    stretched = _without_stretching(arrays, terms.split(","))
+    reduced = [_without_repeats(array, term) for array, term in stretched]
     text = ",".join(term for _, term in reduced) + "->" + output
     return trace.apply(primitive("einsum"), [array for array, _ in reduced], {"subscripts": text})
 
@@ -145,6 +146,26 @@ def _explicit(subscripts: str, ndims: list[int]) -> str:
         letters = "".join(inputs).replace(".", "")
         output = extra + "".join(sorted(letter for letter in set(letters) if letters.count(letter) == 1))
     return ",".join(expanded) + "->" + output.replace("...", extra)
+
+
+def _without_stretching(arrays: list[Any], terms: list[str]) -> list[tuple[Any, str]]:
+    """Leave out each axis of one element whose label has more elsewhere: NumPy broadcasts it."""
+    extents: dict[str, int] = {}
+    for array, term in zip(arrays, terms, strict=True):
+        if len(term) != array.ndim:
+            raise ValueError(f"einsum: the subscripts {term!r} do not fit an operand of {array.ndim} axes")
+        for label, extent in zip(term, array.shape, strict=True):
+            known = extents.get(label, 1)
+            if (1 not in (known, extent) and known != extent) or extent != array.shape[term.index(label)]:
+                raise ValueError(f"einsum: the label {label!r} of {term!r} stands for more than one extent")
+            extents[label] = extent if known == 1 else known
+    found: list[tuple[Any, str]] = []
+    for array, term in zip(arrays, terms, strict=True):
+        kept = [axis for axis, label in enumerate(term) if array.shape[axis] == extents[label]]
+        if len(kept) < len(term):
+            array = np.reshape(array, tuple(array.shape[axis] for axis in kept))
+        found.append((array, "".join(term[axis] for axis in kept)))
+    return found
 
 
 def _without_repeats(array: Any, term: str) -> tuple[Any, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ from yota.tracing.state import current
 if TYPE_CHECKING:
     from yota.tracing.trace import Trace
 
-__all__ = ["CREATION", "array"]
+__all__ = ["CREATION", "ITERATION", "array"]
 
 # Traced values go where NumPy's annotations ask for arrays.
 np: Any = numpy
@@ -159,6 +160,35 @@ def _vectorize(trace: Trace, pyfunc: Any, *args: Any, **keywords: Any) -> Any:
     return call
 
 
+def _frompyfunc(trace: Trace, func: Any, nin: int, nout: int, **keywords: Any) -> Any:
+    plain = numpy_frompyfunc(func, nin, nout, **keywords)
+    recorded = _vectorize(trace, func)
+
+    def call(*operands: Any, **named: Any) -> Any:
+        if named or not any(map(is_traced, operands)):
+            return plain(*operands, **named)
+        if nout != 1:
+            raise trace.refuse(f"a function of {nout} results from np.frompyfunc cannot be recorded.", "Write a loop.")
+        return recorded(*operands)
+
+    return call
+
+
+def _fromiter(trace: Trace, iter: Any, dtype: Any, count: int = -1, **keywords: Any) -> Any:
+    values = list(iter) if count < 0 else list(itertools.islice(iter, count))
+    if is_traced(values):
+        return array(trace, values, dtype)
+    return fresh(trace, numpy_fromiter(values, dtype, count, **keywords))
+
+
+def _ndenumerate(trace: Trace, arr: Any) -> Any:
+    return ((index, arr[index]) for index in numpy.ndindex(numpy.shape(arr)))
+
+
+def _nditer(trace: Trace, *args: Any, **keywords: Any) -> Any:
+    raise trace.refuse("np.nditer cannot iterate over traced values.", "Use `for value in x.flat`, or np.ndenumerate.")
+
+
 class Concatenator:
     """``np.r_`` and ``np.c_``: plain pieces as NumPy does it, traced ones by concatenation."""
 
@@ -184,6 +214,7 @@ class Concatenator:
 
 
 numpy_full, numpy_arange, numpy_vectorize = numpy.full, numpy.arange, numpy.vectorize
+numpy_fromiter, numpy_frompyfunc = numpy.fromiter, numpy.frompyfunc
 numpy_linspace: Any = numpy.linspace
 
 CREATION: dict[str, Callable[..., Any]] = {
@@ -199,5 +230,10 @@ CREATION: dict[str, Callable[..., Any]] = {
     "arange": _arange,
     "linspace": _linspace,
     "vectorize": _vectorize,
+    "frompyfunc": _frompyfunc,
+    "fromiter": _fromiter,
 }
 """Recorded forms by name in the numpy namespace; each takes the trace first."""
+
+ITERATION: dict[str, Callable[..., Any]] = {"ndenumerate": _ndenumerate, "nditer": _nditer}
+"""The same, for traced arguments alone."""

@@ -1,4 +1,4 @@
-"""SciPy functions written in Python that do not dispatch: recorded as the NumPy functions they amount to."""
+"""Functions of SciPy and of Python that do not dispatch: recorded as the NumPy functions they amount to."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from yota.tracing.methods import is_traced
 from yota.tracing.reductions import axes_of
 from yota.tracing.special import SPECIAL
 from yota.tracing.state import current
+from yota.tracing.statistics import STATISTICS
 
 if TYPE_CHECKING:
     from yota.tracing.trace import Trace
@@ -69,6 +70,7 @@ _FORMS: dict[tuple[str, str], Callable[..., Any]] = {
     **FILTERS,
     **MATRICES,
     **SPECIAL,
+    **STATISTICS,
 }
 
 

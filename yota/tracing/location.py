@@ -5,21 +5,23 @@ from __future__ import annotations
 import linecache
 import os
 import sys
+import sysconfig
 from types import FrameType
 
 import numpy as np
 
 from yota.ir.tape import Location
 
-__all__ = ["caller", "here", "is_library", "is_library_file", "source_line"]
+__all__ = ["caller", "here", "is_library", "is_library_file", "raised_at", "source_line"]
 
 _OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _PACKAGES = (_OWN + os.sep, os.path.dirname(os.path.abspath(np.__file__ or "")) + os.sep)
+_STANDARD = (sysconfig.get_path("stdlib") + os.sep, "<frozen ", "<__array_function__")
 _library: dict[object, bool] = {}
 
 
 def is_library(frame: FrameType) -> bool:
-    """Whether the frame runs code of yota, NumPy or SciPy rather than of the user."""
+    """Whether the frame runs code of yota, NumPy, SciPy or Python itself rather than of the user."""
     code = frame.f_code
     known = _library.get(code)
     if known is None:
@@ -28,8 +30,10 @@ def is_library(frame: FrameType) -> bool:
 
 
 def is_library_file(name: str) -> bool:
-    """Whether a file of Python code belongs to yota, NumPy or SciPy."""
-    return name.startswith(_PACKAGES) or f"{os.sep}scipy{os.sep}" in name or name.startswith("<__array_function__")
+    """Whether a file of Python code belongs to yota, NumPy, SciPy or Python itself."""
+    if name.startswith(_STANDARD):
+        return "-packages" + os.sep not in name
+    return name.startswith(_PACKAGES) or f"{os.sep}scipy{os.sep}" in name
 
 
 def caller(depth: int = 1) -> FrameType | None:
@@ -46,6 +50,18 @@ def here() -> Location | None:
     if frame is None:
         return None
     return Location(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
+
+
+def raised_at(fault: BaseException) -> Location | None:
+    """The last line of the user's that an exception passed."""
+    found = None
+    following = fault.__traceback__
+    while following is not None:
+        frame = following.tb_frame
+        if not is_library(frame):
+            found = Location(frame.f_code.co_filename, following.tb_lineno, frame.f_code.co_name)
+        following = following.tb_next
+    return found
 
 
 def source_line(location: Location | None) -> str:

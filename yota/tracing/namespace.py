@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from yota.tracing import library
-from yota.tracing.creation import CREATION, Concatenator
+from yota.tracing.creation import CREATION, ITERATION, Concatenator
 from yota.tracing.lists import ON_LISTS, ON_LISTS_OF_LINALG, converter, on_lists
 from yota.tracing.location import is_library
 from yota.tracing.methods import is_traced
@@ -103,6 +103,15 @@ def _mentions(frame: FrameType, name: str) -> bool:
     return name in line if line else name in frame.f_code.co_names
 
 
+def _on_traced(original: Any, form: Callable[..., Any]) -> Any:
+    @functools.wraps(original, updated=())
+    def call(*args: Any, **keywords: Any) -> Any:
+        trace = current()
+        return form(trace, *args, **keywords) if trace is not None and is_traced(args) else original(*args, **keywords)
+
+    return call
+
+
 def _math_wrapper(original: Any, form: Callable[..., Any]) -> Any:
     @functools.wraps(original)
     def call(*args: Any) -> Any:
@@ -126,6 +135,7 @@ def _replacements() -> list[tuple[Any, str, Any]]:
     wrapped = {name: _wrapper(originals[name], form) for name, form in CREATION.items()}
     for module in [np, *(sys.modules[name] for name in _INTERNAL if name in sys.modules)]:
         found += [(module, name, wrapped[name]) for name, value in originals.items() if vars(module).get(name) is value]
+    found += [(np, name, _on_traced(getattr(np, name), form)) for name, form in ITERATION.items()]
     found += [
         (sys.modules[name], "_array_converter", converter(vars(sys.modules[name])["_array_converter"]))
         for name in _INTERNAL

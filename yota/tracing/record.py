@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from yota.errors import TracingError
+from yota.errors import TracingError, YotaError
 from yota.ir.tape import Tape
 from yota.rules.registry import Registry
 from yota.tracing.intercept import interceptions, opaque
-from yota.tracing.location import source_line
+from yota.tracing.location import raised_at, source_line
 from yota.tracing.methods import is_traced
 from yota.tracing.namespace import recording
-from yota.tracing.state import entered
+from yota.tracing.state import current, entered
 from yota.tracing.trace import Leak, Trace
 
 __all__ = ["Leaf", "Recording", "record"]
@@ -81,7 +81,12 @@ def record(
     """
     known = [*registry.user_targets(), *map(opaque, primitives)]
     extra = interceptions(known, function)
-    trace, recorded = _run(function, leaves, rebuild, registry, extra, live=live)
+    try:
+        trace, recorded = _run(function, leaves, rebuild, registry, extra, live=live)
+    except (TypeError, AttributeError, NotImplementedError) as fault:
+        if isinstance(fault, YotaError) or current() is not None:
+            raise
+        raise _explained(fault, function, rebuild([_plain(leaf.value) for leaf in leaves])) from fault.__cause__
     if any(guard.kind in ("float", "complex") for guard in recorded.tape.guards):
         _, other = _run(function, leaves, rebuild, registry, extra, live=live, perturbed=True)
         if not _same(recorded.tape, other.tape):
@@ -113,6 +118,25 @@ def _run(
         return trace, Recording(tape, value, trace.outer, trace.captured, trace.watched)
     finally:
         trace.finished = True
+
+
+def _explained(fault: Exception, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Exception:
+    """The user's own error, if plain values raise one too; else that something cannot take traced values."""
+    try:
+        with np.errstate(all="ignore"):
+            function(*arguments)
+    except Exception as own:  # noqa: BLE001  (whatever the function raises is its user's)
+        return own
+    location = raised_at(fault)
+    where = f"{location}: `{source_line(location)}`: " if location else ""
+    return TracingError(
+        f"{where}a traced value is given to something that takes plain values alone ({type(fault).__name__}: {fault}). "
+        "Use NumPy's functions, do it outside of the function, or put it into a function that has a rule."
+    )
+
+
+def _plain(value: Any) -> Any:
+    return value.copy() if isinstance(value, np.ndarray) else value
 
 
 def _outputs(trace: Trace, result: Any) -> list[int]:

@@ -123,6 +123,11 @@ class Tracer(ArrayMethods):
         flat = self._trace.apply(primitive("reshape"), (self,), shape)
         return Tracer(self._trace, flat._variable, self, ("reshape", shape))
 
+    @flat.setter
+    def flat(self, values: Any) -> None:
+        """NumPy repeats what is too short, and leaves out what is too much."""
+        self[...] = np.reshape(np.resize(values, self.size), self.shape)
+
     # -- NumPy's protocols -------------------------------------------------------------------------------
 
     __array_priority__ = 1000.0

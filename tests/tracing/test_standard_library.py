@@ -1,0 +1,93 @@
+"""Functions of Python's own library, iteration in NumPy's ways, and what takes plain values alone."""
+
+from __future__ import annotations
+
+import decimal
+import fractions
+import json
+import statistics
+import struct
+
+import numpy as np
+import pytest
+
+import yota
+from yota import errors
+
+X = np.array([0.5, 1.5, 2.5, 4.0])
+
+WORKS = {
+    "mean": lambda x: statistics.mean(x),
+    "fmean": lambda x: statistics.fmean(x),
+    "fmean of list": lambda x: statistics.fmean([x[0], 2.0, x[1]]),
+    "harmonic": lambda x: statistics.harmonic_mean(x),
+    "geometric": lambda x: statistics.geometric_mean(x),
+    "variance": lambda x: statistics.variance(x),
+    "variance about": lambda x: statistics.variance(x, 1.0),
+    "pvariance": lambda x: statistics.pvariance(x, mu=x[0]),
+    "stdev": lambda x: statistics.stdev(x),
+    "pstdev": lambda x: statistics.pstdev(x),
+    "median": statistics.median,
+    "ndenumerate": lambda x: sum(value**2 * place[0] for place, value in np.ndenumerate(x)),
+    "ndindex": lambda x: sum(x[place] ** 2 for place in np.ndindex(x.shape)),
+    "fromiter": lambda x: np.sum(np.fromiter((value**2 for value in x), float, 3)),
+    "fromiter of plain": lambda x: np.sum(np.fromiter(range(4), float) * x),
+    "frompyfunc": lambda x: np.sum(np.frompyfunc(lambda value: value * value, 1, 1)(x)),
+    "flat": lambda x: _flat(x, 2.0),
+    "flat of few": lambda x: _flat(x, [1.0, x[0]]),
+}
+
+
+def _flat(x, values):
+    y = (x * x).reshape(2, 2)
+    y.T.flat = values
+    return np.sum(y * x[:2]) + np.sum(x)
+
+
+@pytest.mark.parametrize("name", WORKS)
+def test_works(name):
+    f = WORKS[name]
+    value, _ = yota.grad(f, X)
+    np.testing.assert_allclose(value, float(f(X)), rtol=1e-13)
+    assert yota.gradcheck(f, X)
+
+
+PLAIN_ALONE = {
+    "json": lambda x: (json.dumps(x[0].item()), np.sum(x))[1],
+    "nditer": lambda x: sum(value * 1.0 for value in np.nditer(x)),
+    "fraction": lambda x: float(fractions.Fraction(x[0].item())) * x[1],
+    "decimal": lambda x: float(decimal.Decimal(x[0].item())) * x[1],
+    "hex": lambda x: float.fromhex(x[0].hex()) * x[1],
+    "struct": lambda x: struct.unpack("d", struct.pack("d", x[0]))[0] * x[1],
+    "ufunc of the user's": lambda x: np.sum(_square(x)),
+}
+_square = np.frompyfunc(lambda value: value * value, 1, 1)
+
+
+@pytest.mark.parametrize("name", PLAIN_ALONE)
+def test_what_takes_plain_values_alone_is_refused_with_its_line(name):
+    PLAIN_ALONE[name](X)
+    with pytest.raises(errors.TracingError, match=r"test_standard_library.py:\d+: `.*`: ") as caught:
+        yota.grad(PLAIN_ALONE[name], X)
+    assert "Use" in str(caught.value) or "Leave" in str(caught.value) or "Make" in str(caught.value)
+
+
+def test_an_error_of_the_users_own_is_not_renamed():
+    for f, error in (
+        (lambda x: json.dumps(x), "ndarray is not JSON"),
+        (lambda x: x.nothing, "no attribute 'nothing'"),
+        (lambda x: x + None, "unsupported operand"),
+    ):
+        with pytest.raises((TypeError, AttributeError), match=error) as caught:
+            yota.grad(f, X)
+        assert not isinstance(caught.value, errors.YotaError)
+
+
+def test_the_results_are_of_the_functions_types():
+    for f in (lambda x: x, lambda x: x * 1.0, lambda x: 1.0 * x):
+        value, g = yota.grad(f, 2.0)
+        assert type(value) is float and type(g[0]) is float
+        value, g = yota.grad(f, np.float32(2.0))
+        assert type(value) is np.float32 and type(g[0]) is np.float32
+    value, g = yota.grad(np.sin, 2.0)
+    assert type(value) is np.float64 and type(g[0]) is float
