@@ -12,6 +12,7 @@ from typing import Any
 from yota.errors import ArgumentError
 from yota.generation.contents import collected
 from yota.generation.files import write
+from yota.generation.request import Request
 from yota.generation.subject import call_of
 from yota.layout import Wrt
 
@@ -132,14 +133,6 @@ def generate(
     if unknown or not wanted:
         raise ArgumentError(f"with_={with_!r}: a module can have {', '.join(map(repr, _CONTENTS))}")
     text, file, notes = collected(
-        f,
-        call_of(f, args),
-        name=name,
-        wrt=wrt,
-        wanted=wanted,
-        license=license or "",
-        self_test=self_test,
-        strict=strict,
-        command=command,
+        Request(call_of(f, args), target, name, wrt, wanted, license or "", self_test, strict, False, command)
     )
     return Module({file: text}, notes)

@@ -1,0 +1,135 @@
+"""Recordings of a function's matrices of derivatives: in one piece where they are small, else row by row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from yota.api import gradient
+from yota.errors import ArgumentError
+from yota.generation.signature import path_text
+from yota.generation.subject import Subject
+from yota.ir.tape import Tape
+from yota.ir.types import TensorType, type_of
+from yota.rules.registry import registry
+from yota.tracing.record import Leaf, record
+
+__all__ = ["Derivative", "hessian_of", "hvp_of", "jacobian_of"]
+
+_UNROLLED = 16
+"""Rows up to which a matrix is one piece of code, rather than a loop over rows."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Derivative:
+    """A recording.
+
+    Parameters
+    ----------
+    tape
+        The recording.
+    like
+        Type of the whole result.
+    extra
+        A further argument of the recording: what it multiplies the matrix by. None if it gives the whole matrix.
+    """
+
+    tape: Tape
+    like: TensorType
+    extra: Leaf | None = None
+
+
+def jacobian_of(subject: Subject) -> Derivative:
+    """Partial derivatives of each element of the result; ``extra`` weights the elements."""
+    leaf, by = _wanted(subject, "jacobian")
+    if len(subject.tape.outputs) != 1:
+        raise ArgumentError(f"{subject.tape.name} returns several values; a Jacobian needs one array")
+    result = subject.tape.types[subject.tape.outputs[0]]
+    function, like = _on_leaves(subject), TensorType(by.dtype, result.shape + by.shape)
+
+    def element(position: int) -> Callable[..., Any]:
+        return lambda *leaves: np.reshape(function(*leaves), -1)[position]
+
+    def rows(*leaves: Any) -> Any:
+        if not result.shape:
+            return gradient(function, leaf)(*leaves)
+        found = [gradient(element(position), leaf)(*leaves) for position in range(result.size)]
+        return np.reshape(np.stack(found), like.shape)
+
+    def weighted(*values: Any) -> Any:
+        return gradient(lambda *leaves: np.sum(values[-1] * function(*leaves)), leaf)(*values[:-1])
+
+    if result.size <= _UNROLLED:
+        return Derivative(_recorded(subject, rows), like)
+    seed = Leaf(np.ones(result.shape, result.dtype), len(subject.arguments.leaves), "seed")
+    return Derivative(_recorded(subject, weighted, seed), like, seed)
+
+
+def hessian_of(subject: Subject) -> Derivative:
+    """Second derivatives; ``extra`` is a direction."""
+    leaf, by = _wanted(subject, "hessian")
+    function, like = _on_leaves(subject), TensorType(by.dtype, by.shape + by.shape)
+
+    def element(position: int) -> Callable[..., Any]:
+        return lambda *leaves: np.reshape(gradient(function, leaf)(*leaves), -1)[position]
+
+    def rows(*leaves: Any) -> Any:
+        if not by.shape:
+            return gradient(gradient(function, leaf), leaf)(*leaves)
+        found = [gradient(element(position), leaf)(*leaves) for position in range(by.size)]
+        return np.reshape(np.stack(found), like.shape)
+
+    if by.size <= _UNROLLED:
+        return Derivative(_recorded(subject, rows), like)
+    direction = _direction(subject, leaf)
+    return Derivative(_recorded(subject, _product(subject, leaf), direction), like, direction)
+
+
+def hvp_of(subject: Subject) -> Derivative:
+    """Second derivatives times ``extra``."""
+    leaf, by = _wanted(subject, "hvp")
+    direction = _direction(subject, leaf)
+    return Derivative(_recorded(subject, _product(subject, leaf), direction), by, direction)
+
+
+def _wanted(subject: Subject, what: str) -> tuple[int, TensorType]:
+    leaves = subject.layout.wanted
+    named = [subject.arguments.leaves[leaf] for leaf in leaves]
+    if len(leaves) != 1:
+        names = ", ".join(map(path_text, named))
+        raise ArgumentError(f"with_={what!r} differentiates by one array, not by {names}; choose an argument with wrt=")
+    found = type_of(named[0].value)
+    if found.is_complex:
+        raise ArgumentError(f"with_={what!r} needs a real argument; {path_text(named[0])} is complex")
+    return leaves[0], found
+
+
+def _on_leaves(subject: Subject) -> Callable[..., Any]:
+    return lambda *leaves: subject.function(*subject.arguments.rebuild(leaves))
+
+
+def _direction(subject: Subject, leaf: int) -> Leaf:
+    value = subject.arguments.leaves[leaf].value
+    return Leaf(np.ones_like(value) if isinstance(value, np.ndarray) else value, len(subject.arguments.leaves), "v")
+
+
+def _product(subject: Subject, leaf: int) -> Callable[..., Any]:
+    function = _on_leaves(subject)
+
+    def product(*values: Any) -> Any:
+        slope = gradient(function, leaf)
+        return gradient(lambda *leaves: np.sum(slope(*leaves) * values[-1]), leaf)(*values[:-1])
+
+    return product
+
+
+def _recorded(subject: Subject, function: Callable[..., Any], *extra: Leaf) -> Tape:
+    leaves = [
+        Leaf(leaf.value, position, leaf.name, leaf.path)
+        for position, leaf in enumerate((*subject.arguments.leaves, *extra))
+    ]
+    function.__name__ = subject.tape.name
+    return record(function, leaves, tuple, registry=registry()).tape

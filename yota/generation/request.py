@@ -1,0 +1,37 @@
+"""What was asked for: a function, its arguments, and what the generated file shall hold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from yota.generation.subject import Call
+from yota.layout import Wrt
+
+__all__ = ["Request"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Request:
+    """A request; see `yota.export.generate`."""
+
+    call: Call
+    target: str
+    name: str | None
+    wrt: Wrt
+    wanted: tuple[str, ...]
+    license: str
+    self_test: bool
+    strict: bool
+    extension: bool
+    command: tuple[str, ...] | None
+    stem: str | None = None
+
+    @property
+    def wish(self) -> str:
+        """What the function should be called."""
+        function = self.call.function
+        return str(self.name or getattr(function, "__name__", type(function).__name__))
+
+    def flags(self) -> tuple[tuple[str, bool], ...]:
+        """Options of the command line that are given or not."""
+        return ("--self-test", self.self_test), ("--extension", self.extension), ("--strict", self.strict)
