@@ -103,7 +103,9 @@ class ExpressionReader:
             name = "logical_and" if isinstance(tree.op, ast.And) else "logical_or"
             write = f"{name}({text(tree.values[0])}, {text(tree.values[1])})"
         elif isinstance(tree, ast.Attribute):
-            write = tree.attr
+            write = tree.attr if not tree.attr.startswith("_") else "the name of a function or parameter"
+        elif isinstance(tree, ast.Constant):
+            what = f"a number or string of type {type(tree.value).__name__}"
         return self.source.fault(
             tree, f"{what} is not part of the rule language", found=self.source.excerpt(tree), write=write
         )

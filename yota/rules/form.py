@@ -158,7 +158,7 @@ def _differentiable(case: Inspection, name: str, expression: object, left: str) 
             expression,
             f"`{name}` is not a parameter",
             found=left,
-            write=left.replace(name, next(iter(known), "x")) + " = ...",
+            write=left[: left.rindex(name)] + next(iter(known), "x") + "] = ...",
         )
     if parameter.domain is None or parameter.domain.kind in ("integer", "boolean"):
         raise case.fault(

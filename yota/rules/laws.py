@@ -25,6 +25,7 @@ LAWS: tuple[Law, ...] = (
     vocabulary.closure,
     vocabulary.one_element,
     vocabulary.keywords,
+    vocabulary.operands,
     bounds.bounds,
     vocabulary.grounded,
     form.coverage,

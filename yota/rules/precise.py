@@ -167,15 +167,22 @@ def _number(mp: Any, found: Any) -> Any:
 
 
 def _apply(name: str, arguments: list[Any], registry: Registered) -> Any:
-    head = heads().get(name)
-    if head is not None:
-        if name in _CHEAP:
-            return head(*arguments)
+    if name in heads():
+        return _head(name, arguments)
+    return primal(registry.rules(name)[0], registry)(*arguments)
+
+
+def _head(name: str, arguments: list[Any]) -> Any:
+    """A function of mpmath's, of numbers for which it takes no time to speak of."""
+    if name not in _CHEAP:
         largest = _LARGEST_SPECIAL if name in _special(context()) or name in ("gamma", "zeta", "erfinv") else _LARGEST
         if any(not isinstance(each, bool) and abs(each) > largest for each in arguments):
             raise OverflowError(f"{name} of a number so large is not computed")
-        return head(*arguments)
-    return primal(registry.rules(name)[0], registry)(*arguments)
+    try:
+        return heads()[name](*arguments)
+    except (AttributeError, NotImplementedError) as fault:
+        # What mpmath says to a complex number, or to one that is none, where it knows real ones only.
+        raise TypeError(f"{name} is not computed for {arguments}: {fault}") from None
 
 
 def primal(rule: Rule, registry: Registered) -> Callable[..., Any]:
@@ -195,10 +202,9 @@ def primal(rule: Rule, registry: Registered) -> Callable[..., Any]:
             return value(body, names, registry)
 
         return function
-    head = heads().get(rule.name)
-    if head is None or rule.target is None or not rule.target.startswith(("numpy.", "scipy.")):
+    if rule.name not in heads() or rule.target is None or not rule.target.startswith(("numpy.", "scipy.")):
         raise NotPreciseError(f"{rule.name} is known in double precision only")
-    return head
+    return lambda *operands: _head(rule.name, list(operands))
 
 
 def derivative(function: Callable[..., Any], arguments: list[Any], position: int) -> Any:

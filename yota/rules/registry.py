@@ -63,6 +63,12 @@ class Registry:
             other.revision = self.revision
             return other
 
+    def with_rules(self, rules: Sequence[Rule]) -> Registry:
+        """A copy that holds ``rules`` too, as a user's, though nothing about them is checked."""
+        other = self.copy()
+        other._put(rules, user=True)
+        return other
+
     # -- asking ------------------------------------------------------------------------------------------
 
     def names(self) -> tuple[str, ...]:

@@ -15,6 +15,8 @@ from yota.rules.model import Domain, Literal, Name, Rule
 
 __all__ = ["points", "sample", "statics"]
 
+_INTEGERS = 100
+"""A range of integers is sampled so far from its lower end: orders and degrees beyond that take long to compute."""
 _GOLDEN = (math.sqrt(5) - 1) / 2
 
 
@@ -31,7 +33,7 @@ def sample(domain: Domain, number: int, stream: int = 0) -> Any:
         return fraction < 0.5
     if domain.kind == "integer":
         low = domain.low if math.isfinite(domain.low) else -6
-        high = domain.high if math.isfinite(domain.high) else low + 12
+        high = min(domain.high, low + _INTEGERS) if math.isfinite(domain.high) else low + 12
         return math.ceil(low) + int(fraction * (math.floor(high) - math.ceil(low) + 1))
     return _between(domain.low, domain.high, fraction)
 

@@ -12,10 +12,10 @@ from yota.rules.body import bind
 from yota.rules.display import show, template, walk
 from yota.rules.inspection import Inspection, Registered, Side
 from yota.rules.macros import MACROS
-from yota.rules.model import Adjoint, Call, Expression, Name, Spread
+from yota.rules.model import Adjoint, Call, Expression, Literal, Name, Spread
 from yota.rules.statics import STATIC_FUNCTIONS, static_signature
 
-__all__ = ["callees", "closure", "grounded", "keywords", "one_element", "scope", "vocabulary"]
+__all__ = ["callees", "closure", "grounded", "keywords", "one_element", "operands", "scope", "vocabulary"]
 
 _ELEMENTWISE_MACROS = frozenset({"phase"})
 
@@ -61,7 +61,7 @@ def vocabulary(case: Inspection) -> None:
         name = call.function
         if not _known(case, name) and not _in_numpy(name):
             names = [*case.registry.names(), *MACROS, *STATIC_FUNCTIONS]
-            near = difflib.get_close_matches(name, [each for each in names if not each.startswith("_")], 1)
+            near = difflib.get_close_matches(name, [each for each in names if not each.startswith("_")], 1, 0.7)
             raise case.fault(
                 call,
                 f"`{name}` is not a function of the rule language",
@@ -111,6 +111,33 @@ def keywords(case: Inspection) -> None:
         fault = _misfit(case, call)
         if fault is not None:
             raise case.fault(call, fault, found=show(call)[:80], write=_usage(case, call.function))
+
+
+def operands(case: Inspection) -> None:
+    """Arrays are combined with numbers and arrays; strings, None and tuples meet static values and keywords only."""
+    values = {each.name for each in case.rule.operands} | set(case.rule.results)
+    for _, call in _calls(case):
+        if call.function in MACROS or call.function in STATIC_FUNCTIONS or not _is_array(call, values):
+            continue
+        taken = case.registry.rules(call.function)[0].operands
+        count = len(call.arguments) if taken and taken[-1].variadic else len(taken)
+        for argument in call.arguments[:count]:
+            if isinstance(argument, Literal) and not isinstance(argument.value, (bool, int, float, complex)):
+                raise case.fault(
+                    argument,
+                    f"{call.function} of an array takes numbers and arrays, and this is neither",
+                    found=show(argument)[:60],
+                    write="a number, or the name of a parameter",
+                )
+
+
+def _is_array(expression: Expression, values: set[str]) -> bool:
+    """Whether an array's elements, not its shape or dtype alone, enter into ``expression``."""
+    if isinstance(expression, Call):
+        return expression.function not in STATIC_FUNCTIONS and any(
+            _is_array(each, values) for each in expression.arguments
+        )
+    return not isinstance(expression, Literal) and (not isinstance(expression, Name) or expression.id in values)
 
 
 def _misfit(case: Inspection, call: Call) -> str | None:
