@@ -214,11 +214,7 @@ def _cross_entropy_value_and_gradient(
     # return -np.mean(logarithms[np.arange(len(X)), labels])
     value = -(np.add.reduce(logarithms[_constant, labels]) / 128)
     d_logarithms = np.zeros((128, 10))
-    np.add.at(
-        d_logarithms.reshape(-1),
-        np.ravel_multi_index((_constant, labels), (128, 10), mode="wrap"),
-        _constant_1,
-    )
+    d_logarithms[_constant, labels] = _constant_1
     # scores = scores - np.max(scores, axis=1, keepdims=True)
     d_scores = (-np.add.reduce(d_logarithms, axis=1))[:, None] / v3 * v2 + d_logarithms
     v6 = np.where(v4, (-np.add.reduce(d_scores, axis=1))[:, None] / v5, 0)

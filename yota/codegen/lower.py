@@ -21,6 +21,7 @@ from yota.codegen.targets.call import Call
 from yota.codegen.workspace import Looks
 from yota.codegen.wrap import wrapped
 from yota.ir.tape import Guard, Op, Tape
+from yota.passes.distinct import distinct
 from yota.passes.units import Unit
 
 __all__ = ["Lowering"]
@@ -45,6 +46,7 @@ class Lowering:
     def __init__(self, tape: Tape, units: Sequence[Unit], exact: frozenset[int] = frozenset()) -> None:
         self.tape, self.units = tape, units
         self.storage = plan_storage(tape, units, exact)
+        self.distinct = distinct(tape)
         self.nested = nested(tape, units, self.storage)
         self.names = Names(_OWN_NAMES)
         self.constants = Constants(tape, self.names)
@@ -93,7 +95,8 @@ class Lowering:
     def call(self, op: Op, operands: tuple[str, ...], rows: tuple[int, str] | None = None) -> Call:
         """``op`` with the texts of its operands."""
         types = tuple(self.tape.types[operand] for operand in op.operands)
-        return Call(op, operands, types, self.tape.types[op.result], self.constants.name, self._import, rows)
+        apart = frozenset(number for number, operand in enumerate(op.operands) if operand in self.distinct)
+        return Call(op, operands, types, self.tape.types[op.result], self.constants.name, self._import, rows, apart)
 
     def _import(self, module: str) -> None:
         self.imports[module] = None

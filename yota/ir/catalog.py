@@ -11,7 +11,7 @@ import numpy as np
 from yota.ir import factors, indexing
 from yota.ir.primitive import Primitive
 
-__all__ = ["astype", "primitive"]
+__all__ = ["astype", "original", "primitive"]
 
 
 def astype(x: Any, *, dtype: np.dtype[Any]) -> Any:
@@ -61,6 +61,13 @@ _SPECIAL: dict[str, tuple[str, bool, Callable[..., Any]]] = {
 }
 
 
+def original(function: Any) -> Any:
+    """``function`` itself, where it stands for one whose calls are recorded while a function is traced."""
+    while hasattr(function, "recorded_from"):
+        function = function.recorded_from
+    return function
+
+
 @cache
 def primitive(name: str) -> Primitive:
     """The built-in primitive called ``name``.
@@ -78,7 +85,7 @@ def primitive(name: str) -> Primitive:
     if name in _SPECIAL:
         target, elementwise, function = _SPECIAL[name]
         return Primitive(name, target, elementwise, function)
-    found = getattr(np, name, None)
+    found = original(getattr(np, name, None))
     if not callable(found) or isinstance(found, type):
         raise KeyError(name)
     elementwise = isinstance(found, np.ufunc) and found.signature is None and found.nout == 1

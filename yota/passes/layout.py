@@ -37,6 +37,9 @@ def _source(case: Case, variable: int) -> int:
     op = case.definition(variable, "broadcast_to")
     if op is not None:
         return _source(case, op.operands[0])
+    op = case.definition(variable, "reshape")
+    if op is not None and not case.type_of(op.operands[0]).shape:
+        return _source(case, op.operands[0])
     if case.type_of(variable).size > 1:
         value = case.value(variable)
         if value is not None:
@@ -51,6 +54,12 @@ def _reshape(case: Case) -> int | None:
     inner = case.definition(operand, "reshape")
     if inner is not None:
         return case.make("reshape", inner.operands, case.static, case.type)
+    read = case.definition(operand, "getitem")
+    if read is not None and not case.type.shape and len(read.operands) == 1:
+        place = tuple(0 for _ in case.type_of(operand).shape)
+        index = reading.compose(read.keyword("index"), place, case.type_of(read.operands[0]).shape)
+        if index is not None:
+            return case.make("getitem", read.operands, {"index": index}, case.type)
     return _of_uniform(case)
 
 
@@ -99,6 +108,13 @@ def _sum(case: Case) -> int | None:
     return case.make("reshape", (operand,), {"shape": case.type.shape}, case.type)
 
 
+def _truth(case: Case) -> int | None:
+    """`any` and `all` of single truth values."""
+    (operand,) = case.operands
+    type = case.type_of(operand)
+    return case.same(operand) if not type.shape and type == case.type else None
+
+
 def _join_of_one(case: Case) -> int | None:
     return case.same(case.operands[0]) if len(case.operands) == 1 else None
 
@@ -120,6 +136,8 @@ EXACT: dict[str, tuple[Rule, ...]] = {
     "transpose": (_transpose,),
     "broadcast_to": (_broadcast_to,),
     "sum": (_sum,),
+    "any": (_truth,),
+    "all": (_truth,),
     "concatenate": (_join_of_one,),
     "getitem": (_read_of_uniform, *reading.RULES),
 }

@@ -6,6 +6,7 @@ import sys
 from typing import Any
 
 from yota.errors import RuleError
+from yota.ir.catalog import original
 
 __all__ = ["Late", "Targets", "resolve"]
 
@@ -30,9 +31,7 @@ def resolve(target: str) -> Any:
             if found is None:
                 break
         else:
-            found = getattr(found, "__func__", found)
-            # While a function is traced, a name may stand for what records it.
-            found = getattr(found, "recorded_from", found)
+            found = original(getattr(found, "__func__", found))
             return found if callable(found) else None
     return None
 

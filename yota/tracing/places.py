@@ -30,7 +30,7 @@ def _where(trace: Trace, condition: Any, x: Any = None, y: Any = None) -> Any:
 @implements(numpy.nonzero)
 def _nonzero(trace: Trace, a: Any) -> Any:
     """Positions of the true elements; their number is a guard, since it is a shape on the tape."""
-    mask = np.ravel(np.not_equal(a, 0))
+    mask = np.ravel(a if a.dtype.kind == "b" else np.not_equal(a, 0))
     count = np.sum(mask)
     int(count)
     positions = trace.apply(primitive("flatnonzero"), (mask,))

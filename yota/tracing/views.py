@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = ["normalise", "overwrite", "read", "view", "write"]
 
+_POSITIONS = frozenset(("argsort", "argmax", "argmin", "flatnonzero", "searchsorted"))
+
 
 def normalise(trace: Trace, index: Any, shape: tuple[int, ...]) -> tuple[Index, list[Any]]:
     """``index`` as NumPy takes it for an array of ``shape``, and its integer arrays.
@@ -87,9 +89,15 @@ def _bounded(entry: int, extent: int, axis: int) -> int:
 
 
 def _wrapped(entry: Any, extent: int) -> Any:
-    if not isinstance(entry, np.ndarray) or not entry.size or entry.min() >= 0:
+    if not isinstance(entry, np.ndarray) or not entry.size or _is_position(entry) or entry.min() >= 0:
         return entry
     return np.where(entry < 0, entry + extent, entry)
+
+
+def _is_position(entry: Any) -> bool:
+    """Whether a traced index was found as a position, and so needs no guard against numbers below 0."""
+    op = entry._trace.builder.definition(entry._current()) if is_tracer(entry) else None
+    return op is not None and op.name in _POSITIONS
 
 
 def read(tracer: Tracer, index: Any) -> Any:

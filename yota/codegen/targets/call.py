@@ -39,6 +39,8 @@ class Call:
         Notes that the generated code imports a module.
     rows
         In a loop over blocks: the blocked axis of the result and the text of its extent.
+    distinct
+        Positions of the operands that hold no index twice.
     """
 
     op: Op
@@ -48,6 +50,7 @@ class Call:
     name_object: Callable[[str, Any], str]
     import_module: Callable[[str], None]
     rows: tuple[int, str] | None = None
+    distinct: frozenset[int] = frozenset()
 
     @property
     def shape(self) -> tuple[object, ...]:

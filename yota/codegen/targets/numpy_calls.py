@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
+import inspect
 from typing import Any
 
 import numpy as np
@@ -182,10 +184,23 @@ def _joined(call: Call) -> str:
 def _plain_call(call: Call) -> str:
     op = call.op
     arguments = list(call.operands)
+    optional = _optional(op.primitive.function)
     for name, value in op.static:
+        if value is None and name in optional:
+            continue
         text = static_text(value)
         arguments.append(f"{name}={call.name_object(name, value) if text is None else text}")
     return f"{_function(call)}({', '.join(arguments)})"
+
+
+@functools.cache
+def _optional(function: Any) -> frozenset[str]:
+    """Keywords that a function takes for None where they are left out."""
+    try:
+        parameters = inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        return frozenset()
+    return frozenset(name for name, each in parameters.items() if each.default is None)
 
 
 def _function(call: Call) -> str:

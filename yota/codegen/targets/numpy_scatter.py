@@ -29,22 +29,34 @@ def additions(call: Call, out: str) -> tuple[list[str], bool]:
     """
     lines: list[str] = []
     boxes: list[tuple[range, ...]] = []
-    written, plain = 0, True
-    rest = iter(zip(call.operands, call.types, strict=True))
+    written, plain, position = 0, True, 0
     for index in call.op.keyword("indices"):
-        piece, type = next(rest)
-        arrays = [next(rest) for entry in index if entry is GATHER]
+        count = sum(entry is GATHER for entry in index)
+        (piece, type), *arrays = zip(
+            call.operands[position : position + count + 1], call.types[position : position + count + 1], strict=True
+        )
         place = brackets(index, call.type.shape, [text for text, _ in arrays])
         if arrays:
+            if _meets_none(call, range(position + 1, position + count + 1)):
+                lines.append(f"{out}{place} {'+=' if lines else '='} {piece}")
+            else:
+                lines.append(_gathered_addition(call, out, index, place, arrays, (piece, type)))
             plain = False
-            lines.append(_gathered_addition(call, out, index, place, arrays, (piece, type)))
+            position += count + 1
             continue
+        position += 1
         box = _box(index, call.type.shape)
         apart = plain and not any(_meet(box, other) for other in boxes)
         boxes.append(box)
         written += math.prod(map(len, box)) if apart else 0
         lines.append(f"{out}{place} {'=' if apart else '+='} {piece}")
     return lines, written == call.type.size
+
+
+def _meets_none(call: Call, arrays: range) -> bool:
+    """Whether index arrays lead to no place twice: one of them, as large as all together, holds no index twice."""
+    spread = math.prod(np.broadcast_shapes(*(call.types[number].shape for number in arrays)))
+    return any(number in call.distinct and call.types[number].size == spread for number in arrays)
 
 
 def _gathered_addition(

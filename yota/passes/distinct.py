@@ -1,0 +1,38 @@
+"""Which index arrays hold no number twice, so that what is added at their places can be added at once."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from yota.ir.indexing import GATHER
+from yota.ir.tape import Op, Tape
+
+__all__ = ["distinct"]
+
+
+def distinct(tape: Tape) -> frozenset[int]:
+    """Integer variables whose values are all different and none below 0."""
+    found = {variable for variable, value in tape.constants.items() if _apart(np.asarray(value))}
+    for op in tape.ops:
+        if _positions(op, tape) or (_selects(op) and op.operands[0] in found):
+            found.add(op.result)
+    return frozenset(found)
+
+
+def _apart(value: np.ndarray) -> bool:
+    if value.dtype.kind not in "iu" or not value.size:
+        return False
+    ordered = np.sort(value, axis=None)
+    return bool(ordered[0] >= 0 and np.all(ordered[1:] != ordered[:-1]))
+
+
+def _positions(op: Op, tape: Tape) -> bool:
+    """Positions in an array, each at most once."""
+    return op.name == "flatnonzero" or (op.name == "argsort" and tape.types[op.operands[0]].ndim == 1)
+
+
+def _selects(op: Op) -> bool:
+    """Whether the result's elements are elements of the first operand, none taken twice."""
+    if op.name == "getitem":
+        return GATHER not in op.keyword("index")
+    return op.name in ("reshape", "transpose")
