@@ -30,7 +30,7 @@ BELOW = {
     "runtime": {"errors", "_resources", "codegen"},
 }
 # Folders of the top layer.
-TOP = {"generation", "cli"}
+TOP = {"generation", "report", "cli"}
 # Which files may import a library that not every file may.
 DOORS = {
     "sympy": (
@@ -43,6 +43,7 @@ DOORS = {
     ),
     "mpmath": ("rules/precise",),
     "jinja2": ("codegen/render",),
+    "pygments": ("report/text",),
     "cupy": ("runtime/cuda",),
     "optree": ("structures",),
     "scipy": (),

@@ -366,8 +366,15 @@ def _fitting(tape: Tape, variable: int, name: str, value: Any) -> Any:
     return value
 
 
-# The intermediate representation knows neither evaluation nor code generation; its tapes offer both all the same.
-for _method in (play, compile):
+def _repr_html_(tape: Tape) -> str:
+    """What a notebook shows of a tape."""
+    from yota.report.notebook import tape_html
+
+    return tape_html(tape)
+
+
+# The intermediate representation knows neither evaluation nor code generation nor pages; its tapes offer all the same.
+for _method in (play, compile, _repr_html_):
     setattr(Tape, _method.__name__, _method)
 
 

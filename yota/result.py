@@ -44,3 +44,9 @@ class GradResult:
 
     def __repr__(self) -> str:
         return f"GradResult({', '.join(map(repr, self.gradients))})"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        from yota.report.notebook import result_html
+
+        return result_html(self)

@@ -150,6 +150,20 @@ def test_bench(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "ratio" in capsys.readouterr().out
 
 
+def test_report(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    call = ["report", "model:energy", "--arg", "x=float64[3]"]
+    assert main(call) == 0
+    printed = capsys.readouterr().out
+    assert printed.startswith("<!doctype html>")
+    assert main([*call, "-o", "energy.html"]) == 0
+    assert (model / "energy.html").read_text() == printed
+    assert main([*call, "-o", "energy.html", "--json"]) == 0
+    capsys.readouterr()
+    assert main([*call, "-o", "model.py"]) == 2
+    assert "was not written by yota" in capsys.readouterr().err
+    assert (model / "model.py").read_text() == MODEL
+
+
 @pytest.mark.parametrize(
     "words, code, message",
     [
@@ -202,7 +216,7 @@ def test_modules_that_do_not_import(model: Path, capsys: pytest.CaptureFixture[s
     assert "broken.py:2" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("command", [[], ["generate"], ["show"], ["rules"], ["check"], ["bench"]])
+@pytest.mark.parametrize("command", [[], ["generate"], ["show"], ["report"], ["rules"], ["check"], ["bench"]])
 def test_help_teaches_by_example(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*command, "--help"]) == 0
     assert f"yota {' '.join(command)}".strip() in capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""The command line: ``yota generate``, ``show``, ``rules``, ``check`` and ``bench``."""
+"""The command line: ``yota generate``, ``show``, ``report``, ``rules``, ``check`` and ``bench``."""
 
 from __future__ import annotations
 

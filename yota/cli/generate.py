@@ -33,12 +33,14 @@ Arguments = Annotated[list[str], typer.Option("--arg", "-a", help='Spec of one a
 Wrt = Annotated[list[str], typer.Option("--wrt", help="Argument to differentiate by, by name; may be repeated.")]
 Strict = Annotated[bool, typer.Option("--strict", help="The value has NumPy's bits.")]
 Rules = Annotated[list[Path], typer.Option("--rules", help="Rule file to load first; may be repeated.")]
+Output = Annotated[str, typer.Option("--output", "-o", help="File to write; - for standard output.")]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite a file that yota did not write.")]
 
 
 def generate(
     function: Function,
     arg: Arguments = [],  # noqa: B006  (typer reads it, nobody writes it)
-    out: Annotated[str, typer.Option("--output", "-o", help="File to write; - for standard output.")] = "-",
+    out: Output = "-",
     target: Annotated[str, typer.Option("--target", help="What to generate: numpy.")] = "numpy",
     name: Annotated[str, typer.Option("--name", help="Name of the function in the module.")] = "",
     wrt: Wrt = [],  # noqa: B006
@@ -50,7 +52,7 @@ def generate(
     strict: Strict = False,
     rules: Rules = [],  # noqa: B006
     check: Annotated[bool, typer.Option("--check", help="Write nothing; compare with the file on disk.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite a file that yota did not write.")] = False,
+    force: Force = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print what was done as JSON.")] = False,
 ) -> int:
     """See `HELP`."""

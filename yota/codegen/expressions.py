@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from yota.codegen import reads
 from yota.codegen.literals import dtype_text, scalar
+from yota.codegen.plan import marked
 from yota.codegen.spelling import ATOM, UNARY, Spelling, spell
 from yota.codegen.vocabulary import WIDTH, Vocabulary, listed, packed
 from yota.codegen.wrap import wrapped
@@ -78,8 +80,16 @@ class _Writer:
             if op.result not in self.done and op.name not in ("stack", "reshape", "scatter"):
                 self._define(op)
         results = [self._output(variable, definitions) for variable in tape.outputs]
-        self.lines += _returned(results)
-        opening = tuple(line for pattern, value in found.statements for line in listed("", pattern, f" = {value}"))
+        self.lines += marked(_returned(results), *tape.outputs)
+        bound = {name: variable for variable, name in found.names.items()}
+        opening = tuple(
+            line
+            for pattern, value in found.statements
+            for line in marked(
+                listed("", pattern, f" = {value}"),
+                *(bound[name] for name in re.findall(r"\w+", pattern) if name in bound),
+            )
+        )
         return Body(opening, tuple(self.lines), self.raises, self.warns)
 
     def _compute(self, variable: int, definitions: dict[int, Op]) -> None:
@@ -112,7 +122,7 @@ class _Writer:
                 else f"{cast} != {literal}"
             )
         self.raises = self.raises or guard.kind == "int"
-        self.lines += [f"if {failed}:", f"    raise StaleTape({number}, {text.text})"]
+        self.lines += marked([f"if {failed}:", f"    raise StaleTape({number}, {text.text})"], guard.variable)
 
     def _define(self, op: Op) -> None:
         """Write an op down: as an expression inside its only user, or as a statement."""
@@ -144,7 +154,7 @@ class _Writer:
 
     def _assign(self, variable: int, text: _Text) -> None:
         name = self.words.name(variable)
-        self.lines += wrapped([f"{name} = {text.text}"], 8)
+        self.lines += wrapped(marked([f"{name} = {text.text}"], variable), 8)
         self.texts[variable] = _Text(name)
         self.inlined.discard(variable)
 
@@ -240,14 +250,15 @@ class _Writer:
             if len(text) <= WIDTH - 16:
                 return text
             name = self.words.fresh("g")
-            self.lines += [f"{name} = np.array(", "    [", *packed(items, WIDTH - 16), f"    ]{ending}", ")"]
+            made = [f"{name} = np.array(", "    [", *packed(items, WIDTH - 16), f"    ]{ending}", ")"]
+            self.lines += marked(made, variable)
             return name
         name = self.words.fresh("g")
         shape = str(type.shape[0]) if len(type.shape) == 1 else str(type.shape)
         ending = "" if type.dtype == np.float64 else f", dtype={dtype_text(type.dtype)}"
-        self.lines.append(f"{name} = np.zeros({shape}{ending})")
+        self.lines += marked([f"{name} = np.zeros({shape}{ending})"], variable)
         for index, item in zip(op.keyword("indices"), items, strict=True):
-            self.lines += wrapped([f"{name}[{', '.join(map(str, index))}] = {item}"], 8)
+            self.lines += wrapped(marked([f"{name}[{', '.join(map(str, index))}] = {item}"], variable), 8)
         return name
 
     def _item(self, variable: int, type: TensorType) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from yota.codegen import totals
-from yota.codegen.plan import Loop, Step
+from yota.codegen.plan import Loop, Step, marked
 from yota.codegen.targets import numpy_calls
 from yota.codegen.targets.call import Call
 from yota.codegen.targets.numpy_views import view
@@ -64,18 +64,15 @@ class LoopLowering:
     def step(self) -> Step:
         """Lower all members."""
         for variable in self.unit.results:
+            known = len(self.before)
             totals.make_room(self, variable)
+            self.before[known:] = marked(self.before[known:], variable)
         for member in self.unit.members:
             first = self.firsts.get(member.op.result)
             if first is not None and first.direct is not None:
                 self.direct[first.direct] = totals.landing_place(self, member, first.number)
         for member in self.unit.members:
-            if not is_view(member.op, self.types):
-                self.lines += self.lowering.remark(member.op)
-            if self.local.get(member.op.result) is not None:
-                self._lower_row(member)
-            else:
-                totals.lower(self, member)
+            self._lower(member)
         extent, block = self.unit.extent, self.unit.block
         if self.single:
             return Step((*self.before, *self.reads, *self.lines, *self.after))
@@ -89,6 +86,19 @@ class LoopLowering:
             head = [f"stop = start + {block}"]
         loop = Loop(header, (*head, *self.reads, *self.lines))
         return Step(tuple(self.before), (loop,), tuple(self.after))
+
+    def _lower(self, member: Member) -> None:
+        """Lower one member; the lines that it adds know what they compute."""
+        parts = (self.before, self.reads, self.lines, self.after)
+        known = [len(part) for part in parts]
+        if not is_view(member.op, self.types):
+            self.lines += self.lowering.remark(member.op)
+        if self.local.get(member.op.result) is not None:
+            self._lower_row(member)
+        else:
+            totals.lower(self, member)
+        for part, count in zip(parts, known, strict=True):
+            part[count:] = marked(part[count:], member.op.result)
 
     def _shortened(self) -> list[str]:
         """The last piece is shorter than the others."""

@@ -14,7 +14,7 @@ from yota.codegen.inlining import nested
 from yota.codegen.literals import scalar
 from yota.codegen.loops import lower_loop
 from yota.codegen.names import Names
-from yota.codegen.plan import FunctionPlan, Loop, Step
+from yota.codegen.plan import FunctionPlan, Loop, Step, marked
 from yota.codegen.storage import plan_storage
 from yota.codegen.targets import numpy_calls
 from yota.codegen.targets.call import Call
@@ -127,7 +127,7 @@ class Lowering:
         else:
             lines = numpy_calls.into(call, out, held=out if out in operands else None)
         self.texts[op.result] = out
-        return Step(before=(*remark, *lines))
+        return Step(before=tuple(marked((*remark, *lines), op.result)))
 
     def remark(self, op: Op) -> list[str]:
         """The user's source line as a comment, where it changes."""
@@ -148,8 +148,8 @@ class Lowering:
         for index, guard in enumerate(self.tape.guards):
             if guard.variable in variables:
                 text = self.texts.get(guard.variable) or self.constants.text(guard.variable)
-                lines.append(f"if {self._failed(guard, text)}:")
-                lines.append(f"    raise StaleTape({index}, {text})")
+                check = (f"if {self._failed(guard, text)}:", f"    raise StaleTape({index}, {text})")
+                lines += marked(check, guard.variable)
         return lines
 
     def _failed(self, guard: Guard, text: str) -> str:

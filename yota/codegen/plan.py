@@ -2,9 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-__all__ = ["Buffer", "FunctionPlan", "Loop", "Step", "Workspace"]
+__all__ = ["Buffer", "FunctionPlan", "Line", "Loop", "Step", "Workspace", "marked"]
+
+
+class Line(str):
+    """A line of a plan that knows which variables it computes."""
+
+    __slots__ = ("variables",)
+
+    variables: tuple[int, ...]
+
+    def __new__(cls, text: str, variables: tuple[int, ...]) -> Line:
+        """The line ``text``."""
+        made = super().__new__(cls, text)
+        made.variables = variables
+        return made
+
+
+def marked(lines: Iterable[str], *variables: int) -> list[str]:
+    """``lines``, each of which computes ``variables``; those that know theirs keep them."""
+    return [line if isinstance(line, Line) else Line(line, variables) for line in lines]
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,8 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
-        autoescape=False,
+        # What is shown to a browser is escaped; what is compiled is not.
+        autoescape=lambda name: name is not None and ".html" in name,
         auto_reload=False,
     )
 

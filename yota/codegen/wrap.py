@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from yota.codegen.plan import Line
+
 __all__ = ["wrapped"]
 
 WIDTH = 100
@@ -12,7 +14,11 @@ _OPEN, _CLOSE = "([{", ")]}"
 
 def wrapped(lines: Iterable[str], indent: int) -> tuple[str, ...]:
     """``lines``, each broken at its last pair of brackets if it is too long when indented by ``indent``."""
-    return tuple(piece for line in lines for piece in _broken(line, WIDTH - indent))
+    return tuple(
+        Line(piece, line.variables) if isinstance(line, Line) else piece
+        for line in lines
+        for piece in _broken(line, WIDTH - indent)
+    )
 
 
 def _broken(line: str, width: int) -> list[str]:

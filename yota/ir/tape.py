@@ -133,6 +133,9 @@ class Tape:
         def compile(self, target: str = "numpy", *, strict: bool = False) -> Callable[..., Any]:
             """See `yota.compile`."""
 
+        def _repr_html_(self) -> str:
+            """What a notebook shows."""
+
     def definitions(self) -> dict[int, Op]:
         """The op that defines each variable."""
         return {op.result: op for op in self.ops}

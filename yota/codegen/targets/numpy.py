@@ -2,16 +2,47 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
 from yota.codegen import scalar, symbolic
 from yota.codegen.contract import as_products
 from yota.codegen.lower import Lowering
 from yota.codegen.plan import FunctionPlan
 from yota.codegen.render import render
+from yota.codegen.storage import Storage
 from yota.codegen.targets.base import Source
 from yota.ir.tape import Tape
 from yota.passes.fuse import fuse
+from yota.passes.units import Unit
 
-__all__ = ["generate", "plan"]
+__all__ = ["Lowered", "generate", "lowered", "plan"]
+
+
+@dataclass(frozen=True, slots=True)
+class Lowered:
+    """What a tape became on its way to source.
+
+    Parameters
+    ----------
+    tape
+        The tape whose variables the lines of the plan compute.
+    plan
+        What the template is given.
+    objects
+        What the source uses by name without spelling it out.
+    units
+        What runs as one; empty for scalar code.
+    storage
+        Where arrays live; None for scalar code.
+    """
+
+    tape: Tape
+    plan: FunctionPlan | scalar.ScalarPlan
+    objects: Mapping[str, Any]
+    units: tuple[Unit, ...] = ()
+    storage: Storage | None = None
 
 
 def generate(tape: Tape, *, strict: bool = False) -> Source:
@@ -27,22 +58,31 @@ def generate(tape: Tape, *, strict: bool = False) -> Source:
     tape = symbolic.optimise(tape, strict=strict)
     if scalar.is_scalar(tape):
         return scalar.scalar_source(tape, strict=strict)
-    lowering = _lowering(tape, strict)
-    made = lowering.plan()
-    text = render("numpy/module.py.jinja", plan=made)
-    return Source(text, made.name, lowering.constants.objects, len(tape.guards))
+    found, plan = _arrays(tape, strict)
+    return Source(render("numpy/module.py.jinja", plan=plan), plan.name, found.objects, len(tape.guards))
 
 
 def plan(tape: Tape, *, strict: bool = False) -> FunctionPlan | scalar.ScalarPlan:
     """What the templates are given, to be looked at; the arguments are those of `generate`."""
+    return lowered(tape, strict=strict).plan
+
+
+def lowered(tape: Tape, *, strict: bool = False) -> Lowered:
+    """The plan of a tape, with what it was made from; the arguments are those of `generate`."""
     tape = symbolic.optimise(tape, strict=strict)
-    return scalar.plan_scalar(tape, strict=strict) if scalar.is_scalar(tape) else _lowering(tape, strict).plan()
+    if scalar.is_scalar(tape):
+        made = scalar.plan_scalar(tape, strict=strict)
+        return Lowered(tape, made, made.constants)
+    return _arrays(tape, strict)[0]
 
 
-def _lowering(tape: Tape, strict: bool) -> Lowering:
+def _arrays(tape: Tape, strict: bool) -> tuple[Lowered, FunctionPlan]:
     exact = _cone(tape) if strict else frozenset()
     tape = as_products(tape, exact)
-    return Lowering(tape, fuse(tape, exact), exact)
+    units = fuse(tape, exact)
+    lowering = Lowering(tape, units, exact)
+    plan = lowering.plan()
+    return Lowered(tape, plan, lowering.constants.objects, units, lowering.storage), plan
 
 
 def _cone(tape: Tape) -> frozenset[int]:

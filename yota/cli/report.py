@@ -1,0 +1,51 @@
+"""``yota report``: the tape explorer, as one HTML file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from yota.cli.generate import Arguments, Force, Function, Output, Rules, Strict, Wrt
+from yota.cli.loading import function_at, given
+from yota.cli.terminal import output, remark, text
+
+__all__ = ["HELP", "report"]
+
+HELP = """
+Write the tape explorer: one HTML file with the source, the tape, the rules applied and the generated code, linked.
+
+    yota report examples/polynomial.py:polynomial --arg "x=float64[8]" -o polynomial.html
+
+Pointing at a line lights up what it came from and what it became. The file needs no network.
+"""
+
+
+def report(
+    function: Function,
+    arg: Arguments = [],  # noqa: B006  (typer reads it, nobody writes it)
+    out: Output = "-",
+    wrt: Wrt = [],  # noqa: B006
+    strict: Strict = False,
+    rules: Rules = [],  # noqa: B006
+    force: Force = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print what was done as JSON.")] = False,
+) -> int:
+    """See `HELP`."""
+    from yota.api import load_rules
+    from yota.generation.files import write
+    from yota.report.page import page
+
+    for path in rules:
+        load_rules(path)
+    found = page(function_at(function), given(arg), wrt=tuple(wrt) or None, strict=strict)
+    if out == "-":
+        output({"html": found}) if as_json else text(found)
+        return 0
+    write(Path(out), found, force=force)
+    if as_json:
+        output({"written": [out], "bytes": len(found)})
+    else:
+        remark(f"{out}: {len(found) // 1000} kB; open it in a browser")
+    return 0

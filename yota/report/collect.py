@@ -1,0 +1,159 @@
+"""From a recorded function to the plan of its report."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+
+import yota
+from yota.errors import MissingRuleError
+from yota.generation.subject import Subject
+from yota.ir.show import show_constant, show_op
+from yota.ir.tape import Op, Tape
+from yota.report.diagram import drawn
+from yota.report.origins import Generated, Reversed, generated, reversed_tape, stamp
+from yota.report.plan import Card, Pair, Report, Row
+from yota.report.sources import source_blocks
+from yota.report.text import pieces, plain
+from yota.report.totals import totals
+from yota.rules.model import Rule
+from yota.rules.registry import Registry, registry
+
+__all__ = ["report_of"]
+
+
+def report_of(subject: Subject, *, strict: bool = False) -> Report:
+    """The report on a function and its gradient."""
+    known = registry()
+    wanted = [subject.tape.inputs[leaf].variable for leaf in subject.layout.wanted]
+    found = reversed_tape(subject.tape, wanted, known)
+    made = generated(found.tape, strict=strict)
+    inputs = ", ".join(f"{entry.name}: {subject.tape.types[entry.variable]}" for entry in subject.tape.inputs)
+    return Report(
+        title=subject.tape.name,
+        summary=f"value and gradient for {inputs}" if inputs else "value",
+        version=yota.__version__,
+        totals=totals(subject.tape, found.tape, made.lowered),
+        sources=source_blocks(found.tape.ops),
+        tape=_pairs(found, made, dict(zip(wanted, found.gradients, strict=True))),
+        rules=_cards(found, known),
+        code=_code(made, found.tape),
+        diagram=drawn(found.tape, found.primal),
+    )
+
+
+def _pairs(found: Reversed, made: Generated, gradients: Mapping[int, int | None]) -> tuple[Pair, ...]:
+    """The tape: inputs, constants, then each op with those of its derivative, and what is returned."""
+    tape, groups = found.tape, _groups(made)
+    adjoints: dict[int, list[Op]] = defaultdict(list)
+    for op in tape.ops:
+        if op.result in found.primal:
+            adjoints[found.primal[op.result]].append(op)
+
+    def beside(variable: int) -> tuple[Row, ...]:
+        return tuple(_op_row(tape, each, groups) for each in adjoints[variable])
+
+    pairs = []
+    for entry in tape.inputs:
+        path = "".join(f".{key}" if isinstance(key, str) else f"[{key!r}]" for key in entry.path)
+        text = f"inp %{entry.variable}::{tape.types[entry.variable]}  {entry.name}{path}"
+        adjoint = gradients.get(entry.variable)
+        note = f"its gradient is %{adjoint}" if adjoint is not None else ""
+        row = Row("", plain(text), str(entry.variable), note=note)
+        pairs.append(Pair("input", row, beside(entry.variable)))
+    used = {operand for op in tape.ops for operand in op.operands} | set(tape.outputs)
+    for variable, value in tape.constants.items():
+        if variable in used:
+            text = f"const %{variable} = {show_constant(value)}::{tape.types[variable]}"
+            pairs.append(Pair("constant", Row("", plain(text), str(variable))))
+    guards = {guard.after: guard for guard in tape.guards}
+    for count, op in enumerate(tape.ops, start=1):
+        if op.result not in found.primal:
+            pairs.append(Pair("op", _op_row(tape, op, groups), beside(op.result)))
+        if count in guards:
+            guard = guards[count]
+            text = f"guard {guard.kind}(%{guard.variable}) == {guard.expected!r}"
+            pairs.append(Pair("guard", Row("", plain(text), str(guard.variable))))
+    text = "return " + ", ".join(f"%{variable}" for variable in tape.outputs)
+    pairs.append(Pair("return", Row("", plain(text), " ".join(map(str, tape.outputs)))))
+    return tuple(pairs)
+
+
+def _op_row(tape: Tape, op: Op, groups: Mapping[int, str]) -> Row:
+    reads = " ".join(str(operand) for operand in dict.fromkeys(op.operands))
+    name, text = tape.names.get(op.result, ""), show_op(tape, op)
+    shown = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 40]} ... {text[-36:]}"
+    note = text if shown != text else f"called {name}" if name else ""
+    return Row("", plain(shown), str(op.result), reads, note, groups.get(op.result, ""))
+
+
+def _groups(made: Generated) -> dict[int, str]:
+    """The fusion group in which each op ended up."""
+    found: dict[int, str] = {}
+    number = 0
+    for unit in made.lowered.units:
+        if unit.extent:
+            number += 1
+            for member in unit.members:
+                found.setdefault(stamp(member.op), f"group {number}")
+    return found
+
+
+def _cards(found: Reversed, known: Registry) -> tuple[Card, ...]:
+    """The rules of the function's ops, in the order in which they were first needed."""
+    uses: dict[Rule, list[int]] = {}
+    rule_of: dict[int, Rule] = {}
+    for op in found.tape.ops:
+        rule = rule_of.get(found.primal[op.result]) if op.result in found.primal else _rule(op, found.tape, known)
+        if rule is not None:
+            rule_of[op.result] = rule
+            uses.setdefault(rule, []).append(op.result)
+    return tuple(_card(rule, ops, found.primal) for rule, ops in uses.items())
+
+
+def _rule(op: Op, tape: Tape, known: Registry) -> Rule | None:
+    try:
+        return known.rule(op.name, [tape.types[operand].ndim for operand in op.operands])
+    except MissingRuleError:
+        return None
+
+
+def _card(rule: Rule, ops: Iterable[int], primal: Mapping[int, int]) -> Card:
+    listed = list(ops)
+    kinds = Counter("adjoint" if op in primal else "primal" for op in listed)
+    uses = f"{kinds['primal']} op{'' if kinds['primal'] == 1 else 's'}, {kinds['adjoint']} for derivatives"
+    rows = tuple(Row("", line) for line in pieces(rule.source.rstrip() + "\n"))
+    return Card(rule.name, f"{rule.file}:{rule.line}", uses, " ".join(map(str, listed)), rows)
+
+
+def _code(made: Generated, tape: Tape) -> tuple[Row, ...]:
+    """The generated code; an op that lives on in others only is shown where those are."""
+    lines = {number: set(origins) for number, origins in made.lines.items()}
+    shown = {origin for origins in lines.values() for origin in origins}
+    users: dict[int, list[int]] = defaultdict(list)
+    for op in tape.ops:
+        for operand in op.operands:
+            users[operand].append(op.result)
+    stands_for: dict[int, set[int]] = {}
+    for op in reversed(tape.ops):
+        own = {op.result} if op.result in shown else set()
+        stands_for[op.result] = own or {each for user in users[op.result] for each in stands_for.get(user, ())}
+    at: dict[int, list[int]] = defaultdict(list)
+    for number, origins in lines.items():
+        for origin in origins:
+            at[origin].append(number)
+    for variable, others in stands_for.items():
+        if variable not in shown and len(others) <= _NEAR:
+            for other in others:
+                for number in at[other]:
+                    lines[number].add(variable)
+    return tuple(
+        Row(str(number), line, " ".join(map(str, sorted(lines.get(number, ())))))
+        for number, line in enumerate(pieces(made.text), start=1)
+    )
+
+
+_LONGEST = 100
+"""Characters of an op that are shown; the rest appears when it is pointed at."""
+_NEAR = 8
+"""Ops that one which has no line of its own may stand for; more say nothing."""

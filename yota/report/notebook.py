@@ -1,0 +1,97 @@
+"""The small form of a tape and of gradients, for notebooks."""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from yota.codegen.count import total
+from yota.codegen.render import render
+from yota.ir.show import show_constant, show_op
+from yota.ir.tape import Location, Tape
+from yota.ir.types import type_of
+
+if TYPE_CHECKING:
+    from yota.result import GradResult
+
+__all__ = ["result_html", "tape_html"]
+
+_MOST = 200
+"""Ops that a notebook shows of one tape."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """An op and the line of the user's source that it came from."""
+
+    kind: str
+    text: str
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Tape:
+    """A tape, ready for the template."""
+
+    title: str
+    lines: tuple[_Line, ...]
+    left_out: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Gradient:
+    """The gradient by one argument or field."""
+
+    name: str
+    type: str
+    value: str
+
+
+def tape_html(tape: Tape) -> str:
+    """A tape as a piece of HTML."""
+    return render("report/tape.html.jinja", tape=_tape(tape), shut=False)
+
+
+def result_html(result: GradResult) -> str:
+    """Gradients as a piece of HTML: their types and values, the code, and the tape."""
+    known = {entry.argument: entry.name for entry in result.tape.inputs}
+    gradients = [
+        row for place, value in enumerate(result) for row in _gradients(known.get(place, f"argument {place}"), value)
+    ]
+    tape = _tape(result.tape)
+    return render("report/result.html.jinja", gradients=gradients, source=result.source, tape=tape, shut=True)
+
+
+def _gradients(name: str, value: Any) -> Iterator[_Gradient]:
+    if value is None:
+        yield _Gradient(name, "no derivative", "")
+    elif isinstance(value, Mapping):
+        for path, part in value.items():
+            place = "".join(f".{key}" if isinstance(key, str) else f"[{key!r}]" for key in path)
+            yield from _gradients(name + place, part)
+    else:
+        with np.printoptions(threshold=6, edgeitems=3, precision=6):
+            yield _Gradient(name, str(type_of(value)), str(value))
+
+
+def _tape(tape: Tape) -> _Tape:
+    types = tape.types
+    found = [_Line("quiet", f"inp %{entry.variable}::{types[entry.variable]}", entry.name) for entry in tape.inputs]
+    shown = tape.ops[:_MOST]
+    used = {operand for op in shown for operand in op.operands} | set(tape.outputs)
+    for variable, value in tape.constants.items():
+        if variable in used:
+            found.append(_Line("quiet", f"const %{variable} = {show_constant(value)}::{types[variable]}", ""))
+    found += [_Line("op", show_op(tape, op), _line(op.location)) for op in shown]
+    count = total(tape)
+    title = f"Tape of {tape.name}: {count} operation{'' if count == 1 else 's'}"
+    results = ", ".join(f"%{variable}" for variable in tape.outputs)
+    return _Tape(title, (*found, _Line("quiet", f"return {results}", "")), max(0, len(tape.ops) - _MOST))
+
+
+def _line(location: Location | None) -> str:
+    return linecache.getline(location.filename, location.line).strip() if location else ""
