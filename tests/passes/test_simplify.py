@@ -205,3 +205,11 @@ def test_single_precision_is_kept():
     assert result.dtype == np.float32
     promoted = tape_of(lambda x: x * np.float64(1), single)
     assert names(simplified(promoted)) == ["multiply"]
+
+
+def test_the_transpose_of_a_product_is_a_product_of_transposes() -> None:
+    def turned(a, b):
+        return (a @ b).call("transpose", axes=(1, 0))
+
+    assert names(check(turned, (3, 4), (4, 5))) == ["transpose", "transpose", "matmul"]
+    assert names(check(turned, (3, 4), (4, 5), strict=True)) == ["matmul", "transpose"]

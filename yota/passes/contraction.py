@@ -1,4 +1,4 @@
-"""Rules of `simplify` for sums and matrix products of broadcast operands: the common factor leaves the sum."""
+"""Rules of `simplify` for sums and matrix products: what is common leaves them, and transposes go to the factors."""
 
 from __future__ import annotations
 
@@ -97,7 +97,20 @@ def _alike(case: Case, source: int, other: int, is_left: bool) -> int | None:
     return None
 
 
+def _turned_product(case: Case) -> int | None:
+    """``(a @ b).T`` is ``b.T @ a.T``, and comes out in the order in memory that results have."""
+    (operand,) = case.operands
+    inner = case.definition(operand, "matmul")
+    if inner is None or case.keyword("axes") != (1, 0) or not case.single(operand):
+        return None
+    if any(len(case.type_of(factor).shape) != 2 for factor in inner.operands):
+        return None
+    left, right = (case.make("transpose", (factor,), {"axes": (1, 0)}) for factor in inner.operands)
+    return case.make("matmul", (right, left), (), case.type)
+
+
 LOOSE: dict[str, tuple[Rule, ...]] = {
     "sum": (_sum_of_broadcast, _sum_of_multiple),
     "matmul": (_matmul_of_broadcast,),
+    "transpose": (_turned_product,),
 }
