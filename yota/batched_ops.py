@@ -10,11 +10,11 @@ from yota.errors import TracingError
 from yota.ir.catalog import primitive
 from yota.ir.indexing import GATHER, NEWAXIS, Slice
 from yota.ir.tape import Op, Tape, TapeBuilder
-from yota.ir.types import TensorType
+from yota.ir.types import TensorType, TupleType
 
 __all__ = ["batched"]
 
-_LEADING = frozenset("inv det cholesky pinv eigvalsh".split())
+_LEADING = frozenset("inv det cholesky pinv eigvalsh svdvals eig eigh qr slogdet svd".split())
 """Functions that work on the last two axes whatever comes before."""
 
 
@@ -113,14 +113,21 @@ class _Batching:
             self._name(op.result)
             return
         found = self._over_points(op)
-        shape = (self.count, *self.tape.types[op.result].shape)
-        if found is None or self.builder.types[found].shape != shape:
+        if found is None or not self._fits(found, self.tape.types[op.result]):
             raise TracingError(
                 f"{op.location}: {op.name} is not known over many points like this; call {self.tape.name} in a loop"
             )
         self.known[op.result] = found
         self.many.add(op.result)
         self._name(op.result)
+
+    def _fits(self, found: int, type: TensorType) -> bool:
+        """Whether a variable, or each of several results, has one more axis than ``type`` says."""
+        made = self.builder.types[found]
+        if isinstance(type, TupleType):
+            parts = made.parts if isinstance(made, TupleType) else ()
+            return [part.shape for part in parts] == [(self.count, *part.shape) for part in type.parts]
+        return made.shape == (self.count, *type.shape)
 
     def _name(self, variable: int) -> None:
         if variable in self.tape.names:
@@ -133,6 +140,10 @@ class _Batching:
                 self.as_many(operand, ndim) if operand in self.many else self.one(operand) for operand in op.operands
             ]
             return self.builder.emit(op.primitive, operands, op.static)
+        if op.name == "item":
+            return self.emit("item", (self.one(op.operands[0]),), **dict(op.static))
+        if op.primitive.several == "elementwise":
+            return self._several(op)
         rule = _RULES.get(op.name)
         if rule is not None:
             return rule(self, op)
@@ -141,6 +152,16 @@ class _Batching:
         if isinstance(op.keyword("axis"), int) and len(op.operands) == 1 and op.keyword("axis") >= 0:
             return self._moved(op, axis=op.keyword("axis") + 1)
         return None
+
+    def _several(self, op: Op) -> int:
+        """An op on each element with several results."""
+        type = self.tape.types[op.result]
+        assert isinstance(type, TupleType)
+        ndim = type.parts[0].ndim
+        operands = [
+            self.as_many(operand, ndim) if operand in self.many else self.one(operand) for operand in op.operands
+        ]
+        return self.builder.emit(op.primitive, operands, op.static)
 
     def _moved(self, op: Op, **static: Any) -> int:
         """The op on the first operand over points, with other keywords."""

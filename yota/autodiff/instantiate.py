@@ -2,36 +2,55 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from yota.errors import DifferentiationError, MissingRuleError
 from yota.ir.catalog import primitive
 from yota.ir.tape import Op, TapeBuilder
-from yota.ir.types import TensorType
+from yota.ir.types import TensorType, TupleType
+from yota.rules.absent import Absent
 from yota.rules.body import Static, expand
+from yota.rules.body import contribution as adjoint
 from yota.rules.model import Expression, Parameter, Rule, refusal
 from yota.rules.registry import Registry
 
 __all__ = ["contribution"]
 
 
-def contribution(builder: TapeBuilder, registry: Registry, op: Op, position: int, adjoint: int) -> int | None:
+def contribution(
+    builder: TapeBuilder, registry: Registry, op: Op, position: int, adjoints: Mapping[int, int]
+) -> int | None:
     """What ``op`` adds to the adjoint of its operand at ``position``; None for exactly nothing.
 
     For an elementwise op that is the adjoint of its result times the conjugate of the partial (the conjugate
     makes the gradient of a real loss by a complex variable its direction of steepest ascent); the shape is that
     of the result, broadcasting is not undone yet.
+
+    Parameters
+    ----------
+    builder
+        Takes the ops.
+    registry
+        Knows the rules.
+    op
+        The op.
+    position
+        Which operand.
+    adjoints
+        Adjoint of each result, by its number; those that are left out are zero.
     """
     rule = registry.rule(op.name, tuple(builder.types[operand].ndim for operand in op.operands))
     if rule.kind == "nodiff":
         return None
+    _refuse_count(rule, builder.types[op.result])
     parameter = rule.operands[min(position, len(rule.operands) - 1)]
     _refuse_kind(rule, parameter, builder.types[op.operands[position]])
-    names = _names(rule, op, position)
+    names = _Names(builder, rule, op, position)
     if rule.kind == "elementwise":
-        partial = registry.partial(rule, parameter.name)
-        _refuse(rule, parameter, partial)
-        return _times(builder, adjoint, _handle(builder, expand(partial, names, builder, registry)))
+        return _elementwise(builder, registry, rule, parameter, names, adjoints)
+    for number in adjoints:
+        _refuse(rule, parameter, rule.adjoints.get(rule.results[number]), rule.results[number])
     body = rule.adjoints.get(parameter.name)
     if body is None:
         raise MissingRuleError(
@@ -41,16 +60,59 @@ def contribution(builder: TapeBuilder, registry: Registry, op: Op, position: int
     _refuse(rule, parameter, body)
     if _is_zero(body):
         return None
-    return _handle(builder, expand(body, {**names, "d": adjoint}, builder, registry))
+    for number, result in enumerate(rule.results):
+        names[f"d[{result}]"] = adjoints.get(number, Absent(_type(builder, op, number)))
+    found = adjoint(body, names, builder, registry)
+    return None if isinstance(found, Absent) else _handle(builder, found)
 
 
-def _refuse(rule: Rule, parameter: Parameter, body: Expression) -> None:
+def _elementwise(
+    builder: TapeBuilder,
+    registry: Registry,
+    rule: Rule,
+    parameter: Parameter,
+    names: _Names,
+    adjoints: Mapping[int, int],
+) -> int | None:
+    """The sum over all results of the adjoint times the partial."""
+    total: int | None = None
+    for number, slope in adjoints.items():
+        partial = registry.partial(rule, parameter.name, rule.results[number])
+        _refuse(rule, parameter, partial, rule.results[number])
+        found = _times(builder, slope, _handle(builder, expand(partial, names, builder, registry)))
+        if total is None or found is None:
+            total = found if total is None else total
+        else:
+            total = builder.emit(primitive("add"), (total, found))
+    return total
+
+
+def _type(builder: TapeBuilder, op: Op, number: int) -> TensorType:
+    type_ = builder.types[op.result]
+    return type_.parts[number] if isinstance(type_, TupleType) else type_
+
+
+def _refuse(rule: Rule, parameter: Parameter, body: Expression | None, result: str | None = None) -> None:
     """Raise what the rule says in the place of a derivative."""
     reason = refusal(body)
     if reason is not None:
+        of = f"'s {result}" if result is not None and len(rule.results) > 1 else ""
         raise DifferentiationError(
-            f"{rule.target or rule.name} has no derivative by {parameter.name}: {reason} ({rule.file}:{rule.line}). "
+            f"{rule.target or rule.name}{of} has no derivative by {parameter.name}: {reason} "
+            f"({rule.file}:{rule.line}). "
             f"Keep {parameter.name} constant: leave it out of wrt, or do not compute it from an argument."
+        )
+
+
+def _refuse_count(rule: Rule, type_: TensorType) -> None:
+    """Raise if the function gave another number of results than its rule names."""
+    found = len(type_.parts) if isinstance(type_, TupleType) else 1
+    if found != len(rule.results):
+        names = ", ".join(f"y{number}" for number in range(1, found + 1))
+        raise DifferentiationError(
+            f"{rule.target or rule.name} gave {found} result{'s' * (found > 1)}, and its rule "
+            f"({rule.file}:{rule.line}) names {len(rule.results)}: {', '.join(rule.results)}. "
+            f"Write def {rule.name}(...) -> {f'({names})' if found > 1 else 'y'}: there."
         )
 
 
@@ -73,17 +135,30 @@ def _is_zero(body: Expression) -> bool:
     return getattr(body, "value", None) == 0
 
 
-def _names(rule: Rule, op: Op, position: int) -> dict[str, Any]:
-    names: dict[str, Any] = {}
-    operands = iter(op.operands)
-    for parameter in rule.operands:
-        names[parameter.name] = tuple(operands) if parameter.variadic else next(operands)
-    names[rule.results[0]] = op.result
-    for name, value in op.static:
-        names[name] = Static(value)
-    if rule.loop is not None:
-        names[rule.loop] = Static(position - (len(rule.operands) - 1))
-    return names
+class _Names(dict[str, Any]):
+    """What a rule's identifiers stand for; one of several results is read when its name is met."""
+
+    def __init__(self, builder: TapeBuilder, rule: Rule, op: Op, position: int) -> None:
+        super().__init__()
+        operands = iter(op.operands)
+        for parameter in rule.operands:
+            self[parameter.name] = tuple(operands) if parameter.variadic else next(operands)
+        for name, value in op.static:
+            self[name] = Static(value)
+        if rule.loop is not None:
+            self[rule.loop] = Static(position - (len(rule.operands) - 1))
+        self._builder, self._op, self._results = builder, op, rule.results
+        if len(rule.results) == 1:
+            self[rule.results[0]] = op.result
+
+    def __contains__(self, name: object) -> bool:
+        return super().__contains__(name) or name in self._results
+
+    def __missing__(self, name: str) -> int:
+        number = self._results.index(name)
+        type_ = _type(self._builder, self._op, number)
+        self[name] = self._builder.emit(primitive("item"), (self._op.result,), {"index": number}, type_)
+        return int(self[name])
 
 
 def _handle(builder: TapeBuilder, value: Any) -> int:

@@ -67,17 +67,27 @@ def reverse(
     """Append the adjoints of ``wrt`` to ``builder``, which holds ``tape``; ``seeds`` are adjoints of outputs."""
     active = _active(tape, wrt)
     pending: dict[int, list[int]] = {variable: [seed] for variable, seed in seeds.items() if variable in active}
+    parts: dict[int, dict[int, list[int]]] = {}
     for op in reversed(tape.ops):
+        builder.location = op.location
+        if op.result in parts:
+            # In the order of the results, whatever the order in which they were read.
+            slopes = sorted(parts.pop(op.result).items())
+            adjoints = {number: _accumulate(builder, each) for number, each in slopes}
+            _spread(builder, registry, op, adjoints, active, pending)
+            continue
         if op.result not in pending:
             continue
-        builder.location = op.location
-        adjoint = _accumulate(builder, op.result, pending.pop(op.result))
+        adjoint = _accumulate(builder, pending.pop(op.result))
         if op.result in tape.names:
             _call_adjoint(builder, adjoint, tape.names[op.result])
-        _spread(builder, registry, op, adjoint, active, pending)
+        if op.name == "item":
+            parts.setdefault(op.operands[0], {}).setdefault(op.keyword("index"), []).append(adjoint)
+        else:
+            _spread(builder, registry, op, {0: adjoint}, active, pending)
     builder.location = None
     called = {item.variable: "_".join((item.name, *map(str, item.path))) for item in tape.inputs}
-    gradient = [_accumulate(builder, each, pending[each]) if each in pending else None for each in wrt]
+    gradient = [_accumulate(builder, pending[each]) if each in pending else None for each in wrt]
     for variable, found in zip(wrt, gradient, strict=True):
         if found is not None and variable in called:
             _call_adjoint(builder, found, called[variable])
@@ -103,19 +113,19 @@ def _spread(
     builder: TapeBuilder,
     registry: Registry,
     op: Op,
-    adjoint: int,
+    adjoints: Mapping[int, int],
     active: set[int],
     pending: dict[int, list[int]],
 ) -> None:
-    """Pass the adjoint of an op's result on to its operands."""
+    """Pass the adjoints of an op's results on to its operands."""
     for position, operand in enumerate(op.operands):
         if operand in active:
-            found = contribution(builder, registry, op, position, adjoint)
+            found = contribution(builder, registry, op, position, adjoints)
             if found is not None:
                 pending.setdefault(operand, []).append(match(builder, found, builder.types[operand]))
 
 
-def _accumulate(builder: TapeBuilder, variable: int, contributions: list[int]) -> int:
+def _accumulate(builder: TapeBuilder, contributions: list[int]) -> int:
     """The sum of all contributions; those of indexed reads are assembled in one array."""
     reads = [_scatter_of(builder, each) for each in contributions]
     pieces = [op for op in reads if op is not None]
@@ -123,7 +133,7 @@ def _accumulate(builder: TapeBuilder, variable: int, contributions: list[int]) -
     if len(pieces) > 1:
         operands = tuple(operand for op in pieces for operand in op.operands)
         indices = tuple(index for op in pieces for index in op.keyword("indices"))
-        static = {"shape": builder.types[variable].shape, "indices": indices}
+        static = {"shape": builder.types[contributions[0]].shape, "indices": indices}
         rest.append(builder.emit(primitive("scatter"), operands, static))
     elif pieces:
         rest.append(pieces[0].result)

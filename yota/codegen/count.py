@@ -7,7 +7,8 @@ from yota.ir.tape import Op, Tape
 __all__ = ["elements", "operations", "total"]
 
 _FREE = frozenset(
-    "getitem setitem scatter reshape transpose broadcast_to concatenate stack astype real imag copy positive".split()
+    "getitem setitem scatter reshape transpose broadcast_to concatenate stack item astype real imag copy"
+    " positive".split()
 )
 
 

@@ -62,6 +62,8 @@ def shape_text(shape: Sequence[object]) -> str:
 
 def static_text(value: Any) -> str | None:
     """A static keyword's value; None if it has no literal."""
+    if isinstance(value, str) and value.isidentifier():
+        return f'"{value}"'
     if value is None or isinstance(value, str | bool | int | float | complex | np.generic):
         return repr(value) if value is None else scalar(value)
     if isinstance(value, tuple | list):

@@ -21,6 +21,7 @@ from yota.codegen.targets.call import Call
 from yota.codegen.workspace import Looks
 from yota.codegen.wrap import wrapped
 from yota.ir.tape import Guard, Op, Tape
+from yota.ir.types import TupleType
 from yota.passes.distinct import distinct
 from yota.passes.units import Unit
 
@@ -52,6 +53,11 @@ class Lowering:
         self.constants = Constants(tape, self.names)
         self.looks = Looks(self.storage, self.names)
         self.texts: dict[int, str] = {}
+        self.items: dict[int, dict[int, list[int]]] = {}
+        """Of an op of several results, the variables that read each."""
+        for op in (member.op for unit in units for member in unit.members):
+            if op.name == "item":
+                self.items.setdefault(op.operands[0], {}).setdefault(op.keyword("index"), []).append(op.result)
         self.imports: dict[str, None] = {}
         self._last_remark: Any = None
 
@@ -111,6 +117,8 @@ class Lowering:
         return self.looks.look(variable, self.tape.types[variable].shape)
 
     def _lower_op(self, op: Op) -> Step:
+        if op.name == "item" and op.result in self.texts:
+            return Step()
         operands = tuple(self.operand(op, number) for number in range(len(op.operands)))
         call = self.call(op, operands)
         if op.result in self.nested:
@@ -122,12 +130,24 @@ class Lowering:
         source = self.storage.inherits.get(op.result)
         out = self.texts[source] if source is not None else self.whole_look(op.result)
         if out is None:
-            out = self.name(op.result)
+            out = self._several(op) or self.name(op.result)
             lines = numpy_calls.statements(call, out)
         else:
             lines = numpy_calls.into(call, out, held=out if out in operands else None)
         self.texts[op.result] = out
         return Step(before=tuple(marked((*remark, *lines), op.result)))
+
+    def _several(self, op: Op) -> str:
+        """Names of the results of an op that has several; empty for other ops."""
+        type = self.tape.types[op.result]
+        if not isinstance(type, TupleType):
+            return ""
+        found = self.items.get(op.result, {})
+        for first, *others in found.values():
+            self.texts[first] = self.name(first)
+            self.texts.update(dict.fromkeys(others, self.texts[first]))
+        names = [self.texts[found[number][0]] if number in found else "_" for number in range(len(type.parts))]
+        return ", ".join(names) + "," * (len(names) == 1)
 
     def remark(self, op: Op) -> list[str]:
         """The user's source line as a comment, where it changes."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import yota
 from yota.codegen.literals import scalar
 from yota.codegen.render import render
+from yota.generation.borrowed import borrowed
 from yota.generation.constants import Constants
 from yota.generation.expressions import quoted
 from yota.generation.formatting import formatted
@@ -95,6 +96,7 @@ def assembled(parts: Parts, banner: Banner) -> str:
     if any(line.startswith("_PRECONDITIONS") for line in constants):
         used.append("precondition")
     blocks = [block for kernel in parts.kernels for block in kernel.blocks]
+    blocks += borrowed("\n".join(blocks))
     text = "\n".join([*blocks, bodies, *constants, *(each.parameters + each.returns for each in parts.functions)])
     exports = sorted([*(each.name for each in parts.functions), *(each.name for each in parts.records)])
     plan = _Plan(

@@ -36,7 +36,7 @@ class Constants:
 
     def display(self, hint: str, expression: str) -> str:
         """Name of the small array that ``expression``, a call of ``np.array`` or the like, makes."""
-        value = eval(expression, {"np": np, "__builtins__": {}})
+        value = eval(expression, {"np": np, "complex": complex, "__builtins__": {}})
         return self.text(hint, (_pattern(value) if isinstance(value, np.ndarray) else None) or expression)
 
     def array(self, hint: str, value: np.ndarray[Any, Any]) -> str:

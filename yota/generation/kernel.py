@@ -17,6 +17,7 @@ import numpy as np
 from yota.codegen.targets.base import Source
 from yota.codegen.targets.numpy import generate
 from yota.errors import CodegenError
+from yota.generation import borrowed
 from yota.generation.constants import Constants
 from yota.generation.formatting import logical_lines
 from yota.generation.plain import visible
@@ -64,7 +65,8 @@ def kernel_of(tape: Tape, name: str, constants: Constants, *, strict: bool = Fal
 
 def cut(source: Source, name: str, constants: Constants) -> Kernel:
     """The kernel that ``source`` holds, under the name ``name``."""
-    tree = ast.parse(source.text)
+    own = borrowed.renamed(source.text)
+    tree = ast.parse(own)
     renamed, imports = {"StaleTape": PRECONDITION}, []
     for found, value in source.constants.items():
         if isinstance(value, (np.ndarray, np.generic)):
@@ -81,7 +83,7 @@ def cut(source: Source, name: str, constants: Constants) -> Kernel:
             target = statement.targets[0].id
             value = ast.unparse(statement.value)
             renamed[target] = name + target if target.startswith("_") else constants.display(target, value)
-    text = _renamed(source.text, renamed)
+    text = _renamed(own, renamed)
     blocks = []
     for statement, lines in _statements(text):
         if isinstance(statement, (ast.Import, ast.ImportFrom)):

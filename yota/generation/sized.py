@@ -12,6 +12,7 @@ from yota.codegen.literals import dtype_text, scalar
 from yota.codegen.names import Names
 from yota.codegen.targets.call import infix
 from yota.errors import ArgumentError, CodegenError
+from yota.generation.borrowed import PREFIX
 from yota.generation.constants import Constants
 from yota.generation.generalise import Extent, General
 from yota.generation.kernel import PRECONDITION, Kernel
@@ -174,6 +175,8 @@ class _Writer:
             return f'np.einsum("{op.keyword("subscripts")}", {listed}, optimize=True)'
         if op.name in _OPERATORS and self._plain(op):
             return infix(_OPERATORS[op.name], *operands)
+        if op.name == "item":
+            return f"{operands[0]}[{op.keyword('index')}]"
         if op.name in _REDUCTIONS:
             return f"np.{op.name}({listed}{self._axes(op)})"
         keywords = [f"{name}={_static(value)}" for name, value in op.static]
@@ -194,6 +197,8 @@ class _Writer:
         module, _, name = (op.primitive.target or "").rpartition(".")
         if module == "numpy" or module.startswith("numpy."):
             return f"np{module[5:]}.{name}"
+        if module == "yota.ir.factors":
+            return f"{PREFIX}{name}"
         if not module or module.partition(".")[0] in ("yota", "__main__"):
             raise CodegenError(f"{op.name} has no function that a module could call")
         self.imports[f"import {module}"] = None

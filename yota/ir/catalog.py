@@ -11,7 +11,7 @@ import numpy as np
 from yota.ir import factors, indexing
 from yota.ir.primitive import Primitive
 
-__all__ = ["astype", "original", "primitive"]
+__all__ = ["astype", "item", "original", "primitive"]
 
 
 def astype(x: Any, *, dtype: np.dtype[Any]) -> Any:
@@ -28,6 +28,11 @@ def _reshape(x: Any, *, shape: tuple[int, ...]) -> Any:
 
 def _broadcast_to(x: Any, *, shape: tuple[int, ...]) -> Any:
     return np.broadcast_to(x, shape)
+
+
+def item(results: tuple[Any, ...], *, index: int) -> Any:
+    """One of the several results of a function."""
+    return results[index]
 
 
 def _einsum(*operands: Any, subscripts: str) -> Any:
@@ -47,6 +52,7 @@ _SPECIAL: dict[str, tuple[str, bool, Callable[..., Any]]] = {
     "setitem": ("yota.ir.indexing.setitem", False, indexing.setitem),
     "scatter": ("yota.ir.indexing.scatter", False, indexing.scatter),
     "astype": ("yota.ir.catalog.astype", True, astype),
+    "item": ("yota.ir.catalog.item", False, item),
     "where": ("numpy.where", True, np.where),
     "real": ("numpy.real", True, np.real),
     "imag": ("numpy.imag", True, np.imag),
@@ -56,9 +62,14 @@ _SPECIAL: dict[str, tuple[str, bool, Callable[..., Any]]] = {
     "concatenate": ("numpy.concatenate", False, _concatenate),
     "stack": ("numpy.stack", False, _stack),
     "sinc": ("numpy.sinc", True, np.sinc),
-    **{name: (f"yota.ir.factors.{name}", False, getattr(factors, name)) for name in factors.__all__},
+    "lstsq_solution": ("yota.ir.factors.lstsq_solution", False, factors.lstsq_solution),
     **{name: (f"numpy.linalg.{name}", False, getattr(np.linalg, name)) for name in ("inv", "solve", "pinv")},
 }
+_SEVERAL: dict[str, tuple[str, Callable[..., Any]]] = {
+    "eig": ("yota.ir.factors.eig", factors.eig),
+    **{name: (f"numpy.linalg.{name}", getattr(np.linalg, name)) for name in ("eigh", "qr", "slogdet", "svd")},
+}
+"""Functions of several results."""
 
 
 def original(function: Any) -> Any:
@@ -85,6 +96,8 @@ def primitive(name: str) -> Primitive:
     if name in _SPECIAL:
         target, elementwise, function = _SPECIAL[name]
         return Primitive(name, target, elementwise, function)
+    if name in _SEVERAL:
+        return Primitive(name, _SEVERAL[name][0], False, _SEVERAL[name][1], None, "tensor")
     found = original(getattr(np, name, None))
     if not callable(found) or isinstance(found, type):
         raise KeyError(name)

@@ -9,7 +9,7 @@ import numpy as np
 
 from yota.errors import TapeError
 from yota.ir.primitive import Primitive
-from yota.ir.types import TensorType, type_of
+from yota.ir.types import TensorType, TupleType, tuple_of, type_of
 
 __all__ = ["infer"]
 
@@ -35,11 +35,18 @@ def infer(primitive: Primitive, operands: tuple[TensorType, ...], static: tuple[
 def _probe(primitive: Primitive, operands: tuple[TensorType, ...], static: tuple[tuple[str, Any], ...]) -> TensorType:
     with np.errstate(all="ignore"):
         result = primitive.function(*map(_sample, operands), **dict(static))
-    found = type_of(result)
-    return TensorType(found.dtype, found.shape)
+    if isinstance(result, (tuple, list)):
+        return tuple_of([_strong(type_of(each)) for each in result])
+    return _strong(type_of(result))
+
+
+def _strong(type: TensorType) -> TensorType:
+    return TensorType(type.dtype, type.shape)
 
 
 def _sample(type: TensorType) -> Any:
+    if isinstance(type, TupleType):
+        return tuple(map(_sample, type.parts))
     if type.weak:
         return type.dtype.type(1).item()
     # Index arrays are probed too: zero is in range for every axis that has an element.

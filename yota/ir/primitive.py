@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from yota.ir.types import TensorType
 
@@ -42,6 +42,9 @@ class Primitive:
     expand
         Writes its body as other primitives: ``expand(emitter, operands, static)``; None for primitives that targets
         know themselves.
+    several
+        For a function of several results, the kind of its rule: ``"elementwise"`` or ``"tensor"``; empty for one
+        result. ``elementwise`` is False then, since its result is a tuple; the primitive ``item`` reads it.
     """
 
     name: str
@@ -49,6 +52,7 @@ class Primitive:
     elementwise: bool
     function: Callable[..., Any] = field(repr=False)
     expand: Callable[..., Any] | None = field(default=None, repr=False)
+    several: Literal["", "elementwise", "tensor"] = ""
 
     def __str__(self) -> str:
         return self.name

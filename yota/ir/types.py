@@ -1,13 +1,14 @@
-"""The type of a tape variable: dtype, shape, and whether it is a Python scalar."""
+"""The type of a tape variable: dtype, shape, whether it is a Python scalar; for several results, the type of each."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["TensorType", "type_of"]
+__all__ = ["TensorType", "TupleType", "tuple_of", "type_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +60,44 @@ class TensorType:
         return self.dtype.kind == "c"
 
 
+@dataclass(frozen=True, slots=True)
+class TupleType(TensorType):
+    """Type of the several results of one op; only the primitive ``item`` reads such a variable.
+
+    Dtype and shape are those of one flat array that would hold all results, for passes that weigh memory.
+
+    Parameters
+    ----------
+    parts
+        Type of each result.
+    """
+
+    parts: tuple[TensorType, ...] = ()
+
+    def __str__(self) -> str:
+        return f"({', '.join(map(str, self.parts))})"
+
+    @property
+    def differentiable(self) -> bool:
+        """Whether one of the results carries derivatives."""
+        return any(part.differentiable for part in self.parts)
+
+
+def tuple_of(parts: Sequence[TensorType]) -> TupleType:
+    """Type of several results.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> print(tuple_of([TensorType(np.dtype("float64"), (3,)), TensorType(np.dtype("int64"))]))
+    (float64[3], int64[])
+    """
+    dtype = np.result_type(*(part.dtype for part in parts))
+    return TupleType(dtype, (sum(part.size for part in parts),), False, tuple(parts))
+
+
 def type_of(value: object) -> TensorType:
-    """Type of a concrete value; Python scalars are weak.
+    """Type of a concrete value; Python scalars are weak; a tuple holds the several results of a function.
 
     Examples
     --------
@@ -71,5 +108,7 @@ def type_of(value: object) -> TensorType:
         return TensorType(np.dtype(type(value)), (), True)
     if isinstance(value, np.generic):
         return TensorType(value.dtype, ())
+    if isinstance(value, tuple):
+        return tuple_of([type_of(each) for each in value])
     array = np.asarray(value)
     return TensorType(array.dtype, array.shape)

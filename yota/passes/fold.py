@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from yota.ir.tape import Op, Tape
-from yota.ir.types import TensorType
+from yota.ir.types import TensorType, TupleType
 from yota.passes.rewrite import Rewriting
 
 __all__ = ["run"]
@@ -36,7 +36,7 @@ def run(tape: Tape) -> Tape:
 
 def _evaluate(type: TensorType, op: Op, values: list[Any]) -> Any:
     """The constant's value, or None where it is better computed each time."""
-    if op.primitive.expand is not None:
+    if op.primitive.expand is not None or isinstance(type, TupleType) or op.name == "item":
         return None
     size = type.size * type.dtype.itemsize
     if size > _LARGEST_BROADCAST and size > sum(np.asarray(value).nbytes for value in values):

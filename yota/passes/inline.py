@@ -22,13 +22,21 @@ def run(tape: Tape) -> Tape:
         return tape
     rewriting = Rewriting(tape)
     emitter = _Inliner(rewriting)
+    several: dict[int, tuple[int, ...]] = {}
     for op in tape.ops:
+        if op.name == "item" and op.operands[0] in several:
+            found = several[op.operands[0]][op.keyword("index")]
+            rewriting.bind(op.result, _of_type(rewriting, found, tape.types[op.result]))
+            continue
         if op.primitive.expand is None:
             rewriting.copy(op)
             continue
         rewriting.builder.location = op.location
-        found = emitter.emit(op.primitive, rewriting.operands(op), op.static)
-        rewriting.bind(op.result, _of_type(rewriting, found, tape.types[op.result]))
+        body = emitter.emit(op.primitive, rewriting.operands(op), op.static)
+        if isinstance(body, tuple):
+            several[op.result] = body
+        else:
+            rewriting.bind(op.result, _of_type(rewriting, body, tape.types[op.result]))
     return rewriting.finish()
 
 
@@ -44,14 +52,14 @@ class _Inliner:
         primitive: Primitive,
         operands: Iterable[int],
         static: Mapping[str, Any] | tuple[tuple[str, Any], ...] = (),
-    ) -> int:
+    ) -> Any:
         if primitive.expand is None:
             return self._rewriting.emit(primitive, operands, static)
         if self._depth == _DEEPEST:
             raise TapeError(f"{primitive.name}: its definition refers to itself")
         self._depth += 1
         try:
-            found: int = primitive.expand(self, tuple(operands), static)
+            found = primitive.expand(self, tuple(operands), static)
         finally:
             self._depth -= 1
         return found

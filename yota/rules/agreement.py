@@ -74,9 +74,9 @@ def disagreement(case: Inspection, result: str, parameter: str) -> str | None:
     position = [each.name for each in rule.operands].index(parameter)
     for point in points(rule, case.registry, _POINTS):
         try:
-            found = _at_50_digits(case, expression, point, position)
+            found = _at_50_digits(case, result, expression, point, position)
         except precise.NotPreciseError:
-            found = _in_doubles(case, expression, point, position)
+            found = _in_doubles(case, result, expression, point, position)
         except (ArithmeticError, ValueError, TypeError):
             continue
         if found is not None:
@@ -86,15 +86,16 @@ def disagreement(case: Inspection, result: str, parameter: str) -> str | None:
 
 
 def _at_50_digits(
-    case: Inspection, expression: Expression, point: dict[str, Any], position: int
+    case: Inspection, result: str, expression: Expression, point: dict[str, Any], position: int
 ) -> tuple[str, str] | None:
     rule = case.rule
     with precise.LOCK:
         mp = precise.context()
-        function = precise.primal(rule, case.registry)
+        function = precise.primal(rule, case.registry, result)
         arguments = [value if isinstance(value, (bool, int)) else mp.mpf(value) for value in point.values()]
         names = {**statics(rule), **dict(zip(point, arguments, strict=True))}
-        names[rule.results[0]] = function(*arguments)
+        for each in rule.results:
+            names[each] = precise.primal(rule, case.registry, each)(*arguments)
         claimed = precise.value(expression, names, case.registry)
         exact = precise.derivative(function, arguments, position)
         # Of a real function only the real part counts, as in the partial of the imaginary part.
@@ -111,11 +112,11 @@ def _tolerance(rule: Rule, expression: Expression) -> float:
 
 
 def _in_doubles(
-    case: Inspection, expression: Expression, point: dict[str, Any], position: int
+    case: Inspection, result: str, expression: Expression, point: dict[str, Any], position: int
 ) -> tuple[str, str] | None:
     """The same by a central difference, for functions that are known in double precision only."""
     rule = case.rule
-    if rule.results[0] not in rule.primal:
+    if not set(rule.results) <= rule.primal.keys():
         return None
     name = list(point)[position]
     step = 1e-5 * max(1.0, abs(point[name]))
@@ -123,14 +124,14 @@ def _in_doubles(
     def along(shift: float) -> Any:
         names = {**statics(rule), **{key: np.float64(value) for key, value in point.items()}}
         names[name] = np.float64(point[name] + shift)
-        return evaluate(rule.primal[rule.results[0]], names, case.registry)
+        return evaluate(rule.primal[result], names, case.registry)
 
     with np.errstate(all="ignore"):
         names = {**statics(rule), **{key: np.float64(value) for key, value in point.items()}}
-        names[rule.results[0]] = along(0.0)
+        names |= {each: evaluate(rule.primal[each], names, case.registry) for each in rule.results}
         claimed = evaluate(expression, names, case.registry)
         exact = (along(step) - along(-step)) / (2 * step)
-        off = abs(claimed - exact) > _DOUBLE * max(1.0, abs(exact), abs(names[rule.results[0]]))
+        off = abs(claimed - exact) > _DOUBLE * max(1.0, abs(exact), abs(names[result]))
     return (f"{claimed:.6g}", f"{exact:.6g}") if off and np.isfinite(exact) else None
 
 

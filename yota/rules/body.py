@@ -15,14 +15,17 @@ import yota.rules.scans
 import yota.rules.singular
 import yota.rules.spectra  # noqa: F401  (all register macros)
 from yota.errors import RuleError
+from yota.ir.infer import infer
 from yota.ir.primitive import Emitter, Primitive
 from yota.ir.types import TensorType, type_of
+from yota.rules.absent import Absent, mentions_adjoint, present
+from yota.rules.calls import bind
 from yota.rules.display import show
 from yota.rules.macros import MACROS
-from yota.rules.model import Adjoint, Call, Expression, Item, Literal, Name, Parameter, Rule, Spread
+from yota.rules.model import Adjoint, Call, Expression, Item, Literal, Name, Rule, Spread
 from yota.rules.statics import STATIC_FUNCTIONS, arithmetic, normalised
 
-__all__ = ["EVALUATE", "Evaluate", "Names", "Primitives", "Static", "bind", "evaluate", "expand"]
+__all__ = ["EVALUATE", "Evaluate", "Names", "Primitives", "Static", "contribution", "evaluate", "expand"]
 
 _NUMBERS = (bool, int, float, complex, np.generic)
 
@@ -36,7 +39,7 @@ class Static:
 
 Names = Mapping[str, Any]
 """Handles by parameter and result; a tuple of handles for a variadic parameter; `Static` for keywords and for the
-loop index; and, under ``"d"``, the adjoint of the result."""
+loop index; and, under ``"d[y]"``, the adjoint of the result ``y``, which may be `Absent`."""
 
 
 class Primitives(Protocol):
@@ -87,6 +90,11 @@ def expand(expression: Expression, names: Names, emitter: Emitter, registry: Pri
     RuleError
         If the expression cannot be computed for these types.
     """
+    return present(emitter, _Expansion(names, emitter, registry).operand(expression))
+
+
+def contribution(expression: Expression, names: Names, emitter: Emitter, registry: Primitives) -> Any:
+    """Like `expand`, for an adjoint: `Absent` if it is exactly zero because all adjoints that it needs are."""
     return _Expansion(names, emitter, registry).operand(expression)
 
 
@@ -119,7 +127,7 @@ class _Expansion:
         if isinstance(expression, Name):
             return self._named(expression.id)
         if isinstance(expression, Adjoint):
-            return self._named("d")
+            return self._named(f"d[{expression.of}]")
         if isinstance(expression, Item):
             return self._named(expression.name)[self._named(expression.index).value]
         raise RuleError(f"`{show(expression)}` can only stand among the arguments of a call")
@@ -171,6 +179,8 @@ class _Expansion:
             if name in macro.values:
                 many = isinstance(argument, tuple)
                 bound.arguments[name] = tuple(map(self._handle, argument)) if many else self._handle(argument)
+            elif name in macro.optional:
+                bound.arguments[name] = None if isinstance(argument, Absent) else self._handle(argument)
             else:
                 if not isinstance(argument, Static):
                     raise RuleError(f"`{name}` of {call.function} must be static in `{show(call)}`")
@@ -178,10 +188,41 @@ class _Expansion:
         return macro.function(*bound.args, **bound.kwargs)
 
     def _handle(self, argument: Any) -> Any:
-        return self.emitter.constant(argument.value) if isinstance(argument, Static) else argument
+        if isinstance(argument, Static):
+            return self.emitter.constant(argument.value)
+        return present(self.emitter, argument)
+
+    def _type(self, argument: Any) -> TensorType:
+        return argument.type if isinstance(argument, Absent) else self.emitter.type(self._handle(argument))
 
     def _primitive(self, call: Call) -> Any:
         arguments = self._arguments(call)
+        if any(isinstance(argument, Absent) for argument in arguments):
+            return self._without(call, arguments)
+        return self._applied(call, arguments)
+
+    def _without(self, call: Call, arguments: list[Any]) -> Any:
+        """A call with adjoints that are exactly zero, in which it is linear."""
+        spread = len(arguments) != len(call.arguments)
+        rest = [
+            argument
+            for argument, expression in zip(arguments, call.arguments, strict=False)
+            if not isinstance(argument, Absent) and (spread or mentions_adjoint(expression))
+        ]
+        types = [self._type(argument) for argument in arguments]
+        whole = np.broadcast_shapes(*(each.shape for each in types)) if call.function in ("add", "subtract") else None
+        if len(rest) == 1 and whole == self._type(rest[0]).shape:
+            added = call.function == "add" or rest[0] is arguments[0]
+            return rest[0] if added else self._applied(Call("negative", call.arguments[1:]), rest)
+        if rest:
+            return self._applied(call, [present(self.emitter, argument) for argument in arguments])
+        keywords = {name: self._static(argument) for name, argument in call.keywords}
+        _, static = bind(self.registry.rules(call.function)[0], arguments, keywords)
+        plain = {name: value.value if isinstance(value, Static) else value for name, value in static.items()}
+        pairs = tuple(sorted(normalised(call.function, plain, tuple(types)).items()))
+        return Absent(infer(self.registry.primitive(call.function), tuple(types), pairs))
+
+    def _applied(self, call: Call, arguments: list[Any]) -> Any:
         keywords = {name: self._static(argument) for name, argument in call.keywords}
         if not keywords and all(isinstance(argument, Static) for argument in arguments):
             return Static(self._number(call, tuple(argument.value for argument in arguments)))
@@ -203,40 +244,3 @@ class _Expansion:
         except (ArithmeticError, TypeError, ValueError) as fault:
             raise RuleError(f"`{show(call)}` cannot be computed: {fault}") from None
         return found.item() if isinstance(found, (np.generic, np.ndarray)) else found
-
-
-def bind(rule: Rule, arguments: list[Any], keywords: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-    """Operands and static keywords of a call of the primitive that ``rule`` describes.
-
-    Positional arguments beyond the operands are its keywords in their order; keywords that are left out take their
-    defaults.
-
-    Raises
-    ------
-    RuleError
-        If the call does not fit the signature.
-    """
-    fixed = [parameter for parameter in rule.operands if not parameter.variadic]
-    variadic = len(fixed) < len(rule.operands)
-    if len(arguments) < len(fixed):
-        raise RuleError(f"{rule.name} takes {len(fixed)} operands, found {len(arguments)}")
-    operands, rest = (arguments, []) if variadic else (arguments[: len(fixed)], arguments[len(fixed) :])
-    if len(rest) > len(rule.keywords):
-        raise RuleError(f"{rule.name} takes at most {len(rule.parameters)} arguments, found {len(arguments)}")
-    static = dict(zip((parameter.name for parameter in rule.keywords), rest, strict=False))
-    for name, value in keywords.items():
-        if name in static:
-            raise RuleError(f"{rule.name} is given `{name}` twice")
-        if not any(parameter.name == name for parameter in rule.keywords):
-            raise RuleError(f"{rule.name} has no keyword `{name}`")
-        static[name] = value
-    for parameter in rule.keywords:
-        if parameter.name not in static:
-            static[parameter.name] = _default(rule, parameter)
-    return operands, static
-
-
-def _default(rule: Rule, parameter: Parameter) -> Any:
-    if not isinstance(parameter.default, Literal):
-        raise RuleError(f"{rule.name} needs the keyword `{parameter.name}`")
-    return parameter.default.value

@@ -1,21 +1,22 @@
-"""Macros: adjoints of eigenvalues, singular values and triangular factors, from the packed arrays that hold them."""
+"""Macros: adjoints of eigenvalues, eigenvectors, triangular factors and determinants.
+
+The adjoint of a result that nothing depends on is None, and no code is made for it.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
-from yota.ir.indexing import Index, Slice
+from yota.ir.indexing import Slice
 from yota.ir.primitive import Emitter
-from yota.rules.macros import Handle, adjoint, emit, macro
+from yota.rules.macros import Handle, Slope, adjoint, emit, macro
 
-__all__ = ["eig_adjoint", "eigh_adjoint", "eigvalsh_adjoint", "qr_adjoint", "slogdet_adjoint"]
+__all__ = ["eig_adjoint", "eigh_adjoint", "eigvalsh_adjoint", "item", "qr_adjoint", "slogdet_adjoint"]
 
 
-def part(emitter: Emitter, packed: Handle, *entries: Slice | int) -> Handle:
-    """``packed[..., entries]``, the entries standing for the last axes."""
-    shape = emitter.type(packed).shape
-    whole: Index = tuple(Slice(0, extent) for extent in shape[: len(shape) - len(entries)])
-    return emit(emitter, "getitem", packed, index=(*whole, *entries))
+def item(emitter: Emitter, results: Handle, index: int) -> Handle:
+    """One of several results."""
+    return emit(emitter, "item", results, index=index)
 
 
 def columns(emitter: Emitter, values: Handle) -> Handle:
@@ -85,98 +86,101 @@ def hermitian(emitter: Emitter, matrix: Handle) -> Handle:
     return emit(emitter, "multiply", both, emitter.constant(0.5))
 
 
-def _eigen(emitter: Emitter, packed: Handle) -> tuple[Handle, Handle]:
-    """Eigenvalues and eigenvectors."""
-    size = emitter.type(packed).shape[-1]
-    whole = Slice(0, size)
-    return part(emitter, packed, 0, whole), part(emitter, packed, Slice(1, size + 1), whole)
-
-
-@macro("v")
-def eigh_adjoint(emitter: Emitter, v: Handle, y: Handle) -> Handle:
-    """Adjoint of a Hermitian matrix, ``v`` being that of its packed eigenvalues and eigenvectors ``y``.
+@macro("dw", "dv")
+def eigh_adjoint(emitter: Emitter, dw: Slope, dv: Slope, w: Handle, v: Handle) -> Handle:
+    """Adjoint of a Hermitian matrix, from those of its eigenvalues ``w`` and eigenvectors ``v``.
 
     Giles, Collected Matrix Derivative Results for Forward and Reverse Mode Algorithmic Differentiation (2008),
     section 3.1.
     """
-    values, vectors = _eigen(emitter, y)
-    slopes, turns = _eigen(emitter, v)
-    back = adjoint(emitter, vectors)
-    mixed = emit(emitter, "multiply", gaps(emitter, real(emitter, values)), product(emitter, back, turns))
-    inner = emit(emitter, "add", diagonal(emitter, real(emitter, slopes)), mixed)
-    return hermitian(emitter, product(emitter, vectors, inner, back))
+    back = adjoint(emitter, v)
+    if dv is None:
+        return product(emitter, emit(emitter, "multiply", v, columns(emitter, dw)), back)
+    inner = emit(emitter, "multiply", gaps(emitter, w), product(emitter, back, dv))
+    if dw is not None:
+        inner = emit(emitter, "add", diagonal(emitter, dw), inner)
+    return hermitian(emitter, product(emitter, v, inner, back))
 
 
 @macro("v")
 def eigvalsh_adjoint(emitter: Emitter, v: Handle, a: Handle, side: str = "L") -> Handle:
     """Adjoint of a Hermitian matrix, ``v`` being that of its eigenvalues."""
-    packed = emit(emitter, "eigh_packed", a, lower=side.upper() == "L")
-    _, vectors = _eigen(emitter, packed)
+    vectors = item(emitter, emit(emitter, "eigh", a, UPLO=side.upper()), 1)
     scaled = emit(emitter, "multiply", vectors, columns(emitter, v))
     return product(emitter, scaled, adjoint(emitter, vectors))
 
 
-@macro("v")
-def eig_adjoint(emitter: Emitter, v: Handle, y: Handle) -> Handle:
-    """Adjoint of a matrix, ``v`` being that of its packed eigenvalues and eigenvectors ``y``, of length 1 each.
+@macro("dw", "dv")
+def eig_adjoint(emitter: Emitter, dw: Slope, dv: Slope, w: Handle, v: Handle) -> Handle:
+    """Adjoint of a matrix, from those of its eigenvalues ``w`` and eigenvectors ``v``, of length 1 each.
 
     Boeddeker et al., On the Computation of Complex-valued Gradients with Application to Statistically Optimum
     Beamforming (2017), section 4.7; an eigenvector's change is taken to be orthogonal to it, which fixes its phase.
     """
-    values, vectors = _eigen(emitter, y)
-    slopes, turns = _eigen(emitter, v)
-    back = adjoint(emitter, vectors)
-    mixed = product(emitter, back, turns)
+    back = adjoint(emitter, v)
+    if dv is None:
+        return emit(emitter, "solve", back, emit(emitter, "multiply", rows(emitter, dw), back))
+    mixed = product(emitter, back, dv)
     along = columns(emitter, diagonal_of(emitter, mixed))
-    free = emit(emitter, "subtract", mixed, emit(emitter, "multiply", product(emitter, back, vectors), along))
-    weights = emit(emitter, "conjugate", gaps(emitter, values))
-    inner = emit(emitter, "add", diagonal(emitter, slopes), emit(emitter, "multiply", weights, free))
+    free = emit(emitter, "subtract", mixed, emit(emitter, "multiply", product(emitter, back, v), along))
+    inner = emit(emitter, "multiply", emit(emitter, "conjugate", gaps(emitter, w)), free)
+    if dw is not None:
+        inner = emit(emitter, "add", diagonal(emitter, dw), inner)
     return emit(emitter, "solve", back, product(emitter, inner, back))
 
 
-@macro("v")
-def slogdet_adjoint(emitter: Emitter, v: Handle, y: Handle, a: Handle) -> Handle:
-    """Adjoint of a matrix, ``v`` being that of the sign and the logarithm of its determinant, packed in ``y``."""
-    slope = real(emitter, part(emitter, v, 1))
-    if emitter.type(y).is_complex:
-        sign, turn = part(emitter, y, 0), part(emitter, v, 0)
-        twist = emit(emitter, "imag", emit(emitter, "multiply", emit(emitter, "conjugate", sign), turn))
-        slope = emit(emitter, "add", slope, emit(emitter, "multiply", twist, emitter.constant(1j)))
+@macro("dsign", "dlog")
+def slogdet_adjoint(emitter: Emitter, dsign: Slope, dlog: Slope, sign: Handle, a: Handle) -> Handle:
+    """Adjoint of a matrix, from those of the ``sign`` and of the logarithm of its determinant."""
+    slope = dlog
+    if emitter.type(sign).is_complex and dsign is not None:
+        twist = emit(emitter, "imag", emit(emitter, "multiply", emit(emitter, "conjugate", sign), dsign))
+        turn = emit(emitter, "multiply", twist, emitter.constant(1j))
+        slope = turn if slope is None else emit(emitter, "add", slope, turn)
+    if slope is None:
+        # The sign of a real determinant does not change.
+        slope = emit(emitter, "multiply", dsign, emitter.constant(0))
     inverse = adjoint(emitter, emit(emitter, "inv", a))
     return emit(emitter, "multiply", rows(emitter, rows(emitter, slope)), inverse)
 
 
-@macro("v")
-def qr_adjoint(emitter: Emitter, v: Handle, y: Handle, shape: tuple[int, ...]) -> Handle:
-    """Adjoint of a matrix of ``shape``, ``v`` being that of its packed factors ``y``.
+@macro("dq", "dr")
+def qr_adjoint(emitter: Emitter, dq: Slope, dr: Slope, q: Handle, r: Handle) -> Handle:
+    """Adjoint of a matrix, from those of its factors ``q`` and ``r``.
 
     Walter and Lehmann, Algorithmic Differentiation of Linear Algebra Functions with Application in Optimum Experimental
     Design (2010), section 3.3; a wide matrix is [A1, A2] with A2 = Q R2.
     """
-    height, width = shape[-2:]
-    least = min(height, width)
-    whole, left = Slice(0, least), Slice(height, height + least)
-    factor, turn = (_transposed(emitter, part(emitter, each, whole, Slice(0, height))) for each in (y, v))
-    square, slope = (part(emitter, each, whole, left) for each in (y, v))
-    tail = None
-    if width > height:
-        rest, tilt = (part(emitter, each, whole, Slice(height + least, height + width)) for each in (y, v))
-        tail = product(emitter, factor, tilt)
-        turn = emit(emitter, "add", turn, product(emitter, factor, rest, adjoint(emitter, tilt)))
-    spread = emit(
-        emitter,
-        "subtract",
-        product(emitter, slope, adjoint(emitter, square)),
-        product(emitter, adjoint(emitter, factor), turn),
-    )
+    least, width = emitter.type(r).shape[-2:]
+    square, slope, turn, tail = r, dr, dq, None
+    if width > least:
+        square = _columns_of(emitter, r, 0, least)
+        if dr is not None:
+            slope, tilt = (_columns_of(emitter, dr, *each) for each in ((0, least), (least, width)))
+            tail = product(emitter, q, tilt)
+            moved = product(emitter, q, _columns_of(emitter, r, least, width), adjoint(emitter, tilt))
+            turn = moved if turn is None else emit(emitter, "add", turn, moved)
+    spread = None if slope is None else product(emitter, slope, adjoint(emitter, square))
+    if turn is not None:
+        against = product(emitter, adjoint(emitter, q), turn)
+        spread = emit(emitter, "negative", against) if spread is None else emit(emitter, "subtract", spread, against)
     half = masked(emitter, spread, np.triu(np.ones((least, least))) - np.eye(least) / 2)
-    inner = emit(emitter, "add", half, adjoint(emitter, half))
-    full = emit(emitter, "add", turn, product(emitter, factor, inner))
+    full = product(emitter, q, emit(emitter, "add", half, adjoint(emitter, half)))
+    full = full if turn is None else emit(emitter, "add", turn, full)
     head = adjoint(emitter, emit(emitter, "solve", square, adjoint(emitter, full)))
-    return head if tail is None else emit(emitter, "concatenate", head, tail, axis=len(shape) - 1)
+    if width == least:
+        return head
+    tail = _zeros(emitter, q, width - least) if tail is None else tail
+    return emit(emitter, "concatenate", head, tail, axis=emitter.type(head).ndim - 1)
 
 
-def _transposed(emitter: Emitter, matrix: Handle) -> Handle:
-    order = list(range(emitter.type(matrix).ndim))
-    order[-2:] = reversed(order[-2:])
-    return emit(emitter, "transpose", matrix, axes=tuple(order))
+def _columns_of(emitter: Emitter, matrix: Handle, start: int, stop: int) -> Handle:
+    shape = emitter.type(matrix).shape
+    whole = tuple(Slice(0, extent) for extent in shape[:-1])
+    return emit(emitter, "getitem", matrix, index=(*whole, Slice(start, stop)))
+
+
+def _zeros(emitter: Emitter, like: Handle, width: int) -> Handle:
+    """As many rows as ``like`` has, of zeros."""
+    type_ = emitter.type(like)
+    return emitter.constant(np.zeros((*type_.shape[:-1], width), type_.dtype))

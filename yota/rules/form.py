@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-from yota.rules.display import signature
+from yota.rules.display import show, signature, walk
 from yota.rules.inspection import Inspection
 from yota.rules.macros import MACROS
-from yota.rules.model import Domain, Parameter, Rule
+from yota.rules.model import Adjoint, Domain, Literal, Parameter, Rule, refusal
 from yota.rules.patterns import overlap
 from yota.rules.statics import STATIC_FUNCTIONS
 
@@ -16,10 +16,10 @@ __all__ = [
     "definition",
     "form",
     "non_empty_domain",
-    "one_result",
     "ownership",
     "plain_names",
     "reachable",
+    "several_results",
 ]
 
 
@@ -49,16 +49,29 @@ def plain_names(case: Inspection) -> None:
         )
 
 
-def one_result(case: Inspection) -> None:
-    """A primitive has one result."""
+def several_results(case: Inspection) -> None:
+    """Of several results, the adjoint of each is used, or a line says that it is zero or why there is none."""
     rule = case.rule
-    if len(rule.results) > 1:
-        raise case.fault(
-            rule,
-            "a primitive has one result; several are several primitives",
-            found=f"-> ({', '.join(rule.results)})",
-            write=f"-> {rule.results[0]}:",
-        )
+    if len(rule.results) == 1 or rule.kind != "tensor":
+        return
+    used = {part.of for each in rule.adjoints.values() for part in walk(each) if isinstance(part, Adjoint)}
+    for result in rule.results:
+        expression = rule.adjoints.get(result)
+        if expression is None and result not in used:
+            operand = next((each.name for each in rule.operands), "x")
+            raise case.fault(
+                rule,
+                f"the derivative of `{result}` is missing: no adjoint uses d[{result}]",
+                found=signature(rule),
+                write=f"d[{operand}] = ... d[{result}] ..., or, if it is zero: d[{result}] = 0",
+            )
+        if expression is not None and result in used:
+            raise case.fault(
+                expression,
+                f"d[{result}] is used in an adjoint, so it is neither zero nor refused",
+                found=f"d[{result}] = {show(expression)}"[:60],
+                write="one of the two",
+            )
 
 
 def ownership(case: Inspection) -> None:
@@ -123,6 +136,15 @@ def form(case: Inspection) -> None:
                 write=f"{parameter.name}: Real, or @tensor in place of @elementwise",
             )
     for name, expression in rule.adjoints.items():
+        if rule.kind == "tensor" and name in rule.results and len(rule.results) > 1:
+            if expression != Literal(0) and refusal(expression) is None:
+                raise case.fault(
+                    expression,
+                    f"`{name}` is a result; its adjoint is given",
+                    found=f"d[{name}] = {show(expression)}"[:60],
+                    write=f'd[{name}] = 0, or d[{name}] = "why there is no derivative"',
+                )
+            continue
         if rule.kind == "elementwise":
             raise case.fault(
                 expression,

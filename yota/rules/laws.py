@@ -13,7 +13,6 @@ __all__ = ["LAWS", "check", "prove"]
 
 LAWS: tuple[Law, ...] = (
     form.plain_names,
-    form.one_result,
     form.ownership,
     form.definition,
     form.non_empty_domain,
@@ -23,12 +22,14 @@ LAWS: tuple[Law, ...] = (
     vocabulary.scope,
     vocabulary.vocabulary,
     vocabulary.closure,
+    vocabulary.one_value,
     vocabulary.one_element,
     vocabulary.keywords,
     vocabulary.operands,
     bounds.bounds,
     vocabulary.grounded,
     form.coverage,
+    form.several_results,
     linearity.linearity,
 )
 """Laws that every rule is held against when it is loaded."""

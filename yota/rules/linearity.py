@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from yota.errors import RuleError
-from yota.rules.body import bind
+from yota.rules.absent import inside, mentions_adjoint
+from yota.rules.calls import bind
 from yota.rules.display import show
 from yota.rules.inspection import Inspection, Registered
 from yota.rules.macros import MACROS
-from yota.rules.model import Adjoint, Call, Expression, Item, Literal, Name, Rule, Spread, refusal
+from yota.rules.model import Call, Expression, Item, Literal, Name, Rule, Spread, refusal
 from yota.rules.statics import STATIC_FUNCTIONS
 
 __all__ = ["linearity"]
@@ -20,7 +20,8 @@ _ADDITIVE = frozenset({"concatenate", "stack", "scatter"})
 
 
 def linearity(case: Inspection) -> None:
-    """Each adjoint is linear in d[y], or exactly zero."""
+    """Each adjoint is linear in d[y], or in those of all results together, or exactly zero."""
+    adjoints = [f"d[{result}]" for result in case.rule.results]
     for side in case.sides():
         if side.role != "adjoint" or _is_zero(side.expression) or refusal(side.expression) is not None:
             continue
@@ -28,16 +29,16 @@ def linearity(case: Inspection) -> None:
         if wrong is not None:
             raise case.fault(
                 wrong,
-                f"{side.left} is not linear in d[{case.rule.results[0]}] because of this",
+                f"{side.left} is not linear in {' and '.join(adjoints)} because of this",
                 found=show(wrong)[:60],
-                write=f"{side.left} = d[{case.rule.results[0]}] * ..., sums of such, or 0",
+                write=f"{side.left} = {adjoints[0]} * ..., sums of such, or 0",
             )
-        if not _mentions_adjoint(side.expression):
+        if not mentions_adjoint(side.expression):
             raise case.fault(
                 side.expression,
-                f"{side.left} does not depend on d[{case.rule.results[0]}]",
+                f"{side.left} does not depend on {' or '.join(adjoints)}",
                 found=show(side.expression)[:60],
-                write=f"{side.left} = d[{case.rule.results[0]}] * ({show(side.expression)[:40]})",
+                write=f"{side.left} = {adjoints[0]} * ({show(side.expression)[:40]})",
             )
 
 
@@ -45,29 +46,15 @@ def _is_zero(expression: Expression) -> bool:
     return isinstance(expression, Literal) and type(expression.value) in (int, float) and expression.value == 0
 
 
-def _mentions_adjoint(expression: Expression) -> bool:
-    if isinstance(expression, Adjoint):
-        return True
-    if not isinstance(expression, Call) or expression.function in STATIC_FUNCTIONS:
-        return False
-    return any(map(_mentions_adjoint, _inside(expression)))
-
-
-def _inside(call: Call) -> Iterator[Expression]:
-    yield from call.arguments
-    for _, argument in call.keywords:
-        yield argument
-
-
 def _first_nonlinear(registry: Registered, expression: Expression) -> Expression | None:
     """The innermost part that depends on d[y] and is not linear in it."""
     if not isinstance(expression, Call) or expression.function in STATIC_FUNCTIONS:
         return None
-    for argument in _inside(expression):
+    for argument in inside(expression):
         wrong = _first_nonlinear(registry, argument)
         if wrong is not None:
             return wrong
-    if not _mentions_adjoint(expression) or _is_linear_call(registry, expression):
+    if not mentions_adjoint(expression) or _is_linear_call(registry, expression):
         return None
     return expression
 
@@ -77,13 +64,13 @@ def _is_linear_call(registry: Registered, call: Call) -> bool:
         return False
     if call.function in MACROS:
         return _macro_is_linear(call)
-    dependent = [argument for argument in call.arguments if _mentions_adjoint(argument)]
-    if any(_mentions_adjoint(argument) for _, argument in call.keywords):
+    dependent = [argument for argument in call.arguments if mentions_adjoint(argument)]
+    if any(mentions_adjoint(argument) for _, argument in call.keywords):
         return False
     if call.function in _MULTILINEAR:
         return len(dependent) == 1
     if call.function in _ADDITIVE:
-        return all(_mentions_adjoint(each) or _is_zero(each) or isinstance(each, Spread) for each in call.arguments)
+        return all(mentions_adjoint(each) or _is_zero(each) or isinstance(each, Spread) for each in call.arguments)
     return any(_rule_is_linear(rule, call) for rule in registry.rules(call.function))
 
 
@@ -93,7 +80,7 @@ def _macro_is_linear(call: Call) -> bool:
     given: list[tuple[str, Expression]] = list(zip(names, call.arguments, strict=False))
     extra = [("*", argument) for argument in call.arguments[len(names) :]]
     return all(
-        name in macro.linear for name, argument in [*given, *extra, *call.keywords] if _mentions_adjoint(argument)
+        name in macro.linear for name, argument in [*given, *extra, *call.keywords] if mentions_adjoint(argument)
     )
 
 
@@ -110,7 +97,7 @@ def _rule_is_linear(rule: Rule, call: Call) -> bool:
     given: dict[str, Any] = {}
     for name, operand in zip(_parameters(rule, len(operands)), operands, strict=False):
         given.setdefault(name, []).append(operand)
-    dependent = {name for name, values in given.items() if any(map(_mentions_adjoint, values))}
+    dependent = {name for name, values in given.items() if any(map(mentions_adjoint, values))}
     moving = dependent | set(rule.results)
     for parameter in rule.operands:
         derivative = _derivative(rule, parameter.name)
@@ -141,4 +128,4 @@ def _mentions(expression: Expression, names: set[str]) -> bool:
         return expression.name in names
     if not isinstance(expression, Call) or expression.function in STATIC_FUNCTIONS:
         return False
-    return any(_mentions(argument, names) for argument in _inside(expression))
+    return any(_mentions(argument, names) for argument in inside(expression))

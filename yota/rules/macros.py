@@ -14,19 +14,22 @@ from yota.ir.indexing import GATHER, Index, Slice
 from yota.ir.primitive import Emitter
 from yota.rules.statics import axes_of, axis_of
 
-__all__ = ["MACROS", "Macro", "macro", "unbroadcast", "unreduce"]
+__all__ = ["MACROS", "Macro", "Slope", "macro", "unbroadcast", "unreduce"]
 
 Handle = Any
 """What an emitter calls a value; parameters with this annotation take values, others take static Python objects."""
+Slope = Any
+"""A value that may be None: the adjoint of one of several results, of which nobody needs this one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Macro:
-    """A macro, with the parameters that take values and those in which it is linear."""
+    """A macro, with the parameters that take values, those in which it is linear, and values that may be None."""
 
     function: Callable[..., Any]
     values: frozenset[str]
     linear: frozenset[str]
+    optional: frozenset[str]
 
 
 MACROS: dict[str, Macro] = {}
@@ -38,7 +41,8 @@ def macro(*linear: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
         values = frozenset(name for name, kind in function.__annotations__.items() if kind == "Handle")
-        MACROS[function.__name__.rstrip("_")] = Macro(function, values - {"return"}, frozenset(linear))
+        optional = frozenset(name for name, kind in function.__annotations__.items() if kind == "Slope")
+        MACROS[function.__name__.rstrip("_")] = Macro(function, values - {"return"}, frozenset(linear), optional)
         return function
 
     return register

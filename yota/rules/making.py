@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
 from yota.errors import RuleError
 from yota.ir.catalog import primitive as built_in
 from yota.ir.primitive import Emitter, Primitive
-from yota.rules.body import EVALUATE, Primitives, Static, bind, expand
+from yota.rules.body import EVALUATE, Primitives, Static, expand
+from yota.rules.calls import bind
 from yota.rules.display import template
 from yota.rules.model import Rule
 from yota.rules.targets import Late, resolve
@@ -27,9 +28,11 @@ class Rules(Primitives, Protocol):
 
 def make(rule: Rule, registry: Rules) -> Primitive:
     """The primitive that ``rule`` describes."""
-    elementwise = rule.kind == "elementwise"
+    several = _several(rule)
+    elementwise = rule.kind == "elementwise" and not several
     if rule.target is None:
-        return Primitive(rule.name, None, elementwise, _evaluated(rule.name, registry), _expansion(rule.name, registry))
+        body = _expansion(rule.name, registry)
+        return Primitive(rule.name, None, elementwise, _evaluated(rule.name, registry), body, several)
     if rule.target.startswith(("numpy.", "yota.ir.")):
         try:
             known = built_in(rule.name)
@@ -40,7 +43,13 @@ def make(rule: Rule, registry: Rules) -> Primitive:
     function = resolve(rule.target)
     if isinstance(function, np.ufunc):
         elementwise = function.signature is None and function.nout == 1
-    return Primitive(rule.name, rule.target, elementwise, function or Late(rule.target))
+    return Primitive(rule.name, rule.target, elementwise, function or Late(rule.target), None, several)
+
+
+def _several(rule: Rule) -> Literal["", "elementwise", "tensor"]:
+    if len(rule.results) == 1:
+        return ""
+    return "elementwise" if rule.kind == "elementwise" else "tensor"
 
 
 def _evaluated(name: str, registry: Rules) -> Callable[..., Any]:
@@ -67,7 +76,8 @@ def _expand(name: str, registry: Rules, emitter: Emitter, operands: Sequence[Any
     rest = iter(handles)
     for parameter in rule.operands:
         names[parameter.name] = tuple(rest) if parameter.variadic else next(rest)
-    return expand(rule.primal[rule.results[0]], names, emitter, registry)
+    found = tuple(expand(rule.primal[result], names, emitter, registry) for result in rule.results)
+    return found if len(found) > 1 else found[0]
 
 
 def missing(name: str, ndims: Sequence[int]) -> str:

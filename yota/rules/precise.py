@@ -9,7 +9,8 @@ from functools import cache
 from typing import Any
 
 from yota.errors import YotaError
-from yota.rules.body import Static, bind
+from yota.rules.body import Static
+from yota.rules.calls import bind
 from yota.rules.display import show
 from yota.rules.inspection import Registered
 from yota.rules.model import Call, Expression, Literal, Name, Rule
@@ -185,16 +186,17 @@ def _head(name: str, arguments: list[Any]) -> Any:
         raise TypeError(f"{name} is not computed for {arguments}: {fault}") from None
 
 
-def primal(rule: Rule, registry: Registered) -> Callable[..., Any]:
-    """The function that ``rule`` describes, to 50 digits.
+def primal(rule: Rule, registry: Registered, result: str | None = None) -> Callable[..., Any]:
+    """The function that ``rule`` describes, to 50 digits; of several results the one called ``result``.
 
     Raises
     ------
     NotPreciseError
         If it is known in double precision only.
     """
-    if rule.results[0] in rule.primal:
-        body = rule.primal[rule.results[0]]
+    result = result or rule.results[0]
+    if result in rule.primal:
+        body = rule.primal[result]
 
         def function(*operands: Any) -> Any:
             handles, _ = bind(rule, list(operands), {name: each.value for name, each in statics(rule).items()})
@@ -204,7 +206,10 @@ def primal(rule: Rule, registry: Registered) -> Callable[..., Any]:
         return function
     if rule.name not in heads() or rule.target is None or not rule.target.startswith(("numpy.", "scipy.")):
         raise NotPreciseError(f"{rule.name} is known in double precision only")
-    return lambda *operands: _head(rule.name, list(operands))
+    if len(rule.results) == 1:
+        return lambda *operands: _head(rule.name, list(operands))
+    number = rule.results.index(result)
+    return lambda *operands: _head(rule.name, list(operands))[number]
 
 
 def derivative(function: Callable[..., Any], arguments: list[Any], position: int) -> Any:

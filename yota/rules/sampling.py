@@ -13,7 +13,7 @@ from yota.rules.body import Primitives, Static, evaluate
 from yota.rules.display import walk
 from yota.rules.model import Domain, Literal, Name, Rule
 
-__all__ = ["points", "sample", "statics"]
+__all__ = ["points", "results", "sample", "statics"]
 
 _INTEGERS = 100
 """A range of integers is sampled so far from its lower end: orders and degrees beyond that take long to compute."""
@@ -79,8 +79,8 @@ def _smooth(rule: Rule, registry: Primitives, point: dict[str, Any]) -> bool:
     names: dict[str, Any] = {**statics(rule), **{name: _array(value) for name, value in point.items()}}
     with np.errstate(all="ignore"):
         try:
-            if any(part == Name(rule.results[0]) for kink in rule.kinks for part in walk(kink)):
-                names[rule.results[0]] = _result(rule, registry, names)
+            if any(isinstance(part, Name) and part.id in rule.results for kink in rule.kinks for part in walk(kink)):
+                names |= results(rule, registry, names)
             return all(bool(evaluate(kink, names, registry)) for kink in rule.kinks)
         except RuleError:
             return True
@@ -90,11 +90,19 @@ def _array(value: Any) -> Any:
     return np.float64(value) if type(value) is float else value
 
 
-def _result(rule: Rule, registry: Primitives, names: dict[str, Any]) -> Any:
-    if rule.results[0] in rule.primal:
-        return evaluate(rule.primal[rule.results[0]], names, registry)
+def results(rule: Rule, registry: Primitives, names: dict[str, Any]) -> dict[str, Any]:
+    """Values of the results at a point.
+
+    Raises
+    ------
+    RuleError
+        If a function of the user's would have to be called.
+    """
+    if rule.primal.keys() >= set(rule.results):
+        return {result: evaluate(rule.primal[result], names, registry) for result in rule.results}
     if not (rule.target or "").startswith(("numpy.", "scipy.")):
         raise RuleError("a function of the user's is not called while its rule is loaded")
     operands = [names[parameter.name] for parameter in rule.operands]
     keywords = {parameter.name: names[parameter.name].value for parameter in rule.keywords}
-    return registry.primitive(rule.name).function(*operands, **keywords)
+    found = registry.primitive(rule.name).function(*operands, **keywords)
+    return dict(zip(rule.results, found if len(rule.results) > 1 else (found,), strict=True))

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from yota.ir.indexing import Slice
 from yota.ir.primitive import Emitter
 from yota.rules.decompositions import (
     columns,
@@ -14,71 +13,69 @@ from yota.rules.decompositions import (
     diagonal_of,
     gaps,
     inverse_or_zero,
-    part,
+    item,
     product,
-    real,
     rows,
 )
-from yota.rules.macros import Handle, adjoint, emit, macro
+from yota.rules.macros import Handle, Slope, adjoint, emit, macro
 
 __all__ = ["lstsq_adjoint", "pinv_adjoint", "svd_adjoint", "svdvals_adjoint"]
-
-
-def _factors(emitter: Emitter, packed: Handle, height: int, width: int) -> tuple[Handle, Handle, Handle]:
-    """``U``, ``s`` and ``Vh``; or their adjoints."""
-    least = min(height, width)
-    whole = Slice(0, least)
-    left = part(emitter, packed, whole, Slice(0, height))
-    order = list(range(emitter.type(left).ndim))
-    order[-2:] = reversed(order[-2:])
-    values = part(emitter, packed, whole, height)
-    right = part(emitter, packed, whole, Slice(height + 1, height + 1 + width))
-    return emit(emitter, "transpose", left, axes=tuple(order)), real(emitter, values), right
 
 
 @macro("v")
 def svdvals_adjoint(emitter: Emitter, v: Handle, a: Handle) -> Handle:
     """Adjoint of a matrix, ``v`` being that of its singular values."""
-    left, _, right = _factors(emitter, emit(emitter, "svd_packed", a), *emitter.type(a).shape[-2:])
+    factors = emit(emitter, "svd", a, full_matrices=False)
+    left, right = item(emitter, factors, 0), item(emitter, factors, 2)
     return product(emitter, emit(emitter, "multiply", left, columns(emitter, v)), right)
 
 
-@macro("v")
-def svd_adjoint(emitter: Emitter, v: Handle, y: Handle, shape: tuple[int, ...]) -> Handle:
-    """Adjoint of a matrix of ``shape``, ``v`` being that of its packed thin factors ``y``.
+@macro("du", "ds", "dvh")
+def svd_adjoint(emitter: Emitter, du: Slope, ds: Slope, dvh: Slope, u: Handle, s: Handle, vh: Handle) -> Handle:
+    """Adjoint of a matrix, from those of its thin factors ``u``, ``s`` and ``vh``.
 
     Townsend, Differentiating the Singular Value Decomposition (2016); for complex matrices Wan and Zhang (2019),
     arXiv:1909.02659. The change of phase of a pair of singular vectors is shared between them.
     """
-    height, width = shape[-2:]
-    least = min(height, width)
-    left, values, right = _factors(emitter, y, height, width)
-    turn, slopes, twist = _factors(emitter, v, height, width)
-    squares = gaps(emitter, emit(emitter, "square", values))
-    ahead = product(emitter, adjoint(emitter, left), turn)
-    behind = product(emitter, right, adjoint(emitter, twist))
-    inner = emit(
-        emitter,
-        "add",
-        emit(emitter, "multiply", _doubled(emitter, squares, ahead), columns(emitter, values)),
-        emit(emitter, "multiply", rows(emitter, values), _doubled(emitter, squares, behind)),
-    )
-    inner = emit(emitter, "add", inner, diagonal(emitter, slopes))
-    inverse = inverse_or_zero(emitter, values)
-    if emitter.type(y).is_complex:
-        phases = emit(emitter, "imag", diagonal_of(emitter, emit(emitter, "subtract", ahead, behind)))
-        shared = emit(emitter, "multiply", emit(emitter, "multiply", phases, inverse), emitter.constant(0.5j))
-        inner = emit(emitter, "add", inner, diagonal(emitter, shared))
-    total = product(emitter, left, inner, right)
-    if height > least:
-        outside = emit(emitter, "subtract", turn, product(emitter, left, ahead))
+    if du is None and dvh is None:
+        return product(emitter, emit(emitter, "multiply", u, columns(emitter, ds)), vh)
+    squares, inverse = gaps(emitter, emit(emitter, "square", s)), inverse_or_zero(emitter, s)
+    ahead = None if du is None else product(emitter, adjoint(emitter, u), du)
+    behind = None if dvh is None else product(emitter, vh, adjoint(emitter, dvh))
+    inner = None if ds is None else diagonal(emitter, ds)
+    if ahead is not None:
+        turned = emit(emitter, "multiply", _doubled(emitter, squares, ahead), columns(emitter, s))
+        inner = _added(emitter, inner, turned)
+    if behind is not None:
+        turned = emit(emitter, "multiply", rows(emitter, s), _doubled(emitter, squares, behind))
+        inner = _added(emitter, inner, turned)
+    if emitter.type(u).is_complex:
+        inner = _added(emitter, inner, diagonal(emitter, _shared_phase(emitter, ahead, behind, inverse)))
+    total = product(emitter, u, inner, vh)
+    (height, least), width = emitter.type(u).shape[-2:], emitter.type(vh).shape[-1]
+    if ahead is not None and height > least:
+        outside = emit(emitter, "subtract", du, product(emitter, u, ahead))
         scaled = emit(emitter, "multiply", outside, columns(emitter, inverse))
-        total = emit(emitter, "add", total, product(emitter, scaled, right))
-    if width > least:
-        outside = emit(emitter, "subtract", twist, product(emitter, adjoint(emitter, behind), right))
+        total = emit(emitter, "add", total, product(emitter, scaled, vh))
+    if behind is not None and width > least:
+        outside = emit(emitter, "subtract", dvh, product(emitter, adjoint(emitter, behind), vh))
         scaled = emit(emitter, "multiply", outside, rows(emitter, inverse))
-        total = emit(emitter, "add", total, product(emitter, left, scaled))
+        total = emit(emitter, "add", total, product(emitter, u, scaled))
     return total
+
+
+def _added(emitter: Emitter, total: Slope, term: Handle) -> Handle:
+    return term if total is None else emit(emitter, "add", total, term)
+
+
+def _shared_phase(emitter: Emitter, ahead: Slope, behind: Slope, inverse: Handle) -> Handle:
+    """Half the imaginary diagonal of ``ahead - behind`` over the singular values, times the imaginary unit."""
+    if ahead is None:
+        turn = emit(emitter, "negative", behind)
+    else:
+        turn = ahead if behind is None else emit(emitter, "subtract", ahead, behind)
+    phases = emit(emitter, "imag", diagonal_of(emitter, turn))
+    return emit(emitter, "multiply", emit(emitter, "multiply", phases, inverse), emitter.constant(0.5j))
 
 
 def _doubled(emitter: Emitter, weights: Handle, matrix: Handle) -> Handle:

@@ -132,6 +132,8 @@ def _opaque(name: str, registry: Registered) -> Any:
     if name in _FLAT:
         return _plain_head(name)
     rule = registry.rules(name)[0] if registry.knows(name) else None
+    if rule is not None and len(rule.results) > 1:
+        raise RuleError(f"{name} gives several results, so sympy cannot differentiate it; write the partial")
 
     class Opaque(sympy.Function):  # type: ignore[misc]
         """A primitive, which differentiates by its rule."""

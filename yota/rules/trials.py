@@ -22,18 +22,29 @@ _SMALL = 4
 """So many ulps need no explanation."""
 
 
-def partial(rule: Rule, parameter: str, point: Mapping[str, Any], registry: Registered) -> Any:
-    """The partial by ``parameter`` in double precision, with the result as the primitive gives it."""
+def partial(
+    rule: Rule, parameter: str, point: Mapping[str, Any], registry: Registered, result: str | None = None
+) -> Any:
+    """The partial by ``parameter`` in double precision, with the results as the primitive gives them."""
     names: dict[str, Any] = {**statics(rule), **point}
     keywords = {name: value.value for name, value in names.items() if isinstance(value, Static)}
     with np.errstate(all="ignore"):
         operands = [names[each.name] for each in rule.operands]
-        names[rule.results[0]] = registry.primitive(rule.name).function(*operands, **keywords)
-        return evaluate(registry.partial(rule, parameter), names, registry)
+        names |= _results(rule, registry.primitive(rule.name).function(*operands, **keywords))
+        return evaluate(registry.partial(rule, parameter, result), names, registry)
+
+
+def _results(rule: Rule, found: Any) -> dict[str, Any]:
+    return dict(zip(rule.results, found if len(rule.results) > 1 else (found,), strict=True))
 
 
 def excess(
-    rule: Rule, parameter: str, point: Mapping[str, float], registry: Registered, digits: int = precise.DIGITS
+    rule: Rule,
+    parameter: str,
+    point: Mapping[str, float],
+    registry: Registered,
+    digits: int = precise.DIGITS,
+    result: str | None = None,
 ) -> float:
     """By how much the partial misses its value at 50 digits, in ulps, after what the point's rounding explains.
 
@@ -45,13 +56,13 @@ def excess(
     with precise.LOCK, mp.workdps(digits):
         position = [each.name for each in rule.operands].index(parameter)
         arguments = [value if isinstance(value, int) else mp.mpf(value) for value in map(point.__getitem__, point)]
-        function = precise.primal(rule, registry)
+        function = precise.primal(rule, registry, result)
 
         def slope(*operands: Any) -> Any:
             return precise.derivative(function, list(operands), position)
 
         exact = slope(*arguments)
-        found = partial(rule, parameter, {name: _scalar(value) for name, value in point.items()}, registry)
+        found = partial(rule, parameter, {name: _scalar(value) for name, value in point.items()}, registry, result)
         found = complex(found) if mp.im(exact) else complex(found).real
         if exact == 0 or abs(exact) < 1e-290 or abs(exact) > 1e290:
             return 0.0 if _close(found, exact) else math.inf
@@ -81,7 +92,10 @@ def _close(found: complex, exact: Any) -> bool:
 def adjoint(
     rule: Rule, position: int, operands: Sequence[Any], keywords: Mapping[str, Any], seed: Any, registry: Registered
 ) -> Any:
-    """What the rule gives for the adjoint of the operand at ``position``, if the result's is ``seed``."""
+    """What the rule gives for the adjoint of the operand at ``position``, if the result's is ``seed``.
+
+    For several results ``seed`` is a tuple.
+    """
     names: dict[str, Any] = {name: Static(value) for name, value in keywords.items()}
     rest = iter(operands)
     for parameter in rule.operands:
@@ -90,10 +104,13 @@ def adjoint(
         names[rule.loop] = Static(position - (len(rule.operands) - 1))
     parameter = _parameter(rule, position)
     with np.errstate(all="ignore"):
-        names[rule.results[0]] = registry.primitive(rule.name).function(*operands, **keywords)
+        names |= _results(rule, registry.primitive(rule.name).function(*operands, **keywords))
+        seeds = dict(zip(rule.results, seed if len(rule.results) > 1 else (seed,), strict=True))
         if rule.kind == "elementwise":
-            return seed * np.conjugate(evaluate(registry.partial(rule, parameter.name), names, registry))
-        return evaluate(rule.adjoints[parameter.name], {**names, "d": seed}, registry)
+            partials = {each: evaluate(registry.partial(rule, parameter.name, each), names, registry) for each in seeds}
+            return sum(slope * np.conjugate(partials[each]) for each, slope in seeds.items())
+        given = {f"d[{each}]": slope for each, slope in seeds.items()}
+        return evaluate(rule.adjoints[parameter.name], {**names, **given}, registry)
 
 
 def _parameter(rule: Rule, position: int) -> Parameter:
@@ -123,12 +140,19 @@ def direction_error(
                 function(*operands[:position], operand + step * direction, *operands[position + 1 :], **keywords)
                 for step in (_STEP, -_STEP)
             )
-        cotangent = _random(random, ahead)
+        if len(rule.results) > 1:
+            cotangent: Any = tuple(_random(random, each) for each in ahead)
+        else:
+            ahead, back, cotangent = (ahead,), (back,), _random(random, ahead)
         found = adjoint(rule, position, operands, keywords, cotangent, registry)
         if np.shape(found) != np.shape(operand):
             shapes = f"{np.shape(found)} for an operand of shape {np.shape(operand)}"
             assert rule.kind == "elementwise", f"{rule.name}: the adjoint has shape {shapes}"
-        expected = _inner(cotangent, (np.asarray(ahead) - back) / (2 * _STEP))
+        seeds = cotangent if len(rule.results) > 1 else (cotangent,)
+        expected = sum(
+            _inner(slope, (np.asarray(one) - other) / (2 * _STEP))
+            for slope, one, other in zip(seeds, ahead, back, strict=True)
+        )
         measured = _inner(found, np.broadcast_to(direction, np.shape(found)))
         scale = max(abs(expected), abs(measured), 1e-2)
         worst = max(worst, float(abs(expected - measured) / scale))

@@ -8,14 +8,24 @@ from collections.abc import Iterator
 
 from yota.errors import RuleError
 from yota.ir.catalog import primitive as built_in
-from yota.rules.body import bind
+from yota.rules.calls import bind
 from yota.rules.display import show, template, walk
 from yota.rules.inspection import Inspection, Registered, Side
 from yota.rules.macros import MACROS
 from yota.rules.model import Adjoint, Call, Expression, Literal, Name, Spread
 from yota.rules.statics import STATIC_FUNCTIONS, static_signature
 
-__all__ = ["callees", "closure", "grounded", "keywords", "one_element", "operands", "scope", "vocabulary"]
+__all__ = [
+    "callees",
+    "closure",
+    "grounded",
+    "keywords",
+    "one_element",
+    "one_value",
+    "operands",
+    "scope",
+    "vocabulary",
+]
 
 _ELEMENTWISE_MACROS = frozenset({"phase"})
 
@@ -98,6 +108,22 @@ def one_element(case: Inspection) -> None:
                 f"`{name}` is not elementwise, and the rule speaks of one element",
                 found=show(call)[:60],
                 write="@tensor in place of @elementwise, and adjoints in place of partials",
+            )
+
+
+def one_value(case: Inspection) -> None:
+    """What is called gives one value."""
+    for _, call in _calls(case):
+        name = call.function
+        if name in MACROS or name in STATIC_FUNCTIONS:
+            continue
+        results = case.registry.rules(name)[0].results
+        if len(results) > 1:
+            raise case.fault(
+                call,
+                f"`{name}` gives {len(results)} results, and a right-hand side is made of single values",
+                found=show(call)[:60],
+                write=f"functions of one result, or, in the rule of {name} itself, {' or '.join(results)}",
             )
 
 

@@ -1,4 +1,4 @@
-"""Matrix factorisations of numpy.linalg, recorded as one op whose packed result is read in parts."""
+"""Matrix factorisations of numpy.linalg: their keywords, and what is refused because it is not determined."""
 
 from __future__ import annotations
 
@@ -14,12 +14,9 @@ if TYPE_CHECKING:
 # Traced values go where NumPy's annotations ask for arrays.
 np: Any = numpy
 
-# NumPy's own named tuples.
-_RESULTS: tuple[Any, ...] = tuple(
-    type(function(numpy.eye(1)))
-    for function in (numpy.linalg.eigh, numpy.linalg.eig, numpy.linalg.svd, numpy.linalg.qr, numpy.linalg.slogdet)
-)
-_EIGH, _EIG, _SVD, _QR, _SLOGDET = _RESULTS
+_EIG: Any = type(numpy.linalg.eig(numpy.eye(1)))
+_SVD: Any = type(numpy.linalg.svd(numpy.eye(1)))
+"""NumPy's own named tuples."""
 
 
 def _matrix(trace: Trace, a: Any, square: bool = False) -> Any:
@@ -43,8 +40,7 @@ def _side(side: str) -> str:
 
 @implements(numpy.linalg.eigh)
 def _eigh(trace: Trace, a: Any, UPLO: str = "L") -> Any:
-    packed = _apply(trace, "eigh_packed", _matrix(trace, a, True), lower=_side(UPLO) == "L")
-    return _EIGH(np.real(packed[..., 0, :]), packed[..., 1:, :])
+    return _apply(trace, "eigh", _matrix(trace, a, True), UPLO=_side(UPLO))
 
 
 @implements(numpy.linalg.eigvalsh)
@@ -56,10 +52,10 @@ def _eigvalsh(trace: Trace, a: Any, UPLO: str = "L") -> Any:
 def _eig(trace: Trace, a: Any) -> Any:
     """NumPy's results are real where all eigenvalues of a real matrix are: that is a guard."""
     a = _matrix(trace, a, True)
-    packed = _apply(trace, "eig_packed", a)
-    if a.dtype.kind != "c" and bool(np.all(np.equal(np.imag(packed[..., 0, :]), 0))):
-        packed = np.real(packed)
-    return _EIG(packed[..., 0, :], packed[..., 1:, :])
+    values, vectors = _apply(trace, "eig", a)
+    if a.dtype.kind != "c" and bool(np.all(np.equal(np.imag(values), 0))):
+        values, vectors = np.real(values), np.real(vectors)
+    return _EIG(values, vectors)
 
 
 @implements(numpy.linalg.eigvals)
@@ -80,9 +76,7 @@ def _svd(trace: Trace, a: Any, full_matrices: bool = True, compute_uv: bool = Tr
             "np.linalg.svd gives singular vectors of 0 that are not determined, and have no derivative.",
             "Pass full_matrices=False.",
         )
-    packed = _apply(trace, "svd_packed", a)
-    left = np.swapaxes(packed[..., :height], -1, -2)
-    return _SVD(left, np.real(packed[..., height]), packed[..., height + 1 :])
+    return _apply(trace, "svd", a, full_matrices=False)
 
 
 def _hermitian_svd(a: Any, compute_uv: bool) -> Any:
@@ -113,15 +107,13 @@ def _qr(trace: Trace, a: Any, mode: str = "reduced") -> Any:
             "np.linalg.qr fills up Q with columns that are not determined, and have no derivative.",
             'Use mode="reduced".',
         )
-    packed = _apply(trace, "qr_packed", a)
-    right = packed[..., height:]
-    return right if mode == "r" else _QR(np.swapaxes(packed[..., :height], -1, -2), right)
+    factors = _apply(trace, "qr", a)
+    return factors[1] if mode == "r" else factors
 
 
 @implements(numpy.linalg.slogdet)
 def _slogdet(trace: Trace, a: Any) -> Any:
-    packed = _apply(trace, "slogdet_packed", _matrix(trace, a, True))
-    return _SLOGDET(packed[..., 0], np.real(packed[..., 1]))
+    return _apply(trace, "slogdet", _matrix(trace, a, True))
 
 
 @implements(numpy.linalg.cholesky)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from yota.errors import TracingError, YotaError
-from yota.ir.tape import Tape
+from yota.ir.tape import Op, Tape, TapeBuilder
 from yota.rules.registry import Registry
 from yota.tracing.intercept import interceptions, opaque
 from yota.tracing.location import raised_at, source_line
@@ -179,11 +179,12 @@ def _leaked(leak: Leak) -> TracingError:
     )
 
 
+_ASSIGNMENTS = re.compile(r"^([A-Za-z_][A-Za-z_0-9]*(?:\s*,\s*[A-Za-z_][A-Za-z_0-9]*)+)\s*=(?!=)")
 _ASSIGNMENT = re.compile(r"^([A-Za-z_][A-Za-z_0-9]*)(?:\s*:[^=]+)?\s*[-+*/@]?=(?!=)")
 
 
 def _name_variables(trace: Trace) -> None:
-    """Give the last variable that a line ``name = ...`` computes that name."""
+    """Give the last variable that a line ``name = ...`` computes that name; of ``q, r = ...`` the last ones theirs."""
     builder = trace.builder
     for op, following in zip(builder.ops, [*builder.ops[1:], None], strict=False):
         if op.location is None or (following is not None and following.location == op.location):
@@ -191,3 +192,14 @@ def _name_variables(trace: Trace) -> None:
         match = _ASSIGNMENT.match(source_line(op.location))
         if match:
             builder.names[op.result] = match.group(1)
+        elif op.name == "item":
+            _name_items(builder, op)
+
+
+def _name_items(builder: TapeBuilder, last: Op) -> None:
+    match = _ASSIGNMENTS.match(source_line(last.location))
+    names = match.group(1).split(",") if match else []
+    items = {op.keyword("index"): op for op in builder.ops if op.name == "item" and op.operands == last.operands}
+    if len(names) == len(items):
+        for number, name in enumerate(names):
+            builder.names[items[number].result] = name.strip()

@@ -85,6 +85,9 @@ def inline(tape: Tape, trace: Trace, inputs: Mapping[int, Any]) -> list[Any]:
     for variable, value in tape.constants.items():
         known[variable] = trace.constant(value)
     for op in tape.ops:
+        if op.name == "item":
+            known[op.result] = known[op.operands[0]][op.keyword("index")]
+            continue
         operands = tuple(known[operand] for operand in op.operands)
         known[op.result] = trace.apply(
             op.primitive, operands, dict(op.static), python=_weakly(op) if tape.types[op.result].weak else None

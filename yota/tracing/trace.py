@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from yota.errors import ArgumentError, TracingError
+from yota.ir.catalog import primitive as built_in
 from yota.ir.primitive import Primitive
 from yota.ir.tape import Guard, Location, TapeBuilder
-from yota.ir.types import type_of
+from yota.ir.types import tuple_of, type_of
 from yota.rules.registry import Registry
 from yota.tracing.creation import array
 from yota.tracing.location import caller, here, is_library, source_line
@@ -193,8 +194,8 @@ class Trace:
         static: Mapping[str, Any] | None = None,
         *,
         python: Callable[..., Any] | None = None,
-    ) -> Tracer:
-        """Record ``primitive(*operands, **static)`` and compute it.
+    ) -> Any:
+        """Record ``primitive(*operands, **static)`` and compute it; a tracer, or a tuple of them.
 
         ``python`` computes the value in its place, for operators, which treat Python scalars otherwise than
         NumPy's functions do.
@@ -204,15 +205,45 @@ class Trace:
         result = (python or primitive.function)(*values, **(static or {}))
         return self.record(primitive, variables, static or {}, result)
 
-    def record(
-        self, primitive: Primitive, variables: tuple[int, ...], static: Mapping[str, Any], result: Any
-    ) -> Tracer:
+    def record(self, primitive: Primitive, variables: tuple[int, ...], static: Mapping[str, Any], result: Any) -> Any:
         """Record an op whose concrete ``result`` is known already."""
         self.check()
-        if all(variable in self.builder.constants for variable in variables):
+        constant = all(variable in self.builder.constants for variable in variables)
+        if isinstance(result, (tuple, list)):
+            return self._record_several(primitive, variables, static, result, constant)
+        if constant:
             return self.constant(frozen(result))
         self.builder.location = here()
         return self.wrap(self.builder.emit(primitive, variables, static, type_of(result)), result)
+
+    def _record_several(
+        self,
+        primitive: Primitive,
+        variables: tuple[int, ...],
+        static: Mapping[str, Any],
+        results: Sequence[Any],
+        constant: bool,
+    ) -> Any:
+        """Record an op of several results, and read each; they come in the same kind of tuple or list."""
+        for number, each in enumerate(results):
+            if not isinstance(each, (*_SCALARS, np.generic, np.ndarray)) or type_of(each).dtype.kind not in "biufc":
+                raise self.refuse(
+                    f"result {number} of {primitive.name} is a {type(each).__name__}.",
+                    "A function that is recorded as one op gives numbers and arrays of numbers.",
+                )
+        if constant:
+            parts = [self.constant(frozen(each)) for each in results]
+        else:
+            self.builder.location = here()
+            type_ = tuple_of([type_of(each) for each in results])
+            whole = self.builder.emit(primitive, variables, static, type_)
+            self.values[whole] = results
+            parts = [
+                self.wrap(self.builder.emit(built_in("item"), (whole,), {"index": number}, part), value)
+                for number, (part, value) in enumerate(zip(type_.parts, results, strict=True))
+            ]
+        kind: Any = type(results)
+        return kind(*parts) if hasattr(kind, "_fields") else kind(parts)
 
     # -- leaving the tape --------------------------------------------------------------------------------
 

@@ -59,7 +59,8 @@ _POWERS = {0.5: "sqrt", 2.0: "square"}
 
 def _unary(name: str, python: Callable[[Any], Any]) -> Any:
     def apply(self: Tracer) -> Tracer:
-        return self._recorder().apply(primitive(name), (self,), python=python)
+        result: Tracer = self._recorder().apply(primitive(name), (self,), python=python)
+        return result
 
     return apply
 

@@ -131,7 +131,7 @@ def _whole(index: Index, shape: tuple[int, ...]) -> tuple[int, ...] | None:
 
 def view(tracer: Tracer, name: str, static: dict[str, Any]) -> Tracer:
     """Apply a primitive that may give a view of its operand, as NumPy decides on the concrete value."""
-    result = tracer._trace.apply(primitive(name), (tracer,), static)
+    result: Tracer = tracer._trace.apply(primitive(name), (tracer,), static)
     values = tracer._trace.values
     here, there = values[result._variable], values[tracer._current()]
     if isinstance(here, np.ndarray) and isinstance(there, np.ndarray) and np.may_share_memory(here, there):
@@ -190,13 +190,13 @@ def _scattered(tracer: Tracer, entries: Index, arrays: list[Any], value: Any) ->
     variables = [trace.lift(array) for array in arrays]
     if not all(trace.is_constant(variable) for variable in variables):
         _check_distinct(trace, tracer.shape, entries, arrays)
-        return trace.apply(primitive("setitem"), (tracer, value, *arrays), {"index": entries})
+        return _assigned(trace, tracer, value, entries, arrays)
     flat = np.arange(tracer.size).reshape(tracer.shape)
     targets = flat[to_numpy(entries, [trace.values[variable] for variable in variables])]
     # np.unique finds first occurrences; on the reversed targets these are the last writes.
     _, position = np.unique(targets.ravel()[::-1], return_index=True)
     if len(position) == targets.size:
-        return trace.apply(primitive("setitem"), (tracer, value, *arrays), {"index": entries})
+        return _assigned(trace, tracer, value, entries, arrays)
     kept = np.sort(targets.size - 1 - position)
     pieces = np.reshape(np.broadcast_to(value, targets.shape), (-1,))[kept]
     result = trace.apply(
@@ -204,6 +204,11 @@ def _scattered(tracer: Tracer, entries: Index, arrays: list[Any], value: Any) ->
     )
     whole: Any = np.reshape(result, tracer.shape)
     return whole  # type: ignore[no-any-return]
+
+
+def _assigned(trace: Trace, tracer: Tracer, value: Any, entries: Index, arrays: list[Any]) -> Tracer:
+    result: Tracer = trace.apply(primitive("setitem"), (tracer, value, *arrays), {"index": entries})
+    return result
 
 
 def _check_distinct(trace: Trace, shape: tuple[int, ...], entries: Index, arrays: list[Any]) -> None:

@@ -90,6 +90,8 @@ def expression(call: Call, *, operator: bool = True) -> str:
         return _joined(call)
     if op.name in ("getitem", "reshape", "broadcast_to", "transpose"):
         return view(call)
+    if op.name == "item":
+        return f"{owner(operands[0])}[{op.keyword('index')}]"
     return _plain_call(call)
 
 
