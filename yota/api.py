@@ -11,7 +11,7 @@ import numpy as np
 from yota.arguments import positional, sort_arguments
 from yota.captured import Captured
 from yota.differentiated import Differentiated, with_receiver
-from yota.errors import ArgumentError
+from yota.errors import ArgumentError, StaleTapeError
 from yota.ir.tape import Tape
 from yota.layout import Wrt
 from yota.result import GradResult
@@ -175,6 +175,7 @@ def value_and_grad(
     array = np.ndarray
 
     def value_and_gradient(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
+        nonlocal changed
         if changed is not None and changed():
             direct.clear()
             form.table.clear()
@@ -191,10 +192,12 @@ def value_and_grad(
             return form.traced(args, kwargs)
         prepared, function, positions, leaves = form.prepare(args, kwargs)
         value, gradients, _ = prepared(function, positions, leaves)
+        if changed is None and form.captured:  # what the function reads shows when it runs
+            changed = form.captured.changed
         if not kwargs and prepared.direct is not None and len(direct) < 256:
             kinds = tuple((a.dtype, a.shape) if type(a) is array else type(a) for a in args)
             direct[kinds[0] if len(args) == 1 and type(args[0]) is array else kinds] = prepared.direct
-            if front is not value_and_gradient:
+            if front is not value_and_gradient and changed is None:
                 offer(front, prepared.direct, args)
         return value, gradients
 
@@ -383,6 +386,7 @@ class SimpleGradient:
 
     def __init__(self, f: Callable[..., Any], args: tuple[Any, ...], target: Target) -> None:
         form = Differentiated(f, None, target, dynamic=False)
+        self._captured, self._outdated = form.captured, False
         self._prepared, self._function, *_ = form.prepare(args, {})
         self._hidden = form.hidden
         self.tape = self._prepared.root.gradient.tape
@@ -390,6 +394,12 @@ class SimpleGradient:
         self.__name__ = getattr(f, "__name__", type(f).__name__)
 
     def __call__(self, *args: Any) -> tuple[Any, ...]:
+        self._outdated = self._outdated or (bool(self._captured) and self._captured.changed())
+        if self._outdated:
+            raise StaleTapeError(
+                f"what {self.__name__} reads from outside has changed since it was compiled. Call simplegrad again, or "
+                "use yota.value_and_grad, which notices."
+            )
         args = (*self._hidden, *args)
         # Checked first: the generated code trusts its inputs.
         leaves = _inputs(self.tape, args)
@@ -411,7 +421,8 @@ def simplegrad(f: Callable[..., Any], *args: Any, target: str = "numpy", strict:
     Raises
     ------
     StaleTapeError
-        When called, if a branch on traced data goes another way than for ``args``.
+        When called, if a branch on traced data goes another way than for ``args``, or if a variable that ``f``
+        reads from outside has changed.
 
     Examples
     --------

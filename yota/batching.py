@@ -10,10 +10,13 @@ import numpy as np
 
 from yota.arguments import Arguments, key_of, positional, sort_arguments
 from yota.batched_ops import batched
+from yota.captured import Captured
 from yota.codegen.symbolic import optimise
+from yota.contents import Contents
 from yota.errors import ArgumentError
 from yota.ir.tape import Tape
 from yota.passes.pipeline import run
+from yota.reach import Running, bearers
 from yota.rules.registry import registry
 from yota.runtime.cache import Table
 from yota.specialise import Target, compile_tape
@@ -82,6 +85,7 @@ class Batched:
         self.__name__ = getattr(function, "__name__", type(function).__name__)
         self.__wrapped__ = function
         self.source = ""
+        self._captured = Captured(function)
         self._table = Table()
 
     def __repr__(self) -> str:
@@ -100,19 +104,28 @@ class Batched:
         trace = current()
         if trace is not None and any(type(leaf.value) is Tracer for leaf in sort_arguments(function, args).leaves):
             return self._traced(function, args, trace)
+        if self._captured and self._captured.changed():
+            self._table.clear()
         leaves: list[Any] = []
         key = tuple([key_of(argument, leaves) for argument in args])
         if function is not self.function:
             key = (function.names, *key)  # type: ignore[attr-defined]
         found = self._table.get(key)
-        if found is None:
-            recording = self._record(function, sort_arguments(function, args))
-            call, source = compile_tape(recording.tape, self.target)
-            found = (call, recording.form, source)
+        if found is None or found.contents.changed():
+            found = self._compiled(function, args)
             self._table.insert(key, found)
-        call, form, self.source = found
-        results = call(*leaves)
-        return form.filled(results if isinstance(results, tuple) else (results,))
+        self.source = found.source
+        results = found.call(*leaves)
+        return found.form.filled(results if isinstance(results, tuple) else (results,))
+
+    def _compiled(self, function: Callable[..., Any], args: tuple[Any, ...]) -> _Compiled:
+        self._captured.take(bearers(args))
+        recording = self._record(function, sort_arguments(function, args))
+        self._captured.take(Running(code, names) for code, names in recording.ran)
+        self._captured.settle()
+        contents = Contents.of(recording.watched, self._captured.parts(), ())
+        call, source = compile_tape(recording.tape, self.target)
+        return _Compiled(call, recording.form, source, contents)
 
     def _traced(self, function: Callable[..., Any], args: tuple[Any, ...], trace: Any) -> Any:
         arguments = sort_arguments(function, args)
@@ -142,7 +155,7 @@ class Batched:
             raise ArgumentError(f"{self.__name__} uses traced values besides its arguments; pass them as arguments")
         # One point's tape is rewritten first: there, more is a scalar.
         tape = optimise(run(recorded.tape, strict=self.target.strict), strict=self.target.strict)
-        return _Recording(batched(tape, flags, count, self.axis), forms[-1])
+        return _Recording(batched(tape, flags, count, self.axis), forms[-1], recorded.watched, recorded.ran)
 
     def _holds_points(self, function: Callable[..., Any], leaf: Leaf) -> bool:
         if not isinstance(leaf.value, np.ndarray) or leaf.value.ndim == 0:
@@ -176,6 +189,16 @@ class _Form:
 class _Recording:
     tape: Tape
     form: _Form
+    watched: Sequence[tuple[Any, Any]]
+    ran: Sequence[tuple[Any, dict[str, Any]]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Compiled:
+    call: Callable[..., Any]
+    form: _Form
+    source: str
+    contents: Contents
 
 
 def _form(result: Any, found: list[Any]) -> _Form:

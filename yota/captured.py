@@ -1,131 +1,153 @@
-"""What a function reads besides its arguments, so that compiled code is not used after that has changed."""
+"""Noticing that what a function reads besides its arguments has changed, so that no compiled code outlives it."""
 
 from __future__ import annotations
 
+import operator
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
 from yota.errors import ArgumentError
+from yota.reach import ABSENT, Reach, content
 from yota.structures import children, flatten
-from yota.tracing.location import is_library_file
 
 __all__ = ["Captured"]
 
 _NUMBERS = (int, float, complex, str, bool, bytes, type(None))
-_ABSENT = object()
-_MOST_FUNCTIONS = 100
+_UNSTRUCTURED = (np.ndarray, *_NUMBERS, types.FunctionType, type, types.ModuleType)
 
 
 class Captured:
-    """The data in the closure and the globals of a function, and of the functions that it calls by name.
+    """The data in closures, global variables, modules and classes that a function, and what it calls, reads.
 
     Numbers are compared by value, other objects by identity, structures by that of their parts. The content
     of arrays is not compared here: compiled code reads them afresh, or watches them; see `yota.specialise`.
     """
 
-    __slots__ = ("_cells", "_code", "_defaults", "_names", "_structures", "_values")
+    __slots__ = ("_cells", "_containers", "_held", "_later", "_own", "_places", "_reach", "_structures", "_values")
 
     def __init__(self, function: Callable[..., Any]) -> None:
+        self._reach = Reach()
+        self._reach.take([function])
+        self._later: list[Any] = []
         self._cells: list[types.CellType] = []
-        self._names: list[tuple[dict[str, Any], str]] = []
-        self._code: list[types.CodeType] = []
-        self._defaults: list[Any] = []
-        pending: list[Any] = [function]
-        while pending and len(self._code) < _MOST_FUNCTIONS:
-            pending += self._take(pending.pop())
-        self._values = list(self._now())
-        self._structures = [
-            (position, _fingerprint(value)) for position, value in enumerate(self._values) if _is_structure(value)
-        ]
+        self._held: list[Any] = []
+        self._places: list[tuple[Mapping[str, Any], str]] = []
+        self._values: list[Any] = []
+        self._structures: list[tuple[Any, Any]] = []
+        self._containers: list[tuple[Any, tuple[Any, ...], tuple[Any, ...]]] | None = []
+        self.settle()
+        self._own = len(self._cells), len(self._places), len(self._reach.codes)
 
-    def _take(self, function: Any) -> list[Any]:
-        """Take in what ``function`` reads; the functions that it calls by name are given back."""
-        code = getattr(function, "__code__", None)
-        if code is None or code in self._code or is_library_file(code.co_filename):
-            return []
-        self._code.append(code)
-        keywords = getattr(function, "__kwdefaults__", None) or {}
-        self._defaults += [*(function.__defaults__ or ()), *keywords.values()]
-        found: list[Any] = []
-        for cell in function.__closure__ or ():
-            value = _content(cell)
-            found.append(value)
-            if not isinstance(value, types.ModuleType):
-                self._cells.append(cell)
-        for name in dict.fromkeys(_names(code)):
-            value = function.__globals__.get(name, _ABSENT)
-            found.append(value)
-            if value is not _ABSENT and not isinstance(value, types.ModuleType):
-                self._names.append((function.__globals__, name))
-        return [value for value in found if isinstance(value, types.FunctionType)]
+    def take(self, roots: Iterable[Any]) -> None:
+        """Watch what ``roots`` read too, from the next time on that the present state is taken to count."""
+        found = list(roots)
+        self._later += found
+        self._reach.take(found)
+
+    def adopt(self, other: Captured) -> None:
+        """Watch what ``other``, with which this one agrees, came to watch later."""
+        self.take(other._later)
+        self.settle()
 
     def __bool__(self) -> bool:
-        return bool(self._cells or self._names)
+        return bool(self._cells or self._places)
 
-    def _now(self) -> Iterator[Any]:
-        yield from map(_content, self._cells)
-        for names, name in self._names:
-            yield names.get(name, _ABSENT)
+    def settle(self) -> None:
+        """Let the present state count."""
+        self._cells, self._places = list(self._reach.cells), list(self._reach.places)
+        self._held = list(map(content, self._cells))
+        self._values = [names.get(name, ABSENT) for names, name in self._places]
+        self._structures = _structures([*self._held, *self._values])
+        self._containers = _containers([value for value, _ in self._structures])
 
-    def arrays(self) -> list[Any]:
-        """The arrays among the captured data."""
-        return [value for value in self._values if isinstance(value, np.ndarray)]
+    def parts(self) -> list[Any]:
+        """The captured data, and what its structures are made of."""
+        found = [*self._held, *self._values]
+        for _, fingerprint in self._structures:
+            if type(fingerprint) is list:
+                found += [part.value for _, part in fingerprint if type(part) is _Same]
+        return found
 
     def agrees(self, other: Captured) -> bool:
         """Whether another function of the same code captured the same, as a lambda does that is made anew."""
+        cells, places, codes = other._own
+        values = [*self._held[:cells], *self._values[:places]]
+        others = [*other._held, *other._values]
         return (
-            self._code == other._code
-            and _same([*self._values, *self._defaults], [*other._values, *other._defaults])
-            and self._structures == other._structures
+            self._own == other._own
+            and all(a is b for a, b in zip(self._reach.codes[:codes], other._reach.codes, strict=True))
+            and _same([*values, *self._reach.defaults], [*others, *other._reach.defaults])
+            and _structures(values) == other._structures
+            and not self.changed()
         )
 
     def changed(self) -> bool:
         """Whether anything was rebound since the last time; from now on the present state counts."""
         # Identity first, by plain loops: this runs ahead of every call of a compiled function.
-        values = self._values
-        position = 0
-        for cell in self._cells:
-            if _content(cell) is not values[position]:
+        for cell, value in zip(self._cells, self._held):  # noqa: B905  (they are of one length)
+            if content(cell) is not value:
                 return self._renewed()
-            position += 1
-        for names, name in self._names:
-            if names.get(name, _ABSENT) is not values[position]:
+        for (names, name), value in zip(self._places, self._values):  # noqa: B905
+            if names.get(name, ABSENT) is not value:
                 return self._renewed()
-            position += 1
-        for position, known in self._structures:
-            if _fingerprint(values[position]) != known:
-                return self._renewed()
-        return False
+        if self._containers is None:
+            same = all(_fingerprint(value) == known for value, known in self._structures)
+        else:
+            same = all(map(_holds, self._containers))
+        return not same and self._renewed()
 
     def _renewed(self) -> bool:
-        old, before = self._values, self._structures
-        self._values = list(self._now())
-        self._structures = [
-            (position, _fingerprint(value)) for position, value in enumerate(self._values) if _is_structure(value)
-        ]
-        return not (_same(old, self._values) and before == self._structures)
+        old, before = [*self._held, *self._values], self._structures
+        self.settle()
+        return not (_same(old, [*self._held, *self._values]) and before == self._structures)
 
 
-def _names(code: types.CodeType) -> Iterator[str]:
-    """Names that code and the code inside of it (comprehensions, lambdas) look up."""
-    yield from code.co_names
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            yield from _names(constant)
-
-
-def _content(cell: types.CellType) -> Any:
-    try:
-        return cell.cell_contents
-    except ValueError:  # not filled yet
-        return _ABSENT
+def _structures(values: Iterable[Any]) -> list[tuple[Any, Any]]:
+    return [(value, _fingerprint(value)) for value in values if _is_structure(value)]
 
 
 def _is_structure(value: Any) -> bool:
-    return not isinstance(value, (np.ndarray, *_NUMBERS)) and children(value) is not None
+    return not isinstance(value, _UNSTRUCTURED) and children(value) is not None
+
+
+def _containers(values: Iterable[Any]) -> list[tuple[Any, tuple[Any, ...], tuple[Any, ...]]] | None:
+    """The dicts and lists inside of structures, each with its keys and items; None where there are other kinds.
+
+    While all hold the same objects, the structures cannot have changed.
+    """
+    found: dict[int, tuple[Any, tuple[Any, ...], tuple[Any, ...]]] = {}
+    pending = list(values)
+    while pending:
+        value = pending.pop()
+        if id(value) in found or isinstance(value, _UNSTRUCTURED):
+            continue
+        parts = children(value)
+        if parts is None:
+            continue
+        if type(value) is dict:
+            found[id(value)] = value, tuple(value), tuple(value.values())
+        elif type(value) is list:
+            found[id(value)] = value, (), tuple(value)
+        elif type(value) is not tuple:
+            own = getattr(value, "__dict__", None)
+            if type(own) is not dict or len(own) != len(parts):
+                return None
+            found[id(value)] = own, tuple(own), tuple(own.values())
+        pending += [part for _, part in parts]
+    return list(found.values())
+
+
+def _holds(known: tuple[Any, tuple[Any, ...], tuple[Any, ...]]) -> bool:
+    """Whether a container still has the same keys and items, by identity."""
+    container, keys, items = known
+    if len(container) != len(items):
+        return False
+    if keys:
+        return all(map(operator.is_, container, keys)) and all(map(operator.is_, container.values(), items))
+    return all(map(operator.is_, container, items))
 
 
 class _Same:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import types
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,10 @@ import numpy as np
 from yota.arguments import Arguments, key_of, positional, sort_arguments
 from yota.captured import Captured
 from yota.collection import uncollected
+from yota.contents import Contents
 from yota.errors import ArgumentError, StaleTapeError
 from yota.layout import Wrt, layout_of
+from yota.reach import bearers
 from yota.rules.registry import registry
 from yota.runtime.cache import Table
 from yota.specialise import Specialisation, Target, compile_tape, differentiate, trace_gradient
@@ -72,6 +75,7 @@ class Differentiated:
 
     def adopt(self, function: Callable[..., Any], captured: Captured) -> None:
         """Stand for another function of the same code that captured the same."""
+        captured.adopt(self.captured)
         self.function, self.captured = function, captured
 
     def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, Specialisation]:
@@ -128,6 +132,7 @@ class Prepared:
     def __init__(self, owner: Differentiated, function: Callable[..., Any], args: tuple[Any, ...]) -> None:
         self.owner = owner
         arguments = sort_arguments(function, args)
+        owner.captured.take(bearers(args))
         self.layout = layout_of(function, owner.wrt, len(owner.hidden), arguments)
         self.root = self._specialise(function, arguments)
         self.tapes = [self.root]
@@ -143,19 +148,21 @@ class Prepared:
         """The generated function, where the caller's arguments and results are just its own."""
 
     def _specialise(self, function: Callable[..., Any], arguments: Arguments) -> Specialisation:
+        captured = self.owner.captured
         with uncollected():
             gradient = trace_gradient(function, arguments, self.layout.wanted, registry())
-            gradient = gradient.watching(self.owner.captured.arrays())
+            captured.take(gradient.ran)
+            # What the function itself did to lists and caches around it while it was traced is no change to react to.
+            captured.settle()
+            contents = Contents.of(gradient.contents.pairs, captured.parts(), gradient.captured)
             call, source = compile_tape(gradient.tape, self.owner.target)
-        # What the function itself did to lists and caches around it while it was traced is no change to react to.
-        self.owner.captured.changed()
-        return Specialisation(gradient, call, source)
+        return Specialisation(replace(gradient, contents=contents), call, source)
 
     def __call__(
         self, function: Callable[..., Any], args: tuple[Any, ...], leaves: Sequence[Any]
     ) -> tuple[Any, Any, Specialisation]:
         """Value, gradients and the specialisation that computed them."""
-        if any(each.gradient.watched and each.gradient.changed() for each in self.tapes):
+        if any(each.gradient.contents.pairs and each.gradient.contents.changed() for each in self.tapes):
             self.root = self._specialise(function, sort_arguments(function, args))
             self.tapes = [self.root]
         try:

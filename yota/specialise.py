@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from yota.arguments import Arguments
 from yota.autodiff.reverse import gradient_tape, zeros_like
+from yota.contents import Contents
 from yota.errors import ArgumentError
 from yota.ir.tape import Tape
+from yota.reach import Running
 from yota.rules.registry import Registry
 from yota.runtime.signals import StaleTape
 from yota.tracing.record import Recording, record
 from yota.tracing.replay import CONVERSIONS, failing, stale
 
 __all__ = ["Specialisation", "Target", "compile_tape", "differentiate", "trace_gradient"]
-
-_SMALL = 4096
-"""Bytes up to which arrays are compared as bytes, which is quickest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,31 +64,17 @@ class Gradient:
         Which leaves the adjoints belong to.
     captured
         Arrays from outside of the function, for the inputs that follow those of the leaves.
-    watched
-        Arrays from outside with the content that the tape relies on.
+    contents
+        Arrays from outside whose content the tape relies on.
+    ran
+        The code of the user's that ran.
     """
 
     tape: Tape
     leaves: tuple[int, ...]
     captured: tuple[Any, ...] = ()
-    watched: tuple[tuple[Any, Any], ...] = ()
-
-    def watching(self, arrays: Iterable[Any]) -> Gradient:
-        """The same, relying on the content of those of ``arrays`` too that compiled code does not read afresh.
-
-        The function may have computed with them by itself, without a traced value in sight.
-        """
-        read = [*self.captured, *(array for array, _ in self.watched)]
-        others = [array for array in arrays if not any(array is each for each in read)]
-        return replace(self, watched=(*self.watched, *((array, array.copy()) for array in others)))
-
-    def changed(self) -> bool:
-        """Whether an array from outside no longer has the content that the tape relies on."""
-        return any(not _unchanged(array, content) for array, content in self.watched)
-
-
-def _unchanged(array: Any, content: Any) -> bool:
-    return array.tobytes() == content.tobytes() if array.nbytes <= _SMALL else bool(np.array_equal(array, content))
+    contents: Contents = field(default_factory=Contents)
+    ran: tuple[Running, ...] = ()
 
 
 def trace_gradient(
@@ -112,7 +97,13 @@ def differentiate(recorded: Recording, arguments: Arguments, wanted: Sequence[in
             continue
         outputs.append(zeros_like(builder, variable) if adjoint is None else adjoint)
         leaves.append(leaf)
-    return Gradient(builder.finish(outputs), tuple(leaves), tuple(recorded.captured.values()), tuple(recorded.watched))
+    return Gradient(
+        builder.finish(outputs),
+        tuple(leaves),
+        tuple(recorded.captured.values()),
+        Contents(tuple(recorded.watched)),
+        tuple(Running(code, names) for code, names in recorded.ran),
+    )
 
 
 @dataclass(slots=True, eq=False)
@@ -157,7 +148,7 @@ class Specialisation:
 
     def direct(self) -> Callable[..., Any] | None:
         """A function of the leaves alone, where nothing needs to be looked at before a call; else None."""
-        if self.gradient.watched or self.branches:
+        if self.gradient.contents.pairs or self.branches:
             return None
         captured, call = self.gradient.captured, self.call
         if not captured:

@@ -15,12 +15,12 @@ import numpy as np
 
 from yota.errors import ArgumentError
 
-__all__ = ["Path", "children", "flatten", "is_leaf", "rebuild", "update"]
+__all__ = ["LIBRARIES", "Path", "children", "flatten", "is_leaf", "rebuild", "update"]
 
 Path = tuple[Any, ...]
 """Attribute names, positions and keys that lead from an argument to a leaf."""
 
-_LIBRARIES = ("numpy", "scipy", "pandas", "torch", "jax", "jaxlib", "sympy", "matplotlib", "sklearn")
+LIBRARIES = ("numpy", "scipy", "pandas", "torch", "jax", "jaxlib", "sympy", "matplotlib", "sklearn")
 """Objects of these are no structures, whatever attributes they have."""
 _STATIC = (bool, int, str, bytes, type(None), type, np.dtype, types.ModuleType, slice, type(Ellipsis), enum.Enum)
 _FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, types.MethodType, np.ufunc)
@@ -55,7 +55,7 @@ def _attributes(value: Any) -> list[str] | None:
     if dataclasses.is_dataclass(value):
         return [field.name for field in dataclasses.fields(value) if hasattr(value, field.name)]
     module = type(value).__module__.partition(".")[0]
-    if (module in sys.stdlib_module_names or module in _LIBRARIES) and not isinstance(value, types.SimpleNamespace):
+    if (module in sys.stdlib_module_names or module in LIBRARIES) and not isinstance(value, types.SimpleNamespace):
         return None
     slots = [name for base in type(value).__mro__ for name in _slots(base) if hasattr(value, name)]
     own = list(getattr(value, "__dict__", ()))

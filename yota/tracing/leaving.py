@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dis
-import os
 import sys
 from collections.abc import Callable
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from yota.tracing.location import ENTRY
 
 if TYPE_CHECKING:
     from yota.tracing.tracer import Tracer
@@ -50,14 +51,10 @@ def to_number(tracer: Tracer, convert: Callable[[Any], Any]) -> Any:
 
 def _is_returned(frame: FrameType) -> bool:
     """Whether the running call stands in the traced function itself and is what that returns."""
-    if frame.f_back is None or frame.f_back.f_code.co_filename != _ENTRY:
+    if frame.f_back is None or frame.f_back.f_code.co_filename != ENTRY:
         return False
     following = (step.opname for step in dis.get_instructions(frame.f_code) if step.offset > frame.f_lasti)
     return next(following, "") == "RETURN_VALUE"
-
-
-_ENTRY = os.path.join(os.path.dirname(__file__), "record.py")
-"""The module that calls the traced function."""
 
 
 def to_hash(tracer: Tracer) -> int:

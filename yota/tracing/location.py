@@ -12,20 +12,22 @@ import numpy as np
 
 from yota.ir.tape import Location
 
-__all__ = ["caller", "here", "is_library", "is_library_file", "raised_at", "source_line"]
+__all__ = ["ENTRY", "caller", "here", "is_library", "is_library_file", "location_of", "raised_at", "source_line"]
 
+ENTRY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "record.py")
+"""The module that calls the traced function."""
 _OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _PACKAGES = (_OWN + os.sep, os.path.dirname(os.path.abspath(np.__file__ or "")) + os.sep)
 _STANDARD = (sysconfig.get_path("stdlib") + os.sep, "<frozen ", "<__array_function__")
-_library: dict[object, bool] = {}
+_library: dict[str, bool] = {}
 
 
 def is_library(frame: FrameType) -> bool:
     """Whether the frame runs code of yota, NumPy, SciPy or Python itself rather than of the user."""
-    code = frame.f_code
-    known = _library.get(code)
+    name = frame.f_code.co_filename
+    known = _library.get(name)
     if known is None:
-        known = _library[code] = is_library_file(code.co_filename)
+        known = _library[name] = is_library_file(name)
     return known
 
 
@@ -47,8 +49,11 @@ def caller(depth: int = 1) -> FrameType | None:
 def here() -> Location | None:
     """The user's line that is running."""
     frame = caller(2)
-    if frame is None:
-        return None
+    return None if frame is None else location_of(frame)
+
+
+def location_of(frame: FrameType) -> Location:
+    """The line that a frame runs."""
     return Location(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,7 @@ class Recording:
 
     ``outer`` maps input variables, added after those of the leaves, to tracers of the surrounding trace, and
     ``captured`` such variables to arrays from outside of the function. ``watched`` are arrays from outside with the
-    content that the tape relies on.
+    content that the tape relies on. ``ran`` is the user's code that ran, with its global variables.
     """
 
     tape: Tape
@@ -46,6 +47,7 @@ class Recording:
     outer: Mapping[int, Any] = field(default_factory=dict)
     captured: Mapping[int, Any] = field(default_factory=dict)
     watched: Sequence[tuple[Any, Any]] = ()
+    ran: Sequence[tuple[CodeType, dict[str, Any]]] = ()
 
 
 def record(
@@ -115,7 +117,7 @@ def _run(
         tape = trace.builder.finish(outputs)
         values = [trace.values[variable] for variable in outputs]
         value = tuple(values) if isinstance(result, (tuple, list)) else values[0]
-        return trace, Recording(tape, value, trace.outer, trace.captured, trace.watched)
+        return trace, Recording(tape, value, trace.outer, trace.captured, trace.watched, tuple(trace.ran.values()))
     finally:
         trace.finished = True
 

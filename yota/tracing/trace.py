@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from yota.ir.tape import Guard, Location, TapeBuilder
 from yota.ir.types import tuple_of, type_of
 from yota.rules.registry import Registry
 from yota.tracing.creation import array
-from yota.tracing.location import caller, here, is_library, source_line
+from yota.tracing.location import ENTRY, caller, here, is_library, location_of, source_line
 from yota.tracing.tracer import Tracer
 
 __all__ = ["Leak", "Trace", "frozen"]
@@ -67,6 +68,8 @@ class Trace:
         """Arrays from outside that are inputs, by variable."""
         self.watched: list[tuple[Any, Any]] = []
         """Arrays from outside that are constants, each with the content that the tape relies on."""
+        self.ran: dict[int, tuple[CodeType, dict[str, Any]]] = {}
+        """Code of the user's that was running when something was recorded, and its global variables."""
         self._captured: dict[int, tuple[Any, Any, int]] = {}
 
     # -- variables ---------------------------------------------------------------------------------------
@@ -213,7 +216,7 @@ class Trace:
             return self._record_several(primitive, variables, static, result, constant)
         if constant:
             return self.constant(frozen(result))
-        self.builder.location = here()
+        self.builder.location = self._here()
         return self.wrap(self.builder.emit(primitive, variables, static, type_of(result)), result)
 
     def _record_several(
@@ -234,7 +237,7 @@ class Trace:
         if constant:
             parts = [self.constant(frozen(each)) for each in results]
         else:
-            self.builder.location = here()
+            self.builder.location = self._here()
             type_ = tuple_of([type_of(each) for each in results])
             whole = self.builder.emit(primitive, variables, static, type_)
             self.values[whole] = results
@@ -245,13 +248,22 @@ class Trace:
         kind: Any = type(results)
         return kind(*parts) if hasattr(kind, "_fields") else kind(parts)
 
+    def _here(self) -> Location | None:
+        """The user's line that is running; its code, and that which called it, is noted."""
+        frame = innermost = caller(2)
+        while frame is not None and id(frame.f_code) not in self.ran and frame.f_code.co_filename != ENTRY:
+            if not is_library(frame):
+                self.ran[id(frame.f_code)] = frame.f_code, frame.f_globals
+            frame = frame.f_back
+        return None if innermost is None else location_of(innermost)
+
     # -- leaving the tape --------------------------------------------------------------------------------
 
     def decide(self, variable: int, kind: str, number: Any) -> None:
         """Note that Python saw ``number`` (a ``kind`` of ``variable``) and may act on it."""
         self.check()
         if not self.is_constant(variable):
-            self.builder.location = here()
+            self.builder.location = self._here()
             self.builder.guard(variable, number, kind)
 
     def leak(self, variable: int, number: Any, *, returned: bool) -> Any:

@@ -1,0 +1,261 @@
+"""What a function reads besides its arguments: a change of it is never overlooked."""
+
+from __future__ import annotations
+
+import functools
+import sys
+import types
+
+import numpy as np
+import pytest
+
+import yota
+from yota import errors
+
+X = np.arange(1.0, 41.0)
+
+
+def _module(**names):
+    module = types.ModuleType("settings_of_a_user")
+    vars(module).update(names)
+    return module
+
+
+class Settings:
+    scale = 2.0
+    weights = np.full(40, 2.0)
+
+
+class Special(Settings):
+    pass
+
+
+class Model:
+    power = 2.0
+
+    def __init__(self):
+        self.settings = Settings()
+        self.activation = lambda x: x * FACTOR
+
+    def forward(self, x):
+        return x * self.power
+
+    def reads_global(self, x):
+        return x * FACTOR
+
+    def __mul__(self, x):
+        return x * FACTOR
+
+    @property
+    def rate(self):
+        return FACTOR
+
+    @functools.cached_property
+    def once(self):
+        return 1.0
+
+    @classmethod
+    def of_class(cls, x):
+        return x * cls.power
+
+    @staticmethod
+    def of_none(x):
+        return x * FACTOR
+
+
+FACTOR = 2.0
+settings = _module(scale=2.0, helper=lambda x: x * FACTOR, inner=_module(scale=2.0))
+model = Model()
+table = {"helper": lambda x: x * FACTOR}
+
+
+@functools.wraps(np.sum)
+def wrapped(x):
+    return x * FACTOR
+
+
+@functools.lru_cache
+def remembered(n):
+    return n * 1.0
+
+
+def deep(x):
+    return deeper(x)
+
+
+def deeper(x):
+    return x * Settings.scale
+
+
+def generated(x):
+    for each in x:
+        yield each * FACTOR
+
+
+def local_alias(x):
+    chosen = settings
+    return x * chosen.scale
+
+
+def local_import(x):
+    from settings_of_a_user import scale
+
+    return x * scale
+
+
+READS = {
+    "attribute of a module": (lambda x: x * settings.scale, settings, "scale"),
+    "attribute of a module in a module": (lambda x: x * settings.inner.scale, settings.inner, "scale"),
+    "module under another name": (local_alias, settings, "scale"),
+    "imported inside": (local_import, settings, "scale"),
+    "attribute by getattr": (lambda x: x * getattr(settings, "scale"), settings, "scale"),  # noqa: B009
+    "function of a module": (lambda x: settings.helper(x), None, "FACTOR"),
+    "attribute of a class": (lambda x: x * Settings.scale, Settings, "scale"),
+    "attribute of a base class": (lambda x: x * Special.scale, Settings, "scale"),
+    "attribute that hides one of a base class": (lambda x: x * Special.scale, Special, "scale"),
+    "attribute of an object's class": (lambda x: x * model.settings.scale, Settings, "scale"),
+    "array of a class": (lambda x: x * Settings.weights, Settings, "weights"),
+    "method": (lambda x: model.forward(x), Model, "power"),
+    "class method": (lambda x: Model.of_class(x), Model, "power"),
+    "static method": (lambda x: Model.of_none(x), None, "FACTOR"),
+    "operator": (lambda x: Model.__mul__(model, x) + (model * x), None, "FACTOR"),
+    "property": (lambda x: x * model.rate, None, "FACTOR"),
+    "function in an attribute": (lambda x: model.activation(x), None, "FACTOR"),
+    "global of a method": (lambda x: model.reads_global(x), None, "FACTOR"),
+    "function in a dict": (lambda x: table["helper"](x), None, "FACTOR"),
+    "decorated function": (lambda x: wrapped(x), None, "FACTOR"),
+    "function of a function": (deep, Settings, "scale"),
+    "generator": (lambda x: np.stack(list(generated(x))), None, "FACTOR"),
+    "partial": (functools.partial(lambda k, x: k * x * FACTOR, 1.0), None, "FACTOR"),
+    "default": (lambda x, helper=deeper: helper(x), Settings, "scale"),
+    "class made inside": (lambda x: type("Made", (Settings,), {})().scale * x, Settings, "scale"),
+}
+
+
+@pytest.fixture(autouse=True)
+def importable(monkeypatch):
+    monkeypatch.setitem(sys.modules, "settings_of_a_user", settings)
+
+
+@pytest.mark.parametrize("name", READS)
+def test_changes_are_noticed(name, monkeypatch):
+    f, owner, attribute = READS[name]
+    total = lambda x: np.sum(f(x) ** 2)
+    fg = yota.value_and_grad(total)
+    for _ in range(2):
+        assert np.isclose(fg(X)[0], total(X)) and np.isclose(yota.grad(total, X)[0], total(X))
+    before = total(X)
+    for value in (3.0, 2.5):
+        value = np.full(40, value) if attribute == "weights" else value
+        if owner is None:
+            monkeypatch.setitem(globals(), attribute, value)
+        else:
+            monkeypatch.setattr(owner, attribute, value, raising=False)
+        assert total(X) != before
+        for _ in range(2):
+            assert np.isclose(fg(X)[0], total(X)) and np.isclose(yota.grad(total, X)[0], total(X))
+
+
+def test_what_an_argument_brings_along(monkeypatch):
+    def f(model, x, function):
+        return np.sum(model.forward(x) * function(x))
+
+    fg = yota.value_and_grad(f, wrt="x")
+    for scale in (2.0, 3.0, 5.0):
+        monkeypatch.setitem(globals(), "FACTOR", scale)
+        monkeypatch.setattr(Model, "power", scale)
+        np.testing.assert_allclose(fg(model, X, wrapped)[1], 2 * scale**2 * X)
+        np.testing.assert_allclose(yota.grad(f, model, X, wrapped)[1][1], 2 * scale**2 * X)
+
+
+def test_two_functions_of_one_code():
+    def make(start):
+        count = start
+
+        def scaled(x):
+            return x * count
+
+        def become(value):
+            nonlocal count
+            count = value
+
+        return scaled, become
+
+    (one, change_one), (other, change_other) = make(2.0), make(3.0)
+    fg = yota.value_and_grad(lambda x: np.sum(one(x) + other(x)))
+    assert fg(X)[1][0] == 5.0
+    change_other(7.0)
+    assert fg(X)[1][0] == 9.0
+    change_one(1.0)
+    assert fg(X)[1][0] == 8.0
+
+
+def test_names_that_are_not_read_cause_nothing():
+    runs = []
+    names = {"np": np, "runs": runs, "x": 0}
+    exec("def f(p):\n    runs.append(1)\n    return np.sum(p.x ** 2)", names)
+    for step in range(3):
+        names["x"] = step
+        yota.grad(names["f"], types.SimpleNamespace(x=X + step))
+    assert len(runs) == 1
+
+
+@pytest.mark.parametrize("n", [3, 40, 4000])
+@pytest.mark.parametrize("kind", ["name", "object", "dict", "class", "module"])
+def test_arrays_that_a_function_computes_with_by_itself(kind, n):
+    data = np.arange(1.0, n + 1)
+    data[1] = np.nan
+    holder = {"object": types.SimpleNamespace(data=data), "dict": {"data": data}}
+    holder["class"], holder["module"] = type("Holder", (), {"data": data}), _module(data=data)
+    f = {
+        "name": lambda x: np.sum(x * np.nan_to_num(data)) * np.nansum(data),
+        "object": lambda x: np.sum(x * holder["object"].data[2]) * np.nansum(holder["object"].data),
+        "dict": lambda x: np.sum(x * holder["dict"]["data"][2]) * np.nansum(holder["dict"]["data"]),
+        "class": lambda x: np.sum(x * holder["class"].data[2]) * np.nansum(holder["class"].data),
+        "module": lambda x: np.sum(x * holder["module"].data[2]) * np.nansum(holder["module"].data),
+    }[kind]
+    fg = yota.value_and_grad(f)
+    x = np.ones(n)
+    for value in (1.0, 5.0, 9.0):
+        data[2] = value
+        assert np.isclose(fg(x)[0], f(x))
+        assert np.isclose(fg(x)[0], f(x))
+
+
+def test_read_only_arrays_are_trusted():
+    data = np.arange(1.0, 41.0)
+    data.flags.writeable = False
+    fg = yota.value_and_grad(lambda x: np.sum(x[:20] * data[::2]) * np.sum(data))
+    np.testing.assert_allclose(fg(X)[1][:20], data[::2] * np.sum(data))
+
+
+def test_batched_functions_notice_too(monkeypatch):
+    data = np.ones(40)
+    many = yota.batch(lambda x: np.sum(x * data * FACTOR))
+    points = np.stack([X, 2 * X])
+    for change in (1.0, 3.0):
+        data[:] = change
+        monkeypatch.setitem(globals(), "FACTOR", change)
+        np.testing.assert_allclose(many(points), np.sum(points, axis=1) * change**2)
+
+
+def test_a_pure_gradient_refuses_after_a_change(monkeypatch):
+    dloss = yota.simplegrad(lambda x: np.sum(x * FACTOR), X)
+    assert dloss(X)[1][0] == 2.0
+    monkeypatch.setitem(globals(), "FACTOR", 3.0)
+    for _ in range(2):
+        with pytest.raises(errors.StaleTapeError, match="simplegrad again"):
+            dloss(X)
+
+
+def test_compiled_code_that_reads_nothing_is_called_at_once():
+    def outer(x):
+        return np.sum(inner(x))
+
+    fg = yota.value_and_grad(lambda x: np.sum(x * x), target="c")
+    for _ in range(3):
+        np.testing.assert_array_equal(fg(X)[1], 2 * X)
+    inner = np.sin
+    fg = yota.value_and_grad(outer, target="c")
+    for inner in (np.sin, np.cos):  # noqa: B007
+        assert np.isclose(fg(X)[0], outer(X))
