@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from yota.codegen.c_regions import LONGEST_UNROLLED, REDUCTIONS, Root, studied
@@ -39,7 +39,9 @@ class Schedule:
     leaves: frozenset[int]
 
 
-def schedule(tape: Tape, outside: frozenset[int] = frozenset()) -> Schedule:
+def schedule(
+    tape: Tape, outside: frozenset[int] = frozenset(), known: Callable[[Tape, Op], bool] = is_known_op
+) -> Schedule:
     """What runs where.
 
     Parameters
@@ -48,8 +50,10 @@ def schedule(tape: Tape, outside: frozenset[int] = frozenset()) -> Schedule:
         An optimised tape.
     outside
         Results to be left to NumPy.
+    known
+        Whether kernels can compute an elementwise op.
     """
-    planner = _Planner(tape, set(outside))
+    planner = _Planner(tape, set(outside), known)
     for _ in range(len(tape.ops) + _MOST_ROUNDS):
         found = planner.attempt()
         if found is not None:
@@ -58,8 +62,8 @@ def schedule(tape: Tape, outside: frozenset[int] = frozenset()) -> Schedule:
 
 
 class _Planner:
-    def __init__(self, tape: Tape, outside: set[int]) -> None:
-        self.tape, self.types = tape, tape.types
+    def __init__(self, tape: Tape, outside: set[int], known: Callable[[Tape, Op], bool]) -> None:
+        self.tape, self.types, self.known = tape, tape.types, known
         self.definitions = tape.definitions()
         self.inside = {op.result for op in tape.ops if op.result not in outside and self._is_known(op)}
         self.stored: set[int] = set()
@@ -68,7 +72,7 @@ class _Planner:
     def _is_known(self, op: Op) -> bool:
         types = [self.types[variable] for variable in (*op.operands, op.result)]
         if op.primitive.elementwise:
-            return op.primitive.expand is None and is_known_op(self.tape, op)
+            return op.primitive.expand is None and self.known(self.tape, op)
         if not all(is_known(type.dtype) for type in types):
             return False
         if op.name in REDUCTIONS:

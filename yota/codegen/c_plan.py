@@ -9,11 +9,16 @@ __all__ = ["Argument", "FilePlan", "KernelPlan", "Part", "Partial", "Result"]
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """An inline function: the template that has its text, and the types that fill it."""
+    """An inline function: the template that has its text, the types that fill it, and how it is declared.
+
+    ``vectors`` says whether compilers must be told how it reduces vectors.
+    """
 
     template: str
     type: str
     suffix: str
+    qualifier: str = "static inline"
+    vectors: bool = True
 
 
 @dataclass(frozen=True, slots=True)
