@@ -97,18 +97,8 @@ class Writer:
         self._texts: dict[int, _Text] = {}
         self._last: tuple[str, int] | None = None
 
-    # What a dialect of C spells its own way.
-
-    def type_text(self, dtype: np.dtype[Any]) -> str:
-        """The type of an element."""
-        return c_type(dtype)
-
-    def literal_text(self, value: Any, dtype: np.dtype[Any]) -> str:
-        """An expression of exactly this number."""
-        return literal(value, dtype)
-
     def spelled(self, name: str, dtype: np.dtype[Any], result: np.dtype[Any]) -> Spelling | None:
-        """How an op is written."""
+        """How an op is written; another dialect of C may know more."""
         return spell(name, dtype, result)
 
     def _count(self, wanted: list[int]) -> None:
@@ -176,7 +166,7 @@ class Writer:
             assert value.offset is not None
             hint = text.text.partition("[")[0] + _ending(value.offset, text.text)
         name = self.names.fresh(hint) if hint else self.names.numbered("t")
-        kind = "int" if value.dtype.kind == "b" else self.type_text(value.dtype)
+        kind = "int" if value.dtype.kind == "b" else c_type(value.dtype)
         lines.extend(filled(f"const {kind} {name} = {text.text};"))
         self._texts[number] = _Text(name)
 
@@ -187,7 +177,7 @@ class Writer:
         if value.dtype.kind == "c":
             self.needs.complex = True
         if value.kind == "literal":
-            text = self.literal_text(value.data, value.dtype)
+            text = literal(value.data, value.dtype)
             return _Text(text, UNARY if text.startswith("-") else ATOM)
         if value.kind == "load":
             assert value.offset is not None
@@ -233,13 +223,13 @@ class Writer:
 
     def _cast(self, value: Value, source: Value, text: _Text) -> _Text:
         if source.dtype.kind == "c" and value.dtype.kind != "c":
-            return _Text(f"({self.type_text(value.dtype)})creal{suffix(source.dtype)}({text.text})", UNARY)
+            return _Text(f"({c_type(value.dtype)})creal{suffix(source.dtype)}({text.text})", UNARY)
         if value.dtype.kind == "c" and source.dtype.kind != "c":
             macro = "CMPLXF" if value.dtype == np.complex64 else "CMPLX"
             return _Text(f"{macro}({text.text}, 0.0)")
         if value.dtype.kind == "b":
             return _Text(f"({text.within(UNARY)} != 0)")
-        return _Text(f"({self.type_text(value.dtype)}){text.within(UNARY)}", UNARY)
+        return _Text(f"({c_type(value.dtype)}){text.within(UNARY)}", UNARY)
 
     def _rely(self, spelling: Spelling, operand: Value) -> None:
         if spelling.simd:

@@ -6,16 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from yota.codegen import symbolic
 from yota.codegen.c_driver import Driver
 from yota.codegen.c_groups import Group, Schedule, schedule
 from yota.codegen.c_kernel import Kernel, plan_kernel
 from yota.codegen.c_lines import Needs, comment
-from yota.codegen.c_plan import FilePlan, Part
+from yota.codegen.c_parts import parts
+from yota.codegen.c_plan import FilePlan
 from yota.codegen.c_spelling import EXACT
-from yota.codegen.c_types import c_type, suffix
 from yota.codegen.contract import as_products
 from yota.codegen.count import operations
 from yota.codegen.names import Names
@@ -138,7 +136,7 @@ def _code(tape: Tape, entry: str, kernels: Sequence[Kernel], needs: Needs) -> st
     plan = FilePlan(
         banner=_banner(tape, entry),
         functions=tuple(functions) if any(kernel.plan.extent for kernel in kernels) else (),
-        parts=_parts(needs),
+        parts=parts(needs),
         preludes=tuple(f"c/preludes/{name}.c.jinja" for name in _preludes(kernels)),
         complex=needs.complex,
         parallel=any(kernel.plan.parallel for kernel in kernels),
@@ -157,26 +155,6 @@ def _preludes(kernels: Sequence[Kernel]) -> list[str]:
         if name in wanted:
             wanted.add(_WIDE[name])
     return sorted(wanted, key=lambda name: (name in _WIDE, name))
-
-
-_CALLS = {
-    "log_add_exp": ("larger",),
-    "complex_square": ("complex_multiply",),
-    "complex_add_to": ("add_to",),
-    "complex_total": ("total",),
-}
-
-
-def _parts(needs: Needs) -> tuple[Part, ...]:
-    """The inline functions that the loops call, each after what it calls itself."""
-    found = set(needs.parts)
-    for name, dtype in needs.parts:
-        inner = "float64" if name in ("complex_add_to", "complex_total") else dtype
-        found |= {(called, inner) for called in _CALLS.get(name, ())}
-    order = sorted(found, key=lambda part: (part[0] in _CALLS, part))
-    return tuple(
-        Part(f"c/parts/{name}.c.jinja", c_type(np.dtype(dtype)), suffix(np.dtype(dtype))) for name, dtype in order
-    )
 
 
 def _banner(tape: Tape, entry: str) -> tuple[str, ...]:
