@@ -102,12 +102,15 @@ class BodyWriter:
 
     def _pulled(self, box: Region) -> tuple[Pull, list[Sink]]:
         bounds: Bounds = dict(enumerate(box))
-        pull = Pull(self.tape, self.definitions, self.leaves, bounds, _LIMIT)
+        pull = self._pull(bounds)
         sinks = []
         for root in self.group.roots:
             if all(stop <= extent for (_, stop), extent in zip(box, root.extents, strict=True)):
                 sinks += self._sinks(pull, root, box)
         return pull, sinks
+
+    def _pull(self, bounds: Bounds) -> Pull:
+        return Pull(self.tape, self.definitions, self.leaves, bounds, _LIMIT)
 
     def _sinks(self, pull: Pull, root: Root, box: Region) -> list[Sink]:
         op, type = root.reduction, self.tape.types[root.variable]
@@ -153,17 +156,24 @@ class BodyWriter:
     def _reader(self, axes: Sequence[int]) -> Callable[[int, Linear], str]:
         def read(variable: int, offset: Linear) -> str:
             self.reads.add(variable)
-            name = self.arrays[variable]
-            return f"{name}[{self._text(offset, axes)}]" if self.tape.types[variable].shape else name
+            return self._element(variable, self._text(offset, axes))
 
         return read
+
+    def _element(self, variable: int, place: str) -> str:
+        name = self.arrays[variable]
+        return f"{name}[{place}]" if self.tape.types[variable].shape else name
+
+    def _written_by(self) -> type[Writer]:
+        return Writer
 
     def _writer(self, pull: Pull, sinks: list[Sink], axes: Sequence[int]) -> Writer:
         def depth(offset: Linear) -> int:
             return self._depth(offset, axes)
 
         values = pull.values
-        writer = Writer(values, [sink.value for sink in sinks], depth, self._reader(axes), self.names, self.needs)
+        wanted = [sink.value for sink in sinks]
+        writer = self._written_by()(values, wanted, depth, self._reader(axes), self.names, self.needs)
         each = sum(
             cost(value.data, value.dtype) if value.kind == "apply" else 1
             for number, value in enumerate(values.items)

@@ -15,7 +15,7 @@ from yota.codegen.c_types import c_type, npy_type, scalar_type
 from yota.ir.tape import Op, Tape
 from yota.ir.types import TensorType
 
-__all__ = ["Kernel", "plan_kernel"]
+__all__ = ["ArrayNames", "Kernel", "plan_kernel", "remarks", "result_hint"]
 
 _WORTH_THREADS = 4_000_000
 _WORTH_RELEASING = 50_000
@@ -47,17 +47,17 @@ def plan_kernel(
         What it takes, read or not; by default what it reads.
     """
     names = LocalNames(name)
-    found = _Names(tape, names)
+    found = ArrayNames(tape, names)
     for variable in parameters or ():
         found[variable]
-    results = {root.variable: names.fresh(_hint(tape, root.variable)) for root in group.roots}
+    results = {root.variable: names.fresh(result_hint(tape, root.variable)) for root in group.roots}
     body = write(tape, definitions, leaves, group, found, results, names, needs)
     inputs = tuple(sorted(body.reads)) if parameters is None else parameters
     parallel = body.work >= _WORTH_THREADS and body.outer > 1
     shares = tuple(body.partials) if parallel else ()
     plan = KernelPlan(
         name=name,
-        remarks=_remarks(tape, definitions, group),
+        remarks=remarks(tape, definitions, group),
         arguments=tuple(_argument(found[v], tape.types[v], v in body.reads) for v in inputs),
         results=tuple(_result(results[root.variable], tape.types[root.variable], shares) for root in group.roots),
         partials=shares,
@@ -72,7 +72,7 @@ def plan_kernel(
     return Kernel(inputs, tuple(results), plan)
 
 
-class _Names(dict[int, str]):
+class ArrayNames(dict[int, str]):
     """Names of what a kernel reads, given when they are first needed."""
 
     def __init__(self, tape: Tape, names: LocalNames) -> None:
@@ -88,7 +88,8 @@ class _Names(dict[int, str]):
         return name
 
 
-def _hint(tape: Tape, variable: int) -> str:
+def result_hint(tape: Tape, variable: int) -> str:
+    """What a result may be called."""
     known = tape.names.get(variable)
     if known:
         return known
@@ -116,7 +117,7 @@ def _result(name: str, type: TensorType, shares: tuple[Partial, ...]) -> Result:
     return Result(name, c_type(type.dtype), npy_type(type.dtype), _shape(type), type.ndim, make, str(type), handed)
 
 
-def _remarks(tape: Tape, definitions: dict[int, Op], group: Group) -> tuple[str, ...]:
+def remarks(tape: Tape, definitions: dict[int, Op], group: Group) -> tuple[str, ...]:
     """The user's lines that a kernel computes."""
     seen: dict[tuple[str, int], None] = {}
     for variable in sorted({v for root in group.roots for v in (*root.visited, root.variable)}):

@@ -91,6 +91,10 @@ class Pull:
                 raise UnreachableError
         return memo[first]
 
+    def place(self, variable: int, point: Point) -> Linear:
+        """Where in memory an element lies, from the first one."""
+        return flat(point, self.tape.types[variable].shape)
+
     def fold(self, name: str, found: Sequence[int], dtype: Any) -> int:
         """Several values reduced to one."""
         total = found[0]
@@ -113,7 +117,7 @@ class Pull:
         tape, values = self.tape, self.values
         type = tape.types[variable]
         if variable in self.leaves:
-            return [], lambda _: values.load(variable, flat(point, type.shape), type.dtype)
+            return [], lambda _: values.load(variable, self.place(variable, point), type.dtype)
         if variable in tape.constants:
             # Only scalars: arrays are leaves.
             return [], lambda _: values.literal(tape.constants[variable], type.dtype)

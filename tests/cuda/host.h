@@ -1,0 +1,341 @@
+/*
+ * Runs CUDA kernels on the host: one fibre (or, with HOST_THREADS, one thread of the system) for each thread of a
+ * block, block after block. A barrier that only some threads reach stops the program.
+ */
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include <math.h>
+#include <stdint.h>
+
+#define __global__
+#define __device__
+#define __host__
+#define __forceinline__ inline
+#define __launch_bounds__(threads)
+#define __shared__ static
+#ifndef __restrict__
+#define __restrict__ __restrict
+#endif
+
+struct Place {
+    unsigned x, y, z;
+};
+
+#ifdef HOST_THREADS
+#define HOST_OWN thread_local
+#else
+#define HOST_OWN
+#endif
+static HOST_OWN Place threadIdx, blockIdx, blockDim, gridDim;
+
+static inline double __dadd_rn(double a, double b) { return a + b; }
+static inline float __fadd_rn(float a, float b) { return a + b; }
+static inline double __dmul_rn(double a, double b) { return a * b; }
+static inline float __fmul_rn(float a, float b) { return a * b; }
+
+using std::isfinite;
+using std::isinf;
+using std::isnan;
+using std::signbit;
+#define HOST_ONE(name) \
+    using std::name;
+HOST_ONE(exp) HOST_ONE(sin) HOST_ONE(cos) HOST_ONE(tan) HOST_ONE(sinh) HOST_ONE(cosh) HOST_ONE(log) HOST_ONE(log1p)
+HOST_ONE(sqrt) HOST_ONE(fabs) HOST_ONE(hypot) HOST_ONE(atan2) HOST_ONE(copysign) HOST_ONE(fmax) HOST_ONE(fmin)
+#undef HOST_ONE
+
+/* Functions that CUDA has and C has not; slow, and good to the last digits. */
+static inline double erfinv(double y)
+{
+    if (!(fabs(y) < 1))
+        return fabs(y) == 1 ? copysign(INFINITY, y) : NAN;
+    double x = 0;
+    const double w = -log((1 - y) * (1 + y));
+    x = copysign(sqrt(sqrt(pow(2 / (M_PI * 0.147) - w / 2, 2) + w / 0.147) - (2 / (M_PI * 0.147) - w / 2)), y);
+    for (int round = 0; round < 4; round++) {
+        const double gap = (y > 0.5 ? (1 - y) - erfc(x) : y < -0.5 ? erfc(-x) - (1 + y) : erf(x) - y);
+        const double step = (y > 0.5 ? gap : y < -0.5 ? gap : gap) / (2 / sqrt(M_PI) * exp(-x * x));
+        x -= step / (1 + x * step);
+    }
+    return y == 0 ? y : x;
+}
+static inline double erfcinv(double y)
+{
+    if (!(y > 0 && y < 2))
+        return y == 0 ? INFINITY : y == 2 ? -INFINITY : NAN;
+    double x = y > 0.1 ? erfinv(1 - y) : sqrt(-log(y * sqrt(M_PI * -log(y))));
+    for (int round = 0; round < 6; round++) {
+        const double step = (erfc(x) - y) / (-2 / sqrt(M_PI) * exp(-x * x));
+        x -= step / (1 + x * step);
+    }
+    return x;
+}
+static inline double erfcx(double x)
+{
+    if (x < 20)
+        return exp(x * x) * erfc(x);
+    double tail = 0;
+    for (int term = 30; term > 0; term--)
+        tail = term / 2.0 / (x + tail);
+    return 1 / (sqrt(M_PI) * (x + tail));
+}
+static inline double normcdf(double x) { return erfc(-x * M_SQRT1_2) / 2; }
+static inline double normcdfinv(double y) { return -M_SQRT2 * erfcinv(2 * y); }
+static inline double cyl_bessel_i0(double x) { return std::cyl_bessel_i(0.0, fabs(x)); }
+static inline double cyl_bessel_i1(double x) { return copysign(std::cyl_bessel_i(1.0, fabs(x)), x); }
+#define HOST_SINGLE(name) \
+    static inline float name##f(float x) { return (float)name((double)x); }
+HOST_SINGLE(erfinv) HOST_SINGLE(erfcinv) HOST_SINGLE(erfcx) HOST_SINGLE(normcdf) HOST_SINGLE(normcdfinv)
+HOST_SINGLE(cyl_bessel_i0) HOST_SINGLE(cyl_bessel_i1)
+#undef HOST_SINGLE
+
+namespace host {
+
+[[noreturn]] static inline void stop(const char *what)
+{
+    std::fprintf(stderr, "block %u, thread %u: %s\n", blockIdx.x, threadIdx.x, what);
+    std::abort();
+}
+
+constexpr unsigned WARP = 32;
+
+} // namespace host
+
+#ifdef HOST_THREADS
+
+#include <barrier>
+#include <memory>
+#include <thread>
+
+namespace host {
+
+static std::barrier<> *block_barrier;
+static std::vector<std::unique_ptr<std::barrier<>>> warp_barriers;
+static std::vector<uint64_t> slots;
+
+static inline void sync_block() { block_barrier->arrive_and_wait(); }
+static inline void sync_warp() { warp_barriers[threadIdx.x / WARP]->arrive_and_wait(); }
+
+template <class Run> static void block(unsigned index, unsigned blocks, unsigned threads, Run run)
+{
+    std::barrier<> all(threads);
+    block_barrier = &all;
+    slots.assign(threads, 0);
+    warp_barriers.clear();
+    for (unsigned first = 0; first < threads; first += WARP)
+        warp_barriers.push_back(std::make_unique<std::barrier<>>(threads - first < WARP ? threads - first : WARP));
+    std::vector<std::thread> running;
+    for (unsigned thread = 0; thread < threads; thread++)
+        running.emplace_back([=] {
+            threadIdx = {thread, 0, 0};
+            blockIdx = {index, 0, 0};
+            blockDim = {threads, 1, 1};
+            gridDim = {blocks, 1, 1};
+            run();
+        });
+    for (std::thread &each : running)
+        each.join();
+}
+
+} // namespace host
+
+#else
+
+#include <ucontext.h>
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/common_interface_defs.h>
+#endif
+
+namespace host {
+
+enum State { READY, AT_BLOCK, AT_WARP, DONE };
+
+struct Fibre {
+    ucontext_t context;
+    std::vector<char> stack = std::vector<char>(1 << 16);
+    State state = READY;
+    void *shadow = nullptr;
+};
+
+static ucontext_t scheduler;
+static void *scheduler_shadow;
+static const void *scheduler_stack;
+static size_t scheduler_size;
+static std::vector<Fibre> fibres;
+static std::vector<uint64_t> slots;
+static void (*running)(void *);
+static void *closure;
+
+static inline void left(void **shadow, const void *stack, size_t size)
+{
+#ifdef __SANITIZE_ADDRESS__
+    __sanitizer_start_switch_fiber(shadow, stack, size);
+#else
+    (void)shadow, (void)stack, (void)size;
+#endif
+}
+
+static inline void arrived(void *shadow, const void **stack, size_t *size)
+{
+#ifdef __SANITIZE_ADDRESS__
+    __sanitizer_finish_switch_fiber(shadow, stack, size);
+#else
+    (void)shadow, (void)stack, (void)size;
+#endif
+}
+
+static inline void wait(State state)
+{
+    Fibre &own = fibres[threadIdx.x];
+    own.state = state;
+    left(state == DONE ? nullptr : &own.shadow, scheduler_stack, scheduler_size);
+    swapcontext(&own.context, &scheduler);
+    arrived(own.shadow, nullptr, nullptr);
+}
+
+static void body()
+{
+    arrived(nullptr, &scheduler_stack, &scheduler_size);
+    running(closure);
+    wait(DONE);
+}
+
+static inline void sync_block()
+{
+    if (fibres.empty())
+        stop("a barrier in a kernel that was said to have none");
+    wait(AT_BLOCK);
+}
+
+static inline void sync_warp()
+{
+    if (fibres.empty())
+        stop("a shuffle in a kernel that was said to have none");
+    wait(AT_WARP);
+}
+
+/* Let threads [first, last) go on if all of them wait for the same. */
+static bool released(unsigned first, unsigned last, State state)
+{
+    for (unsigned thread = first; thread < last; thread++)
+        if (fibres[thread].state != state)
+            return false;
+    for (unsigned thread = first; thread < last; thread++)
+        fibres[thread].state = READY;
+    return true;
+}
+
+template <class Run> static void block(unsigned index, unsigned blocks, unsigned threads, Run run)
+{
+    blockIdx = {index, 0, 0};
+    blockDim = {threads, 1, 1};
+    gridDim = {blocks, 1, 1};
+    if (fibres.size() != threads)
+        fibres = std::vector<Fibre>(threads);
+    slots.assign(threads, 0);
+    closure = &run;
+    running = [](void *given) { (*static_cast<Run *>(given))(); };
+    for (Fibre &each : fibres) {
+        getcontext(&each.context);
+        each.context.uc_stack.ss_sp = each.stack.data();
+        each.context.uc_stack.ss_size = each.stack.size();
+        each.context.uc_link = nullptr;
+        each.state = READY;
+        makecontext(&each.context, body, 0);
+    }
+    for (unsigned done = 0; done < threads;) {
+        bool moved = false;
+        for (unsigned thread = 0; thread < threads; thread++) {
+            Fibre &each = fibres[thread];
+            if (each.state != READY)
+                continue;
+            moved = true;
+            threadIdx = {thread, 0, 0};
+            left(&scheduler_shadow, each.stack.data(), each.stack.size());
+            swapcontext(&scheduler, &each.context);
+            arrived(scheduler_shadow, nullptr, nullptr);
+            done += each.state == DONE;
+        }
+        moved |= released(0, threads, AT_BLOCK);
+        for (unsigned first = 0; first < threads; first += WARP)
+            moved |= released(first, first + WARP < threads ? first + WARP : threads, AT_WARP);
+        if (!moved)
+            stop("a barrier that not all threads reach");
+    }
+    fibres.resize(threads);
+}
+
+} // namespace host
+
+#endif
+
+static inline void __syncthreads() { host::sync_block(); }
+
+template <class T> static inline T __shfl_down_sync(unsigned, T value, unsigned distance)
+{
+    static_assert(sizeof(T) <= sizeof(uint64_t));
+    const unsigned own = threadIdx.x, from = own + distance;
+    std::memcpy(&host::slots[own], &value, sizeof(T));
+    host::sync_warp();
+    T found = value;
+    if (from / host::WARP == own / host::WARP && from < host::slots.size())
+        std::memcpy(&found, &host::slots[from], sizeof(T));
+    host::sync_warp();
+    return found;
+}
+
+template <class T> static inline T atomicAdd(T *place, T term)
+{
+#ifdef HOST_THREADS
+    T old, sum;
+    __atomic_load(place, &old, __ATOMIC_RELAXED);
+    do
+        sum = old + term;
+    while (!__atomic_compare_exchange(place, &old, &sum, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+    return old;
+#else
+    const T old = *place;
+    *place = old + term;
+    return old;
+#endif
+}
+
+namespace host {
+
+template <class... Types, size_t... Numbers>
+static void call(void (*kernel)(Types...), unsigned blocks, unsigned threads, bool barriers, void **arguments,
+                 std::index_sequence<Numbers...>)
+{
+    auto run = [=] { kernel(*static_cast<Types *>(arguments[Numbers])...); };
+#ifndef HOST_THREADS
+    if (!barriers) {
+        fibres.clear();
+        blockDim = {threads, 1, 1};
+        gridDim = {blocks, 1, 1};
+        for (unsigned index = 0; index < blocks; index++)
+            for (unsigned thread = 0; thread < threads; thread++) {
+                blockIdx = {index, 0, 0};
+                threadIdx = {thread, 0, 0};
+                run();
+            }
+        return;
+    }
+#endif
+    for (unsigned index = 0; index < blocks; index++)
+        block(index, blocks, threads, run);
+}
+
+template <class... Types>
+static void launch(void (*kernel)(Types...), unsigned blocks, unsigned threads, bool barriers, void **arguments)
+{
+    call(kernel, blocks, threads, barriers, arguments, std::index_sequence_for<Types...>());
+}
+
+} // namespace host

@@ -1,0 +1,400 @@
+"""Writes the body of one CUDA kernel: grid-stride loops over its points, and totals that blocks leave in parts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from yota.codegen.c_body import BodyWriter
+from yota.codegen.c_groups import Group
+from yota.codegen.c_index import Bounds, Linear, Point, flat
+from yota.codegen.c_lines import Needs, Writer, filled
+from yota.codegen.c_nest import Sink
+from yota.codegen.c_pull import Pull
+from yota.codegen.c_regions import Region, Root, regions
+from yota.codegen.c_types import c_type
+from yota.codegen.cuda_shape import Shape, shape_of
+from yota.codegen.cuda_spelling import CudaWriter
+from yota.codegen.names import Names
+from yota.ir.tape import Op, Tape
+
+__all__ = ["CudaBody", "Text", "Total"]
+
+_LIMIT = 2_000_000
+_NARROW = 2**31 - 2**27
+"""Offsets below this are counted in 32 bits, with room for one more round of all threads."""
+_TOTALS = {"sum": "Sum", "prod": "Product", "max": "Largest", "min": "Smallest"}
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """A value that threads add up: its name and type, the result it ends in, and where in that."""
+
+    name: str
+    type: str
+    sink: Sink
+    full: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A kernel's statements, its shape (None for straight code), and the totals that its blocks leave in parts."""
+
+    lines: list[str]
+    reads: set[int]
+    shape: Shape | None
+    totals: tuple[Total, ...]
+    index: str
+
+
+class _Pull(Pull):
+    """Elements of arrays whose strides in memory are known."""
+
+    def __init__(
+        self,
+        tape: Tape,
+        definitions: dict[int, Op],
+        leaves: frozenset[int],
+        bounds: Bounds,
+        strides: Mapping[int, Sequence[int]],
+    ) -> None:
+        super().__init__(tape, definitions, leaves, bounds, _LIMIT)
+        self._strides = strides
+
+    def place(self, variable: int, point: Point) -> Linear:
+        """Where in memory an element lies, from the first one."""
+        if variable not in self._strides:
+            return super().place(variable, point)
+        total = Linear(0)
+        for each, step in zip(point, self._strides[variable], strict=True):
+            total = total + each.scaled(step)
+        return total
+
+
+class CudaBody(BodyWriter):
+    """Writes one kernel.
+
+    Parameters
+    ----------
+    pointers
+        Variables without axes that kernels find in memory, rather than as an argument's value.
+    strides
+        Strides of arrays that are not in C order, in elements.
+    threads
+        Threads of a block.
+    """
+
+    def __init__(
+        self,
+        tape: Tape,
+        definitions: dict[int, Op],
+        leaves: frozenset[int],
+        group: Group,
+        arrays: Mapping[int, str],
+        results: Mapping[int, str],
+        names: Names,
+        needs: Needs,
+        *,
+        pointers: frozenset[int],
+        strides: Mapping[int, Sequence[int]],
+        threads: int,
+    ) -> None:
+        super().__init__(tape, definitions, leaves, group, arrays, results, names, needs)
+        self.pointers, self.strides, self.threads = pointers, strides, threads
+        self._reduced: frozenset[int] = frozenset()
+        self._wide = False
+        self._axes_left: Sequence[int] = ()
+
+    def text(self) -> Text:
+        """The kernel's text."""
+        group = self.group
+        cuts: tuple[set[int], ...] = tuple(set() for _ in group.extents)
+        for root in group.roots:
+            for own, places, extent in zip(cuts, root.cuts, root.extents, strict=True):
+                own.update({*places, extent})
+        boxes = regions(group.extents, cuts)
+        pulled = [(box, *self._pulled(box)) for box in boxes]
+        if not group.extents:
+            ((_, pull, sinks),) = pulled
+            lines = self._straight(pull, sinks)
+            return Text(lines, self.reads, None, (), "int")
+        axes = self._axes([sinks for _, _, sinks in pulled], [pull for _, pull, _ in pulled], len(boxes) > 1)
+        self._axes_left = axes
+        extents = self._extents(axes)
+        shape = shape_of(group, axes, extents, self.threads)
+        self._reduced = frozenset(shape.reduced)
+        self._wide = self._is_wide(pulled)
+        totals: dict[tuple[int, Linear], Total] = {}
+        inner, hoisted = self._points(pulled, shape, totals)
+        write = self._flat if shape.flat else self._folded
+        found = tuple(totals.values())
+        return Text(write(shape, extents, hoisted, inner, found), self.reads, shape, found, self.index)
+
+    @property
+    def index(self) -> str:
+        """The type of counters."""
+        return "int64_t" if self._wide else "int"
+
+    def _extents(self, axes: Sequence[int]) -> dict[int, int]:
+        """Extents of the loops that are left, each with those that were merged into it."""
+        found, first = {}, 0
+        for axis in axes:
+            found[axis] = math.prod(self.group.extents[first : axis + 1])
+            first = axis + 1
+        return found
+
+    def _is_wide(self, pulled: list[tuple[Region, Pull, list[Sink]]]) -> bool:
+        if math.prod(self.group.extents) >= _NARROW:
+            return True
+        bounds = {axis: (0, extent) for axis, extent in enumerate(self.group.extents)}
+        for _, pull, sinks in pulled:
+            forms = [value.offset for value in pull.values.items if value.offset is not None]
+            if any(max(map(abs, form.reach(bounds))) >= _NARROW for form in [*forms, *(s.offset for s in sinks)]):
+                return True
+        return False
+
+    # -- what BodyWriter asks for ------------------------------------------------------------------------
+
+    def _pull(self, bounds: Bounds) -> Pull:
+        return _Pull(self.tape, self.definitions, self.leaves, bounds, self.strides)
+
+    def _sinks(self, pull: Pull, root: Root, box: Region) -> list[Sink]:
+        """Sinks; totals are stored after the loops, whatever region their terms come from."""
+        found = super()._sinks(pull, root, box)
+        if not any(root.reduced):
+            return found
+        assert root.reduction is not None
+        over = root.reduction.keyword("axis")
+        shape = tuple(extent for axis, extent in enumerate(root.shape) if axis not in over)
+        whole = tuple((0, max(2, extent)) for extent in root.extents)
+        offsets: dict[Linear, None] = {}
+        for lane in root.lanes:
+            point = root.point(lane, whole)
+            offsets[flat(tuple(each for axis, each in enumerate(point) if axis not in over), shape)] = None
+        return [replace(sink, offset=offset) for sink, offset in zip(found, offsets, strict=True)]
+
+    def _written_by(self) -> type[Writer]:
+        return CudaWriter
+
+    def _depth(self, offset: Linear, axes: Sequence[int]) -> int:
+        """0 for what every point shares, 1 for what the points of one total share, else 2."""
+        if any(axis in self._reduced for axis, _ in offset.terms):
+            return 2
+        return 1 if offset.terms else 0
+
+    def _element(self, variable: int, place: str) -> str:
+        pointed = self.tape.types[variable].shape or variable in self.pointers
+        return f"{self.arrays[variable]}[{place}]" if pointed else self.arrays[variable]
+
+    # -- what finishing needs ----------------------------------------------------------------------------
+
+    def counter_of(self, axes: Sequence[int]) -> str:
+        """The counter over all points along ``axes``."""
+        return self._axis_counter(axes, "point")
+
+    def decomposed(self, axes: Sequence[int], counter: str) -> list[str]:
+        """Counters of single axes out of one over all of them."""
+        return [] if len(axes) == 1 else self._decomposed(axes, self._extents(self._axes_left), counter)
+
+    def stored(self, total: Total) -> str:
+        """Where a total over some of the loops goes."""
+        return self.target(total.sink, self._axes_left)
+
+    # -- points ------------------------------------------------------------------------------------------
+
+    def _points(
+        self,
+        pulled: list[tuple[Region, Pull, list[Sink]]],
+        shape: Shape,
+        totals: dict[tuple[int, Linear], Total],
+    ) -> tuple[list[str], list[list[str]]]:
+        """Statements for one point, and those that stand ahead of the inner and of the outer loop."""
+        several = len(pulled) > 1
+        inner: list[str] = []
+        hoisted: list[list[str]] = [[], []]
+        for box, pull, sinks in pulled:
+            writer = self._writer(pull, sinks, self._axes_left)
+            deepest = 1 if shape.flat else 2
+            if not several:
+                hoisted = [writer.lines(0), writer.lines(1) if deepest == 2 else []]
+                inner += [*writer.lines(deepest), *self._sunk(sinks, writer, totals)]
+                continue
+            lines = [line for depth in range(deepest + 1) for line in writer.lines(depth)]
+            lines += self._sunk(sinks, writer, totals)
+            if lines:
+                inner += [f"if ({self._inside(box)}) {{", *(f"    {line}" for line in lines), "}"]
+        return inner, hoisted
+
+    def _inside(self, box: Region) -> str:
+        """Whether the point lies in a region."""
+        tests = []
+        for counter, (start, stop), extent in zip(self.counters, box, self.group.extents, strict=True):
+            if stop == start + 1:
+                tests.append(f"{counter} == {start}")
+                continue
+            if start:
+                tests.append(f"{start} <= {counter}")
+            if stop < extent:
+                tests.append(f"{counter} < {stop}")
+        return " && ".join(tests)
+
+    def _sunk(self, sinks: list[Sink], writer: Writer, totals: dict[tuple[int, Linear], Total]) -> list[str]:
+        """What becomes of the values of one point."""
+        before: list[str] = []
+        found: list[str] = []
+        for sink in sinks:
+            text = writer.text(sink.value, before)
+            if sink.merge:
+                found += filled(f"{self._total(sink, totals).name}.add({text});")
+            else:
+                found += filled(f"{self.target(sink, self._axes_left)} = {text};")
+        return [*before, *found]
+
+    def _total(self, sink: Sink, totals: dict[tuple[int, Linear], Total]) -> Total:
+        key = sink.root.variable, sink.offset
+        if key not in totals:
+            base = self.results[sink.root.variable]
+            name = self.names.fresh(f"{base}_{'sum' if sink.merge == 'sum' else 'so_far'}")
+            kind = f"{_TOTALS[sink.merge]}<{c_type(sink.dtype)}>"
+            totals[key] = Total(name, kind, sink, all(sink.root.reduced))
+        return totals[key]
+
+    def _declared(self, totals: Sequence[Total]) -> list[str]:
+        return [f"{total.type} {total.name} = {total.type}::none();" for total in totals]
+
+    def _decomposed(self, axes: Sequence[int], extents: Mapping[int, int], counter: str) -> list[str]:
+        """Counters of single axes out of one over all of them."""
+        lines = []
+        step = math.prod(extents[axis] for axis in axes)
+        for position, axis in enumerate(axes):
+            step //= extents[axis]
+            text = counter if step == 1 else f"{counter} / {step}"
+            if position:
+                text = f"{text} % {extents[axis]}"
+            lines.append(f"const {self.index} {self.counters[axis]} = {text};")
+        return lines
+
+    # -- loops -------------------------------------------------------------------------------------------
+
+    def _thread(self) -> str:
+        return f"({self.index})blockIdx.x * {self.threads} + (int)threadIdx.x"
+
+    def _flat(
+        self,
+        shape: Shape,
+        extents: Mapping[int, int],
+        hoisted: list[list[str]],
+        inner: list[str],
+        totals: tuple[Total, ...],
+    ) -> list[str]:
+        single = len(shape.kept) == 1
+        at = self.counters[shape.kept[0]] if single else "at"
+        counters = [] if single else self._decomposed(shape.kept, extents, at)
+        body = [*counters, *inner]
+        total = shape.points[0]
+        lines = [*hoisted[0], *self._declared(totals)]
+        if shape.blocks * self.threads >= total:
+            lines += [f"const {self.index} {at} = {self._thread()};", f"if ({at} < {total}) {{"]
+        else:
+            step = f"({self.index})gridDim.x * {self.threads}"
+            lines += [f"for ({self.index} {at} = {self._thread()}; {at} < {total}; {at} += {step}) {{"]
+        return [*lines, *(f"    {line}" for line in body), "}", *self._finished(totals, shape)]
+
+    def _finished(self, totals: Sequence[Total], shape: Shape) -> list[str]:
+        """The block's part of each total over all points."""
+        if not totals:
+            return []
+        lines = [f"{each.name} = joined<{self.threads}, 1>({each.name});" for each in totals]
+        stores = [f"{self._kept(each, shape)};" for each in totals]
+        return [*lines, "if (threadIdx.x == 0) {", *(f"    {store}" for store in stores), "}"]
+
+    def _kept(self, total: Total, shape: Shape) -> str:
+        if shape.blocks > 1:
+            return f"parts[blockIdx.x].{total.name} = {total.name}"
+        return f"{self.target(total.sink, ())} = {total.name}.result()"
+
+    def _folded(
+        self,
+        shape: Shape,
+        extents: Mapping[int, int],
+        hoisted: list[list[str]],
+        inner: list[str],
+        totals: tuple[Total, ...],
+    ) -> list[str]:
+        index, (outer, deep) = self.index, shape.points
+        full = [total for total in totals if total.full]
+        own = [total for total in totals if not total.full]
+        across = ("/", "%") if shape.rows else ("%", "/")
+        size = shape.deep if shape.rows else shape.across
+        lines = [
+            *hoisted[0],
+            f"const int across = threadIdx.x {across[0]} {size}, lane = threadIdx.x {across[1]} {size};",
+            *self._declared(full),
+        ]
+        point = self._axis_counter(shape.kept, "point")
+        inside = [
+            *([] if len(shape.kept) == 1 else self._decomposed(shape.kept, extents, point)),
+            *hoisted[1],
+            *self._inner_loop(shape, extents, inner),
+        ]
+        body = [
+            f"const {index} {point} = base + across;",
+            *self._declared(own),
+            f"if ({point} < {outer}) {{",
+            *(f"    {line}" for line in inside),
+            "}",
+            *self._joined(shape, own),
+        ]
+        stores = [f"{self._partial(total, shape, point)};" for total in own]
+        body += [f"if (lane == 0 && {point} < {outer}) {{", *(f"    {store}" for store in stores), "}"]
+        start, step = (f"{self._over(word, shape)} * {shape.across}" for word in ("blockIdx.x", "gridDim.x"))
+        lines += [
+            f"for ({index} base = {start}; base < {outer}; base += {step}) {{",
+            *(f"    {line}" for line in body),
+            "}",
+        ]
+        return [*lines, *self._finished(full, shape)]
+
+    def _over(self, word: str, shape: Shape) -> str:
+        """A number of blocks, of which those that share a total count as one."""
+        return f"({self.index}){word}" if shape.splits == 1 else f"({self.index})({word} / {shape.splits})"
+
+    def _axis_counter(self, axes: Sequence[int], several: str) -> str:
+        return self.counters[axes[0]] if len(axes) == 1 else several
+
+    def _inner_loop(self, shape: Shape, extents: Mapping[int, int], inner: list[str]) -> list[str]:
+        place = self._axis_counter(shape.reduced, "place")
+        counters = [] if len(shape.reduced) == 1 else self._decomposed(shape.reduced, extents, place)
+        first, last = "0", str(shape.points[1])
+        lines = []
+        if shape.splits > 1:
+            lines = [
+                f"const {self.index} first = ({self.index})(blockIdx.x % {shape.splits}) * {shape.chunk};",
+                f"const {self.index} last = first + {shape.chunk} < {last} ? first + {shape.chunk} : {last};",
+            ]
+            first, last = "first", "last"
+        start = "lane" if first == "0" else "first + lane"
+        if shape.deep == 1:
+            start = first
+        head = f"for ({self.index} {place} = {start}; {place} < {last}; {place} += {shape.deep}) {{"
+        return [*lines, head, *(f"    {line}" for line in [*counters, *inner]), "}"]
+
+    def _joined(self, shape: Shape, totals: Sequence[Total]) -> list[str]:
+        """Totals of the threads that work on one kept point."""
+        if shape.deep == 1:
+            return []
+        if shape.rows and shape.deep < shape.threads:
+            return [f"{total.name} = joined_in_warp({total.name});" for total in totals]
+        across = 1 if shape.rows else shape.across
+        return [f"{total.name} = joined<{self.threads}, {across}>({total.name});" for total in totals]
+
+    def _partial(self, total: Total, shape: Shape, point: str) -> str:
+        if shape.splits > 1:
+            index = f"({self.index})(blockIdx.x % {shape.splits}) * {shape.points[0]} + {point}"
+            return f"rows[{index}].{total.name} = {total.name}"
+        return f"{self.target(total.sink, self._axes_left)} = {total.name}.result()"
+
+    def is_private(self, root: Root, several: bool, axes: Sequence[int]) -> bool:
+        """No thread writes into another's result."""
+        return False

@@ -1,0 +1,100 @@
+"""The CuPy call that stands for each primitive that no kernel computes."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Collection
+from dataclasses import replace
+
+from yota.codegen.literals import dtype_text, tuple_text
+from yota.codegen.targets import numpy_calls
+from yota.codegen.targets.call import Call
+from yota.errors import CodegenError
+from yota.ir.types import TensorType
+
+__all__ = ["statements"]
+
+_REDUCTIONS = ("sum", "prod", "max", "min")
+_LIBRARY = frozenset(
+    "numpy numpy.linalg numpy.fft scipy.special scipy.fft scipy.linalg scipy.signal scipy.ndimage".split()
+)
+"""Modules whose functions CuPy has under the same names, for the most part."""
+_MISSING = frozenset(
+    "numpy.linalg.cond numpy.linalg.eig numpy.linalg.multi_dot numpy.nextafter numpy.spacing numpy.piecewise"
+    " scipy.special.spence scipy.special.jv scipy.special.yv scipy.special.iv scipy.special.kv scipy.special.ive"
+    " scipy.special.kve scipy.special.hankel1 scipy.special.hankel2 scipy.special.stdtr scipy.special.ellipk"
+    " scipy.special.ellipe scipy.special.ellipkinc scipy.special.ellipeinc scipy.special.elliprd scipy.special.dawsn"
+    " scipy.special.erfi scipy.special.ndtri_exp scipy.special.huber scipy.special.pseudo_huber scipy.special.kn"
+    " scipy.linalg.cholesky scipy.linalg.sqrtm scipy.linalg.logm scipy.linalg.solve".split()
+)
+"""Functions that CuPy has not."""
+
+
+def statements(call: Call, name: str, pointers: Collection[int]) -> list[str]:
+    """Statements that bind ``name`` to the result.
+
+    Parameters
+    ----------
+    pointers
+        Variables without axes that are arrays on the device, rather than Python numbers.
+
+    Raises
+    ------
+    CodegenError
+        If CuPy has no such function.
+    """
+    op = call.op
+    _check(call)
+    # A value that Python would hold stays on the device, in an array without axes.
+    weak = [number for number, type in enumerate(call.types) if type.weak]
+    call = replace(call, type=_strong(call.type))
+    if op.name in _REDUCTIONS:
+        lines = [f"{name} = {_reduction(call)}"]
+    elif op.primitive.elementwise and op.name == "astype":
+        lines = [f"{name} = {_array(call, 0)}.astype({dtype_text(call.type.dtype)})"]
+    elif op.name == "where":
+        lines = [f"{name} = np.where({', '.join(call.operands)})"]
+    else:
+        lines = numpy_calls.statements(call, name)
+    # Without its weakness a number of Python's decides about the dtype of a result like any other.
+    if any(op.operands[number] in pointers for number in weak) and call.type.dtype.kind in "fc":
+        lines.append(f"{name} = {name}.astype({dtype_text(call.type.dtype)}, copy=False)")
+    return lines
+
+
+def _strong(type: TensorType) -> TensorType:
+    return TensorType(type.dtype, type.shape)
+
+
+def _array(call: Call, number: int) -> str:
+    text = call.operands[number]
+    drop = call.types[number].is_complex and not call.type.is_complex
+    return f"np.asarray({text})" + (".real" if drop else "")
+
+
+def _reduction(call: Call) -> str:
+    op, axis = call.op, call.op.keyword("axis")
+    parts = [call.operands[0]]
+    if len(axis) != call.types[0].ndim or op.keyword("keepdims"):
+        parts.append(f"axis={axis[0] if len(axis) == 1 else tuple_text(axis)}")
+    if op.keyword("keepdims"):
+        parts.append("keepdims=True")
+    return f"np.{op.name}({', '.join(parts)})"
+
+
+def _check(call: Call) -> None:
+    target = call.op.primitive.target or ""
+    module = target.rpartition(".")[0]
+    own = module.split(".")[0] not in ("numpy", "scipy")
+    if own or (module in _LIBRARY and target not in _MISSING):
+        return
+    where = f"{call.op.location}: " if call.op.location else ""
+    raise CodegenError(
+        f'{where}{target} has no form on the GPU: neither CUDA\'s math library nor CuPy has it. Use target="c" or '
+        '"numpy", or give it a rule with a primal in terms of functions that are known there.'
+    )
+
+
+def known_module(name: str) -> bool:
+    """Whether a module can be imported here."""
+    return importlib.util.find_spec(name) is not None

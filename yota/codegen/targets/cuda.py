@@ -1,0 +1,157 @@
+"""The CUDA target: a tape becomes kernels in one CUDA file, and a Python function around them where CuPy does the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from yota.codegen import symbolic
+from yota.codegen.c_groups import Group, schedule
+from yota.codegen.c_lines import Needs, comment
+from yota.codegen.c_parts import parts
+from yota.codegen.contract import as_products
+from yota.codegen.count import operations
+from yota.codegen.cuda_driver import CudaDriver
+from yota.codegen.cuda_kernel import Layout, Step, plan_step
+from yota.codegen.cuda_plan import FilePlan, KernelPlan
+from yota.codegen.cuda_shape import THREADS, separated
+from yota.codegen.cuda_spelling import is_known_to_cuda
+from yota.codegen.names import Names
+from yota.codegen.render import render
+from yota.ir.tape import Op, Tape
+
+__all__ = ["Form", "Source", "generate"]
+
+_QUALIFIER = "static __device__ __forceinline__"
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How an argument lies in memory.
+
+    Parameters
+    ----------
+    on_device
+        Whether it is an array; else it is a number that launches hand over by value.
+    strides
+        From one element to the next along each axis, in elements; None for C order.
+    """
+
+    on_device: bool = True
+    strides: tuple[int, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Source:
+    """Source of one generated function.
+
+    Parameters
+    ----------
+    text
+        Everything, for a reader.
+    entry
+        Name of the function in ``driver``.
+    code
+        The CUDA file; empty if nothing is left for kernels to do.
+    kernels
+        The kernels in it.
+    driver
+        The Python module around the kernels.
+    constants
+        Objects that the driver uses by name.
+    guards
+        Number of guards.
+    """
+
+    text: str
+    entry: str
+    code: str
+    kernels: tuple[KernelPlan, ...]
+    driver: str
+    constants: Mapping[str, Any] = field(default_factory=dict)
+    guards: int = 0
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def generate(tape: Tape, forms: Sequence[Form] | None = None, *, threads: int = THREADS) -> Source:
+    """Source of a function that computes the tape's outputs from its inputs, on the device.
+
+    Parameters
+    ----------
+    tape
+        A simplified tape.
+    forms
+        How each input lies in memory; by default arrays are in C order, and what has no axes is a number.
+    threads
+        Threads of a block: a power of two from 32 to 1024.
+
+    Raises
+    ------
+    CodegenError
+        If the tape has an op that neither a kernel nor CuPy can compute.
+    """
+    tape = as_products(symbolic.optimise(tape))
+    layout = _layout(tape, forms)
+    plan = schedule(tape, known=is_known_to_cuda)
+    entry = Names(("cp",)).fresh(tape.name)
+    needs, totals = Needs(), set[str]()
+    definitions = tape.definitions()
+    steps: list[Step | Op] = []
+    number = 0
+    for each in plan.steps:
+        if isinstance(each, Op):
+            steps.append(each)
+            continue
+        for group in separated(each):
+            name = f"{entry}_kernel{number}"
+            steps.append(plan_step(tape, definitions, plan.leaves, group, name, needs, totals, layout, threads))
+            number += 1
+    kernels = tuple(kernel for step in steps if isinstance(step, Step) for kernel in step.kernels)
+    code = _code(tape, entry, kernels, needs, totals) if kernels else ""
+    driver = CudaDriver(tape, steps, layout)
+    function = driver.plan()
+    text = render("numpy/module.py.jinja", plan=function)
+    both = f"{text}\n\n# {entry}.cu\n\n{code}" if code else text
+    return Source(both, function.name, code, kernels, text, driver.constants.objects, len(tape.guards))
+
+
+def _layout(tape: Tape, forms: Sequence[Form] | None) -> Layout:
+    given = forms if forms is not None else [Form(bool(tape.types[item.variable].shape)) for item in tape.inputs]
+    pairs = [(item.variable, form) for item, form in zip(tape.inputs, given, strict=True)]
+    values = {variable for variable, form in pairs if not form.on_device} | set(tape.constants)
+    pointers = frozenset(v for v, type in tape.types.items() if not type.shape and v not in values)
+    strides = {variable: form.strides for variable, form in pairs if form.strides is not None}
+    return Layout(pointers, strides)
+
+
+def _code(tape: Tape, entry: str, kernels: tuple[KernelPlan, ...], needs: Needs, totals: set[str]) -> str:
+    preludes = ["numbers"]
+    if needs.complex:
+        preludes.append("complex")
+    if "sum" in totals:
+        preludes += ["sum", "complex_sum"] if needs.complex else ["sum"]
+    if "total" in totals:
+        preludes.append("total")
+    if totals:
+        preludes.append("joined")
+    if "warp" in totals:
+        preludes.append("warp")
+    plan = FilePlan(
+        banner=_banner(tape, entry),
+        preludes=tuple(f"cuda/{name}.cu.jinja" for name in preludes),
+        parts=parts(needs, _QUALIFIER, vectors=False),
+        kernels=kernels,
+    )
+    return render("cuda/module.cu.jinja", plan=plan)
+
+
+def _banner(tape: Tape, entry: str) -> tuple[str, ...]:
+    lines = [f"{entry}: generated by yota.", ""]
+    lines += [f"    {'.'.join((item.name, *map(str, item.path)))}: {tape.types[item.variable]}" for item in tape.inputs]
+    lines.append(f"    returns {', '.join(str(tape.types[output]) for output in tape.outputs)}")
+    works = ", ".join(f"{count} {name}" for name, count in operations(tape).items())
+    lines += ["", f"Operations: {works or 'none'}."]
+    return tuple(comment(line)[3:-3] if line else "" for line in lines)
