@@ -37,8 +37,8 @@ def unit(sources: Sequence[Source]) -> str:
         lines += [f"namespace unit{number} {{", source.code, "}", ""]
         for kernel in source.kernels:
             lines += [
-                f'extern "C" void launch{number}_{kernel.name}(unsigned blocks, unsigned threads, bool barriers, '
-                "void **arguments)",
+                f'extern "C" void launch{number}_{kernel.name}(',
+                "    unsigned blocks, unsigned threads, bool barriers, void **arguments)",
                 f"{{ host::launch(unit{number}::{kernel.name}, blocks, threads, barriers, arguments); }}",
                 "",
             ]
@@ -47,7 +47,7 @@ def unit(sources: Sequence[Source]) -> str:
 
 def build(text: str, *options: str, kind: str = "so") -> Path:
     """The compiled file of a text."""
-    command = ["g++", "-std=c++20", "-O1", "-ffp-contract=off", f"-I{HERE}", *WARNINGS, *options]
+    command = ["g++", "-std=c++20", "-ffp-contract=off", f"-I{HERE}", *WARNINGS, *options]
     if kind == "so":
         command += ["-shared", "-fPIC"]
     key = hashlib.sha256("\0".join([*command, text]).encode()).hexdigest()[:24]

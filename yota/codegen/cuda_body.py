@@ -322,7 +322,7 @@ class CudaBody(BodyWriter):
         inner: list[str],
         totals: tuple[Total, ...],
     ) -> list[str]:
-        index, (outer, deep) = self.index, shape.points
+        index, outer = self.index, shape.points[0]
         full = [total for total in totals if total.full]
         own = [total for total in totals if not total.full]
         across = ("/", "%") if shape.rows else ("%", "/")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Collection
 from dataclasses import replace
 
@@ -15,19 +14,18 @@ from yota.ir.types import TensorType
 __all__ = ["statements"]
 
 _REDUCTIONS = ("sum", "prod", "max", "min")
-_LIBRARY = frozenset(
-    "numpy numpy.linalg numpy.fft scipy.special scipy.fft scipy.linalg scipy.signal scipy.ndimage".split()
-)
-"""Modules whose functions CuPy has under the same names, for the most part."""
-_MISSING = frozenset(
-    "numpy.linalg.cond numpy.linalg.eig numpy.linalg.multi_dot numpy.nextafter numpy.spacing numpy.piecewise"
-    " scipy.special.spence scipy.special.jv scipy.special.yv scipy.special.iv scipy.special.kv scipy.special.ive"
-    " scipy.special.kve scipy.special.hankel1 scipy.special.hankel2 scipy.special.stdtr scipy.special.ellipk"
-    " scipy.special.ellipe scipy.special.ellipkinc scipy.special.ellipeinc scipy.special.elliprd scipy.special.dawsn"
-    " scipy.special.erfi scipy.special.ndtri_exp scipy.special.huber scipy.special.pseudo_huber scipy.special.kn"
-    " scipy.linalg.cholesky scipy.linalg.sqrtm scipy.linalg.logm scipy.linalg.solve".split()
-)
-"""Functions that CuPy has not."""
+_LIBRARIES = ("numpy", "scipy")
+_ABSENT = {
+    "numpy": "spacing nextafter piecewise",
+    "scipy.linalg": "logm solve_sylvester sqrtm",
+    "scipy.special": (
+        "betaincc dawsn ellipe ellipeinc ellipkinc elliprd erfi eval_chebyc eval_chebys eval_chebyt eval_chebyu"
+        " eval_gegenbauer eval_genlaguerre eval_hermite eval_hermitenorm eval_jacobi eval_laguerre eval_legendre"
+        " eval_sh_chebyt eval_sh_chebyu eval_sh_legendre hankel1 hankel2 hyp0f1 hyp1f1 hyp2f1 hyperu iv ive jv kn kv"
+        " kve ndtri_exp powm1 spence spherical_in spherical_jn spherical_kn stdtr wrightomega yv"
+    ),
+}
+"""Functions with rules that CuPy 14 has not."""
 
 
 def statements(call: Call, name: str, pointers: Collection[int]) -> list[str]:
@@ -52,6 +50,8 @@ def statements(call: Call, name: str, pointers: Collection[int]) -> list[str]:
         lines = [f"{name} = {_reduction(call)}"]
     elif op.primitive.elementwise and op.name == "astype":
         lines = [f"{name} = {_array(call, 0)}.astype({dtype_text(call.type.dtype)})"]
+    elif op.primitive.target == "numpy.linalg.svdvals":
+        lines = [f"{name} = np.linalg.svd({call.operands[0]}, compute_uv=False)"]
     elif op.name == "where":
         lines = [f"{name} = np.where({', '.join(call.operands)})"]
     else:
@@ -83,18 +83,11 @@ def _reduction(call: Call) -> str:
 
 
 def _check(call: Call) -> None:
-    target = call.op.primitive.target or ""
-    module = target.rpartition(".")[0]
-    own = module.split(".")[0] not in ("numpy", "scipy")
-    if own or (module in _LIBRARY and target not in _MISSING):
+    module, _, name = (call.op.primitive.target or "").rpartition(".")
+    if module.split(".")[0] not in _LIBRARIES or name not in _ABSENT.get(module, "").split():
         return
     where = f"{call.op.location}: " if call.op.location else ""
     raise CodegenError(
-        f'{where}{target} has no form on the GPU: neither CUDA\'s math library nor CuPy has it. Use target="c" or '
-        '"numpy", or give it a rule with a primal in terms of functions that are known there.'
+        f'{where}{module}.{name} has no form on the GPU: neither CUDA\'s math library nor CuPy has it. Use target="c" '
+        'or "numpy", or give the function a rule with a primal in terms of others.'
     )
-
-
-def known_module(name: str) -> bool:
-    """Whether a module can be imported here."""
-    return importlib.util.find_spec(name) is not None

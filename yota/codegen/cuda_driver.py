@@ -22,7 +22,8 @@ from yota.passes.units import Member, Unit
 
 __all__ = ["CudaDriver"]
 
-_NUMPY = re.compile(r"\bnp\.")
+_NUMPY = re.compile(r"(?<![\w.])np\.")
+_SCIPY = re.compile(r"(?<![\w.])scipy\.")
 
 
 class CudaDriver(Lowering):
@@ -64,7 +65,7 @@ class CudaDriver(Lowering):
             *types,
             *textwrap.wrap(f"Kernels: {names}.", 96),
         )
-        imports = [line for line in plan.imports if line != "import numpy as np"]
+        imports = [_with_cupy(line) for line in plan.imports if line != "import numpy as np"]
         return replace(
             plan,
             banner=banner,
@@ -76,7 +77,8 @@ class CudaDriver(Lowering):
 
     def name(self, variable: int) -> str:
         """A name for a variable, as the kernels call it."""
-        return self.names.fresh(hint) if not (hint := result_hint(self.tape, variable)) == f"v{variable}" else super().name(variable)
+        hint = result_hint(self.tape, variable)
+        return super().name(variable) if hint == f"v{variable}" else self.names.fresh(hint)
 
     def _lower_op(self, op: Op) -> Step:
         step = self._kernels.get(op.result)
@@ -125,4 +127,6 @@ class CudaDriver(Lowering):
 
 
 def _with_cupy(line: str) -> str:
-    return line if line.lstrip().startswith("#") else _NUMPY.sub("cp.", line)
+    if line.lstrip().startswith("#"):
+        return line
+    return _SCIPY.sub("cupyx.scipy.", _NUMPY.sub("cp.", line))

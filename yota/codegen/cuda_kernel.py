@@ -168,7 +168,7 @@ def _finish(
             lines += _finish_parts(body, own, count, alone=len(records) == 1)
         else:
             lines += _finish_rows(body, own, text, text.shape.points[0])
-            blocks = -(-text.shape.points[0] // _FINISHING)
+            blocks = -(-text.shape.points[0] // _across(text.shape.points[0]))
     parameters = [
         *(Parameter(f"const {record.name} *__restrict__ ", pointer, "") for pointer, record, _ in records),
         *(_written(tape, v, name) for v, name in results.items()),
@@ -188,17 +188,30 @@ def _finish_parts(body: CudaBody, totals: Sequence[Total], count: int, *, alone:
 
 
 def _finish_rows(body: CudaBody, totals: Sequence[Total], text: Text, outer: int) -> list[str]:
-    shape = text.shape
+    """Neighbouring threads finish neighbouring rows, several threads each."""
+    shape, index = text.shape, text.index
     assert shape is not None
+    across = _across(outer)
     point = body.counter_of(shape.kept)
-    lines = [f"{each.type} {each.name} = {each.type}::none();" for each in totals]
-    inner = [
+    term = f"rows[part * {outer} + {point}]" if index == "int" else f"rows[({index})part * {outer} + {point}]"
+    stores = [f"{body.stored(each)} = {each.name}.result();" for each in totals]
+    return [
+        f"const int lane = threadIdx.x / {across};",
+        f"const {index} {point} = ({index})blockIdx.x * {across} + (int)(threadIdx.x % {across});",
         *body.decomposed(shape.kept, point),
-        *lines,
-        f"for (int part = 0; part < {shape.splits}; part++) {{",
-        *(f"    {each.name}.join(rows[({text.index})part * {outer} + {point}].{each.name});" for each in totals),
+        *(f"{each.type} {each.name} = {each.type}::none();" for each in totals),
+        f"if ({point} < {outer}) {{",
+        f"    for (int part = lane; part < {shape.splits}; part += {_FINISHING // across}) {{",
+        *(f"        {each.name}.join({term}.{each.name});" for each in totals),
+        "    }",
         "}",
-        *(f"{body.stored(each)} = {each.name}.result();" for each in totals),
+        *(f"{each.name} = joined<{_FINISHING}, {across}>({each.name});" for each in totals),
+        f"if (lane == 0 && {point} < {outer}) {{",
+        *(f"    {store}" for store in stores),
+        "}",
     ]
-    head = f"const {text.index} {point} = ({text.index})blockIdx.x * {_FINISHING} + (int)threadIdx.x;"
-    return [head, f"if ({point} < {outer}) {{", *(f"    {line}" for line in inner), "}"]
+
+
+def _across(outer: int) -> int:
+    """Rows that a block finishes: a power of two, up to as many as a warp reads together."""
+    return min(32, 1 << (outer - 1).bit_length())

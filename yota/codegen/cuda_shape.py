@@ -15,6 +15,8 @@ THREADS = 256
 _WARP = 32
 _MOST_BLOCKS = 1024
 """Blocks of a kernel that leaves parts of totals, which one more kernel adds up."""
+_ENOUGH_BLOCKS = 128
+"""Blocks that keep a GPU busy, so that splitting rows would not pay for one more kernel."""
 _MOST_FLAT = 1 << 16
 """Blocks of a kernel without totals."""
 _ROUNDS = 8
@@ -83,9 +85,7 @@ def separated(group: Group) -> list[Group]:
     return list(found.values())
 
 
-def shape_of(
-    group: Group, axes: Sequence[int], extents: Mapping[int, int], threads: int, width: int = 1
-) -> Shape:
+def shape_of(group: Group, axes: Sequence[int], extents: Mapping[int, int], threads: int, width: int = 1) -> Shape:
     """The shape of a kernel.
 
     Parameters
@@ -114,7 +114,7 @@ def shape_of(
     deep = _deep(outer, inner, threads, rows)
     across = threads // deep
     columns = -(-outer // across)
-    splits = max(1, min(inner // (deep * _ROUNDS), _MOST_BLOCKS // columns))
+    splits = 1 if columns >= _ENOUGH_BLOCKS else max(1, min(inner // (deep * _ROUNDS), _MOST_BLOCKS // columns))
     # A part that would be empty is left out.
     splits = -(-inner // -(-inner // splits))
     return Shape(kept, reduced, threads, across, deep, splits, min(columns, _MOST_FLAT) * splits, rows, (outer, inner))

@@ -1,4 +1,4 @@
-"""The CUDA target: a tape becomes kernels in one CUDA file, and a Python function around them where CuPy does the rest."""
+"""The CUDA target: a tape becomes kernels in one CUDA file, and a Python function that launches them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from yota.codegen import symbolic
-from yota.codegen.c_groups import Group, schedule
+from yota.codegen.c_groups import schedule
 from yota.codegen.c_lines import Needs, comment
 from yota.codegen.c_parts import parts
 from yota.codegen.contract import as_products
