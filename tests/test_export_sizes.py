@@ -134,9 +134,43 @@ def test_what_cannot_be_generalised_names_the_line(f: Any, message: str) -> None
         yota.generate(f, {"x": "float64[N]"})
 
 
-def test_matrices_need_numbers() -> None:
-    with pytest.raises(errors.ArgumentError, match="needs sizes that are numbers"):
-        yota.generate(rosenbrock, {"x": "float64[N]"}, with_=("hessian",))
+def coupled(x):
+    return np.sum(np.sin(x[1:] * x[:-1])) / len(x)
+
+
+def rows(A, x):
+    return np.tanh(A @ x) * len(x)
+
+
+def test_matrices_of_any_size() -> None:
+    module = loaded(str(yota.generate(coupled, {"x": "float64[N]"}, with_=("gradient", "jacobian", "hessian", "hvp"))))
+    for size in (1, 2, 9, 40):
+        x, v = RANDOM.normal(size=size), RANDOM.normal(size=size)
+        hessian = yota.hessian(coupled)(x)
+        np.testing.assert_allclose(module.coupled_hessian(x), hessian, rtol=1e-11, atol=1e-13)
+        np.testing.assert_allclose(module.coupled_hvp(x, v), hessian @ v, rtol=1e-10, atol=1e-12)
+        np.testing.assert_allclose(module.coupled_jacobian(x), module.coupled_gradient(x), rtol=1e-12)
+    with pytest.raises(ValueError, match=r"v has shape \(3,\), not \(N\) with N = 2"):
+        module.coupled_hvp(np.ones(2), np.ones(3))
+
+
+def test_jacobians_of_any_size() -> None:
+    specs = {"A": "float64[M,N]", "x": "float64[N]"}
+    module = loaded(str(yota.generate(rows, specs, with_="jacobian", wrt="x")))
+    for shape in ((1, 1), (3, 2), (2, 5), (0, 3)):
+        A, x = RANDOM.normal(size=shape), RANDOM.normal(size=shape[1])
+        # The derivative of tanh is 1 - tanh^2.
+        expected = (shape[1] * (1 - np.tanh(A @ x) ** 2))[:, None] * A
+        np.testing.assert_allclose(module.rows_jacobian(A, x), expected, rtol=1e-12)
+
+
+def test_strict_code_of_any_size_has_numpys_bits() -> None:
+    specs = {"A": "float64[N,N]", "x": "float64[N]"}
+    module = loaded(str(yota.generate(quadratic, specs, strict=True)))
+    for size in (1, 2, 33):
+        A, x = RANDOM.normal(size=(size, size)), RANDOM.normal(size=size)
+        assert module.quadratic(A, x) == quadratic(A, x)
+        assert module.quadratic_value_and_gradient(A, x)[0] == quadratic(A, x)
 
 
 @pytest.mark.parametrize("name", ["np", "Any", "float"])

@@ -7,14 +7,15 @@ from yota.errors import ArgumentError
 from yota.generation.assembly import Banner, Parts, assembled
 from yota.generation.functions import Documented, gradient_class, gradient_functions, value_function
 from yota.generation.kernel import kernel_of
-from yota.generation.matrices import add_hessian, add_hvp, add_jacobian
+from yota.generation.matrices import MATRICES, Matrices
 from yota.generation.plain import docstring, visible
+from yota.generation.proof import proved
 from yota.generation.provenance import called, command_lines, description, headline, reference_of, summary
 from yota.generation.request import Request
 from yota.generation.selftest import self_test_of
 from yota.generation.signature import class_name, parameters
 from yota.generation.sized import sized_kernel
-from yota.generation.sizing import Sized, proved, sized
+from yota.generation.sizing import Sized, sized
 from yota.generation.subject import Subject, source_of, subject_of
 from yota.ir.tape import Tape
 from yota.rules.registry import registry
@@ -26,7 +27,7 @@ def collected(request: Request) -> tuple[str, str, tuple[str, ...]]:
     """Text of the module, its file name, and notes for the user."""
     call, wrt, wanted, strict = request.call, request.wrt, request.wanted, request.strict
     names = call.dimensions()
-    found = sized(call, wrt) if names else None
+    found = sized(call, wrt, strict=strict) if names else None
     subject = found.subjects[0] if found else subject_of(call, wrt)
     title = called(request.wish)
     parts = Parts(guards=subject.tape.guards)
@@ -39,11 +40,8 @@ def collected(request: Request) -> tuple[str, str, tuple[str, ...]]:
         _add_value(parts, subject, common, strict, found)
     if "gradient" in wanted:
         tapes.append(_add_gradient(parts, subject, common, strict, found))
-    for word, add in (("jacobian", add_jacobian), ("hvp", add_hvp), ("hessian", add_hessian)):
-        if word in wanted and found:
-            raise ArgumentError(f"with_={word!r} needs sizes that are numbers; {', '.join(names)} has a name")
-        if word in wanted:
-            tapes.append(add(parts, subject, common, strict))
+    matrices = Matrices(parts, subject, common, strict, found)
+    tapes += [add(matrices) for word, add in MATRICES.items() if word in wanted]
     if request.self_test:
         if "gradient" not in wanted:
             raise ArgumentError("self_test checks the gradient; add 'gradient' to with_")
@@ -79,7 +77,7 @@ def _add_gradient(parts: Parts, subject: Subject, common: Documented, strict: bo
     name, leaves = f"_{common.name}_value_and_gradient", subject.layout.wanted
     found = gradient_tape(subject.tape, [subject.tape.inputs[leaf].variable for leaf in leaves], registry())
     if sized:
-        kernel = sized_kernel(sized.gradient()[0], name, common.sizes, parts.constants)
+        kernel = sized_kernel(sized.gradient(), name, common.sizes, parts.constants)
     else:
         kernel = kernel_of(found.tape, name, parts.constants, strict=strict)
     parts.kernels.append(kernel)

@@ -42,8 +42,11 @@ class Derivative:
     extra: Leaf | None = None
 
 
-def jacobian_of(subject: Subject) -> Derivative:
-    """Partial derivatives of each element of the result; ``extra`` weights the elements."""
+def jacobian_of(subject: Subject, *, whole: bool = True) -> Derivative:
+    """Partial derivatives of each element of the result; ``extra`` weights the elements.
+
+    ``whole`` says whether a small matrix may be recorded in one piece.
+    """
     leaf, by = _wanted(subject, "jacobian")
     if len(subject.tape.outputs) != 1:
         raise ArgumentError(f"{subject.tape.name} returns several values; a Jacobian needs one array")
@@ -62,14 +65,14 @@ def jacobian_of(subject: Subject) -> Derivative:
     def weighted(*values: Any) -> Any:
         return gradient(lambda *leaves: np.sum(values[-1] * function(*leaves)), leaf)(*values[:-1])
 
-    if result.size <= _UNROLLED:
+    if whole and result.size <= _UNROLLED:
         return Derivative(_recorded(subject, rows), like)
-    seed = Leaf(np.ones(result.shape, result.dtype), len(subject.arguments.leaves), "seed")
+    seed = Leaf(np.ones(result.shape, result.dtype)[()], len(subject.arguments.leaves), "seed")
     return Derivative(_recorded(subject, weighted, seed), like, seed)
 
 
-def hessian_of(subject: Subject) -> Derivative:
-    """Second derivatives; ``extra`` is a direction."""
+def hessian_of(subject: Subject, *, whole: bool = True) -> Derivative:
+    """Second derivatives; ``extra`` is a direction, and ``whole`` as in `jacobian_of`."""
     leaf, by = _wanted(subject, "hessian")
     function, like = _on_leaves(subject), TensorType(by.dtype, by.shape + by.shape)
 
@@ -82,14 +85,14 @@ def hessian_of(subject: Subject) -> Derivative:
         found = [gradient(element(position), leaf)(*leaves) for position in range(by.size)]
         return np.reshape(np.stack(found), like.shape)
 
-    if by.size <= _UNROLLED:
+    if whole and by.size <= _UNROLLED:
         return Derivative(_recorded(subject, rows), like)
     direction = _direction(subject, leaf)
     return Derivative(_recorded(subject, _product(subject, leaf), direction), like, direction)
 
 
-def hvp_of(subject: Subject) -> Derivative:
-    """Second derivatives times ``extra``."""
+def hvp_of(subject: Subject, *, whole: bool = False) -> Derivative:
+    """Second derivatives times ``extra``, in any case."""
     leaf, by = _wanted(subject, "hvp")
     direction = _direction(subject, leaf)
     return Derivative(_recorded(subject, _product(subject, leaf), direction), by, direction)

@@ -2,95 +2,163 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
+from yota.codegen.literals import dtype_text
 from yota.generation.assembly import Parts
 from yota.generation.derivatives import Derivative, hessian_of, hvp_of, jacobian_of
 from yota.generation.functions import Documented, Function
-from yota.generation.kernel import kernel_of
+from yota.generation.kernel import Kernel, kernel_of
 from yota.generation.signature import Parameter, described, hint, parameters
+from yota.generation.sized import sized_kernel
+from yota.generation.sizing import Sized
 from yota.generation.subject import Subject
 from yota.ir.tape import Tape
 
-__all__ = ["add_hessian", "add_hvp", "add_jacobian"]
+__all__ = ["MATRICES", "Matrices"]
+
+_Shape = tuple[int | str, ...]
 
 
-def add_jacobian(parts: Parts, subject: Subject, common: Documented, strict: bool) -> Tape:
-    """Partial derivatives of each element of the result."""
-    found = jacobian_of(subject)
-    return _add(parts, found, common, strict, "jacobian", f"Partial derivatives of {common.name} by {{}}.", subject)
+class _Of(Protocol):
+    """Records a derivative of a function."""
+
+    def __call__(self, subject: Subject, *, whole: bool = ...) -> Derivative: ...
 
 
-def add_hessian(parts: Parts, subject: Subject, common: Documented, strict: bool) -> Tape:
-    """Second derivatives."""
-    found = hessian_of(subject)
-    return _add(parts, found, common, strict, "hessian", f"Second derivatives of {common.name} by {{}}.", subject)
+@dataclass(frozen=True, slots=True)
+class _Recorded:
+    """A derivative with its kernel; ``rows`` and ``shape`` write extents that depend on sizes by their names."""
+
+    found: Derivative
+    kernel: Kernel
+    rows: _Shape
+    shape: _Shape
 
 
-def add_hvp(parts: Parts, subject: Subject, common: Documented, strict: bool) -> Tape:
-    """Second derivatives times a vector."""
-    found, by = hvp_of(subject), _by(subject, common)
-    assert found.extra is not None
-    (extra,) = parameters([found.extra], [each.name for each in common.parameters], own=("v",))
-    kernel = kernel_of(found.tape, f"_{common.name}_hvp", parts.constants, strict=strict)
-    parts.kernels.append(kernel)
-    result = hint(by.type)
-    body = (f"product: {result} = {kernel.name}({common.checked((extra,))})", "return product")
-    documentation = common.sections([("product", described(by.type))], (extra,), kernel.operations)
-    summary = f"Second derivatives of {common.name} by {by.name}, times v."
-    parts.functions.append(
-        Function(f"{common.name}_hvp", common.header((extra,)), result, summary, documentation, body)
-    )
-    return found.tape
+@dataclass(frozen=True, slots=True)
+class Matrices:
+    """Adds functions to a module, each of which gives the tape that it was made from.
+
+    Parameters
+    ----------
+    parts
+        The module.
+    subject
+        The recorded function, at its only size or at the first.
+    common
+        What all functions of the module share.
+    strict
+        Whether the value has NumPy's bits.
+    sized
+        The function at several sizes, where sizes have names.
+    """
+
+    parts: Parts
+    subject: Subject
+    common: Documented
+    strict: bool
+    sized: Sized | None = None
+
+    def jacobian(self) -> Tape:
+        """Add the partial derivatives of each element of the result."""
+        return self._matrix("jacobian", jacobian_of, f"Partial derivatives of {self.common.name} by {{}}.")
+
+    def hessian(self) -> Tape:
+        """Add the second derivatives."""
+        return self._matrix("hessian", hessian_of, f"Second derivatives of {self.common.name} by {{}}.")
+
+    def hvp(self) -> Tape:
+        """Add the second derivatives times a vector."""
+        made = self._recorded(f"_{self.common.name}_hvp", hvp_of)
+        assert made.found.extra is not None
+        shapes = [made.shape] if self.sized else None
+        names = [each.name for each in self.common.parameters]
+        (extra,) = parameters([made.found.extra], names, own=("v",), shapes=shapes)
+        result = hint(self._by.type)
+        call = f"product: {result} = {made.kernel.name}({self.common.checked((extra,))})"
+        kind = described(self._by.type, made.shape)
+        documentation = self.common.sections([("product", kind)], (extra,), made.kernel.operations)
+        summary = f"Second derivatives of {self.common.name} by {self._by.name}, times v."
+        body = (*self.common.opening, call, "return product")
+        name, header = f"{self.common.name}_hvp", self.common.header((extra,))
+        self.parts.functions.append(Function(name, header, result, summary, documentation, body))
+        return made.found.tape
+
+    @property
+    def _by(self) -> Parameter:
+        return self.common.parameters[self.subject.layout.wanted[0]]
+
+    def _recorded(self, name: str, of: _Of) -> _Recorded:
+        """The derivative with a kernel of this name: the one that the module has, if it has it."""
+        kernel = next((kernel for kernel in self.parts.kernels if kernel.name == name), None)
+        if self.sized is None:
+            found = of(self.subject)
+            rows: _Shape = np.shape(found.extra.value) if found.extra else ()
+            kernel = kernel or kernel_of(found.tape, name, self.parts.constants, strict=self.strict)
+            made = _Recorded(found, kernel, rows, found.like.shape)
+        else:
+            all_sizes = [of(subject, whole=False) for subject in self.sized.subjects]
+            rows = self.sized.shape([np.shape(each.extra.value) for each in all_sizes if each.extra])
+            shape = self.sized.shape([each.like.shape for each in all_sizes])
+            if kernel is None:
+                general = self.sized.general([each.tape for each in all_sizes])
+                kernel = sized_kernel(general, name, self.common.sizes, self.parts.constants)
+            made = _Recorded(all_sizes[0], kernel, rows, shape)
+        if kernel not in self.parts.kernels:
+            self.parts.kernels.append(kernel)
+        return made
+
+    def _matrix(self, what: str, of: _Of, summary: str) -> Tape:
+        name = f"{self.common.name}_{what}"
+        product = f"_{self.common.name}_hvp"
+        small = self.sized is None and of(self.subject).extra is None
+        shared = what == "hessian" and not small and any(kernel.name == product for kernel in self.parts.kernels)
+        made = self._recorded(f"_{name}" if small else product if shared else f"_{name}_row", of)
+        like = made.found.tape.types[made.found.tape.outputs[0]] if small else made.found.like
+        if small:
+            lines = [f"matrix: {hint(like)} = {made.kernel.name}({self.common.checked()})"]
+        else:
+            lines = self._loop(made, hint(like), dtype_text(like.dtype))
+        work = made.kernel.operations if small else f"for each row {made.kernel.operations}"
+        documentation = self.common.sections([("matrix", described(like, made.shape))], operations=work)
+        body = (*self.common.opening, *lines, "return matrix")
+        text = summary.format(self._by.name)
+        self.parts.functions.append(Function(name, self.common.header(), hint(like), text, documentation, body))
+        return made.found.tape
+
+    def _loop(self, made: _Recorded, returns: str, dtype: str) -> list[str]:
+        """A matrix whose rows come from one kernel, called with each unit vector."""
+        rows = [self._extent(extent) for extent in made.rows]
+        count = _product(made.rows) if self.sized is None else " * ".join(map(_factor, rows)) or "1"
+        given = [each.name for each in self.common.parameters] + ["unit"]
+        given += [f'sizes["{name}"]' for name in self.common.sizes]
+        cast = "" if dtype == "np.float64" else f", dtype={dtype}"
+        return [
+            *(f"{each.name} = {each.checked}" for each in self.common.parameters),
+            f"units = np.eye({count}{cast}).reshape({', '.join([count, *rows])})",
+            f"rows = [{made.kernel.name}({', '.join(given)}) for unit in units]",
+            f"matrix: {returns} = np.array(rows, {dtype}).reshape({', '.join(map(self._extent, made.shape))})",
+        ]
+
+    def _extent(self, extent: int | str) -> str:
+        """An extent as the body of a function spells it."""
+        names = "|".join(map(re.escape, self.common.sizes))
+        return re.sub(rf"\b({names})\b", r'sizes["\1"]', str(extent)) if names else str(extent)
 
 
-def _by(subject: Subject, common: Documented) -> Parameter:
-    return common.parameters[subject.layout.wanted[0]]
+MATRICES = {"jacobian": Matrices.jacobian, "hvp": Matrices.hvp, "hessian": Matrices.hessian}
+"""How each kind of function is added; the Hessian uses the kernel of the product, and comes after it."""
 
 
-def _add(
-    parts: Parts, found: Derivative, common: Documented, strict: bool, what: str, summary: str, subject: Subject
-) -> Tape:
-    name, text = f"{common.name}_{what}", summary.format(_by(subject, common).name)
-    add = _add_whole if found.extra is None else _add_looped
-    parts.functions.append(add(parts, found, common, strict, name, text))
-    return found.tape
+def _product(extents: Sequence[int | str]) -> str:
+    return str(int(np.prod([int(extent) for extent in extents])))
 
 
-def _add_whole(parts: Parts, found: Derivative, common: Documented, strict: bool, name: str, summary: str) -> Function:
-    kernel = kernel_of(found.tape, f"_{name}", parts.constants, strict=strict)
-    parts.kernels.append(kernel)
-    type = found.tape.types[found.tape.outputs[0]]
-    returns = hint(type)
-    body = (f"matrix: {returns} = {kernel.name}({common.checked()})", "return matrix")
-    documentation = common.sections([("matrix", described(type))], operations=kernel.operations)
-    return Function(name, common.header(), returns, summary, documentation, body)
-
-
-def _add_looped(parts: Parts, found: Derivative, common: Documented, strict: bool, name: str, summary: str) -> Function:
-    """A matrix whose rows come from one kernel, called with each unit vector."""
-    assert found.extra is not None
-    shape, like = np.shape(found.extra.value), found.like
-    known = next(
-        (kernel for kernel in parts.kernels if name.endswith("hessian") and kernel.name.endswith("_hvp")), None
-    )
-    kernel = known or kernel_of(found.tape, f"_{name}_row", parts.constants, strict=strict)
-    if known is None:
-        parts.kernels.append(kernel)
-    returns, size = hint(like), int(np.prod(shape))
-    dtype = "" if like.dtype == np.float64 else f", dtype=np.{like.dtype.name}"
-    body = (
-        *(f"{each.name} = {each.checked}" for each in common.parameters),
-        f"units = np.eye({size}{dtype}).reshape({_listed((size, *shape))})",
-        f"rows = [{kernel.name}({', '.join([*(each.name for each in common.parameters), 'unit'])}) for unit in units]",
-        f"matrix: {returns} = np.stack(rows).reshape({_listed(like.shape)})",
-        "return matrix",
-    )
-    documentation = common.sections([("matrix", described(like))], operations=f"for each row {kernel.operations}")
-    return Function(name, common.header(), returns, summary, documentation, body)
-
-
-def _listed(shape: Sequence[int]) -> str:
-    return ", ".join(map(str, shape))
+def _factor(text: str) -> str:
+    return text if re.fullmatch(r'\w+|sizes\["\w+"\]', text) else f"({text})"

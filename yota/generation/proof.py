@@ -1,0 +1,141 @@
+"""Holds a module for all sizes against tapes of one size each, at sizes that it was not made from."""
+
+from __future__ import annotations
+
+import sys
+import types
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from yota.autodiff.reverse import gradient_tape
+from yota.errors import ArgumentError, YotaError
+from yota.generation.derivatives import Derivative, hessian_of, hvp_of, jacobian_of
+from yota.generation.sizing import Sized
+from yota.generation.subject import Subject, subject_of
+from yota.layout import Wrt
+from yota.rules.registry import registry
+from yota.tracing.replay import evaluate
+
+__all__ = ["proved"]
+
+_LARGE = 67
+_TOLERANCE = 1e-9
+_MOST_ROWS = 256
+"""Rows of a matrix up to which all of it is compared; the product with a vector is at every size."""
+
+
+def proved(text: str, name: str, sized: Sized, wrt: Wrt, wanted: Sequence[str]) -> None:
+    """Hold a module against yota at sizes 1 and 2, at mixed ones and at a large one.
+
+    Raises
+    ------
+    ArgumentError
+        If it computes something else there.
+    """
+    module = types.ModuleType("yota.proved")
+    # Named tuples look their module up by name.
+    sys.modules[module.__name__] = module
+    try:
+        exec(compile(text, "<module under proof>", "exec"), module.__dict__)
+        for size in _trials(sized.samples.names):
+            _proved_at(module, name, sized, wrt, wanted, size)
+    finally:
+        del sys.modules[module.__name__]
+
+
+def _trials(names: Sequence[str]) -> list[Mapping[str, int]]:
+    same = [dict.fromkeys(names, size) for size in (1, 2, 3)]
+    mixed = [{name: 1 + (position + shift) % 3 for position, name in enumerate(names)} for shift in (0, 1)]
+    return [*same, *mixed, {name: _LARGE - 4 * position for position, name in enumerate(names)}]
+
+
+def _proved_at(
+    module: types.ModuleType, name: str, sized: Sized, wrt: Wrt, wanted: Sequence[str], size: Mapping[str, int]
+) -> None:
+    call = sized.subjects[0].call
+    function, arguments = call.arguments(size)
+    try:
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            value = function(*arguments.values)
+    except Exception:  # noqa: BLE001
+        # Where the function has no value, neither has the module.
+        return
+    leaves = [leaf.value for leaf in arguments.leaves]
+    shown = ", ".join(f"{each} = {extent}" for each, extent in size.items())
+    try:
+        if "value" in wanted:
+            _compare(getattr(module, name)(*leaves), value, f"the value at {shown}")
+        if set(wanted) <= {"value"}:
+            return
+        subject = subject_of(call, wrt, size)
+        if "gradient" in wanted:
+            found = getattr(module, f"{name}_value_and_gradient")(*leaves)
+            _compare_gradients(found, value, _gradients(subject, leaves), shown)
+        for what, given, expected in _products(subject, leaves, wanted):
+            _compare(getattr(module, f"{name}_{what}")(*leaves, *given), expected, f"the {what} at {shown}")
+    except (ArithmeticError, IndexError, ValueError) as fault:
+        if isinstance(fault, YotaError):
+            raise
+        raise ArgumentError(f"at {shown} the code for all sizes raises {type(fault).__name__}: {fault}") from None
+
+
+def _gradients(subject: Subject, leaves: Sequence[Any]) -> list[Any]:
+    """Gradients by a tape of just this size, op by op."""
+    wanted = [subject.tape.inputs[leaf].variable for leaf in subject.layout.wanted]
+    found = gradient_tape(subject.tape, wanted, registry())
+    inputs = {entry.variable: leaf for entry, leaf in zip(found.tape.inputs, leaves, strict=True)}
+    rest = iter(evaluate(found.tape, inputs)[1:])
+    return [None if variable is None else next(rest) for variable in found.variables]
+
+
+def _products(
+    subject: Subject, leaves: Sequence[Any], wanted: Sequence[str]
+) -> Iterator[tuple[str, tuple[Any, ...], Any]]:
+    """Functions that involve a vector or give a matrix, with further arguments and what they should give."""
+    if "hvp" in wanted:
+        found = hvp_of(subject)
+        assert found.extra is not None
+        direction = np.cos(np.arange(float(np.size(found.extra.value)))).reshape(np.shape(found.extra.value))
+        direction = direction.astype(np.asarray(found.extra.value).dtype)[()]
+        yield "hvp", (direction,), _row(found, leaves, direction)
+    for what, of in (("jacobian", jacobian_of), ("hessian", hessian_of)):
+        if what in wanted:
+            found = of(subject, whole=False)
+            assert found.extra is not None
+            rows = np.asarray(found.extra.value)
+            if rows.size <= _MOST_ROWS:
+                units = np.eye(rows.size, dtype=rows.dtype).reshape(-1, *rows.shape)
+                matrix = [_row(found, leaves, unit[()]) for unit in units]
+                yield what, (), np.reshape(matrix, found.like.shape)
+
+
+def _row(found: Derivative, leaves: Sequence[Any], vector: Any) -> Any:
+    """The matrix times a vector, op by op."""
+    values = zip(found.tape.inputs, (*leaves, vector), strict=True)
+    return evaluate(found.tape, {entry.variable: value for entry, value in values})[0]
+
+
+def _compare_gradients(found: Any, value: Any, gradients: Sequence[Any], shown: str) -> None:
+    _compare(found[0], value, f"the value at {shown}")
+    parts = found[1] if isinstance(found[1], tuple) else (found[1],)
+    for part, gradient in zip(parts, gradients, strict=True):
+        _compare(part, np.zeros(np.shape(part)) if gradient is None else gradient, f"the gradient at {shown}")
+
+
+def _compare(found: Any, expected: Any, what: str) -> None:
+    if isinstance(expected, tuple):
+        for one, other in zip(found, expected, strict=True):
+            _compare(one, other, what)
+        return
+    same = np.shape(found) == np.shape(expected) and np.allclose(
+        found, expected, rtol=_TOLERANCE, atol=_TOLERANCE, equal_nan=True
+    )
+    if not same:
+        raise ArgumentError(
+            f"{what} is not what the code for all sizes gives: the function does something else there, as with a "
+            "branch on the size. Fix the size, or write the function without it"
+        )
