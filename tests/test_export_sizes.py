@@ -42,6 +42,10 @@ def quadratic(A, x):
     return x @ np.tril(A) @ x + np.trace(A) + np.sum(np.cumsum(x) * np.arange(len(x)))
 
 
+def spread(X):
+    return np.mean((X - X.mean(axis=0)) ** 2) / (X.shape[0] + X.shape[1])
+
+
 def joined(x, y):
     return np.sum(np.concatenate([x, y]) ** 2 * np.arange(len(x) + len(y)))
 
@@ -66,6 +70,7 @@ CASES: list[tuple[Any, dict[str, str], Any]] = [
         {"A": "float64[N,N]", "x": "float64[N]"},
         lambda n: (RANDOM.normal(size=(n, n)), RANDOM.normal(size=n)),
     ),
+    (spread, {"X": "float64[N,M]"}, lambda n: (RANDOM.normal(size=(n, 3)),)),
     (joined, {"x": "float64[N]", "y": "float64[M]"}, lambda n: (RANDOM.normal(size=n), RANDOM.normal(size=n + 2))),
 ]
 

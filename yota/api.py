@@ -138,6 +138,7 @@ def value_and_grad(
     target: str = "numpy",
     strict: bool = False,
     dynamic: bool = False,
+    args: Any = None,
 ) -> Callable[..., tuple[Any, Any]]:
     """A function that gives the value of ``f`` and its gradient, fit for ``scipy.optimize.minimize(..., jac=True)``.
 
@@ -149,11 +150,20 @@ def value_and_grad(
         What to differentiate by: an argument's position or name, or a tuple of them.
     target, strict, dynamic
         See `grad`.
+    args
+        Specs of the arguments in which sizes have names, such as ``{"x": "float64[N,3]"}`` (see `yota.generate`). The
+        function is then compiled here and now for all sizes, and never traced again when one changes.
 
     Returns
     -------
     Callable
         Takes the arguments of ``f``; gives ``(value, gradient)``, the gradient a tuple if ``wrt`` is one.
+
+    Raises
+    ------
+    ArgumentError
+        With ``args``: if the function takes other steps when a size changes, as a loop over it or a branch on it
+        does; the message names the line.
 
     Examples
     --------
@@ -162,6 +172,9 @@ def value_and_grad(
     >>> value, gradient = fg(np.zeros(2))
     >>> gradient
     array([1., 1.])
+    >>> fg = value_and_grad(lambda x: np.mean(x**2), args={"x": "float64[N]"})
+    >>> fg(np.ones(2))[1], fg(np.ones(4))[1]
+    (array([1., 1.]), array([0.5, 0.5, 0.5, 0.5]))
     """
     # A batched function exists only once its module is loaded, which brings much of the code generation with it.
     batching = sys.modules.get("yota.batching")
@@ -169,6 +182,8 @@ def value_and_grad(
         target_ = Target(target, strict)
         many: Callable[..., tuple[Any, Any]] = f.mapped(lambda one: value_and_grad(one, wrt, strict=strict), target_)
         return many
+    if args is not None:
+        return _for_all_sizes(f, wrt, target, strict, dynamic, args)
     form = Differentiated(f, wrt, Target(target, strict), dynamic=dynamic)
     direct: dict[Any, Callable[..., Any]] = {}
     changed = form.captured.changed if form.captured else None
@@ -207,6 +222,20 @@ def value_and_grad(
     return _named(front, f, "value and gradient")
 
 
+def _for_all_sizes(
+    f: Callable[..., Any], wrt: Wrt, target: str, strict: bool, dynamic: bool, args: Any
+) -> Callable[..., tuple[Any, Any]]:
+    from yota.allsizes import AllSizes, check_options
+
+    check_options(target, dynamic)
+    form = AllSizes(f, args, wrt, strict=strict)
+
+    def value_and_gradient(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
+        return form(*args, **kwargs)
+
+    return _named(value_and_gradient, f, "value and gradient")
+
+
 def gradient(
     f: Callable[..., Any],
     wrt: Wrt = 0,
@@ -214,6 +243,7 @@ def gradient(
     target: str = "numpy",
     strict: bool = False,
     dynamic: bool = False,
+    args: Any = None,
 ) -> Callable[..., Any]:
     """A function that gives the gradient of ``f`` alone; see `value_and_grad`.
 
@@ -223,7 +253,7 @@ def gradient(
     >>> gradient(lambda x: np.sum(x**3))(np.array([1.0, 2.0]))
     array([ 3., 12.])
     """
-    both = value_and_grad(f, wrt, target=target, strict=strict, dynamic=dynamic)
+    both = value_and_grad(f, wrt, target=target, strict=strict, dynamic=dynamic, args=args)
 
     def gradient_of(*args: Any, **kwargs: Any) -> Any:
         return both(*args, **kwargs)[1]

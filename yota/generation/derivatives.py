@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from yota.api import gradient
+from yota.differentiated import Differentiated
 from yota.errors import ArgumentError
 from yota.generation.signature import path_text
 from yota.generation.subject import Subject
 from yota.ir.tape import Tape
 from yota.ir.types import TensorType, type_of
 from yota.rules.registry import registry
+from yota.specialise import Target
 from yota.tracing.record import Leaf, record
 
 __all__ = ["Derivative", "hessian_of", "hvp_of", "jacobian_of"]
@@ -96,6 +97,12 @@ def hvp_of(subject: Subject, *, whole: bool = False) -> Derivative:
     leaf, by = _wanted(subject, "hvp")
     direction = _direction(subject, leaf)
     return Derivative(_recorded(subject, _product(subject, leaf), direction), by, direction)
+
+
+def gradient(function: Callable[..., Any], leaf: int) -> Callable[..., Any]:
+    """The gradient by one argument, inside of a trace."""
+    form = Differentiated(function, leaf, Target(), dynamic=False)
+    return lambda *leaves: form.traced(leaves, {})[1]
 
 
 def _wanted(subject: Subject, what: str) -> tuple[int, TensorType]:

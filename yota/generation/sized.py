@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -113,7 +114,9 @@ class _Writer:
         if variable in self.texts:
             return self.texts[variable]
         if variable in self.general.constants:
-            return self.general.constants[variable]
+            text = self.general.constants[variable]
+            # Their operators stand without blanks, which says nothing about precedence to who puts them into others.
+            return f"({text})" if isinstance(ast.parse(text, mode="eval").body, ast.BinOp) else text
         value, type = self.tape.constants[variable], self.tape.types[variable]
         if isinstance(value, np.ndarray) and value.ndim:
             self.texts[variable] = self.constants.array(self.tape.names.get(variable, "constant"), value)
