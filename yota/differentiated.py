@@ -150,7 +150,9 @@ class Prepared:
     def _specialise(self, function: Callable[..., Any], arguments: Arguments) -> Specialisation:
         captured = self.owner.captured
         with uncollected():
-            gradient = trace_gradient(function, arguments, self.layout.wanted, registry())
+            gradient = trace_gradient(
+                function, arguments, self.layout.wanted, registry(), strict=self.owner.target.strict
+            )
             captured.take(gradient.ran)
             # What the function itself did to lists and caches around it while it was traced is no change to react to.
             captured.settle()

@@ -10,6 +10,7 @@ import numpy as np
 
 from yota.arguments import Arguments
 from yota.autodiff.reverse import gradient_tape, zeros_like
+from yota.bitwise import with_value
 from yota.contents import Contents
 from yota.errors import ArgumentError
 from yota.ir.tape import Tape
@@ -76,13 +77,31 @@ class Gradient:
     contents: Contents = field(default_factory=Contents)
     ran: tuple[Running, ...] = ()
 
+    def valued(self, exact: Recording) -> Gradient:
+        """The same with the value as ``exact``, a recording of the same function, computes it."""
+        tape, captured = with_value(self.tape, self.captured, exact)
+        contents = Contents((*self.contents.pairs, *exact.watched))
+        return replace(self, tape=tape, captured=captured, contents=contents)
+
 
 def trace_gradient(
-    function: Callable[..., Any], arguments: Arguments, wanted: Sequence[int], registry: Registry
+    function: Callable[..., Any],
+    arguments: Arguments,
+    wanted: Sequence[int],
+    registry: Registry,
+    *,
+    strict: bool = False,
 ) -> Gradient:
-    """Trace and differentiate by the leaves ``wanted``; arrays that are arguments themselves get explicit zeros."""
+    """Trace and differentiate by the leaves ``wanted``; arrays that are arguments themselves get explicit zeros.
+
+    With ``strict`` the function is traced once more, call by call as it makes them, for the value alone.
+    """
     recorded = record(function, arguments.leaves, arguments.rebuild, registry=registry, live=True)
-    return differentiate(recorded, arguments, wanted, registry)
+    gradient = differentiate(recorded, arguments, wanted, registry)
+    if not strict:
+        return gradient
+    exact = record(function, arguments.leaves, arguments.rebuild, registry=registry, live=True, exact=True)
+    return gradient.valued(exact)
 
 
 def differentiate(recorded: Recording, arguments: Arguments, wanted: Sequence[int], registry: Registry) -> Gradient:

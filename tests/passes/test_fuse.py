@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import yota
 from tests.codegen.programs import Writer, tapes
 from yota.ir.indexing import NEWAXIS, Slice
 from yota.ir.tape import Tape
@@ -226,3 +229,23 @@ def test_an_op_is_not_moved_to_a_loop_that_reads_it_whole(monkeypatch: pytest.Mo
         assert set(unit.reads) <= ready
         ready.update(unit.results)
     assert {both, spread} <= ready
+
+
+def test_views_of_what_moves_are_followed() -> None:
+    """A view that stands before what it is a view of in the list of units still stands for its readers."""
+    n = 100_003
+    x = np.random.default_rng(0).normal(size=n)
+
+    def f(x: Any) -> Any:
+        u = x.copy()
+        u[-1] *= 2
+        largest = np.max(u)
+        return np.sum(np.sin(np.stack([u, x]))) + largest
+
+    value, gradient = yota.value_and_grad(f, strict=True)(x)
+    assert value == f(x)
+    u = x.copy()
+    u[-1] *= 2
+    expected = np.cos(x) + np.cos(u) * np.where(np.arange(n) == n - 1, 2.0, 1.0)
+    expected[np.argmax(u)] += 2.0 if np.argmax(u) == n - 1 else 1.0
+    np.testing.assert_allclose(gradient, expected, rtol=1e-13, atol=1e-14)

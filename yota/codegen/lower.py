@@ -45,7 +45,7 @@ class Lowering:
     """
 
     def __init__(self, tape: Tape, units: Sequence[Unit], exact: frozenset[int] = frozenset()) -> None:
-        self.tape, self.units = tape, units
+        self.tape, self.units, self.exact = tape, units, exact
         self.storage = plan_storage(tape, units, exact)
         self.distinct = distinct(tape)
         self.nested = nested(tape, units, self.storage)
@@ -102,7 +102,8 @@ class Lowering:
         """``op`` with the texts of its operands."""
         types = tuple(self.tape.types[operand] for operand in op.operands)
         apart = frozenset(number for number, operand in enumerate(op.operands) if operand in self.distinct)
-        return Call(op, operands, types, self.tape.types[op.result], self.constants.name, self._import, rows, apart)
+        type, exact = self.tape.types[op.result], op.result in self.exact
+        return Call(op, operands, types, type, self.constants.name, self._import, rows, apart, exact)
 
     def _import(self, module: str) -> None:
         self.imports[module] = None

@@ -67,7 +67,7 @@ def _add_value(parts: Parts, subject: Subject, common: Documented, strict: bool,
     if found:
         kernel = sized_kernel(found.value(), name, common.sizes, parts.constants)
     else:
-        kernel = kernel_of(subject.tape, name, parts.constants, strict=strict)
+        kernel = kernel_of(subject.valued(subject.tape, strict), name, parts.constants, strict=strict)
     parts.kernels.append(kernel)
     types = [subject.tape.types[output] for output in subject.tape.outputs]
     parts.functions.append(value_function(common, kernel.name, types, kernel.operations))
@@ -79,7 +79,7 @@ def _add_gradient(parts: Parts, subject: Subject, common: Documented, strict: bo
     if sized:
         kernel = sized_kernel(sized.gradient(), name, common.sizes, parts.constants)
     else:
-        kernel = kernel_of(found.tape, name, parts.constants, strict=strict)
+        kernel = kernel_of(subject.valued(found.tape, strict), name, parts.constants, strict=strict)
     parts.kernels.append(kernel)
     by = [common.parameters[leaf] for leaf in leaves]
     record = f"{class_name(common.name)}Gradient"

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from yota.arguments import Arguments, names_of, positional, sort_arguments
+from yota.bitwise import with_value
 from yota.differentiated import with_receiver
 from yota.errors import ArgumentError
 from yota.generation.examples import example, spec_of
@@ -168,6 +169,13 @@ class Subject:
     layout: Layout
     tape: Tape
     function: Callable[..., Any]
+
+    def valued(self, tape: Tape, strict: bool) -> Tape:
+        """``tape``, whose first output is the function's value, with that value as strict evaluation computes it."""
+        if not strict:
+            return tape
+        leaves, rebuild = self.arguments.leaves, self.arguments.rebuild
+        return with_value(tape, (), record(self.function, leaves, rebuild, registry=registry(), exact=True))[0]
 
 
 def subject_of(call: Call, wrt: Wrt, sizes: Mapping[str, int] | None = None) -> Subject:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from yota.ir import factors, indexing
+from yota.ir import calls, factors, indexing
 from yota.ir.primitive import Primitive
 
 __all__ = ["astype", "item", "original", "primitive"]
@@ -51,6 +51,7 @@ _SPECIAL: dict[str, tuple[str, bool, Callable[..., Any]]] = {
     "getitem": ("yota.ir.indexing.getitem", False, indexing.getitem),
     "setitem": ("yota.ir.indexing.setitem", False, indexing.setitem),
     "scatter": ("yota.ir.indexing.scatter", False, indexing.scatter),
+    "call": ("yota.ir.calls.call", False, calls.call),
     "astype": ("yota.ir.catalog.astype", True, astype),
     "item": ("yota.ir.catalog.item", False, item),
     "where": ("numpy.where", True, np.where),

@@ -29,10 +29,12 @@ def verify(tape: Tape) -> Tape:
             raise TapeError(f"%{op.result} is defined twice, the second time by {op.name}")
         if op.result not in tape.types:
             raise TapeError(f"%{op.result} has no type")
+        defined.add(op.result)
+        if op.name == "call":
+            continue  # of any function at all
         _verify_shape(
             tape, op.result, op.name, infer(op.primitive, tuple(tape.types[v] for v in op.operands), op.static).shape
         )
-        defined.add(op.result)
     for variable in (*tape.outputs, *(guard.variable for guard in tape.guards)):
         if variable not in defined:
             raise TapeError(f"%{variable} is returned or guarded, and nothing defines it")

@@ -18,8 +18,11 @@ def passes(*, strict: bool = False) -> tuple[tuple[str, Rewrite], ...]:
         ("cse", cse.run),
         ("dce", dce.run),
     )
+    # What the value and its derivative have in common stays common, before either is rewritten.
+    shared: tuple[tuple[str, Rewrite], ...] = (("cse", cse.run),) if strict else ()
     return (
         ("inline", inline.run),
+        *shared,
         *algebra,
         ("scalarize", lambda tape: scalarize.run(tape, strict=strict)),
         *algebra,

@@ -10,7 +10,7 @@ from yota.passes.rewrite import Rewriting, protected, use_counts
 __all__ = ["run"]
 
 EXACT: dict[str, tuple[Rule, ...]] = {**arithmetic.EXACT, **layout.EXACT}
-"""Rules whose result has the same bits: they also hold where the user's value is computed in strict mode."""
+"""Rules whose result has the same bits: for scalars they also hold where the value is computed in strict mode."""
 
 LOOSE: dict[str, tuple[Rule, ...]] = {**arithmetic.LOOSE, **contraction.LOOSE}
 """Rules that may change the last bit."""
@@ -40,6 +40,9 @@ class _Simplifier:
         return self.rewriting.emit(case.primitive, case.operands, case.static, case.type)
 
     def _first(self, case: Case) -> int | None:
+        if not self.loose and case.type.shape:
+            # How an array lies in memory decides the order of the sums over it, so even a product by one must stay.
+            return None
         for rule in EXACT.get(case.name, ()):
             found = rule(case)
             if found is not None:
@@ -54,7 +57,7 @@ class _Simplifier:
 
 
 def run(tape: Tape, *, strict: bool = False) -> Tape:
-    """Simplify every op; with ``strict``, what the value depends on only loses ops that do nothing."""
+    """Simplify every op; with ``strict``, the value only loses ops on scalars that do nothing."""
     simplifier = _Simplifier(tape)
     rewriting = simplifier.rewriting
     kept = protected(tape) if strict else set()

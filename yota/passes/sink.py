@@ -54,17 +54,29 @@ class _Sinker:
         return self._known_readers
 
     def _find_readers(self) -> dict[int, list[Growing]]:
-        found: dict[int, list[Growing]] = {}
-        for unit in reversed(self.units):
-            targets = [unit]
-            if not unit.extent and is_view(unit.members[0].op, self.types):
-                op = unit.members[0].op
-                targets = [*found.get(op.result, ()), *([unit] if op.result in self.kept else ())]
+        direct: dict[int, list[Growing]] = {}
+        for unit in self.units:
             for member in unit.members:
                 for operand in member.op.operands:
-                    known = found.setdefault(operand, [])
-                    known += [target for target in targets if all(target is not other for other in known)]
+                    known = direct.setdefault(operand, [])
+                    if all(unit is not other for other in known):
+                        known.append(unit)
+        found: dict[int, list[Growing]] = {}
+        # Units stand in no order, ops do: whoever reads a view is known before the view's operand is looked at.
+        for variable in sorted(direct, key=lambda variable: self.number.get(variable, -1), reverse=True):
+            known = found[variable] = []
+            for unit in direct[variable]:
+                for target in self._behind_view(unit, found):
+                    if all(target is not other for other in known):
+                        known.append(target)
         return found
+
+    def _behind_view(self, unit: Growing, readers: Mapping[int, list[Growing]]) -> list[Growing]:
+        """``unit`` itself, or who reads it if it is a lone view."""
+        op = unit.members[0].op
+        if unit.extent or not is_view(op, self.types):
+            return [unit]
+        return [*readers.get(op.result, ()), *([unit] if op.result in self.kept else ())]
 
     def _move_from(self, group: Growing) -> None:
         readers = self._readers()

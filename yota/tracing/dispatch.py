@@ -31,6 +31,7 @@ from yota.tracing import (  # noqa: F401  (they register what they implement)
 )
 from yota.tracing.binding import bind
 from yota.tracing.creation import fresh
+from yota.tracing.exact import path_of, record_call, write_call
 from yota.tracing.implementations import IMPLEMENTATIONS
 from yota.tracing.location import here, source_line
 from yota.tracing.methods import is_tracer
@@ -48,6 +49,10 @@ def call_function(trace: Trace, function: Any, args: tuple[Any, ...], kwargs: di
     kwargs = {name: value for name, value in kwargs.items() if value is not np._NoValue}
     implementation = IMPLEMENTATIONS.get(function)
     args, kwargs = _out_by_name(function, args, kwargs)
+    if trace.exact:
+        found = _as_made(trace, function, args, kwargs)
+        if found is not NotImplemented:
+            return found
     if implementation is not None:
         return _with_out(trace, kwargs, lambda rest: implementation(trace, *args, **rest))
     known = trace.registry.find(function)
@@ -67,6 +72,15 @@ def call_function(trace: Trace, function: Any, args: tuple[Any, ...], kwargs: di
         # An error that NumPy raises on plain values too is the user's own.
         function(*concrete(trace, args), **concrete(trace, kwargs))
         raise missing(trace, function) from fault
+
+
+def _as_made(
+    trace: Trace, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], path: str | None = None
+) -> Any:
+    """The call recorded as it is, with its result in the place of ``out=``; NotImplemented if it must be taken apart."""
+    rest = {name: value for name, value in kwargs.items() if name != "out"}
+    found = record_call(trace, function, args, rest, path)
+    return found if found is NotImplemented else _with_out(trace, kwargs, lambda _: found)
 
 
 def _is_constant(trace: Trace, value: Any) -> bool:
@@ -120,6 +134,10 @@ def _out_by_name(
 def call_ufunc(trace: Trace, ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """What ``ufunc.method(*inputs, **kwargs)`` records."""
     trace.check()
+    if trace.exact and _is_taken_apart(trace, ufunc, method, inputs):
+        found = _ufunc_as_made(trace, ufunc, method, inputs, kwargs)
+        if found is not NotImplemented:
+            return found
     implementation = IMPLEMENTATIONS.get((ufunc, method)) or IMPLEMENTATIONS.get(method)
     if implementation is not None and method != "__call__":
         return _with_out(trace, kwargs, lambda rest: implementation(trace, ufunc, *inputs, **rest))
@@ -136,6 +154,33 @@ def call_ufunc(trace: Trace, ufunc: np.ufunc, method: str, inputs: tuple[Any, ..
             return _constant(trace, ufunc(*concrete(trace, inputs), **concrete(trace, kwargs)))
         raise missing(trace, ufunc)
     return _elementwise(trace, known, inputs, kwargs)
+
+
+def _is_taken_apart(trace: Trace, ufunc: np.ufunc, method: str, inputs: tuple[Any, ...]) -> bool:
+    """Whether the usual recording is not simply the ufunc itself."""
+    if method != "__call__" or ufunc in IMPLEMENTATIONS:
+        return True
+    # On scalars the operator takes the power of the C library, the function that of NumPy's loops.
+    return ufunc is np.power and not any(np.ndim(value) for value in inputs)
+
+
+def _ufunc_as_made(
+    trace: Trace, ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    path = path_of(ufunc)
+    if path is None or "where" in kwargs:
+        return NotImplemented
+    if method == "__call__":
+        return _as_made(trace, ufunc, inputs, kwargs, path)
+    if method != "at":
+        return _as_made(trace, None, inputs, kwargs, f"{path}.{method}")
+    if not is_tracer(inputs[0]):
+        return NotImplemented
+    found = write_call(trace, f"{path}.at", inputs[0], inputs[1:])
+    if found is NotImplemented:
+        return found
+    overwrite(inputs[0], found)
+    return None
 
 
 def _elementwise(trace: Trace, known: Any, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from yota.tracing import distributions
+from yota.tracing.exact import record_call
 from yota.tracing.filters import FILTERS
 from yota.tracing.matrices import MATRICES
 from yota.tracing.methods import is_traced
@@ -92,6 +93,10 @@ def _recording(module: str, name: str) -> Any:
         trace = current()
         if trace is None or not (any(map(is_traced, args)) or any(map(is_traced, keywords.values()))):
             return original(*args, **keywords)
+        if trace.exact:
+            found = record_call(trace, original, args, keywords, f"{module}.{name}")
+            if found is not NotImplemented:
+                return found
         return form(trace, *args, **keywords)
 
     call.recorded_from = original  # type: ignore[attr-defined]

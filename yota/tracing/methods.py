@@ -245,12 +245,14 @@ class ArrayMethods:
         if kind.kind not in "biufc":
             raise self._trace.refuse(f"a traced value cannot be cast to {kind}.", "Use a floating dtype.")
         if kind == self.dtype:
-            return self.copy() if copy else self
+            return self.copy(order) if copy else self
         return self._recorder().apply(primitive("astype"), (self,), {"dtype": kind})
 
     def copy(self, order: str = "C") -> Any:
         """See `numpy.ndarray.copy`."""
         value = self._value()
+        if self._trace.exact and self.ndim:
+            return np.copy(self, order=order)
         return self._trace.wrap(self._current(), value.copy(order) if isinstance(value, np.ndarray) else value)
 
     def item(self, *index: Any) -> Any:

@@ -16,6 +16,7 @@ import numpy as np
 
 from yota.tracing import library
 from yota.tracing.creation import CREATION, ITERATION, Concatenator
+from yota.tracing.exact import record_call
 from yota.tracing.lists import ON_LISTS, ON_LISTS_OF_LINALG, converter, on_lists
 from yota.tracing.location import is_library
 from yota.tracing.methods import is_traced
@@ -72,6 +73,11 @@ _INTERNAL = (
 _FILLING = ("numpy.polynomial.", "numpy.lib._polynomial_impl")
 """Modules of NumPy's that make plain arrays and write what they compute into them."""
 
+_FROM_TRACED = frozenset(
+    "array asarray asanyarray ascontiguousarray asfortranarray asarray_chkfinite full full_like arange linspace".split()
+)
+"""Creation functions whose elements, and not just the shape, come from what they are given."""
+
 _lock = threading.Lock()
 _held: dict[tuple[int, str], tuple[Any, int]] = {}
 """The original of each name that is replaced now, and by how many traces."""
@@ -92,6 +98,10 @@ def _wrapper(original: Any, form: Callable[..., Any]) -> Any:
             and not any(map(is_traced, keywords.values()))
         ):
             return original(*args, **keywords)
+        if trace.exact and original.__name__ in _FROM_TRACED:
+            found = record_call(trace, original, args, keywords)
+            if found is not NotImplemented:
+                return found
         return form(trace, *args, **keywords)
 
     return call
@@ -115,7 +125,11 @@ def _on_traced(original: Any, form: Callable[..., Any]) -> Any:
 def _math_wrapper(original: Any, form: Callable[..., Any]) -> Any:
     @functools.wraps(original)
     def call(*args: Any) -> Any:
-        return form(*args) if current() is not None and any(map(is_traced, args)) else original(*args)
+        trace = current()
+        if trace is None or not any(map(is_traced, args)):
+            return original(*args)
+        found = record_call(trace, original, args, {}, f"math.{original.__name__}") if trace.exact else NotImplemented
+        return form(*args) if found is NotImplemented else found
 
     return call
 

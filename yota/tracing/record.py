@@ -58,6 +58,7 @@ def record(
     registry: Registry,
     primitives: Collection[Callable[..., Any]] = (),
     live: bool = False,
+    exact: bool = False,
 ) -> Recording:
     """Trace ``function``.
 
@@ -75,6 +76,8 @@ def record(
         Further functions to be recorded as one op each.
     live
         Whether arrays from outside are inputs; see `Trace`.
+    exact
+        Whether calls are recorded as they are made, to be evaluated with NumPy's bits and not differentiated.
 
     Raises
     ------
@@ -84,12 +87,12 @@ def record(
     known = [*registry.user_targets(), *map(opaque, primitives)]
     extra = interceptions(known, function)
     try:
-        trace, recorded = _run(function, leaves, rebuild, registry, extra, live=live)
+        trace, recorded = _run(function, leaves, rebuild, registry, extra, live=live, exact=exact)
     except (TypeError, AttributeError, NotImplementedError) as fault:
         if isinstance(fault, YotaError) or current() is not None:
             raise
         raise _explained(fault, function, rebuild([_plain(leaf.value) for leaf in leaves])) from fault.__cause__
-    if any(guard.kind in ("float", "complex") for guard in recorded.tape.guards):
+    if not exact and any(guard.kind in ("float", "complex") for guard in recorded.tape.guards):
         _, other = _run(function, leaves, rebuild, registry, extra, live=live, perturbed=True)
         if not _same(recorded.tape, other.tape):
             raise _leaked(next(iter(trace.leaks.values())))
@@ -105,8 +108,10 @@ def _run(
     *,
     live: bool,
     perturbed: bool = False,
+    exact: bool = False,
 ) -> tuple[Trace, Recording]:
-    trace = Trace(getattr(function, "__name__", type(function).__name__), registry, live=live, perturbed=perturbed)
+    name = getattr(function, "__name__", type(function).__name__)
+    trace = Trace(name, registry, live=live, perturbed=perturbed, exact=exact)
     try:
         arguments = rebuild([trace.input(leaf.value, leaf.argument, leaf.name, leaf.path) for leaf in leaves])
         # Generated code does not warn of infinities and NaNs either: they are in the results.

@@ -52,13 +52,18 @@ class Trace:
     perturbed
         Whether numbers that leave the tape come out slightly off; two recordings, one of them perturbed,
         show whether such a number found its way back into the computation.
+    exact
+        Whether the tape must give NumPy's bits: calls are recorded as they are made, and so is how arrays lie in memory.
     """
 
-    def __init__(self, name: str, registry: Registry, *, live: bool = False, perturbed: bool = False) -> None:
+    def __init__(
+        self, name: str, registry: Registry, *, live: bool = False, perturbed: bool = False, exact: bool = False
+    ) -> None:
         self.builder = TapeBuilder(name)
         self.registry = registry
         self.live = live
         self.perturbed = perturbed
+        self.exact = exact
         self.values: dict[int, Any] = {}
         self.leaks: dict[int, Leak] = {}
         self.outer: dict[int, Tracer] = {}

@@ -145,12 +145,14 @@ def write(tracer: Tracer, index: Any, value: Any) -> None:
     if not isinstance(tracer._value(), np.ndarray):
         raise TypeError(f"'{type(tracer._value()).__name__}' object does not support item assignment")
     value = _castable(trace, tracer, value)
-    mask = _mask(tracer, index)
+    mask = None if trace.exact else _mask(tracer, index)
     if mask is not None and not np.ndim(value):
         overwrite(tracer, trace.apply(primitive("where"), (mask, _cast(trace, tracer, value), tracer)))
         return
     entries, arrays = normalise(trace, index, tracer.shape)
-    if arrays:
+    if arrays and trace.exact:
+        result = trace.apply(primitive("setitem"), (tracer, value, *arrays), {"index": entries})
+    elif arrays:
         result = _scattered(tracer, entries, arrays, value)
     else:
         result = trace.apply(primitive("setitem"), (tracer, value), {"index": entries})
@@ -234,7 +236,11 @@ def overwrite(tracer: Tracer, value: Any) -> None:
         raise ValueError(
             f"non-broadcastable output operand with shape {tracer.shape} for result of shape {type_.shape}"
         )
-    if type_.dtype != tracer.dtype or not isinstance(trace.values[variable], np.ndarray):
+    if trace.exact:
+        # The array keeps its own order in memory.
+        whole = tuple(Slice(0, extent) for extent in tracer.shape)
+        variable = trace.apply(primitive("setitem"), (tracer, value), {"index": whole})._variable
+    elif type_.dtype != tracer.dtype or not isinstance(trace.values[variable], np.ndarray):
         variable = trace.apply(primitive("astype"), (value,), {"dtype": tracer.dtype})._variable
     _assign(tracer, variable)
 
@@ -259,4 +265,6 @@ def _assign(tracer: Tracer, variable: int) -> None:
             f"writing through the view that {name} gives is not supported.", "Write into the array itself."
         )
     _assign(base, result._variable)
+    if trace.exact:
+        tracer._variable = trace.apply(primitive(name), (base,), static)._variable
     tracer._base_variable = base._current()

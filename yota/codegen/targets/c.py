@@ -79,7 +79,7 @@ def generate(tape: Tape, *, strict: bool = False) -> Source:
     tape = symbolic.optimise(tape, strict=strict)
     exact = frozenset(cone(tape, tape.outputs[:1])) if strict else frozenset()
     tape = as_products(tape, exact)
-    outside = frozenset(op.result for op in tape.ops if op.result in exact and not _is_exact(op))
+    outside = frozenset(op.result for op in tape.ops if op.result in exact and not _is_exact(tape, op))
     plan = schedule(tape, outside)
     direct = _is_direct(tape, plan)
     entry = Names().fresh(tape.name)
@@ -96,8 +96,13 @@ def generate(tape: Tape, *, strict: bool = False) -> Source:
     return Source(both, function.name, code, names, text, driver.constants.objects, len(tape.guards))
 
 
-def _is_exact(op: Op) -> bool:
-    """Whether C gives NumPy's bits: each element by itself, by correctly rounded operations."""
+def _is_exact(tape: Tape, op: Op) -> bool:
+    """Whether C gives NumPy's bits: each element by itself, by correctly rounded operations.
+
+    Arrays of several axes may lie otherwise in NumPy's memory than in C's, and that decides the order of sums.
+    """
+    if any(tape.types[variable].ndim > 1 for variable in (op.result, *op.operands)):
+        return False
     views = ("getitem", "reshape", "transpose", "broadcast_to", "stack", "concatenate", "setitem")
     return op.name in views or (op.primitive.elementwise and op.name in EXACT)
 

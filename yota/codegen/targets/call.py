@@ -41,6 +41,8 @@ class Call:
         In a loop over blocks: the blocked axis of the result and the text of its extent.
     distinct
         Positions of the operands that hold no index twice.
+    exact
+        Whether the result must have the bits that the user's own operator gives.
     """
 
     op: Op
@@ -51,6 +53,7 @@ class Call:
     import_module: Callable[[str], None]
     rows: tuple[int, str] | None = None
     distinct: frozenset[int] = frozenset()
+    exact: bool = False
 
     @property
     def shape(self) -> tuple[object, ...]:

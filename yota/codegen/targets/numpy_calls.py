@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import importlib
 import inspect
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from yota.codegen.literals import dtype_text, shape_text, static_text, tuple_tex
 from yota.codegen.targets.call import Call, dtype_argument, infix, negated, owner
 from yota.codegen.targets.numpy_scatter import additions, assignment
 from yota.codegen.targets.numpy_views import view
+from yota.ir.calls import Form, Items, Place
 from yota.ir.tape import Op
 from yota.ir.types import TensorType
 
@@ -92,6 +94,8 @@ def expression(call: Call, *, operator: bool = True) -> str:
         return view(call)
     if op.name == "item":
         return f"{owner(operands[0])}[{op.keyword('index')}]"
+    if op.name == "call":
+        return _recorded_call(call, op.keyword("form"))
     return _plain_call(call)
 
 
@@ -100,6 +104,12 @@ def statements(call: Call, name: str) -> list[str]:
     op = call.op
     if op.name == "setitem":
         return [f"{name} = np.array({call.operands[0]})", assignment(call, name)]
+    if op.name == "call" and op.keyword("form").writes:
+        form = op.keyword("form")
+        return [
+            f"{name} = np.array({call.operands[0]})",
+            _recorded_call(replace(call, operands=(name, *call.operands[1:])), form),
+        ]
     if op.name == "scatter":
         lines, covered = additions(call, name)
         maker = "empty" if covered else "zeros"
@@ -115,7 +125,8 @@ def _elementwise(call: Call, operator: bool) -> str:
     if op.name == "astype":
         return _cast(call)
     if type.weak:
-        if op.name in _EXACT_IN_PYTHON:
+        # NumPy's loops take powers of their own; the value of Python numbers has those of the C library.
+        if op.name in _EXACT_IN_PYTHON or (op.name == "power" and call.exact):
             return infix(_OPERATORS[op.name], *operands)
         if op.name == "negative":
             return negated(operands[0])
@@ -181,6 +192,26 @@ def _joined(call: Call) -> str:
     if call.op.name == "stack" and call.type.ndim == 1:
         return f"np.array([{', '.join(call.operands)}]{dtype_argument(call.type)})"
     return f"np.{call.op.name}({tuple_text(call.operands)}, axis={axis})"
+
+
+def _recorded_call(call: Call, form: Form) -> str:
+    """A call spelled as the user, or NumPy for him, made it."""
+    arguments = [_argument(call, value) for value in form.arguments]
+    arguments += [f"{name}={_argument(call, value)}" for name, value in form.keywords]
+    module, _, rest = form.path.partition(".")
+    if module != "numpy":
+        call.import_module(form.path.rpartition(".")[0])
+    text = f"{'np' if module == 'numpy' else module}.{rest}({', '.join(arguments)})"
+    return text if form.part is None else f"{text}[{form.part}]"
+
+
+def _argument(call: Call, value: Any) -> str:
+    if isinstance(value, Place):
+        return call.operands[value.operand]
+    if isinstance(value, Items):
+        texts = [_argument(call, item) for item in value.items]
+        return tuple_text(texts) if value.kind is tuple else f"[{', '.join(texts)}]"
+    return static_text(value) or call.name_object("argument", value)
 
 
 def _plain_call(call: Call) -> str:

@@ -1,0 +1,74 @@
+"""Puts a value with NumPy's bits onto a gradient tape: the function's own calls, beside the ops it is derived from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from yota.ir.tape import Guard, Tape, TapeBuilder
+from yota.tracing.record import Recording
+
+__all__ = ["with_value"]
+
+
+def with_value(tape: Tape, captured: tuple[Any, ...], exact: Recording) -> tuple[Tape, tuple[Any, ...]]:
+    """``tape`` with the first output as ``exact`` computes it, and the arrays from outside that it now reads.
+
+    Parameters
+    ----------
+    tape
+        A tape with adjoints; its first output is the value.
+    captured
+        Arrays from outside, for the inputs of ``tape`` that follow those of the arguments.
+    exact
+        The same function, recorded call by call.
+    """
+    builder = tape.builder()
+    known = _inputs(builder, tape, captured, exact)
+    for variable, value in exact.tape.constants.items():
+        known[variable] = builder.variable(exact.tape.types[variable])
+        builder.constants[known[variable]] = value
+    for op in exact.tape.ops:
+        builder.location = op.location
+        operands = tuple(known[operand] for operand in op.operands)
+        known[op.result] = builder.emit(op.primitive, operands, op.static, exact.tape.types[op.result])
+    shift = len(tape.ops)
+    guards = [
+        replace(guard, variable=known[guard.variable], after=guard.after + shift) for guard in exact.tape.guards
+    ]
+    builder.guards = [*_others(tape.guards, exact.tape.guards), *guards]
+    added = tuple(array for variable, array in exact.captured.items() if not _is_among(array, captured))
+    return builder.finish((known[exact.tape.outputs[0]], *tape.outputs[1:])), captured + added
+
+
+def _inputs(builder: TapeBuilder, tape: Tape, captured: tuple[Any, ...], exact: Recording) -> dict[int, int]:
+    """What the inputs of ``exact`` are on the builder's tape."""
+    first = len(tape.inputs) - len(captured)
+    arguments = iter(tape.inputs[:first])
+    outside = dict(zip(map(id, captured), tape.inputs[first:], strict=True))
+    known: dict[int, int] = {}
+    for entry in exact.tape.inputs:
+        array = exact.captured.get(entry.variable)
+        if array is None:
+            known[entry.variable] = next(arguments).variable
+        elif id(array) in outside:
+            known[entry.variable] = outside[id(array)].variable
+        else:
+            known[entry.variable] = builder.input(exact.tape.types[entry.variable], -1, entry.name, ())
+    return known
+
+
+def _is_among(array: Any, others: tuple[Any, ...]) -> bool:
+    return any(array is other for other in others)
+
+
+def _others(guards: tuple[Guard, ...], exact: tuple[Guard, ...]) -> Iterator[Guard]:
+    """Guards that decide what the exact recording decides in no guard of its own."""
+    rest = [(guard.location, guard.kind, repr(guard.expected)) for guard in exact]
+    for guard in guards:
+        key = (guard.location, guard.kind, repr(guard.expected))
+        if key in rest:
+            rest.remove(key)
+        else:
+            yield guard

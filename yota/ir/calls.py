@@ -1,0 +1,102 @@
+"""A call recorded as it was made: a function by its dotted name, and its arguments with places for operands."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+__all__ = ["Form", "Items", "Place", "call", "resolve"]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Stands for an operand among the arguments of a call."""
+
+    operand: int
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """A list or tuple among the arguments of a call."""
+
+    kind: type
+    items: tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A call with places for operands.
+
+    Parameters
+    ----------
+    path
+        Dotted name of the function, e.g. ``"numpy.add.reduceat"``.
+    arguments, keywords
+        Each a `Place`, an `Items`, or a plain value.
+    part
+        Which of several results is meant; None for a function that has one.
+    writes
+        Whether the function writes into operand 0 and returns nothing: what is meant is that array, copied before.
+    """
+
+    path: str
+    arguments: tuple[Any, ...]
+    keywords: tuple[tuple[str, Any], ...] = ()
+    part: int | None = None
+    writes: bool = False
+
+    def __repr__(self) -> str:
+        given = [_shown(value) for value in self.arguments]
+        given += [f"{name}={_shown(value)}" for name, value in self.keywords]
+        return f"{self.path}({', '.join(given)})" + ("" if self.part is None else f"[{self.part}]")
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, Place):
+        return f"%{value.operand}"
+    if isinstance(value, Items):
+        inner = ", ".join(map(_shown, value.items))
+        return f"[{inner}]" if value.kind is list else f"({inner},)"
+    return repr(value)
+
+
+def resolve(path: str) -> Any:
+    """The function of this dotted name, as it is when nothing records.
+
+    Examples
+    --------
+    >>> import numpy
+    >>> resolve("numpy.add.reduceat") == numpy.add.reduceat
+    True
+    """
+    names = path.split(".")
+    for count in range(len(names) - 1, 0, -1):
+        try:
+            found: Any = importlib.import_module(".".join(names[:count]))
+        except ImportError:
+            continue
+        return functools.reduce(getattr, names[count:], found)
+    raise ImportError(f"there is no module for {path}")
+
+
+def call(*operands: Any, form: Form) -> Any:
+    """Make the call on ``operands``."""
+
+    def filled(value: Any) -> Any:
+        if isinstance(value, Place):
+            return operands[value.operand]
+        if isinstance(value, Items):
+            return value.kind(map(filled, value.items))
+        return value
+
+    if form.writes:
+        operands = (np.array(operands[0]), *operands[1:])
+    result = resolve(form.path)(*map(filled, form.arguments), **{name: filled(value) for name, value in form.keywords})
+    if form.writes:
+        return operands[0]
+    return result if form.part is None else result[form.part]
+
