@@ -34,9 +34,7 @@ def with_value(tape: Tape, captured: tuple[Any, ...], exact: Recording) -> tuple
         operands = tuple(known[operand] for operand in op.operands)
         known[op.result] = builder.emit(op.primitive, operands, op.static, exact.tape.types[op.result])
     shift = len(tape.ops)
-    guards = [
-        replace(guard, variable=known[guard.variable], after=guard.after + shift) for guard in exact.tape.guards
-    ]
+    guards = [replace(guard, variable=known[guard.variable], after=guard.after + shift) for guard in exact.tape.guards]
     builder.guards = [*_others(tape.guards, exact.tape.guards), *guards]
     added = tuple(array for variable, array in exact.captured.items() if not _is_among(array, captured))
     return builder.finish((known[exact.tape.outputs[0]], *tape.outputs[1:])), captured + added

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -98,4 +100,61 @@ def test_numpys_errors_come_through():
     with pytest.raises(IndexError, match="too many indices"):
         yota.grad(wrong(lambda y, x: y.__setitem__((0, 0, 0), x[0])), x)
     with pytest.raises(TypeError, match="item assignment"):
-        yota.grad(lambda x: x[0].__setitem__(0, 1.0), x)
+        yota.grad(lambda x: operator.setitem(x[0], 0, 1.0), x)
+
+
+def _written_diagonal(x):
+    y = x * 1.0
+    np.einsum("ii->i", y)[...] = x[0] * 2
+    return np.sum(y * x)
+
+
+def _read_diagonal(x):
+    y = x * 1.0
+    d = np.diagonal(y)
+    y[0, 0] = 5 * x[1, 1]
+    return np.sum(d * d)
+
+
+def _windows(x):
+    y = x[0] * 1.0
+    windows = np.lib.stride_tricks.sliding_window_view(y, 3)
+    y[2] = x[1, 1]
+    return np.sum(windows * windows)
+
+
+def _turned(x):
+    y = x * 1.0
+    np.einsum("ij->ji", y)[0] = x[1]
+    return np.sum(y * x)
+
+
+def _diagonals_of_a_stack(x):
+    y = np.stack([x, 2 * x])
+    v = np.einsum("kii->ik", y)
+    v *= 3
+    y[:, 0] += 1.0
+    return np.sum(y * y) + np.sum(v * v) + np.sum(np.diag(y[0]))
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize("f", [_written_diagonal, _read_diagonal, _windows, _turned, _diagonals_of_a_stack])
+def test_views_by_several_ops_follow_writes(f, strict):
+    x = np.random.default_rng(0).normal(size=(5, 5))
+    value, gradient = yota.value_and_grad(f, strict=strict)(x)
+    np.testing.assert_allclose(value, f(x), rtol=1e-13)
+    step = 1e-6
+    expected = [
+        (f(x + step * unit.reshape(5, 5)) - f(x - step * unit.reshape(5, 5))) / (2 * step) for unit in np.eye(25)
+    ]
+    np.testing.assert_allclose(gradient.ravel(), expected, atol=1e-7)
+
+
+def test_what_overlaps_itself_is_not_written_through():
+    def f(x):
+        y = x * 1.0
+        np.lib.stride_tricks.sliding_window_view(y, 3, writeable=True)[...] = x[0]
+        return np.sum(y)
+
+    with pytest.raises(yota.errors.TracingError, match="Write into the array itself"):
+        yota.grad(f, np.arange(5.0))

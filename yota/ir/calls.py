@@ -41,6 +41,8 @@ class Form:
         Which of several results is meant; None for a function that has one.
     writes
         Whether the function writes into operand 0 and returns nothing: what is meant is that array, copied before.
+    view
+        Whether the result looks at the memory of an operand.
     """
 
     path: str
@@ -48,6 +50,7 @@ class Form:
     keywords: tuple[tuple[str, Any], ...] = ()
     part: int | None = None
     writes: bool = False
+    view: bool = False
 
     def __repr__(self) -> str:
         given = [_shown(value) for value in self.arguments]
@@ -99,4 +102,3 @@ def call(*operands: Any, form: Form) -> Any:
     if form.writes:
         return operands[0]
     return result if form.part is None else result[form.part]
-

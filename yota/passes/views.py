@@ -13,7 +13,7 @@ from yota.ir.types import TensorType
 __all__ = ["is_view", "roots", "shares"]
 
 _VIEWS = frozenset({"reshape", "transpose", "broadcast_to"})
-_FRESH = frozenset("where astype setitem scatter sum prod max min matmul concatenate stack cumsum cumprod sort call".split())
+_FRESH = frozenset("where astype setitem scatter sum prod max min matmul concatenate stack cumsum cumprod sort".split())
 
 
 def is_view(op: Op, types: Mapping[int, TensorType]) -> bool:
@@ -35,6 +35,8 @@ def shares(op: Op, types: Mapping[int, TensorType]) -> tuple[int, ...]:
         return op.operands[:1]
     if op.name in ("real", "imag"):
         return op.operands[:1]
+    if op.name == "call":
+        return op.operands if op.keyword("form").view else ()
     if isinstance(op.primitive.function, np.ufunc) or op.name in _FRESH or op.name == "getitem":
         return ()
     if op.name == "einsum" and len(op.operands) > 1:

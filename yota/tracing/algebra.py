@@ -11,6 +11,7 @@ import numpy
 from yota.ir.catalog import primitive
 from yota.tracing.implementations import implements
 from yota.tracing.methods import is_tracer
+from yota.tracing.places import diagonal
 
 if TYPE_CHECKING:
     from yota.tracing.trace import Trace
@@ -107,7 +108,12 @@ def _einsum(
     subscripts = _explicit(operands[0].replace(" ", ""), [each.ndim for each in arrays])
     terms, output = subscripts.split("->")
     stretched = _without_stretching(arrays, terms.split(","))
-    reduced = [_without_repeats(array, term) for array, term in stretched]
+    single = len(arrays) == 1 and set(terms) == set(output)
+    reduced = [_without_repeats(array, term, writeable=single) for array, term in stretched]
+    if single:
+        # NumPy gives a view, which can be written to.
+        ((array, term),) = reduced
+        return np.transpose(array, [term.index(letter) for letter in output])
     text = ",".join(term for _, term in reduced) + "->" + output
     return trace.apply(primitive("einsum"), [array for array, _ in reduced], {"subscripts": text})
 
@@ -168,13 +174,13 @@ def _without_stretching(arrays: list[Any], terms: list[str]) -> list[tuple[Any, 
     return found
 
 
-def _without_repeats(array: Any, term: str) -> tuple[Any, str]:
+def _without_repeats(array: Any, term: str, *, writeable: bool) -> tuple[Any, str]:
     """Take diagonals until no label of a term stands twice."""
     for letter in set(term):
         while term.count(letter) > 1:
             first = term.index(letter)
             second = term.index(letter, first + 1)
-            array = np.diagonal(array, 0, first, second)
+            array = diagonal(array, 0, first, second, writeable=writeable)
             term = term[:first] + term[first + 1 : second] + term[second + 1 :] + letter
     return array, term
 

@@ -77,7 +77,7 @@ def call_function(trace: Trace, function: Any, args: tuple[Any, ...], kwargs: di
 def _as_made(
     trace: Trace, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], path: str | None = None
 ) -> Any:
-    """The call recorded as it is, with its result in the place of ``out=``; NotImplemented if it must be taken apart."""
+    """The call as it is, with its result in the place of ``out=``; NotImplemented if it must be taken apart."""
     rest = {name: value for name, value in kwargs.items() if name != "out"}
     found = record_call(trace, function, args, rest, path)
     return found if found is NotImplemented else _with_out(trace, kwargs, lambda _: found)
@@ -164,9 +164,7 @@ def _is_taken_apart(trace: Trace, ufunc: np.ufunc, method: str, inputs: tuple[An
     return ufunc is np.power and not any(np.ndim(value) for value in inputs)
 
 
-def _ufunc_as_made(
-    trace: Trace, ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]
-) -> Any:
+def _ufunc_as_made(trace: Trace, ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     path = path_of(ufunc)
     if path is None or "where" in kwargs:
         return NotImplemented

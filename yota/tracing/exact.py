@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +16,7 @@ import numpy as np
 from yota.ir.calls import Form, Items, Place, call
 from yota.ir.catalog import primitive
 from yota.tracing.methods import is_tracer
+from yota.tracing.views import Look, derived
 
 if TYPE_CHECKING:
     from yota.tracing.trace import Trace
@@ -25,15 +27,16 @@ __all__ = ["path_of", "record_call", "write_call"]
 _VIEWS = (
     "reshape ravel transpose permute_dims swapaxes matrix_transpose moveaxis rollaxis expand_dims squeeze broadcast_to "
     "broadcast_arrays atleast_1d atleast_2d atleast_3d flip fliplr flipud rot90 split array_split hsplit vsplit dsplit "
-    "unstack diagonal real imag"
+    "unstack real imag"
 )
 _WRITERS = "put place putmask copyto fill_diagonal put_along_axis"
 _QUESTIONS = "shape ndim size may_share_memory shares_memory iscomplexobj isrealobj result_type"
-_KEPT = frozenset(
-    getattr(np, name) for name in f"{_VIEWS} {_WRITERS} {_QUESTIONS}".split() if hasattr(np, name)
-) | {np.linalg.matrix_transpose}
+_KEPT = frozenset(getattr(np, name) for name in f"{_VIEWS} {_WRITERS} {_QUESTIONS}".split() if hasattr(np, name)) | {
+    np.linalg.matrix_transpose
+}
 """Functions whose usual recording moves, views or writes the very same elements."""
 _ONE_OP = {np.sum, np.prod, np.max, np.min, np.any, np.all, np.where, np.concatenate, np.stack, np.cumsum, np.cumprod}
+_OTHER_VIEWS = {np.diagonal, np.diag, np.lib.stride_tricks.sliding_window_view}
 _AXES = frozenset({"axis", "keepdims"})
 _LITERALS = (bool, int, float, complex, str, type(None), np.dtype)
 
@@ -70,8 +73,12 @@ def record_call(
         ]
         return type(result)(*parts) if hasattr(result, "_fields") else type(result)(parts)
     if not _is_fresh(result, values):
-        return NotImplemented
+        return _view(trace, operands, replace(form, view=True)) if function in _OTHER_VIEWS else NotImplemented
     return trace.record(primitive("call"), variables, {"form": form}, result)
+
+
+def _view(trace: Trace, operands: Sequence[Any], form: Form) -> Any:
+    return derived(operands[0], Look(lambda base: trace.apply(primitive("call"), (base,), {"form": form})))
 
 
 def _is_one_op(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
@@ -93,7 +100,7 @@ def write_call(trace: Trace, path: str, array: Tracer, args: Sequence[Any]) -> A
 def _held(trace: Trace, value: Any, operands: list[Any]) -> Any:
     """An argument as a `Form` holds it; what is traced, and arrays, become operands."""
     if is_tracer(value) or isinstance(value, (np.ndarray, np.generic)) or id(value) in trace.leaks:
-        if getattr(value, "dtype", None) == object:
+        if getattr(value, "dtype", np.dtype(float)).kind not in "biufc":
             raise _Unfit
         operands.append(value)
         return Place(len(operands) - 1)

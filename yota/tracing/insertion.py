@@ -9,6 +9,7 @@ import numpy
 from yota.tracing.implementations import implements
 from yota.tracing.methods import is_tracer
 from yota.tracing.reductions import axes_of
+from yota.tracing.views import Look, derived
 
 if TYPE_CHECKING:
     from yota.tracing.trace import Trace
@@ -146,10 +147,17 @@ def _windows(
     axes = tuple(range(x.ndim)) if axis is None else axis if isinstance(axis, (tuple, list)) else (axis,)
     if len(axes) != len(extents):
         raise ValueError("window_shape and axis must have the same number of items")
-    for each, extent in zip(axes, extents, strict=True):
-        place = axes_of(each, x.ndim)[0]
-        if extent > x.shape[place]:
+    places = [axes_of(each, x.ndim)[0] for each in axes]
+    shape = list(x.shape)
+    for place, extent in zip(places, extents, strict=True):
+        shape[place] -= extent - 1
+        if shape[place] <= 0:
             raise ValueError("window shape cannot be larger than input array shape")
-        starts = numpy.arange(x.shape[place] - extent + 1)[:, None]
-        x = np.moveaxis(np.take(x, starts + numpy.arange(extent), axis=place), place + 1, -1)
-    return x
+
+    def gathered(x: Any) -> Any:
+        for place, extent in zip(places, extents, strict=True):
+            starts = numpy.arange(x.shape[place] - extent + 1)[:, None]
+            x = np.moveaxis(np.take(x, starts + numpy.arange(extent), axis=place), place + 1, -1)
+        return x
+
+    return derived(x, Look(gathered))

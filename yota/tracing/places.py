@@ -9,6 +9,7 @@ import numpy
 from yota.ir.catalog import primitive
 from yota.tracing.implementations import implements
 from yota.tracing.reductions import axes_of
+from yota.tracing.views import Look, derived
 
 if TYPE_CHECKING:
     from yota.tracing.trace import Trace
@@ -93,12 +94,23 @@ def along_axis(shape: tuple[int, ...], indices: Any, axis: int) -> tuple[Any, ..
 
 @implements(numpy.diagonal)
 def _diagonal(trace: Trace, a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
-    a = trace.traced(a)
+    return diagonal(trace.traced(a), offset, axis1, axis2)
+
+
+def diagonal(a: Any, offset: int, axis1: int, axis2: int, *, writeable: bool = False) -> Any:
+    """A view of a diagonal, as its last axis."""
     axis1, axis2 = axes_of(axis1, a.ndim)[0], axes_of(axis2, a.ndim)[0]
     rest = [axis for axis in range(a.ndim) if axis not in (axis1, axis2)]
     a = np.transpose(a, (*rest, axis1, axis2))
     rows = numpy.arange(max(0, min(a.shape[-2] + min(offset, 0), a.shape[-1] - max(offset, 0)))) - min(offset, 0)
-    return a[..., rows, rows + offset]
+    place = (..., rows, rows + offset)
+
+    def overwritten(base: Any, value: Any) -> Any:
+        whole = base.copy("K")
+        whole[place] = value
+        return whole
+
+    return derived(a, Look(lambda base: base[place], overwritten if writeable else None))
 
 
 @implements(numpy.diag)

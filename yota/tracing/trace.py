@@ -53,7 +53,8 @@ class Trace:
         Whether numbers that leave the tape come out slightly off; two recordings, one of them perturbed,
         show whether such a number found its way back into the computation.
     exact
-        Whether the tape must give NumPy's bits: calls are recorded as they are made, and so is how arrays lie in memory.
+        Whether the tape must give NumPy's bits: calls are recorded as they are made, and so is the order of arrays in
+        memory.
     """
 
     def __init__(

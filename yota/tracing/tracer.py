@@ -87,8 +87,7 @@ class Tracer(ArrayMethods):
         if base is not None:
             variable = base._current()
             if variable != self._base_variable:
-                name, static = self._read
-                self._variable = self._trace.apply(primitive(name), (base,), static)._variable
+                self._variable = views.look(base, self._read)._variable
                 self._base_variable = variable
         return self._variable
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
     from yota.tracing.trace import Trace
     from yota.tracing.tracer import Tracer
 
-__all__ = ["normalise", "overwrite", "read", "view", "write"]
+__all__ = ["Look", "derived", "look", "normalise", "overwrite", "read", "view", "write"]
 
 _POSITIONS = frozenset(("argsort", "argmax", "argmin", "flatnonzero", "searchsorted"))
 
@@ -139,6 +141,36 @@ def view(tracer: Tracer, name: str, static: dict[str, Any]) -> Tracer:
     return result
 
 
+@dataclass(frozen=True, slots=True)
+class Look:
+    """A view that no single primitive gives.
+
+    Parameters
+    ----------
+    read
+        Records what the view of an array holds.
+    write
+        Records the array after the view was overwritten; None for a view that cannot be written to.
+    """
+
+    read: Callable[[Tracer], Tracer]
+    write: Callable[[Tracer, Tracer], Tracer] | None = None
+
+
+def look(base: Tracer, read: Any) -> Tracer:
+    """What a view of ``base`` holds now; ``read`` is a `Look`, or a primitive's name with its keywords."""
+    if isinstance(read, Look):
+        return read.read(base)
+    name, static = read
+    found: Tracer = base._trace.apply(primitive(name), (base,), static)
+    return found
+
+
+def derived(tracer: Tracer, read: Look) -> Tracer:
+    """A view of ``tracer``: it follows later writes into that."""
+    return type(tracer)(tracer._trace, read.read(tracer)._current(), tracer, read)
+
+
 def write(tracer: Tracer, index: Any, value: Any) -> None:
     """``tracer[index] = value``, recorded as a new array that takes the old one's place."""
     trace = tracer._trace
@@ -246,25 +278,28 @@ def overwrite(tracer: Tracer, value: Any) -> None:
 
 
 def _assign(tracer: Tracer, variable: int) -> None:
-    tracer._variable = variable
-    base = tracer._base
+    base, trace = tracer._base, tracer._trace
     if base is None:
+        tracer._variable = variable
         return
-    trace = tracer._trace
-    name, static = tracer._read
-    written = type(tracer)(trace, variable)
-    if name == "getitem":
-        result = trace.apply(primitive("setitem"), (base, written), static)
-    elif name == "reshape":
-        result = trace.apply(primitive("reshape"), (written,), {"shape": base.shape})
-    elif name == "transpose":
-        inverse = tuple(int(axis) for axis in np.argsort(static["axes"]))
-        result = trace.apply(primitive("transpose"), (written,), {"axes": inverse})
-    else:
-        raise trace.refuse(
-            f"writing through the view that {name} gives is not supported.", "Write into the array itself."
-        )
-    _assign(base, result._variable)
-    if trace.exact:
-        tracer._variable = trace.apply(primitive(name), (base,), static)._variable
+    _assign(base, _with_view(tracer, base, type(tracer)(trace, variable))._variable)
+    tracer._variable = look(base, tracer._read)._variable if trace.exact else variable
     tracer._base_variable = base._current()
+
+
+def _with_view(tracer: Tracer, base: Tracer, written: Tracer) -> Any:
+    """``base`` after its view ``tracer`` was overwritten by ``written``."""
+    trace = tracer._trace
+    if isinstance(tracer._read, Look):
+        if tracer._read.write is None:
+            raise trace.refuse("writing through this view is not supported.", "Write into the array itself.")
+        return tracer._read.write(base, written)
+    name, static = tracer._read
+    if name == "getitem":
+        return trace.apply(primitive("setitem"), (base, written), static)
+    if name == "reshape":
+        return trace.apply(primitive("reshape"), (written,), {"shape": base.shape})
+    if name == "transpose":
+        inverse = tuple(int(axis) for axis in np.argsort(static["axes"]))
+        return trace.apply(primitive("transpose"), (written,), {"axes": inverse})
+    raise trace.refuse(f"writing through the view that {name} gives is not supported.", "Write into the array itself.")
