@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import pickle
+import re
 import shlex
 import subprocess
 import sys
@@ -13,12 +15,15 @@ import numpy as np
 import pytest
 
 import yota
+from tests.codegen.compiled import needs_compiler
 from yota.cli import main
 from yota.cli.loading import function_at
+from yota.runtime import compiler
 
 ROOT = Path(__file__).parent.parent
 VENDORED = ROOT / "examples" / "vendored"
 FILES = sorted(VENDORED.glob("*_grad.py"))
+C_FILES = sorted(VENDORED.glob("*_grad.c"))
 
 ALONE = """
 import importlib.util, pickle, sys
@@ -41,10 +46,12 @@ pickle.dump((value, [np.asarray(part) for part in parts]), sys.stdout.buffer)
 def command(file: Path) -> list[str]:
     """The command that the head of a file gives."""
     lines = []
-    for line in file.read_text().splitlines()[2:]:
-        if not line.startswith("#     "):
+    for line in file.read_text().splitlines():
+        found = re.match(r"(#| \*)     (.*)", line)
+        if found:
+            lines.append(found[2].removesuffix("\\"))
+        elif lines:
             break
-        lines.append(line[6:].removesuffix("\\"))
     return shlex.split(" ".join(lines))
 
 
@@ -66,7 +73,7 @@ def test_there_are_three() -> None:
     assert len(FILES) >= 3
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+@pytest.mark.parametrize("file", [*FILES, *C_FILES], ids=lambda file: file.name)
 def test_the_head_holds_the_command_that_writes_the_file(
     file: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -107,6 +114,24 @@ def test_cross_entropy(tmp_path: Path) -> None:
     assert same(value, expected)
     assert same(gradients[0], gradient["W",])
     assert same(gradients[1], gradient["b",])
+
+
+@needs_compiler
+def test_lennard_jones_in_c(tmp_path: Path) -> None:
+    (file,) = C_FILES
+    library = tmp_path / "library.so"
+    words = ["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-ffp-contract=off", "-fPIC", "-shared"]
+    subprocess.run([*compiler.find().command, *words, str(file), "-o", str(library), "-lm"], check=True)
+    f = function_at(str(VENDORED / "losses.py") + ":lennard_jones")
+    x = np.random.default_rng(1).normal(size=(4, 3))
+    value, found = np.zeros(()), [np.zeros((4, 3)), np.zeros(()), np.zeros(())]
+    places = [each.ctypes.data_as(ctypes.c_void_p) for each in (x, value, *found)]
+    numbers = ctypes.c_double(1.5), ctypes.c_double(0.9)
+    assert ctypes.CDLL(str(library)).lennard_jones_value_and_gradient(places[0], *numbers, *places[1:]) == 0
+    expected, g = yota.grad(f, x, 1.5, 0.9)
+    np.testing.assert_allclose(value, expected, rtol=1e-14)
+    for one, other in zip(found, g, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-13)
 
 
 def test_linters_have_nothing_to_say() -> None:

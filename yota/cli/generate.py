@@ -1,4 +1,4 @@
-"""``yota generate``: write a standalone module, or check that the one on disk is current."""
+"""``yota generate``: write standalone code, or check that what is on disk is current."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from yota.cli.terminal import code, output, remark, text
 __all__ = ["HELP", "generate"]
 
 HELP = """
-Write a module with a function and its derivatives that needs numpy only.
+Write a module with a function and its derivatives that needs numpy only, or a C file that needs libm only.
 
     yota generate pkg.energy:potential --arg "x=float64[4,3]" --arg "eps=float" -o pkg/_potential_grad.py
 
@@ -22,6 +22,10 @@ The module has `potential`, `potential_gradient` and `potential_value_and_gradie
 that it is what the source would give now (exit code 1 and a diff if not):
 
     yota generate pkg.energy:potential --arg "x=float64[4,3]" --arg "eps=float" -o pkg/_potential_grad.py --check
+
+A C99 file and its header beside it, for programs in C and C++:
+
+    yota generate pkg.energy:potential --arg "x=float64[4,3]" --arg "eps=float" --target c -o src/potential.c
 
 Specs: `float64[4,3]` an array, `float64` a NumPy number, `float` a Python number, `3`, `True` or `'mean'` a fixed
 value, and structures of them: `[float, float64[2]]`, `{'w': float64[3]}`, `Params(w=float64[3], b=float64)`, where
@@ -41,7 +45,7 @@ def generate(
     function: Function,
     arg: Arguments = [],  # noqa: B006  (typer reads it, nobody writes it)
     out: Output = "-",
-    target: Annotated[str, typer.Option("--target", help="What to generate: numpy.")] = "numpy",
+    target: Annotated[str, typer.Option("--target", help="What to generate: numpy or c.")] = "numpy",
     name: Annotated[str, typer.Option("--name", help="Name of the function in the module.")] = "",
     wrt: Wrt = [],  # noqa: B006
     with_: Annotated[
@@ -62,10 +66,13 @@ def generate(
 
     if check and out == "-":
         raise UsageError("--check needs -o FILE, the file to compare with")
+    if target == "c" and out != "-" and Path(out).suffix != ".c":
+        raise UsageError(f"-o {out}: the name of a C file ends in .c; its header gets the same name with .h")
     for path in rules:
         load_rules(path)
     command = ["yota", "generate", shown_reference(function)]
     options: list[tuple[str, Any]] = [("--arg", arg), ("--rules", [relative(path) for path in rules])]
+    options += [("--target", [target] if target != "numpy" else [])]
     options += [("--name", [name] if name else []), ("--wrt", wrt)]
     options += [
         ("--with", [] if with_ == ["value", "gradient"] else with_),
@@ -88,19 +95,24 @@ def generate(
         self_test=self_test,
         strict=strict,
         command=tuple(command),
+        stem=Path(out).stem if target == "c" and out != "-" else None,
     )
     for note in module.notes:
         remark(f"note: {note}")
     if check:
         return _compare(module, out, as_json)
     if out == "-":
-        code(str(module)) if not as_json else output({"files": dict(module.files), "notes": list(module.notes)})
+        if as_json:
+            output({"files": dict(module.files), "notes": list(module.notes)})
+        else:
+            code("\n".join(module.files.values()), "python" if target == "numpy" else "c")
         return 0
     module.write(out, force=force)
+    written = {str(place): text for place, text in module.places(out).items()}
     if as_json:
-        output({"written": [out], "notes": list(module.notes)})
-    else:
-        remark(f"{out}: {len(str(module).splitlines())} lines")
+        output({"written": list(written), "notes": list(module.notes)})
+    for place, content in written.items() if not as_json else ():
+        remark(f"{place}: {len(content.splitlines())} lines")
     return 0
 
 

@@ -47,6 +47,8 @@ def write(
     results: Mapping[int, str],
     names: Names,
     needs: Needs,
+    *,
+    whole: bool = False,
 ) -> Body:
     """The body of the kernel of ``group``.
 
@@ -54,8 +56,10 @@ def write(
     ----------
     arrays, results
         Names of what it reads and of what it writes.
+    whole
+        Whether the outermost loop runs from end to end, rather than from ``first`` to ``last``.
     """
-    return BodyWriter(tape, definitions, leaves, group, arrays, results, names, needs).run()
+    return BodyWriter(tape, definitions, leaves, group, arrays, results, names, needs, whole).run()
 
 
 class BodyWriter:
@@ -69,7 +73,9 @@ class BodyWriter:
         results: Mapping[int, str],
         names: Names,
         needs: Needs,
+        whole: bool = False,
     ) -> None:
+        self.whole = whole
         self.tape, self.definitions, self.leaves, self.group = tape, definitions, leaves, group
         self.arrays, self.results, self.names, self.needs = arrays, results, names, needs
         self.reads: set[int] = set()

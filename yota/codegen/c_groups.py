@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
+from yota.codegen.c_pull import UnreachableError
 from yota.codegen.c_regions import LONGEST_UNROLLED, REDUCTIONS, Root, studied
 from yota.codegen.c_spelling import cost, is_known_op
 from yota.codegen.c_types import is_known
@@ -40,7 +41,11 @@ class Schedule:
 
 
 def schedule(
-    tape: Tape, outside: frozenset[int] = frozenset(), known: Callable[[Tape, Op], bool] = is_known_op
+    tape: Tape,
+    outside: frozenset[int] = frozenset(),
+    known: Callable[[Tape, Op], bool] = is_known_op,
+    *,
+    looks: bool = True,
 ) -> Schedule:
     """What runs where.
 
@@ -52,9 +57,11 @@ def schedule(
         Results to be left to NumPy.
     known
         Whether kernels can compute an elementwise op.
+    looks
+        Whether an array may be another look at memory; if not, it is written out wherever it is needed in memory.
     """
-    planner = _Planner(tape, set(outside), known)
-    for _ in range(len(tape.ops) + _MOST_ROUNDS):
+    planner = _Planner(tape, set(outside), known, looks)
+    for _ in range(2 * len(tape.ops) + _MOST_ROUNDS):
         found = planner.attempt()
         if found is not None:
             return found
@@ -62,8 +69,8 @@ def schedule(
 
 
 class _Planner:
-    def __init__(self, tape: Tape, outside: set[int], known: Callable[[Tape, Op], bool]) -> None:
-        self.tape, self.types, self.known = tape, tape.types, known
+    def __init__(self, tape: Tape, outside: set[int], known: Callable[[Tape, Op], bool], looks: bool) -> None:
+        self.tape, self.types, self.known, self.looks = tape, tape.types, known, looks
         self.definitions = tape.definitions()
         self.inside = {op.result for op in tape.ops if op.result not in outside and self._is_known(op)}
         self.stored: set[int] = set()
@@ -92,21 +99,23 @@ class _Planner:
         roots: dict[int, Root] = {}
         for op in self.tape.ops:
             if op.result in leaves and op.result in self.inside and not self._is_look(op, leaves):
-                root = studied(self.tape, self.definitions, op.result, leaves - {op.result})
-                if root is None:
-                    self._give_up(op)
+                try:
+                    roots[op.result] = studied(self.tape, self.definitions, op.result, leaves - {op.result})
+                except UnreachableError as error:
+                    self._avoid(op.result, error.variable)
                     return None
-                roots[op.result] = root
         steps = self._staged(roots, leaves)
         if self.rounds < _MOST_ROUNDS and self._store_more(steps, leaves):
             self.rounds += 1
             return None
         return Schedule(tuple(steps), leaves)
 
-    def _give_up(self, op: Op) -> None:
-        """Leave to NumPy what cannot be done in C: the last op that is in the way."""
-        if op.result in self.inside:
-            self.inside.discard(op.result)
+    def _avoid(self, variable: int, cause: int | None) -> None:
+        """Have in memory what loops cannot go through; leave to others what loops cannot compute at all."""
+        if cause is None or cause == variable or cause in self.stored:
+            self.inside.discard(variable)
+        else:
+            self.stored.add(cause)
 
     def _leaves(self) -> frozenset[int]:
         """Variables that are in memory as a whole."""
@@ -128,9 +137,14 @@ class _Planner:
     def _want(self, variable: int, found: set[int]) -> None:
         """Have a variable in memory; one that only looks at another's memory needs just that."""
         source = variable
-        while source not in found and source in self.definitions and is_view(self.definitions[source], self.types):
+        while (
+            self.looks
+            and source not in found
+            and source in self.definitions
+            and is_view(self.definitions[source], self.types)
+        ):
             source = self.definitions[source].operands[0]
-        if source in found or source in self.tape.constants:
+        if self.looks and (source in found or source in self.tape.constants):
             while variable not in found and variable in self.definitions:
                 found.add(variable)
                 variable = self.definitions[variable].operands[0]
@@ -146,7 +160,7 @@ class _Planner:
         """Whether a variable in memory is another look at one that is there too."""
         source = op.operands[0] if op.operands else None
         there = source in leaves or source in self.tape.constants
-        return is_view(op, self.types) and there and bool(self.types[op.result].shape)
+        return self.looks and is_view(op, self.types) and there and bool(self.types[op.result].shape)
 
     def _staged(self, roots: dict[int, Root], leaves: frozenset[int]) -> list[Group | Op]:
         """Kernels and ops, each after what it needs."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import linecache
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from yota.codegen.c_body import write
@@ -38,6 +38,9 @@ def plan_kernel(
     name: str,
     needs: Needs,
     parameters: tuple[int, ...] | None = None,
+    *,
+    known: Mapping[int, str] | None = None,
+    whole: bool = False,
 ) -> Kernel:
     """The plan of the kernel that computes ``group``.
 
@@ -45,13 +48,21 @@ def plan_kernel(
     ----------
     parameters
         What it takes, read or not; by default what it reads.
+    known
+        Names of variables that stand fast.
+    whole
+        See `yota.codegen.c_body.write`.
     """
-    names = LocalNames(name)
+    names = LocalNames(name, (known or {}).values())
     found = ArrayNames(tape, names)
+    found.update(known or {})
     for variable in parameters or ():
         found[variable]
-    results = {root.variable: names.fresh(result_hint(tape, root.variable)) for root in group.roots}
-    body = write(tape, definitions, leaves, group, found, results, names, needs)
+    results = {
+        root.variable: (known or {}).get(root.variable) or names.fresh(result_hint(tape, root.variable))
+        for root in group.roots
+    }
+    body = write(tape, definitions, leaves, group, found, results, names, needs, whole=whole)
     inputs = tuple(sorted(body.reads)) if parameters is None else parameters
     parallel = body.work >= _WORTH_THREADS and body.outer > 1
     shares = tuple(body.partials) if parallel else ()

@@ -114,7 +114,7 @@ class Nest:
         if not self.several:
             first = self.axes[depth - 1] + 1 if depth else 0
             start, stop = 0, math.prod(self.body.group.extents[first : axis + 1])
-        if depth or stop == start + 1:
+        if depth or stop == start + 1 or self.body.whole:
             return str(start), str(stop)
         if not self.several:
             return "first", "last"
@@ -129,7 +129,7 @@ class Nest:
         single = not self._is_loop(depth)
         if single:
             return self._single(depth)
-        if depth == 0 and self.several:
+        if depth == 0 and self.several and not self.body.whole:
             lines += [f"const ptrdiff_t {counter}_first = {start};", f"const ptrdiff_t {counter}_last = {stop};"]
             start, stop = f"{counter}_first", f"{counter}_last"
         if not parts:
@@ -149,7 +149,7 @@ class Nest:
         inner = self._at(depth + 1)
         if depth == len(self.axes) - 1:
             inner = [*self._parts_declared(), *inner, *self._parts_added()]
-        if depth:
+        if depth or self.body.whole:
             return ["{", *(f"    {line}" for line in inner), "}"]
         return [f"if (first <= {start} && {start} < last) {{", *(f"    {line}" for line in inner), "}"]
 

@@ -33,7 +33,12 @@ class CutError(Exception):
 
 
 class UnreachableError(Exception):
-    """An element is at no linear form of the loop counters, or too much work lies behind it."""
+    """An element is at no linear form of the loop counters, or too much work lies behind it.
+
+    ``variable`` is what it is an element of, if that is what is in the way.
+    """
+
+    variable: int | None = None
 
 
 class Pull:
@@ -78,7 +83,11 @@ class Pull:
             if request in memo:
                 continue
             if made is None:
-                made = self._made(*request)
+                try:
+                    made = self._made(*request)
+                except UnreachableError as error:
+                    error.variable = request[0]
+                    raise
                 missing = [each for each in made[0] if each not in memo]
                 if missing:
                     stack.append((request, made))

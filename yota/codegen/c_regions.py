@@ -92,14 +92,20 @@ def regions(extents: tuple[int, ...], cuts: tuple[set[int], ...]) -> list[Region
     return list(itertools.product(*intervals))
 
 
-def studied(tape: Tape, definitions: dict[int, Op], variable: int, leaves: frozenset[int]) -> Root | None:
-    """How ``variable`` is computed from ``leaves``; None if generated C cannot."""
+def studied(tape: Tape, definitions: dict[int, Op], variable: int, leaves: frozenset[int]) -> Root:
+    """How ``variable`` is computed from ``leaves``.
+
+    Raises
+    ------
+    UnreachableError
+        If generated C cannot.
+    """
     op = definitions[variable]
     reduction = op if op.name in REDUCTIONS and variable not in leaves else None
     shape = tape.types[op.operands[0]].shape if reduction else tape.types[variable].shape
     size = math.prod(shape)
     if not size:
-        return None
+        raise UnreachableError
     loops = tuple(axis for axis, extent in enumerate(shape) if extent > 1)
     if size <= LONGEST_UNROLLED or _is_assembled(op, size):
         loops, reduction = (), None
@@ -111,16 +117,14 @@ def studied(tape: Tape, definitions: dict[int, Op], variable: int, leaves: froze
             folded = _attempt(tape, definitions, root, leaves)
         except CutError as cut:
             if not _apply(root, cut):
-                return None
+                raise UnreachableError from None
             continue
-        except UnreachableError:
-            return None
         if not mixed and _mixes(root, folded):
             mixed = True
             _unroll(root, len(root.loops) - 1)
             continue
         return root
-    return None
+    raise UnreachableError
 
 
 def _is_assembled(op: Op, size: int) -> bool:

@@ -7,15 +7,16 @@ import tempfile
 from pathlib import Path
 
 from yota.errors import ArgumentError
-from yota.generation.assembly import MARK
+from yota.generation import assembly, c_contents
 
-__all__ = ["write"]
+__all__ = ["check", "write"]
 
 _HEAD = 16_384
+_MARKS = tuple(mark.encode() for mark in (assembly.MARK, c_contents.MARK))
 
 
-def write(path: Path, text: str, *, force: bool = False) -> None:
-    """Put ``text`` at ``path``; readers see either what was there or all of it.
+def check(path: Path, *, force: bool = False) -> None:
+    """Refuse a path that must not be written to.
 
     Raises
     ------
@@ -30,6 +31,11 @@ def write(path: Path, text: str, *, force: bool = False) -> None:
         raise ArgumentError(
             f"{path} was not written by yota; choose another name, or overwrite it with force (--force)"
         )
+
+
+def write(path: Path, text: str, *, force: bool = False) -> None:
+    """Put ``text`` at ``path``, if `check` lets it; readers see either what was there or all of it."""
+    check(path, force=force)
     mode = path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_mask()
     handle, temporary = tempfile.mkstemp(prefix=f".{path.name[:40]}.", dir=path.parent)
     try:
@@ -51,4 +57,4 @@ def _mask() -> int:
 def _is_ours(path: Path) -> bool:
     with path.open("rb") as file:
         head = file.read(_HEAD)
-    return not head or any(line.startswith(MARK.encode()) for line in head.splitlines())
+    return not head or any(line.startswith(_MARKS) for line in head.splitlines())

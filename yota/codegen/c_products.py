@@ -1,0 +1,99 @@
+"""Rewrites matrix products and einsums as sums of products, for code that has no BLAS beside it."""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Mapping, Sequence
+
+from yota.ir.catalog import primitive
+from yota.ir.tape import Op, Tape
+from yota.passes.rewrite import Rewriting
+
+__all__ = ["as_sums"]
+
+
+def as_sums(tape: Tape) -> Tape:
+    """``tape`` with every matrix product and einsum as a sum over a product of broadcast operands."""
+    if not any(op.name in ("matmul", "einsum") for op in tape.ops):
+        return tape
+    rewriting = Rewriting(tape)
+    for op in tape.ops:
+        letters = _letters(tape, op)
+        if letters is None:
+            rewriting.copy(op)
+        else:
+            rewriting.builder.location = op.location
+            rewriting.bind(op.result, _contraction(rewriting, op, *letters))
+    return rewriting.finish()
+
+
+def _letters(tape: Tape, op: Op) -> tuple[list[str], str] | None:
+    """A letter for each axis of each operand and of the result; None for what is no such product."""
+    if op.name == "einsum":
+        inputs, _, result = str(op.keyword("subscripts")).partition("->")
+        operands = inputs.split(",")
+        plain = all(len(set(each)) == len(each) and each.isalpha() for each in [*operands, result or "a"])
+        return (operands, result) if plain and set(result) <= set("".join(operands)) else None
+    if op.name != "matmul":
+        return None
+    left, right = (tape.types[operand].ndim for operand in op.operands)
+    batch = max(left, right, 2) - 2
+    if batch > 20:
+        return None
+    names = string.ascii_lowercase[:batch]
+    one = "z" if left == 1 else f"{names[batch - left + 2 :]}xz"
+    two = "z" if right == 1 else f"{names[batch - right + 2 :]}zy"
+    result = names + ("x" if left > 1 else "") + ("y" if right > 1 else "")
+    return [one, two], result
+
+
+def _contraction(rewriting: Rewriting, op: Op, letters: Sequence[str], result: str) -> int:
+    operands = rewriting.operands(op)
+    type = rewriting.tape.types[op.result]
+    summed = "".join(dict.fromkeys(letter for each in letters for letter in each if letter not in result))
+    order = _order(rewriting, operands, letters, result, summed)
+    product = None
+    for operand, own in zip(operands, letters, strict=True):
+        found = _aligned(rewriting, operand, own, order)
+        product = found if product is None else rewriting.emit("multiply", (product, found))
+    assert product is not None
+    if rewriting.type(product).dtype != type.dtype:
+        product = rewriting.emit("astype", (product,), {"dtype": type.dtype})
+    if not summed:
+        return product
+    axes = tuple(sorted(order.index(letter) for letter in summed))
+    static: Mapping[str, object] = {"axis": axes, "keepdims": False}
+    total = rewriting.emit("sum", (product,), static)
+    return total if rewriting.type(total) == type else rewriting.emit("reshape", (total,), {"shape": type.shape})
+
+
+def _order(rewriting: Rewriting, operands: Sequence[int], letters: Sequence[str], result: str, summed: str) -> str:
+    """The axes of the loops: the innermost one walks through memory in order where one can."""
+    if not result:
+        return summed
+    along = {_innermost(rewriting, operand, own) for operand, own in zip(operands, letters, strict=True) if own}
+    if result[-1] in along or not summed:
+        return result[:-1] + summed + result[-1]
+    return result + summed
+
+
+def _innermost(rewriting: Rewriting, operand: int, letters: str) -> str:
+    """The letter of the axis whose elements are side by side in memory."""
+    op = rewriting.definition(operand)
+    if op is not None and op.name == "transpose":
+        axes = op.keyword("axes")
+        return letters[axes.index(len(axes) - 1)]
+    return letters[-1]
+
+
+def _aligned(rewriting: Rewriting, operand: int, letters: str, order: str) -> int:
+    """The operand with its axes in ``order``, and axes of extent one for those that it lacks."""
+    shape = dict(zip(letters, rewriting.type(operand).shape, strict=True))
+    own = [letter for letter in order if letter in shape]
+    axes = tuple(letters.index(letter) for letter in own)
+    if axes != tuple(range(len(axes))):
+        operand = rewriting.emit(primitive("transpose"), (operand,), {"axes": axes})
+    extents = tuple(shape.get(letter, 1) for letter in order)
+    if rewriting.type(operand).shape != extents:
+        operand = rewriting.emit("reshape", (operand,), {"shape": extents})
+    return operand
