@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import io
 import json
 import os
 import subprocess
@@ -9,11 +11,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import yota
 from tests.generated import loaded
-from yota.cli import main
+from yota.cli import main, terminal
 
 ROOT = Path(__file__).parent.parent.parent
 MODEL = '''
@@ -144,10 +147,74 @@ def test_check(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_bench(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", "model:energy", "--arg", "x=float64[3]", "--seconds", "0.01", "--json"]) == 0
-    rows = json.loads(capsys.readouterr().out)
-    assert rows[1]["what"] == "value and gradient, yota"
+    rows = {row["what"]: row for row in json.loads(capsys.readouterr().out)}
+    assert rows["the function, NumPy"]["ratio"] == 1
+    ours = rows["value and gradient, yota"]
+    assert ours["ratio"] == pytest.approx(ours["seconds"] / rows["the function, NumPy"]["seconds"])
+    assert rows["value and gradient, autograd"]["seconds"] > 0
     assert main(["bench", "model:energy", "--arg", "x=float64[3]", "--seconds", "0.01"]) == 0
-    assert "ratio" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "ratio" in printed
+    assert "autograd" in printed
+    assert main(["bench", "model:energy", "--arg", "x=float64[N]"]) == 2
+    assert "give the extent N as a number" in capsys.readouterr().err
+
+
+def test_bench_times_no_peer_that_disagrees(model: Path, capsys: pytest.CaptureFixture[str], monkeypatch: Any) -> None:
+    peers = importlib.import_module("yota.cli.peers")
+
+    def refuses(*_: Any) -> Any:
+        raise TypeError("not this one")
+
+    wrong = (
+        peers.Peer("autograd", lambda f, positions, args: lambda: (0.0, (np.zeros(3),))),
+        peers.Peer("autograd", refuses),
+    )
+    monkeypatch.setattr(importlib.import_module("yota.cli.bench"), "PEERS", wrong)
+    assert main(["bench", "model:energy", "--arg", "x=float64[3]", "--seconds", "0.01"]) == 0
+    captured = capsys.readouterr()
+    assert "autograd" not in captured.out
+    assert "its gradient is another one, so it is not timed" in captured.err
+    assert "cannot run it (TypeError: not this one)" in captured.err
+
+
+def test_progress_is_shown_on_terminals_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    for stream, shown in ((Terminal(), True), (io.StringIO(), False)):
+        monkeypatch.setattr(sys, "stderr", stream)
+        assert list(terminal.steps([1, 2, 3], "counting")) == [1, 2, 3]
+        with terminal.working("thinking"):
+            pass
+        assert ("counting" in stream.getvalue()) is shown
+        assert ("thinking" in stream.getvalue()) is shown
+
+
+def test_completion(model: Path) -> None:
+    completion = importlib.import_module("yota.cli.completion")
+    assert completion.functions("mod") == ["model.py:"]
+    assert completion.functions("model.py:e") == ["model.py:energy"]
+    assert completion.functions("none.py:e") == []
+    (model / "broken.py").write_text("raise SystemExit(")
+    assert completion.functions("broken.py:") == []
+    assert "arctan2" in completion.primitives("arct")
+    answers = run(env={"_YOTA_COMPLETE": "complete_bash", "COMP_WORDS": "yota show --st", "COMP_CWORD": "2"}, cwd=model)
+    assert answers.stdout.split() == ["--stage", "--strict"]
+    assert "_YOTA_COMPLETE" in run("--show-completion", "bash").stdout
+
+
+def test_without_arguments_there_is_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 2
+    captured = capsys.readouterr()
+    assert "Usage: yota" in captured.out
+    assert captured.err == ""
+
+
+def test_names_do_not_command_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["show", "\x1b[31mred\x07.py:f"]) == 2
+    assert "\x1b" not in capsys.readouterr().err
 
 
 def test_report(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -222,8 +289,8 @@ def test_help_teaches_by_example(command: list[str], capsys: pytest.CaptureFixtu
     assert f"yota {' '.join(command)}".strip() in capsys.readouterr().out
 
 
-def run(*words: str, **options: Any) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "NO_COLOR": ""}
+def run(*words: str, env: dict[str, str] | None = None, **options: Any) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "NO_COLOR": "", **(env or {})}
     words = (sys.executable, "-m", "yota", *words)
     return subprocess.run(words, capture_output=True, text=True, env=environment, check=False, timeout=60, **options)
 

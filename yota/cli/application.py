@@ -28,9 +28,13 @@ Importing the module is the only code of yours that is run, apart from the funct
 
     yota show examples/polynomial.py:polynomial --arg "x=float64[8]"
 
-    yota generate pkg.energy:potential --arg "x=float64[4,3]" --arg "eps=float" -o pkg/_potential_grad.py
+    yota generate pkg.energy:potential --arg "x=float64[N,3]" -o energy_grad.py
+
+    yota report pkg.energy:potential --arg "x=float64[4,3]" -o energy.html
 
     yota rules power
+
+    yota --install-completion
 
 Exit codes: 0, 1 where a check failed or the function could not be differentiated, 2 where the call was wrong.
 """
@@ -77,12 +81,14 @@ def run(arguments: list[str] | None = None) -> int:
     verbose = "--traceback" in words
     words = [word for word in words if word != "--traceback"]
     try:
-        found = application(words, standalone_mode=False)
+        found = application(words, standalone_mode=False, prog_name="yota")
         return found if isinstance(found, int) else 0
     except typer.Exit as leaving:
         return leaving.exit_code
     except _UsageFault as fault:
-        failure(_formatted(fault))
+        # Without any argument the help has been shown, and there is nothing to add.
+        if fault.format_message():
+            failure(_formatted(fault))
         return 2
     except (KeyboardInterrupt, typer.Abort):
         failure("stopped")

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import time
-import types
-from collections.abc import Callable
-from importlib import import_module
-from importlib.util import find_spec
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Annotated, Any
 
 import typer
 
 from yota.cli.generate import Arguments, Function, Strict, Wrt
 from yota.cli.loading import UsageError, function_at, given
-from yota.cli.terminal import output, table
+from yota.cli.peers import PEERS
+from yota.cli.terminal import output, remark, steps, table
 
 __all__ = ["HELP", "bench"]
 
@@ -22,11 +22,26 @@ Time a function, and its value with gradient, here and in the libraries installe
 
     yota bench examples/polynomial.py:polynomial --arg "x=float64[8]"
 
-The ratio is that of value with gradient to the function in plain NumPy.
+    yota bench pkg.energy:potential --arg "x=float64[500,3]" --seconds 2 --json
+
+The ratio is that of value with gradient to the function in plain NumPy. All rows are timed in turn, several times over,
+and the shortest time of each counts. autograd, jax and torch take part where they are installed; their gradients must
+agree with yota's first, and what keeps one of them from it is said.
 """
 
-_PEERS = ("autograd",)
 _AGREEMENT = 1e-6
+_ROUNDS = 10
+
+
+@dataclass(slots=True)
+class _Row:
+    """One contender."""
+
+    what: str
+    seconds: float | None = None
+    ratio: float | None = None
+    first: float | None = None
+    note: str = ""
 
 
 def bench(
@@ -38,9 +53,6 @@ def bench(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, times in seconds.")] = False,
 ) -> int:
     """See `HELP`."""
-    import numpy as np
-
-    from yota.api import value_and_grad
     from yota.generation.subject import call_of, subject_of
 
     f = function_at(function)
@@ -49,30 +61,114 @@ def bench(
         raise UsageError(f"give the extent {call.dimensions()[0]} as a number; times are for one size")
     subject = subject_of(call, tuple(wrt) or None)
     args = subject.arguments.values
-    positions = tuple(dict.fromkeys(subject.arguments.leaves[leaf].argument for leaf in subject.layout.wanted))
-    start = time.perf_counter()
-    both = value_and_grad(subject.function, positions[0] if len(positions) == 1 else positions, strict=strict)
-    gradients = both(*args)[1]
-    reference = gradients if len(positions) > 1 else (gradients,)
-    first = time.perf_counter() - start
-    plain = _best(lambda: subject.function(*args), seconds)
-    rows: list[dict[str, Any]] = [{"what": "the function, NumPy", "seconds": plain}]
-    rows.append({"what": "value and gradient, yota", "seconds": _best(lambda: both(*args), seconds), "first": first})
-    for name in _PEERS:
-        peer = _peer(name, subject.function, positions, args)
-        if peer is None:
-            continue
-        found = peer()[1]
-        if all(np.allclose(a, b, rtol=_AGREEMENT, atol=_AGREEMENT) for a, b in zip(found, reference, strict=True)):
-            rows.append({"what": f"value and gradient, {name}", "seconds": _best(peer, seconds)})
+    wanted = subject.layout.wanted
+    positions = tuple(dict.fromkeys(subject.arguments.leaves[leaf].argument for leaf in wanted))
+    rows, calls = _contenders(subject.function, positions, args, strict)
+    _time(rows, calls, seconds)
+    plain = rows[0].seconds
     for row in rows:
-        row["ratio"] = row["seconds"] / plain
+        row.ratio = row.seconds / plain if row.seconds is not None and plain else None
     if as_json:
-        output(rows)
-    else:
-        cells = [[row["what"], _shown(row["seconds"]), f"{row['ratio']:.2f}", _shown(row.get("first"))] for row in rows]
-        table(["", "one call", "ratio", "first call"], cells, right=["one call", "ratio", "first call"])
+        output([{key: value for key, value in asdict(row).items() if value not in (None, "")} for row in rows])
+        return 0
+    columns = ["", "one call", "ratio", "first call"]
+    shown = [row for row in rows if row.seconds is not None]
+    cells = [[row.what, _shown(row.seconds), f"{row.ratio:.3g}", _shown(row.first)] for row in shown]
+    table(columns, cells, right=columns[1:])
+    for row in rows:
+        if row.note:
+            remark(f"{row.what}: {row.note}")
     return 0
+
+
+def _contenders(
+    f: Callable[..., Any], positions: tuple[int, ...], args: Sequence[Any], strict: bool
+) -> tuple[list[_Row], list[Callable[[], Any] | None]]:
+    """Rows with the calls to time; the function itself first, then yota, then the others."""
+    from yota.api import value_and_grad
+    from yota.errors import YotaError
+
+    wrt = positions[0] if len(positions) == 1 else positions
+    rows = [_Row("the function, NumPy")]
+    calls: list[Callable[[], Any] | None] = [partial(f, *args)]
+    reference: Any = None
+    for target in ("numpy", "c"):
+        row = _Row(f"value and gradient, yota{'' if target == 'numpy' else f' ({target})'}")
+        both = value_and_grad(f, wrt, target=target, strict=strict)
+        start = time.perf_counter()
+        try:
+            found = both(*args)[1]
+        except YotaError as fault:
+            if target == "numpy":
+                raise
+            rows.append(_Row(row.what, note=str(fault).splitlines()[0]))
+            calls.append(None)
+            continue
+        row.first = time.perf_counter() - start
+        reference = found if reference is None else reference
+        rows.append(row)
+        calls.append(partial(both, *args))
+    expected = reference if len(positions) > 1 else (reference,)
+    for peer in steps([peer for peer in PEERS if peer.installed], "preparing"):
+        row, thunk = _peer(peer, f, positions, args, expected)
+        rows.append(row)
+        calls.append(thunk)
+    return rows, calls
+
+
+def _peer(
+    peer: Any, f: Callable[..., Any], positions: tuple[int, ...], args: Sequence[Any], expected: Sequence[Any]
+) -> tuple[_Row, Callable[[], Any] | None]:
+    import numpy as np
+
+    row = _Row(f"value and gradient, {peer.name}")
+    start = time.perf_counter()
+    try:
+        thunk = peer.prepare(f, positions, args)
+        found = thunk()[1]
+        row.first = time.perf_counter() - start
+        pairs = list(zip(found, expected, strict=True))
+        agree = all(np.allclose(np.asarray(a), b, rtol=_AGREEMENT, atol=_AGREEMENT) for a, b in pairs)
+    except (KeyboardInterrupt, GeneratorExit):
+        raise
+    except BaseException as fault:  # noqa: BLE001
+        # Code that was not written for a library may fail there in any way.
+        text = str(fault).strip().splitlines()
+        return _Row(row.what, note=f"cannot run it ({type(fault).__name__}: {text[0][:100] if text else ''})"), None
+    if not agree:
+        return _Row(row.what, note="its gradient is another one, so it is not timed"), None
+    return row, thunk
+
+
+def _time(rows: Sequence[_Row], calls: Sequence[Callable[[], Any] | None], seconds: float) -> None:
+    """Shortest time of one call of each; in turn, so that a slow moment of the machine falls on all."""
+    taking = [(row, call) for row, call in zip(rows, calls, strict=True) if call is not None]
+    counts = [_count(call) for _, call in taking]
+    clock = time.perf_counter
+    for _ in steps(range(_ROUNDS), "timing"):
+        for (row, call), count in zip(taking, counts, strict=True):
+            stop = clock() + seconds / _ROUNDS
+            while True:
+                start = clock()
+                for _ in range(count):
+                    call()
+                now = clock()
+                row.seconds = min(row.seconds or float("inf"), (now - start) / count)
+                if now > stop:
+                    break
+
+
+def _count(call: Callable[[], Any]) -> int:
+    """How many calls take a millisecond or more."""
+    count = 1
+    while count < 1_000_000:
+        start = time.perf_counter()
+        for _ in range(count):
+            call()
+        if time.perf_counter() - start > 1e-3:
+            break
+        count *= 4
+    return count
 
 
 def _shown(seconds: float | None) -> str:
@@ -82,41 +178,3 @@ def _shown(seconds: float | None) -> str:
         if seconds >= scale:
             return f"{seconds / scale:.3g} {unit}"
     return f"{seconds / 1e-9:.3g} ns"
-
-
-def _best(function: Callable[[], Any], seconds: float) -> float:
-    """Shortest time of one call, from repeated runs of as many calls as take a millisecond or more."""
-    clock = time.perf_counter
-    count, best, stop = 1, float("inf"), clock() + seconds
-    while True:
-        start = clock()
-        for _ in range(count):
-            function()
-        spent = clock() - start
-        if spent < 1e-3 and count < 1_000_000:
-            count *= 4
-            continue
-        best = min(best, spent / count)
-        if clock() > stop:
-            return best
-
-
-def _peer(name: str, f: Callable[..., Any], positions: tuple[int, ...], args: Any) -> Callable[[], Any] | None:
-    """Value and gradient by another library, if it is installed and can run the function."""
-    code = getattr(f, "__code__", None)
-    if code is None or find_spec(name) is None:
-        return None
-    try:
-        library, numpy = import_module(name), import_module(f"{name}.numpy")
-        import numpy as np
-
-        names = {key: numpy if value is np else value for key, value in getattr(f, "__globals__", {}).items()}
-        copy = types.FunctionType(
-            code, names, code.co_name, getattr(f, "__defaults__", None), getattr(f, "__closure__", None)
-        )
-        both = library.value_and_grad(copy, positions)
-        both(*args)
-    except Exception:  # noqa: BLE001
-        # Whatever another library cannot do with the function, it has no time to show.
-        return None
-    return lambda: both(*args)

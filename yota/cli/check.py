@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -43,7 +42,7 @@ def check(
     missing = [str(path) for path in files if not path.exists()]
     if missing:
         raise UsageError(f"there is no file {missing[0]}")
-    reports = [proved(path, ulps, sys.stderr) for path in _expanded(files)]
+    reports = [proved(path, ulps) for path in _expanded(files)]
     wrong = any(report["faults"] or any(not row["held"] for row in report["rows"]) for report in reports)
     if as_json:
         output(reports)

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from yota.cli import completion
 from yota.cli.loading import UsageError, function_at, given, shown_reference
 from yota.cli.terminal import code, output, remark, text
 
@@ -32,7 +33,10 @@ value, and structures of them: `[float, float64[2]]`, `{'w': float64[3]}`, `Para
 the function's module knows the class `Params`. Arguments that have defaults may be left out.
 """
 
-Function = Annotated[str, typer.Argument(help="pkg.mod:f or path/to/file.py:f", show_default=False)]
+Function = Annotated[
+    str,
+    typer.Argument(help="pkg.mod:f or path/to/file.py:f", show_default=False, autocompletion=completion.functions),
+]
 Arguments = Annotated[list[str], typer.Option("--arg", "-a", help='Spec of one argument, as in "x=float64[4,3]".')]
 Wrt = Annotated[list[str], typer.Option("--wrt", help="Argument to differentiate by, by name; may be repeated.")]
 Strict = Annotated[bool, typer.Option("--strict", help="The value has NumPy's bits.")]

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import numpy as np
 
 from yota._resources import folder
+from yota.cli.terminal import steps
 from yota.errors import MissingRuleError, RuleError, YotaError
 
 __all__ = ["proved"]
@@ -20,7 +21,7 @@ _SYMMETRIC = ("cholesky",)
 """Directions at random would leave the set on which these are defined."""
 
 
-def proved(path: Path, ulps: float, stream: TextIO) -> dict[str, Any]:
+def proved(path: Path, ulps: float) -> dict[str, Any]:
     """The report on one file, fit for JSON."""
     from yota.rules.registry import registry
 
@@ -34,7 +35,7 @@ def proved(path: Path, ulps: float, stream: TextIO) -> dict[str, Any]:
     except OSError as fault:
         report["faults"].append(f"{path}: {fault.strerror}")
         return report
-    for rule in _shown(rules, stream):
+    for rule in steps(rules, "proving"):
         report["rows"].append(_row(rule, "", "laws", "", True))
         if rule.kind == "elementwise":
             report["rows"] += _partials(rule, trial, ulps)
@@ -59,17 +60,6 @@ def _shipped(path: Path, trial: Any) -> Any:
     laws.check(source, rules, trial)
     laws.prove(source, rules, trial)
     return rules
-
-
-def _shown(rules: Any, stream: TextIO) -> Iterator[Any]:
-    """The rules, with a progress bar on a terminal."""
-    from rich.console import Console
-    from rich.progress import track
-
-    if not stream.isatty():
-        yield from rules
-        return
-    yield from track(rules, description="proving", console=Console(file=stream), transient=True)
 
 
 def _row(rule: Any, argument: str, law: str, error: str, held: bool) -> dict[str, Any]:

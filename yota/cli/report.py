@@ -9,7 +9,7 @@ import typer
 
 from yota.cli.generate import Arguments, Force, Function, Output, Rules, Strict, Wrt
 from yota.cli.loading import function_at, given
-from yota.cli.terminal import output, remark, text
+from yota.cli.terminal import output, remark, text, working
 
 __all__ = ["HELP", "report"]
 
@@ -39,7 +39,9 @@ def report(
 
     for path in rules:
         load_rules(path)
-    found = page(function_at(function), given(arg), wrt=tuple(wrt) or None, strict=strict)
+    f = function_at(function)
+    with working("tracing and differentiating"):
+        found = page(f, given(arg), wrt=tuple(wrt) or None, strict=strict)
     if out == "-":
         output({"html": found}) if as_json else text(found)
         return 0

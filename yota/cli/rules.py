@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from yota.cli import completion
 from yota.cli.generate import Rules
 from yota.cli.loading import UsageError
 from yota.cli.terminal import code, output, table, text
@@ -24,7 +25,12 @@ List the rules, search them, or show one.
 
 
 def rules(
-    name: Annotated[str, typer.Argument(help="Name of a primitive, or its function, as in numpy.power.")] = "",
+    name: Annotated[
+        str,
+        typer.Argument(
+            help="Name of a primitive, or its function, as in numpy.power.", autocompletion=completion.primitives
+        ),
+    ] = "",
     search: Annotated[str, typer.Option("--search", "-s", help="Text to look for.")] = "",
     rules: Rules = [],  # noqa: B006
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,

@@ -9,7 +9,7 @@ import typer
 
 from yota.cli.generate import Arguments, Function, Rules, Strict, Wrt
 from yota.cli.loading import function_at, given
-from yota.cli.terminal import code, output, text
+from yota.cli.terminal import code, output, text, working
 
 __all__ = ["HELP", "Stage", "show"]
 
@@ -49,12 +49,14 @@ def show(
 
     for path in rules:
         load_rules(path)
-    subject = subject_of(call_of(function_at(function), given(arg)), tuple(wrt) or None)
-    tape = subject.tape if stage is Stage.trace else _differentiated(subject)
-    if stage is Stage.trace or stage is Stage.reverse:
-        found = str(tape)
-    else:
-        found, tape = _generated(tape, stage, strict)
+    f = function_at(function)
+    with working("tracing and differentiating"):
+        subject = subject_of(call_of(f, given(arg)), tuple(wrt) or None)
+        tape = subject.tape if stage is Stage.trace else _differentiated(subject)
+        if stage is Stage.trace or stage is Stage.reverse:
+            found = str(tape)
+        else:
+            found, tape = _generated(tape, stage, strict)
     if as_json:
         output({"stage": stage.value, "text": found, "operations": operations(tape)})
     elif stage is Stage.plan or stage is Stage.source:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, TypeVar
 
 from rich.console import Console
 from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
 
-__all__ = ["code", "failure", "output", "remark", "table", "text"]
+__all__ = ["code", "failure", "output", "remark", "steps", "table", "text", "working"]
+
+_Step = TypeVar("_Step")
 
 _PIPED = 160
 """Columns where no terminal says how wide it is."""
@@ -53,13 +56,33 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence
 
 def remark(content: str) -> None:
     """Say something that is no result."""
-    sys.stderr.write(f"{content}\n")
+    sys.stderr.write(f"{_printable(content)}\n")
 
 
 def failure(content: str) -> None:
     """Say what went wrong."""
-    first, _, rest = content.partition("\n")
+    first, _, rest = _printable(content).partition("\n")
     console = _console(sys.stderr)
     console.print(Text.assemble(("error: ", "bold red"), first))
     if rest:
         console.print(Text(rest))
+
+
+def steps(parts: Sequence[_Step], what: str) -> Iterator[_Step]:
+    """``parts``, with a progress bar on a terminal while they are worked through."""
+    if not sys.stderr.isatty():
+        yield from parts
+        return
+    from rich.progress import track
+
+    yield from track(parts, description=what, console=_console(sys.stderr), transient=True)
+
+
+def working(what: str) -> AbstractContextManager[object]:
+    """Says on a terminal that something is going on, for as long as it does."""
+    return _console(sys.stderr).status(f"{what} ...") if sys.stderr.isatty() else nullcontext()
+
+
+def _printable(content: str) -> str:
+    """``content`` without what would command the terminal: names and files are whoever's."""
+    return "".join(each if each.isprintable() or each == "\n" else "?" for each in content)
