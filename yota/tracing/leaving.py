@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dis
 import sys
 from collections.abc import Callable
 from types import FrameType
@@ -10,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from yota.tracing.location import ENTRY
+from yota.tracing.bytecode import consumer
+from yota.tracing.location import ENTRY, caller
+from yota.tracing.written import is_written_out
 
 if TYPE_CHECKING:
     from yota.tracing.tracer import Tracer
@@ -30,7 +31,8 @@ def to_int(tracer: Tracer, convert: Callable[[Any], int]) -> int:
     """Its integer part, as a guard: the derivative of an integer is zero wherever it exists."""
     variable = tracer._current()
     number = convert(tracer._trace.values[variable])
-    tracer._trace.decide(variable, "int", number)
+    if not is_written_out(caller(3)):
+        tracer._trace.decide(variable, "int", number)
     return number
 
 
@@ -43,7 +45,7 @@ def to_number(tracer: Tracer, convert: Callable[[Any], Any]) -> Any:
     variable = tracer._current()
     trace = tracer._trace
     number = convert(trace.values[variable])
-    if trace.is_constant(variable):
+    if trace.is_constant(variable) or is_written_out(caller(3)):
         return number
     trace.decide(variable, convert.__name__, number)
     return trace.leak(variable, number, returned=_is_returned(sys._getframe(2)))
@@ -53,8 +55,8 @@ def _is_returned(frame: FrameType) -> bool:
     """Whether the running call stands in the traced function itself and is what that returns."""
     if frame.f_back is None or frame.f_back.f_code.co_filename != ENTRY:
         return False
-    following = (step.opname for step in dis.get_instructions(frame.f_code) if step.offset > frame.f_lasti)
-    return next(following, "") == "RETURN_VALUE"
+    following = consumer(frame.f_code, frame.f_lasti)
+    return following is not None and following.opname == "RETURN_VALUE"
 
 
 def to_hash(tracer: Tracer) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import linecache
 import math
 import sys
 import threading
@@ -15,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from yota.tracing import library
+from yota.tracing.bytecode import callee, callee_name, is_call, running
 from yota.tracing.creation import CREATION, ITERATION, Concatenator
 from yota.tracing.exact import record_call
 from yota.tracing.lists import ON_LISTS, ON_LISTS_OF_LINALG, converter, on_lists
@@ -92,7 +92,7 @@ def _wrapper(original: Any, form: Callable[..., Any]) -> Any:
         # Library code that has nothing traced in hand gets the plain arrays that it may pass on to compiled code.
         caller = sys._getframe(1)
         if (
-            (is_library(caller) or not _mentions(caller, original.__name__))
+            (is_library(caller) or not _calls(caller, call))
             and not caller.f_globals.get("__name__", "").startswith(_FILLING)
             and not any(map(is_traced, args))
             and not any(map(is_traced, keywords.values()))
@@ -107,10 +107,13 @@ def _wrapper(original: Any, form: Callable[..., Any]) -> Any:
     return call
 
 
-def _mentions(frame: FrameType, name: str) -> bool:
-    """Whether the line that runs says ``name``: a compiled function calls without a frame of its own."""
-    line = linecache.getline(frame.f_code.co_filename, frame.f_lineno)
-    return name in line if line else name in frame.f_code.co_names
+def _calls(frame: FrameType, function: Any) -> bool:
+    """Whether the frame itself calls ``function``: a compiled function calls without a frame of its own."""
+    step = running(frame)
+    if not is_call(step):
+        return False
+    found = callee(frame)
+    return found is function if found is not None else callee_name(frame.f_code, step.offset) == function.__name__
 
 
 def _on_traced(original: Any, form: Callable[..., Any]) -> Any:

@@ -128,12 +128,12 @@ def _run(
 
 
 def _explained(fault: Exception, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Exception:
-    """The user's own error, if plain values raise one too; else that something cannot take traced values."""
+    """The error itself, if plain values raise one too; else that something cannot take traced values."""
     try:
         with np.errstate(all="ignore"):
             function(*arguments)
-    except Exception as own:  # noqa: BLE001  (whatever the function raises is its user's)
-        return own
+    except Exception:  # noqa: BLE001  (whatever the function raises is its user's)
+        return fault
     location = raised_at(fault)
     where = f"{location}: `{source_line(location)}`: " if location else ""
     return TracingError(

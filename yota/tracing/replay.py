@@ -26,8 +26,13 @@ CONVERSIONS: dict[str, Callable[[Any], Any]] = {
 def stale(guard: Guard, found: Any, index: int) -> StaleTapeError:
     """The error for a decision that went another way."""
     line = source_line(guard.location)
+    what = (
+        "a traced value, of which a hash or text was made,"
+        if guard.kind == "value"
+        else f"{guard.kind}() of a traced value"
+    )
     fault = StaleTapeError(
-        f"{guard.location}: `{line}`: {guard.kind}() of a traced value was {guard.expected!r} when the function was "
+        f"{guard.location}: `{line}`: {what} was {guard.expected!r} when the function was "
         f"traced and is {found!r} now, so the recorded tape does not hold. Pass dynamic=True to trace again when a "
         "branch goes another way, or write the choice with np.where."
     )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from yota.ir.catalog import primitive
-from yota.tracing import leaving, views
+from yota.tracing import leaving, text, views
 from yota.tracing.dispatch import call_function, call_ufunc
 from yota.tracing.methods import ArrayMethods, is_tracer
 from yota.tracing.state import current
@@ -240,10 +240,13 @@ class Tracer(ArrayMethods):
         return leaving.to_hash(self)
 
     def __repr__(self) -> str:
-        return f"traced({self._value()!r})"
+        return text.to_text(self, lambda value: f"traced({value!r})")
+
+    def __str__(self) -> str:
+        return text.to_text(self, str)
 
     def __format__(self, specification: str) -> str:
-        return format(self._value(), specification)
+        return text.to_text(self, lambda value: format(value, specification))
 
     def __copy__(self) -> Any:
         return self.copy()

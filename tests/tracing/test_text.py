@@ -1,0 +1,126 @@
+"""Text of traced values: printing costs nothing, deciding by it is a guard."""
+
+# ruff: noqa: G004, UP031, UP032  (users make text in all of these ways)
+from __future__ import annotations
+
+import logging
+
+import numpy as np
+import pytest
+
+import yota
+from yota import errors
+
+X = np.array([1.2, 2.5])
+Y = np.array([3.7, -1.0])
+log = logging.getLogger("yota.test")
+
+
+class Bar:
+    def set_postfix(self, **values):
+        self.values = values
+
+
+def _drops(x):
+    str(x)
+    f"{x}"
+
+
+def _raises(x):
+    if False:
+        raise ValueError(f"{x[0]} is bad")
+    try:
+        raise KeyError("at " + str(x[0]))
+    except KeyError:
+        return np.sum(x)
+
+
+WRITTEN = {
+    "print": lambda x: print(x),
+    "print of parts": lambda x: print("x", x[0], *x, sep=" "),
+    "f-string": lambda x: print(f"x = {x[0]:.3f} and {x[1]!r}: {x}"),
+    "f-string with width": lambda x: print(f"{x[0]:{6}.2f}"),
+    "percent": lambda x: print("%.3f and %s and %d" % (x[0], x[1], x[0])),
+    "format method": lambda x: print("{:.2f} {!r}".format(x[0], x)),
+    "format function": lambda x: print(format(x[0], ".2f"), repr(x)),
+    "concatenation": lambda x: print("x" + str(x[0]) + "y"),
+    "join": lambda x: print(", ".join([str(x[0]), f"{x[1]:.1f}"])),
+    "numbers": lambda x: print(float(x[0]), int(x[1]), round(float(x[0]), 2)),
+    "conditional": lambda x: print(f"{x[0]:.1f}" if X.size else "none"),
+    "array2string": lambda x: print(np.array2string(x, precision=2)),
+    "logging": lambda x: log.info("x %s %.2f", x, x[0]),
+    "logging of text": lambda x: log.warning(f"x {x}"),
+    "progress bar": lambda x: Bar().set_postfix(loss=f"{x[0]:.3f}"),
+    "dropped": lambda x: _drops(x),
+    "exception": _raises,
+}
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_what_is_written_out_is_free(name, capsys):
+    f = WRITTEN[name]
+    fg = yota.value_and_grad(lambda x: (f(x), np.sum(x * x))[1])
+    for x in (X, Y):
+        np.testing.assert_allclose(fg(x)[1], 2 * x)
+
+
+def test_what_is_printed_is_what_it_would_be_without_tracing(capsys):
+    def f(x):
+        print(x, x[0], f"{x[0]:.1f}", "%d" % x[1], float(x[0]))
+        return np.sum(x)
+
+    f(X)
+    plain = capsys.readouterr().out
+    yota.grad(f, X)
+    assert capsys.readouterr().out == plain
+
+
+USED = {
+    "comparison": lambda x: x[0] * (2 if f"{x[0]:.0f}" == "1" else 3),
+    "name": lambda x: _kept(f"{x[0]:.0f}", x),
+    "key": lambda x: {"1": 2.0, "4": 3.0}[f"{x[0]:.0f}"] * x[0],
+    "membership": lambda x: x[0] if str(x[0]) in ("1.2", "one") else x[1],
+    "parsed": lambda x: float(f"{x[0]:.0f}") * x[0],
+    "length": lambda x: len(str(x[1])) * x[0],
+    "split": lambda x: x[int("{:.1f}".format(x[0]).split(".")[0]) - 1] if x[1] > 0 else x[0],
+    "of an array": lambda x: x[0] * (2 if str(x) == str(X) else 3),
+    "array2string": lambda x: x[0] * len(np.array2string(x)),
+    "repr": lambda x: x[0] * len(repr(x[1])),
+    "percent": lambda x: x[0] * len("%s" % x[1]),
+    "print too": lambda x: _printed(f"{x[0]:.0f}", x),
+}
+
+
+def _kept(text, x):
+    name = text
+    return x[0] * 2 if name == "1" else x[0] * 3
+
+
+def _printed(text, x):
+    print(text)
+    return x[0] * len(text)
+
+
+@pytest.mark.parametrize("name", USED)
+def test_what_may_be_used_is_a_guard(name):
+    f = USED[name]
+    fg = yota.value_and_grad(f)
+    for _ in range(2):
+        fg(X)
+    with pytest.raises(errors.StaleTapeError, match=r"test_text\.py"):
+        fg(Y)
+    if name != "repr":
+        fg = yota.value_and_grad(f, dynamic=True)
+        for x in (X, Y, X):
+            np.testing.assert_allclose(fg(x)[0], f(x))
+
+
+def test_the_text_of_many_numbers_is_refused():
+    with pytest.raises(errors.TracingError, match="65 traced numbers"):
+        yota.grad(lambda x: x[0] * len(str(x)), np.ones(65))
+
+
+def test_nan_in_a_text():
+    fg = yota.value_and_grad(lambda x: x[0] * len(str(x)))
+    x = np.array([1.0, np.nan])
+    assert fg(x)[0] == fg(x)[0]

@@ -1,0 +1,128 @@
+"""Where in running code a value comes from and where it goes, read off the stack effects of its instructions."""
+
+from __future__ import annotations
+
+import builtins
+import dis
+import functools
+import types
+from bisect import bisect_right
+from dataclasses import dataclass
+from types import CodeType, FrameType
+from typing import Any
+
+__all__ = ["callee", "callee_name", "consumer", "is_call", "running", "steps"]
+
+_SILENT = frozenset({"CACHE", "EXTENDED_ARG", "NOP", "RESUME", "KW_NAMES", "PRECALL", "NOT_TAKEN"})
+"""Instructions that consume nothing; the effect of PRECALL belongs to the CALL that follows."""
+_ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD")
+_UNKNOWN = object()
+
+
+@functools.lru_cache(1024)
+def steps(code: CodeType) -> tuple[dis.Instruction, ...]:
+    """The instructions of ``code``."""
+    return tuple(dis.get_instructions(code))
+
+
+@functools.lru_cache(1024)
+def _offsets(code: CodeType) -> list[int]:
+    return [step.offset for step in steps(code)]
+
+
+def _position(code: CodeType, offset: int) -> int:
+    # While a Python function is called, some versions stand in the caches behind the call instruction.
+    return bisect_right(_offsets(code), offset) - 1
+
+
+def running(frame: FrameType) -> dis.Instruction:
+    """The instruction that a frame executes."""
+    return steps(frame.f_code)[_position(frame.f_code, max(frame.f_lasti, 0))]
+
+
+def is_call(step: dis.Instruction) -> bool:
+    """Whether an instruction calls something."""
+    return step.opname.startswith("CALL") and "INTRINSIC" not in step.opname
+
+
+def _effect(step: dis.Instruction) -> int:
+    """Change of the stack's depth from the beginning of an instruction to that of the next one in the code."""
+    if step.opname in ("JUMP_FORWARD", "JUMP_BACKWARD"):
+        # The other value of a conditional expression begins, with one value less; or a comprehension ends, with the
+        # exhausted iterator's place still to be dropped.
+        return -1 if step.opname == "JUMP_FORWARD" else 1
+    return dis.stack_effect(step.opcode, step.arg, jump=False)
+
+
+def consumer(code: CodeType, offset: int) -> dis.Instruction | None:
+    """The instruction that takes off the stack what the one at ``offset`` pushed last."""
+    every = steps(code)
+    position, depth = _position(code, offset) + 1, 0
+    while position < len(every):
+        step = every[position]
+        if step.opname == "JUMP_FORWARD" and not depth:
+            # It is the first value of a conditional expression.
+            position = _position(code, step.argval)
+            continue
+        depth += _effect(step)
+        if depth <= 0 and step.opname not in _SILENT:
+            return step
+        position += 1
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Callee:
+    """Where a call has from what it calls: loads of a variable and of attributes in turn, and the last attribute."""
+
+    chain: tuple[dis.Instruction, ...]
+    name: str | None
+
+
+@functools.lru_cache(4096)
+def _callee(code: CodeType, offset: int) -> _Callee:
+    position = start = _position(code, offset)
+    every = steps(code)
+    depth = 1
+    while depth > 0 and start >= 0:
+        depth -= _effect(every[start])
+        start -= 1
+    before = [step for step in every[start + 1 : position] if step.opname not in _SILENT]
+    chain: list[dis.Instruction] = []
+    for step in before:
+        if step.opname == "PUSH_NULL":
+            continue
+        if not step.opname.startswith(_ATTRIBUTES if chain else "LOAD_"):
+            break
+        chain.append(step)
+    name = str(chain[0].argval) if chain else None
+    # A NULL may lie below, pushed by itself or together with a global variable, until an inner call takes it.
+    below = bool(before) and (before[0].opname == "PUSH_NULL" or _effect(before[0]) == 2)
+    depth = 0
+    for number, step in enumerate(before):
+        below = below and (depth > 1 or number < 2)
+        if depth == 1 + below and step.opname.startswith(_ATTRIBUTES):
+            name = str(step.argval)
+        depth += _effect(step)
+    return _Callee(tuple(chain), name)
+
+
+def callee_name(code: CodeType, offset: int) -> str | None:
+    """The last name of what the call at ``offset`` calls, as ``zeros`` in ``np.zeros(3)``; None if unknown."""
+    return _callee(code, offset).name
+
+
+def callee(frame: FrameType) -> Any:
+    """What the running call of a frame calls, where it is a variable or an attribute of a module; else None."""
+    chain = _callee(frame.f_code, running(frame).offset).chain
+    if not chain:
+        return None
+    root = str(chain[0].argval)
+    value: Any = frame.f_globals.get(root, getattr(builtins, root, _UNKNOWN))
+    if chain[0].opname not in ("LOAD_GLOBAL", "LOAD_NAME"):
+        value = frame.f_locals.get(root, _UNKNOWN)
+    for step in chain[1:]:
+        if not isinstance(value, types.ModuleType):
+            return None
+        value = vars(value).get(step.argval, _UNKNOWN)
+    return None if value is _UNKNOWN else value
