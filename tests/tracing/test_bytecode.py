@@ -40,7 +40,7 @@ CASES = {
     "star": (lambda: box.probe(*numbers), "probe", True),
     "double star": (lambda: box.probe(*numbers, **options), "probe", True),
     "object": (lambda: box.inner.probe(1), "probe", False),
-    "of a result": (lambda: getattr({}, "get")("a", box).probe(1), "probe", False),
+    "of a result": (lambda: dict.get(options, "b", box).probe(1), "probe", False),
     "conditional argument": (lambda: box.probe(1 if flag else 2, 3), "probe", True),
     "and": (lambda: box.probe(flag and numbers), "probe", True),
     "comprehension": (lambda: box.probe([each + 1 for each in numbers]), "probe", True),

@@ -87,10 +87,10 @@ def _callee(code: CodeType, offset: int) -> _Callee:
     while depth > 0 and start >= 0:
         depth -= _effect(every[start])
         start -= 1
-    before = [step for step in every[start + 1 : position] if step.opname not in _SILENT]
+    before = every[start + 1 : position]
     chain: list[dis.Instruction] = []
     for step in before:
-        if step.opname == "PUSH_NULL":
+        if step.opname == "PUSH_NULL" or step.opname in _SILENT:
             continue
         if not step.opname.startswith(_ATTRIBUTES if chain else "LOAD_"):
             break
