@@ -169,8 +169,8 @@ class Prepared:
             self.tapes = [self.root]
         try:
             chosen, outputs = self.root.run(leaves)
-        except StaleTapeError:
-            if not self.owner.dynamic:
+        except StaleTapeError as fault:
+            if not (self.owner.dynamic or fault.layout):
                 raise
             self._insert(self._specialise(function, sort_arguments(function, args)))
             chosen, outputs = self.root.run(leaves)

@@ -40,10 +40,12 @@ class DifferentiationError(YotaError, ValueError):
 class StaleTapeError(YotaError, RuntimeError):
     """A branch on traced data went another way than when the tape was recorded.
 
-    ``decision`` is the number of the guard that failed and what was found there.
+    ``decision`` is the number of the guard that failed and what was found there; ``layout`` says that it is no branch,
+    but how an argument lies in memory.
     """
 
     decision: tuple[int, Any] = (0, None)
+    layout: bool = False
 
 
 class TapeError(YotaError, ValueError):

@@ -158,3 +158,59 @@ def test_what_overlaps_itself_is_not_written_through():
 
     with pytest.raises(yota.errors.TracingError, match="Write into the array itself"):
         yota.grad(f, np.arange(5.0))
+
+
+def _through_a_reshape(x):
+    y = x.copy("K")
+    y.reshape(-1)[1] = 5 * x[0, 0]
+    return np.sum(y * y * x)
+
+
+def _behind_a_reshape(x):
+    y = x * 1.0
+    z = np.ravel(y)
+    y[0] = 2.0
+    return np.sum(z**3)
+
+
+def _kept_order(x):
+    y = x.T.copy("F").T
+    y += x
+    z = y.reshape(-1)
+    y[0] = 2.0
+    return np.sum(z**3)
+
+
+def _asks(x):
+    return np.sum(x) if x.flags.c_contiguous else np.sum(2 * x)
+
+
+_ORDERED = [_through_a_reshape, _behind_a_reshape, _kept_order, _asks]
+
+
+@pytest.mark.parametrize(
+    "f, strict, target",
+    [(f, strict, "numpy") for f in _ORDERED for strict in (False, True)] + [(_through_a_reshape, False, "c")],
+)
+def test_views_by_memory_order(f, strict, target):
+    """Whether a reshape is a view or a copy is decided for each order in memory anew."""
+    x = np.random.default_rng(0).normal(size=(4, 3))
+    form = yota.value_and_grad(f, strict=strict, target=target)
+    for argument in (x, np.asfortranarray(x), np.repeat(x, 2, 1)[:, ::2], x.T.copy().T, x):
+        value, gradient = form(argument)
+        np.testing.assert_allclose(value, f(argument), rtol=1e-13)
+        for place in np.ndindex(x.shape):
+            moved = np.zeros_like(argument)
+            moved[place] = 1e-6
+            # Sums with what lies in order keep neither strides nor slices: move the elements in place.
+            ahead, behind = (np.lib.stride_tricks.as_strided(np.zeros(64), x.shape, argument.strides) for _ in "ab")
+            ahead[...], behind[...] = argument + moved, argument - moved
+            np.testing.assert_allclose(gradient[place], (f(ahead) - f(behind)) / 2e-6, atol=1e-7)
+
+
+def test_a_compiled_tape_knows_the_order_of_its_argument():
+    x = np.random.default_rng(0).normal(size=(4, 3))
+    compiled = yota.compile(yota.trace(_through_a_reshape, x)[1])
+    assert compiled(x) == _through_a_reshape(x)
+    with pytest.raises(yota.errors.StaleTapeError, match="ascontiguousarray"):
+        compiled(np.asfortranarray(x))

@@ -47,10 +47,15 @@ def _stack(*operands: Any, axis: int) -> Any:
     return np.stack(operands, axis=axis)
 
 
+def _strides(x: Any) -> Any:
+    return np.array(np.asarray(x).strides)
+
+
 _SPECIAL: dict[str, tuple[str, bool, Callable[..., Any]]] = {
     "getitem": ("yota.ir.indexing.getitem", False, indexing.getitem),
     "setitem": ("yota.ir.indexing.setitem", False, indexing.setitem),
     "scatter": ("yota.ir.indexing.scatter", False, indexing.scatter),
+    "strides": ("yota.ir.catalog.strides", False, _strides),
     "call": ("yota.ir.calls.call", False, calls.call),
     "astype": ("yota.ir.catalog.astype", True, astype),
     "item": ("yota.ir.catalog.item", False, item),

@@ -78,6 +78,7 @@ class ArrayMethods:
     @property
     def flags(self) -> Any:
         """Memory layout of the concrete value."""
+        self._trace.rely_on_order()
         return np.asarray(self._value()).flags
 
     @property
@@ -253,7 +254,13 @@ class ArrayMethods:
         value = self._value()
         if self._trace.exact and self.ndim:
             return np.copy(self, order=order)
-        return self._trace.wrap(self._current(), value.copy(order) if isinstance(value, np.ndarray) else value)
+        if not isinstance(value, np.ndarray):
+            return self._trace.wrap(self._current(), value)
+        copied = value.copy(order)
+        if self.ndim > 1 and copied.strides != value.strides:
+            # Whether a reshape is a view depends on the order in memory, so the copy has a variable of its own.
+            return self._trace.wrap(self._trace.rearranged(self._current(), copied), copied)
+        return self._trace.wrap(self._current(), copied)
 
     def item(self, *index: Any) -> Any:
         """A Python number that is still traced; its derivative is kept."""

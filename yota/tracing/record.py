@@ -111,7 +111,7 @@ def _run(
     exact: bool = False,
 ) -> tuple[Trace, Recording]:
     name = getattr(function, "__name__", type(function).__name__)
-    trace = Trace(name, registry, live=live, perturbed=perturbed, exact=exact)
+    trace, around = Trace(name, registry, live=live, perturbed=perturbed, exact=exact), current()
     try:
         arguments = rebuild([trace.input(leaf.value, leaf.argument, leaf.name, leaf.path) for leaf in leaves])
         # Generated code does not warn of infinities and NaNs either: they are in the results.
@@ -119,6 +119,10 @@ def _run(
             result = function(*arguments)
             outputs = _outputs(trace, result)
         _name_variables(trace)
+        if around is None:
+            trace.guard_order()
+        elif trace.ordered is not None:
+            around.rely_on_order()
         tape = trace.builder.finish(outputs)
         values = [trace.values[variable] for variable in outputs]
         value = tuple(values) if isinstance(result, (tuple, list)) else values[0]

@@ -20,23 +20,30 @@ CONVERSIONS: dict[str, Callable[[Any], Any]] = {
     "float": float,
     "complex": complex,
     "value": lambda value: value,
+    "layout": int,
 }
 
 
 def stale(guard: Guard, found: Any, index: int) -> StaleTapeError:
     """The error for a decision that went another way."""
-    line = source_line(guard.location)
-    what = (
-        "a traced value, of which a hash or text was made,"
-        if guard.kind == "value"
-        else f"{guard.kind}() of a traced value"
-    )
-    fault = StaleTapeError(
-        f"{guard.location}: `{line}`: {what} was {guard.expected!r} when the function was "
-        f"traced and is {found!r} now, so the recorded tape does not hold. Pass dynamic=True to trace again when a "
-        "branch goes another way, or write the choice with np.where."
-    )
-    fault.decision = (index, found)
+    place = f"{guard.location}: `{source_line(guard.location)}`: "
+    if guard.kind == "layout":
+        fault = StaleTapeError(
+            f"{place}what this does depends on how the arguments lie in memory, by which a reshape is a view or a "
+            "copy; they lie otherwise now than when the function was traced. Pass np.ascontiguousarray(x)."
+        )
+    else:
+        what = (
+            "a traced value, of which a hash or text was made,"
+            if guard.kind == "value"
+            else f"{guard.kind}() of a traced value"
+        )
+        fault = StaleTapeError(
+            f"{place}{what} was {guard.expected!r} when the function was "
+            f"traced and is {found!r} now, so the recorded tape does not hold. Pass dynamic=True to trace again when a "
+            "branch goes another way, or write the choice with np.where."
+        )
+    fault.decision, fault.layout = (index, found), guard.kind == "layout"
     return fault
 
 

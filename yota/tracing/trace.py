@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from yota.errors import ArgumentError, TracingError
+from yota.ir import catalog
 from yota.ir.catalog import primitive as built_in
 from yota.ir.primitive import Primitive
 from yota.ir.tape import Guard, Location, TapeBuilder
@@ -69,6 +70,11 @@ class Trace:
         self.leaks: dict[int, Leak] = {}
         self.outer: dict[int, Tracer] = {}
         self.finished = False
+        self._strides: dict[int, tuple[int, ...]] = {}
+        self.reshaped: dict[int, Tracer] = {}
+        """Arrays of which some reshape is a view or a copy, by identity."""
+        self.ordered: Location | None = None
+        """Where the function came to depend on how its arguments lie in memory; None if it does not."""
         self._thread = threading.get_ident()
         self.captured: dict[int, Any] = {}
         """Arrays from outside that are inputs, by variable."""
@@ -83,6 +89,7 @@ class Trace:
     def input(self, value: Any, argument: int, name: str, path: tuple[Any, ...]) -> Tracer:
         """A traced input that holds ``value``."""
         variable = self.builder.input(type_of(value), argument, name, path)
+        self._strides[variable] = np.asarray(value).strides
         return self.wrap(variable, value)
 
     def wrap(self, variable: int, value: Any) -> Tracer:
@@ -271,6 +278,31 @@ class Trace:
         if not self.is_constant(variable):
             self.builder.location = self._here()
             self.builder.guard(variable, number, kind)
+
+    def rearranged(self, variable: int, value: Any) -> int:
+        """Another variable for the same elements, whose concrete ``value`` lies otherwise in memory."""
+        found: Tracer = self.record(catalog.primitive("reshape"), (variable,), {"shape": value.shape}, value)
+        return found._variable
+
+    def rely_on_order(self) -> None:
+        """Note that what is recorded depends on how the arguments lie in memory."""
+        if self.ordered is None:
+            self.ordered = here()
+
+    def guard_order(self) -> None:
+        """If what was recorded depends on how the arguments lie in memory, guard that."""
+        if self.ordered is None:
+            return
+        strided, element = catalog.primitive("strides"), catalog.primitive("getitem")
+        self.builder.location = self.ordered
+        for entry in self.builder.inputs:
+            if entry.argument < 0 or self.builder.types[entry.variable].ndim < 2:
+                continue
+            strides = np.array(self._strides[entry.variable])
+            found = self.builder.emit(strided, (entry.variable,), {}, type_of(strides))
+            for axis, stride in enumerate(strides.tolist()):
+                one = self.builder.emit(element, (found,), {"index": (axis,)}, type_of(strides[axis]))
+                self.builder.guard(one, stride, "layout")
 
     def leak(self, variable: int, number: Any, *, returned: bool) -> Any:
         """A Python number that stands for ``variable`` off the tape, to be recognised when it comes back.

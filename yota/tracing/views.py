@@ -137,8 +137,24 @@ def view(tracer: Tracer, name: str, static: dict[str, Any]) -> Tracer:
     values = tracer._trace.values
     here, there = values[result._variable], values[tracer._current()]
     if isinstance(here, np.ndarray) and isinstance(there, np.ndarray) and np.may_share_memory(here, there):
-        return type(tracer)(tracer._trace, result._variable, tracer, (name, static))
+        result = type(tracer)(tracer._trace, result._variable, tracer, (name, static))
+    if name == "reshape" and _long(tracer.shape) != _long(static["shape"]):
+        # Memory order decides whether this is a view or a copy; a later write tells the difference.
+        for each in (_root(tracer), _root(result)):
+            tracer._trace.reshaped[id(each)] = each
     return result
+
+
+def _long(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """A shape without the axes that can come and go in a view."""
+    return tuple(extent for extent in shape if extent != 1)
+
+
+def _root(tracer: Tracer) -> Tracer:
+    """The array that a view, and each view of it, looks at in the end."""
+    while tracer._base is not None:
+        tracer = tracer._base
+    return tracer
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,12 +290,25 @@ def overwrite(tracer: Tracer, value: Any) -> None:
         variable = trace.apply(primitive("setitem"), (tracer, value), {"index": whole})._variable
     elif type_.dtype != tracer.dtype or not isinstance(trace.values[variable], np.ndarray):
         variable = trace.apply(primitive("astype"), (value,), {"dtype": tracer.dtype})._variable
-    _assign(tracer, variable)
+    _assign(tracer, variable if trace.exact else _in_order(tracer, variable))
+
+
+def _in_order(tracer: Tracer, variable: int) -> int:
+    """``variable``, whose concrete value lies in memory as the array that it overwrites: reshapes ask for that."""
+    trace, old = tracer._trace, tracer._value()
+    new = trace.values[variable]
+    if new.ndim < 2 or new.strides == old.strides or tracer._base is not None:
+        return variable
+    kept = np.empty_like(old)
+    kept[...] = new
+    return trace.rearranged(variable, kept)
 
 
 def _assign(tracer: Tracer, variable: int) -> None:
     base, trace = tracer._base, tracer._trace
     if base is None:
+        if id(tracer) in trace.reshaped:
+            trace.rely_on_order()
         tracer._variable = variable
         return
     _assign(base, _with_view(tracer, base, type(tracer)(trace, variable))._variable)

@@ -94,6 +94,8 @@ def expression(call: Call, *, operator: bool = True) -> str:
         return view(call)
     if op.name == "item":
         return f"{owner(operands[0])}[{op.keyword('index')}]"
+    if op.name == "strides":
+        return f"np.array({owner(operands[0])}.strides)"
     if op.name == "call":
         return _recorded_call(call, op.keyword("form"))
     return _plain_call(call)
