@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         value_and_grad,
     )
     from yota.batching import batch
+    from yota.device import to_cpu, to_cuda
     from yota.export import generate
     from yota.ir.tape import Tape
     from yota.jacobians import hessian, hvp, jacobian, vjp
@@ -44,6 +45,8 @@ __all__ = [
     "load_rules",
     "play",
     "simplegrad",
+    "to_cpu",
+    "to_cuda",
     "trace",
     "update",
     "value_and_grad",
@@ -57,6 +60,8 @@ _HOMES = {
     "Tape": "yota.ir.tape",
     "batch": "yota.batching",
     "generate": "yota.export",
+    "to_cpu": "yota.device",
+    "to_cuda": "yota.device",
     "gradcheck": "yota.testing",
     "update": "yota.structures",
     **dict.fromkeys(("hessian", "hvp", "jacobian", "vjp"), "yota.jacobians"),

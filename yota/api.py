@@ -10,6 +10,7 @@ import numpy as np
 
 from yota.arguments import positional, sort_arguments
 from yota.captured import Captured
+from yota.device import captor_of
 from yota.differentiated import Differentiated, with_receiver
 from yota.errors import ArgumentError, StaleTapeError
 from yota.ir.tape import Tape
@@ -21,6 +22,7 @@ from yota.runtime.cache import Table
 from yota.runtime.dispatch import offer, quick
 from yota.runtime.signals import StaleTape
 from yota.specialise import Target, compile_tape
+from yota.structures import is_on_device
 from yota.tracing.intercept import recorded
 from yota.tracing.record import record
 from yota.tracing.replay import evaluate, stale
@@ -88,7 +90,8 @@ def grad(
         The derivative of the final result by the value of ``f``, of the value's shape; one by default. With a
         seed ``f`` may return an array.
     target
-        What to generate code for: ``"numpy"``, or ``"c"``, which needs a C compiler.
+        What to generate code for: ``"numpy"``; ``"c"``, which needs a C compiler; or ``"cuda"``, which arrays of
+        CuPy's choose by themselves.
     strict
         Whether the value must be bitwise what NumPy gives for ``f(*args)``.
     **kwargs
@@ -121,14 +124,17 @@ def grad(
         def seeded(weights: Any, *arguments: Any, **keywords: Any) -> Any:
             return np.sum(np.real(np.conjugate(weights) * f(*arguments, **keywords)))
 
-        _, g = grad(seeded, np.asarray(seed), *args, dynamic=dynamic, target=target, strict=strict, **kwargs)
+        weights = seed if is_on_device(seed) else np.asarray(seed)
+        _, g = grad(seeded, weights, *args, dynamic=dynamic, target=target, strict=strict, **kwargs)
         return f(*args, **kwargs), GradResult(g.gradients[1:], g.tape, g.source)
     form = _differentiated(f, Target(target, strict), dynamic)
     if current() is not None:
         value, gradients = form.traced(args, kwargs)
         return value, GradResult(gradients, Tape("", (), {}, (), (), {}), "")
-    value, gradients, chosen = form(args, kwargs)
-    return value, GradResult(gradients, chosen.gradient.tape, chosen.source)
+    prepared, function, positions, leaves = form.prepare(args, kwargs)
+    value, gradients, chosen = prepared(function, positions, leaves)
+    captor = captor_of(prepared, chosen, leaves) if prepared.target.name == "cuda" else None
+    return value, GradResult(gradients, chosen.gradient.tape, chosen.source, captor)
 
 
 def value_and_grad(

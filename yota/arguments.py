@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from yota.errors import ArgumentError
-from yota.structures import children, is_leaf, rebuild
+from yota.structures import children, is_leaf, is_on_device, rebuild
 from yota.tracing.record import Leaf
 
 __all__ = ["Arguments", "key_of", "names_of", "positional", "sort_arguments"]
@@ -107,7 +107,7 @@ def _checked(value: Any, name: str, path: tuple[Any, ...]) -> Any:
     kind = type(value)
     if isinstance(value, np.ma.MaskedArray) or kind.__name__ == "matrix":
         raise ArgumentError(f"argument {_at(name, path)} is a {kind.__name__}; pass a plain array: np.asarray(...)")
-    if not isinstance(value, (np.ndarray, np.generic)):
+    if not isinstance(value, (np.ndarray, np.generic)) and not is_on_device(value):
         return value
     if value.dtype.names is not None:
         raise ArgumentError(
@@ -149,6 +149,9 @@ def key_of(value: Any, leaves: list[Any]) -> Any:
     if kind is list or kind is tuple:
         return kind, tuple([key_of(part, leaves) for part in value])
     if is_leaf(value):
+        if is_on_device(value):
+            leaves.append(value)
+            return kind, value.dtype, value.shape
         if not isinstance(value, (np.ndarray, np.generic)):
             leaves.append(value)
             return kind

@@ -14,6 +14,7 @@ from yota.arguments import Arguments, key_of, positional, sort_arguments
 from yota.captured import Captured
 from yota.collection import uncollected
 from yota.contents import Contents
+from yota.device import on_host, target_for
 from yota.errors import ArgumentError, StaleTapeError
 from yota.layout import Wrt, layout_of
 from yota.reach import bearers
@@ -133,7 +134,8 @@ class Prepared:
         self.owner = owner
         arguments = sort_arguments(function, args)
         owner.captured.take(bearers(args))
-        self.layout = layout_of(function, owner.wrt, len(owner.hidden), arguments)
+        self.target = target_for(owner.target, arguments)
+        self.layout = layout_of(function, owner.wrt, len(owner.hidden), on_host(arguments))
         self.root = self._specialise(function, arguments)
         self.tapes = [self.root]
         """All of the tree."""
@@ -151,13 +153,13 @@ class Prepared:
         captured = self.owner.captured
         with uncollected():
             gradient = trace_gradient(
-                function, arguments, self.layout.wanted, registry(), strict=self.owner.target.strict
+                function, on_host(arguments), self.layout.wanted, registry(), strict=self.owner.target.strict
             )
             captured.take(gradient.ran)
             # What the function itself did to lists and caches around it while it was traced is no change to react to.
             captured.settle()
             contents = Contents.of(gradient.contents.pairs, captured.parts(), gradient.captured)
-            call, source = compile_tape(gradient.tape, self.owner.target)
+            call, source = compile_tape(gradient.tape, self.target)
         return Specialisation(replace(gradient, contents=contents), call, source)
 
     def __call__(

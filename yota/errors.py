@@ -7,6 +7,7 @@ from typing import Any
 __all__ = [
     "ArgumentError",
     "CodegenError",
+    "DeviceError",
     "DifferentiationError",
     "MissingRuleError",
     "RuleError",
@@ -54,6 +55,10 @@ class TapeError(YotaError, ValueError):
 
 class CodegenError(YotaError, RuntimeError):
     """A tape cannot be turned into source for the target."""
+
+
+class DeviceError(CodegenError):
+    """There is no GPU to run on, or no way to reach it, or it has too little memory."""
 
 
 class RuleError(YotaError, ValueError):

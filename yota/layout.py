@@ -10,6 +10,7 @@ import numpy as np
 
 from yota.arguments import Arguments, names_of
 from yota.errors import ArgumentError
+from yota.structures import is_on_device
 
 __all__ = ["Layout", "Wrt", "layout_of"]
 
@@ -50,7 +51,7 @@ class Layout:
                 found[argument] = {}
         for leaf, adjoint in zip(leaves, adjoints, strict=True):
             argument, path = self.slots[leaf]
-            value = np.asarray(adjoint) if leaf in self.boxed else adjoint
+            value = np.asarray(adjoint) if leaf in self.boxed and not is_on_device(adjoint) else adjoint
             if path:
                 found[argument][path] = value
             else:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
+from yota.errors import ArgumentError
 from yota.ir.tape import Tape
 
 __all__ = ["GradResult"]
@@ -27,11 +28,34 @@ class GradResult:
         The recorded function with its adjoints.
     source
         The generated code.
+    captor
+        What captures the call, where it ran on a GPU.
     """
 
     gradients: tuple[Any, ...]
     tape: Tape
     source: str
+    captor: Callable[[], Callable[[], Any]] | None = field(default=None, repr=False)
+
+    def capture(self) -> Callable[[], Any]:
+        """The call as a CUDA graph: a function that launches it again, on the same arrays, in a few microseconds.
+
+        Returns
+        -------
+        Callable
+            Takes nothing; gives the value and the gradients by argument, in arrays that each launch writes anew. To
+            compute with other numbers, write them into the arguments' arrays first: ``x[...] = ...``.
+
+        Raises
+        ------
+        ArgumentError
+            If the call did not run on a GPU, or branched on traced data.
+        """
+        if self.captor is None:
+            raise ArgumentError(
+                "capture() is for a gradient that was computed on a GPU; pass arrays of CuPy's: yota.to_cuda(x)"
+            )
+        return self.captor()
 
     def __getitem__(self, position: int) -> Any:
         return self.gradients[position]

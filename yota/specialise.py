@@ -45,12 +45,36 @@ def compile_tape(tape: Tape, target: Target) -> tuple[Callable[..., Any], str]:
 
         written = c.generate(run(tape, strict=target.strict), strict=target.strict)
         return native.load(written), written.text
+    if target.name == "cuda":
+        return _compiled_for_cuda(run(_checked(tape, target)))
     if target.name != "numpy":
-        raise ArgumentError(f"target={target.name!r} is not known; the targets are: 'numpy', 'c'")
+        raise ArgumentError(f"target={target.name!r} is not known; the targets are: 'numpy', 'c', 'cuda'")
     from yota.codegen.targets.numpy import generate
 
     source = generate(run(tape, strict=target.strict), strict=target.strict)
     return load(source), source.text
+
+
+def _checked(tape: Tape, target: Target) -> Tape:
+    if target.strict:
+        raise ArgumentError(
+            'strict=True is not for target="cuda": nothing on a GPU rounds as NumPy does. Use target="c" or "numpy".'
+        )
+    return tape
+
+
+def _compiled_for_cuda(tape: Tape) -> tuple[Callable[..., Any], str]:
+    from yota.codegen.targets import cuda
+    from yota.runtime.cuda_program import Expected, Program
+
+    # A tape that the target cannot take fails here, before anything is asked of a GPU.
+    written = cuda.generate(tape)
+    expected = [
+        Expected(".".join((item.name, *map(str, item.path))), type.dtype, type.shape, item.argument < 0)
+        for item in tape.inputs
+        for type in [tape.types[item.variable]]
+    ]
+    return Program(lambda forms: cuda.generate(tape, forms), expected), written.text
 
 
 @dataclass(frozen=True, slots=True)

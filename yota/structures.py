@@ -15,12 +15,12 @@ import numpy as np
 
 from yota.errors import ArgumentError
 
-__all__ = ["LIBRARIES", "Path", "children", "flatten", "is_leaf", "rebuild", "update"]
+__all__ = ["LIBRARIES", "Path", "children", "flatten", "is_leaf", "is_on_device", "rebuild", "update"]
 
 Path = tuple[Any, ...]
 """Attribute names, positions and keys that lead from an argument to a leaf."""
 
-LIBRARIES = ("numpy", "scipy", "pandas", "torch", "jax", "jaxlib", "sympy", "matplotlib", "sklearn")
+LIBRARIES = ("numpy", "scipy", "cupy", "pandas", "torch", "jax", "jaxlib", "sympy", "matplotlib", "sklearn")
 """Objects of these are no structures, whatever attributes they have."""
 _STATIC = (bool, int, str, bytes, type(None), type, np.dtype, types.ModuleType, slice, type(Ellipsis), enum.Enum)
 _FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, types.MethodType, np.ufunc)
@@ -28,7 +28,15 @@ _FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, types.MethodType, n
 
 def is_leaf(value: Any) -> bool:
     """Whether ``value`` is an array or a floating or complex number, rather than a structure or a constant."""
-    return isinstance(value, (np.ndarray, np.generic, float, complex)) and not isinstance(value, (str, bytes))
+    if isinstance(value, (np.ndarray, np.generic, float, complex)):
+        return not isinstance(value, (str, bytes))
+    return is_on_device(value)
+
+
+def is_on_device(value: Any) -> bool:
+    """Whether ``value`` is an array of CuPy's, which lies in the memory of a GPU."""
+    kind = type(value)
+    return kind.__name__ == "ndarray" and kind.__module__.partition(".")[0] == "cupy"
 
 
 def children(value: Any) -> list[tuple[Any, Any]] | None:

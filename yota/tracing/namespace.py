@@ -16,6 +16,7 @@ import numpy as np
 from yota.tracing import library
 from yota.tracing.bytecode import callee, callee_name, is_call, running
 from yota.tracing.creation import CREATION, ITERATION, Concatenator
+from yota.tracing.cupy_names import cupy_replacements
 from yota.tracing.exact import record_call
 from yota.tracing.lists import ON_LISTS, ON_LISTS_OF_LINALG, converter, on_lists
 from yota.tracing.location import is_library
@@ -181,7 +182,7 @@ def recording(extra: Sequence[tuple[Any, str, Any]] = ()) -> Iterator[None]:
     Several traces, nested or in other threads, share the names: the first one in puts each there, the last one
     out takes it away.
     """
-    replacements = [*_replacements(), *library.replacements(), *extra]
+    replacements = [*_replacements(), *library.replacements(), *cupy_replacements(), *extra]
     with _lock:
         for owner, name, value in replacements:
             _hold(owner, name, value)

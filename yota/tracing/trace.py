@@ -17,6 +17,7 @@ from yota.ir.primitive import Primitive
 from yota.ir.tape import Guard, Location, TapeBuilder
 from yota.ir.types import tuple_of, type_of
 from yota.rules.registry import Registry
+from yota.structures import is_on_device
 from yota.tracing.creation import array
 from yota.tracing.location import ENTRY, caller, here, is_library, location_of, source_line
 from yota.tracing.tracer import Tracer
@@ -138,6 +139,8 @@ class Trace:
             variable = self._intern(self._acceptable(value))
             self.values[variable] = value
             return variable
+        if is_on_device(value):
+            return self._capture_from_device(value)
         if isinstance(value, np.ndarray) and value.dtype != object:
             return self._capture(value)
         return self._lift_sequence(value)
@@ -177,7 +180,19 @@ class Trace:
         self._captured[id(value)] = (value, snapshot, variable)
         return variable
 
-    def _name_of(self, value: np.ndarray) -> str:
+    def _capture_from_device(self, value: Any) -> int:
+        """An array on the GPU is an input always: nobody would fetch it at each call to see whether it changed."""
+        known = self._captured.get(id(value))
+        if known is not None:
+            return known[2]
+        snapshot = frozen(value.get())
+        variable = self.builder.input(type_of(snapshot), -1, self._name_of(value), ())
+        self.captured[variable] = value
+        self.values[variable] = snapshot
+        self._captured[id(value)] = (value, snapshot, variable)
+        return variable
+
+    def _name_of(self, value: Any) -> str:
         """The name by which the user's code knows an array from outside."""
         frame = caller()
         while frame is not None:

@@ -1,0 +1,142 @@
+"""Arrays on the GPU as arguments: which target they ask for, what a trace sees of them, and moving them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from yota.arguments import Arguments
+from yota.errors import ArgumentError
+from yota.specialise import Specialisation, Target
+from yota.structures import flatten, is_leaf, is_on_device, rebuild
+from yota.tracing.record import Leaf
+
+__all__ = ["captor_of", "on_host", "target_for", "to_cpu", "to_cuda"]
+
+
+def target_for(target: Target, arguments: Arguments) -> Target:
+    """The target that arguments ask for: arrays on the GPU choose it by themselves.
+
+    Raises
+    ------
+    ArgumentError
+        If some arrays are on the GPU and some are not.
+    """
+    there = [leaf for leaf in arguments.leaves if is_on_device(leaf.value)]
+    if not there:
+        return target
+    here = [leaf for leaf in arguments.leaves if isinstance(leaf.value, np.ndarray) and not is_on_device(leaf.value)]
+    if any(leaf.value.ndim for leaf in here):
+        other = next(leaf for leaf in here if leaf.value.ndim)
+        raise ArgumentError(
+            f"argument {_place(there[0])} is on the GPU and argument {_place(other)} is a NumPy array; move one: "
+            f"yota.to_cuda({_place(other)}) or yota.to_cpu({_place(there[0])})"
+        )
+    if target.name == "c":
+        raise ArgumentError(
+            f'argument {_place(there[0])} is on the GPU, where target="c" does not run; leave target out, or pass '
+            f"yota.to_cpu({_place(there[0])})"
+        )
+    return replace(target, name="cuda")
+
+
+def _place(leaf: Leaf) -> str:
+    return leaf.name + "".join(f".{key}" if isinstance(key, str) else f"[{key!r}]" for key in leaf.path)
+
+
+def on_host(arguments: Arguments) -> Arguments:
+    """The arguments with copies in main memory of what is on the GPU, for a trace to look at."""
+    if not any(is_on_device(leaf.value) for leaf in arguments.leaves):
+        return arguments
+    leaves = (Leaf(_copied(leaf.value), leaf.argument, leaf.name, leaf.path) for leaf in arguments.leaves)
+    return Arguments(tuple(leaves), arguments.values)
+
+
+def _copied(value: Any) -> Any:
+    from yota.runtime import cuda
+
+    return cuda.to_host(value) if is_on_device(value) else value
+
+
+def captor_of(prepared: Any, chosen: Specialisation, leaves: Sequence[Any]) -> Callable[[], Callable[[], Any]]:
+    """What `GradResult.capture` does for a call: captures it, and gives a function that launches it again."""
+
+    def captor() -> Callable[[], Any]:
+        from yota.runtime.cuda_program import Graph
+
+        guards = chosen.gradient.tape.guards
+        if guards:
+            raise ArgumentError(
+                f"a function that branches on traced data cannot be captured, for each call asks which way to go: "
+                f"{guards[0].location}. Use np.where, or call yota.grad"
+            )
+        graph = Graph(chosen.call, (*leaves, *chosen.gradient.captured))
+        outputs = graph.results if isinstance(graph.results, tuple) else (graph.results,)
+        results = outputs[0], prepared.layout.shaped(chosen.gradient.leaves, outputs[1:])
+
+        def launch() -> Any:
+            graph()
+            return results
+
+        return launch
+
+    return captor
+
+
+def to_cuda(x: Any, dtype: Any = None) -> Any:
+    """Arrays, or structures of them, with every array on the current GPU.
+
+    Parameters
+    ----------
+    x
+        An array, or a structure: dataclass, object, tuple, list, dict, nested.
+    dtype
+        For example ``numpy.float32``: what arrays of floating-point numbers are converted to. They keep their dtype
+        by default.
+
+    Returns
+    -------
+    object
+        A CuPy array, or a copy of the structure with CuPy arrays; what is no array stays as it is. Arrays that are on
+        the GPU already are not copied.
+
+    Raises
+    ------
+    DeviceError
+        If there is no CuPy, no driver, no GPU, or too little memory.
+    """
+    from yota.runtime import cuda
+
+    cuda.cupy()
+
+    def moved(value: Any) -> Any:
+        if not isinstance(value, np.ndarray) and not is_on_device(value):
+            return value
+        return cuda.to_device(value, dtype if value.dtype.kind == "f" else None)
+
+    return _mapped(x, moved)
+
+
+def to_cpu(x: Any) -> Any:
+    """Arrays, or structures of them, with every array in main memory, as NumPy's.
+
+    Parameters
+    ----------
+    x
+        An array, or a structure: dataclass, object, tuple, list, dict, nested.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> to_cpu({"w": np.ones(2), "steps": 3})
+    {'w': array([1., 1.]), 'steps': 3}
+    """
+    return _mapped(x, _copied)
+
+
+def _mapped(x: Any, move: Callable[[Any], Any]) -> Any:
+    leaves = [value for _, value in flatten(x) if is_leaf(value)]
+    return rebuild(x, iter([move(leaf) for leaf in leaves]))

@@ -1,0 +1,184 @@
+"""The door to CuPy: moving arrays, loading generated kernels, and saying what is missing where there is no GPU."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any, Protocol
+
+import numpy as np
+
+from yota.errors import CodegenError, DeviceError
+from yota.runtime import python
+
+__all__ = ["cupy", "current_device", "explained", "load", "to_device", "to_host"]
+
+_OLDEST = (13, 4)
+_OPTIONS = ("--std=c++17",)
+_INSTALL = "pip install cupy-cuda12x (a driver for CUDA 12), or cupy-cuda13x (CUDA 13)"
+_OTHERWISE = 'or use target="c" or "numpy"'
+
+
+class _Kernel(Protocol):
+    @property
+    def name(self) -> str: ...
+
+
+class _Source(Protocol):
+    @property
+    def entry(self) -> str: ...
+
+    @property
+    def code(self) -> str: ...
+
+    @property
+    def kernels(self) -> tuple[_Kernel, ...]: ...
+
+    @property
+    def driver(self) -> str: ...
+
+    @property
+    def constants(self) -> Mapping[str, Any]: ...
+
+
+@cache
+def cupy() -> Any:
+    """CuPy, once it is known that it can be used here.
+
+    Raises
+    ------
+    DeviceError
+        If it is not installed or too old, or there is no driver or no GPU.
+    """
+    try:
+        import cupy as found
+    except ImportError as error:
+        if getattr(error, "name", None) == "cupy":
+            raise DeviceError(f"arrays on a GPU need CuPy, which is not installed: {_INSTALL}; {_OTHERWISE}") from None
+        raise DeviceError(f"CuPy is installed and cannot be imported: {error}. Install it anew: {_INSTALL}") from error
+    version = tuple(int(part) for part in re.findall(r"\d+", found.__version__)[:2])
+    if version < _OLDEST:
+        oldest = ".".join(map(str, _OLDEST))
+        raise DeviceError(f"CuPy {found.__version__} is too old; {oldest} or later is needed: pip install -U cupy")
+    runtime = found.cuda.runtime
+    try:
+        count = runtime.getDeviceCount()
+    except runtime.CUDARuntimeError as error:
+        text = str(error)
+        if "NoDevice" in text:
+            raise DeviceError(f"there is no GPU on this machine ({text}); run where one is, {_OTHERWISE}") from None
+        raise DeviceError(
+            f"CuPy finds no driver that it can use ({text}); install or update NVIDIA's driver, "
+            f"or install the CuPy that fits the one there is: {_INSTALL}; {_OTHERWISE}"
+        ) from None
+    if not count:
+        raise DeviceError(f"there is no GPU that this process may use (CUDA_VISIBLE_DEVICES?); {_OTHERWISE}")
+    return found
+
+
+def current_device() -> int:
+    """Number of the device that CuPy works on in this thread."""
+    return int(cupy().cuda.runtime.getDevice())
+
+
+def to_device(value: Any, dtype: Any = None) -> Any:
+    """A copy of an array on the current device; one that is there already is given back as it is.
+
+    Raises
+    ------
+    DeviceError
+        If it does not fit into the device's memory.
+    """
+    library = cupy()
+    try:
+        return library.asarray(value, dtype=dtype)
+    except library.cuda.memory.OutOfMemoryError as error:
+        raise _too_large(error) from None
+
+
+def to_host(value: Any) -> np.ndarray[Any, Any]:
+    """A copy of a device's array in main memory."""
+    found: np.ndarray[Any, Any] = sys.modules["cupy"].asnumpy(value)
+    return found
+
+
+def load(source: _Source) -> Callable[..., Any]:
+    """The function that a source defines, for the current device.
+
+    Raises
+    ------
+    CodegenError
+        If NVRTC refuses a kernel, with the line in question.
+    """
+    library = cupy()
+    kernels = {}
+    if source.code:
+        module = library.RawModule(code=source.code, options=_OPTIONS)
+        try:
+            kernels = {kernel.name: module.get_function(kernel.name) for kernel in source.kernels}
+        except library.cuda.compiler.CompileException as error:
+            raise CodegenError(explained(source.code, str(error))) from None
+    constants = {
+        name: library.asarray(value) if isinstance(value, np.ndarray) else value
+        for name, value in source.constants.items()
+    }
+    function = python.load(_Driver(source.driver, source.entry, {**constants, **kernels}))
+    exhausted = library.cuda.memory.OutOfMemoryError
+
+    def run(*arguments: Any) -> Any:
+        try:
+            return function(*arguments)
+        except exhausted as error:
+            raise _too_large(error) from None
+
+    return run
+
+
+class _Driver:
+    """The Python part, with the kernels among its constants."""
+
+    def __init__(self, text: str, entry: str, constants: Mapping[str, Any]) -> None:
+        self.text, self.entry, self.constants = text, entry, constants
+
+
+def _too_large(error: Exception) -> DeviceError:
+    return DeviceError(
+        f"the GPU has too little memory: {error}. Pass fewer points at a time, free arrays that are not needed, or "
+        "give back what CuPy keeps for later: cupy.get_default_memory_pool().free_all_blocks()"
+    )
+
+
+_PLACE = re.compile(r"\((\d+)\): (?:catastrophic )?error")
+_REMARK = re.compile(r"/\* (.*) \*/$")
+
+
+def explained(code: str, log: str) -> str:
+    r"""What a compiler's log says, with the line of the kernel and the line of the user's that it comes from.
+
+    Examples
+    --------
+    >>> code = "/* y = f(x) */\nkernel()\n{\n    y = g(x);\n}"
+    >>> print(explained(code, 'a.cu(4): error: identifier "g" is undefined'))
+    NVRTC refuses a generated kernel; please report this.
+    a.cu(4): error: identifier "g" is undefined
+        line 4 of the kernel file: y = g(x);
+        which computes: y = f(x)
+    """
+    lines = code.splitlines()
+    found = ["NVRTC refuses a generated kernel; please report this."]
+    for message in log.splitlines():
+        place = _PLACE.search(message)
+        if place is None:
+            continue
+        number = int(place[1])
+        found.append(message.strip())
+        if not 1 <= number <= len(lines):
+            continue
+        found.append(f"    line {number} of the kernel file: {lines[number - 1].strip()}")
+        remarks = (_REMARK.fullmatch(line.strip()) for line in reversed(lines[: number - 1]))
+        nearest = next((remark for remark in remarks if remark), None)
+        if nearest is not None:
+            found.append(f"    which computes: {nearest[1]}")
+    return "\n".join(found if len(found) > 1 else [*found, log.strip()])

@@ -1,0 +1,153 @@
+"""A tape's function on the GPU: code for each device and for each way that its arguments lie in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from yota.codegen.targets.cuda import Form, Source
+from yota.errors import ArgumentError
+from yota.runtime import cuda
+from yota.runtime.cache import Table
+
+__all__ = ["Expected", "Graph", "Program"]
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """An argument: its name, dtype and shape, and whether it is an array that the function found outside."""
+
+    name: str
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    captured: bool = False
+
+
+class Program:
+    """A function of arrays on the GPU.
+
+    Parameters
+    ----------
+    make
+        Gives the source for arguments that lie in memory in given ways.
+    expected
+        What it takes.
+    """
+
+    def __init__(self, make: Callable[[Sequence[Form]], Source], expected: Sequence[Expected]) -> None:
+        self._make, self._expected = make, tuple(expected)
+        self._functions = Table(most=64)
+        self._outside = any(each.captured for each in self._expected)
+        self._library = cuda.cupy()
+        self._array: Any = self._library.ndarray
+        self._current = self._library.cuda.runtime.getDevice
+
+    def __call__(self, *arguments: Any) -> Any:
+        """The results, computed on the current stream; nothing waits for them."""
+        array = self._array
+        if self._outside:
+            arguments = self._uploaded(arguments)
+        key = (
+            self._current(),
+            *[
+                (each.dtype, each.shape, each.strides, each.device.id) if type(each) is array else type(each)
+                for each in arguments
+            ],
+        )
+        function = self._functions.get(key)
+        if function is None:
+            function = cuda.load(self.source(*arguments))
+            self._functions.insert(key, function)
+        return function(*arguments)
+
+    def source(self, *arguments: Any) -> Source:
+        """Source for arguments like these.
+
+        Raises
+        ------
+        ArgumentError
+            If an argument is not what the function was made for, or not on the current device.
+        """
+        if len(arguments) != len(self._expected):
+            raise ArgumentError(f"{len(self._expected)} arguments are expected, not {len(arguments)}")
+        pairs = zip(self._uploaded(arguments), self._expected, strict=True)
+        return self._make([self._form(value, expected) for value, expected in pairs])
+
+    def _uploaded(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
+        """Arrays from outside of the function belong to the user, who may have written to them since."""
+        return tuple(
+            cuda.to_device(value) if expected.captured and isinstance(value, np.ndarray) else value
+            for value, expected in zip(arguments, self._expected, strict=True)
+        )
+
+    def _form(self, value: Any, expected: Expected) -> Form:
+        if type(value) is not self._array:
+            return self._number(value, expected)
+        if value.dtype != expected.dtype or value.shape != expected.shape:
+            found = f"{value.dtype}{list(value.shape)}"
+            raise ArgumentError(
+                f"argument {expected.name} must be {expected.dtype}{list(expected.shape)}, and is {found}"
+            )
+        current = self._current()
+        if value.device.id != current:
+            raise ArgumentError(
+                f"argument {expected.name} is on device {value.device.id}, and the current device is {current}: run "
+                f"`with cupy.cuda.Device({value.device.id}):`, or copy it: cupy.asarray({expected.name})"
+            )
+        size = expected.dtype.itemsize
+        if value.flags.c_contiguous:
+            return Form()
+        if any(step % size for step in value.strides):
+            raise ArgumentError(
+                f"argument {expected.name} has elements that do not start at multiples of their size; pass a copy: "
+                f"{expected.name}.copy()"
+            )
+        return Form(strides=tuple(step // size for step in value.strides))
+
+    def _number(self, value: Any, expected: Expected) -> Form:
+        if isinstance(value, np.ndarray) and value.ndim:
+            raise ArgumentError(
+                f"argument {expected.name} is a NumPy array, and the code runs on the GPU; move it there once: "
+                f"{expected.name} = yota.to_cuda({expected.name})"
+            )
+        if expected.shape or not isinstance(value, (int, float, complex, np.generic, np.ndarray)):
+            raise ArgumentError(f"argument {expected.name} must be an array on the GPU, not a {type(value).__name__}")
+        return Form(on_device=False)
+
+
+class Graph:
+    """A call, captured: what it launched is launched again at once, on the same arrays.
+
+    Parameters
+    ----------
+    program, arguments
+        The call.
+
+    Attributes
+    ----------
+    results
+        What the call gives: arrays that each launch writes anew.
+    """
+
+    def __init__(self, program: Callable[..., Any], arguments: Sequence[Any]) -> None:
+        library = cuda.cupy()
+        self._arguments = tuple(arguments)
+        # Memory of a pool of its own: nobody else is given it for as long as the graph lives.
+        self._pool = library.cuda.MemoryPool()
+        self._library = library
+        stream = library.cuda.Stream(non_blocking=True)
+        with library.cuda.using_allocator(self._pool.malloc), stream:
+            program(*arguments)
+            stream.begin_capture()
+            try:
+                self.results = program(*arguments)
+            finally:
+                self._graph = stream.end_capture()
+
+    def __call__(self) -> Any:
+        """Launch it on the current stream; `results`, which are complete once the stream gets there."""
+        self._graph.launch(self._library.cuda.get_current_stream())
+        return self.results
