@@ -65,7 +65,7 @@ def captor_of(prepared: Any, chosen: Specialisation, leaves: Sequence[Any]) -> C
     """What `GradResult.capture` does for a call: captures it, and gives a function that launches it again."""
 
     def captor() -> Callable[[], Any]:
-        from yota.runtime.cuda_program import Graph
+        from yota.runtime.cuda_program import Replay
 
         guards = chosen.gradient.tape.guards
         if guards:
@@ -73,12 +73,12 @@ def captor_of(prepared: Any, chosen: Specialisation, leaves: Sequence[Any]) -> C
                 f"a function that branches on traced data cannot be captured, for each call asks which way to go: "
                 f"{guards[0].location}. Use np.where, or call yota.grad"
             )
-        graph = Graph(chosen.call, (*leaves, *chosen.gradient.captured))
-        outputs = graph.results if isinstance(graph.results, tuple) else (graph.results,)
+        replay = Replay(chosen.call, (*leaves, *chosen.gradient.captured))
+        outputs = replay.results if isinstance(replay.results, tuple) else (replay.results,)
         results = outputs[0], prepared.layout.shaped(chosen.gradient.leaves, outputs[1:])
 
         def launch() -> Any:
-            graph()
+            replay()
             return results
 
         return launch

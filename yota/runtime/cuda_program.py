@@ -13,7 +13,7 @@ from yota.errors import ArgumentError
 from yota.runtime import cuda
 from yota.runtime.cache import Table
 
-__all__ = ["Expected", "Graph", "Program"]
+__all__ = ["Expected", "Program", "Replay"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ class Program:
         return Form(on_device=False)
 
 
-class Graph:
+class Replay:
     """A call, captured: what it launched is launched again at once, on the same arrays.
 
     Parameters
@@ -135,7 +135,7 @@ class Graph:
     def __init__(self, program: Callable[..., Any], arguments: Sequence[Any]) -> None:
         library = cuda.cupy()
         self._arguments = tuple(arguments)
-        # Memory of a pool of its own: nobody else is given it for as long as the graph lives.
+        # Memory of a pool of its own: nobody else is given it for as long as this lives.
         self._pool = library.cuda.MemoryPool()
         self._library = library
         stream = library.cuda.Stream(non_blocking=True)
@@ -145,9 +145,9 @@ class Graph:
             try:
                 self.results = program(*arguments)
             finally:
-                self._graph = stream.end_capture()
+                self._recorded = stream.end_capture()
 
     def __call__(self) -> Any:
         """Launch it on the current stream; `results`, which are complete once the stream gets there."""
-        self._graph.launch(self._library.cuda.get_current_stream())
+        self._recorded.launch(self._library.cuda.get_current_stream())
         return self.results
