@@ -67,7 +67,8 @@ class AllSizes:
             self.call, "numpy", None, self.wrt, ("value", "gradient"), "", False, self.strict, False, ("yota",)
         )
         with uncollected():
-            traced = trace_gradient(function, arguments, self._layout.wanted, registry())
+            generators = self._captured.generators(arguments.values)
+            traced = trace_gradient(function, arguments, self._layout.wanted, registry(), generators=generators)
             self.source, *_ = collected(request)
         self._present = traced.leaves
         self._function = load(Source(self.source, f"{called(request.wish)}_value_and_gradient"))

@@ -307,7 +307,14 @@ def trace(
     function, hidden = with_receiver(f)
     function, args = positional(function, (*hidden, *args), kwargs)
     arguments = sort_arguments(function, args)
-    found = record(function, arguments.leaves, arguments.rebuild, registry=registry(), primitives=primitives or ())
+    found = record(
+        function,
+        arguments.leaves,
+        arguments.rebuild,
+        registry=registry(),
+        primitives=primitives or (),
+        generators=Captured(function).generators(args),
+    )
     return found.value, found.tape
 
 

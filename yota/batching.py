@@ -150,7 +150,8 @@ class Batched:
             return tuple(found)
 
         flat.__name__ = self.__name__
-        recorded = record(flat, points, arguments.rebuild, registry=registry())
+        generators = self._captured.generators(arguments.values)
+        recorded = record(flat, points, arguments.rebuild, registry=registry(), generators=generators)
         if recorded.outer:
             raise ArgumentError(f"{self.__name__} uses traced values besides its arguments; pass them as arguments")
         # One point's tape is rewritten first: there, more is a scalar.

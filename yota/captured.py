@@ -12,6 +12,7 @@ import numpy as np
 from yota.errors import ArgumentError
 from yota.reach import ABSENT, Reach, content
 from yota.structures import children, flatten
+from yota.tracing.randomness import is_generator
 
 __all__ = ["Captured"]
 
@@ -70,6 +71,10 @@ class Captured:
             if type(fingerprint) is list:
                 found += [part.value for _, part in fingerprint if type(part) is _Same]
         return found
+
+    def generators(self, arguments: Iterable[Any] = ()) -> list[Any]:
+        """The generators of random numbers among the captured data and the ``arguments``."""
+        return list(filter(is_generator, [*self.parts(), *(part for _, part in flatten(tuple(arguments)))]))
 
     def agrees(self, other: Captured) -> bool:
         """Whether another function of the same code captured the same, as a lambda does that is made anew."""

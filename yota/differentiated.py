@@ -153,7 +153,12 @@ class Prepared:
         captured = self.owner.captured
         with uncollected():
             gradient = trace_gradient(
-                function, on_host(arguments), self.layout.wanted, registry(), strict=self.owner.target.strict
+                function,
+                on_host(arguments),
+                self.layout.wanted,
+                registry(),
+                strict=self.owner.target.strict,
+                generators=captured.generators(arguments.values),
             )
             captured.take(gradient.ran)
             # What the function itself did to lists and caches around it while it was traced is no change to react to.

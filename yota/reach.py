@@ -114,14 +114,13 @@ class Reach:
     def take(self, roots: Iterable[Any]) -> None:
         """Take in what ``roots`` read: functions, classes, modules, objects, and structures of them."""
         pending = list(roots)
-        while pending:
-            value = pending.pop()
-            if isinstance(value, _PLAIN) or id(value) in self._seen or len(self._seen) >= _MOST:
-                continue
-            self._seen[id(value)] = value
-            pending += self._visit(value)
-            if not pending:
-                pending += self._attributes_of_owners()
+        while pending and len(self._seen) < _MOST:
+            while pending:
+                value = pending.pop()
+                if not isinstance(value, _PLAIN) and id(value) not in self._seen:
+                    self._seen[id(value)] = value
+                    pending += self._visit(value)
+            pending += self._attributes_of_owners()
 
     def _is_foreign(self, module: str) -> bool:
         """Whether a module belongs to Python, or to another package that is installed than the function does."""
@@ -198,7 +197,7 @@ class Reach:
                     elif (id(names), name) not in self._taken:
                         self._taken.add((id(names), name))
                         self.places.append((names, name))
-        return [value for value in found if id(value) not in self._seen]
+        return [value for value in found if not isinstance(value, _PLAIN) and id(value) not in self._seen]
 
 
 def _is_implicit(name: str, value: Any) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -115,12 +115,16 @@ def trace_gradient(
     registry: Registry,
     *,
     strict: bool = False,
+    generators: Collection[Any] = (),
 ) -> Gradient:
     """Trace and differentiate by the leaves ``wanted``; arrays that are arguments themselves get explicit zeros.
 
-    With ``strict`` the function is traced once more, call by call as it makes them, for the value alone.
+    With ``strict`` the function is traced once more, call by call as it makes them, for the value alone. It must not
+    draw from ``generators``.
     """
-    recorded = record(function, arguments.leaves, arguments.rebuild, registry=registry, live=True)
+    recorded = record(
+        function, arguments.leaves, arguments.rebuild, registry=registry, live=True, generators=generators
+    )
     gradient = differentiate(recorded, arguments, wanted, registry)
     if not strict:
         return gradient

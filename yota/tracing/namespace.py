@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from yota.tracing import library
+from yota.tracing import library, randomness
 from yota.tracing.bytecode import callee, callee_name, is_call, running
 from yota.tracing.creation import CREATION, ITERATION, Concatenator
 from yota.tracing.cupy_names import cupy_replacements
@@ -182,7 +182,8 @@ def recording(extra: Sequence[tuple[Any, str, Any]] = ()) -> Iterator[None]:
     Several traces, nested or in other threads, share the names: the first one in puts each there, the last one
     out takes it away.
     """
-    replacements = [*_replacements(), *library.replacements(), *cupy_replacements(), *extra]
+    others = (*library.replacements(), *randomness.entropy(), *cupy_replacements())
+    replacements = [*_replacements(), *others, *extra]
     with _lock:
         for owner, name, value in replacements:
             _hold(owner, name, value)

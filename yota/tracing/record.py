@@ -17,10 +17,14 @@ from yota.tracing.intercept import interceptions, opaque
 from yota.tracing.location import raised_at, source_line
 from yota.tracing.methods import is_traced
 from yota.tracing.namespace import recording
+from yota.tracing.randomness import Draws, refusal
 from yota.tracing.state import current, entered
 from yota.tracing.trace import Leak, Trace
 
 __all__ = ["Leaf", "Recording", "record"]
+
+_REPEATS = 6
+"""Runs that show whether random numbers matter: a coin comes up the same that often once in 64 times."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,13 +63,15 @@ def record(
     primitives: Collection[Callable[..., Any]] = (),
     live: bool = False,
     exact: bool = False,
+    generators: Collection[Any] = (),
 ) -> Recording:
     """Trace ``function``.
 
     Parameters
     ----------
     function
-        The function; it is run once, or twice if a traced value became a Python float in it.
+        The function; it is run once, and again if a traced value became a Python float in it, or if it drew
+        random numbers.
     leaves
         Its traced inputs.
     rebuild
@@ -78,6 +84,8 @@ def record(
         Whether arrays from outside are inputs; see `Trace`.
     exact
         Whether calls are recorded as they are made, to be evaluated with NumPy's bits and not differentiated.
+    generators
+        Generators of random numbers that the function can reach.
 
     Raises
     ------
@@ -86,17 +94,39 @@ def record(
     """
     known = [*registry.user_targets(), *map(opaque, primitives)]
     extra = interceptions(known, function)
+
+    def run(*, perturbed: bool = False) -> tuple[Trace, Recording]:
+        return _run(function, leaves, rebuild, registry, extra, live=live, exact=exact, perturbed=perturbed)
+
+    draws = Draws(generators)
     try:
-        trace, recorded = _run(function, leaves, rebuild, registry, extra, live=live, exact=exact)
+        trace, recorded = run()
     except (TypeError, AttributeError, NotImplementedError) as fault:
         if isinstance(fault, YotaError) or current() is not None:
             raise
         raise _explained(fault, function, rebuild([_plain(leaf.value) for leaf in leaves])) from fault.__cause__
-    if not exact and any(guard.kind in ("float", "complex") for guard in recorded.tape.guards):
-        _, other = _run(function, leaves, rebuild, registry, extra, live=live, perturbed=True)
-        if not _same(recorded.tape, other.tape):
-            raise _leaked(next(iter(trace.leaks.values())))
+    _refuse_draws(trace, draws, recorded, lambda: run()[1], generators)
+    left = not exact and any(guard.kind in ("float", "complex") for guard in recorded.tape.guards)
+    if left and not _same(recorded.tape, run(perturbed=True)[1].tape):
+        raise _leaked(next(iter(trace.leaks.values())))
     return recorded
+
+
+def _refuse_draws(
+    trace: Trace, draws: Draws, recorded: Recording, again: Callable[[], Recording], generators: Collection[Any]
+) -> None:
+    """Refuse random numbers that come out otherwise when the function runs again."""
+    own, common = draws.own(), draws.common() or ("np.random.default_rng()" if trace.unseeded else "")
+    if not (own or common):
+        return
+    draws = Draws(generators)
+    for _ in range(_REPEATS):
+        other = again()
+        if own and draws.own():
+            raise refusal(trace.builder.name, own)
+        # Another thread may have drawn from what all share, or the function has seeded it: then nothing differs.
+        if not (_same(recorded.tape, other.tape) and _same_arrays(recorded.captured, other.captured)):
+            raise refusal(trace.builder.name, own or common)
 
 
 def _run(
@@ -166,18 +196,18 @@ def _outputs(trace: Trace, result: Any) -> list[int]:
 
 
 def _same(left: Tape, right: Tape) -> bool:
-    if (
-        len(left.ops) != len(right.ops)
-        or left.outputs != right.outputs
-        or left.constants.keys() != right.constants.keys()
-    ):
+    if len(left.ops) != len(right.ops) or left.outputs != right.outputs:
         return False
     return all(
         a.primitive is b.primitive and a.operands == b.operands and a.static == b.static
         for a, b in zip(left.ops, right.ops, strict=True)
-    ) and all(
-        np.array_equal(value, right.constants[variable], equal_nan=np.asarray(value).dtype.kind in "fc")
-        for variable, value in left.constants.items()
+    ) and _same_arrays(left.constants, right.constants)
+
+
+def _same_arrays(left: Mapping[int, Any], right: Mapping[int, Any]) -> bool:
+    return left.keys() == right.keys() and all(
+        np.array_equal(value, right[variable], equal_nan=np.asarray(value).dtype.kind in "fc")
+        for variable, value in left.items()
     )
 
 

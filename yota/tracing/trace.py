@@ -76,6 +76,8 @@ class Trace:
         """Arrays of which some reshape is a view or a copy, by identity."""
         self.ordered: Location | None = None
         """Where the function came to depend on how its arguments lie in memory; None if it does not."""
+        self.unseeded = False
+        """Whether a generator of random numbers was made that nobody has seeded."""
         self._thread = threading.get_ident()
         self.captured: dict[int, Any] = {}
         """Arrays from outside that are inputs, by variable."""

@@ -1,0 +1,114 @@
+"""Functions that draw random numbers are refused; a generator of a fixed seed that is made inside is welcome."""
+
+# ruff: noqa: NPY002  (users draw in the old way too)
+from __future__ import annotations
+
+import random
+import threading
+import types
+
+import numpy as np
+import pytest
+import scipy.stats
+
+import yota
+from yota import errors
+
+X = np.arange(1.0, 5.0)
+rng = np.random.default_rng(1)
+old = np.random.RandomState(1)
+python = random.Random(1)
+holder = types.SimpleNamespace(rng=rng)
+
+
+class Layer:
+    shared = rng
+
+    def forward(self, x):
+        return x * (self.shared.random(x.shape) > 0.5)
+
+
+def _helper(x):
+    return x * rng.uniform()
+
+
+REFUSED = {
+    "generator": lambda x: x * rng.normal(size=4),
+    "large draws": lambda x: np.mean(x) * rng.normal(size=400),
+    "old generator": lambda x: x * old.rand(4),
+    "common": lambda x: x * np.random.rand(4),
+    "coin": lambda x: x * rng.integers(2),
+    "choice of elements": lambda x: x[rng.permutation(4)[:2]],
+    "branch": lambda x: x if rng.random() < 2 else x * x,
+    "python": lambda x: x * random.random(),
+    "python's own": lambda x: x * python.gauss(0, 1),
+    "in a helper": lambda x: _helper(x),
+    "in an object": lambda x: x * holder.rng.random(),
+    "in a class": lambda x: Layer().forward(x),
+    "library": lambda x: x * scipy.stats.norm.rvs(size=4),
+    "without a seed": lambda x: x * np.random.default_rng().random(4),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_draws_are_refused(name):
+    f = REFUSED[name]
+    for call in (
+        lambda: yota.grad(lambda x: np.sum(f(x)), X),
+        lambda: yota.value_and_grad(lambda x: np.sum(f(x)))(X),
+        lambda: yota.trace(lambda x: np.sum(f(x)), X),
+        lambda: yota.batch(lambda x: np.sum(f(x)))(X[None]),
+    ):
+        with pytest.raises(errors.TracingError, match="random numbers"):
+            call()
+
+
+def test_a_generator_among_the_arguments():
+    def f(x, rng, settings):
+        return np.sum(x * rng.normal(size=4) * settings["rng"].random())
+
+    with pytest.raises(errors.TracingError, match="Generator"):
+        yota.grad(f, X, np.random.default_rng(0), {"rng": np.random.default_rng(0)})
+
+
+def _seeded(x):
+    np.random.seed(3)
+    return x * np.random.rand(4)
+
+
+WELCOME = {
+    "fixed seed": lambda x: x * np.random.default_rng(0).normal(size=4),
+    "seeded": _seeded,
+    "old": lambda x: x * np.random.RandomState(0).rand(4),
+    "python": lambda x: x * random.Random(0).random(),
+}
+
+
+@pytest.mark.parametrize("name", WELCOME)
+def test_what_is_the_same_each_time_is_welcome(name):
+    f = WELCOME[name]
+    fg = yota.value_and_grad(lambda x: np.sum(f(x)))
+    for x in (X, 2 * X):
+        np.testing.assert_allclose(fg(x)[0], np.sum(f(x)))
+
+
+def test_draws_of_other_threads_do_not_matter():
+    done = threading.Event()
+
+    def draw():
+        while not done.is_set():
+            np.random.rand()
+
+    thread = threading.Thread(target=draw)
+    thread.start()
+    try:
+        np.testing.assert_allclose(yota.grad(lambda x: np.sum(np.sin(x)), X)[1][0], np.cos(X))
+    finally:
+        done.set()
+        thread.join()
+
+
+def test_draws_outside_are_constants():
+    noise = rng.normal(size=4)
+    fg = yota.value_and_grad(lambda x: np.sum(x * noise))
+    np.testing.assert_allclose(fg(X)[1], noise)

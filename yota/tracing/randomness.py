@@ -1,0 +1,104 @@
+"""Random numbers that a function draws while it is traced: a tape would repeat them, so they are refused."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+from yota.errors import TracingError
+from yota.tracing.state import current
+
+__all__ = ["Draws", "entropy", "is_generator", "refusal"]
+
+
+def is_generator(value: Any) -> bool:
+    """Whether ``value`` is a generator of random numbers: NumPy's, old or new, or Python's."""
+    return _state(value) is not None
+
+
+def _state(value: Any) -> Any:
+    numpy_random, python = sys.modules.get("numpy.random"), sys.modules.get("random")
+    if numpy_random is not None:
+        if isinstance(value, numpy_random.Generator):
+            return value.bit_generator.state
+        if isinstance(value, numpy_random.RandomState):
+            return value.get_state(legacy=False)
+        if isinstance(value, numpy_random.BitGenerator):
+            return value.state
+    if python is not None and isinstance(value, python.Random) and not isinstance(value, python.SystemRandom):
+        return value.getstate()
+    return None
+
+
+def _same(left: Any, right: Any) -> bool:
+    if left is None:
+        return False
+    if isinstance(left, dict):
+        return all(_same(value, right.get(key)) for key, value in left.items())
+    return bool((left == right).all()) if hasattr(left, "shape") else bool(left == right)
+
+
+class Draws:
+    """Which generators were drawn from since a moment.
+
+    Parameters
+    ----------
+    own
+        Generators that the function can reach. Those that belong to the modules `random` and `numpy.random` are
+        looked at as well; other threads may draw from them too.
+    """
+
+    def __init__(self, own: Iterable[Any] = ()) -> None:
+        self._own = [(generator, _state(generator)) for generator in own]
+        self._common = _common()
+
+    def own(self) -> str:
+        """The kind of a generator of the function's own that was drawn from; empty if none was."""
+        drawn = (generator for generator, state in self._own if not _same(state, _state(generator)))
+        return next((f"a captured {type(generator).__name__}" for generator in drawn), "")
+
+    def common(self) -> str:
+        """The module whose generator was drawn from; empty if none was."""
+        drawn = (name for name, state in _common().items() if not _same(self._common.get(name), state))
+        return next(drawn, "")
+
+
+def _common() -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    if "numpy.random" in sys.modules:
+        found["np.random"] = _state(sys.modules["numpy.random"].mtrand._rand)
+    if "random" in sys.modules:
+        found["random"] = _state(sys.modules["random"]._inst)
+    return found
+
+
+def entropy() -> list[tuple[Any, str, Any]]:
+    """``(owner, name, function)``: what makes generators that nobody has seeded, noting that on the trace."""
+    if "numpy.random" not in sys.modules:
+        return []
+    return [(sys.modules["numpy.random"], "default_rng", _default_rng())]
+
+
+@functools.cache
+def _default_rng() -> Any:
+    original = sys.modules["numpy.random"].default_rng
+
+    @functools.wraps(original)
+    def default_rng(seed: Any = None) -> Any:
+        trace = current()
+        if trace is not None and seed is None:
+            trace.unseeded = True
+        return original(seed)
+
+    return default_rng
+
+
+def refusal(name: str, source: str) -> TracingError:
+    """The error for a function that draws from ``source``."""
+    return TracingError(
+        f"{name} draws random numbers from {source} while it is traced, and its tape would repeat them in every call. "
+        f"Draw them outside and pass them as an argument, or make the generator inside of {name} from a fixed seed: "
+        "rng = np.random.default_rng(0)."
+    )
