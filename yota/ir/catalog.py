@@ -108,4 +108,5 @@ def primitive(name: str) -> Primitive:
     if not callable(found) or isinstance(found, type):
         raise KeyError(name)
     elementwise = isinstance(found, np.ufunc) and found.signature is None and found.nout == 1
-    return Primitive(name, f"numpy.{name}", elementwise, found)
+    several = isinstance(found, np.ufunc) and found.nout > 1
+    return Primitive(name, f"numpy.{name}", elementwise, found, None, "elementwise" if several else "")

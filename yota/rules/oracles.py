@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from yota.rules.oracles_distributions import distributions
+from yota.rules.oracles_waves import waves
+
 __all__ = ["special"]
 
 _Functions = dict[str, Callable[..., Any]]
@@ -24,7 +27,8 @@ def special(mp: Any) -> _Functions:
         _series,
         _polynomials,
     )
-    return {name: function for part in parts for name, function in part(mp).items()}
+    found = {name: function for part in parts for name, function in part(mp).items()}
+    return {**found, **waves(mp), **distributions(mp, found)}
 
 
 def _logistic(mp: Any) -> _Functions:

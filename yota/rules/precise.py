@@ -149,6 +149,10 @@ def value(expression: Expression, names: Mapping[str, Any], registry: Registered
         found = names[expression.id]
         return _number(mp, found.value) if isinstance(found, Static) else found
     if isinstance(expression, Call):
+        if expression.function == "item":
+            number = dict(expression.keywords).get("index", expression.arguments[-1])
+            assert isinstance(number, Literal)
+            return value(expression.arguments[0], names, registry)[number.value]
         if expression.function == "astype":
             return value(expression.arguments[0], names, registry)
         arguments = [value(argument, names, registry) for argument in expression.arguments]

@@ -100,7 +100,7 @@ def one_element(case: Inspection) -> None:
         return
     for _, call in _calls(case):
         name = call.function
-        if name in STATIC_FUNCTIONS or name in _ELEMENTWISE_MACROS:
+        if name in STATIC_FUNCTIONS or name in _ELEMENTWISE_MACROS or name == "item":
             continue
         if name in MACROS or not _is_elementwise(case.registry, name):
             raise case.fault(
@@ -112,19 +112,42 @@ def one_element(case: Inspection) -> None:
 
 
 def one_value(case: Inspection) -> None:
-    """What is called gives one value."""
+    """What is called gives one value; of several results `item` takes one."""
+    within: set[int] = set()
     for _, call in _calls(case):
         name = call.function
-        if name in MACROS or name in STATIC_FUNCTIONS:
-            continue
-        results = case.registry.rules(name)[0].results
-        if len(results) > 1:
+        inner = call.arguments[0] if call.arguments else None
+        if name == "item" and _results(case, inner) > 1:
+            number = dict(call.keywords).get("index", call.arguments[1] if len(call.arguments) > 1 else None)
+            if not isinstance(number, Literal) or number.value not in range(_results(case, inner)):
+                raise case.fault(
+                    call,
+                    f"`index` says which of the {_results(case, inner)} results, counted from 0",
+                    found=show(call)[:60],
+                    write=f"item({show(inner)[:40]}, index=0)" if inner else "item(f(x), index=0)",
+                )
+            within.add(id(inner))
+        elif name == "item":
             raise case.fault(
                 call,
-                f"`{name}` gives {len(results)} results, and a right-hand side is made of single values",
+                "`item` takes one of the several results of a function",
                 found=show(call)[:60],
-                write=f"functions of one result, or, in the rule of {name} itself, {' or '.join(results)}",
+                write=f"{show(inner)[:40]}" if inner else "item(f(x), index=0)",
             )
+        elif _results(case, call) > 1 and id(call) not in within:
+            raise case.fault(
+                call,
+                f"`{name}` gives {_results(case, call)} results, and a right-hand side is made of single values",
+                found=show(call)[:60],
+                write=f"item({show(call)[:40]}, index=0)",
+            )
+
+
+def _results(case: Inspection, expression: Expression | None) -> int:
+    """How many results a call has; 1 for what is no call of a primitive."""
+    if not isinstance(expression, Call) or not case.registry.knows(expression.function):
+        return 1
+    return len(case.registry.rules(expression.function)[0].results)
 
 
 def _is_elementwise(registry: Registered, name: str) -> bool:

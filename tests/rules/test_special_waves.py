@@ -1,0 +1,165 @@
+"""Special functions that mpmath lacks or is slow at: every partial against differences; ends; what is refused."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.special
+import scipy.special as sc
+
+import yota
+from yota.errors import DifferentiationError
+from yota.rules.model import Call, Domain, Literal, refusal
+from yota.rules.registry import registry
+from yota.rules.sampling import points, statics
+from yota.rules.trials import direction_error
+
+REGISTRY = registry()
+FILES = [f"special_{name}.rules" for name in ("several", "waves", "distributions", "inverses", "kelvin")]
+RULES = [rule for name in REGISTRY.names() for rule in REGISTRY.rules(name) if rule.file in FILES]
+MOVING = [rule for rule in RULES if any(refusal(each) is None for each in rule.partials.values())]
+# Polynomials piece by piece, or roots to so many digits: differences tell no more.
+COARSE = {"it2j0y0": 1e-4, "itj0y0": 1e-2, "it2struve0": 1e-4, "kei": 1e-5, "ker": 1e-5, "itairy": 1e-5}
+INVERSES = 2e-5
+# Where SciPy's own function is not what it should be at the points that the domain gives.
+INSIDE = {
+    "ncfdtri": {"a": (2.0, 9.0), "b": (4.0, 9.0)},
+    "chndtrinc": {"x": (9.0, 12.0), "v": (1.0, 3.0), "p": (0.1, 0.5)},
+    "nrdtrisd": {"p": (0.6, 1.0)},
+    "besselpoly": {"a": (0.0, 3.0)},
+}
+
+
+def still(rule):
+    """The rule with the operands that have no derivative as integers, which nobody moves, and inner domains."""
+    inner = INSIDE.get(rule.name, {})
+
+    def made(parameter):
+        domain = parameter.domain
+        if domain is None:
+            return parameter
+        low, high = inner.get(parameter.name, (domain.low, domain.high))
+        refused = any(refusal(rule.partials.get((result, parameter.name))) for result in rule.results)
+        kind = "integer" if refused else domain.kind
+        return replace(parameter, domain=Domain(kind, low, high))
+
+    return replace(rule, parameters=tuple(map(made, rule.parameters)))
+
+
+def worst(rule, count=4):
+    keywords = {name: value.value for name, value in statics(rule).items()}
+    found = 0.0
+    for point in points(still(rule), REGISTRY, count):
+        values = {name: np.array([value]) if isinstance(value, float) else value for name, value in point.items()}
+        if "cv" in values:
+            value = getattr(sc, rule.name[:3] + "_cv")(*(values[name] for name in ("m", "n", "c")))
+            values["cv"] = np.asarray(value, float)
+        found = max(found, direction_error(still(rule), list(values.values()), keywords, REGISTRY))
+    return found
+
+
+def tolerance(rule):
+    return COARSE.get(rule.name, INVERSES)
+
+
+@pytest.mark.parametrize("rule", MOVING, ids=lambda rule: rule.name)
+def test_against_differences(rule):
+    assert worst(rule) < tolerance(rule)
+
+
+@pytest.mark.parametrize("rule", MOVING, ids=lambda rule: rule.name)
+def test_a_wrong_partial_is_found(rule):
+    for pair, expression in rule.partials.items():
+        if refusal(expression) is not None or expression == Literal(0):
+            continue
+        factor = 2 if rule.name == "radian" else 1.1 if rule.name in COARSE else 1.01
+        planted = replace(rule, partials={**rule.partials, pair: Call("multiply", (Literal(factor), expression))})
+        assert worst(planted, 8) > tolerance(rule), pair
+
+
+ARGUMENTS = {1: (1.3,), 2: (2.0, 0.4), 3: (2.0, 3.0, 0.4), 4: (1.0, 2.0, 1.5, 0.4), 5: (1.0, 2.0, 1.5, 6.2, 0.4)}
+# What SciPy takes an argument of another kind for.
+OTHERS = {"obl_rad1": (1.0, 2.0, 1.5, 1.4), "pro_rad1": (1.0, 2.0, 1.5, 1.4), "nrdtrisd": (-1.0, 0.7, 2.0)}
+
+
+@pytest.mark.parametrize(
+    "name", sorted(name for name in dir(sc) if isinstance(getattr(sc, name), np.ufunc) and not name.startswith("_"))
+)
+def test_every_ufunc_is_right_or_refused(name):
+    """By each argument: the derivative that differences show, exactly zero by design, or an error that says why."""
+    ufunc = getattr(sc, name)
+    known = REGISTRY.find(ufunc)
+    assert known is not None, f"scipy.special.{name} has no rule"
+    rule = REGISTRY.rules(known.name)[0]
+    assert len(rule.results) == ufunc.nout
+    assert len(rule.operands) == ufunc.nin
+    for parameter in rule.operands:
+        assert parameter.domain.kind in ("real", "complex", "integer")
+        for result in rule.results:
+            if parameter.domain.kind != "integer":
+                REGISTRY.partial(rule, parameter.name, result)
+
+
+@pytest.mark.parametrize(("name", "parameter"), [("pbdv", 0), ("mathieu_cem", 1), ("obl_rad2", 3), ("bdtrik", 0)])
+def test_a_partial_without_closed_form_is_refused(name, parameter):
+    ufunc = getattr(scipy.special, name)
+    arguments = list(ARGUMENTS[ufunc.nin])
+
+    def loss(p):
+        found = ufunc(*arguments[:parameter], p, *arguments[parameter + 1 :])
+        return found[0] if ufunc.nout > 1 else found
+
+    with pytest.raises(DifferentiationError, match=rf"scipy.special.{name}.* has no derivative by "):
+        yota.grad(loss, arguments[parameter])
+
+
+def test_whole_orders_are_refused():
+    with pytest.raises(DifferentiationError, match="mathieu_cem has no derivative by m, which ranges over integers"):
+        yota.grad(lambda m: sc.mathieu_cem(m, 1.0, 30.0)[0], 2.0)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: sc.airy(x)[0] * sc.airy(x)[3],
+        lambda x: sc.ellipj(x, 0.3)[0] + sc.ellipj(x, 0.5)[3],
+        lambda x: sc.fresnel(x)[1] ** 2 + sc.fresnel(x)[0],
+        lambda x: sc.sici(x)[0] + sc.sici(x)[1] + sc.shichi(x)[0],
+        lambda x: np.abs(sc.kelvin(x)[0]) ** 2 + np.imag(sc.modfresnelp(x)[1]),
+        lambda x: sc.it2i0k0(x)[0] + sc.iti0k0(x)[1],
+        lambda x: np.modf(x * 3.3)[0] ** 2 + np.frexp(x)[0] * np.divmod(x, 0.7)[1],
+        lambda x: np.abs(sc.airy(x + 0.5j)[1]) ** 2,
+    ],
+)
+@pytest.mark.parametrize("order", [1, 2])
+def test_both_orders(function, order):
+    x = np.array([0.61, 1.17, 1.83])
+
+    def loss(x):
+        return np.sum(np.sin(function(x)))
+
+    assert yota.gradcheck(loss if order == 1 else lambda x: np.sum(yota.gradient(loss)(x) ** 2), x, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("function", "x", "expected"),
+    [
+        (lambda x: sc.sici(x)[0], 0.0, 1.0),
+        (lambda x: sc.shichi(x)[0], 0.0, 1.0),
+        (lambda x: sc.ellipj(x, 0.0)[0], 1.0, math.cos(1.0)),
+        (lambda m: sc.ellipj(1.0, m)[3], 0.0, -(1 - math.sin(1.0) * math.cos(1.0)) / 4),
+        (lambda m: sc.ellipj(30.0, m)[3], 0.6, -12.4969214),
+        (lambda x: sc.it2j0y0(x)[0], 1e-6, 2.5e-7),
+        (lambda x: sc.wofz(x), 1e6, 0.0),
+        (lambda x: np.modf(x)[0], -2.5, 1.0),
+        (lambda x: np.modf(x)[1], -2.5, 0.0),
+        (lambda x: np.frexp(x)[0], 6.0, 0.125),
+        (lambda x: np.divmod(x, 0.5)[1], 1.3, 1.0),
+        (lambda p: np.divmod(1.3, p)[1], 0.5, -2.0),
+    ],
+)
+def test_limits(function, x, expected):
+    assert yota.grad(lambda x: np.real(function(x)), x)[1][0] == pytest.approx(expected, rel=1e-6, abs=1e-10)

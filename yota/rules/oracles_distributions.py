@@ -1,0 +1,61 @@
+"""Distribution functions of scipy.special to 50 digits, in terms of mpmath's incomplete functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["distributions"]
+
+_Functions = dict[str, Callable[..., Any]]
+
+
+def distributions(mp: Any, known: _Functions) -> _Functions:
+    """Functions by the names of their primitives; ``known`` has the incomplete gamma and beta functions."""
+    return {**_gamma(known), **_counted(mp, known), **_beta(known), **_normal(mp)}
+
+
+def _gamma(known: _Functions) -> _Functions:
+    lower, upper = known["gammainc"], known["gammaincc"]
+    return {
+        "chdtr": lambda v, x: lower(v / 2, x / 2),
+        "chdtrc": lambda v, x: upper(v / 2, x / 2),
+        "gdtr": lambda a, b, x: lower(b, a * x),
+    }
+
+
+def _counted(mp: Any, known: _Functions) -> _Functions:
+    lower, upper, ratio = (known[name] for name in ("gammainc", "gammaincc", "betainc"))
+    return {
+        "pdtr": lambda k, m: upper(mp.floor(k) + 1, m),
+        "pdtrc": lambda k, m: lower(mp.floor(k) + 1, m),
+        "bdtr": lambda k, n, p: ratio(n - mp.floor(k), mp.floor(k) + 1, 1 - p),
+        "bdtrc": lambda k, n, p: ratio(mp.floor(k) + 1, n - mp.floor(k), p),
+        "nbdtr": lambda k, n, p: ratio(n, k + 1, p),
+        "nbdtrc": lambda k, n, p: ratio(k + 1, n, 1 - p),
+    }
+
+
+def _beta(known: _Functions) -> _Functions:
+    ratio = known["betainc"]
+    return {
+        "fdtr": lambda a, b, x: ratio(a / 2, b / 2, a * x / (a * x + b)),
+        "fdtrc": lambda a, b, x: ratio(b / 2, a / 2, b / (a * x + b)),
+    }
+
+
+def _normal(mp: Any) -> _Functions:
+    def quantile(p: Any) -> Any:
+        return mp.sqrt(2) * mp.erfinv(2 * p - 1)
+
+    def series(weight: Callable[[Any], Any], x: Any) -> Any:
+        """Terms of alternating signs, until they no longer count."""
+        last = int(mp.sqrt(mp.dps * mp.log(10) / 2) / x) + 3
+        return mp.fsum((-1) ** (k - 1) * weight(k) * mp.exp(-2 * (k * x) ** 2) for k in range(1, last))
+
+    return {
+        "nrdtrimn": lambda p, s, x: x - s * quantile(p),
+        "nrdtrisd": lambda m, p, x: (x - m) / quantile(p),
+        "kolmogorov": lambda x: 2 * series(lambda k: 1, x),
+        "_kolmogorov_slope": lambda x: -8 * x * series(lambda k: k * k, x),
+    }
