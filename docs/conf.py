@@ -1,8 +1,32 @@
-"""Sphinx settings: ``sphinx-build docs docs/_build``."""
+"""Sphinx settings: ``sphinx-build -W docs docs/_build`` builds the site, and fails at the first warning."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent))
 
 project = "yota"
 author = "the yota developers"
 project_copyright = "2026, the yota developers"
-extensions = ["myst_parser"]
-exclude_patterns = ["_build"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+exclude_patterns = ["_build", "_generated"]
 html_theme = "furo"
+html_title = "yota"
+myst_enable_extensions = ["deflist"]
+myst_heading_anchors = 3
+# What a command prints is in no language.
+suppress_warnings = ["misc.highlighting_failure"]
+autodoc_typehints = "none"
+autodoc_member_order = "bysource"
+napoleon_google_docstring = False
+napoleon_use_rtype = False
+
+
+def setup(app: Any) -> None:
+    """Make the pages that no hand writes."""
+    import generated
+
+    app.connect("builder-inited", lambda app: generated.write(Path(app.srcdir) / "_generated"))

@@ -38,7 +38,7 @@ def rules(
     """See `HELP`."""
     from yota.rules.registry import registry
 
-    shipped = set(registry().names())
+    shipped = {name for name in registry().names() if not registry().is_user(name)}
     known = registry().copy()
     for path in rules:
         known.load(path)
