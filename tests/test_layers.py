@@ -46,7 +46,7 @@ DOORS = {
     "pygments": ("report/text",),
     "cupy": ("runtime/cuda",),
     "optree": ("structures",),
-    "scipy": (),
+    "scipy": ("sparse",),
 }
 
 

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from yota.device import to_cpu, to_cuda
     from yota.export import generate
     from yota.ir.tape import Tape
-    from yota.jacobians import hessian, hvp, jacobian, vjp
+    from yota.jacobians import hessian, hvp, jacobian
+    from yota.pullbacks import vjp
     from yota.result import GradResult
     from yota.structures import update
     from yota.testing import gradcheck
@@ -64,7 +65,8 @@ _HOMES = {
     "to_cuda": "yota.device",
     "gradcheck": "yota.testing",
     "update": "yota.structures",
-    **dict.fromkeys(("hessian", "hvp", "jacobian", "vjp"), "yota.jacobians"),
+    "vjp": "yota.pullbacks",
+    **dict.fromkeys(("hessian", "hvp", "jacobian"), "yota.jacobians"),
 }
 
 

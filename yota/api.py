@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from yota.arguments import positional, sort_arguments
+from yota.calling import caller
 from yota.captured import Captured
 from yota.device import captor_of
 from yota.differentiated import Differentiated, with_receiver
@@ -19,7 +20,6 @@ from yota.result import GradResult
 from yota.rules.model import Rule
 from yota.rules.registry import registry
 from yota.runtime.cache import Table
-from yota.runtime.dispatch import offer, quick
 from yota.runtime.signals import StaleTape
 from yota.specialise import Target, compile_tape
 from yota.structures import is_on_device
@@ -35,6 +35,7 @@ __all__ = [
     "grad",
     "gradient",
     "load_rules",
+    "named",
     "play",
     "simplegrad",
     "trace",
@@ -132,7 +133,7 @@ def grad(
         value, gradients = form.traced(args, kwargs)
         return value, GradResult(gradients, Tape("", (), {}, (), (), {}), "")
     prepared, function, positions, leaves = form.prepare(args, kwargs)
-    value, gradients, chosen = prepared(function, positions, leaves)
+    (value, gradients), chosen = prepared(function, positions, leaves)
     captor = captor_of(prepared, chosen, leaves) if prepared.target.name == "cuda" else None
     return value, GradResult(gradients, chosen.gradient.tape, chosen.source, captor)
 
@@ -191,41 +192,7 @@ def value_and_grad(
     if args is not None:
         return _for_all_sizes(f, wrt, target, strict, dynamic, args)
     form = Differentiated(f, wrt, Target(target, strict), dynamic=dynamic)
-    direct: dict[Any, Callable[..., Any]] = {}
-    changed = form.captured.changed if form.captured else None
-    array = np.ndarray
-
-    def value_and_gradient(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
-        nonlocal changed
-        if changed is not None and changed():
-            direct.clear()
-            form.table.clear()
-        if not kwargs:
-            # One array is by far the most frequent call, and a comprehension would cost as much as all the rest.
-            found = direct.get(
-                (args[0].dtype, args[0].shape)
-                if len(args) == 1 and type(args[0]) is array
-                else tuple([(a.dtype, a.shape) if type(a) is array else type(a) for a in args])
-            )
-            if found is not None:
-                return found(*args)  # type: ignore[no-any-return]
-        if current() is not None:
-            return form.traced(args, kwargs)
-        prepared, function, positions, leaves = form.prepare(args, kwargs)
-        value, gradients, _ = prepared(function, positions, leaves)
-        if changed is None and form.captured:  # what the function reads shows when it runs
-            changed = form.captured.changed
-        if not kwargs and prepared.direct is not None and len(direct) < 256:
-            kinds = tuple((a.dtype, a.shape) if type(a) is array else type(a) for a in args)
-            direct[kinds[0] if len(args) == 1 and type(args[0]) is array else kinds] = prepared.direct
-            if front is not value_and_gradient and changed is None:
-                offer(front, prepared.direct, args)
-        return value, gradients
-
-    front: Callable[..., tuple[Any, Any]] = value_and_gradient
-    if target == "c" and changed is None:
-        front = quick(value_and_gradient)
-    return _named(front, f, "value and gradient")
+    return named(caller(form), f, "value and gradient")
 
 
 def _for_all_sizes(
@@ -239,7 +206,7 @@ def _for_all_sizes(
     def value_and_gradient(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
         return form(*args, **kwargs)
 
-    return _named(value_and_gradient, f, "value and gradient")
+    return named(value_and_gradient, f, "value and gradient")
 
 
 def gradient(
@@ -264,10 +231,11 @@ def gradient(
     def gradient_of(*args: Any, **kwargs: Any) -> Any:
         return both(*args, **kwargs)[1]
 
-    return _named(gradient_of, f, "gradient")
+    return named(gradient_of, f, "gradient")
 
 
-def _named(wrapper: _Function, f: Callable[..., Any], what: str) -> _Function:
+def named(wrapper: _Function, f: Callable[..., Any], what: str) -> _Function:
+    """``wrapper`` with the name and the signature of ``f``."""
     name = getattr(f, "__name__", type(f).__name__)
     wrapper.__name__ = wrapper.__qualname__ = name
     wrapper.__doc__ = f"The {what} of {name}."
@@ -446,7 +414,7 @@ class SimpleGradient:
         args = (*self._hidden, *args)
         # Checked first: the generated code trusts its inputs.
         leaves = _inputs(self.tape, args)
-        value, gradients, _ = self._prepared(self._function, args, leaves)
+        (value, gradients), _ = self._prepared(self._function, args, leaves)
         return (value, *gradients)
 
     def __repr__(self) -> str:

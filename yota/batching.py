@@ -13,6 +13,7 @@ from yota.batched_ops import batched
 from yota.captured import Captured
 from yota.codegen.symbolic import optimise
 from yota.contents import Contents
+from yota.differentiated import concrete
 from yota.errors import ArgumentError
 from yota.ir.tape import Tape
 from yota.passes.pipeline import run
@@ -129,8 +130,8 @@ class Batched:
 
     def _traced(self, function: Callable[..., Any], args: tuple[Any, ...], trace: Any) -> Any:
         arguments = sort_arguments(function, args)
-        concrete = Arguments(tuple(map(_concrete, arguments.leaves)), arguments.values)
-        found = self._record(function, concrete)
+        plain = Arguments(tuple(map(concrete, arguments.leaves)), arguments.values)
+        found = self._record(function, plain)
         inputs = {entry.variable: leaf.value for entry, leaf in zip(found.tape.inputs, arguments.leaves, strict=False)}
         return found.form.filled(inline(found.tape, trace, inputs))
 
@@ -209,11 +210,6 @@ def _form(result: Any, found: list[Any]) -> _Form:
         return _Form(dict, tuple(_form(each, found) for each in result.values()), tuple(result))
     found.append(result)
     return _Form(None)
-
-
-def _concrete(leaf: Leaf) -> Leaf:
-    value = leaf.value._value() if type(leaf.value) is Tracer else leaf.value
-    return Leaf(value, leaf.argument, leaf.name, leaf.path)
 
 
 def _count(leaves: Sequence[Leaf], flags: Sequence[bool], axis: int) -> int:

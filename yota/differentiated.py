@@ -20,13 +20,13 @@ from yota.layout import Wrt, layout_of
 from yota.reach import bearers
 from yota.rules.registry import registry
 from yota.runtime.cache import Table
-from yota.specialise import Specialisation, Target, compile_tape, differentiate, trace_gradient
+from yota.specialise import Gradient, Specialisation, Target, compile_tape, differentiate, trace_gradient
 from yota.tracing.record import Leaf, record
 from yota.tracing.replay import inline
 from yota.tracing.state import current
 from yota.tracing.tracer import Tracer
 
-__all__ = ["MOST_TAPES", "Differentiated", "Prepared", "with_receiver"]
+__all__ = ["MOST_TAPES", "Differentiated", "Prepared", "concrete", "with_receiver"]
 
 MOST_TAPES = 1024
 """Tapes in one decision tree; a function that needs more than that branches too much for tracing to pay."""
@@ -79,8 +79,8 @@ class Differentiated:
         captured.adopt(self.captured)
         self.function, self.captured = function, captured
 
-    def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, Specialisation]:
-        """Value, gradients and the specialisation that computed them."""
+    def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Specialisation]:
+        """Value and gradients, and the specialisation that computed them."""
         prepared, function, args, leaves = self.prepare(args, kwargs)
         return prepared(function, args, leaves)
 
@@ -101,9 +101,13 @@ class Differentiated:
             key = (function.names, *key)  # type: ignore[attr-defined]
         prepared = self.table.get(key)
         if prepared is None:
-            prepared = Prepared(self, function, args)
+            prepared = self.compiled(function, args)
             self.table.insert(key, prepared)
         return prepared, function, args, leaves
+
+    def compiled(self, function: Callable[..., Any], args: tuple[Any, ...]) -> Prepared:
+        """The compiled form for arguments like ``args``."""
+        return Prepared(self, function, args)
 
     def traced(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
         """Value and gradients inside of a running trace, recorded onto it."""
@@ -111,10 +115,10 @@ class Differentiated:
         assert trace is not None
         function, args = positional(self.function, (*self.hidden, *args), kwargs)
         arguments = sort_arguments(function, args)
-        concrete = Arguments(tuple(map(_concrete, arguments.leaves)), arguments.values)
-        layout = layout_of(function, self.wrt, len(self.hidden), concrete)
-        recorded = record(function, concrete.leaves, concrete.rebuild, registry=trace.registry)
-        gradient = differentiate(recorded, concrete, layout.wanted, trace.registry)
+        plain = Arguments(tuple(map(concrete, arguments.leaves)), arguments.values)
+        layout = layout_of(function, self.wrt, len(self.hidden), plain)
+        recorded = record(function, plain.leaves, plain.rebuild, registry=trace.registry)
+        gradient = differentiate(recorded, plain, layout.wanted, trace.registry)
         inputs = {
             entry.variable: leaf.value for entry, leaf in zip(gradient.tape.inputs, arguments.leaves, strict=False)
         }
@@ -122,7 +126,8 @@ class Differentiated:
         return outputs[0], layout.shaped(gradient.leaves, outputs[1:])
 
 
-def _concrete(leaf: Leaf) -> Leaf:
+def concrete(leaf: Leaf) -> Leaf:
+    """A leaf with its value in the place of a tracer."""
     value = leaf.value._value() if type(leaf.value) is Tracer else leaf.value
     return Leaf(value, leaf.argument, leaf.name, leaf.path)
 
@@ -152,14 +157,7 @@ class Prepared:
     def _specialise(self, function: Callable[..., Any], arguments: Arguments) -> Specialisation:
         captured = self.owner.captured
         with uncollected():
-            gradient = trace_gradient(
-                function,
-                on_host(arguments),
-                self.layout.wanted,
-                registry(),
-                strict=self.owner.target.strict,
-                generators=captured.generators(arguments.values),
-            )
+            gradient = self.gradient(function, on_host(arguments))
             captured.take(gradient.ran)
             # What the function itself did to lists and caches around it while it was traced is no change to react to.
             captured.settle()
@@ -167,10 +165,25 @@ class Prepared:
             call, source = compile_tape(gradient.tape, self.target)
         return Specialisation(replace(gradient, contents=contents), call, source)
 
+    def gradient(self, function: Callable[..., Any], arguments: Arguments) -> Gradient:
+        """The tape to compile."""
+        return trace_gradient(
+            function,
+            arguments,
+            self.layout.wanted,
+            registry(),
+            strict=self.owner.target.strict,
+            generators=self.owner.captured.generators(arguments.values),
+        )
+
+    def result(self, chosen: Specialisation, outputs: tuple[Any, ...]) -> Any:
+        """What the caller gets: value and gradients."""
+        return outputs[0], self.layout.shaped(chosen.gradient.leaves, outputs[1:])
+
     def __call__(
         self, function: Callable[..., Any], args: tuple[Any, ...], leaves: Sequence[Any]
-    ) -> tuple[Any, Any, Specialisation]:
-        """Value, gradients and the specialisation that computed them."""
+    ) -> tuple[Any, Specialisation]:
+        """What the caller gets, and the specialisation that computed it."""
         if any(each.gradient.contents.pairs and each.gradient.contents.changed() for each in self.tapes):
             self.root = self._specialise(function, sort_arguments(function, args))
             self.tapes = [self.root]
@@ -183,7 +196,7 @@ class Prepared:
             chosen, outputs = self.root.run(leaves)
         if not isinstance(outputs, tuple):
             outputs = (outputs,)
-        return outputs[0], self.layout.shaped(chosen.gradient.leaves, outputs[1:]), chosen
+        return self.result(chosen, outputs), chosen
 
     def _insert(self, other: Specialisation) -> None:
         """Put another tape into the tree; one that is full starts anew."""

@@ -2,71 +2,61 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from yota.api import gradient, value_and_grad
-from yota.errors import DifferentiationError
+from yota.api import gradient, named, value_and_grad
+from yota.calling import caller
+from yota.matrices import Matrices
+from yota.specialise import Target
+from yota.straight import Wanted
 
-__all__ = ["hessian", "hvp", "jacobian", "vjp"]
+__all__ = ["hessian", "hvp", "jacobian"]
 
 
-def vjp(
-    f: Callable[..., Any], *args: Any, target: str = "numpy", strict: bool = False
-) -> tuple[Any, Callable[[Any], Any]]:
-    """Value of ``f(*args)`` and its pullback.
+def jacobian(
+    f: Callable[..., Any],
+    wrt: int | str = 0,
+    *,
+    with_value: bool = False,
+    sparse: bool = False,
+    target: str = "numpy",
+    strict: bool = False,
+    dynamic: bool = False,
+) -> Callable[..., Any]:
+    """A function that gives all partial derivatives of ``f`` by one argument.
+
+    Of scalar code, all entries are computed by one straight-line function: those that are zero whatever the argument
+    are left out, and work that entries have in common is done once. Functions of large arrays take one pullback for
+    each element of the result.
 
     Parameters
     ----------
     f
-        A function of arrays that returns an array.
-    *args
-        The point.
-    target, strict
+        A plain NumPy function that returns an array, or a list or tuple of numbers.
+    wrt
+        Position or name of the argument to differentiate by, an array or a number.
+    with_value
+        Whether to give ``(f(*args), jacobian)``.
+    sparse
+        Whether to give a ``scipy.sparse.csr_array`` of shape ``(f(*args).size, args[wrt].size)``, whose pattern is
+        known when the function is traced.
+    target, strict, dynamic
         See `yota.grad`.
 
     Returns
     -------
-    value
-        ``f(*args)``.
-    pullback
-        Takes a cotangent of the value's shape; gives a tuple with the adjoint of each argument.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> value, pullback = vjp(lambda x: x**2, np.array([1.0, 2.0]))
-    >>> pullback(np.array([1.0, 0.0]))
-    (array([2., 0.]),)
-    """
-    weighted = gradient(_weighted(f), tuple(range(1, len(args) + 1)), target=target, strict=strict)
-    value = np.asarray(f(*args))
-
-    def pullback(cotangent: Any) -> Any:
-        seed = np.asarray(cotangent, dtype=value.dtype)
-        if seed.shape != value.shape:
-            raise DifferentiationError(f"the cotangent has shape {seed.shape}, the value has shape {value.shape}")
-        return weighted(seed, *args)
-
-    return f(*args), pullback
-
-
-def _weighted(f: Callable[..., Any]) -> Callable[..., Any]:
-    def weighted(seed: Any, *args: Any) -> Any:
-        return np.sum(np.real(np.conjugate(seed) * f(*args)))
-
-    return weighted
-
-
-def jacobian(f: Callable[..., Any], wrt: int = 0, *, target: str = "numpy", strict: bool = False) -> Callable[..., Any]:
-    """A function that gives all partial derivatives of ``f`` by one argument.
-
-    Returns
-    -------
     Callable
-        Gives an array of shape ``f(*args).shape + args[wrt].shape``.
+        Takes the arguments of ``f``; gives an array of shape ``f(*args).shape + args[wrt].shape``. Of a complex
+        function it is the complex derivative; a real function of a complex argument has its gradient in each row.
+
+    Raises
+    ------
+    DifferentiationError
+        When called, if ``f`` is a complex function of a complex argument and not holomorphic.
 
     Examples
     --------
@@ -75,23 +65,37 @@ def jacobian(f: Callable[..., Any], wrt: int = 0, *, target: str = "numpy", stri
     array([[3., 2.],
            [1., 0.]])
     """
-    weighted = gradient(_weighted(f), wrt + 1 if wrt >= 0 else wrt, target=target, strict=strict)
-
-    def jacobian_of(*args: Any) -> Any:
-        value = np.asarray(f(*args))
-        seed = np.zeros(value.shape, value.dtype if value.dtype.kind in "fc" else float)
-        rows = []
-        for position in np.ndindex(value.shape):
-            seed[position] = 1.0
-            rows.append(np.asarray(weighted(seed, *args)))
-            seed[position] = 0.0
-        return np.reshape(np.stack(rows), value.shape + rows[0].shape)
-
-    return jacobian_of
+    wanted = Wanted(1, with_value, sparse)
+    return _matrix(f, wrt, wanted, Target(target, strict), dynamic, "Jacobian")
 
 
-def hessian(f: Callable[..., Any], wrt: int = 0, *, target: str = "numpy", strict: bool = False) -> Callable[..., Any]:
+def hessian(
+    f: Callable[..., Any],
+    wrt: int | str = 0,
+    *,
+    with_value: bool = False,
+    sparse: bool = False,
+    target: str = "numpy",
+    strict: bool = False,
+    dynamic: bool = False,
+) -> Callable[..., Any]:
     """A function that gives the second derivatives of a scalar function by one argument.
+
+    Of scalar code it is one straight-line function, in which each pair of equal entries is computed once.
+
+    Parameters
+    ----------
+    f
+        A plain NumPy function that returns a real number.
+    wrt, sparse, target, strict, dynamic
+        See `jacobian`.
+    with_value
+        Whether to give ``(f(*args), gradient, hessian)``.
+
+    Returns
+    -------
+    Callable
+        Takes the arguments of ``f``; gives an array of shape ``args[wrt].shape * 2``.
 
     Examples
     --------
@@ -100,7 +104,19 @@ def hessian(f: Callable[..., Any], wrt: int = 0, *, target: str = "numpy", stric
     array([[6., 2.],
            [2., 0.]])
     """
-    return jacobian(gradient(f, wrt), wrt, target=target, strict=strict)
+    wanted = Wanted(2, with_value, sparse)
+    return _matrix(f, wrt, wanted, Target(target, strict), dynamic, "Hessian")
+
+
+def _matrix(
+    f: Callable[..., Any], wrt: int | str, wanted: Wanted, target: Target, dynamic: bool, what: str
+) -> Callable[..., Any]:
+    batching = sys.modules.get("yota.batching")
+    if batching is not None and isinstance(f, batching.Batched):
+        plain = Target(strict=target.strict)
+        many: Callable[..., Any] = f.mapped(lambda one: _matrix(one, wrt, wanted, plain, dynamic, what), target)
+        return many
+    return named(caller(Matrices(f, wrt, wanted, target, dynamic=dynamic)), f, what)
 
 
 def hvp(f: Callable[..., Any], *, target: str = "numpy", strict: bool = False) -> Callable[[Any, Any], Any]:

@@ -101,6 +101,17 @@ class Gradient:
     contents: Contents = field(default_factory=Contents)
     ran: tuple[Running, ...] = ()
 
+    @classmethod
+    def of(cls, recorded: Recording, tape: Tape, leaves: Sequence[int]) -> Gradient:
+        """What was made of a recording."""
+        return cls(
+            tape,
+            tuple(leaves),
+            tuple(recorded.captured.values()),
+            Contents(tuple(recorded.watched)),
+            tuple(Running(code, names) for code, names in recorded.ran),
+        )
+
     def valued(self, exact: Recording) -> Gradient:
         """The same with the value as ``exact``, a recording of the same function, computes it."""
         tape, captured = with_value(self.tape, self.captured, exact)
@@ -144,13 +155,7 @@ def differentiate(recorded: Recording, arguments: Arguments, wanted: Sequence[in
             continue
         outputs.append(zeros_like(builder, variable) if adjoint is None else adjoint)
         leaves.append(leaf)
-    return Gradient(
-        builder.finish(outputs),
-        tuple(leaves),
-        tuple(recorded.captured.values()),
-        Contents(tuple(recorded.watched)),
-        tuple(Running(code, names) for code, names in recorded.ran),
-    )
+    return Gradient.of(recorded, builder.finish(outputs), leaves)
 
 
 @dataclass(slots=True, eq=False)

@@ -62,7 +62,7 @@ int lennard_jones(
  *     gradient_epsilon  out  double; gradient by epsilon
  *     gradient_sigma    out  double; gradient by sigma
  *
- * Operations: 66 multiply, 45 subtract, 31 add, 31 square, 18 divide, 3 negative.
+ * Operations: 71 multiply, 45 subtract, 31 add, 25 square, 18 divide, 3 negative.
  */
 int lennard_jones_value_and_gradient(
     const double *LENNARD_JONES_GRAD_RESTRICT x,

@@ -15,7 +15,7 @@ from yota.rules.body import contribution as adjoint
 from yota.rules.model import Expression, Parameter, Rule, refusal
 from yota.rules.registry import Registry
 
-__all__ = ["contribution"]
+__all__ = ["contribution", "partial"]
 
 
 def contribution(
@@ -40,12 +40,9 @@ def contribution(
     adjoints
         Adjoint of each result, by its number; those that are left out are zero.
     """
-    rule = registry.rule(op.name, tuple(builder.types[operand].ndim for operand in op.operands))
+    rule, parameter = _rule(builder, registry, op, position)
     if rule.kind == "nodiff":
         return None
-    _refuse_count(rule, builder.types[op.result])
-    parameter = rule.operands[min(position, len(rule.operands) - 1)]
-    _refuse_kind(rule, parameter, builder.types[op.operands[position]])
     names = _Names(builder, rule, op, position)
     if rule.kind == "elementwise":
         return _elementwise(builder, registry, rule, parameter, names, adjoints)
@@ -66,6 +63,35 @@ def contribution(
     return None if isinstance(found, Absent) else _handle(builder, found)
 
 
+def partial(builder: TapeBuilder, registry: Registry, op: Op, position: int) -> int | None:
+    """The partial of an elementwise op by its operand at ``position``; None if its rule has only adjoints."""
+    rule, parameter = _rule(builder, registry, op, position)
+    if rule.kind == "nodiff":
+        return builder.constant(0.0)
+    if rule.kind != "elementwise" or len(rule.results) > 1:
+        return None
+    return _partial(builder, registry, rule, parameter, _Names(builder, rule, op, position), 0)
+
+
+def _rule(builder: TapeBuilder, registry: Registry, op: Op, position: int) -> tuple[Rule, Parameter]:
+    """The rule of an op, and what it calls one of the operands."""
+    rule = registry.rule(op.name, tuple(builder.types[operand].ndim for operand in op.operands))
+    parameter = rule.operands[min(position, len(rule.operands) - 1)]
+    if rule.kind != "nodiff":
+        _refuse_count(rule, builder.types[op.result])
+        _refuse_kind(rule, parameter, builder.types[op.operands[position]])
+    return rule, parameter
+
+
+def _partial(
+    builder: TapeBuilder, registry: Registry, rule: Rule, parameter: Parameter, names: _Names, number: int
+) -> int:
+    """The partial of one result."""
+    found = registry.partial(rule, parameter.name, rule.results[number])
+    _refuse(rule, parameter, found, rule.results[number])
+    return _handle(builder, expand(found, names, builder, registry))
+
+
 def _elementwise(
     builder: TapeBuilder,
     registry: Registry,
@@ -77,9 +103,7 @@ def _elementwise(
     """The sum over all results of the adjoint times the partial."""
     total: int | None = None
     for number, slope in adjoints.items():
-        partial = registry.partial(rule, parameter.name, rule.results[number])
-        _refuse(rule, parameter, partial, rule.results[number])
-        found = _times(builder, slope, _handle(builder, expand(partial, names, builder, registry)))
+        found = _times(builder, slope, _partial(builder, registry, rule, parameter, names, number))
         if total is None or found is None:
             total = found if total is None else total
         else:

@@ -9,6 +9,7 @@ occurrences is taken out first. Products of a divisor with further terms are fou
 from __future__ import annotations
 
 import heapq
+import random
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -35,11 +36,17 @@ class Options:
         Whether a coefficient that both terms have is pulled out (``3*(a - b)``) or stays (``3*a - 3*b``).
     shared
         Whether sums that occur in several places without a factor are taken out.
+    nest
+        Whether sums are nested after Horner first.
+    seed
+        Decides between choices that look equal; with 0 the first one is taken.
     """
 
     window: int = 64
     equal_outside: bool = True
     shared: bool = True
+    nest: bool = False
+    seed: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +79,8 @@ class _Factoring:
         self.forest = forest
         self.options = options
         self.divisors: dict[Key, _Divisor] = {}
-        self.queue: list[tuple[float, int, Key]] = []
+        self.queue: list[tuple[float, float, int, Key]] = []
+        self.choose = random.Random(options.seed)
         self.serial = 0
         self.touched: set[Key] = set()
         self.chains: dict[int, Chain] = {}
@@ -88,7 +96,7 @@ class _Factoring:
                     self._pair(atom, position, backwards_only=True)
         self._push()
         while self.queue:
-            gain, _, key = heapq.heappop(self.queue)
+            gain, _, _, key = heapq.heappop(self.queue)
             divisor = self.divisors[key]
             places = self._valid(divisor)
             found = self._gain(key, divisor, places)
@@ -154,7 +162,8 @@ class _Factoring:
 
     def _enqueue(self, gain: float, key: Key) -> None:
         self.serial += 1
-        heapq.heappush(self.queue, (-gain, self.serial, key))
+        rank = self.choose.random() if self.options.seed else 0.0
+        heapq.heappush(self.queue, (-gain, rank, self.serial, key))
 
     def _valid(self, divisor: _Divisor) -> list[_Place]:
         """Places whose terms are still there, no term twice."""

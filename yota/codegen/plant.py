@@ -187,15 +187,20 @@ def plant(tape: Tape, ops: Iterable[Op], roots: set[int], ordered: set[int], use
         if op.result in roots:
             forest.roots[op.result] = gardener.terms[op.result]
     for atom in forest.living():
-        if atom in forest.sums and not forest.sums[atom].ordered:
-            forest.sums[atom].terms = list(_merged(forest.sums[atom].alive()))
+        if atom in forest.sums:
+            each = forest.sums[atom]
+            each.terms = list(_merged(each.alive(), each.ordered))
     return forest
 
 
-def _merged(terms: list[Term]) -> list[Term]:
-    """Equal monomials with coefficients of one sign become one term; nothing ever cancels."""
-    totals: dict[tuple[bool, Monomial], float] = {}
-    for coefficient, monomial in terms:
-        key = (math.copysign(1.0, coefficient) < 0, monomial)
+def _merged(terms: list[Term], ordered: bool) -> list[Term]:
+    """Equal monomials with coefficients of one sign become one term, where the first stood; nothing ever cancels.
+
+    Of the user's own sums only products are pulled together: what he adds twice as it is stays.
+    """
+    totals: dict[tuple[bool, Monomial, int], float] = {}
+    for place, (coefficient, monomial) in enumerate(terms):
+        alone = ordered and sum(exponent for _, exponent in monomial) < 2
+        key = (math.copysign(1.0, coefficient) < 0, monomial, place if alone else -1)
         totals[key] = totals.get(key, 0.0) + coefficient
-    return [(coefficient, monomial) for (_, monomial), coefficient in totals.items()]
+    return [(coefficient, monomial) for (_, monomial, _), coefficient in totals.items()]

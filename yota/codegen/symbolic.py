@@ -16,6 +16,7 @@ from yota.codegen.count import elements
 from yota.codegen.factor import Options, factor
 from yota.codegen.forest import Forest
 from yota.codegen.harvest import Harvest
+from yota.codegen.horner import nest
 from yota.codegen.plant import ARITHMETIC, plant
 from yota.codegen.polynomial import Term
 from yota.codegen.sharing import Products, share
@@ -24,43 +25,83 @@ from yota.ir.types import TensorType
 from yota.passes import cse, dce
 from yota.passes.rewrite import Rewriting, protected, use_counts
 
-__all__ = ["optimise"]
+__all__ = ["forms", "optimise", "quickly"]
 
 Kind: TypeAlias = tuple[tuple[int, ...], "np.dtype[Any]"]
 
 _LARGEST_EXPONENT = 64
 _SMALL = 400
-"""Number of ops up to which several ways of factoring are tried and the best is taken."""
+"""Number of ops up to which many ways of factoring are tried and the best is taken."""
+_LARGE = 4000
+"""Number of ops past which only one is tried, so that time grows no faster than the tape."""
 
 _THOROUGH = (
     Options(),
     Options(equal_outside=False),
     Options(shared=False),
     Options(shared=False, equal_outside=False),
+    Options(seed=1, equal_outside=False),
+    Options(nest=True),
+    Options(nest=True, seed=1),
+    Options(nest=True, seed=2, equal_outside=False),
 )
-_QUICK = (Options(window=5),)
+_SOME = (Options(nest=True, window=16), Options(window=8))
+_ONE = (Options(nest=True, window=5),)
+_AGAIN = (Options(seed=1, equal_outside=False), Options(nest=True))
+_ROUNDS = 4
+"""How often what was found is rewritten again, while that helps."""
 
 
-def optimise(tape: Tape, *, strict: bool = False) -> Tape:
+def optimise(tape: Tape, *, strict: bool = False, values: int = 1) -> Tape:
     """``tape`` with its elementwise arithmetic rewritten to fewer operations; never more than it had.
 
     Parameters
     ----------
     strict
         Leave what the value and the guards are computed from as it is.
+    values
+        How many of the outputs, the first ones, are values rather than derivatives.
     """
-    kept = protected(tape)
+    best = tape
+    for choices in _rounds(len(tape)):
+        found = _tried(best, choices, strict, values)[0]
+        if elements(found) >= elements(best):
+            break
+        best = found
+    return best
+
+
+def forms(tape: Tape, *, strict: bool = False, values: int = 1) -> list[Tape]:
+    """``tape`` and ways to write it with fewer operations, the best first; the arguments are those of `optimise`."""
+    return _tried(tape, _choices(len(tape)), strict, values)
+
+
+def quickly(tape: Tape, *, strict: bool = False, values: int = 1) -> Tape:
+    """What `optimise` gives, but for the search."""
+    return _tried(tape, _SOME[-1:], strict, values)[0]
+
+
+def _tried(tape: Tape, choices: tuple[Options, ...], strict: bool, values: int) -> list[Tape]:
+    kept = protected(tape, values)
     kinds = _kinds(tape, kept if strict else frozenset())
     if not kinds:
-        return tape
+        return [tape]
     forests = _forests(tape, kinds, kept)
-    best, least = tape, elements(tape)
-    for options in _THOROUGH if len(tape) <= _SMALL else _QUICK:
-        found = _rebuilt(tape, kinds, forests, options)
-        cost = elements(found)
-        if cost < least:
-            best, least = found, cost
-    return best
+    found = [_rebuilt(tape, kinds, forests, options) for options in choices]
+    return sorted([tape, *found], key=elements)
+
+
+def _rounds(length: int) -> Iterator[tuple[Options, ...]]:
+    """What is tried first, and what again on the best of it."""
+    yield _choices(length)
+    if length <= _LARGE:
+        yield from [_AGAIN] * (_ROUNDS if length <= _SMALL else 1)
+
+
+def _choices(length: int) -> tuple[Options, ...]:
+    if length <= _SMALL:
+        return _THOROUGH
+    return _SOME if length <= _LARGE else _ONE
 
 
 def _kinds(tape: Tape, excluded: set[int] | frozenset[int]) -> dict[int, Kind]:
@@ -122,6 +163,8 @@ def _rebuilt(tape: Tape, kinds: dict[int, Kind], forests: dict[Kind, Forest], op
     harvests: dict[Kind, Harvest] = {}
     for kind, planted in forests.items():
         forest = planted.copy()
+        if options.nest:
+            nest(forest, options.seed)
         factor(forest, options)
         harvests[kind] = Harvest(rewriting, forest, _shared(forest))
     for op in tape.ops:

@@ -35,9 +35,9 @@ def cone(tape: Tape, roots: Iterable[int]) -> set[int]:
     return found
 
 
-def protected(tape: Tape) -> set[int]:
-    """What the value and the guards are computed from: in strict mode it stays as the user wrote it."""
-    return cone(tape, [*tape.outputs[:1], *(guard.variable for guard in tape.guards)])
+def protected(tape: Tape, values: int = 1) -> set[int]:
+    """What the first outputs and the guards are computed from: in strict mode it stays as the user wrote it."""
+    return cone(tape, [*tape.outputs[:values], *(guard.variable for guard in tape.guards)])
 
 
 class Rewriting:

@@ -23,16 +23,17 @@ _MOST_UNROLLED = 1024
 """Scalar ops that arrays may unroll to: longer functions would run faster still, but nobody could read them."""
 
 
-def run(tape: Tape, *, strict: bool = False) -> Tape:
+def run(tape: Tape, *, strict: bool = False, most: int | None = None) -> Tape:
     """Unroll ``tape`` when scalar code is estimated to be no slower; otherwise give it back as it is.
 
     With ``strict``, only a tape whose value is computed by scalar ops already qualifies: NumPy's order of
-    summation is kept by leaving sums to NumPy.
+    summation is kept by leaving sums to NumPy. With ``most`` it is unrolled if that takes at most so many ops, slower
+    or not.
     """
     if strict and not _is_scalar_value(tape):
         return tape
     budget = _array_cost(tape)
-    limit = min(budget // _SCALAR_OP + 64, max(_MOST_UNROLLED, 2 * len(tape)))
+    limit = min(budget // _SCALAR_OP + 64, max(_MOST_UNROLLED, 2 * len(tape))) if most is None else most
     unrolling = Unrolling(tape, limit)
     try:
         for op in tape.ops:
@@ -43,7 +44,7 @@ def run(tape: Tape, *, strict: bool = False) -> Tape:
     except Unsuitable:
         return tape
     found = unrolling.finish(outputs)
-    return found if _scalar_cost(found) <= budget else tape
+    return found if most is not None or _scalar_cost(found) <= budget else tape
 
 
 def _is_scalar_value(tape: Tape) -> bool:

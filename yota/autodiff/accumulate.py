@@ -1,0 +1,267 @@
+"""Jacobians of scalar tapes, entry by entry: variables are eliminated from the graph of partials, in the best order.
+
+Each op is a vertex, each partial an edge. To eliminate a vertex is to connect what it is computed from with what is
+computed from it: the chain rule. From the inputs on that is forward mode, from the outputs on reverse mode, and any
+other order is right too. A. Griewank and A. Walther, "Evaluating Derivatives" (2nd ed., 2008), chapter 9.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
+
+from yota.autodiff.instantiate import contribution, partial
+from yota.ir.catalog import primitive
+from yota.ir.tape import Op, Tape, TapeBuilder
+from yota.rules.registry import Registry
+
+__all__ = ["Partials", "partials"]
+
+_MOST_OPERATIONS = 200_000
+_W = TypeVar("_W")
+
+
+def partials(
+    builder: TapeBuilder, tape: Tape, outputs: Sequence[int], columns: Iterable[int], registry: Registry
+) -> Partials | None:
+    """The partials of all ops between ``columns`` and ``outputs``, all scalars, on ``builder``, which holds ``tape``.
+
+    None where the derivative is no product of numbers: of ops on complex numbers that are not holomorphic.
+    """
+    edges = _edges(builder, tape, outputs, frozenset(columns), registry)
+    return None if edges is None else Partials(builder, registry, edges, len(outputs))
+
+
+class Partials:
+    """The graph of partials of a tape.
+
+    Attributes
+    ----------
+    works
+        Number of operations that each order of elimination takes: ``"forward"`` from the inputs on, ``"reverse"`` from
+        the outputs on, ``"cheapest"`` with the variable first that takes the fewest products at that moment.
+    """
+
+    def __init__(
+        self, builder: TapeBuilder, registry: Registry, edges: Mapping[int, Mapping[int, _Weight]], count: int
+    ) -> None:
+        self._builder, self._registry, self._edges, self._count = builder, registry, edges, count
+        inner = sorted(vertex for vertex in edges if vertex >= 0)
+        self._orders = {"forward": inner, "reverse": inner[::-1], "cheapest": None}
+        kinds = {vertex: {other: each.kind(builder) for other, each in row.items()} for vertex, row in edges.items()}
+        self.works = {name: _work(kinds, order) for name, order in self._orders.items()}
+
+    def entries(self, order: str) -> list[dict[int, int]]:
+        """Eliminate all variables between; for each output a variable for each column, without those that are zero."""
+        emitting = _Emitting(self._builder, self._registry)
+        found = _Elimination(self._edges, emitting).run(self._orders[order])
+        self._builder.location = None
+        return [
+            {column: emitting.value(weight) for column, weight in found[-1 - number].items()}
+            for number in range(self._count)
+        ]
+
+
+def _work(kinds: Mapping[int, Mapping[int, int]], order: Sequence[int] | None) -> int:
+    """Number of operations that an order takes."""
+    algebra = _Counting()
+    try:
+        _Elimination(kinds, algebra).run(order)
+    except _TooMany:
+        return _MOST_OPERATIONS
+    return algebra.count
+
+
+class _TooMany(Exception):
+    """Counting was given up."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Weight:
+    """An edge: a sign, times a variable, or times what an adjoint rule does; neither is 1."""
+
+    sign: int = 1
+    variable: int | None = None
+    rule: tuple[Op, int] | None = None
+
+    def kind(self, builder: TapeBuilder) -> int:
+        """0 for 1 and -1, 1 for other constants, 2 for the rest."""
+        if self.rule is not None:
+            return 2
+        return 0 if self.variable is None else 1 if self.variable in builder.constants else 2
+
+
+def _edges(
+    builder: TapeBuilder, tape: Tape, outputs: Sequence[int], columns: frozenset[int], registry: Registry
+) -> dict[int, dict[int, _Weight]] | None:
+    """The graph of partials between ``columns`` and ``outputs``, which are the vertices -1, -2 and so on."""
+    active = set(columns)
+    for op in tape.ops:
+        if tape.types[op.result].differentiable and not active.isdisjoint(op.operands):
+            active.add(op.result)
+    needed = {variable for variable in outputs if variable in active}
+    edges: dict[int, dict[int, _Weight]] = {}
+    for op in reversed(tape.ops):
+        if op.result in needed and op.result not in columns:
+            needed.update(operand for operand in op.operands if operand in active)
+    for op in tape.ops:
+        if op.result in needed and op.result not in columns:
+            builder.location = op.location
+            row = _row(builder, tape, op, active, registry)
+            if row is None:
+                return None
+            edges[op.result] = row
+    for number, variable in enumerate(outputs):
+        edges[-1 - number] = {variable: _Weight()} if variable in active else {}
+    return edges
+
+
+def _row(builder: TapeBuilder, tape: Tape, op: Op, active: set[int], registry: Registry) -> dict[int, _Weight] | None:
+    """The partials of one op by its operands."""
+    row: dict[int, _Weight] = {}
+    algebra = _Emitting(builder, registry)
+    for position, operand in enumerate(op.operands):
+        if operand not in active:
+            continue
+        found = partial(builder, registry, op, position)
+        if tape.types[operand].is_complex and not (found is not None and _is_holomorphic(tape, op)):
+            return None
+        weight = _Weight(rule=(op, position)) if found is None else _constant(builder, found)
+        if weight is not None:
+            row[operand] = algebra.plus(row[operand], weight) if operand in row else weight
+    return row
+
+
+def _is_holomorphic(tape: Tape, op: Op) -> bool:
+    return tape.types[op.result].is_complex and op.name != "sign"
+
+
+def _constant(builder: TapeBuilder, variable: int) -> _Weight | None:
+    """A partial as a weight; None for 0."""
+    value = builder.constants.get(variable)
+    if isinstance(value, (bool, int, float)):
+        if value == 0:
+            return None
+        if abs(value) == 1:
+            return _Weight(1 if value > 0 else -1)
+    return _Weight(1, variable)
+
+
+class _Algebra(Protocol[_W]):
+    """Products and sums of edges."""
+
+    def times(self, left: _W, right: _W) -> _W: ...
+
+    def plus(self, left: _W, right: _W) -> _W: ...
+
+
+class _Counting:
+    """Edges of which only the kind is known; counts the operations that they would take."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def times(self, left: int, right: int) -> int:
+        self.count += left + right > 2
+        if self.count >= _MOST_OPERATIONS:
+            raise _TooMany
+        return max(left, right)
+
+    def plus(self, left: int, right: int) -> int:
+        self.count += max(left, right) > 1
+        return max(left, right, 1)
+
+
+class _Emitting:
+    """Edges whose products and sums go onto a tape."""
+
+    def __init__(self, builder: TapeBuilder, registry: Registry) -> None:
+        self.builder, self.registry = builder, registry
+
+    def times(self, left: _Weight, right: _Weight) -> _Weight:
+        if right.rule is not None:
+            left, right = right, left
+        if left.rule is not None:
+            op, position = left.rule
+            found = contribution(self.builder, self.registry, op, position, {0: self.value(right)})
+            return _Weight(left.sign, self.builder.constant(0.0) if found is None else found)
+        sign = left.sign * right.sign
+        if left.variable is None or right.variable is None:
+            return _Weight(sign, right.variable if left.variable is None else left.variable)
+        return _Weight(sign, self.builder.emit(primitive("multiply"), (left.variable, right.variable)))
+
+    def plus(self, left: _Weight, right: _Weight) -> _Weight:
+        if left.sign == right.sign:
+            operands = (self._unsigned(left), self._unsigned(right))
+            return _Weight(left.sign, self.builder.emit(primitive("add"), operands))
+        if left.sign < 0:
+            left, right = right, left
+        return _Weight(1, self.builder.emit(primitive("subtract"), (self._unsigned(left), self._unsigned(right))))
+
+    def value(self, weight: _Weight) -> int:
+        """The variable of an edge."""
+        if weight.variable is None and weight.rule is None:
+            return self.builder.constant(float(weight.sign))
+        found = self._unsigned(weight)
+        return found if weight.sign > 0 else self.builder.emit(primitive("negative"), (found,))
+
+    def _unsigned(self, weight: _Weight) -> int:
+        if weight.rule is not None:
+            found = self.times(_Weight(rule=weight.rule), _Weight()).variable
+            assert found is not None
+            return found
+        return self.builder.constant(1.0) if weight.variable is None else weight.variable
+
+
+class _Elimination(Generic[_W]):
+    """A graph of which one inner vertex after the other is eliminated."""
+
+    def __init__(self, edges: Mapping[int, Mapping[int, _W]], algebra: _Algebra[_W]) -> None:
+        self.edges = {vertex: dict(row) for vertex, row in edges.items()}
+        self.algebra = algebra
+        # Unlike sets, dicts keep their order: what is generated is deterministic.
+        self.users: dict[int, dict[int, None]] = {}
+        for vertex, row in self.edges.items():
+            for other in row:
+                self.users.setdefault(other, {})[vertex] = None
+
+    def run(self, order: Sequence[int] | None) -> dict[int, dict[int, _W]]:
+        """Eliminate in ``order``, or, without one, the cheapest vertex first; the edges that are left."""
+        for vertex in self._cheapest() if order is None else order:
+            self._eliminate(vertex)
+        return self.edges
+
+    def _eliminate(self, vertex: int) -> None:
+        row = self.edges.pop(vertex)
+        for user in self.users.pop(vertex, ()):
+            target = self.edges[user]
+            weight = target.pop(vertex)
+            for other, inner in row.items():
+                product = self.algebra.times(weight, inner)
+                target[other] = self.algebra.plus(target[other], product) if other in target else product
+                self.users[other][user] = None
+        for other in row:
+            del self.users[other][vertex]
+
+    def _cheapest(self) -> Iterable[int]:
+        """Markowitz's order: by the number of products that each vertex takes now."""
+        queue = [(self._price(vertex), vertex) for vertex in self.edges if vertex >= 0]
+        heapq.heapify(queue)
+        while queue:
+            price, vertex = heapq.heappop(queue)
+            if vertex not in self.edges:
+                continue
+            found = self._price(vertex)
+            if found > price:
+                heapq.heappush(queue, (found, vertex))
+                continue
+            near = [each for each in (*self.edges[vertex], *self.users.get(vertex, ())) if each in self.edges]
+            yield vertex
+            for each in near:
+                if each >= 0:
+                    heapq.heappush(queue, (self._price(each), each))
+
+    def _price(self, vertex: int) -> int:
+        return len(self.edges[vertex]) * len(self.users.get(vertex, ()))

@@ -1,0 +1,155 @@
+"""A function with its Jacobian or Hessian: straight-line code where there is one, else one pullback for each row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from yota.arguments import Arguments, positional, sort_arguments
+from yota.differentiated import Differentiated, Prepared, concrete
+from yota.errors import ArgumentError, TracingError
+from yota.layout import Layout, layout_of
+from yota.pullbacks import Rows
+from yota.rules.registry import Registry, registry
+from yota.sparse import compressed_rows
+from yota.specialise import Gradient, Specialisation, Target
+from yota.straight import Entries, Wanted, straight_line
+from yota.tracing.record import Recording, record
+from yota.tracing.replay import inline
+from yota.tracing.state import current
+
+__all__ = ["Matrices"]
+
+
+class Matrices(Differentiated):
+    """``function`` with compiled code for its partial derivatives, for each kind of arguments met so far.
+
+    Parameters
+    ----------
+    function
+        The user's function.
+    wrt
+        The argument to differentiate by: a position or a name.
+    wanted
+        Which derivatives.
+    target, dynamic
+        See `Differentiated`.
+    """
+
+    def __init__(
+        self, function: Callable[..., Any], wrt: int | str, wanted: Wanted, target: Target, *, dynamic: bool
+    ) -> None:
+        if not isinstance(wrt, (int, str)):
+            raise ArgumentError(f"wrt={wrt!r}: a matrix of derivatives is by one argument, a position or a name")
+        super().__init__(function, wrt, target, dynamic=dynamic)
+        self.wanted = wanted
+
+    def compiled(self, function: Callable[..., Any], args: tuple[Any, ...]) -> Prepared:
+        """Straight-line code for arguments like ``args``; where there is none, pullbacks."""
+        try:
+            return _Straight(self, function, args)
+        except _NoScalarCode:
+            return _ByRows(self, function, args)
+
+    def traced(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The derivatives inside of a running trace, recorded onto it."""
+        trace = current()
+        assert trace is not None
+        function, args = positional(self.function, (*self.hidden, *args), kwargs)
+        arguments = sort_arguments(function, args)
+        plain = Arguments(tuple(map(concrete, arguments.leaves)), arguments.values)
+        leaf = only_leaf(layout_of(function, self.wrt, len(self.hidden), plain), plain)
+        if self.wanted.sparse:
+            raise TracingError("a sparse matrix cannot be recorded; leave sparse=True out inside of a traced function")
+        recorded = record(function, plain.leaves, plain.rebuild, registry=trace.registry)
+        found = _entries(recorded, leaf, self.wanted, trace.registry)
+        if found is None:
+            return _rows(self, function, plain, leaf)(*args)
+        values = dict(zip((entry.variable for entry in recorded.tape.inputs), arguments.leaves, strict=False))
+        known = {**{variable: each.value for variable, each in values.items()}, **recorded.outer}
+        places = zip(recorded.tape.inputs, found.tape.inputs, strict=True)
+        outputs = inline(found.tape, trace, {new.variable: known[old.variable] for old, new in places})
+        return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+
+class _NoScalarCode(Exception):
+    """The function does not fall apart into scalars."""
+
+
+class _Straight(Prepared):
+    """Straight-line code for one kind of arguments."""
+
+    owner: Matrices
+
+    def __init__(self, owner: Matrices, function: Callable[..., Any], args: tuple[Any, ...]) -> None:
+        self.entries: dict[int, Entries] = {}
+        super().__init__(owner, function, args)
+        if owner.wanted.sparse and self.direct is not None:
+            call, entries = self.direct, self.entries[id(self.root.gradient.tape)]
+            self.direct = lambda *leaves: _sparse(entries, call(*leaves))
+
+    def gradient(self, function: Callable[..., Any], arguments: Arguments) -> Gradient:
+        """The tape of all entries."""
+        leaf = only_leaf(self.layout, arguments)
+        generators = self.owner.captured.generators(arguments.values)
+        recorded = record(
+            function, arguments.leaves, arguments.rebuild, registry=registry(), live=True, generators=generators
+        )
+        found = _entries(recorded, leaf, self.owner.wanted, registry())
+        if found is None:
+            raise _NoScalarCode
+        gradient = Gradient.of(recorded, found.tape, (leaf,))
+        if self.owner.target.strict and self.owner.wanted.with_value:
+            exact = record(function, arguments.leaves, arguments.rebuild, registry=registry(), live=True, exact=True)
+            gradient = gradient.valued(exact)
+        self.entries[id(gradient.tape)] = found
+        return gradient
+
+    def result(self, chosen: Specialisation, outputs: tuple[Any, ...]) -> Any:
+        """The matrix; with values before it, if they are wanted."""
+        if self.owner.wanted.sparse:
+            return _sparse(self.entries[id(chosen.gradient.tape)], outputs if len(outputs) > 1 else outputs[0])
+        return outputs if len(outputs) > 1 else outputs[0]
+
+
+class _ByRows(Prepared):
+    """A pullback for each row, for functions of arrays."""
+
+    owner: Matrices
+
+    def __init__(self, owner: Matrices, function: Callable[..., Any], args: tuple[Any, ...]) -> None:
+        self.owner, self.direct = owner, None
+        arguments = sort_arguments(function, args)
+        self.layout = layout_of(function, owner.wrt, len(owner.hidden), arguments)
+        leaf = only_leaf(self.layout, arguments)
+        self._rows = _rows(owner, function, arguments, leaf)
+
+    def __call__(self, function: Callable[..., Any], args: tuple[Any, ...], leaves: Sequence[Any]) -> tuple[Any, Any]:
+        """The matrix, and None for its code."""
+        return self._rows(*args), None
+
+
+def _rows(owner: Matrices, function: Callable[..., Any], arguments: Arguments, leaf: int) -> Rows:
+    return Rows(function, arguments.leaves[leaf].argument, owner.wanted, owner.target)
+
+
+def only_leaf(layout: Layout, arguments: Arguments) -> int:
+    """The one array or number to differentiate by."""
+    if len(layout.wanted) != 1 or arguments.leaves[layout.wanted[0]].path:
+        name = arguments.leaves[layout.wanted[0]].name
+        raise ArgumentError(
+            f"argument {name} is a structure; a matrix of derivatives is by one array. Write a function of that array, "
+            f"such as lambda x: f({{**{name}, 'x': x}})"
+        )
+    return layout.wanted[0]
+
+
+def _entries(recorded: Recording, leaf: int, wanted: Wanted, known: Registry) -> Entries | None:
+    return straight_line(recorded.tape, leaf, wanted, known)
+
+
+def _sparse(entries: Entries, outputs: Any) -> Any:
+    """The matrix by compressed rows, after the values if there are any."""
+    data = outputs[-1] if isinstance(outputs, tuple) else outputs
+    matrix = compressed_rows(data, entries.rows, entries.columns, entries.shape)
+    return (*outputs[:-1], matrix) if isinstance(outputs, tuple) else matrix

@@ -1,0 +1,115 @@
+"""Derivatives of functions with many results by pullbacks: one gradient for each element of the result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from yota.api import gradient, value_and_grad
+from yota.errors import ArgumentError, DifferentiationError
+from yota.specialise import Target
+from yota.straight import Wanted
+
+__all__ = ["Rows", "vjp"]
+
+
+def vjp(
+    f: Callable[..., Any], *args: Any, target: str = "numpy", strict: bool = False
+) -> tuple[Any, Callable[[Any], Any]]:
+    """Value of ``f(*args)`` and its pullback.
+
+    Parameters
+    ----------
+    f
+        A function of arrays that returns an array.
+    *args
+        The point.
+    target, strict
+        See `yota.grad`.
+
+    Returns
+    -------
+    value
+        ``f(*args)``.
+    pullback
+        Takes a cotangent of the value's shape; gives a tuple with the adjoint of each argument.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> value, pullback = vjp(lambda x: x**2, np.array([1.0, 2.0]))
+    >>> pullback(np.array([1.0, 0.0]))
+    (array([2., 0.]),)
+    """
+    weighted = gradient(_weighted(f), tuple(range(1, len(args) + 1)), target=target, strict=strict)
+    value = np.asarray(f(*args))
+
+    def pullback(cotangent: Any) -> Any:
+        seed = np.asarray(cotangent, dtype=value.dtype)
+        if seed.shape != value.shape:
+            raise DifferentiationError(f"the cotangent has shape {seed.shape}, the value has shape {value.shape}")
+        return weighted(seed, *args)
+
+    return f(*args), pullback
+
+
+def _weighted(f: Callable[..., Any]) -> Callable[..., Any]:
+    def weighted(seed: Any, *args: Any) -> Any:
+        return np.sum(np.real(np.conjugate(seed) * f(*args)))
+
+    return weighted
+
+
+class Rows:
+    """All partial derivatives of ``function`` by the argument at ``position``, one row after the other."""
+
+    def __init__(self, function: Callable[..., Any], position: int, wanted: Wanted, target: Target) -> None:
+        if wanted.sparse:
+            name = getattr(function, "__name__", type(function).__name__)
+            raise ArgumentError(
+                f"{name} works on arrays as a whole, or is too long to be written out entry by entry, so that its "
+                "pattern of zeros is not known; leave sparse=True out"
+            )
+        self.position, self.wanted = position, wanted
+        options: dict[str, Any] = {"target": target.name, "strict": target.strict}
+        self._first = value_and_grad(function, position, **options) if wanted.order == 2 else None
+        self._function = gradient(function, position, **options) if wanted.order == 2 else function
+        self._pullback = gradient(_weighted(self._function), position + 1, **options)
+
+    def __call__(self, *args: Any) -> Any:
+        """The matrix; with values before it, if they are wanted."""
+        matrix, value = self._matrix(*args)
+        if not self.wanted.with_value:
+            return matrix
+        return (value, matrix) if self._first is None else (*self._first(*args), matrix)
+
+    def _matrix(self, *args: Any) -> tuple[Any, Any]:
+        value = np.asarray(self._function(*args))
+        by = args[self.position]
+        rows = [self._row(position, value, args) for position in np.ndindex(value.shape)]
+        shape = (*value.shape, *np.shape(by))
+        if not rows:
+            return np.zeros(shape, np.asarray(by).dtype), value
+        return np.reshape(np.stack(rows), shape), value
+
+    def _row(self, position: tuple[int, ...], value: Any, args: tuple[Any, ...]) -> Any:
+        """One row: of a real value its gradient, of a complex one the complex derivative."""
+        seed = np.zeros(value.shape, value.dtype if value.dtype.kind in "fc" else float)
+        seed[position] = 1.0
+        first = np.asarray(self._pullback(seed, *args))
+        if value.dtype.kind != "c":
+            return first
+        seed[position] = 1j
+        second = np.asarray(self._pullback(seed, *args))
+        if first.dtype.kind != "c":
+            return first + 1j * second
+        # For a pullback conj(J) s + K conj(s) the two agree if K, the derivative by the conjugate, is zero.
+        scale = np.max(np.abs(first), initial=0.0)
+        if np.any(np.abs(second - 1j * first) > np.sqrt(np.finfo(first.dtype).eps) * scale):
+            raise DifferentiationError(
+                "the function is not holomorphic: by a complex argument it has no complex derivative. Take the real "
+                "and the imaginary part of the argument as two arguments."
+            )
+        return np.conjugate(first)
