@@ -85,7 +85,7 @@ class RawModule:
         library = ctypes.CDLL(os.fspath(hosted.build(hosted.unit([source]))))
         function = getattr(library, f"launch0_{name}")
         function.argtypes = [ctypes.c_uint, ctypes.c_uint, ctypes.c_bool, ctypes.c_void_p]
-        return hosted.Launcher(function, hosted.has_barriers(source, name), launches)
+        return hosted.Launcher(name, function, hosted.has_barriers(source, name), launches)
 
 
 class Stream:

@@ -339,6 +339,7 @@ template <class... Types, size_t... Numbers>
 static void call(void (*kernel)(Types...), unsigned blocks, unsigned threads, bool barriers, void **arguments,
                  std::index_sequence<Numbers...>)
 {
+    (void)barriers;
     auto run = [=] { kernel(*static_cast<Types *>(arguments[Numbers])...); };
 #ifndef HOST_THREADS
     if (!barriers) {

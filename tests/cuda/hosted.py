@@ -68,8 +68,8 @@ def has_barriers(source: Source, name: str) -> bool:
 class Launcher:
     """Stands for a compiled kernel: ``kernel(grid, block, arguments)``."""
 
-    def __init__(self, function: Any, barriers: bool, record: list[Any]) -> None:
-        self.function, self.barriers, self.record = function, barriers, record
+    def __init__(self, name: str, function: Any, barriers: bool, record: list[Any]) -> None:
+        self.name, self.function, self.barriers, self.record = name, function, barriers, record
 
     def __call__(self, grid: tuple[int], block: tuple[int], arguments: Sequence[Any]) -> None:
         values, pointers = [], []
@@ -114,7 +114,7 @@ def load(sources: Sequence[Source]) -> list[Callable[..., Any]]:
         for kernel in source.kernels:
             function = getattr(library, f"launch{number}_{kernel.name}")
             function.argtypes = [ctypes.c_uint, ctypes.c_uint, ctypes.c_bool, ctypes.c_void_p]
-            names[kernel.name] = Launcher(function, has_barriers(source, kernel.name), record)
+            names[kernel.name] = Launcher(kernel.name, function, has_barriers(source, kernel.name), record)
         found.append(driver(source, names, record))
     return found
 
