@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -68,13 +69,14 @@ def _compiled_for_cuda(tape: Tape) -> tuple[Callable[..., Any], str]:
     from yota.runtime.cuda_program import Expected, Program
 
     # A tape that the target cannot take fails here, before anything is asked of a GPU.
-    written = cuda.generate(tape)
+    atomic = os.environ.get("YOTA_CUDA_SCATTER") == "atomic"
+    written = cuda.generate(tape, atomic=atomic)
     expected = [
         Expected(".".join((item.name, *map(str, item.path))), type.dtype, type.shape, item.argument < 0)
         for item in tape.inputs
         for type in [tape.types[item.variable]]
     ]
-    return Program(lambda forms: cuda.generate(tape, forms), expected), written.text
+    return Program(lambda forms: cuda.generate(tape, forms, atomic=atomic), expected), written.text
 
 
 @dataclass(frozen=True, slots=True)

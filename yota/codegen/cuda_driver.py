@@ -5,15 +5,19 @@ from __future__ import annotations
 import itertools
 import re
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
+
+import numpy as np
 
 from yota.codegen.c_kernel import result_hint
 from yota.codegen.cuda_calls import statements
 from yota.codegen.cuda_kernel import Layout
 from yota.codegen.cuda_kernel import Step as Kernels
 from yota.codegen.cuda_plan import KernelPlan
-from yota.codegen.literals import dtype_text, shape_text
+from yota.codegen.cuda_scatter import Addition, positions
+from yota.codegen.literals import brackets, dtype_text, shape_text, tuple_text
 from yota.codegen.lower import Lowering
 from yota.codegen.plan import FunctionPlan, Step
 from yota.codegen.targets.call import dtype_argument
@@ -35,10 +39,18 @@ class CudaDriver(Lowering):
         Kernels and ops in the order in which they run.
     layout
         Which values without axes are in the device's memory.
+    additions
+        The pieces of each scatter that must not depend on the order of threads.
     """
 
-    def __init__(self, tape: Tape, steps: Sequence[Kernels | Op], layout: Layout) -> None:
-        self.layout = layout
+    def __init__(
+        self,
+        tape: Tape,
+        steps: Sequence[Kernels | Op],
+        layout: Layout,
+        additions: Mapping[int, tuple[Addition, ...]],
+    ) -> None:
+        self.layout, self._additions = layout, additions
         self._kernels = {step.outputs[0]: step for step in steps if isinstance(step, Kernels)}
         self._others = {v for step in self._kernels.values() for v in step.outputs[1:]}
         self._own = {v for step in self._kernels.values() for v in step.outputs}
@@ -53,7 +65,9 @@ class CudaDriver(Lowering):
             self.names.fresh(kernel.name)
 
     def _all(self) -> list[KernelPlan]:
-        return [kernel for step in self._kernels.values() for kernel in step.kernels]
+        adding = (each.kernel for found in self._additions.values() for each in found)
+        own = [kernel for step in self._kernels.values() for kernel in step.kernels]
+        return [*own, *(kernel for kernel in adding if kernel is not None)]
 
     def plan(self) -> FunctionPlan:
         """The plan."""
@@ -86,6 +100,8 @@ class CudaDriver(Lowering):
             return self._launched(op, step)
         if op.result in self._others:
             return Step()
+        if op.result in self._additions:
+            return Step(before=(*self.remark(op), *self._added(op, self._additions[op.result])))
         operands = tuple(self.operand(op, number) for number in range(len(op.operands)))
         name = self.name(op.result)
         lines = statements(self.call(op, operands), name, self.layout.pointers)
@@ -109,6 +125,56 @@ class CudaDriver(Lowering):
         if len(step.kernels) > 1:
             lines += self._launch(step.kernels[1], [*buffers, *(self.texts[variable] for variable in step.finished)])
         return Step(before=tuple(lines))
+
+    def _added(self, op: Op, pieces: Sequence[Addition]) -> list[str]:
+        """A scatter, piece by piece."""
+        type = self.tape.types[op.result]
+        name = self.texts[op.result] = self.name(op.result)
+        maker = "empty" if pieces[0].fresh else "zeros"
+        lines = [f"{name} = np.{maker}({shape_text(type.shape)}{dtype_argument(type)})"]
+        for piece in pieces:
+            text = self.operand(op, piece.piece)
+            if piece.kernel is None:
+                lines.append(f"{name}{brackets(piece.index, type.shape, ())} += {text}")
+                continue
+            made, order, starts = self._sorted_places(op, piece)
+            lines += made
+            given = self.tape.types[op.operands[piece.piece]].shape
+            if not piece.leading:
+                shape = np.shape(positions(piece.index, type.shape, self._index_samples(op, piece)))
+                if given != shape:
+                    text = f"np.broadcast_to({text}, {shape_text(shape)})"
+            lines += self._launch(piece.kernel, [f"np.ascontiguousarray({text})", order, starts, name])
+        return lines
+
+    def _index_samples(self, op: Op, piece: Addition) -> list[np.ndarray[Any, Any]]:
+        return [np.zeros(self.tape.types[op.operands[number]].shape, int) for number in piece.arrays]
+
+    def _sorted_places(self, op: Op, piece: Addition) -> tuple[list[str], str, str]:
+        """The pieces sorted by their places, and where each place's pieces start: statements, and both names."""
+        shape = self.tape.types[op.result].shape
+        arrays = [op.operands[number] for number in piece.arrays]
+        if all(variable in self.tape.constants for variable in arrays):
+            found = positions(piece.index, shape, [self.tape.constants[variable] for variable in arrays])
+            rows = found.reshape(piece.entries, -1)[:, 0] // piece.width
+            sorted_ = np.argsort(rows, kind="stable").astype(np.int64)
+            first = np.searchsorted(rows[sorted_], np.arange(piece.rows + 1)).astype(np.int64)
+            return [], self.constants.name("order", sorted_), self.constants.name("starts", first)
+        flat, order, starts = (self.names.fresh(each) for each in ("places", "order", "starts"))
+        texts = [self.operand(op, number) for number in piece.arrays]
+        if not piece.leading:
+            size = self.tape.types[op.result].size
+            places = f"np.arange({size}).reshape({shape_text(shape)}){brackets(piece.index, shape, texts)}"
+        elif len(texts) == 1:
+            places = f"({texts[0]} % {shape[0]})"
+        else:
+            places = f'np.ravel_multi_index({tuple_text(texts)}, {tuple_text(shape[: len(texts)])}, mode="wrap")'
+        lines = [
+            f"{flat} = {places}.reshape(-1)",
+            f'{order} = np.argsort({flat}, kind="stable").astype(np.int64)',
+            f"{starts} = np.searchsorted({flat}[{order}], np.arange({piece.rows + 1})).astype(np.int64)",
+        ]
+        return lines, order, starts
 
     def _argument(self, variable: int) -> str:
         type = self.tape.types[variable]

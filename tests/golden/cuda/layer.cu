@@ -109,3 +109,22 @@ layer_kernel1(
 {
     *v11 = v9[0] > 0.0;
 }
+
+/* Pieces at one place are added up in the order in which they come. */
+extern "C" __global__ void __launch_bounds__(256)
+layer_add0_0(
+    const double *__restrict__ pieces, /* 20 rows of 64 */
+    const int64_t *__restrict__ order, /* the pieces, sorted by their places */
+    const int64_t *__restrict__ starts, /* where the pieces of each place start */
+    double *__restrict__ result /* 100 rows of 64 */
+)
+{
+    for (int at = (int)blockIdx.x * 256 + (int)threadIdx.x; at < 6400; at += (int)gridDim.x * 256) {
+        const int row = at / 64, column = at % 64;
+        Sum<double> total = Sum<double>::none();
+        for (int64_t entry = starts[row]; entry < starts[row + 1]; entry += 1) {
+            total.add(pieces[(int)order[entry] * 64 + column]);
+        }
+        result[at] = double(0) + total.result();
+    }
+}

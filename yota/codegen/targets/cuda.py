@@ -15,6 +15,7 @@ from yota.codegen.count import operations
 from yota.codegen.cuda_driver import CudaDriver
 from yota.codegen.cuda_kernel import Layout, Step, plan_step
 from yota.codegen.cuda_plan import FilePlan, KernelPlan
+from yota.codegen.cuda_scatter import Addition, additions, is_sorted_scatter
 from yota.codegen.cuda_shape import THREADS, separated
 from yota.codegen.cuda_spelling import is_known_to_cuda
 from yota.codegen.names import Names
@@ -76,7 +77,9 @@ class Source:
         return self.text
 
 
-def generate(tape: Tape, forms: Sequence[Form] | None = None, *, threads: int = THREADS) -> Source:
+def generate(
+    tape: Tape, forms: Sequence[Form] | None = None, *, threads: int = THREADS, atomic: bool = False
+) -> Source:
     """Source of a function that computes the tape's outputs from its inputs, on the device.
 
     Parameters
@@ -87,6 +90,8 @@ def generate(tape: Tape, forms: Sequence[Form] | None = None, *, threads: int = 
         How each input lies in memory; by default arrays are in C order, and what has no axes is a number.
     threads
         Threads of a block: a power of two from 32 to 1024.
+    atomic
+        Whether pieces that meet at one place may be added up in any order, by atomic additions.
 
     Raises
     ------
@@ -101,21 +106,40 @@ def generate(tape: Tape, forms: Sequence[Form] | None = None, *, threads: int = 
     definitions = tape.definitions()
     steps: list[Step | Op] = []
     number = 0
+    sorted_: dict[int, tuple[Addition, ...]] = {}
     for each in plan.steps:
         if isinstance(each, Op):
+            if not atomic and is_sorted_scatter(tape, each):
+                found = additions(tape, each, f"{entry}_add{len(sorted_)}_", threads)
+                sorted_[each.result] = found
+                totals.update(_needs_of(tape, each, found, needs))
             steps.append(each)
             continue
         for group in separated(each):
             name = f"{entry}_kernel{number}"
             steps.append(plan_step(tape, definitions, plan.leaves, group, name, needs, totals, layout, threads))
             number += 1
-    kernels = tuple(kernel for step in steps if isinstance(step, Step) for kernel in step.kernels)
+    kernels = tuple(kernel for step in steps for kernel in _kernels(step, sorted_))
     code = _code(tape, entry, kernels, needs, totals) if kernels else ""
-    driver = CudaDriver(tape, steps, layout)
+    driver = CudaDriver(tape, steps, layout, sorted_)
     function = driver.plan()
     text = render("numpy/module.py.jinja", plan=function)
     both = f"{text}\n\n# {entry}.cu\n\n{code}" if code else text
     return Source(both, function.name, code, kernels, text, driver.constants.objects, len(tape.guards))
+
+
+def _kernels(step: Step | Op, sorted_: Mapping[int, tuple[Addition, ...]]) -> Sequence[KernelPlan]:
+    if isinstance(step, Step):
+        return step.kernels
+    return [each.kernel for each in sorted_.get(step.result, ()) if each.kernel is not None]
+
+
+def _needs_of(tape: Tape, op: Op, found: tuple[Addition, ...], needs: Needs) -> set[str]:
+    """What the kernels of a scatter rely on."""
+    if tape.types[op.result].is_complex:
+        needs.complex = True
+    lines = [line for each in found if each.kernel is not None for line in each.kernel.lines]
+    return {"sum", "warp"} if any("joined_in_warp" in line for line in lines) else {"sum"}
 
 
 def _layout(tape: Tape, forms: Sequence[Form] | None) -> Layout:
