@@ -6,12 +6,14 @@ import os
 import statistics
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from benchmarks.loading import text
 from benchmarks.peers import Peer
 from benchmarks.runner import Settings
 from benchmarks.timing import Call, interleave, seconds
@@ -30,6 +32,7 @@ def measure_overheads(peers: list[Peer], settings: Settings) -> dict[str, Any]:
         "call": call_overhead(settings),
         "growth": growth_with_length(settings),
         "imports": import_times(settings),
+        "rules": rule_loading(settings),
         "cold": cold_starts(peers, settings),
     }
 
@@ -95,6 +98,22 @@ def import_times(settings: Settings) -> dict[str, float]:
     return {**medians, "ratio": medians["grad"] / numpy, "ratio of yota": medians["yota"] / numpy}
 
 
+def rule_loading(settings: Settings) -> dict[str, float]:
+    """Seconds of loading rules, in new processes: those shipped, and 300 of a user's, for the first time and again.
+
+    Shipped rules are found by their first lines and parsed as they are needed; ``all`` parses every one.
+    """
+    samples: dict[str, list[float]] = {name: [] for name in ("shipped", "all", "first", "again")}
+    for _ in range(max(settings.repeats, 3)):
+        with tempfile.TemporaryDirectory() as place:
+            file = Path(place, "user.rules")
+            file.write_text(text(), encoding="utf-8")
+            for name, found in samples.items():
+                what = name if name in ("shipped", "all") else str(file)
+                found.append(float(new_process("-m", "benchmarks.loading", what, YOTA_CACHE_DIR=place)))
+    return {name: statistics.median(found) for name, found in samples.items()}
+
+
 def timed(statement: str) -> str:
     """A program that prints how long a statement took."""
     return f"import time; start = time.perf_counter(); {statement}; print(time.perf_counter() - start)"
@@ -115,9 +134,10 @@ def cold_starts(peers: list[Peer], settings: Settings) -> dict[str, dict[str, fl
     }
 
 
-def new_process(*arguments: str) -> str:
+def new_process(*arguments: str, **variables: str) -> str:
     """What a new Python process prints; compiled files are kept, as for an installed package."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    environment.update(variables)
     command = [sys.executable, *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT, env=environment)
     return done.stdout.strip()

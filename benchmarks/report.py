@@ -88,6 +88,10 @@ def overheads(found: dict[str, Any]) -> list[Row]:
         ["import yota", duration(found["imports"]["yota"])],
         ["from yota import grad", duration(found["imports"]["grad"])],
         ["ratio", multiple(found["imports"]["ratio"])],
+        ["shipped rules", duration(found["rules"]["shipped"])],
+        ["shipped rules, each of them parsed", duration(found["rules"]["all"])],
+        ["300 rules of a user's, for the first time", duration(found["rules"]["first"])],
+        ["300 rules of a user's, proved before", duration(found["rules"]["again"])],
     ]
     for workload, peers in found["cold"].items():
         rows += [[f"empty process to first gradient, {workload}, {peer}", duration(t)] for peer, t in peers.items()]

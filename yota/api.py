@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -446,16 +446,21 @@ def simplegrad(f: Callable[..., Any], *args: Any, target: str = "numpy", strict:
     return SimpleGradient(f, args, Target(target, strict))
 
 
-def load_rules(path: Any) -> tuple[Rule, ...]:
-    """Load a rule file; its rules override shipped ones of the same name and pattern.
+def load_rules(path: Any) -> Sequence[Rule]:
+    """Load a rule file, or all ``*.rules`` files of a folder; its rules override shipped ones of the same pattern.
+
+    Every rule is proved first. That its text was proved beside the rules that were there is remembered in the private
+    cache (``$YOTA_CACHE_DIR``, or ``yota`` in the user's cache folder), so that the next process need not do it again.
 
     Raises
     ------
     RuleError
         If the file has a fault; the message says where and how to mend it.
     """
-    rules: tuple[Rule, ...] = registry().load(path)
-    return rules
+    import yota
+    from yota.runtime.proofs import Proofs
+
+    return registry().load(path, Proofs(yota.__version__))
 
 
 def diffrule(text: str) -> Any:

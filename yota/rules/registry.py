@@ -6,19 +6,19 @@ import hashlib
 import os
 import threading
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from yota._resources import folder
 from yota.errors import MissingRuleError
 from yota.ir.primitive import Primitive
-from yota.rules import laws
+from yota.rules import laws, loading
+from yota.rules.excerpts import Excerpt
 from yota.rules.making import make, missing
 from yota.rules.model import Expression, Rule
 from yota.rules.patterns import left_of
-from yota.rules.source import Place, Source, read_file
+from yota.rules.source import Place
 from yota.rules.syntax import parse
 from yota.rules.targets import Late, Targets, resolve
 
@@ -31,7 +31,7 @@ class Registry:
     """Primitives and their rules; all methods may be called from several threads."""
 
     def __init__(self) -> None:
-        self._rules: dict[str, tuple[Rule, ...]] = {}
+        self._rules: dict[str, tuple[Rule | Excerpt, ...]] = {}
         self._primitives: dict[str, Primitive] = {}
         self._targets = Targets()
         self._user: set[str] = set()
@@ -46,8 +46,7 @@ class Registry:
     def shipped(cls) -> Registry:
         """A registry with the rules that come with yota."""
         made = cls()
-        texts = [(path, read_file(path)) for path in sorted(folder("rules").rglob("*.rules"))]
-        made._take_all([parse(text, path.name, header=True) for path, text in texts], user=False)
+        made.hold(loading.shipped(folder("rules")), user=False)
         return made
 
     def copy(self) -> Registry:
@@ -91,8 +90,8 @@ class Registry:
         MissingRuleError
             If there are none.
         """
-        found = self._rules.get(name)
-        if found is None:
+        found = self._found(name)
+        if not found:
             raise MissingRuleError(missing(name, (0,)))
         return found
 
@@ -105,7 +104,7 @@ class Registry:
             If there is none; the message holds one to paste.
         """
         counts = tuple(ndims)
-        for rule in self._rules.get(name, ()):
+        for rule in self._found(name):
             if rule.matches(counts):
                 return rule
         raise MissingRuleError(missing(name, counts))
@@ -163,7 +162,7 @@ class Registry:
     def user_targets(self) -> tuple[Primitive, ...]:
         """Primitives that stand for plain Python functions of the user's, which NumPy does not dispatch."""
         with self._lock:
-            found = [self.primitive(name) for name in sorted(self._user) if self._rules[name][0].target is not None]
+            found = [self.primitive(name) for name in sorted(self._user) if self.rules(name)[0].target is not None]
         return tuple(
             each
             for each in found
@@ -174,24 +173,37 @@ class Registry:
         """A short digest of all rules, for the banner of generated files."""
         found = hashlib.sha256()
         for name in self.names():
-            for rule in self._rules[name]:
-                found.update(rule.source.encode())
+            for each in self._rules[name]:
+                found.update((each.text if isinstance(each, Excerpt) else each.source).encode())
         return found.hexdigest()[:16]
+
+    def _found(self, name: str) -> tuple[Rule, ...]:
+        """The rules of a primitive, parsed by now; none if there is no such primitive."""
+        held = self._rules.get(name, ())
+        if held and isinstance(held[0], Excerpt):
+            with self._lock:
+                held = self._rules[name] = tuple([each.rule if isinstance(each, Excerpt) else each for each in held])
+        return cast(tuple[Rule, ...], held)
 
     # -- taking in ---------------------------------------------------------------------------------------
 
-    def load(self, path: str | os.PathLike[str]) -> tuple[Rule, ...]:
+    def load(self, path: str | os.PathLike[str], proofs: loading.Proofs | None = None) -> Sequence[Rule]:
         """Take in a rule file, or all ``*.rules`` files of a folder; they override what was there.
+
+        Parameters
+        ----------
+        path
+            The file or folder.
+        proofs
+            Remembers which texts have been proved beside which rules, so that they need not be proved again.
 
         Raises
         ------
         RuleError
             If a rule is wrong; then nothing is taken in.
         """
-        place = Path(path)
-        paths = sorted(place.rglob("*.rules")) if place.is_dir() else [place]
-        sources = [parse(read_file(each), str(each), header=True) for each in paths]
-        return self._take_all(sources, user=True)
+        with self._lock:
+            return loading.load(self, path, proofs)
 
     def define(self, text: str) -> Primitive | tuple[Primitive, ...]:
         """Take in the rules of ``text``, and give back their primitive, or several in order.
@@ -209,36 +221,60 @@ class Registry:
                 found="nothing",
                 write="@elementwise\ndef f(x: Real) -> y:\n    y = x * x",
             )
-        self._take_all([(source, rules)], user=True)
+        self.take([(source, rules)])
         found = tuple(self.primitive(name) for name in dict.fromkeys(rule.name for rule in rules))
         return found[0] if len(found) == 1 else found
 
-    def _take_all(self, sources: Sequence[tuple[Source, tuple[Rule, ...]]], *, user: bool) -> tuple[Rule, ...]:
+    def take(self, sources: loading.Sources) -> tuple[Rule, ...]:
+        """Hold rules against all laws, and take them in as a user's.
+
+        Raises
+        ------
+        RuleError
+            If one is wrong; then nothing is taken in.
+        """
         with self._lock:
             trial = self.copy()
             for _, rules in sources:
-                trial._put(rules, user)
+                trial._put(rules, user=True)
             for source, rules in sources:
-                laws.check(source, rules, trial, self if user else None)
-            if user:
-                for source, rules in sources:
-                    laws.prove(source, rules, trial, self)
+                laws.check(source, rules, trial, self)
+            for source, rules in sources:
+                laws.prove(source, rules, trial, self)
             for _, rules in sources:
-                self._put(rules, user)
+                self._put(rules, user=True)
             self.symbols.clear()
             self.revision += 1
             return tuple(rule for _, rules in sources for rule in rules)
+
+    def hold(self, parts: Sequence[Excerpt], *, user: bool) -> None:
+        """Take in rules that were proved before; they are parsed when they are asked for."""
+        groups: dict[str, list[Excerpt]] = {}
+        for part in parts:
+            groups.setdefault(part.name, []).append(part)
+        with self._lock:
+            for name, group in groups.items():
+                if name in self._rules:
+                    self._put([part.rule for part in group], user)
+                else:
+                    self._rules[name] = tuple(group)
+                    self._note(name, group[0].target, user)
+            self.symbols.clear()
+            self.revision += 1
 
     def _put(self, rules: Sequence[Rule], user: bool) -> None:
         names = {rule.name for rule in rules}
         for name in names:
             added = tuple(rule for rule in rules if rule.name == name)
-            self._rules[name] = added + left_of(self._rules.get(name, ()), added)
+            self._rules[name] = added + left_of(self._found(name), added)
             self._primitives.pop(name, None)
-            if user:
-                self._user.add(name)
-            if added[0].target is not None:
-                self._targets.add(added[0].target, name)
+            self._note(name, added[0].target, user)
+
+    def _note(self, name: str, target: str | None, user: bool) -> None:
+        if user:
+            self._user.add(name)
+        if target is not None:
+            self._targets.add(target, name)
 
 
 _default: Registry | None = None

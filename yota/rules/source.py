@@ -37,10 +37,13 @@ class Source:
         The text; checked for size, characters and nesting before Python's parser sees it.
     file
         Name to show in errors.
+    first
+        Line of the file on which the text begins.
     """
 
-    def __init__(self, text: str, file: str) -> None:
+    def __init__(self, text: str, file: str, first: int = 1) -> None:
         self.file = file
+        self.first = first
         self.text = text.replace("\r\n", "\n")
         self.lines = self.text.split("\n")
         # Things are kept with their places, so that no identity is used again.
@@ -80,7 +83,7 @@ class Source:
         start = max(0, column - _EXCERPT // 2) if len(line) > _EXCERPT else 0
         shown = "".join(char if char.isprintable() else "?" for char in line[start : start + _EXCERPT])
         return RuleError(
-            f"{self.file}:{place.line}:{column}: {what}\n"
+            f"{self.file}:{place.line + self.first - 1}:{column}: {what}\n"
             f"    {shown}\n    {' ' * (column - 1 - start)}^\n"
             f"found: {found}\n"
             f"write: {write}"

@@ -22,7 +22,9 @@ HEADER = "# yota rules 1"
 """First line of every rule file."""
 
 
-def parse(text: str, file: str = "<diffrule>", *, header: bool = False) -> tuple[Source, tuple[Rule, ...]]:
+def parse(
+    text: str, file: str = "<diffrule>", *, header: bool = False, first: int = 1
+) -> tuple[Source, tuple[Rule, ...]]:
     """The rules of ``text``, with the source that knows where each part stands.
 
     Parameters
@@ -33,6 +35,8 @@ def parse(text: str, file: str = "<diffrule>", *, header: bool = False) -> tuple
         Name to show in errors.
     header
         Whether the first line must be ``# yota rules 1``.
+    first
+        Line of the file on which the text begins.
 
     Raises
     ------
@@ -45,7 +49,7 @@ def parse(text: str, file: str = "<diffrule>", *, header: bool = False) -> tuple
     >>> rule.name, rule.target, rule.results
     ('f', 'm.f', ('y',))
     """
-    source = Source(text if header else textwrap.dedent(text), file)
+    source = Source(text if header else textwrap.dedent(text), file, first)
     if header and source.lines[0].rstrip() != HEADER:
         raise source.fault(
             Place(1, 1),
@@ -147,7 +151,7 @@ def _definition(source: Source, tree: ast.FunctionDef) -> Rule:
         tuple(body.kinks),
         doc,
         source.file,
-        tree.lineno,
+        tree.lineno + source.first - 1,
         "\n".join(source.lines[first - 1 : tree.end_lineno]),
     )
     source.mark(rule, tree)

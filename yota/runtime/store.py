@@ -80,13 +80,20 @@ class Store:
         self._forget()
         return place
 
-    def note(self, key: str, make: Callable[[], str]) -> str:
-        """A short text that is kept; ``make`` gives it if it is not there."""
+    def noted(self, key: str) -> str | None:
+        """A short text that is kept, or None."""
         place = self.path / f"{key}.json"
         with contextlib.suppress(OSError):
             if _is_private(place):
                 return place.read_text(encoding="utf-8")
-        text = make()
+        return None
+
+    def note(self, key: str, make: Callable[[], str]) -> str:
+        """A short text that is kept; ``make`` gives it if it is not there."""
+        known = self.noted(key)
+        if known is not None:
+            return known
+        place, text = self.path / f"{key}.json", make()
         with tempfile.TemporaryDirectory(prefix="making-", dir=self.path) as scratch:
             fresh = Path(scratch, "note")
             fresh.write_text(text, encoding="utf-8")
