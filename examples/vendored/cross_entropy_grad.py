@@ -33,6 +33,7 @@ __all__ = [
 
 _constant = np.arange(128, dtype=np.int64)
 _constant_1 = np.full((128,), -0.0078125, np.float64)
+_ones = np.full((128,), 1.0, np.float64)
 _PRECONDITIONS = (("return -np.mean(logarithms[np.arange(len(X)), labels])", "True"),)
 
 
@@ -220,7 +221,7 @@ def _cross_entropy_value_and_gradient(
     v6 = np.where(v4, (-np.add.reduce(d_scores, axis=1))[:, None] / v5, 0)
     # scores = X @ model.W + model.b
     d_scores_1 = d_scores + v6
-    d_model_b = np.add.reduce(d_scores_1)
+    d_model_b = np.matmul(_ones, d_scores_1)
     d_model_W = X.T @ d_scores_1
     return value, d_model_W, d_model_b
 

@@ -442,3 +442,39 @@ def test_pieces_may_leave_gaps_and_overlap_in_any_order() -> None:
     shifts = (1, 4, 3, 4)
     places = tuple((Slice(shift, shift + LONG // 4), Slice(0, 4)) for shift in shifts)
     agree(write.finish(write("scatter", y, write("sin", y), y, x, shape=shape, indices=places)))
+
+
+@pytest.mark.parametrize("shape", [(64, 20), (25_000, 3), (40, 7, 5), (9, 2)])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_sums_of_columns_by_blas(shape: tuple[int, ...], dtype: Any) -> None:
+    write = Writer()
+    x = write.input("x", shape, dtype)
+    y = write("square", x)
+    over = tuple(range(len(shape) - 1))
+    tape = write.finish(write("sum", y, axis=over), write("exp", write("negative", y)))
+    values = arguments(tape)
+    source = generate(tape)
+    assert "np.ones(" in source.text
+    found = load(source)(*values)
+    exact = np.sum(np.square(values[0].astype(np.longdouble)), axis=over)
+    plain = np.sum(np.square(values[0]), axis=over)
+    slack = np.abs(plain - exact).max() + 4 * np.finfo(dtype).eps * exact.max()
+    np.testing.assert_allclose(found[0], exact.astype(dtype), rtol=0, atol=float(slack))
+    with np.errstate(all="ignore"):
+        values[0].flat[0], values[0].flat[1] = np.nan, np.inf
+        np.testing.assert_allclose(load(source)(*values)[0], evaluate(tape, *values)[0], rtol=1e-5)
+
+
+def test_short_rows_are_added_column_by_column() -> None:
+    write = Writer()
+    x = write.input("x", (50, 3))
+    places = write.input("places", (200,), np.int64)
+    read = write("getitem", x, places, index=(GATHER, Slice(0, 3)))
+    piece = write("sin", read)
+    tape = write.finish(write("scatter", piece, places, shape=(50, 3), indices=((GATHER, Slice(0, 3)),)), piece)
+    x_, _ = arguments(tape)
+    where = np.random.default_rng(0).integers(-50, 50, 200)
+    source = generate(tape)
+    assert "for column in range(3):" in source.text
+    assert "np.take(x, places, axis=0)" in source.text
+    check(tape, load(source)(x_, where), evaluate(tape, x_, where))

@@ -30,6 +30,7 @@ class Constants:
         self.objects: dict[str, Any] = {}
         self._texts: dict[int, str] = {}
         self._named_objects: dict[int, str] = {}
+        self._ones: dict[str, str] = {}
 
     def name(self, hint: str, value: Any) -> str:
         """Name under which the generated code finds an object that has no literal."""
@@ -38,6 +39,15 @@ class Constants:
             known = self._named_objects[id(value)] = self._names.fresh(hint)
             self.objects[known] = value
         return known
+
+    def ones(self, count: int, dtype: np.dtype[Any]) -> str:
+        """Name of a vector of ones."""
+        kind = "" if dtype == np.dtype(np.float64) else f", {dtype_text(dtype)}"
+        text = f"np.ones({count}{kind})"
+        if text not in self._ones:
+            self._ones[text] = self._names.fresh("ones")
+            self.lines.append(f"{self._ones[text]} = {text}")
+        return self._ones[text]
 
     def text(self, variable: int, op: Op | None = None, number: int = 0) -> str:
         """Text of a constant, as operand ``number`` of ``op`` or by itself."""

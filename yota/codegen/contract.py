@@ -56,7 +56,14 @@ def _product(builder: TapeBuilder, subscripts: str, operands: tuple[int, ...], t
     summed = [letter for letter in left if letter in right and letter not in result]
     rows = [letter for letter in result if letter not in right]
     columns = [letter for letter in result if letter not in left]
-    if not summed or (batch and not (_in_blas_order(left, batch) and _in_blas_order(right, batch))):
+    if not summed:
+        return None
+    if not (batch or rows or columns):
+        vectors = tuple(
+            _in_line(builder, each, letters, summed) for each, letters in zip(operands, (left, right), strict=True)
+        )
+        return builder.emit(primitive("matmul"), vectors, ())
+    if batch and not (_in_blas_order(left, batch) and _in_blas_order(right, batch)):
         return None
     first = _arranged(builder, operands[0], left, (batch, rows, summed), extents)
     second = _arranged(builder, operands[1], right, (batch, summed, columns), extents)
@@ -66,6 +73,13 @@ def _product(builder: TapeBuilder, subscripts: str, operands: tuple[int, ...], t
         found = builder.emit(primitive("reshape"), (found,), {"shape": shape})
     order = [*batch, *rows, *columns]
     return _transposed(builder, found, "".join(order), list(result))
+
+
+def _in_line(builder: TapeBuilder, operand: int, letters: str, order: list[str]) -> int:
+    """All elements of the operand as one axis."""
+    found = _transposed(builder, operand, letters, order)
+    type = builder.types[found]
+    return found if type.ndim == 1 else builder.emit(primitive("reshape"), (found,), {"shape": (type.size,)})
 
 
 def _in_blas_order(letters: str, batch: list[str]) -> bool:

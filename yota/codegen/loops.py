@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from yota.codegen import totals
@@ -117,7 +118,7 @@ class LoopLowering:
             texts.append(self._operand(member.op, number, axis))
         axis = member.placement.axis
         rows = None if axis is None else (axis, self.rows)
-        return self.lowering.call(member.op, tuple(texts), rows)
+        return replace(self.lowering.call(member.op, tuple(texts), rows), ones=None)
 
     def _operand(self, op: Op, number: int, axis: int | None) -> str:
         operand = op.operands[number]

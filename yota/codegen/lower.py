@@ -27,7 +27,7 @@ from yota.passes.units import Unit
 
 __all__ = ["Lowering"]
 
-_OWN_NAMES = ("np", "deque", "StaleTape", "work", "start", "stop", "piece", "_pool", "_workspace")
+_OWN_NAMES = ("np", "deque", "StaleTape", "work", "start", "stop", "piece", "column", "_pool", "_workspace")
 _QUIET = frozenset(
     "negative positive absolute fabs conjugate sign where real imag maximum minimum fmax fmin copysign less"
     " less_equal greater greater_equal equal not_equal isnan isinf isfinite logical_and logical_or logical_not"
@@ -103,7 +103,9 @@ class Lowering:
         types = tuple(self.tape.types[operand] for operand in op.operands)
         apart = frozenset(number for number, operand in enumerate(op.operands) if operand in self.distinct)
         type, exact = self.tape.types[op.result], op.result in self.exact
-        return Call(op, operands, types, type, self.constants.name, self._import, rows, apart, exact)
+        dense = rows is None and not exact and all(operand in self.storage.made for operand in op.operands)
+        ones = self.constants.ones if dense else None
+        return Call(op, operands, types, type, self.constants.name, self._import, rows, apart, exact, ones)
 
     def _import(self, module: str) -> None:
         self.imports[module] = None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,8 +12,10 @@ from yota.codegen.literals import brackets, shape_text
 from yota.codegen.targets import numpy_calls
 from yota.codegen.targets.call import Call, dtype_argument
 from yota.ir.tape import Op
+from yota.passes.order import ROWS
 from yota.passes.shifts import landing
 from yota.passes.units import Member
+from yota.passes.views import is_view
 
 if TYPE_CHECKING:
     from yota.codegen.loops import LoopLowering
@@ -78,12 +82,25 @@ def lower(loop: LoopLowering, member: Member) -> None:
     elif type.size == 1:
         _lower_number(loop, op, call)
     else:
-        out, text = loop.lowering.texts[op.result], numpy_calls.expression(call)
+        out, text = loop.lowering.texts[op.result], _column_sums(loop, member, call) or numpy_calls.expression(call)
         merge = _MERGE[op.name]
         if merge in ("add", "multiply"):
             loop.lines.append(f"{out} {'+' if merge == 'add' else '*'}= {text}")
         else:
             loop.lines.append(f"np.{merge}({out}, {text}, out={out})")
+
+
+def _column_sums(loop: LoopLowering, member: Member, call: Call) -> str | None:
+    """Sums of the columns of a piece that the loop itself makes, row by row."""
+    (operand,) = member.op.operands[:1]
+    made = any(each.op.result == operand and not is_view(each.op, loop.types) for each in loop.unit.members)
+    if not made or loop.local.get(operand) != 0 or loop.unit.layout != ROWS:
+        return None
+    extent, block = loop.unit.extent, loop.unit.block
+    each = math.prod(loop.types[operand].shape[1:-1])
+    cut = "[: stop - start]" if each == 1 else f"[: (stop - start) * {each}]"
+    call = replace(call, ones=loop.lowering.constants.ones)
+    return numpy_calls.column_sums(call, block * each, cut if extent % block else "")
 
 
 def _lower_number(loop: LoopLowering, op: Op, call: Call) -> None:

@@ -83,8 +83,11 @@ def _mixing(members: Sequence[Member], types: Mapping[int, TensorType]) -> Count
         if op.name in ("sum", "prod", "max", "min"):
             type = types[op.operands[0]]
             extent = _last(type, placement.reads[0])
-            # A sum over the blocked axis alone adds whole rows already.
-            if extent and op.keyword("axis") != (placement.reads[0],):
+            # A sum over the blocked axis alone adds whole rows already, one over all axes adds what lies in line, and
+            # BLAS does one over all but the last.
+            axes, every = op.keyword("axis"), tuple(range(type.ndim))
+            columns = op.name == "sum" and type.dtype.char in "fd" and axes == every[:-1]
+            if extent and axes not in ((placement.reads[0],), every) and not columns:
                 found[extent] += type.size
         elif placement.axis is not None and len(op.operands) > 1:
             type = types[op.result]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from yota.ir.tape import Tape
-from yota.passes import arithmetic, contraction, layout
+from yota.passes import arithmetic, contraction, einsums, layout
 from yota.passes.case import Case, Rule
 from yota.passes.rewrite import Rewriting, protected, use_counts
 
@@ -12,7 +12,7 @@ __all__ = ["run"]
 EXACT: dict[str, tuple[Rule, ...]] = {**arithmetic.EXACT, **layout.EXACT}
 """Rules whose result has the same bits: for scalars they also hold where the value is computed in strict mode."""
 
-LOOSE: dict[str, tuple[Rule, ...]] = {**arithmetic.LOOSE, **contraction.LOOSE}
+LOOSE: dict[str, tuple[Rule, ...]] = {**arithmetic.LOOSE, **contraction.LOOSE, **einsums.LOOSE}
 """Rules that may change the last bit."""
 
 _DEEPEST = 8

@@ -14,7 +14,7 @@ import numpy as np
 
 @np.errstate(all="ignore")
 def layer(params_W, params_b, table):
-    v0 = table[constant]
+    v0 = np.take(table, constant, axis=0)
     v1 = np.tanh(v0 @ params_W + params_b)
     v2 = np.add.reduce(v1, axis=None)
     v3 = v2 > 0.0

@@ -43,6 +43,9 @@ class Call:
         Positions of the operands that hold no index twice.
     exact
         Whether the result must have the bits that the user's own operator gives.
+    ones
+        Gives the name of a constant of so many ones, for sums of columns by BLAS; None where operands may lie in memory
+        with gaps, or where NumPy's order of summation must be kept.
     """
 
     op: Op
@@ -54,6 +57,7 @@ class Call:
     rows: tuple[int, str] | None = None
     distinct: frozenset[int] = frozenset()
     exact: bool = False
+    ones: Callable[[int, np.dtype[Any]], str] | None = None
 
     @property
     def shape(self) -> tuple[object, ...]:

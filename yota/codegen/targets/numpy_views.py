@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from yota.codegen.literals import brackets, shape_text
+from yota.codegen.literals import brackets, is_whole, shape_text
 from yota.codegen.targets.call import Call, owner
+from yota.ir.indexing import GATHER
 
 __all__ = ["view"]
 
@@ -14,6 +15,8 @@ def view(call: Call) -> str:
     if op.name == "getitem":
         if type.weak:
             source = f"np.asarray({source})"
+        if _takes_rows(call):
+            return f"np.take({source}, {call.operands[1]}, axis=0)"
         return owner(source) + brackets(op.keyword("index"), type.shape, call.operands[1:])
     if op.name == "transpose":
         axes = op.keyword("axes")
@@ -25,6 +28,13 @@ def view(call: Call) -> str:
     if op.name == "reshape":
         return _reshape(call)
     return f"{owner(source)}.{op.name}"
+
+
+def _takes_rows(call: Call) -> bool:
+    """Whether whole rows are gathered, which ``np.take`` does several times faster than brackets (measured)."""
+    index, shape = call.op.keyword("index"), call.types[0].shape
+    whole = all(is_whole(entry, extent) for entry, extent in zip(index[1:], shape[1:], strict=False))
+    return len(shape) > 1 and len(index) == len(shape) and index[0] is GATHER and whole and not call.exact
 
 
 def _reshape(call: Call) -> str:
