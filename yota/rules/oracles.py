@@ -150,14 +150,26 @@ def _elementary(mp: Any) -> _Functions:
 def _macdonald(mp: Any) -> Callable[..., Any]:
     """The function K by the trapezoidal rule, which converges at once; mpmath's own is slow for whole orders.
 
-    NIST Handbook of Mathematical Functions, 10.32.9.
+    NIST Handbook of Mathematical Functions, 10.32.9, and 10.40.2 far out.
     """
 
     def function(order: Any, x: Any) -> Any:
+        if x > 10**60 * (1 + order**2):
+            return mp.sqrt(mp.pi / (2 * x)) * mp.exp(-x)
+        # Near 0 there are too many steps; beyond, each loses as many digits as x has before the point.
+        if not mp.mpf("1e-20") < x < 10**4:
+            return mp.besselk(order, x)
+        with mp.extradps(5):
+            return integral(order, x)
+
+    def integral(order: Any, x: Any) -> Any:
         digits = mp.mpf(mp.dps + 15) * mp.log(10)
-        step = mp.pi / max(digits / mp.pi, mp.sqrt(x * digits))
-        last = int(mp.acosh(1 + digits / x) * (1 + abs(order) / digits) / step) + 1
-        terms = (mp.exp(-x * mp.cosh(k * step)) * mp.cosh(order * k * step) for k in range(1, last + 1))
+        wide = digits + abs(order)
+        step = mp.pi / max(wide / mp.pi, mp.sqrt((x + abs(order)) * wide))
+        end = mp.zero
+        for _ in range(8):
+            end = mp.acosh(1 + (digits + abs(order) * end) / x)
+        terms = (mp.exp(-x * mp.cosh(k * step)) * mp.cosh(order * k * step) for k in range(1, int(end / step) + 2))
         return step * (mp.exp(-x) / 2 + mp.fsum(terms))
 
     return function

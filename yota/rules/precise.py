@@ -22,6 +22,7 @@ __all__ = ["DIGITS", "NotPreciseError", "context", "derivative", "heads", "prima
 DIGITS = 50
 _LARGEST = 10**1000
 _LARGEST_SPECIAL = 10**4
+_SMALLEST = 5e-324
 _CHEAP = frozenset(
     "add subtract multiply divide negative positive square reciprocal where equal less greater phase absolute".split()
 )
@@ -181,8 +182,9 @@ def _head(name: str, arguments: list[Any]) -> Any:
     """A function of mpmath's, of numbers for which it takes no time to speak of."""
     if name not in _CHEAP:
         largest = _LARGEST_SPECIAL if name in _special(context()) or name in ("gamma", "zeta", "erfinv") else _LARGEST
-        if any(not isinstance(each, bool) and abs(each) > largest for each in arguments):
-            raise OverflowError(f"{name} of a number so large is not computed")
+        sizes = [abs(each) for each in arguments if not isinstance(each, bool)]
+        if any(size > largest or 0 < size < _SMALLEST for size in sizes):
+            raise OverflowError(f"{name} of a number so large or so small is not computed")
     try:
         return heads()[name](*arguments)
     except (AttributeError, NotImplementedError) as fault:
