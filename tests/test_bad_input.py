@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -115,16 +117,44 @@ def test_generators():
     refused(lambda x: (v for v in x), X, match="returned a generator")
 
 
-def test_a_value_that_escapes():
-    kept: list[Any] = []
+ESCAPED: dict[str, Callable[[Any], Any]] = {
+    "arithmetic": lambda w: w + 1,
+    "reflected": lambda w: np.ones(3) @ w,
+    "ufunc": lambda w: np.sin(w),
+    "function": lambda w: np.sum(w),
+    "method": lambda w: w.sum(),
+    "item": lambda w: w[0],
+    "assignment": lambda w: w.__setitem__(0, 1.0),
+    "in place": lambda w: w.__iadd__(1.0),
+    "iteration": lambda w: list(w),
+    "copy": lambda w: copy.deepcopy(w),
+    "numbers": lambda w: [float(each) for each in w],
+    "truth": lambda w: bool(w[0] > 1),
+    "plain": lambda w: np.asarray(w),
+    "text": lambda w: f"{w}",
+    "comparison": lambda w: np.testing.assert_allclose(w, X),
+    "another function": lambda w: yota.grad(lambda y: np.sum(y * w), X),
+    "argument": lambda w: yota.grad(lambda y: np.sum(y * y), w),
+    "compiled argument": lambda w: yota.value_and_grad(lambda y: np.sum(y * y))(w),
+    "simplegrad": lambda w: yota.simplegrad(lambda y: np.sum(y * y), w),
+    "update": lambda w: yota.update({"a": X}, {("a",): w}, lambda x, g: x - g),
+}
+
+
+@pytest.mark.parametrize("name", ESCAPED)
+def test_a_value_that_escapes(name):
+    state: dict[str, Any] = {}
 
     def keeps(x):
-        kept.append(x * 2)
+        state["w"] = x * 2
         return np.sum(x)
 
     yota.grad(keeps, X)
-    with pytest.raises(errors.TracingError, match="after its function had returned"):
-        kept[0] + 1
+    with pytest.raises(
+        errors.TracingError, match=r"test_bad_input.py:\d+: `state.*`, was used after keeps had returned"
+    ):
+        ESCAPED[name](state["w"])
+    assert "keeps has returned" in repr(state) and isinstance(state["w"], np.ndarray)
 
 
 def test_threads():

@@ -45,7 +45,6 @@ __all__ = ["call_function", "call_ufunc"]
 
 def call_function(trace: Trace, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """What ``function(*args, **kwargs)`` records."""
-    trace.check()
     kwargs = {name: value for name, value in kwargs.items() if value is not np._NoValue}
     implementation = IMPLEMENTATIONS.get(function)
     args, kwargs = _out_by_name(function, args, kwargs)
@@ -133,7 +132,6 @@ def _out_by_name(
 
 def call_ufunc(trace: Trace, ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """What ``ufunc.method(*inputs, **kwargs)`` records."""
-    trace.check()
     if trace.exact and _is_taken_apart(trace, ufunc, method, inputs):
         found = _ufunc_as_made(trace, ufunc, method, inputs, kwargs)
         if found is not NotImplemented:

@@ -71,8 +71,9 @@ def to_hash(tracer: Tracer) -> int:
 
 def to_array(tracer: Tracer, dtype: Any) -> Any:
     """A plain array, for a constant only; anything else would lose its derivative."""
-    variable = tracer._current()
     trace = tracer._trace
+    trace.check(tracer._variable)
+    variable = tracer._current()
     if not trace.is_constant(variable):
         raise trace.refuse(
             "a traced value is being turned into a plain array, which would lose its derivative.",

@@ -251,6 +251,7 @@ class ArrayMethods:
 
     def copy(self, order: str = "C") -> Any:
         """See `numpy.ndarray.copy`."""
+        self._recorder()
         value = self._value()
         if self._trace.exact and self.ndim:
             return np.copy(self, order=order)

@@ -26,8 +26,9 @@ _MOST = 64
 def to_text(tracer: Any, make: Callable[[Any], str]) -> str:
     """The text that ``make`` gives for the value; unless it is only written out, that value becomes a guard."""
     trace = tracer._trace
+    trace.check(tracer._variable)
     value = tracer._value()
-    if trace.finished or trace.is_constant(tracer._current()) or is_written_out(caller(3)):
+    if trace.is_constant(tracer._current()) or is_written_out(caller(3)):
         return make(value)
     if tracer.size > _MOST:
         raise trace.refuse(

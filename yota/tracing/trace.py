@@ -108,12 +108,14 @@ class Trace:
         """Whether ``variable`` depends on no input."""
         return variable in self.builder.constants
 
-    def check(self) -> None:
-        """Refuse use after the recording ended, or from another thread."""
+    def check(self, variable: int | None = None) -> None:
+        """Refuse use, of ``variable``, after the recording ended or from another thread."""
         if self.finished:
+            op = None if variable is None else self.builder.definition(variable)
+            made = f", from {op.location}: `{source_line(op.location)}`," if op is not None and op.location else ""
             raise TracingError(
-                "a traced value was used after its function had returned: it was kept in a global, an attribute or "
-                "a generator. Return it from the function instead, or keep a plain array."
+                f"a traced value{made} was used after {self.builder.name} had returned: it was kept in a variable, a "
+                "structure, an attribute or a generator. Compute it again outside, or return it from the function."
             )
         if threading.get_ident() != self._thread:
             raise TracingError(
@@ -131,7 +133,7 @@ class Trace:
     def lift(self, value: Any) -> int:
         """The variable for ``value``: a tracer's own, or a constant."""
         if type(value) is Tracer:
-            value._trace.check()
+            value._trace.check(value._variable)
             self.check()
             return value._current() if value._trace is self else self._outer(value)
         leak = self.leaks.get(id(value))

@@ -93,6 +93,7 @@ class Tracer(ArrayMethods):
 
     def _recorder(self) -> Trace:
         """The trace that records what happens now: the innermost one, which may be nested in this value's own."""
+        self._trace.check(self._variable)
         return current() or self._trace
 
     def _value(self) -> Any:
@@ -240,6 +241,8 @@ class Tracer(ArrayMethods):
         return leaving.to_hash(self)
 
     def __repr__(self) -> str:
+        if self._trace.finished:
+            return f"traced({self._value()!r}, and {self._trace.builder.name} has returned)"
         return text.to_text(self, lambda value: f"traced({value!r})")
 
     def __str__(self) -> str:
