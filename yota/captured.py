@@ -9,9 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from yota.afresh import Observed
 from yota.errors import ArgumentError
 from yota.reach import ABSENT, Reach, content
 from yota.structures import children, flatten
+from yota.tracing.memory import owner_of
 from yota.tracing.randomness import is_generator
 
 __all__ = ["Captured"]
@@ -40,7 +42,7 @@ class Captured:
         self._structures: list[tuple[Any, Any]] = []
         self._containers: list[tuple[Any, tuple[Any, ...], tuple[Any, ...]]] | None = []
         self.settle()
-        self._own = len(self._cells), len(self._places), len(self._reach.codes)
+        self._own = len(self._cells), len(self._places), len(self._reach.codes), len(self._reach.defaults)
 
     def take(self, roots: Iterable[Any]) -> None:
         """Watch what ``roots`` read too, from the next time on that the present state is taken to count."""
@@ -61,15 +63,29 @@ class Captured:
         self._cells, self._places = list(self._reach.cells), list(self._reach.places)
         self._held = list(map(content, self._cells))
         self._values = [names.get(name, ABSENT) for names, name in self._places]
-        self._structures = _structures([*self._held, *self._values])
+        self._structures = _structures([*self._held, *self._values, *self._reach.defaults])
         self._containers = _containers([value for value, _ in self._structures])
 
     def parts(self) -> list[Any]:
         """The captured data, and what its structures are made of."""
-        found = [*self._held, *self._values]
+        found = [*self._held, *self._values, *self._reach.defaults]
         for _, fingerprint in self._structures:
             if type(fingerprint) is list:
                 found += [part.value for _, part in fingerprint if type(part) is _Same]
+        return found
+
+    def read_afresh(self, inputs: Iterable[Any], observed: Observed) -> list[Any]:
+        """The captured arrays of which the functions take nothing but what compiled code reads, as its ``inputs``."""
+        named = [*zip(self._reach.cell_names, self._held, strict=True)]
+        named += [(name, value) for (_, name), value in zip(self._places, self._values, strict=True)]
+        elsewhere = {id(part) for part in self.parts()[len(named) :]}
+        owners = {id(owner_of(each)) for each in inputs}
+        found: list[Any] = []
+        for _, array in named:
+            if issubclass(type(array), np.ndarray) and id(owner_of(array)) in owners and id(array) not in elsewhere:
+                names = dict.fromkeys(name for name, value in named if value is array)
+                if observed.reads_afresh(array, names, self._reach.codes):
+                    found.append(array)
         return found
 
     def generators(self, arguments: Iterable[Any] = ()) -> list[Any]:
@@ -78,13 +94,13 @@ class Captured:
 
     def agrees(self, other: Captured) -> bool:
         """Whether another function of the same code captured the same, as a lambda does that is made anew."""
-        cells, places, codes = other._own
+        cells, places, codes, defaults = other._own
         values = [*self._held[:cells], *self._values[:places]]
-        others = [*other._held, *other._values]
+        values += self._reach.defaults[:defaults]
         return (
             self._own == other._own
             and all(a is b for a, b in zip(self._reach.codes[:codes], other._reach.codes, strict=True))
-            and _same([*values, *self._reach.defaults], [*others, *other._reach.defaults])
+            and _same(values, [*other._held, *other._values, *other._reach.defaults])
             and _structures(values) == other._structures
             and not self.changed()
         )

@@ -161,7 +161,9 @@ class Prepared:
             captured.take(gradient.ran)
             # What the function itself did to lists and caches around it while it was traced is no change to react to.
             captured.settle()
-            contents = Contents.of(gradient.contents.pairs, captured.parts(), gradient.captured)
+            # Of what compiled code reads at each call the function may have read some by itself all the same.
+            fresh = captured.read_afresh(gradient.captured, gradient.observed)
+            contents = Contents.of(gradient.contents.pairs, captured.parts(), fresh)
             call, source = compile_tape(gradient.tape, self.target)
         return Specialisation(replace(gradient, contents=contents), call, source)
 

@@ -102,6 +102,7 @@ class Reach:
 
     def __init__(self) -> None:
         self.cells: list[types.CellType] = []
+        self.cell_names: list[str] = []
         self.places: list[tuple[Mapping[str, Any], str]] = []
         self.codes: list[types.CodeType] = []
         self.defaults: list[Any] = []
@@ -157,11 +158,12 @@ class Reach:
         found = self._code(function.__code__, function.__globals__)
         if not self._knows(function.__code__):
             return []
-        for cell in function.__closure__ or ():
+        for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=False):
             value = content(cell)
             found.append(value)
             if not isinstance(value, types.ModuleType) and not any(cell is known for known in self.cells):
                 self.cells.append(cell)
+                self.cell_names.append(name)
         defaults = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
         self.defaults += defaults
         return [*found, *defaults]

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from yota.afresh import Observed
 from yota.arguments import Arguments
 from yota.autodiff.reverse import gradient_tape, zeros_like
 from yota.bitwise import with_value
@@ -95,6 +96,8 @@ class Gradient:
         Arrays from outside whose content the tape relies on.
     ran
         The code of the user's that ran.
+    observed
+        What it did with arrays from outside.
     """
 
     tape: Tape
@@ -102,6 +105,7 @@ class Gradient:
     captured: tuple[Any, ...] = ()
     contents: Contents = field(default_factory=Contents)
     ran: tuple[Running, ...] = ()
+    observed: Observed = field(default_factory=Observed)
 
     @classmethod
     def of(cls, recorded: Recording, tape: Tape, leaves: Sequence[int]) -> Gradient:
@@ -112,6 +116,7 @@ class Gradient:
             tuple(recorded.captured.values()),
             Contents(tuple(recorded.watched)),
             tuple(Running(code, names) for code, names in recorded.ran),
+            Observed(recorded.uses, recorded.calls),
         )
 
     def valued(self, exact: Recording) -> Gradient:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from types import CodeType, FrameType
 from typing import Any
 
-__all__ = ["callee", "callee_name", "consumer", "is_call", "running", "steps"]
+__all__ = ["callee", "callee_chain", "callee_name", "consumer", "is_call", "running", "steps"]
 
 _SILENT = frozenset({"CACHE", "EXTENDED_ARG", "NOP", "RESUME", "KW_NAMES", "PRECALL", "NOT_TAKEN"})
 """Instructions that consume nothing; the effect of PRECALL belongs to the CALL that follows."""
@@ -54,10 +54,10 @@ def _effect(step: dis.Instruction) -> int:
     return dis.stack_effect(step.opcode, step.arg, jump=False)
 
 
-def consumer(code: CodeType, offset: int) -> dis.Instruction | None:
-    """The instruction that takes off the stack what the one at ``offset`` pushed last."""
+def consumer(code: CodeType, offset: int, above: int = 0) -> dis.Instruction | None:
+    """The instruction that takes off the stack what the one at ``offset`` pushed, below ``above`` more values."""
     every = steps(code)
-    position, depth = _position(code, offset) + 1, 0
+    position, depth = _position(code, offset) + 1, above
     while position < len(every):
         step = every[position]
         if step.opname == "JUMP_FORWARD" and not depth:
@@ -110,6 +110,11 @@ def _callee(code: CodeType, offset: int) -> _Callee:
 def callee_name(code: CodeType, offset: int) -> str | None:
     """The last name of what the call at ``offset`` calls, as ``zeros`` in ``np.zeros(3)``; None if unknown."""
     return _callee(code, offset).name
+
+
+def callee_chain(code: CodeType, offset: int) -> tuple[dis.Instruction, ...]:
+    """The loads, of a variable and then of attributes, that brought what the call at ``offset`` calls."""
+    return _callee(code, offset).chain
 
 
 def callee(frame: FrameType) -> Any:

@@ -12,7 +12,17 @@ import numpy as np
 
 from yota.ir.tape import Location
 
-__all__ = ["ENTRY", "caller", "here", "is_library", "is_library_file", "location_of", "raised_at", "source_line"]
+__all__ = [
+    "ENTRY",
+    "caller",
+    "here",
+    "is_library",
+    "is_library_file",
+    "is_own",
+    "location_of",
+    "raised_at",
+    "source_line",
+]
 
 ENTRY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "record.py")
 """The module that calls the traced function."""
@@ -29,6 +39,11 @@ def is_library(frame: FrameType) -> bool:
     if known is None:
         known = _library[name] = is_library_file(name)
     return known
+
+
+def is_own(frame: FrameType) -> bool:
+    """Whether the frame runs code of yota."""
+    return frame.f_code.co_filename.startswith(_PACKAGES[0])
 
 
 def is_library_file(name: str) -> bool:

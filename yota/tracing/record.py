@@ -43,7 +43,8 @@ class Recording:
 
     ``outer`` maps input variables, added after those of the leaves, to tracers of the surrounding trace, and
     ``captured`` such variables to arrays from outside of the function. ``watched`` are arrays from outside with the
-    content that the tape relies on. ``ran`` is the user's code that ran, with its global variables.
+    content that the tape relies on. ``ran`` is the user's code that ran, with its global variables; ``uses`` and
+    ``calls`` tell what it did with arrays from outside, see `Trace`.
     """
 
     tape: Tape
@@ -52,6 +53,8 @@ class Recording:
     captured: Mapping[int, Any] = field(default_factory=dict)
     watched: Sequence[tuple[Any, Any]] = ()
     ran: Sequence[tuple[CodeType, dict[str, Any]]] = ()
+    uses: Mapping[int, Collection[tuple[int, int]]] = field(default_factory=dict)
+    calls: Mapping[tuple[int, int], Sequence[tuple[CodeType, Mapping[str, Any]]]] = field(default_factory=dict)
 
 
 def record(
@@ -156,7 +159,16 @@ def _run(
         tape = trace.builder.finish(outputs)
         values = [trace.values[variable] for variable in outputs]
         value = tuple(values) if isinstance(result, (tuple, list)) else values[0]
-        return trace, Recording(tape, value, trace.outer, trace.captured, trace.watched, tuple(trace.ran.values()))
+        return trace, Recording(
+            tape,
+            value,
+            trace.outer,
+            trace.captured,
+            trace.watched,
+            tuple(trace.ran.values()),
+            trace.uses,
+            trace.calls,
+        )
     finally:
         trace.finished = True
 

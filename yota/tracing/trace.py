@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import operator
+import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from types import CodeType
+from types import CodeType, FrameType
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,10 @@ from yota.ir.tape import Guard, Location, TapeBuilder
 from yota.ir.types import tuple_of, type_of
 from yota.rules.registry import Registry
 from yota.structures import is_on_device
+from yota.tracing.bytecode import running
 from yota.tracing.creation import array
-from yota.tracing.location import ENTRY, caller, here, is_library, location_of, source_line
+from yota.tracing.location import ENTRY, caller, here, is_library, is_own, location_of, source_line
+from yota.tracing.memory import owner_of
 from yota.tracing.tracer import Tracer
 
 __all__ = ["Leak", "Trace", "frozen"]
@@ -85,6 +88,10 @@ class Trace:
         """Arrays from outside that are constants, each with the content that the tape relies on."""
         self.ran: dict[int, tuple[CodeType, dict[str, Any]]] = {}
         """Code of the user's that was running when something was recorded, and its global variables."""
+        self.uses: dict[int, set[tuple[int, int]]] = {}
+        """By the identity of what owns its memory, where the user's code handed over an array from outside."""
+        self.calls: dict[tuple[int, int], list[tuple[CodeType, dict[str, Any]]]] = {}
+        """What the user's code called, and the arrays among the arguments, by where it did."""
         self._captured: dict[int, tuple[Any, Any, int]] = {}
 
     # -- variables ---------------------------------------------------------------------------------------
@@ -170,6 +177,8 @@ class Trace:
 
     def _capture(self, value: np.ndarray) -> int:
         # The array belongs to the user, who may write into it later: the tape never relies on that it does not.
+        if self.live:
+            self._note_use(value)
         known = self._captured.get(id(value))
         if known is not None and np.array_equal(known[1], value, equal_nan=value.dtype.kind in "fc"):
             return known[2]
@@ -183,6 +192,14 @@ class Trace:
         self.values[variable] = snapshot
         self._captured[id(value)] = (value, snapshot, variable)
         return variable
+
+    def _note_use(self, value: np.ndarray) -> None:
+        frame: FrameType | None = sys._getframe(2)
+        while frame is not None and is_own(frame):
+            frame = frame.f_back
+        if frame is None or is_library(frame):
+            return  # a library may have computed with the content
+        self.uses.setdefault(id(owner_of(value)), set()).add((id(frame.f_code), running(frame).offset))
 
     def _capture_from_device(self, value: Any) -> int:
         """An array on the GPU is an input always: nobody would fetch it at each call to see whether it changed."""
@@ -286,8 +303,19 @@ class Trace:
         while frame is not None and id(frame.f_code) not in self.ran and frame.f_code.co_filename != ENTRY:
             if not is_library(frame):
                 self.ran[id(frame.f_code)] = frame.f_code, frame.f_globals
+                self._note_call(frame)
             frame = frame.f_back
         return None if innermost is None else location_of(innermost)
+
+    def _note_call(self, frame: FrameType) -> None:
+        """Note who called the code of ``frame``, and with which arrays."""
+        outer = frame.f_back
+        if not self.live or outer is None or is_library(outer):
+            return
+        code, values = frame.f_code, frame.f_locals
+        names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+        arrays = {name: values[name] for name in names if type(values.get(name)) is np.ndarray}
+        self.calls.setdefault((id(outer.f_code), running(outer).offset), []).append((code, arrays))
 
     # -- leaving the tape --------------------------------------------------------------------------------
 

@@ -1,0 +1,110 @@
+"""Whether compiled code reads all that a function takes from an array outside of it, so that its content may change."""
+
+from __future__ import annotations
+
+import dis
+import types
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from yota.tracing.bytecode import callee_chain, callee_name, consumer, is_call, steps
+from yota.tracing.memory import owner_of
+
+__all__ = ["Observed"]
+
+_Site = tuple[int, int]
+"""Identity of code, and the offset of an instruction in it."""
+_HARMLESS = frozenset({"shape", "ndim", "size", "dtype", "itemsize", "nbytes", "strides"})
+_VIEWS = ("BINARY_SUBSCR", "BINARY_SLICE")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Observed:
+    """What was seen of arrays from outside while a function was traced.
+
+    Parameters
+    ----------
+    uses
+        By identity of what owns the memory of an array, the instructions that gave it to something that was recorded.
+    calls
+        By the instruction that calls, the code of the user's that it called, with the arrays among the arguments.
+    """
+
+    uses: Mapping[int, Collection[_Site]] = field(default_factory=dict)
+    calls: Mapping[_Site, Sequence[tuple[types.CodeType, Mapping[str, Any]]]] = field(default_factory=dict)
+
+    def reads_afresh(self, array: Any, names: Iterable[str], codes: Iterable[types.CodeType]) -> bool:
+        """Whether ``codes``, which know ``array`` by ``names``, only hand it over to be recorded.
+
+        Code that does more with it computes with its present content.
+        """
+        every = [inner for code in codes for inner in _nested(code)]
+        return all(self._only_hands_over(array, name, code, ()) for name in names for code in every)
+
+    def _only_hands_over(self, array: Any, name: str, code: types.CodeType, inside: tuple[Any, ...]) -> bool:
+        return all(
+            step.opname != "LOAD_CONST" and self._is_use(array, code, consumer(code, step.offset, above), inside)
+            for step in steps(code)
+            for above in _loads(code, step, name)
+        )
+
+    def _is_use(
+        self, array: Any, code: types.CodeType, following: dis.Instruction | None, inside: tuple[Any, ...]
+    ) -> bool:
+        """Whether an instruction that takes the array off the stack hands it over to be recorded."""
+        while following is not None:
+            if (id(code), following.offset) in self.uses.get(id(owner_of(array)), ()):
+                return True
+            if following.opname.startswith("LOAD_ATTR") and following.argval in _HARMLESS:
+                return True
+            if is_call(following):
+                return self._is_handed_on(array, code, following, inside)
+            is_view = following.opname.startswith("LOAD_ATTR") and following.argval in ("T", "mT")
+            if not (is_view or following.opname in _VIEWS or _subscribes(following)):
+                return False
+            following = consumer(code, following.offset)
+        return False
+
+    def _is_handed_on(self, array: Any, code: types.CodeType, call: dis.Instruction, inside: tuple[Any, ...]) -> bool:
+        """Whether a call passes the array to one function, which was seen to run, and which only hands it over."""
+        if callee_name(code, call.offset) == "len":
+            return True
+        found = self.calls.get((id(code), call.offset), ())
+        chain = callee_chain(code, call.offset)
+        fixed = bool(chain) and (chain[0].opname in ("LOAD_GLOBAL", "LOAD_NAME") or chain[0].argval in code.co_freevars)
+        if len(found) != 1 or not fixed or len(chain) != 1 or (code, call.offset) in inside:
+            return False
+        callee, arguments = found[0]
+        names = [name for name, value in arguments.items() if value is array]
+        return bool(names) and all(
+            self._only_hands_over(array, name, inner, (*inside, (code, call.offset)))
+            for name in names
+            for inner in _nested(callee)
+        )
+
+
+def _nested(code: types.CodeType) -> Iterator[types.CodeType]:
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _nested(constant)
+
+
+def _loads(code: types.CodeType, step: dis.Instruction, name: str) -> list[int]:
+    """For each time that an instruction loads what is called ``name``, how many values it pushes above it.
+
+    Making a cell for inner code loads nothing.
+    """
+    if not step.opname.startswith("LOAD_") or step.opname == "LOAD_CLOSURE":
+        return []
+    if step.opname.startswith("LOAD_FAST") and name in (*code.co_cellvars, *code.co_freevars):
+        return []
+    if isinstance(step.argval, tuple) and "LOAD_FAST" in step.opname:
+        return [above for above, each in enumerate(reversed(step.argval)) if each == name]
+    return [0] if isinstance(step.argval, str) and step.argval == name else []
+
+
+def _subscribes(step: dis.Instruction) -> bool:
+    """Whether an instruction takes an item, as Python 3.14 spells it."""
+    return step.opname == "BINARY_OP" and step.argrepr == "[]"
