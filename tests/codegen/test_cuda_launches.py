@@ -42,6 +42,23 @@ def tall(n: int) -> Tape:
     return write.finish(write("sum", write("square", x), axis=(0,)), write("square", x))
 
 
+def folded(shape: tuple[int, ...], axis: tuple[int, ...]) -> Tape:
+    """Totals over some axes of several."""
+    write = Writer("folded" + "_".join(map(str, (*shape, *axis))))
+    x = write.input("x", shape)
+    return write.finish(write("sum", write("square", x), axis=axis), write("max", x, axis=axis))
+
+
+@needs_compiler
+def test_totals_over_any_axes() -> None:
+    tapes = [folded((12, 40, 50), (axis,)) for axis in range(3)]
+    tapes += [folded((40, 3000, 18), (1,)), folded((20, 18, 19, 30), (1, 3)), folded((20, 18, 19, 30), (0, 2))]
+    sources = [generate(tape) for tape in tapes]
+    for tape, source, function in zip(tapes, sources, load(sources), strict=True):
+        values = arguments(tape)
+        compare(tape, source, function(*values), values)
+
+
 @needs_compiler
 def test_sizes_and_blocks() -> None:
     tapes, sources = [], []

@@ -28,10 +28,20 @@ A C99 file and its header beside it, for programs in C and C++:
 
     yota generate pkg.energy:potential --arg "x=float64[4,3]" --arg "eps=float" --target c -o src/potential.c
 
+A CUDA file with kernels and functions that launch them, and a Python file beside it that launches them with CuPy:
+
+    yota generate pkg.energy:potential --arg "x=float64[100000,3]" --target cuda -o src/potential.cu
+
 Specs: `float64[4,3]` an array, `float64` a NumPy number, `float` a Python number, `3`, `True` or `'mean'` a fixed
 value, and structures of them: `[float, float64[2]]`, `{'w': float64[3]}`, `Params(w=float64[3], b=float64)`, where
 the function's module knows the class `Params`. Arguments that have defaults may be left out.
 """
+
+_ENDINGS = {
+    "c": (".c", "its header gets the same name with .h"),
+    "cuda": (".cu", "the Python file that launches it gets the same name with .py"),
+}
+"""How the name of the first file ends, for targets that have two, and what becomes of the other."""
 
 Function = Annotated[
     str,
@@ -49,7 +59,7 @@ def generate(
     function: Function,
     arg: Arguments = [],  # noqa: B006  (typer reads it, nobody writes it)
     out: Output = "-",
-    target: Annotated[str, typer.Option("--target", help="What to generate: numpy or c.")] = "numpy",
+    target: Annotated[str, typer.Option("--target", help="What to generate: numpy, c or cuda.")] = "numpy",
     name: Annotated[str, typer.Option("--name", help="Name of the function in the module.")] = "",
     wrt: Wrt = [],  # noqa: B006
     with_: Annotated[
@@ -70,8 +80,9 @@ def generate(
 
     if check and out == "-":
         raise UsageError("--check needs -o FILE, the file to compare with")
-    if target == "c" and out != "-" and Path(out).suffix != ".c":
-        raise UsageError(f"-o {out}: the name of a C file ends in .c; its header gets the same name with .h")
+    ending = _ENDINGS.get(target)
+    if ending and out != "-" and Path(out).suffix != ending[0]:
+        raise UsageError(f"-o {out}: the file's name must end in {ending[0]}; {ending[1]}")
     for path in rules:
         load_rules(path)
     command = ["yota", "generate", shown_reference(function)]
@@ -99,7 +110,7 @@ def generate(
         self_test=self_test,
         strict=strict,
         command=tuple(command),
-        stem=Path(out).stem if target == "c" and out != "-" else None,
+        stem=Path(out).stem if ending and out != "-" else None,
     )
     for note in module.notes:
         remark(f"note: {note}")

@@ -333,13 +333,10 @@ class CudaBody(BodyWriter):
             *self._declared(full),
         ]
         point = self._axis_counter(shape.kept, "point")
-        inside = [
-            *([] if len(shape.kept) == 1 else self._decomposed(shape.kept, extents, point)),
-            *hoisted[1],
-            *self._inner_loop(shape, extents, inner),
-        ]
+        inside = [*hoisted[1], *self._inner_loop(shape, extents, inner)]
         body = [
             f"const {index} {point} = base + across;",
+            *([] if len(shape.kept) == 1 else self._decomposed(shape.kept, extents, point)),
             *self._declared(own),
             f"if ({point} < {outer}) {{",
             *(f"    {line}" for line in inside),

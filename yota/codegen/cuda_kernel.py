@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from yota.codegen.c_groups import Group
 from yota.codegen.c_kernel import ArrayNames, remarks, result_hint
@@ -30,10 +30,13 @@ class Layout:
         Variables without axes that are in the device's memory.
     strides
         Strides of arrays that are not in C order, in elements.
+    tables
+        Names of constant arrays that the file itself holds.
     """
 
     pointers: frozenset[int]
     strides: Mapping[int, Sequence[int]]
+    tables: Mapping[int, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +82,7 @@ def plan_step(
     """
     names = CudaNames(name)
     found = ArrayNames(tape, names)
+    found.update(layout.tables)
     results = {root.variable: names.fresh(result_hint(tape, root.variable)) for root in group.roots}
     body = CudaBody(
         tape, definitions, leaves, group, found, results, names, needs,
@@ -90,7 +94,7 @@ def plan_step(
         totals.add("warp")
     if any(tape.types[v].is_complex for v in (*text.reads, *results)):
         needs.complex = True
-    inputs = tuple(sorted(text.reads))
+    inputs = tuple(sorted(v for v in text.reads if v not in layout.tables))
     blocks = text.shape.blocks if text.shape else 1
     records = _records(name, text)
     later = {total.sink.root.variable for total in text.totals if _is_later(total, text)}

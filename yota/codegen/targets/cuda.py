@@ -9,10 +9,10 @@ from typing import Any
 from yota.codegen import symbolic
 from yota.codegen.c_groups import schedule
 from yota.codegen.c_lines import Needs, comment
-from yota.codegen.c_parts import parts
 from yota.codegen.contract import as_products
 from yota.codegen.count import operations
 from yota.codegen.cuda_driver import CudaDriver
+from yota.codegen.cuda_file import inline_parts, preludes
 from yota.codegen.cuda_kernel import Layout, Step, plan_step
 from yota.codegen.cuda_plan import FilePlan, KernelPlan
 from yota.codegen.cuda_scatter import Addition, additions, is_sorted_scatter
@@ -23,8 +23,6 @@ from yota.codegen.render import render
 from yota.ir.tape import Op, Tape
 
 __all__ = ["Form", "Source", "generate"]
-
-_QUALIFIER = "static __device__ __forceinline__"
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,21 +150,10 @@ def _layout(tape: Tape, forms: Sequence[Form] | None) -> Layout:
 
 
 def _code(tape: Tape, entry: str, kernels: tuple[KernelPlan, ...], needs: Needs, totals: set[str]) -> str:
-    preludes = ["numbers"]
-    if needs.complex:
-        preludes.append("complex")
-    if "sum" in totals:
-        preludes += ["sum", "complex_sum"] if needs.complex else ["sum"]
-    if "total" in totals:
-        preludes.append("total")
-    if totals:
-        preludes.append("joined")
-    if "warp" in totals:
-        preludes.append("warp")
     plan = FilePlan(
         banner=_banner(tape, entry),
-        preludes=tuple(f"cuda/{name}.cu.jinja" for name in preludes),
-        parts=parts(needs, _QUALIFIER, vectors=False),
+        preludes=preludes(needs, totals),
+        parts=inline_parts(needs),
         kernels=kernels,
     )
     return render("cuda/module.cu.jinja", plan=plan)
