@@ -16,10 +16,12 @@ import pytest
 import yota
 from tests.codegen.compiled import compiled, needs_compiler
 from tests.codegen.programs import Writer, arguments, check, evaluate
+from yota.codegen import c_pieces
 from yota.codegen.targets import c
 from yota.ir.indexing import Slice
 from yota.ir.tape import Tape
 from yota.ir.types import type_of
+from yota.passes import pipeline
 from yota.runtime import compiler, native
 from yota.runtime.signals import StaleTape
 from yota.specialise import Target, compile_tape
@@ -97,6 +99,24 @@ def test_dtypes_that_c_does_not_know_are_left_to_numpy() -> None:
     tape = write.finish(write("sin", x), write("sum", write("astype", x, dtype=np.dtype("float64"))))
     values = np.linspace(0, 1, 50).astype("float16")
     check(tape, compiled(tape)(values), evaluate(tape, values), rtol=1e-3)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex64"])
+def test_long_straight_code_is_cut_into_functions(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(c_pieces, "_LONGEST", 6)
+    monkeypatch.setattr(c_pieces, "_PIECE", 4)
+    write = Writer("cut")
+    x, scale = write.input("x", (6,), dtype), write.input("scale", (), dtype)
+    terms = [write("getitem", x, index=(number,)) for number in range(6)]
+    for number in range(12):
+        product = write("multiply", terms[number % 6], write("exp", terms[(number + 1) % 6]))
+        chosen = write("where", write("equal", product, terms[0]), product, write("multiply", product, scale))
+        terms[number % 6] = chosen
+    tape = write.finish(terms[0], write("stack", *terms, axis=0))
+    source = c.generate(pipeline.run(tape))
+    assert source.code.count("noinline") > 4
+    values = [0.1 * value for value in arguments(tape)]
+    check(tape, native.load(source)(*values), evaluate(tape, *values), rtol=1e-4 if dtype == "complex64" else 1e-12)
 
 
 def test_guards_raise_the_signal() -> None:

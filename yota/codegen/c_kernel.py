@@ -10,6 +10,7 @@ from yota.codegen.c_body import write
 from yota.codegen.c_groups import Group
 from yota.codegen.c_lines import Needs, comment
 from yota.codegen.c_names import LocalNames
+from yota.codegen.c_pieces import cut
 from yota.codegen.c_plan import Argument, KernelPlan, Partial, Result
 from yota.codegen.c_types import c_type, npy_type, scalar_type
 from yota.ir.tape import Op, Tape
@@ -66,17 +67,21 @@ def plan_kernel(
     inputs = tuple(sorted(body.reads)) if parameters is None else parameters
     parallel = body.work >= _WORTH_THREADS and body.outer > 1
     shares = tuple(body.partials) if parallel else ()
+    arguments = tuple(_argument(found[v], tape.types[v], v in body.reads) for v in inputs)
+    written = tuple(_result(results[root.variable], tape.types[root.variable], shares) for root in group.roots)
+    pieces, lines = ((), tuple(body.lines)) if group.extents else cut(body.lines, name, arguments, written)
     plan = KernelPlan(
         name=name,
         remarks=remarks(tape, definitions, group),
-        arguments=tuple(_argument(found[v], tape.types[v], v in body.reads) for v in inputs),
-        results=tuple(_result(results[root.variable], tape.types[root.variable], shares) for root in group.roots),
+        arguments=arguments,
+        results=written,
         partials=shares,
-        lines=tuple(body.lines),
+        lines=lines,
         extent=body.outer,
         work=body.work,
         parallel=parallel,
         released=body.work >= _WORTH_RELEASING,
+        pieces=pieces,
     )
     if any(tape.types[v].is_complex for v in (*inputs, *results)):
         needs.complex = True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["Argument", "FilePlan", "KernelPlan", "Part", "Partial", "Result"]
+__all__ = ["Argument", "FilePlan", "KernelPlan", "Part", "Partial", "Piece", "Result"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +82,15 @@ class Partial:
 
 
 @dataclass(frozen=True, slots=True)
+class Piece:
+    """A function that runs a part of a kernel's straight code: name, parameters as text, and lines."""
+
+    name: str
+    parameters: tuple[str, ...]
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class KernelPlan:
     """One kernel.
 
@@ -97,6 +106,8 @@ class KernelPlan:
         About how many operations it takes.
     parallel, released
         Whether it is worth threads, and worth letting other Python threads run meanwhile.
+    pieces
+        Functions that ``lines`` call.
     """
 
     name: str
@@ -109,6 +120,7 @@ class KernelPlan:
     work: int
     parallel: bool
     released: bool
+    pieces: tuple[Piece, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

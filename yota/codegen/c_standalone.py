@@ -13,7 +13,7 @@ from yota.codegen.c_groups import Group, Schedule, schedule
 from yota.codegen.c_kernel import Kernel, plan_kernel, result_hint
 from yota.codegen.c_lines import Needs, filled
 from yota.codegen.c_names import FileNames, LocalNames
-from yota.codegen.c_plan import KernelPlan
+from yota.codegen.c_plan import KernelPlan, Piece
 from yota.codegen.c_products import as_sums
 from yota.codegen.c_tables import Tables
 from yota.codegen.c_types import c_type, literal
@@ -55,6 +55,8 @@ class Body:
         Loops that stand in functions of their own.
     lines
         Statements.
+    pieces
+        Functions that they call.
     allocates
         Whether it can run out of memory.
     operations
@@ -63,6 +65,7 @@ class Body:
 
     kernels: tuple[KernelPlan, ...]
     lines: tuple[str, ...]
+    pieces: tuple[Piece, ...]
     allocates: bool
     operations: str
 
@@ -113,6 +116,7 @@ class _Function:
         self.names = LocalNames(name, [*inputs, *results])
         self.texts: dict[int, str] = {}
         self.used: set[str] = set()
+        self.pieces: tuple[Piece, ...] = ()
         self.targets: dict[int, str] = {}
         for entry, text in zip(tape.inputs, inputs, strict=True):
             self.texts[entry.variable] = text
@@ -139,12 +143,13 @@ class _Function:
         counts = ", ".join(f"{count} {name}" for name, count in operations(self.tape).items())
         heap = [name for name, line in own.items() if "malloc(" in line]
         framed = _framed(list(own.values()), heap, lines)
-        return Body(tuple(kernels), (*unused, *framed), bool(heap), counts)
+        return Body(tuple(kernels), (*unused, *framed), self.pieces, bool(heap), counts)
 
     def _inline(self, group: Group) -> list[str]:
         """The statements of the only loops that there are."""
         plan = self._kernel(group, self.name, inline=True).plan
         self.used.update(argument.name for argument in plan.arguments if argument.used)
+        self.pieces = plan.pieces
         remarks = plan.remarks if group.extents else ()  # straight code has its own
         return [*remarks, *plan.lines, *self._guards({root.variable for root in group.roots})]
 

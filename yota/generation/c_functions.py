@@ -90,7 +90,7 @@ class FunctionWriter:
         parameters = (*self.inputs, *slopes)
         text = documented(f"Gradient of {self.title} by {listed}.", parameters, "")
         allocates = self.found[-1].allocates
-        self.found.append(Function(alone, parameters, _indented(lines), (), text, allocates=allocates))
+        self.found.append(Function(alone, parameters, _indented(lines), documentation=text, allocates=allocates))
         return found.tape
 
     def add_matrix(self, word: str, found: Derivative) -> Tape:
@@ -153,7 +153,7 @@ class FunctionWriter:
         parameters = (*self.inputs, matrix)
         text = documented(summary, parameters, "")
         allocates = heap or row.allocates
-        self.found.append(Function(name, parameters, _indented(lines), (), text, allocates=allocates))
+        self.found.append(Function(name, parameters, _indented(lines), documentation=text, allocates=allocates))
 
     def _add(
         self,
@@ -178,7 +178,7 @@ class FunctionWriter:
         parameters = (*inputs, *results)
         text = documented(summary, parameters, body.operations) if public else ()
         lines = _indented([*opening, *body.lines])
-        self.found.append(Function(name, parameters, lines, body.kernels, text, public, body.allocates))
+        self.found.append(Function(name, parameters, lines, body.kernels, body.pieces, text, public, body.allocates))
 
 
 def _cleared(slope: Parameter) -> str:

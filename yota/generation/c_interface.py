@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from yota.codegen.c_lines import comment
 from yota.codegen.c_names import FOREIGN, LocalNames
-from yota.codegen.c_plan import KernelPlan
+from yota.codegen.c_plan import KernelPlan, Piece
 from yota.codegen.c_types import c_type, is_known
 from yota.codegen.names import identifier
 from yota.errors import CodegenError
@@ -69,10 +69,12 @@ class Function:
 
     Parameters
     ----------
-    kernels
-        Loops that stand in functions of their own, ahead of it.
     lines
         Its body.
+    kernels
+        Loops that stand in functions of their own, ahead of it.
+    pieces
+        Functions that run parts of its body.
     public
         Whether the header has it.
     allocates
@@ -83,6 +85,7 @@ class Function:
     parameters: tuple[Parameter, ...]
     lines: tuple[str, ...]
     kernels: tuple[KernelPlan, ...] = ()
+    pieces: tuple[Piece, ...] = ()
     documentation: tuple[str, ...] = ()
     public: bool = True
     allocates: bool = False
