@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from yota.codegen.c_groups import Group
-from yota.codegen.c_index import Bounds, Linear, flat, merged
+from yota.codegen.c_index import Bounds, Linear, flat, merged, spread
 from yota.codegen.c_lines import Needs, Writer, filled, offset_text
 from yota.codegen.c_nest import Nest, Sink
 from yota.codegen.c_plan import Partial
@@ -128,6 +128,8 @@ class BodyWriter:
                 Sink(root, value, flat(point, type.shape), type.dtype)
                 for value, point in zip(made, points, strict=True)
             ]
+        if root.scattered:
+            return self._scattered(pull, root, box, op)
         found: dict[Linear, list[int]] = {}
         over = op.keyword("axis")
         merge = op.name if any(root.reduced) else ""
@@ -142,6 +144,19 @@ class BodyWriter:
             for offset, each in found.items()
         ]
 
+    def _scattered(self, pull: Pull, root: Root, box: Region, op: Op) -> list[Sink]:
+        """Values that are added where index arrays say."""
+        piece, *arrays = op.operands
+        (index,) = op.keyword("indices")
+        type = self.tape.types[root.variable]
+        found = []
+        for lane in root.lanes:
+            point = root.point(lane, box)
+            value = pull.values.cast(pull.at(piece, spread(point, self.tape.types[piece].shape)), type.dtype)
+            offset = flat(pull.gathered(point, index, arrays), type.shape)
+            found.append(Sink(root, value, offset, type.dtype, "sum"))
+        return found
+
     def _axes(self, sinks: list[list[Sink]], pulls: list[Pull], several: bool) -> list[int]:
         """Loop axes that remain when those are merged that every access walks in step."""
         axes = list(range(len(self.group.extents)))
@@ -155,14 +170,14 @@ class BodyWriter:
     def _depth(self, offset: Linear, axes: Sequence[int]) -> int:
         return max((axes.index(axis) + 1 for axis, _ in offset.terms if axis in axes), default=0)
 
-    def _text(self, offset: Linear, axes: Sequence[int]) -> str:
-        kept = Linear(offset.constant, tuple(term for term in offset.terms if term[0] in axes))
-        return offset_text(kept, self.counters)
+    def _text(self, offset: Linear, axes: Sequence[int], numbers: Mapping[int, str] | None = None) -> str:
+        kept = Linear(offset.constant, tuple(term for term in offset.terms if term[0] in axes or term[0] < 0))
+        return offset_text(kept, self.counters, numbers)
 
-    def _reader(self, axes: Sequence[int]) -> Callable[[int, Linear], str]:
-        def read(variable: int, offset: Linear) -> str:
+    def _reader(self, axes: Sequence[int]) -> Callable[[int, Linear, Mapping[int, str]], str]:
+        def read(variable: int, offset: Linear, numbers: Mapping[int, str]) -> str:
             self.reads.add(variable)
-            return self._element(variable, self._text(offset, axes))
+            return self._element(variable, self._text(offset, axes, numbers))
 
         return read
 
@@ -185,7 +200,7 @@ class BodyWriter:
             for number, value in enumerate(values.items)
             if number in writer.uses
         )
-        self.work += each * max(1, math.prod(stop - start for start, stop in pull.bounds.values()))
+        self.work += each * max(1, math.prod(stop - start for axis, (start, stop) in pull.bounds.items() if axis >= 0))
         return writer
 
     def _straight(self, pull: Pull, sinks: list[Sink]) -> list[str]:
@@ -197,7 +212,8 @@ class BodyWriter:
             target = self.target(sink, ())
             if sink.root.variable in sparse and pull.values.is_literal(sink.value, 0):
                 continue
-            stores += filled(f"{target} = {writer.text(sink.value, lines)};")
+            assign = "+=" if sink.root.scattered else "="
+            stores += filled(f"{target} {assign} {writer.text(sink.value, lines)};")
         return [*lines, *(line for each in sparse.values() for line in each), *stores]
 
     def _cleared_results(self, pull: Pull, sinks: list[Sink]) -> dict[int, list[str]]:
@@ -206,14 +222,16 @@ class BodyWriter:
         for root in self.group.roots:
             own = [sink for sink in sinks if sink.root is root]
             zeros = sum(pull.values.is_literal(sink.value, 0) for sink in own)
-            if zeros > 8:
+            if zeros > 8 or root.scattered:
                 name = self.results[root.variable]
-                found[root.variable] = [f"memset({name}, 0, {len(own)} * sizeof *{name});"]
+                size = max(1, self.tape.types[root.variable].size)
+                found[root.variable] = [f"memset({name}, 0, {size} * sizeof *{name});"]
         return found
 
-    def target(self, sink: Sink, axes: Sequence[int]) -> str:
+    def target(self, sink: Sink, axes: Sequence[int], numbers: Mapping[int, str] | None = None) -> str:
+        """Where a value goes, with the texts of what its place takes from index arrays."""
         name = self.results[sink.root.variable]
-        return f"{name}[{self._text(sink.offset, axes)}]" if self._is_array(sink.root) else f"*{name}"
+        return f"{name}[{self._text(sink.offset, axes, numbers)}]" if self._is_array(sink.root) else f"*{name}"
 
     def _is_array(self, root: Root) -> bool:
         return self.tape.types[root.variable].size > 1 or bool(self.tape.types[root.variable].shape)
@@ -232,7 +250,7 @@ class BodyWriter:
             if self.is_private(root, several, axes):
                 assert root.reduction is not None
                 type = self.tape.types[root.variable]
-                merge = {"sum": "add", "prod": "multiply"}.get(root.reduction.name, root.reduction.name)
+                merge = {"sum": "add", "prod": "multiply"}.get(root.merge, root.merge)
                 name, size = self.results[root.variable], max(1, type.size)
                 part = f"{name}_parts[at + part * {size}]" if size > 1 else f"{name}_parts[part]"
                 merged = self.merge(merge, type.dtype).format("so_far", part)
@@ -258,7 +276,7 @@ class BodyWriter:
     def _cleared(self, partial: Partial) -> list[str]:
         root = next(root for root in self.group.roots if self.results[root.variable] == partial.name)
         assert root.reduction is not None
-        neutral = self.neutral(root.reduction.name)
+        neutral = self.neutral(root.merge)
         if partial.size == 1 and not self._is_array(root):
             return [f"*{partial.name} = {neutral};"]
         if neutral == "0.0":
@@ -267,7 +285,9 @@ class BodyWriter:
 
     def _nest(self, box: Region, pull: Pull, sinks: list[Sink], axes: Sequence[int], several: bool) -> list[str]:
         for sink in sinks:
-            if sink.merge:
+            if sink.root.scattered:
+                sink.depth = len(axes)
+            elif sink.merge:
                 inner = sink.root.reduced[axes[-1]]
                 kept = [axes.index(axis) + 1 for axis, _ in sink.offset.terms if axis in axes]
                 sink.depth = max(kept, default=0) if inner else len(axes)

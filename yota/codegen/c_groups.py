@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
+from yota.codegen.c_patterns import is_fixed
 from yota.codegen.c_pull import UnreachableError
 from yota.codegen.c_regions import LONGEST_UNROLLED, REDUCTIONS, Root, studied
 from yota.codegen.c_spelling import cost, is_known_op
@@ -46,6 +47,7 @@ def schedule(
     known: Callable[[Tape, Op], bool] = is_known_op,
     *,
     looks: bool = True,
+    gathers: bool = False,
 ) -> Schedule:
     """What runs where.
 
@@ -59,8 +61,10 @@ def schedule(
         Whether kernels can compute an elementwise op.
     looks
         Whether an array may be another look at memory; if not, it is written out wherever it is needed in memory.
+    gathers
+        Whether kernels can read and add by index arrays that are constants; the tape must be `normalised`.
     """
-    planner = _Planner(tape, set(outside), known, looks)
+    planner = _Planner(tape, set(outside), known, looks, gathers)
     for _ in range(2 * len(tape.ops) + _MOST_ROUNDS):
         found = planner.attempt()
         if found is not None:
@@ -69,8 +73,10 @@ def schedule(
 
 
 class _Planner:
-    def __init__(self, tape: Tape, outside: set[int], known: Callable[[Tape, Op], bool], looks: bool) -> None:
-        self.tape, self.types, self.known, self.looks = tape, tape.types, known, looks
+    def __init__(
+        self, tape: Tape, outside: set[int], known: Callable[[Tape, Op], bool], looks: bool, gathers: bool
+    ) -> None:
+        self.tape, self.types, self.known, self.looks, self.gathers = tape, tape.types, known, looks, gathers
         self.definitions = tape.definitions()
         self.inside = {op.result for op in tape.ops if op.result not in outside and self._is_known(op)}
         self.stored: set[int] = set()
@@ -85,6 +91,8 @@ class _Planner:
         if op.name in REDUCTIONS:
             real = types[0].dtype.kind == "f"
             return types[0].dtype == types[1].dtype and (real or (op.name == "sum" and types[0].is_complex))
+        if self.gathers and is_fixed(self.tape, op):
+            return True
         if op.name == "getitem":
             return all(entry is not GATHER for entry in op.keyword("index"))
         if op.name == "setitem":
@@ -128,7 +136,7 @@ class _Planner:
             if op.result not in self.inside:
                 found.add(op.result)
                 wanted.extend(op.operands)
-            elif op.name in REDUCTIONS and self._is_long(op):
+            elif (op.name in REDUCTIONS and self._is_long(op)) or (op.name == "scatter" and is_fixed(tape, op)):
                 found.add(op.result)
         for variable in wanted:
             self._want(variable, found)

@@ -18,7 +18,10 @@ Bounds: TypeAlias = Mapping[int, tuple[int, int]]
 
 @dataclass(frozen=True, slots=True)
 class Linear:
-    """``constant`` plus, for each of ``terms``, a loop counter times a coefficient."""
+    """``constant`` plus, for each of ``terms``, a loop counter times a coefficient.
+
+    A negative axis ``-1 - v`` stands for value number ``v``, read from an index array.
+    """
 
     constant: int
     terms: tuple[tuple[int, int], ...] = ()

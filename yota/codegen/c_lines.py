@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import linecache
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -40,11 +40,11 @@ class _Text:
         return self.text if self.level >= level else f"({self.text})"
 
 
-def offset_text(offset: Linear, counters: Sequence[str]) -> str:
-    """``8 * i + 3``."""
+def offset_text(offset: Linear, counters: Sequence[str], numbers: Mapping[int, str] | None = None) -> str:
+    """``8 * i + 3``, with ``numbers`` for what is taken from index arrays."""
     parts = []
     for axis, coefficient in offset.terms:
-        name = counters[axis]
+        name = counters[axis] if axis >= 0 else (numbers or {})[axis]
         sign = "-" if coefficient < 0 else "+"
         text = name if abs(coefficient) == 1 else f"{abs(coefficient)} * {name}"
         parts.append((sign, text))
@@ -76,7 +76,7 @@ class Writer:
     depth
         In how many loops each value must stand.
     read
-        Text of an element of a variable in memory.
+        Text of an element of a variable in memory, with the texts of what its place takes from index arrays.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class Writer:
         values: Values,
         wanted: Iterable[int],
         depth: Callable[[Linear], int],
-        read: Callable[[int, Linear], str],
+        read: Callable[[int, Linear, Mapping[int, str]], str],
         names: Names,
         needs: Needs,
     ) -> None:
@@ -115,7 +115,7 @@ class Writer:
         found: list[int] = []
         for value in self.values.items:
             if value.offset is not None:
-                found.append(depth(value.offset))
+                found.append(max([depth(value.offset), *(found[operand] for operand in value.operands)]))
             else:
                 found.append(max((found[operand] for operand in value.operands), default=0))
         return found
@@ -134,6 +134,10 @@ class Writer:
         if len(found.text) > _LONGEST:
             self._name(number, found, lines)
         return self._read(number).text
+
+    def numbers(self, offset: Linear) -> dict[int, str]:
+        """Texts of what an offset takes from index arrays, by axis."""
+        return {axis: self._read(-1 - axis).text for axis, _ in offset.terms if axis < 0}
 
     def _define(self, number: int, value: Value, lines: list[str]) -> None:
         text = self._expression(number, value, lines)
@@ -181,7 +185,7 @@ class Writer:
             return _Text(text, UNARY if text.startswith("-") else ATOM)
         if value.kind == "load":
             assert value.offset is not None
-            return _Text(self.read(value.data, value.offset))
+            return _Text(self.read(value.data, value.offset, self.numbers(value.offset)))
         operands = value.operands
         if value.kind == "cast":
             return self._cast(value, self.values[operands[0]], self._read(operands[0]))

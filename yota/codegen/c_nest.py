@@ -56,6 +56,24 @@ class Nest:
             base = body.results[sink.root.variable]
             sink.name = body.names.fresh(f"{base}_sum" if sink.merge == "sum" else f"{base}_so_far")
             sink.rest = body.names.fresh(f"{sink.name}_rest") if self._compensated(sink) else ""
+        self.held: list[Sink] = []
+        self.start = ""
+
+    def _within_block(self, counter: str) -> str:
+        return counter if self.start == "0" else f"{counter} - {self.start}"
+
+    def _target(self, sink: Sink) -> str:
+        return self.body.target(sink, self.axes, self._numbers(sink.offset))
+
+    def _numbers(self, offset: Linear) -> dict[int, str]:
+        """Texts of what an offset takes from index arrays."""
+        found = {}
+        for axis, _ in offset.terms:
+            if axis < 0:
+                value = self.writer.values[-1 - axis]
+                assert value.offset is not None
+                found[axis] = self.writer.read(value.data, value.offset, self._numbers(value.offset))
+        return found
 
     def _compensated(self, sink: Sink) -> bool:
         return sink.merge == "sum"
@@ -125,6 +143,7 @@ class Nest:
         start, stop = self._range(depth)
         innermost = depth == len(self.axes) - 1
         parts = self.totals if innermost else []
+        scattered = [sink for sink in self.sinks if innermost and sink.root.scattered]
         lines: list[str] = []
         single = not self._is_loop(depth)
         if single:
@@ -132,12 +151,12 @@ class Nest:
         if depth == 0 and self.several and not self.body.whole:
             lines += [f"const ptrdiff_t {counter}_first = {start};", f"const ptrdiff_t {counter}_last = {stop};"]
             start, stop = f"{counter}_first", f"{counter}_last"
-        if not parts:
+        if not parts and not scattered:
             pragma = ["#pragma omp simd"] if innermost and self._is_vector() else []
             inner = self._at(depth + 1)
             head = f"for (ptrdiff_t {counter} = {start}; {counter} < {stop}; {counter}++) {{"
             return [*lines, *pragma, head, *(f"    {line}" for line in inner), "}"]
-        return [*lines, *self._blocks(depth, counter, start, stop, parts)]
+        return [*lines, *self._blocks(depth, counter, start, stop, parts, scattered)]
 
     def _is_loop(self, depth: int) -> bool:
         start, stop = self.box[self.axes[depth]]
@@ -155,11 +174,9 @@ class Nest:
 
     def _is_vector(self) -> bool:
         """Whether the innermost loop may be run on vectors: no value depends on another round."""
-        strided = any(sink.merge and sink.depth == len(self.axes) for sink in self.sinks)
-        if not strided:
-            return True
-        axis = self.axes[-1]
-        return all(sink.offset.coefficient(axis) for sink in self.sinks if sink.merge)
+        merged = [sink for sink in self.sinks if sink.merge and sink not in self.held]
+        strided = any(sink.depth == len(self.axes) for sink in merged)
+        return not strided or all(sink.offset.coefficient(self.axes[-1]) for sink in merged)
 
     def _part(self, sink: Sink) -> str:
         return f"{sink.name}_part"
@@ -179,27 +196,34 @@ class Nest:
                 lines.append(f"{sink.name} = {merge.format(sink.name, part)};")
         return lines
 
-    def _blocks(self, depth: int, counter: str, start: str, stop: str, parts: list[Sink]) -> list[str]:
-        inner = self._at(depth + 1)
-        pragma = self._pragma(parts)
+    def _blocks(
+        self, depth: int, counter: str, start: str, stop: str, parts: list[Sink], scattered: list[Sink]
+    ) -> list[str]:
         known = start.isdigit() and stop.isdigit() and int(stop) - int(start) <= _BLOCK
-        block = self.body.names.fresh("block")
-        end = self.body.names.fresh("end")
-        if known:
-            head = f"for (ptrdiff_t {counter} = {start}; {counter} < {stop}; {counter}++) {{"
-            rounds = [head, *(f"    {line}" for line in inner), "}"]
-            body = [*self._parts_declared(), *pragma, *rounds, *self._parts_added()]
-            return ["{", *(f"    {line}" for line in body), "}"]
+        block = start if known else self.body.names.fresh("block")
+        end = stop if known else self.body.names.fresh("end")
+        # What falls on one place must be added in turn, which vectors cannot: it is held until the block is computed.
+        self.held, self.start = scattered, block
+        for sink in scattered:
+            sink.name = self.body.names.fresh(f"{self.body.results[sink.root.variable]}_held")
+        inner = self._at(depth + 1)
         head = f"for (ptrdiff_t {counter} = {block}; {counter} < {end}; {counter}++) {{"
+        place = self._within_block(counter)
+        added = [f"    {self._target(sink)} += {sink.name}[{place}];" for sink in scattered]
         body = [
-            f"const ptrdiff_t {end} = {block} + {_BLOCK} < {stop} ? {block} + {_BLOCK} : {stop};",
             *self._parts_declared(),
-            *pragma,
+            *(f"{c_type(sink.dtype)} {sink.name}[{_BLOCK}];" for sink in scattered),
+            *self._pragma(parts),
             head,
             *(f"    {line}" for line in inner),
             "}",
+            *([head, *added, "}"] if scattered else []),
             *self._parts_added(),
         ]
+        self.held = []
+        if known:
+            return ["{", *(f"    {line}" for line in body), "}"]
+        body.insert(0, f"const ptrdiff_t {end} = {block} + {_BLOCK} < {stop} ? {block} + {_BLOCK} : {stop};")
         outer = f"for (ptrdiff_t {block} = {start}; {block} < {stop}; {block} += {_BLOCK}) {{"
         return [outer, *(f"    {line}" for line in body), "}"]
 
@@ -219,12 +243,16 @@ class Nest:
         """What becomes of the values of one point."""
         found: list[str] = []
         before: list[str] = []
+        counter = self.body.counters[self.axes[-1]]
         for sink in self.sinks:
             text = self.writer.text(sink.value, before)
             if not sink.merge:
                 found += filled(f"{self.body.target(sink, self.axes)} = {text};")
                 continue
-            target = self._part(sink) if sink.depth < len(self.axes) else self.body.target(sink, self.axes)
+            if sink in self.held:
+                found += filled(f"{sink.name}[{self._within_block(counter)}] = {text};")
+                continue
+            target = self._part(sink) if sink.depth < len(self.axes) else self._target(sink)
             if sink.merge == "sum":
                 found += filled(f"{target} += {text};")
             else:

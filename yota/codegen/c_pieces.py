@@ -36,6 +36,7 @@ def cut(
         places[word] = f"kept_{kind}[{sizes.setdefault(kind, 0)}]"
         sizes[kind] += 1
     own = [each for each in arguments if each.used]
+    known = [*(each.name for each in own), *(each.name for each in results)]
     parameters = [f"const {each.type} {'*restrict ' if each.shape else ''}{each.name}" for each in own]
     parameters += [f"{each.type} *restrict {each.name}" for each in results]
     parameters += [f"{kind} *restrict kept_{kind}" for kind in sizes]
@@ -44,10 +45,10 @@ def cut(
         body = [f"const {home[word][1]} {word} = {places[word]};" for word in reads[number]]
         body += [line for statement in part for line in statement]
         body += [f"{place} = {word};" for word, place in places.items() if home[word][0] == number]
-        unused = [each.name for each in (*own, *results) if not _mentions(body, each.name)]
+        unused = [each for each in known if not _mentions(body, each)]
         unused += [f"kept_{kind}" for kind in sizes if not _mentions(body, f"kept_{kind}")]
         pieces.append(Piece(f"{name}_part{number}", tuple(parameters), (*(f"(void){each};" for each in unused), *body)))
-    given = ", ".join([*(each.name for each in (*own, *results)), *(f"kept_{kind}" for kind in sizes)])
+    given = ", ".join([*known, *(f"kept_{kind}" for kind in sizes)])
     calls = [f"{kind} kept_{kind}[{size}];" for kind, size in sizes.items()]
     return tuple(pieces), (*calls, *(f"{piece.name}({given});" for piece in pieces))
 

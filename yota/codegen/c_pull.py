@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from yota.codegen.c_index import Bounds, Linear, Point, flat, reindexed, reshaped, spread
+from yota.codegen.c_patterns import pattern_shape, place
 from yota.codegen.c_spelling import computed_in
 from yota.codegen.c_values import Values
-from yota.ir.indexing import GATHER, NEWAXIS, Slice
+from yota.ir.indexing import NEWAXIS, Slice
 from yota.ir.indexing import Index as ArrayIndex
 from yota.ir.tape import Op, Tape
 
@@ -20,6 +22,8 @@ __all__ = ["CutError", "Pull", "UnreachableError"]
 Request: TypeAlias = tuple[int, Point]
 Made: TypeAlias = tuple[list[Request], Callable[[list[int]], int]]
 
+_MOST_PICKED = 64
+"""Elements that may be added by index arrays in straight code."""
 _BOOLEAN = np.dtype(bool)
 _FOLDS = {"sum": "add", "prod": "multiply", "max": "maximum", "min": "minimum"}
 
@@ -66,7 +70,8 @@ class Pull:
     def __init__(
         self, tape: Tape, definitions: dict[int, Op], leaves: frozenset[int], bounds: Bounds, limit: int
     ) -> None:
-        self.tape, self.leaves, self.bounds, self.limit = tape, leaves, bounds, limit
+        self.tape, self.leaves, self.limit = tape, leaves, limit
+        self.bounds = dict(bounds)
         self.values = Values()
         self.visited: dict[int, int] = {}
         self.folded: set[int] = set()
@@ -152,6 +157,8 @@ class Pull:
     def _looked_at(self, op: Op, point: Point, shape: tuple[int, ...]) -> Point | None:
         """The element of the first operand that a view has at ``point``; None for what is no view."""
         if op.name == "getitem":
+            if len(op.operands) > 1:
+                return self.gathered(point, op.keyword("index"), op.operands[1:])
             return reindexed(point, op.keyword("index"))
         if op.name == "transpose":
             axes = op.keyword("axes")
@@ -164,6 +171,25 @@ class Pull:
                 raise UnreachableError
             return found
         return None
+
+    def gathered(self, point: Point, index: ArrayIndex, arrays: Sequence[int]) -> Point:
+        """The element that a gather has at ``point``, or that a scatter adds it to."""
+        shapes = [self.tape.types[each].shape for each in arrays]
+        _, looked = place(point, index, shapes)
+        numbers = [self._number(array, where) for array, where in zip(arrays, looked, strict=True)]
+        return place(point, index, shapes, numbers)[0]
+
+    def _number(self, array: int, where: Point) -> Linear:
+        """An element of an index array as a position."""
+        if array not in self.tape.constants:
+            raise UnreachableError
+        known = np.asarray(self.tape.constants[array])
+        offset = flat(where, known.shape)
+        if not offset.terms:
+            return Linear(int(known.reshape(-1)[offset.constant]))
+        axis = -1 - self.values.load(array, offset, known.dtype)
+        self.bounds[axis] = int(known.min()), int(known.max()) + 1
+        return Linear(0, ((axis, 1),))
 
     def _elementwise(self, op: Op, point: Point) -> Made:
         tape, values = self.tape, self.values
@@ -219,7 +245,7 @@ class Pull:
 
     def _cut(self, where: Linear, place: int) -> Exception:
         """The cut that tells positions below ``place`` from the others."""
-        if len(where.terms) != 1:
+        if len(where.terms) != 1 or where.terms[0][0] < 0:
             return UnreachableError()
         ((axis, coefficient),) = where.terms
         if coefficient > 0:
@@ -244,8 +270,6 @@ class Pull:
 
     def _within(self, point: Point, index: ArrayIndex, shape: tuple[int, ...]) -> Point | None:
         """Where in a region that is written to ``index`` a point lies; None if it lies outside."""
-        if any(entry is GATHER for entry in index):
-            raise UnreachableError
         found: list[Linear] = []
         axes = iter(zip(point, shape, strict=True))
         for entry in index:
@@ -296,7 +320,7 @@ class Pull:
         dtype = self.tape.types[op.result].dtype
         indices = op.keyword("indices")
         if len(op.operands) != len(indices):
-            raise UnreachableError
+            return self._picked(op, point)
         requests = []
         for piece, index in zip(op.operands, indices, strict=True):
             inner = self._within(point, index, shape)
@@ -309,6 +333,29 @@ class Pull:
             return self.fold("sum", [self.values.cast(each, dtype) for each in found], dtype)
 
         return requests, total
+
+    def _picked(self, op: Op, point: Point) -> Made:
+        """An element of a sum by index arrays, if it is known which: all that is added to it."""
+        (index,) = op.keyword("indices")
+        piece, *arrays = op.operands
+        known = [self.tape.constants.get(each) for each in arrays]
+        shapes = [self.tape.types[each].shape for each in arrays]
+        total = pattern_shape(index, shapes, self.tape.types[op.result].shape)
+        if any(each is None for each in known) or any(each.terms for each in point) or math.prod(total) > _MOST_PICKED:
+            raise UnreachableError
+        requests = []
+        for lane in itertools.product(*map(range, total)):
+            where = tuple(map(Linear, lane))
+            if self.gathered(where, index, arrays) == point:
+                requests.append((piece, spread(where, self.tape.types[piece].shape)))
+        dtype = self.tape.types[op.result].dtype
+
+        def total_of(found: list[int]) -> int:
+            if not found:
+                return self.values.literal(0, dtype)
+            return self.fold("sum", [self.values.cast(each, dtype) for each in found], dtype)
+
+        return requests, total_of
 
     def _setitem(self, op: Op, point: Point) -> Made:
         target, value, *arrays = op.operands

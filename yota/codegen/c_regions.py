@@ -7,7 +7,8 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from yota.codegen.c_index import Linear, Point
+from yota.codegen.c_index import Linear, Point, spread
+from yota.codegen.c_patterns import pattern_shape
 from yota.codegen.c_pull import CutError, Pull, UnreachableError
 from yota.ir.tape import Op, Tape
 
@@ -55,8 +56,20 @@ class Root:
         return tuple(self.shape[axis] for axis in self.loops)
 
     @property
+    def scattered(self) -> bool:
+        """Whether its elements are sums of what falls on them."""
+        return self.reduction is not None and self.reduction.name == "scatter"
+
+    @property
+    def merge(self) -> str:
+        """How the values of several points become one."""
+        return "sum" if self.scattered else self.reduction.name if self.reduction else ""
+
+    @property
     def reduced(self) -> list[bool]:
         """For each loop, whether the result is a reduction over it."""
+        if self.scattered:
+            return [True] * len(self.loops)
         over = self.reduction.keyword("axis") if self.reduction else ()
         return [axis in over for axis in self.loops]
 
@@ -101,13 +114,18 @@ def studied(tape: Tape, definitions: dict[int, Op], variable: int, leaves: froze
         If generated C cannot.
     """
     op = definitions[variable]
-    reduction = op if op.name in REDUCTIONS and variable not in leaves else None
+    adds = op.name == "scatter" and len(op.operands) > len(op.keyword("indices"))
+    reduction = op if (op.name in REDUCTIONS or adds) and variable not in leaves else None
     shape = tape.types[op.operands[0]].shape if reduction else tape.types[variable].shape
+    if adds:
+        (index,) = op.keyword("indices")
+        arrays = [tape.types[each].shape for each in op.operands[1:]]
+        shape = pattern_shape(index, arrays, tape.types[variable].shape)
     size = math.prod(shape)
     if not size:
         raise UnreachableError
     loops = tuple(axis for axis, extent in enumerate(shape) if extent > 1)
-    if size <= LONGEST_UNROLLED or _is_assembled(op, size):
+    if (size <= LONGEST_UNROLLED and tape.types[variable].size <= LONGEST_UNROLLED) or _is_assembled(op, size):
         loops, reduction = (), None
         shape = tape.types[variable].shape
     root = Root(variable, shape, reduction, loops, tuple(set() for _ in loops))
@@ -131,7 +149,7 @@ def _is_assembled(op: Op, size: int) -> bool:
     """Whether every element of the result is put in place by itself."""
     if size > _MOST_SCALARS:
         return False
-    if op.name == "scatter":
+    if op.name == "scatter" and len(op.operands) == len(op.keyword("indices")):
         return all(isinstance(entry, int) for index in op.keyword("indices") for entry in index)
     return op.name == "stack" and size == len(op.operands)
 
@@ -147,7 +165,7 @@ def _attempt(tape: Tape, definitions: dict[int, Op], root: Root, leaves: frozens
         pull = Pull(tape, definitions, leaves, dict(enumerate(region)), limit)
         source = root.reduction.operands[0] if root.reduction else root.variable
         for lane in root.lanes:
-            pull.at(source, root.point(lane, region))
+            pull.at(source, spread(root.point(lane, region), tape.types[source].shape))
         for variable, count in pull.visited.items():
             root.visited[variable] = max(root.visited.get(variable, 0), count)
         root.values += len(pull.values)

@@ -13,6 +13,7 @@ from yota.codegen.c_groups import Group, Schedule, schedule
 from yota.codegen.c_kernel import Kernel, plan_kernel, result_hint
 from yota.codegen.c_lines import Needs, filled
 from yota.codegen.c_names import FileNames, LocalNames
+from yota.codegen.c_patterns import normalised
 from yota.codegen.c_plan import KernelPlan, Piece
 from yota.codegen.c_products import as_sums
 from yota.codegen.c_tables import Tables
@@ -89,9 +90,9 @@ def body_of(
     CodegenError
         If something on the tape cannot be said in C; the message has the user's line.
     """
-    tape = without_dead(as_sums(symbolic.optimise(tape, strict=strict)))
+    tape = without_dead(normalised(as_sums(symbolic.optimise(tape, strict=strict))))
     _refuse_empty(tape)
-    plan = schedule(tape, looks=False)
+    plan = schedule(tape, looks=False, gathers=True)
     return _Function(tape, plan, name, inputs, results, shared).body()
 
 

@@ -61,7 +61,8 @@ class Values:
 
     def load(self, variable: int, offset: Linear, dtype: np.dtype[Any]) -> int:
         """An element of an array in memory."""
-        return self._put(Value("load", dtype, variable, (), offset), (variable, offset))
+        numbers = tuple(-1 - axis for axis, _ in offset.terms if axis < 0)
+        return self._put(Value("load", dtype, variable, numbers, offset), (variable, offset))
 
     def literal(self, value: Any, dtype: np.dtype[Any]) -> int:
         """A number that is known now."""

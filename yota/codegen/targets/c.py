@@ -12,6 +12,7 @@ from yota.codegen.c_groups import Group, Schedule, schedule
 from yota.codegen.c_kernel import Kernel, plan_kernel
 from yota.codegen.c_lines import Needs, comment
 from yota.codegen.c_parts import parts
+from yota.codegen.c_patterns import normalised
 from yota.codegen.c_plan import FilePlan
 from yota.codegen.c_spelling import EXACT
 from yota.codegen.contract import as_products
@@ -77,10 +78,11 @@ def generate(tape: Tape, *, strict: bool = False) -> Source:
         Compute the first output exactly as NumPy does for the function that was traced.
     """
     tape = symbolic.optimise(tape, strict=strict)
+    tape = normalised(tape, frozenset(cone(tape, tape.outputs[:1])) if strict else frozenset())
     exact = frozenset(cone(tape, tape.outputs[:1])) if strict else frozenset()
     tape = as_products(tape, exact)
     outside = frozenset(op.result for op in tape.ops if op.result in exact and not _is_exact(tape, op))
-    plan = schedule(tape, outside)
+    plan = schedule(tape, outside, gathers=True)
     direct = _is_direct(tape, plan)
     entry = Names().fresh(tape.name)
     needs = Needs()

@@ -1,0 +1,166 @@
+"""Reads and sums by index arrays that are known when C is generated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import yota
+from tests.codegen.compiled import needs_compiler
+from yota.codegen.targets import c
+from yota.runtime import native
+
+pytestmark = needs_compiler
+
+random = np.random.default_rng(3)
+PLACES, J = random.integers(-30, 30, 200), random.integers(0, 6, 200)
+K = random.integers(0, 30, (10, 20))
+W, LINE = random.normal(size=(30, 6)), random.normal(size=3000)
+FAR = random.integers(0, 3000, 20_000)
+
+
+def pairs(x):
+    one, other = np.triu_indices(len(x), 1)
+    s = 1 / (0.1 + np.sum((x[one] - x[other]) ** 2, axis=1))
+    return np.sum(s**6 - s**3)
+
+
+def both_axes(x):
+    return np.sum(np.sin(x[PLACES, J]) ** 2)
+
+
+def computed(x):
+    return np.sum(np.exp(x)[PLACES] * x[PLACES, ::-1])
+
+
+def sliced_after(x):
+    return np.sum(np.tanh(x[K][:, 3:7, 1:]) * 2)
+
+
+def transposed(x):
+    return np.sum((x.T[J, PLACES] - x[PLACES, 2]) ** 3)
+
+
+def with_new_axis(x):
+    return np.sum(x[0, K % 6] ** 3) * np.sum(x[K, None, 0] ** 2)
+
+
+def apart(x):
+    return np.sum(x.reshape(5, 6, 6)[K[:, :1] % 5, :, J[:20]] ** 2)
+
+
+def few(x):
+    return np.sum(x[:, [0, 0, 5]] ** 2) + np.sum(x[[3], [4]]) + np.prod(x[[1, 1, 2], [0, 0, 3]])
+
+
+def one(x):
+    return x[[3], [4]][0] ** 2
+
+
+def in_turn(x):
+    return np.sum(x[PLACES][K.reshape(-1)] ** 2 * np.arange(6))
+
+
+def grid(x):
+    z = np.cos(x)[PLACES[:, None], J[None, :]]
+    return np.sum(z * z) + np.max(z)
+
+
+def after_differences(x):
+    return np.sum(np.diff(x, axis=0)[np.array([0, 5, 5, 1])] ** 2)
+
+
+def into_an_array(x):
+    y = np.zeros((50, 6))
+    y[5:45] = x[PLACES[:40]]
+    return np.sum(y[K] ** 3)
+
+
+def nothing(x):
+    return np.sum(x[np.zeros(0, int)]) + np.sum(x)
+
+
+def taken(x):
+    return np.sum(np.take(x, J, axis=1) * np.take(x, K)[0, 0])
+
+
+FUNCTIONS = [pairs, both_axes, computed, sliced_after, transposed, with_new_axis, apart, few, one, in_turn, grid]
+FUNCTIONS += [after_differences, into_an_array, nothing, taken]
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("f", FUNCTIONS, ids=lambda f: f.__name__)
+def test_agrees_with_numpy(f: Callable[..., Any], dtype: str) -> None:
+    x = W.astype(dtype)
+    expected, gradient = yota.grad(f, x)
+    found, compiled = yota.grad(f, x, target="c")
+    tolerance = 200 * np.finfo(dtype).eps
+    np.testing.assert_allclose(found, expected, rtol=tolerance)
+    np.testing.assert_allclose(compiled[0], gradient[0], rtol=tolerance, atol=tolerance * np.max(np.abs(gradient[0])))
+
+
+def test_complex_numbers() -> None:
+    def f(z):
+        return np.sum(np.abs(z[PLACES] * z[J]) ** 2)
+
+    z = random.normal(size=40) + 1j * random.normal(size=40)
+    expected, gradient = yota.grad(f, z)
+    found, compiled = yota.grad(f, z, target="c")
+    np.testing.assert_allclose(found, expected, rtol=1e-13)
+    np.testing.assert_allclose(compiled[0], gradient[0], rtol=1e-12)
+
+
+def test_kernels_do_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    sources = []
+    load = native.load
+
+    def noted(source: c.Source) -> Callable[..., Any]:
+        sources.append(source)
+        return load(source)
+
+    monkeypatch.setattr(native, "load", noted)
+    yota.grad(lambda x: both_axes(x), W, target="c")
+    (source,) = sources
+    assert "np.add.at" not in source.driver
+    assert "omp simd reduction" in source.code
+
+
+@pytest.mark.parametrize("threads", ["1", "3"])
+def test_threads_add_up(threads: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def f(x):
+        y = x[FAR]
+        for _ in range(20):
+            y = y + np.sin(y) / 8
+        return np.sum(y)
+
+    monkeypatch.setenv("YOTA_NUM_THREADS", threads)
+    expected, gradient = yota.grad(f, LINE)
+    found, compiled = yota.grad(f, LINE, target="c")
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    np.testing.assert_allclose(compiled[0], gradient[0], rtol=1e-12)
+    assert yota.grad(f, LINE, target="c")[1][0].tobytes() == compiled[0].tobytes()
+
+
+def test_strict_values_have_the_bits_of_numpy() -> None:
+    def f(x):
+        y = np.zeros(6)
+        np.add.at(y, J, x[PLACES, 0] * 0.1)
+        np.add.at(y, J[:50], x[PLACES[:50], 1])
+        return y[1] * y[2] + y[3]
+
+    assert yota.grad(f, W, target="c", strict=True)[0] == f(W)
+
+
+def test_index_arrays_that_are_arguments_stay_with_numpy() -> None:
+    def f(x, index):
+        return np.sum(np.sin(x[index]) ** 2)
+
+    both = yota.value_and_grad(f, target="c")
+    for index in (PLACES, PLACES[::-1].copy()):
+        value, gradient = both(W, index)
+        np.testing.assert_allclose(value, f(W, index), rtol=1e-13)
+    with pytest.raises((IndexError, yota.errors.StaleTapeError)):
+        both(W, np.full(200, 30))
