@@ -15,6 +15,7 @@ from yota.errors import ArgumentError, StaleTapeError
 from yota.generation.contents import collected
 from yota.generation.plain import visible
 from yota.generation.provenance import called
+from yota.generation.ranks import axes
 from yota.generation.request import Request
 from yota.generation.subject import call_of
 from yota.ir.tape import Tape
@@ -58,7 +59,8 @@ class AllSizes:
     def _compile(self) -> None:
         """Trace at several sizes, generalise, prove, and load the code."""
         # At some size, for what is the same at all of them.
-        function, arguments = self.call.arguments(dict.fromkeys(self.call.dimensions(), 4))
+        call = self.call.with_axes(axes(2))
+        function, arguments = call.arguments(dict.fromkeys(call.dimensions(), 4))
         self._layout = layout_of(function, self.wrt, len(self.call.hidden), arguments)
         self._form = _form(arguments)
         self._count = len(arguments.leaves)

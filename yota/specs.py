@@ -10,7 +10,10 @@ from typing import Any, TypeAlias
 
 from yota.errors import ArgumentError
 
-__all__ = ["Array", "Fixed", "Record", "Sequence", "Spec", "Table", "dimensions", "parse"]
+__all__ = ["REST", "Array", "Fixed", "Record", "Sequence", "Spec", "Table", "dimensions", "parse", "ranked"]
+
+REST = "..."
+"""Stands for further axes, the same ones in all arrays of a call."""
 
 _NUMBERS = ("float64", "float32", "float16", "complex128", "complex64", "longdouble", "clongdouble")
 _DATA = ("int64", "int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8", "bool")
@@ -20,7 +23,10 @@ _LONGEST = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Array:
-    """An array or a number; ``weak`` for a Python float or complex. Extents may be names."""
+    """An array or a number; ``weak`` for a Python float or complex.
+
+    Extents may be names; the last may be ``"..."``, for any number of further axes.
+    """
 
     dtype: str
     shape: tuple[int | str, ...] = ()
@@ -172,6 +178,9 @@ class _Reader:
 
     def array(self, tree: ast.Subscript) -> Array:
         entries = tree.slice.elts if isinstance(tree.slice, ast.Tuple) else [tree.slice]
+        for entry in entries[:-1]:
+            if isinstance(entry, ast.Constant) and entry.value is ...:
+                raise self.fault(entry, "further axes stand at the end, as in float64[B,...]")
         return Array(self.dtype(tree.value), tuple(map(self.extent, entries)))
 
     def extent(self, tree: ast.expr) -> int | str:
@@ -179,6 +188,8 @@ class _Reader:
             return tree.value
         if isinstance(tree, ast.Name):
             return tree.id
+        if isinstance(tree, ast.Constant) and tree.value is ...:
+            return REST
         raise self.fault(tree, "an extent is a whole number or a name, as in float64[4,N]")
 
     def key(self, tree: ast.expr | None) -> Any:
@@ -232,7 +243,7 @@ def _fields(kind: type) -> dict[str, bool]:
 
 
 def dimensions(spec: Spec) -> Iterator[str]:
-    """Names of the extents in ``spec``, in order of appearance."""
+    """Names of the extents in ``spec``, in order of appearance; `REST` if it has further axes."""
     if isinstance(spec, Array):
         yield from (extent for extent in spec.shape if isinstance(extent, str))
     elif isinstance(spec, Sequence):
@@ -241,3 +252,22 @@ def dimensions(spec: Spec) -> Iterator[str]:
     elif isinstance(spec, (Table, Record)):
         for _, part in spec.items if isinstance(spec, Table) else spec.fields:
             yield from dimensions(part)
+
+
+def ranked(spec: Spec, names: tuple[str, ...]) -> Spec:
+    """``spec`` with as many further axes as there are ``names``, which name their extents.
+
+    Examples
+    --------
+    >>> print(ranked(parse("[float64[B,...], float]"), ("N", "M")))
+    [float64[B,N,M], float]
+    """
+    if isinstance(spec, Array) and REST in spec.shape:
+        return dataclasses.replace(spec, shape=(*spec.shape[:-1], *names))
+    if isinstance(spec, Sequence):
+        return dataclasses.replace(spec, items=tuple(ranked(item, names) for item in spec.items))
+    if isinstance(spec, Table):
+        return dataclasses.replace(spec, items=tuple((key, ranked(part, names)) for key, part in spec.items))
+    if isinstance(spec, Record):
+        return dataclasses.replace(spec, fields=tuple((name, ranked(part, names)) for name, part in spec.fields))
+    return spec

@@ -112,6 +112,13 @@ def test_show(stage: str, model: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert json.loads(capsys.readouterr().out)["operations"]
 
 
+def test_show_at_some_size(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["show", "model:energy", "--arg", "x=float64[N,3]", "--stage", "trace"]) == 0
+    captured = capsys.readouterr()
+    assert "inp %1::float64[4,3]" in captured.out
+    assert captured.err == "shown at N = 4\n"
+
+
 def test_rules(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["rules", "--search", "arctan2"]) == 0
     assert "numpy.arctan2" in capsys.readouterr().out

@@ -19,7 +19,8 @@ SHAPES = {"W": "float64[20,30]", "b": "float64[20]", "x": "float64[30]"}
 
 
 def report(f: Any, args: Any) -> Report:
-    return report_of(subject_of(call_of(f, args), None))
+    call, sizes = call_of(f, args).at_some_size()
+    return report_of(subject_of(call, None, sizes), sizes)
 
 
 def text(row: Row) -> str:
@@ -143,6 +144,13 @@ def test_the_page_needs_no_network() -> None:
             assert (attributes.get(name) or "data:,") == "data:,", tag
     policy = [attributes.get("content") for tag, attributes in found.elements if attributes.get("http-equiv")]
     assert policy[0].startswith("default-src 'none'")
+
+
+def test_sizes_with_names_are_shown_at_small_numbers() -> None:
+    found = report(
+        made("def f(x, y):\n    return np.sum(x) * np.sum(y)\n", "f", "<sizes.py>"), ["float64[N,3]", "float64[...]"]
+    )
+    assert found.summary == "value and gradient for x: float64[4,3], y: float64[5] (N = 4, axis = 5)"
 
 
 def test_notebooks_show_the_small_form() -> None:

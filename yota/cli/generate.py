@@ -10,7 +10,7 @@ import typer
 
 from yota.cli import completion
 from yota.cli.loading import UsageError, function_at, given, shown_reference
-from yota.cli.terminal import code, output, remark, text
+from yota.cli.terminal import code, output, remark, text, working
 
 __all__ = ["HELP", "generate"]
 
@@ -34,7 +34,8 @@ A CUDA file with kernels and functions that launch them, and a Python file besid
 
 Specs: `float64[4,3]` an array, `float64` a NumPy number, `float` a Python number, `3`, `True` or `'mean'` a fixed
 value, and structures of them: `[float, float64[2]]`, `{'w': float64[3]}`, `Params(w=float64[3], b=float64)`, where
-the function's module knows the class `Params`. Arguments that have defaults may be left out.
+the function's module knows the class `Params`. Arguments that have defaults may be left out. Extents may be names:
+`float64[N,3]` serves all sizes, and `float64[B,...]` arrays of any number of further axes.
 """
 
 _ENDINGS = {
@@ -99,19 +100,21 @@ def generate(
     command += ["--self-test"] if self_test else []
     command += ["--strict"] if strict else []
     command += ["-o", relative(out)] if out != "-" else []
-    module = make(
-        function_at(function),
-        given(arg),
-        target,
-        name or None,
-        wrt=tuple(wrt) if len(wrt) > 1 else wrt[0] if wrt else None,
-        with_=tuple(with_),
-        license=license or None,
-        self_test=self_test,
-        strict=strict,
-        command=tuple(command),
-        stem=Path(out).stem if ending and out != "-" else None,
-    )
+    f = function_at(function)
+    with working("tracing and generating"):
+        module = make(
+            f,
+            given(arg),
+            target,
+            name or None,
+            wrt=tuple(wrt) if len(wrt) > 1 else wrt[0] if wrt else None,
+            with_=tuple(with_),
+            license=license or None,
+            self_test=self_test,
+            strict=strict,
+            command=tuple(command),
+            stem=Path(out).stem if ending and out != "-" else None,
+        )
     for note in module.notes:
         remark(f"note: {note}")
     if check:

@@ -9,7 +9,7 @@ import typer
 
 from yota.cli.generate import Arguments, Function, Rules, Strict, Wrt
 from yota.cli.loading import function_at, given
-from yota.cli.terminal import code, output, text, working
+from yota.cli.terminal import code, output, remark, text, working
 
 __all__ = ["HELP", "Stage", "show"]
 
@@ -19,7 +19,7 @@ Show what becomes of a function, stage by stage.
     yota show examples/polynomial.py:polynomial --arg "x=float64[8]" --stage trace
 
 `trace` is the tape of the function, `reverse` the tape with its adjoints, `passes` what the passes left of it,
-`plan` what the templates are given, and `source` the code.
+`plan` what the templates are given, and `source` the code. Sizes that have names are shown at small numbers.
 """
 
 
@@ -51,12 +51,15 @@ def show(
         load_rules(path)
     f = function_at(function)
     with working("tracing and differentiating"):
-        subject = subject_of(call_of(f, given(arg)), tuple(wrt) or None)
+        call, sizes = call_of(f, given(arg)).at_some_size()
+        subject = subject_of(call, tuple(wrt) or None, sizes)
         tape = subject.tape if stage is Stage.trace else _differentiated(subject)
         if stage is Stage.trace or stage is Stage.reverse:
             found = str(tape)
         else:
             found, tape = _generated(tape, stage, strict)
+    if sizes:
+        remark(f"shown at {', '.join(f'{name} = {size}' for name, size in sizes.items())}")
     if as_json:
         output({"stage": stage.value, "text": found, "operations": operations(tape)})
     elif stage is Stage.plan or stage is Stage.source:

@@ -90,8 +90,8 @@ def assembled(parts: Parts, banner: Banner) -> str:
     if any(PRECONDITION in block for kernel in parts.kernels for block in kernel.blocks):
         constants.append(f"_PRECONDITIONS = ({', '.join(map(_condition, parts.guards))},)")
     bodies = "\n".join(line for function in parts.functions for line in function.body)
-    used = [name for name in ("sized", "array", "scalar", "float", "complex") if f"_{name}(" in bodies]
-    if "sized" in used and "array" not in used:
+    used = [name for name in ("sized", "open", "array", "scalar", "float", "complex") if f"_{name}(" in bodies]
+    if {"sized", "open"} & set(used) and "array" not in used:
         used.append("array")
     if any(line.startswith("_PRECONDITIONS") for line in constants):
         used.append("precondition")

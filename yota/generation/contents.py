@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
 from yota.autodiff.reverse import gradient_tape
 from yota.errors import ArgumentError
 from yota.generation.assembly import Banner, Parts, assembled
@@ -11,21 +13,68 @@ from yota.generation.matrices import MATRICES, Matrices
 from yota.generation.plain import docstring, visible
 from yota.generation.proof import proved
 from yota.generation.provenance import called, command_lines, description, headline, reference_of, summary
+from yota.generation.ranks import axes, unified
 from yota.generation.request import Request
 from yota.generation.selftest import self_test_of
 from yota.generation.signature import class_name, parameters
 from yota.generation.sized import sized_kernel
 from yota.generation.sizing import Sized, sized
-from yota.generation.subject import Subject, source_of, subject_of
+from yota.generation.subject import Call, Subject, source_of, subject_of
 from yota.ir.tape import Tape
 from yota.rules.registry import registry
 
 __all__ = ["collected"]
 
+_RANKS = (0, 1, 2, 4)
+"""Numbers of further axes at which code for any of them is proved."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Collected:
+    """A module's parts, with what they were made from."""
+
+    parts: Parts
+    common: Documented
+    tapes: tuple[Tape, ...]
+
 
 def collected(request: Request) -> tuple[str, str, tuple[str, ...]]:
     """Text of the module, its file name, and notes for the user."""
-    call, wrt, wanted, strict = request.call, request.wrt, request.wanted, request.strict
+    call, wrt, wanted = request.call, request.wrt, request.wanted
+    if call.open:
+        found = _for_any_rank(request)
+    else:
+        found = _collected(request, call)
+    banner = Banner(
+        f"{headline(wanted)} of {docstring(reference_of(request))}.",
+        tuple(description(request, found.tapes)),
+        command_lines(request),
+        request.license,
+        source_of(call.function),
+    )
+    title, inputs = found.common.name, found.common.parameters
+    notes = [f"{visible(request.wish)!r} is called {title} in the module"] if title != request.wish else []
+    notes += [f"{visible(each.source)} is called {each.name} in the module" for each in inputs if each.renamed]
+    text = assembled(found.parts, banner)
+    for ranked in [call.with_axes(axes(count)) for count in _RANKS] if call.open else [call]:
+        if call.open or ranked.dimensions():
+            proved(text, title, ranked, wrt, wanted, strict=request.strict)
+    return text, f"{title}.py", tuple(notes)
+
+
+def _for_any_rank(request: Request) -> _Collected:
+    matrices = [each for each in request.wanted if each in MATRICES]
+    if matrices or request.self_test:
+        what = f"with_={matrices[0]!r}" if matrices else "self_test"
+        raise ArgumentError(
+            f"{what} needs a known number of axes; write them out instead of `...`, as in float64[B,N,M]"
+        )
+    found, other = (_collected(request, request.call.with_axes(axes(count))) for count in (2, 3))
+    return replace(found, parts=unified(found.parts, other.parts))
+
+
+def _collected(request: Request, call: Call) -> _Collected:
+    wrt, wanted, strict = request.wrt, request.wanted, request.strict
     names = call.dimensions()
     found = sized(call, wrt, strict=strict) if names else None
     subject = found.subjects[0] if found else subject_of(call, wrt)
@@ -47,19 +96,7 @@ def collected(request: Request) -> tuple[str, str, tuple[str, ...]]:
             raise ArgumentError("self_test checks the gradient; add 'gradient' to with_")
         parts.test, complex_kernel = self_test_of(subject, common, parts.constants)
         parts.kernels += [complex_kernel] if complex_kernel else []
-    banner = Banner(
-        f"{headline(wanted)} of {docstring(reference_of(request))}.",
-        tuple(description(request, tapes)),
-        command_lines(request),
-        request.license,
-        source_of(call.function),
-    )
-    notes = [f"{visible(request.wish)!r} is called {title} in the module"] if title != request.wish else []
-    notes += [f"{visible(each.source)} is called {each.name} in the module" for each in inputs if each.renamed]
-    text = assembled(parts, banner)
-    if found:
-        proved(text, title, found, wrt, wanted)
-    return text, f"{title}.py", tuple(notes)
+    return _Collected(parts, common, tuple(tapes))
 
 
 def _add_value(parts: Parts, subject: Subject, common: Documented, strict: bool, found: Sized | None) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from yota.errors import ArgumentError
-from yota.specs import Array, Fixed, Record, Sequence, Spec, Table
+from yota.specs import REST, Array, Fixed, Record, Sequence, Spec, Table
 from yota.structures import children, is_leaf
 
 __all__ = ["example", "spec_of"]
@@ -34,6 +34,10 @@ def example(spec: Spec, sizes: Mapping[str, int] | None = None) -> Any:
         return {key: example(item, sizes) for key, item in spec.items}
     if isinstance(spec, Record):
         return _instance(spec.kind, {name: example(item, sizes) for name, item in spec.fields})
+    unknown = [extent for extent in spec.shape if isinstance(extent, str) and extent not in (sizes or {})]
+    if unknown:
+        cure = "write its axes out" if unknown[0] == REST else f"write a number for {unknown[0]}"
+        raise ArgumentError(f"{spec} has no fixed shape, which is needed here; {cure}")
     shape = tuple((sizes or {})[extent] if isinstance(extent, str) else extent for extent in spec.shape)
     value = _values(np.dtype(spec.dtype), shape)
     return value.item() if spec.weak else value if shape else value[()]

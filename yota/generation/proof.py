@@ -13,22 +13,21 @@ import numpy as np
 from yota.autodiff.reverse import gradient_tape
 from yota.errors import ArgumentError, YotaError
 from yota.generation.derivatives import Derivative, hessian_of, hvp_of, jacobian_of
-from yota.generation.sizing import Sized
-from yota.generation.subject import Subject, subject_of
+from yota.generation.subject import Call, Subject, subject_of
 from yota.layout import Wrt
 from yota.rules.registry import registry
 from yota.tracing.replay import evaluate
 
 __all__ = ["proved"]
 
-_LARGE = 67
+_LARGE, _MOST_LARGE = 67, 3
 _TOLERANCE = 1e-9
 _MOST_ROWS = 256
 """Rows of a matrix up to which all of it is compared; the product with a vector is at every size."""
 
 
-def proved(text: str, name: str, sized: Sized, wrt: Wrt, wanted: Sequence[str]) -> None:
-    """Hold a module against yota at sizes 1 and 2, at mixed ones and at a large one.
+def proved(text: str, name: str, call: Call, wrt: Wrt, wanted: Sequence[str], *, strict: bool = False) -> None:
+    """Hold a module against yota at sizes 1 and 2, at mixed ones and at a large one; strict values to the bit.
 
     Raises
     ------
@@ -40,8 +39,8 @@ def proved(text: str, name: str, sized: Sized, wrt: Wrt, wanted: Sequence[str]) 
     sys.modules[module.__name__] = module
     try:
         exec(compile(text, "<module under proof>", "exec"), module.__dict__)
-        for size in _trials(sized.samples.names):
-            _proved_at(module, name, sized, wrt, wanted, size)
+        for size in _trials(call.dimensions()):
+            _proved_at(module, name, call, wrt, wanted, size, strict)
     finally:
         del sys.modules[module.__name__]
 
@@ -49,13 +48,20 @@ def proved(text: str, name: str, sized: Sized, wrt: Wrt, wanted: Sequence[str]) 
 def _trials(names: Sequence[str]) -> list[Mapping[str, int]]:
     same = [dict.fromkeys(names, size) for size in (1, 2, 3)]
     mixed = [{name: 1 + (position + shift) % 3 for position, name in enumerate(names)} for shift in (0, 1)]
-    return [*same, *mixed, {name: _LARGE - 4 * position for position, name in enumerate(names)}]
+    # An array that has many axes is large soon enough.
+    large = {name: _LARGE - 4 * position if position < _MOST_LARGE else 2 for position, name in enumerate(names)}
+    return [*same, *mixed, large]
 
 
 def _proved_at(
-    module: types.ModuleType, name: str, sized: Sized, wrt: Wrt, wanted: Sequence[str], size: Mapping[str, int]
+    module: types.ModuleType,
+    name: str,
+    call: Call,
+    wrt: Wrt,
+    wanted: Sequence[str],
+    size: Mapping[str, int],
+    strict: bool,
 ) -> None:
-    call = sized.subjects[0].call
     function, arguments = call.arguments(size)
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
@@ -68,7 +74,10 @@ def _proved_at(
     shown = ", ".join(f"{each} = {extent}" for each, extent in size.items())
     try:
         if "value" in wanted:
-            _compare(getattr(module, name)(*leaves), value, f"the value at {shown}")
+            found = getattr(module, name)(*leaves)
+            _compare(found, value, f"the value at {shown}")
+            if strict and np.asarray(found).tobytes() != np.asarray(value).tobytes():
+                raise ArgumentError(f"at {shown} the code for all sizes has other bits than NumPy; leave strict out")
         if set(wanted) <= {"value"}:
             return
         subject = subject_of(call, wrt, size)

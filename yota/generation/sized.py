@@ -65,7 +65,7 @@ class _Writer:
 
     def __init__(self, general: General, sizes: Sequence[str], constants: Constants) -> None:
         self.general, self.tape, self.constants = general, general.tape, constants
-        self.names = Names(("np", "math", "scipy", PRECONDITION, *sizes))
+        self.names = Names(("np", "math", "scipy", "further", PRECONDITION, *sizes))
         self.texts: dict[int, str] = {}
         self.imports: dict[str, None] = {}
         self.parameters: list[str] = []

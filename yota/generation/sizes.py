@@ -42,7 +42,9 @@ class Samples:
         for name in self.names:
             if all(value == size[name] for value, size in zip(values, self.sizes, strict=True)):
                 return name
-        found = self._polynomial([Fraction(value) for value in values])
+        exact = [Fraction(value) for value in values]
+        found = self._monomial(exact)
+        found = self._polynomial(exact) if found is None else found
         if found is None:
             return None
         above, below = _parts(found)
@@ -59,7 +61,9 @@ class Samples:
                 return None
             plain = [(value * value if root else value) for value in values]
             exact = [_fraction(1 / value if reciprocal else value) for value in plain]
-            found = self._polynomial(exact) if None not in exact else None  # type: ignore[arg-type]
+            found = self._monomial(exact) if None not in exact else None  # type: ignore[arg-type]
+            if found is None and None not in exact:
+                found = self._polynomial(exact)  # type: ignore[arg-type]
             if found is None and not reciprocal and None not in exact:
                 found = self._quotient(exact)  # type: ignore[arg-type]
             if found is None:
@@ -73,6 +77,15 @@ class Samples:
         known = {"np": np, "math": math, "__builtins__": {"float": float}}
         results = [eval(text, known, dict(size)) for size in self.sizes]
         return all(abs(result - value) <= _CLOSE * abs(value) for result, value in zip(results, values, strict=True))
+
+    def _monomial(self, values: Sequence[Fraction]) -> sympy.Expr | None:
+        """A multiple of a product of sizes, of any degree: the number of elements of an array is one."""
+        for count in range(2, len(self.names) + 1):
+            for chosen in itertools.combinations(self.names, count):
+                ratios = {value / _value(chosen, size) for value, size in zip(values, self.sizes, strict=True)}
+                if len(ratios) == 1:
+                    return _expression([chosen], [ratios.pop()])
+        return None
 
     def _polynomial(self, values: Sequence[Fraction]) -> sympy.Expr | None:
         """The polynomial of lowest degree through all samples, which must be more than it has coefficients."""

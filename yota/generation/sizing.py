@@ -19,7 +19,7 @@ from yota.rules.registry import registry
 
 __all__ = ["Sized", "sized"]
 
-_RESERVED = ("np", "npt", "math", "Any", "float")
+_RESERVED = ("np", "npt", "math", "Any", "float", "further")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,7 +9,7 @@ import sys
 import textwrap
 import tokenize
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from yota.generation.examples import example, spec_of
 from yota.ir.tape import Tape
 from yota.layout import Layout, Wrt, layout_of
 from yota.rules.registry import registry
-from yota.specs import Array, Fixed, Record, Spec, Table, dimensions, parse
+from yota.specs import REST, Array, Fixed, Record, Spec, Table, dimensions, parse, ranked
 from yota.specs import Sequence as Items
 from yota.tracing.record import record
 
@@ -56,8 +56,24 @@ class Call:
 
     def dimensions(self) -> tuple[str, ...]:
         """Names of extents, in order of appearance."""
-        found = (name for spec in self.specs if spec is not None for name in dimensions(spec))
-        return tuple(dict.fromkeys(found))
+        return tuple(dict.fromkeys(name for name in self._extents() if name != REST))
+
+    @property
+    def open(self) -> bool:
+        """Whether arguments may have any number of further axes."""
+        return REST in self._extents()
+
+    def _extents(self) -> list[str]:
+        return [name for spec in self.specs if spec is not None for name in dimensions(spec)]
+
+    def with_axes(self, names: tuple[str, ...]) -> Call:
+        """The call with as many further axes as there are ``names``."""
+        return replace(self, specs=tuple(spec and ranked(spec, names) for spec in self.specs))
+
+    def at_some_size(self) -> tuple[Call, dict[str, int]]:
+        """The call with one further axis where there may be any, and small sizes for those that have names."""
+        call = self.with_axes(("axis",))
+        return call, {name: 4 + place for place, name in enumerate(call.dimensions())}
 
     def arguments(self, sizes: Mapping[str, int] | None = None) -> tuple[Callable[..., Any], Arguments]:
         """The function with its arguments by position, and those of the given sizes."""

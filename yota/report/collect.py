@@ -22,16 +22,18 @@ from yota.rules.registry import Registry, registry
 __all__ = ["report_of"]
 
 
-def report_of(subject: Subject, *, strict: bool = False) -> Report:
-    """The report on a function and its gradient."""
+def report_of(subject: Subject, sizes: Mapping[str, int], *, strict: bool = False) -> Report:
+    """The report on a function and its gradient; ``sizes`` are those that have names, at what they were taken to be."""
     known = registry()
     wanted = [subject.tape.inputs[leaf].variable for leaf in subject.layout.wanted]
     found = reversed_tape(subject.tape, wanted, known)
     made = generated(found.tape, strict=strict)
     inputs = ", ".join(f"{entry.name}: {subject.tape.types[entry.variable]}" for entry in subject.tape.inputs)
+    summary = f"value and gradient for {inputs}" if inputs else "value"
+    summary += f" ({', '.join(f'{name} = {size}' for name, size in sizes.items())})" if sizes else ""
     return Report(
         title=subject.tape.name,
-        summary=f"value and gradient for {inputs}" if inputs else "value",
+        summary=summary,
         version=yota.__version__,
         totals=totals(subject.tape, found.tape, made.lowered),
         sources=source_blocks(found.tape.ops),

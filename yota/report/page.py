@@ -21,7 +21,7 @@ def page(f: Callable[..., Any], args: Any, *, wrt: Wrt = None, strict: bool = Fa
     f
         A plain NumPy function.
     args
-        Specs or values of its arguments; see `yota.generate`.
+        Specs or values of its arguments; see `yota.generate`. Sizes that have names are shown at small numbers.
     wrt
         What to differentiate by; see `yota.generate`.
     strict
@@ -35,7 +35,8 @@ def page(f: Callable[..., Any], args: Any, *, wrt: Wrt = None, strict: bool = Fa
     >>> page(energy, {"x": "float64[3]"}).splitlines()[0]
     '<!doctype html>'
     """
-    subject = subject_of(call_of(f, args), wrt)
-    text = render("report/page.html.jinja", report=report_of(subject, strict=strict))
+    call, sizes = call_of(f, args).at_some_size()
+    subject = subject_of(call, wrt, sizes)
+    text = render("report/page.html.jinja", report=report_of(subject, sizes, strict=strict))
     # As ASCII the file reads the same wherever it is put, and however.
     return text.encode("ascii", "xmlcharrefreplace").decode()

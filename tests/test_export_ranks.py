@@ -1,0 +1,123 @@
+"""Modules for any number of further axes, ``float64[B,...]``."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import yota
+from tests.generated import loaded
+from yota.errors import ArgumentError
+from yota.specs import parse
+
+RANDOM = np.random.default_rng(11)
+SHAPES = ((3,), (1, 1), (2, 3), (4, 1, 2), (2, 3, 1, 2, 2))
+
+
+def distance(x, y):
+    return np.mean((x - np.tanh(y)) ** 2) + np.sum(x * x) / len(x)
+
+
+def standardised(x):
+    centred = x - x.mean(axis=0)
+    return np.sum(np.exp(centred / np.sqrt(centred.size)))
+
+
+def normalised(x):
+    lengths = np.sqrt(np.sum(x**2, axis=tuple(range(1, x.ndim)), keepdims=True))
+    return np.sum(np.sin(x / lengths))
+
+
+def anything(x):
+    return np.sum(np.log1p(x**2)) * 3
+
+
+CASES: list[tuple[Any, dict[str, str]]] = [
+    (distance, {"x": "float64[B,...]", "y": "float64[B,...]"}),
+    (standardised, {"x": "float64[B,...]"}),
+    (normalised, {"x": "float64[B,...]"}),
+    (anything, {"x": "float64[...]"}),
+]
+
+
+@pytest.mark.parametrize("f, specs", CASES, ids=lambda part: getattr(part, "__name__", ""))
+def test_one_module_for_all_ranks(f: Any, specs: Any) -> None:
+    module = loaded(str(yota.generate(f, specs)))
+    for shape in (*SHAPES, *([()] if f is anything else [])):
+        given = [RANDOM.normal(size=shape)[()] for _ in specs]
+        value, gradient = getattr(module, f"{f.__name__}_value_and_gradient")(*given)
+        expected, g = yota.grad(f, *given)
+        np.testing.assert_allclose(value, expected, rtol=1e-12)
+        for found, wanted in zip(gradient if isinstance(gradient, tuple) else (gradient,), g, strict=True):
+            assert np.shape(found) == np.shape(wanted)
+            np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-13)
+
+
+def test_further_axes_are_the_same_in_all_arguments() -> None:
+    module = loaded(str(yota.generate(distance, CASES[0][1])))
+    message = r"y has shape \(2, 4\), not \(B, \.\.\.\) with B = 2, \.\.\. = \(3,\)"
+    with pytest.raises(ValueError, match=message):
+        module.distance(np.ones((2, 3)), np.ones((2, 4)))
+    with pytest.raises(ValueError, match=r"x has shape \(\), not \(B, \.\.\.\)"):
+        module.distance(1.0, 1.0)
+
+
+def test_value_and_grad_serves_all_ranks() -> None:
+    runs = []
+
+    def counted(x):
+        runs.append(x.shape)
+        return standardised(x)
+
+    both = yota.value_and_grad(counted, args={"x": "float64[B,...]"})
+    known = len(runs)
+    for shape in SHAPES:
+        x = RANDOM.normal(size=shape)
+        value, gradient = both(x)
+        expected, g = yota.grad(standardised, x)
+        assert value == pytest.approx(expected, rel=1e-12)
+        np.testing.assert_allclose(gradient, g[0], rtol=1e-10, atol=1e-13)
+    assert len(runs) == known
+
+
+def turned(x):
+    return np.sum(np.swapaxes(x, 0, -1)[0] ** 2)
+
+
+def by_rank(x):
+    return np.sum(x**2) if x.ndim > 1 else np.sum(x)
+
+
+@pytest.mark.parametrize(
+    "f, options, message",
+    [
+        (turned, {}, r"depends on how many axes `\.\.\.` stands for:(?s:.*)with two(?s:.*)Write the axes out"),
+        (by_rank, {}, "the value at B = 1 is not what the code for all sizes gives"),
+        (anything, {"with_": "hessian"}, "with_='hessian' needs a known number of axes"),
+        (anything, {"self_test": True}, "self_test needs a known number of axes"),
+    ],
+)
+def test_what_depends_on_the_rank_is_refused(f: Any, options: Any, message: str) -> None:
+    with pytest.raises(ArgumentError, match=message):
+        yota.generate(f, {"x": "float64[B,...]"}, **options)
+
+
+def test_further_axes_stand_at_the_end() -> None:
+    assert str(parse("float64[B,...]")) == "float64[B,...]"
+    with pytest.raises(ArgumentError, match=r"further axes stand at the end(?s:.*)float64\[\.\.\.,B\]\n {12}\^"):
+        parse("float64[...,B]")
+
+
+def test_linters_have_nothing_to_say(tmp_path: Path) -> None:
+    for f, specs in CASES[:3]:
+        yota.generate(f, specs).write(tmp_path / f"{f.__name__}.py")
+    for words in (["ruff", "check", "--isolated"], ["ruff", "format", "--isolated", "--diff"], ["mypy", "--strict"]):
+        done = subprocess.run(
+            [sys.executable, "-m", *words, "."], capture_output=True, text=True, cwd=tmp_path, check=False
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
