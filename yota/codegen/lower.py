@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import linecache
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -59,6 +59,9 @@ class Lowering:
             if op.name == "item":
                 self.items.setdefault(op.operands[0], {}).setdefault(op.keyword("index"), []).append(op.result)
         self.imports: dict[str, None] = {}
+        self._guarded: dict[int, list[int]] = {}
+        for index, guard in enumerate(tape.guards):
+            self._guarded.setdefault(guard.variable, []).append(index)
         self._last_remark: Any = None
 
     def plan(self) -> FunctionPlan:
@@ -70,10 +73,10 @@ class Lowering:
             name = self.names.fresh(".".join((item.name, *map(str, item.path))))
             parameters.append(name)
             self.texts[item.variable] = name
-        steps = [Step(before=tuple(self._guards(self._known())))]
+        steps = [Step(before=tuple(self._guards(self._known() & self._guarded.keys())))]
         for position, unit in enumerate(self.units):
             steps.append(lower_loop(self, position, unit) if unit.extent else self._lower_op(unit.members[0].op))
-            steps.append(Step(before=tuple(self._guards(set(unit.results)))))
+            steps.append(Step(before=tuple(self._guards(unit.results))))
         outputs, copies = self._outputs()
         steps.append(Step(before=tuple(copies)))
         workspaces = self.looks.plan()
@@ -165,14 +168,14 @@ class Lowering:
     def _known(self) -> set[int]:
         return {item.variable for item in self.tape.inputs} | set(self.tape.constants)
 
-    def _guards(self, variables: set[int]) -> list[str]:
+    def _guards(self, variables: Iterable[int]) -> list[str]:
         """Checks of the guards whose variables have just been computed."""
         lines = []
-        for index, guard in enumerate(self.tape.guards):
-            if guard.variable in variables:
-                text = self.texts.get(guard.variable) or self.constants.text(guard.variable)
-                check = (f"if {self._failed(guard, text)}:", f"    raise StaleTape({index}, {text})")
-                lines += marked(check, guard.variable)
+        for index in sorted(index for variable in variables for index in self._guarded.get(variable, ())):
+            guard = self.tape.guards[index]
+            text = self.texts.get(guard.variable) or self.constants.text(guard.variable)
+            check = (f"if {self._failed(guard, text)}:", f"    raise StaleTape({index}, {text})")
+            lines += marked(check, guard.variable)
         return lines
 
     def _failed(self, guard: Guard, text: str) -> str:

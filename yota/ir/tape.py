@@ -212,7 +212,7 @@ class TapeBuilder:
     ) -> int:
         """Append an op; its type is inferred when not given."""
         operands = tuple(operands)
-        pairs = tuple(sorted(static.items())) if isinstance(static, Mapping) else static
+        pairs = static if isinstance(static, tuple) else tuple(sorted(static.items()))
         if type is None:
             type = infer(primitive, tuple(self.types[operand] for operand in operands), pairs)
         result = self.variable(type)

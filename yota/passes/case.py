@@ -15,6 +15,7 @@ from yota.ir.primitive import Primitive
 from yota.ir.tape import Op
 from yota.ir.types import TensorType
 from yota.passes.rewrite import Rewriting
+from yota.passes.writes import Chains
 
 __all__ = ["Case", "Rule"]
 
@@ -24,6 +25,7 @@ class Simplifier(Protocol):
 
     rewriting: Rewriting
     uses: dict[int, int]
+    writes: Chains
 
     def apply(self, case: Case) -> int:
         """What stands for ``case``."""
@@ -38,6 +40,11 @@ class Case:
     operands: tuple[int, ...]
     static: tuple[tuple[str, Any], ...]
     type: TensorType
+
+    @property
+    def writes(self) -> Chains:
+        """The chains of writes so far."""
+        return self.simplifier.writes
 
     @property
     def name(self) -> str:

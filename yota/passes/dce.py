@@ -11,6 +11,8 @@ __all__ = ["run"]
 def run(tape: Tape) -> Tape:
     """Keep what outputs and guards need; the inputs all stay, for they are the function's signature."""
     needed = cone(tape, [*tape.outputs, *(guard.variable for guard in tape.guards)])
+    if all(op.result in needed for op in tape.ops) and needed.issuperset(tape.constants):
+        return tape
     rewriting = Rewriting(tape)
     for op in tape.ops:
         if op.result in needed:

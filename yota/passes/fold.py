@@ -21,6 +21,8 @@ def run(tape: Tape) -> Tape:
     A result that is much larger than what it is made from stays an op: a broadcast costs nothing when it
     runs, and memory when it is kept.
     """
+    if not any(op.operands and all(operand in tape.constants for operand in op.operands) for op in tape.ops):
+        return tape
     rewriting = Rewriting(tape)
     constants = rewriting.builder.constants
     for op in tape.ops:

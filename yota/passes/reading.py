@@ -7,6 +7,7 @@ import numpy as np
 from yota.ir.indexing import GATHER, NEWAXIS, Index, Slice
 from yota.ir.tape import Op
 from yota.passes.case import Case, Rule
+from yota.passes.writes import is_basic, positions
 
 __all__ = ["RULES", "compose"]
 
@@ -50,13 +51,13 @@ def compose(first: Index, second: Index, shape: tuple[int, ...]) -> Index | None
             found.append(entry)
             continue
         assert isinstance(entry, Slice)
-        positions = range(*slice(entry.start, entry.stop, entry.step).indices(extent))
+        covered = positions(entry, extent)
         chosen = next(outer)
         if isinstance(chosen, int):
-            found.append(positions[chosen])
+            found.append(covered[chosen])
             continue
         assert isinstance(chosen, Slice)
-        rest = positions[slice(chosen.start, chosen.stop, chosen.step)]
+        rest = covered[slice(chosen.start, chosen.stop, chosen.step)]
         if not len(rest):
             return None
         stop: int | None = rest[-1] + (1 if rest.step > 0 else -1)
@@ -127,49 +128,59 @@ def _one(case: Case, source: int, where: tuple[int, ...]) -> int | None:
 
 
 def _of_setitem(case: Case) -> int | None:
-    """The value that was written there, or the element below if the write went elsewhere."""
-    index = _element(case)
-    if index is None:
+    """What was written there, or a read of what was there before if all writes went elsewhere."""
+    index, shape = case.keyword("index"), case.type_of(case.operands[0]).shape
+    if case.definition(case.operands[0], "setitem") is None or not is_basic(index):
         return None
-    source = case.operands[0]
-    for _ in range(_LONGEST_WALK):
-        inner = case.definition(source, "setitem")
-        if inner is None:
-            break
-        written = inner.keyword("index")
-        if GATHER in written or NEWAXIS in written:
-            break
-        shape = case.type_of(source).shape
-        if not _covers(written, index, shape):
-            source = inner.operands[0]
-            continue
-        return _written(case, inner, index, shape)
+    source, write = case.writes.meeting(case.simplifier.rewriting.builder, case.operands[0], index, shape)
+    if write is not None:
+        found = _written(case, write, index, shape)
+        if found is not None:
+            return found
     if source == case.operands[0]:
         return None
     return case.make("getitem", (source,), case.static, case.type)
 
 
-def _covers(written: Index, index: tuple[int, ...], shape: tuple[int, ...]) -> bool:
-    return all(
-        entry == position
-        if isinstance(entry, int)
-        else position in range(*slice(entry.start, entry.stop, entry.step).indices(extent))  # type: ignore[union-attr]
-        for entry, position, extent in zip(written, index, shape, strict=True)
-    )
-
-
-def _written(case: Case, inner: Op, index: tuple[int, ...], shape: tuple[int, ...]) -> int | None:
-    value = inner.operands[1]
-    place = [
-        range(*slice(entry.start, entry.stop, entry.step).indices(extent)).index(position)
-        for entry, position, extent in zip(inner.keyword("index"), index, shape, strict=True)
-        if isinstance(entry, Slice)
-    ]
-    extents = case.type_of(value).shape
-    if len(extents) > len(place):
+def _written(case: Case, write: Op, index: Index, shape: tuple[int, ...]) -> int | None:
+    """The part of a written value that ``index`` reads, if it reads nothing else."""
+    written = write.keyword("index")
+    if not is_basic(written):
         return None
-    place = place[len(place) - len(extents) :]
-    return _one(case, value, tuple(0 if n == 1 else i for i, n in zip(place, extents, strict=True)))
+    places: list[int | Slice] = []
+    extents: list[int] = []
+    for there, here, extent in zip(written, index, shape, strict=True):
+        place = _within(there, here, extent)
+        if place is None:
+            return None
+        if isinstance(there, Slice):
+            places.append(place)
+            extents.append(len(positions(there, extent)))
+    value = write.operands[1]
+    given = case.type_of(value).shape
+    if len(given) > len(places) or case.type_of(value).dtype != case.type.dtype:
+        return None
+    first = len(places) - len(given)
+    inside: list[int | Slice] = []
+    for place, extent, own in zip(places[first:], extents[first:], given, strict=True):
+        if own != extent and isinstance(place, Slice):
+            return None  # it was broadcast
+        inside.append(place if own == extent else 0)
+    part = case.make("getitem", (value,), {"index": tuple(inside)}) if inside else value
+    return part if case.type_of(part) == case.type else case.same(part)
+
+
+def _within(written: object, read: object, extent: int) -> int | Slice | None:
+    """Where in the written part an entry reads; None if it reads outside of it. A number was written whole."""
+    if isinstance(written, int):
+        return 0 if written == read else None
+    assert isinstance(written, Slice)
+    if written == read:
+        return Slice(0, len(positions(written, extent)))
+    if isinstance(read, int):
+        covered = positions(written, extent)
+        return covered.index(read) if read in covered else None
+    return read if isinstance(read, Slice) and written == Slice(0, extent) else None
 
 
 def _of_scatter(case: Case) -> int | None:

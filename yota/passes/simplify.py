@@ -6,6 +6,7 @@ from yota.ir.tape import Tape
 from yota.passes import arithmetic, contraction, einsums, layout
 from yota.passes.case import Case, Rule
 from yota.passes.rewrite import Rewriting, protected, use_counts
+from yota.passes.writes import Chains
 
 __all__ = ["run"]
 
@@ -24,6 +25,7 @@ class _Simplifier:
     def __init__(self, tape: Tape) -> None:
         self.rewriting = Rewriting(tape)
         self.uses: dict[int, int] = {}
+        self.writes = Chains()
         self.loose = True
         self._depth = 0
 

@@ -11,6 +11,7 @@ from yota.codegen.literals import brackets, is_whole, tuple_text
 from yota.codegen.targets.call import Call
 from yota.ir.indexing import GATHER, Index, Slice
 from yota.ir.types import TensorType
+from yota.passes.writes import overlap
 
 __all__ = ["additions", "assignment"]
 
@@ -115,16 +116,7 @@ def _box(index: Index, shape: tuple[int, ...]) -> tuple[range, ...]:
 
 
 def _meet(box: tuple[range, ...], other: tuple[range, ...]) -> bool:
-    return all(_overlap(one, two) for one, two in zip(box, other, strict=True))
-
-
-def _overlap(one: range, two: range) -> bool:
-    """Whether two ranges may share a number; interleaved ones of the same step do not."""
-    if not one or not two:
-        return False
-    if one.step == two.step and (one.start - two.start) % one.step:
-        return False
-    return max(one[0], one[-1]) >= min(two[0], two[-1]) and max(two[0], two[-1]) >= min(one[0], one[-1])
+    return all(overlap(one, two) for one, two in zip(box, other, strict=True))
 
 
 def _index_tuple(place: str) -> str:
