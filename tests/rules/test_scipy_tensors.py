@@ -43,6 +43,8 @@ CASES = [
     ("logm", (regular(3, 3),), {}),
     ("_expm_slope", (real(3, 3), real(3, 3, seed=4)), {}),
     ("_logm_slope", (regular(3, 3), real(3, 3, seed=4)), {}),
+    *(("linalg_svd", (real(*shape),), {"full_matrices": False}) for shape in [(3, 3), (4, 3), (3, 4)]),
+    *(("linalg_qr", (each,), {"mode": "economic"}) for each in (real(4, 3), compound(4, 3), compound(3, 4))),
     ("signal_convolve", (real(7), real(3)), FULL),
     ("signal_convolve", (real(3), real(7)), FULL),
     ("signal_convolve", (compound(4, 3), compound(2, 2)), FULL),
@@ -84,4 +86,5 @@ def test_a_wrong_adjoint_is_found(case, change):
 def test_every_rule_is_tried():
     tried = {id(rule_of(name, operands)) for name, operands, _ in CASES}
     rules = [rule for name in REGISTRY.names() for rule in REGISTRY.rules(name) if rule.file in FILES]
-    assert [rule.name for rule in rules if id(rule) not in tried] == []
+    # Directions at random would leave the Hermitian matrices; see test_scipy.py.
+    assert [rule.name for rule in rules if id(rule) not in tried] == ["linalg_eigh"]

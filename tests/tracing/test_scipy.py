@@ -43,6 +43,15 @@ def test_solve_triangular(trans, lower, unit):
         (lambda a, b: np.sum(la.block_diag(a, b, V) ** 3), (A, B)),
         (lambda c, r: np.sum((la.toeplitz(c, r) @ np.ones(3)) * WEIGHTS[0]), (V, Q[0])),
         (lambda c: np.sum(la.toeplitz(c) * WEIGHTS), (V,)),
+        (lambda a: np.sum(la.eigh(a + a.T)[0] ** 3) + np.abs(la.eigh(a + a.T)[1][0, 1]), (A,)),
+        (lambda a: np.sum(la.eigh(a + a.T, lower=False, eigvals_only=True) ** 3) + la.eigvalsh(a @ a.T)[0], (A,)),
+        (lambda a: np.sum(np.abs(la.eigvals(a)) ** 3) + np.abs(la.eig(a)[1][0, 0]) ** 2, (A,)),
+        (lambda q: np.sum(np.abs(la.svd(q, full_matrices=False)[0])) + la.svdvals(q)[1], (Q,)),
+        (lambda a: np.sum(np.abs(la.svd(a)[2])) + la.svd(a, compute_uv=False)[0], (A,)),
+        (lambda q: np.sum(la.qr(q, mode="economic")[0][:3] @ la.qr(q, mode="economic")[1]), (Q,)),
+        (lambda a: np.sum(WEIGHTS * la.qr(a)[1]), (A,)),
+        (lambda q: np.sum(la.pinv(q) ** 3), (Q,)),
+        (lambda a: np.sum(WEIGHTS * la.cholesky(np.triu(a + a.T))), (POSITIVE,)),
     ],
 )
 def test_matrices(loss, args):
@@ -92,6 +101,11 @@ def test_map_coordinates(mode):
         (lambda x: np.sum(la.solve_triangular(np.stack([x[:6, :6]] * 2), x[:6, 0])), "stacked"),
         (lambda x: np.sum(la.lu_factor(x[:6, :6])[0]), "plain array"),
         (lambda x: np.sum(nd.sobel(x)), "plain array"),
+        (lambda x: np.sum(la.toeplitz(x)), "several axes"),
+        (lambda x: np.sum(la.eigh(x[:6, :6], np.eye(6))[0]), "with b is not recorded"),
+        (lambda x: np.sum(la.qr(x, pivoting=True)[0]), "with pivoting is not recorded"),
+        (lambda x: np.sum(la.svd(x)[0]), "not determined"),
+        (lambda x: np.sum(la.inv(x[:6, :6], assume_a="sym")), "assume_a is not recorded"),
     ],
 )
 def test_refusals(loss, text):

@@ -17,6 +17,8 @@ np: Any = numpy
 _EIG: Any = type(numpy.linalg.eig(numpy.eye(1)))
 _SVD: Any = type(numpy.linalg.svd(numpy.eye(1)))
 """NumPy's own named tuples."""
+_ASYMMETRY = 1e-6
+"""More than rounding explains."""
 
 
 def _matrix(trace: Trace, a: Any, square: bool = False) -> Any:
@@ -26,6 +28,20 @@ def _matrix(trace: Trace, a: Any, square: bool = False) -> Any:
     if square and a.shape[-1] != a.shape[-2]:
         raise numpy.linalg.LinAlgError("Last 2 dimensions of the array must be square")
     return a if a.dtype.kind in "fc" else a.astype(float)
+
+
+def hermitian(trace: Trace, a: Any, lower: bool = True) -> Any:
+    """A matrix of which one triangle is read, with the other made from it where it is not its adjoint.
+
+    The rules take a matrix for Hermitian, and share the gradient between its triangles; that would be wrong for a
+    function that fills the other one with something else.
+    """
+    value = numpy.asarray(trace.values[trace.lift(a)])
+    off = numpy.abs(value - numpy.conjugate(numpy.swapaxes(value, -1, -2)))
+    if not value.size or not numpy.max(off) > _ASYMMETRY * numpy.max(numpy.abs(value)):
+        return a
+    half = np.tril(a, -1) if lower else np.triu(a, 1)
+    return half + np.conjugate(np.swapaxes(half, -1, -2)) + np.real(a) * numpy.eye(value.shape[-1], dtype=off.dtype)
 
 
 def _apply(trace: Trace, name: str, *operands: Any, **static: Any) -> Any:
@@ -40,12 +56,14 @@ def _side(side: str) -> str:
 
 @implements(numpy.linalg.eigh)
 def _eigh(trace: Trace, a: Any, UPLO: str = "L") -> Any:
-    return _apply(trace, "eigh", _matrix(trace, a, True), UPLO=_side(UPLO))
+    side = _side(UPLO)
+    return _apply(trace, "eigh", hermitian(trace, _matrix(trace, a, True), side == "L"), UPLO=side)
 
 
 @implements(numpy.linalg.eigvalsh)
 def _eigvalsh(trace: Trace, a: Any, UPLO: str = "L") -> Any:
-    return _apply(trace, "eigvalsh", _matrix(trace, a, True), UPLO=_side(UPLO))
+    side = _side(UPLO)
+    return _apply(trace, "eigvalsh", hermitian(trace, _matrix(trace, a, True), side == "L"), UPLO=side)
 
 
 @implements(numpy.linalg.eig)
@@ -118,7 +136,7 @@ def _slogdet(trace: Trace, a: Any) -> Any:
 
 @implements(numpy.linalg.cholesky)
 def _cholesky(trace: Trace, a: Any, /, *, upper: bool = False) -> Any:
-    a = _matrix(trace, a, True)
+    a = hermitian(trace, _matrix(trace, a, True), not upper)
     if not upper:
         return _apply(trace, "cholesky", a)
     # Of a Hermitian matrix, the upper factor is the lower one's adjoint.

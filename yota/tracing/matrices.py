@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
+from yota.tracing.factors import FACTORS
+
 if TYPE_CHECKING:
     from yota.tracing.trace import Trace
 
@@ -20,7 +22,9 @@ def _norm(trace: Trace, a: Any, ord: Any = None, axis: Any = None, keepdims: boo
     return np.linalg.norm(trace.traced(a), ord, axis, keepdims)
 
 
-def _inv(trace: Trace, a: Any, **_: Any) -> Any:
+def _inv(trace: Trace, a: Any, overwrite_a: bool = False, check_finite: bool = True, **keywords: Any) -> Any:
+    if any(keywords.values()):
+        raise trace.refuse(f"scipy.linalg.inv with {', '.join(keywords)} is not recorded.", "Use np.linalg.inv(a).")
     return np.linalg.inv(trace.traced(a))
 
 
@@ -48,8 +52,13 @@ def _solve_triangular(
 
 
 def _cholesky(trace: Trace, a: Any, lower: bool = False, **_: Any) -> Any:
-    factor = np.linalg.cholesky(trace.traced(a))
-    return factor if lower else np.conjugate(np.swapaxes(factor, -1, -2))
+    """SciPy reads the upper triangle unless told otherwise, NumPy the lower one."""
+    a = trace.traced(a)
+    return np.linalg.cholesky(a) if lower else _adjoint(np.linalg.cholesky(_adjoint(a)))
+
+
+def _adjoint(a: Any) -> Any:
+    return np.conjugate(np.swapaxes(a, -1, -2))
 
 
 def _cho_factor(trace: Trace, a: Any, lower: bool = False, **_: Any) -> Any:
@@ -93,8 +102,11 @@ def _block_diag(trace: Trace, *arrs: Any) -> Any:
 
 
 def _toeplitz(trace: Trace, c: Any, r: Any = None) -> Any:
-    c = np.ravel(trace.traced(c))
-    r = np.conjugate(c) if r is None else np.ravel(trace.traced(r))
+    c = np.atleast_1d(trace.traced(c))
+    r = np.conjugate(c) if r is None else np.atleast_1d(trace.traced(r))
+    if c.ndim > 1 or r.ndim > 1:
+        # Some versions of SciPy flatten such, others take them for batches.
+        raise trace.refuse("scipy.linalg.toeplitz of arrays with several axes is not recorded.", "Pass vectors.")
     values = np.concatenate([np.flip(c), r[1:]])
     places = numpy.arange(c.size - 1, -1, -1)[:, None] + numpy.arange(r.size)[None, :]
     return values[places]
@@ -115,5 +127,6 @@ MATRICES: dict[tuple[str, str], Callable[..., Any]] = {
     ("scipy.linalg", "solve_sylvester"): _solve_sylvester,
     ("scipy.linalg", "block_diag"): _block_diag,
     ("scipy.linalg", "toeplitz"): _toeplitz,
+    **FACTORS,
 }
 """Recorded forms by module and name; each takes the trace first."""

@@ -1,0 +1,101 @@
+"""Factorisations of scipy.linalg: eigenvalues, singular values, triangular factors, least squares."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy
+
+from yota.tracing.decompositions import hermitian
+
+if TYPE_CHECKING:
+    from yota.tracing.trace import Trace
+
+__all__ = ["FACTORS"]
+
+# Traced values go where NumPy's annotations ask for arrays.
+np: Any = numpy
+
+_HARMLESS = ("overwrite_a", "overwrite_b", "check_finite", "lapack_driver", "driver", "lwork", "turbo")
+"""Keywords that do not change what is computed."""
+
+
+def _matrix(trace: Trace, name: str, a: Any, keywords: dict[str, Any]) -> Any:
+    """A matrix of floating-point numbers, where no keyword asks for something else."""
+    asked = [
+        key for key, value in keywords.items() if key not in _HARMLESS and value is not None and value is not False
+    ]
+    a = trace.traced(a)
+    if asked or a.ndim != 2:
+        what = f"with {', '.join(asked)}" if asked else "of anything but one matrix"
+        raise trace.refuse(f"scipy.linalg.{name} {what} is not recorded.", f"Use np.linalg or one plain {name}(a).")
+    return a if a.dtype.kind in "fc" else a.astype(float)
+
+
+def _eigh(
+    trace: Trace, a: Any, b: Any = None, *, lower: bool = True, eigvals_only: bool = False, **keywords: Any
+) -> Any:
+    a = _matrix(trace, "eigh", a, {"b": b, **keywords})
+    if eigvals_only:
+        return np.linalg.eigvalsh(a, "L" if lower else "U")
+    a = hermitian(trace, a, bool(lower))
+    return trace.apply(trace.registry.primitive("linalg_eigh"), (a,), {"lower": bool(lower)})
+
+
+def _eigvalsh(trace: Trace, a: Any, b: Any = None, *, lower: bool = True, **keywords: Any) -> Any:
+    return np.linalg.eigvalsh(_matrix(trace, "eigvalsh", a, {"b": b, **keywords}), "L" if lower else "U")
+
+
+def _eig(trace: Trace, a: Any, b: Any = None, left: bool = False, right: bool = True, **keywords: Any) -> Any:
+    """NumPy calls the same routine; SciPy's eigenvalues are complex in any case."""
+    a = _matrix(trace, "eig", a, {"b": b, "left": left, **keywords})
+    values, vectors = np.linalg.eig(a)
+    values = values.astype(numpy.result_type(a.dtype, numpy.complex64))
+    return (values, vectors) if right else values
+
+
+def _eigvals(trace: Trace, a: Any, b: Any = None, **keywords: Any) -> Any:
+    return _eig(trace, a, b, right=False, **keywords)
+
+
+def _svd(trace: Trace, a: Any, full_matrices: bool = True, compute_uv: bool = True, **keywords: Any) -> Any:
+    a = _matrix(trace, "svd", a, keywords)
+    if not compute_uv:
+        return np.linalg.svdvals(a)
+    if full_matrices and a.shape[0] != a.shape[1]:
+        raise trace.refuse(
+            "scipy.linalg.svd gives singular vectors of 0 that are not determined, and have no derivative.",
+            "Pass full_matrices=False.",
+        )
+    return trace.apply(trace.registry.primitive("linalg_svd"), (a,), {"full_matrices": False})
+
+
+def _svdvals(trace: Trace, a: Any, **keywords: Any) -> Any:
+    return np.linalg.svdvals(_matrix(trace, "svdvals", a, keywords))
+
+
+def _qr(trace: Trace, a: Any, overwrite_a: bool = False, lwork: Any = None, mode: str = "full", **keywords: Any) -> Any:
+    a = _matrix(trace, "qr", a, keywords)
+    if mode not in ("economic", "full") or (mode == "full" and a.shape[0] > a.shape[1]):
+        raise trace.refuse(f"scipy.linalg.qr with mode={mode!r} is not recorded.", 'Pass mode="economic".')
+    return trace.apply(trace.registry.primitive("linalg_qr"), (a,), {"mode": "economic"})
+
+
+def _pinv(trace: Trace, a: Any, *, atol: Any = None, rtol: Any = None, **keywords: Any) -> Any:
+    a = _matrix(trace, "pinv", a, {"atol": atol, **keywords})
+    cutoff = float(numpy.finfo(a.dtype).eps) * max(a.shape) if rtol is None else float(rtol)
+    return np.linalg.pinv(a, rcond=cutoff)
+
+
+FACTORS: dict[tuple[str, str], Callable[..., Any]] = {
+    ("scipy.linalg", "eigh"): _eigh,
+    ("scipy.linalg", "eigvalsh"): _eigvalsh,
+    ("scipy.linalg", "eig"): _eig,
+    ("scipy.linalg", "eigvals"): _eigvals,
+    ("scipy.linalg", "svd"): _svd,
+    ("scipy.linalg", "svdvals"): _svdvals,
+    ("scipy.linalg", "qr"): _qr,
+    ("scipy.linalg", "pinv"): _pinv,
+}
+"""Recorded forms by module and name; each takes the trace first."""
