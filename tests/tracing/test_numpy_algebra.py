@@ -258,3 +258,26 @@ KINKS = {
 def test_convention(name):
     function, x, expected = KINKS[name]
     np.testing.assert_allclose(yota.grad(function, x)[1][0], expected, atol=1e-15)
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        lambda a: np.sum(np.linalg.cholesky(np.tril(a)) ** 3),
+        lambda a: np.sum(np.linalg.cholesky(np.triu(a), upper=True) ** 3),
+        lambda a: np.sum(np.linalg.eigvalsh(np.triu(a), "U") ** 3) + np.abs(np.linalg.eigh(np.tril(a))[1][0, 1]),
+    ],
+)
+@pytest.mark.parametrize("kind", [float, complex])
+def test_a_triangle_alone_has_its_own_gradient(loss, kind):
+    random = np.random.default_rng(0)
+    a = random.standard_normal((4, 4)).astype(kind)
+    a = a @ a.conj().T + 3 * np.eye(4)
+    if kind is complex:
+        a = a + 0.3j * np.triu(a, 1) - 0.3j * np.tril(a, -1)
+
+    def real(a):
+        return np.sum(np.abs(loss(a)))
+
+    assert yota.gradcheck(real, a)
+    assert yota.grad(real, a)[0] == real(a)

@@ -43,6 +43,8 @@ def test_solve_triangular(trans, lower, unit):
         (lambda a, b: np.sum(la.block_diag(a, b, V) ** 3), (A, B)),
         (lambda c, r: np.sum((la.toeplitz(c, r) @ np.ones(3)) * WEIGHTS[0]), (V, Q[0])),
         (lambda c: np.sum(la.toeplitz(c) * WEIGHTS), (V,)),
+        (lambda c: np.sum(la.circulant(c) * WEIGHTS) + np.sum(la.hankel(c) * WEIGHTS), (V,)),
+        (lambda c, r: np.sum((la.hankel(c, r) @ np.ones(3)) * WEIGHTS[0]), (V, Q[0])),
         (lambda a: np.sum(la.eigh(a + a.T)[0] ** 3) + np.abs(la.eigh(a + a.T)[1][0, 1]), (A,)),
         (lambda a: np.sum(la.eigh(a + a.T, lower=False, eigvals_only=True) ** 3) + la.eigvalsh(a @ a.T)[0], (A,)),
         (lambda a: np.sum(np.abs(la.eigvals(a)) ** 3) + np.abs(la.eig(a)[1][0, 0]) ** 2, (A,)),

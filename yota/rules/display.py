@@ -127,8 +127,8 @@ def signature(rule: Rule) -> str:
     return f"def {rule.name}({', '.join(parts + keywords)}) -> {results}:"
 
 
-def template(name: str, target: str, operands: int, elementwise: bool) -> str:
-    """A rule to paste and fill in.
+def template(name: str, target: str, operands: int, elementwise: bool, count: int = 1) -> str:
+    """A rule to paste and fill in, for a function of ``count`` results.
 
     Examples
     --------
@@ -140,7 +140,10 @@ def template(name: str, target: str, operands: int, elementwise: bool) -> str:
     names = ["x"] if operands == 1 else [f"x{position}" for position in range(operands)]
     kind, domain = ("elementwise", "Real") if elementwise else ("tensor", "Array")
     parameters = ", ".join(f"{each}: {domain}" for each in names)
-    left = [f"d[y, {each}]" if elementwise else f"d[{each}]" for each in names]
-    what = "the partial of one element" if elementwise else "the adjoint, linear in d[y]"
-    lines = [f'@{kind}("{target}")', f"def {name}({parameters}) -> y:"]
+    results = ["y"] if count == 1 else [f"y{position}" for position in range(count)]
+    left = [f"d[{y}, {each}]" for each in names for y in results] if elementwise else [f"d[{each}]" for each in names]
+    adjoint = f"the adjoint, linear in {' and '.join(f'd[{y}]' for y in results)}"
+    what = "the partial of one element" if elementwise else adjoint
+    shown = results[0] if count == 1 else f"({', '.join(results)})"
+    lines = [f'@{kind}("{target}")', f"def {name}({parameters}) -> {shown}:"]
     return "\n".join([*lines, *(f"    {each} = ...  # {what}" for each in left)])

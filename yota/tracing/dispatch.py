@@ -231,17 +231,13 @@ def missing(trace: Trace, function: Any) -> MissingRuleError:
     location = here()
     where = f"{location}: `{source_line(location)}`: " if location else ""
     elementwise = isinstance(function, np.ufunc)
-    if elementwise and function.nout > 1:
-        return MissingRuleError(
-            f"{where}{module}.{name} gives {function.nout} results, and a function with a rule has one. "
-            "Write what is needed of it by functions of one result."
-        )
     if not name.isidentifier():
         return MissingRuleError(
             f"{where}{name} was made outside of the function that is traced and can have no rule. "
             "Make it inside with np.vectorize or np.frompyfunc, or write it by NumPy's functions."
         )
-    rule = template(name, f"{module}.{name}", function.nin if elementwise else 1, elementwise)
+    count = function.nout if elementwise else 1
+    rule = template(name, f"{module}.{name}", function.nin if elementwise else 1, elementwise, count)
     return MissingRuleError(
         f"{where}no rule is known for {module}.{name}. Give it one with yota.diffrule, completing\n\n{rule}\n"
     )

@@ -102,14 +102,32 @@ def _block_diag(trace: Trace, *arrs: Any) -> Any:
 
 
 def _toeplitz(trace: Trace, c: Any, r: Any = None) -> Any:
-    c = np.atleast_1d(trace.traced(c))
-    r = np.conjugate(c) if r is None else np.atleast_1d(trace.traced(r))
-    if c.ndim > 1 or r.ndim > 1:
-        # Some versions of SciPy flatten such, others take them for batches.
-        raise trace.refuse("scipy.linalg.toeplitz of arrays with several axes is not recorded.", "Pass vectors.")
+    c = _vector(trace, "toeplitz", c)
+    r = np.conjugate(c) if r is None else _vector(trace, "toeplitz", r)
     values = np.concatenate([np.flip(c), r[1:]])
     places = numpy.arange(c.size - 1, -1, -1)[:, None] + numpy.arange(r.size)[None, :]
     return values[places]
+
+
+def _circulant(trace: Trace, c: Any) -> Any:
+    c = _vector(trace, "circulant", c)
+    count = numpy.arange(c.size)
+    return c[(count[:, None] - count[None, :]) % max(c.size, 1)]
+
+
+def _hankel(trace: Trace, c: Any, r: Any = None) -> Any:
+    c = _vector(trace, "hankel", c)
+    r = np.zeros_like(c) if r is None else _vector(trace, "hankel", r)
+    values = np.concatenate([c, r[1:]])
+    return values[numpy.arange(c.size)[:, None] + numpy.arange(r.size)[None, :]]
+
+
+def _vector(trace: Trace, name: str, c: Any) -> Any:
+    c = np.atleast_1d(trace.traced(c))
+    if c.ndim > 1:
+        # Some versions of SciPy flatten such, others take them for batches.
+        raise trace.refuse(f"scipy.linalg.{name} of arrays with several axes is not recorded.", "Pass vectors.")
+    return c
 
 
 MATRICES: dict[tuple[str, str], Callable[..., Any]] = {
@@ -127,6 +145,8 @@ MATRICES: dict[tuple[str, str], Callable[..., Any]] = {
     ("scipy.linalg", "solve_sylvester"): _solve_sylvester,
     ("scipy.linalg", "block_diag"): _block_diag,
     ("scipy.linalg", "toeplitz"): _toeplitz,
+    ("scipy.linalg", "circulant"): _circulant,
+    ("scipy.linalg", "hankel"): _hankel,
     **FACTORS,
 }
 """Recorded forms by module and name; each takes the trace first."""
