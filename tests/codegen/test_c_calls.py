@@ -281,3 +281,42 @@ def test_names_of_any_kind() -> None:
     tape = write.finish(write("sum", total), write("multiply", total, total))
     values = arguments(tape)
     check(tape, compiled(tape)(*values), evaluate(tape, *values))
+
+
+def test_memory_of_large_results_is_used_again() -> None:
+    write = Writer("large")
+    x = write.input("x", (600_000,))
+    function = compiled(write.finish(write("multiply", x, 2.0)))
+    values = np.arange(600_000.0)
+    first, second = function(values), function(values + 1)
+    assert first.flags.owndata and not np.shares_memory(first, second)
+    np.testing.assert_array_equal(first, 2 * values)
+    place = first.ctypes.data
+    del first
+    again = function(values + 2)
+    assert again.ctypes.data == place
+    np.testing.assert_array_equal(again, 2 * values + 4)
+    np.testing.assert_array_equal(second, 2 * values + 2)
+    again.resize(700_000, refcheck=False)
+    assert again[599_999] == 2 * 599_999.0 + 4
+
+
+def test_threads_do_not_get_the_same_memory() -> None:
+    write = Writer("large")
+    x = write.input("x", (600_000,))
+    function = compiled(write.finish(write("add", x, 1.0)))
+    wrong: list[int] = []
+
+    def work(number: int) -> None:
+        values = np.full(600_000, float(number))
+        for _ in range(20):
+            result = function(values)
+            if result[0] != number + 1 or not np.all(result == number + 1):
+                wrong.append(number)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong

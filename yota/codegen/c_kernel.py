@@ -20,6 +20,8 @@ __all__ = ["ArrayNames", "Kernel", "plan_kernel", "remarks", "result_hint"]
 
 _WORTH_THREADS = 4_000_000
 _WORTH_RELEASING = 50_000
+_WORTH_KEEPING = 1 << 22
+"""Bytes of a result whose memory is kept for the next one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,8 +131,12 @@ def _result(name: str, type: TensorType, shares: tuple[Partial, ...]) -> Result:
     make = ""
     if not type.shape:
         make = f"{'plain' if type.weak else 'number'}_{scalar_type(type.dtype).lower()}"
+    large = type.size * type.dtype.itemsize >= _WORTH_KEEPING
+    allocate = "large_array" if large else "PyArray_SimpleNew"
     handed = next((f"{name}_parts + part * {each.size}" for each in shares if each.name == name), name)
-    return Result(name, c_type(type.dtype), npy_type(type.dtype), _shape(type), type.ndim, make, str(type), handed)
+    return Result(
+        name, c_type(type.dtype), npy_type(type.dtype), _shape(type), type.ndim, make, str(type), handed, allocate
+    )
 
 
 def remarks(tape: Tape, definitions: dict[int, Op], group: Group) -> tuple[str, ...]:

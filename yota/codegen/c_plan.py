@@ -58,7 +58,7 @@ class Result:
     """A result of a kernel.
 
     ``make`` is a function that makes a Python object of a number; empty for an array. ``handed`` is what one of
-    several threads gets to write to.
+    several threads gets to write to, ``allocate`` the function that makes the array.
     """
 
     name: str
@@ -69,6 +69,7 @@ class Result:
     make: str
     what: str
     handed: str
+    allocate: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +138,8 @@ class FilePlan:
         Inline functions that the loops call.
     preludes
         Templates of the functions that take arguments and make results.
+    memory
+        Whether a result is so large that memory is kept for the next one.
     """
 
     banner: tuple[str, ...]
@@ -145,4 +148,5 @@ class FilePlan:
     preludes: tuple[str, ...]
     complex: bool
     parallel: bool
+    memory: bool
     kernels: tuple[KernelPlan, ...]

@@ -147,6 +147,7 @@ def _code(tape: Tape, entry: str, kernels: Sequence[Kernel], needs: Needs) -> st
         preludes=tuple(f"c/preludes/{name}.c.jinja" for name in _preludes(kernels)),
         complex=needs.complex,
         parallel=any(kernel.plan.parallel for kernel in kernels),
+        memory=any(result.allocate == "large_array" for kernel in kernels for result in kernel.plan.results),
         kernels=tuple(kernel.plan for kernel in kernels),
     )
     return render("c/module.c.jinja", plan=plan)
