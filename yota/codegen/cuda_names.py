@@ -29,7 +29,7 @@ class CudaNames(LocalNames):
     --------
     >>> names = CudaNames("f_kernel0")
     >>> [names.fresh(text) for text in ("x", "class", "parts", "y1", "__shared")]
-    ['x', 'class_1', 'parts_1', 'y1_1', 'shared_1']
+    ['x', 'class_', 'parts_1', 'y1_1', 'shared_1']
     """
 
     def __init__(self, kernel: str) -> None:
