@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -67,6 +66,8 @@ def load(registry: Taking, path: str | os.PathLike[str], proofs: Proofs | None) 
 
 def _key(registry: Taking, texts: Sequence[tuple[str, str]]) -> str:
     """Content of the texts, and of the rules beside which they are proved."""
+    import hashlib
+
     parts = [registry.digest(), *(hashlib.sha256(text.encode()).hexdigest() for text, _ in texts)]
     return hashlib.sha256(" ".join(parts).encode()).hexdigest()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import threading
 from collections.abc import Sequence
@@ -13,7 +12,7 @@ import numpy as np
 from yota._resources import folder
 from yota.errors import MissingRuleError
 from yota.ir.primitive import Primitive
-from yota.rules import laws, loading
+from yota.rules import loading
 from yota.rules.excerpts import Excerpt
 from yota.rules.making import make, missing
 from yota.rules.model import Expression, Rule
@@ -171,6 +170,8 @@ class Registry:
 
     def digest(self) -> str:
         """A short digest of all rules, for the banner of generated files."""
+        import hashlib  # only who writes files or loads rules needs it
+
         found = hashlib.sha256()
         for name in self.names():
             for each in self._rules[name]:
@@ -233,6 +234,9 @@ class Registry:
         RuleError
             If one is wrong; then nothing is taken in.
         """
+        # Shipped rules are held against them by the tests, and users' rules are rare.
+        from yota.rules import laws
+
         with self._lock:
             trial = self.copy()
             for _, rules in sources:

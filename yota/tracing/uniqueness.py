@@ -66,13 +66,12 @@ def _named(name: str, *wanted: str) -> None:
     function = getattr(numpy, name, None)
     if function is None:
         return
-    # NumPy's own named tuple, by its attributes.
-    kind = type(function(numpy.zeros(1)))
 
     @implements(function)
     def unique(trace: Trace, x: Any, **keywords: Any) -> Any:
         found = np.unique(x, **{f"return_{each}": True for each in wanted}, equal_nan=False)
-        return kind(*found) if wanted else found
+        # NumPy's own named tuple, by its attributes.
+        return type(function(numpy.zeros(1)))(*found) if wanted else found
 
 
 _named("unique_all", "index", "inverse", "counts")
