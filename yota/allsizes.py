@@ -69,8 +69,8 @@ class AllSizes:
             self.call, "numpy", None, self.wrt, ("value", "gradient"), "", False, self.strict, False, ("yota",)
         )
         with uncollected():
-            generators = self._captured.generators(arguments.values)
-            traced = trace_gradient(function, arguments, self._layout.wanted, registry(), generators=generators)
+            around = self._captured.surroundings(arguments.values)
+            traced = trace_gradient(function, arguments, self._layout.wanted, registry(), around=around)
             self.source, *_ = collected(request)
         self._present = traced.leaves
         self._function = load(Source(self.source, f"{called(request.wish)}_value_and_gradient"))

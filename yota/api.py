@@ -281,7 +281,7 @@ def trace(
         arguments.rebuild,
         registry=registry(),
         primitives=primitives or (),
-        generators=Captured(function).generators(args),
+        around=Captured(function).surroundings(args),
     )
     return found.value, found.tape
 

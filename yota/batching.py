@@ -151,8 +151,8 @@ class Batched:
             return tuple(found)
 
         flat.__name__ = self.__name__
-        generators = self._captured.generators(arguments.values)
-        recorded = record(flat, points, arguments.rebuild, registry=registry(), generators=generators)
+        around = self._captured.surroundings(arguments.values)
+        recorded = record(flat, points, arguments.rebuild, registry=registry(), around=around)
         if recorded.outer:
             raise ArgumentError(f"{self.__name__} uses traced values besides its arguments; pass them as arguments")
         # One point's tape is rewritten first: there, more is a scalar.

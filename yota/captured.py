@@ -15,6 +15,7 @@ from yota.reach import ABSENT, Reach, content
 from yota.structures import children, flatten
 from yota.tracing.memory import owner_of
 from yota.tracing.randomness import is_generator
+from yota.tracing.record import Surroundings
 
 __all__ = ["Captured"]
 
@@ -88,9 +89,10 @@ class Captured:
                     found.append(array)
         return found
 
-    def generators(self, arguments: Iterable[Any] = ()) -> list[Any]:
-        """The generators of random numbers among the captured data and the ``arguments``."""
-        return list(filter(is_generator, [*self.parts(), *(part for _, part in flatten(tuple(arguments)))]))
+    def surroundings(self, arguments: Iterable[Any] = ()) -> Surroundings:
+        """What tracing has to know of the captured data, and of what the ``arguments`` hold besides numbers."""
+        parts = [*self.parts(), *(part for _, part in flatten(tuple(arguments)))]
+        return Surroundings(list(filter(is_generator, parts)), list(self._reach.asking.values()))
 
     def agrees(self, other: Captured) -> bool:
         """Whether another function of the same code captured the same, as a lambda does that is made anew."""

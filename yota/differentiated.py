@@ -175,7 +175,7 @@ class Prepared:
             self.layout.wanted,
             registry(),
             strict=self.owner.target.strict,
-            generators=self.owner.captured.generators(arguments.values),
+            around=self.owner.captured.surroundings(arguments.values),
         )
 
     def result(self, chosen: Specialisation, outputs: tuple[Any, ...]) -> Any:

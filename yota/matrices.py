@@ -91,10 +91,8 @@ class _Straight(Prepared):
     def gradient(self, function: Callable[..., Any], arguments: Arguments) -> Gradient:
         """The tape of all entries."""
         leaf = only_leaf(self.layout, arguments)
-        generators = self.owner.captured.generators(arguments.values)
-        recorded = record(
-            function, arguments.leaves, arguments.rebuild, registry=registry(), live=True, generators=generators
-        )
+        around = self.owner.captured.surroundings(arguments.values)
+        recorded = record(function, arguments.leaves, arguments.rebuild, registry=registry(), live=True, around=around)
         found = _entries(recorded, leaf, self.owner.wanted, registry())
         if found is None:
             raise _NoScalarCode

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -19,7 +19,7 @@ from yota.ir.tape import Tape
 from yota.reach import Running
 from yota.rules.registry import Registry
 from yota.runtime.signals import StaleTape
-from yota.tracing.record import Recording, record
+from yota.tracing.record import Recording, Surroundings, record
 from yota.tracing.replay import CONVERSIONS, failing, stale
 
 __all__ = ["Specialisation", "Target", "compile_tape", "differentiate", "trace_gradient"]
@@ -133,20 +133,20 @@ def trace_gradient(
     registry: Registry,
     *,
     strict: bool = False,
-    generators: Collection[Any] = (),
+    around: Surroundings | None = None,
 ) -> Gradient:
     """Trace and differentiate by the leaves ``wanted``; arrays that are arguments themselves get explicit zeros.
 
-    With ``strict`` the function is traced once more, call by call as it makes them, for the value alone. It must not
-    draw from ``generators``.
+    With ``strict`` the function is traced once more, call by call as it makes them, for the value alone.
+    ``around`` is what it can reach besides its arguments.
     """
-    recorded = record(
-        function, arguments.leaves, arguments.rebuild, registry=registry, live=True, generators=generators
-    )
+    recorded = record(function, arguments.leaves, arguments.rebuild, registry=registry, live=True, around=around)
     gradient = differentiate(recorded, arguments, wanted, registry)
     if not strict:
         return gradient
-    exact = record(function, arguments.leaves, arguments.rebuild, registry=registry, live=True, exact=True)
+    exact = record(
+        function, arguments.leaves, arguments.rebuild, registry=registry, live=True, exact=True, around=around
+    )
     return gradient.valued(exact)
 
 

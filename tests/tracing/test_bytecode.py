@@ -39,7 +39,7 @@ CASES = {
     "keywords": (lambda: box.probe(1, a=2, b=box.inner), "probe", True),
     "star": (lambda: box.probe(*numbers), "probe", True),
     "double star": (lambda: box.probe(*numbers, **options), "probe", True),
-    "object": (lambda: box.inner.probe(1), "probe", False),
+    "object": (lambda: box.inner.probe(1), "probe", True),
     "of a result": (lambda: dict.get(options, "b", box).probe(1), "probe", False),
     "conditional argument": (lambda: box.probe(1 if flag else 2, 3), "probe", True),
     "and": (lambda: box.probe(flag and numbers), "probe", True),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import dis
 import functools
+import inspect
 import types
 from bisect import bisect_right
 from dataclasses import dataclass
@@ -118,7 +119,7 @@ def callee_chain(code: CodeType, offset: int) -> tuple[dis.Instruction, ...]:
 
 
 def callee(frame: FrameType) -> Any:
-    """What the running call of a frame calls, where it is a variable or an attribute of a module; else None."""
+    """What the running call of a frame calls, where it is a variable or an attribute that is no property; else None."""
     chain = _callee(frame.f_code, running(frame).offset).chain
     if not chain:
         return None
@@ -127,7 +128,7 @@ def callee(frame: FrameType) -> Any:
     if chain[0].opname not in ("LOAD_GLOBAL", "LOAD_NAME"):
         value = frame.f_locals.get(root, _UNKNOWN)
     for step in chain[1:]:
-        if not isinstance(value, types.ModuleType):
+        value = inspect.getattr_static(value, step.argval, _UNKNOWN)
+        if isinstance(value, (property, types.GetSetDescriptorType, types.MemberDescriptorType)):
             return None
-        value = vars(value).get(step.argval, _UNKNOWN)
     return None if value is _UNKNOWN else value

@@ -9,6 +9,7 @@ from typing import Any
 
 from yota.ir.primitive import Primitive
 from yota.tracing.binding import bind, hashable
+from yota.tracing.kinds import Namespace
 from yota.tracing.methods import is_traced
 from yota.tracing.state import current
 
@@ -38,7 +39,7 @@ def interceptions(known: Iterable[Primitive], function: Callable[..., Any]) -> l
     namespace = getattr(function, "__globals__", {})
     home = sys.modules.get(namespace.get("__name__", ""))
     if home is None or vars(home) is not namespace:
-        owner = _Namespace(namespace)
+        owner = Namespace(namespace)
         found += [
             (owner, name, wrappers[id(value)]) for name, value in list(namespace.items()) if id(value) in wrappers
         ]
@@ -46,13 +47,6 @@ def interceptions(known: Iterable[Primitive], function: Callable[..., Any]) -> l
         if id(_content(cell)) in wrappers:
             found.append((cell, "cell_contents", wrappers[id(cell.cell_contents)]))
     return found
-
-
-class _Namespace:
-    """A globals dictionary that belongs to no module, such as that of code run by `exec`."""
-
-    def __init__(self, names: dict[str, Any]) -> None:
-        self.__dict__ = names
 
 
 def _content(cell: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable
 from types import FrameType
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from yota.tracing.bytecode import consumer
+from yota.tracing.bytecode import callee, consumer
 from yota.tracing.location import ENTRY, caller
 from yota.tracing.written import is_written_out
 
@@ -65,6 +66,11 @@ def to_hash(tracer: Tracer) -> int:
     value = tracer._trace.values[variable]
     if isinstance(value, np.ndarray):
         raise TypeError("unhashable type: 'numpy.ndarray'")
+    if isinstance(callee(sys._getframe(2)), functools._lru_cache_wrapper):
+        raise tracer._trace.refuse(
+            "functools.cache would keep a traced value, or give a plain number that was computed before.",
+            "Leave the cache out, or call the function by its attribute __wrapped__.",
+        )
     tracer._trace.decide(variable, "value", value)
     return hash(value)
 

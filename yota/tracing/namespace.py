@@ -80,6 +80,7 @@ _FROM_TRACED = frozenset(
 """Creation functions whose elements, and not just the shape, come from what they are given."""
 
 _lock = threading.Lock()
+_ABSENT = object()
 _held: dict[tuple[int, str], tuple[Any, int]] = {}
 """The original of each name that is replaced now, and by how many traces."""
 
@@ -196,18 +197,26 @@ def recording(extra: Sequence[tuple[Any, str, Any]] = ()) -> Iterator[None]:
 
 
 def _hold(owner: Any, name: str, value: Any) -> None:
-    key = (id(owner), name)
-    original, count = _held.get(key, (None, 0))
+    key = _key(owner, name)
+    original, count = _held.get(key, (_ABSENT, 0))
     if not count:
-        original = getattr(owner, name)
+        original = getattr(owner, name, _ABSENT)
         setattr(owner, name, value)
     _held[key] = (original, count + 1)
 
 
 def _release(owner: Any, name: str) -> None:
-    key = (id(owner), name)
+    key = _key(owner, name)
     original, count = _held.pop(key)
     if count > 1:
         _held[key] = (original, count - 1)
+    elif original is _ABSENT:
+        delattr(owner, name)
     else:
         setattr(owner, name, original)
+
+
+def _key(owner: Any, name: str) -> tuple[int, str]:
+    """The same for a module and for its dictionary of global variables."""
+    names = owner if isinstance(owner, type) else getattr(owner, "__dict__", owner)
+    return id(names), name

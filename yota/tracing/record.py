@@ -14,6 +14,7 @@ from yota.errors import TracingError, YotaError
 from yota.ir.tape import Op, Tape, TapeBuilder
 from yota.rules.registry import Registry
 from yota.tracing.intercept import interceptions, opaque
+from yota.tracing.kinds import kinds
 from yota.tracing.location import raised_at, source_line
 from yota.tracing.methods import is_traced
 from yota.tracing.namespace import recording
@@ -21,7 +22,7 @@ from yota.tracing.randomness import Draws, refusal
 from yota.tracing.state import current, entered
 from yota.tracing.trace import Leak, Trace
 
-__all__ = ["Leaf", "Recording", "record"]
+__all__ = ["Leaf", "Recording", "Surroundings", "record"]
 
 _REPEATS = 6
 """Runs that show whether random numbers matter: a coin comes up the same that often once in 64 times."""
@@ -57,6 +58,22 @@ class Recording:
     calls: Mapping[tuple[int, int], Sequence[tuple[CodeType, Mapping[str, Any]]]] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Surroundings:
+    """What a function can reach besides its arguments.
+
+    Parameters
+    ----------
+    generators
+        Generators of random numbers.
+    namespaces
+        Global variables of code that asks for ``type(x)``.
+    """
+
+    generators: Collection[Any] = ()
+    namespaces: Collection[dict[str, Any]] = ()
+
+
 def record(
     function: Callable[..., Any],
     leaves: Sequence[Leaf],
@@ -66,7 +83,7 @@ def record(
     primitives: Collection[Callable[..., Any]] = (),
     live: bool = False,
     exact: bool = False,
-    generators: Collection[Any] = (),
+    around: Surroundings | None = None,
 ) -> Recording:
     """Trace ``function``.
 
@@ -87,8 +104,8 @@ def record(
         Whether arrays from outside are inputs; see `Trace`.
     exact
         Whether calls are recorded as they are made, to be evaluated with NumPy's bits and not differentiated.
-    generators
-        Generators of random numbers that the function can reach.
+    around
+        What the function can reach besides its arguments.
 
     Raises
     ------
@@ -96,19 +113,20 @@ def record(
         If something cannot be recorded; the user's own exceptions come through as they are.
     """
     known = [*registry.user_targets(), *map(opaque, primitives)]
-    extra = interceptions(known, function)
+    around = around or Surroundings()
+    extra = [*interceptions(known, function), *kinds(around.namespaces)]
 
     def run(*, perturbed: bool = False) -> tuple[Trace, Recording]:
         return _run(function, leaves, rebuild, registry, extra, live=live, exact=exact, perturbed=perturbed)
 
-    draws = Draws(generators)
+    draws = Draws(around.generators)
     try:
         trace, recorded = run()
     except (TypeError, AttributeError, NotImplementedError) as fault:
         if isinstance(fault, YotaError) or current() is not None:
             raise
         raise _explained(fault, function, rebuild([_plain(leaf.value) for leaf in leaves])) from fault.__cause__
-    _refuse_draws(trace, draws, recorded, lambda: run()[1], generators)
+    _refuse_draws(trace, draws, recorded, lambda: run()[1], around.generators)
     left = not exact and any(guard.kind in ("float", "complex") for guard in recorded.tape.guards)
     if left and not _same(recorded.tape, run(perturbed=True)[1].tape):
         raise _leaked(next(iter(trace.leaks.values())))

@@ -1,0 +1,96 @@
+"""Code that asks for the type of a traced value, and caches that would keep one."""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import types
+
+import numpy as np
+import pytest
+
+import yota
+from yota import errors
+
+X = np.array([0.3, 0.7, 1.1])
+TABLE = {np.ndarray: 2.0, np.float64: 3.0, float: 4.0}
+
+
+class Model:
+    def __init__(self, w):
+        self.w = w
+
+    def doubled(self):
+        return type(self)(self.w * 2)
+
+    def total(self):
+        return np.sum(self.w) if type(self.w) is np.ndarray else self.w
+
+    @functools.lru_cache  # noqa: B019
+    def cached(self, value):
+        return value * value
+
+
+def _kind(value):
+    return TABLE[type(value)]
+
+
+def _made(x):
+    made = type("Made", (Model,), {"more": 1.0})
+    return made(x).total() * made.more
+
+
+ASKS = {
+    "scalar": lambda x: x[0] * (2 if type(x[0]) is np.float64 else 3),
+    "array": lambda x: np.sum(x) * (2 if type(x) == np.ndarray else 3),  # noqa: E721
+    "number": lambda x: x[0].item() * (2 if type(x[0].item()) is float else 3),
+    "table": lambda x: x[0] * _kind(x[0]) + np.sum(x) * _kind(x),
+    "several": lambda x: x[0] * (2 if type(x) in (list, np.ndarray) else 3),
+    "object": lambda x: Model(x).doubled().total(),
+    "class made": _made,
+    "name": lambda x: x[0] * len(type(x).__name__),
+    "of plain": lambda x: x[0] * (2 if int is int and type(TABLE) is dict else 3),
+    "of a class": lambda x: x[0] * (2 if isinstance(Model, type) and issubclass(type, type) else 3),
+    "equal to type": lambda x: x[0] * (2 if type(Model) == type else 3),  # noqa: E721
+    "mapped": lambda x: x[0] * (2 if list(map(type, x))[1] is np.float64 else 3),
+}
+
+
+@pytest.mark.parametrize("name", ASKS)
+def test_types_are_those_of_the_values(name):
+    f = ASKS[name]
+    fg = yota.value_and_grad(f)
+    for x in (X, X + 1):
+        assert np.isclose(fg(x)[0], f(x))
+    assert yota.gradcheck(f, X)
+    assert "type" not in globals() and type is builtins.type
+
+
+def test_an_exec_namespace_and_nested_traces():
+    names = {"np": np, "yota": yota}
+    code = "def f(x):\n    g = yota.gradient(lambda y: np.sum(y ** 2) if type(y) is np.ndarray else y)(x)\n"
+    exec(code + "    return np.sum(g * x) if type(g) is np.ndarray else 0.0", names)
+    np.testing.assert_allclose(yota.grad(names["f"], X)[1][0], 4 * X)
+    assert "type" not in names
+
+
+def test_a_name_of_the_users_own_is_left_alone(monkeypatch):
+    module = types.ModuleType("own")
+    vars(module).update(np=np, type=lambda x: "mine")
+    exec("def f(x):\n    return np.sum(x) if type(x) == 'mine' else 0.0", vars(module))
+    np.testing.assert_allclose(yota.grad(module.f, X)[1][0], 1.0)
+
+
+@functools.cache
+def cached(value):
+    return value * value
+
+
+def test_caches_are_refused():
+    cached(X[0])
+    model = Model(X)
+    for f in (lambda x: cached(x[0]), lambda x: model.cached(x[0]), lambda x: cached(value=x[1])):
+        with pytest.raises(errors.TracingError, match="__wrapped__"):
+            yota.grad(f, X)
+    assert cached(X[0]) == X[0] * X[0]
+    np.testing.assert_allclose(yota.grad(lambda x: cached.__wrapped__(x[0]) * cached(3.0), X)[1][0], [18 * X[0], 0, 0])
