@@ -109,7 +109,7 @@ def test_planted_faults_are_found(tmp_path: Path) -> None:
     source = generate(tape, threads=32)
     (function,) = load([source])
     function(*arguments(tape))
-    stray = broken(source, "const double x_i = x[i];", "const double x_i = x[i + 1] * 0.0 + x[i];")
+    stray = broken(source, "taken<2>(x + base,", "taken<2>(x + base + 1,")
     assert "heap-buffer-overflow" in replayed([stray], [function], tmp_path, *ADDRESSES).stderr
     race = broken(source, "        __syncthreads();\n        if (place < half) {", "        if (place < half) {")
     assert "data race" in replayed([race], [function], tmp_path, *THREADS).stderr

@@ -62,7 +62,8 @@ def build(text: str, *options: str, kind: str = "so") -> Path:
 
 def has_barriers(source: Source, name: str) -> bool:
     """Whether a kernel's text joins threads."""
-    return "joined" in source.code.partition(f"\n{name}(")[2].partition("\n}\n")[0]
+    text = source.code.partition(f"\n{name}(")[2].partition("\n}\n")[0]
+    return "joined" in text or "__syncthreads" in text
 
 
 class Launcher:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from yota.codegen.c_body import BodyWriter
@@ -14,6 +15,7 @@ from yota.codegen.c_nest import Sink
 from yota.codegen.c_pull import Pull
 from yota.codegen.c_regions import Region, Root, regions
 from yota.codegen.c_types import c_type
+from yota.codegen.cuda_access import Access, Place, access_of
 from yota.codegen.cuda_shape import Shape, shape_of
 from yota.codegen.cuda_spelling import CudaWriter
 from yota.codegen.names import Names
@@ -105,6 +107,9 @@ class CudaBody(BodyWriter):
         self._reduced: frozenset[int] = frozenset()
         self._wide = False
         self._axes_left: Sequence[int] = ()
+        self._reach = Access(threads)
+        self._packs: dict[Place, str] = {}
+        self._held: dict[int, str] = {}
 
     def text(self) -> Text:
         """The kernel's text."""
@@ -123,13 +128,25 @@ class CudaBody(BodyWriter):
         self._axes_left = axes
         extents = self._extents(axes)
         shape = shape_of(group, axes, extents, self.threads)
+        if shape.flat and len(axes) == 1 and len(boxes) == 1:
+            self._reach = self._access(pulled[0][1], pulled[0][2], axes[0], shape)
+            self.threads = self._reach.threads
+            shape = shape_of(group, axes, extents, self.threads, self._reach.width)
         self._reduced = frozenset(shape.reduced)
         self._wide = self._is_wide(pulled)
         totals: dict[tuple[int, Linear], Total] = {}
+        self._name_places()
         inner, hoisted = self._points(pulled, shape, totals)
-        write = self._flat if shape.flat else self._folded
+        write = self._loops(shape)
         found = tuple(totals.values())
         return Text(write(shape, extents, hoisted, inner, found), self.reads, shape, found, self.index)
+
+    def _loops(self, shape: Shape) -> Callable[..., list[str]]:
+        if self._packs:
+            return self._packed
+        if self._held:
+            return self._by_rows
+        return self._flat if shape.flat else self._folded
 
     @property
     def index(self) -> str:
@@ -153,6 +170,22 @@ class CudaBody(BodyWriter):
             if any(max(map(abs, form.reach(bounds))) >= _NARROW for form in [*forms, *(s.offset for s in sinks)]):
                 return True
         return False
+
+    def _access(self, pull: Pull, sinks: list[Sink], axis: int, shape: Shape) -> Access:
+        read = [(value.data, value.offset) for value in pull.values.items if value.offset is not None]
+        written = [(sink.root.variable, sink.offset) for sink in sinks if not sink.merge]
+        points = shape.points[0]
+        return access_of([*read, *written], self.tape.types, axis, points, self.threads, len(pull.values))
+
+    def _name_places(self) -> None:
+        """Names for what is reached by way of registers or of shared memory."""
+        for variable, place in sorted(self._reach.packed, key=lambda each: (each[0], each[1].constant)):
+            self._packs[variable, place] = self.names.fresh(f"{self._array_name(variable)}_pack")
+        for variable in self._reach.rows:
+            self._held[variable] = self.names.fresh(f"{self._array_name(variable)}_rows")
+
+    def _array_name(self, variable: int) -> str:
+        return self.results[variable] if variable in self.results else self.arrays[variable]
 
     # -- what BodyWriter asks for ------------------------------------------------------------------------
 
@@ -182,6 +215,27 @@ class CudaBody(BodyWriter):
         if any(axis in self._reduced for axis, _ in offset.terms):
             return 2
         return 1 if offset.terms else 0
+
+    def _reader(self, axes: Sequence[int]) -> Callable[[int, Linear], str]:
+        def read(variable: int, offset: Linear) -> str:
+            self.reads.add(variable)
+            return self._near(variable, offset) or self._element(variable, self._text(offset, axes))
+
+        return read
+
+    def target(self, sink: Sink, axes: Sequence[int]) -> str:
+        """Where a result goes."""
+        near = None if sink.merge else self._near(sink.root.variable, sink.offset)
+        return near or super().target(sink, axes)
+
+    def _near(self, variable: int, offset: Linear) -> str | None:
+        """An element in a register or in shared memory, if that is where the kernel has it."""
+        if (variable, offset) in self._packs:
+            return f"{self._packs[variable, offset]}[step]"
+        if variable in self._held:
+            pitch = self._reach.rows[variable].pitch
+            return f"{self._held[variable]}[{_shifted(f'{pitch} * place', offset.constant)}]" if offset.terms else None
+        return None
 
     def _element(self, variable: int, place: str) -> str:
         pointed = self.tape.types[variable].shape or variable in self.pointers
@@ -301,6 +355,81 @@ class CudaBody(BodyWriter):
             lines += [f"for ({self.index} {at} = {self._thread()}; {at} < {total}; {at} += {step}) {{"]
         return [*lines, *(f"    {line}" for line in body), "}", *self._finished(totals, shape)]
 
+    def _packed(
+        self,
+        shape: Shape,
+        extents: Mapping[int, int],
+        hoisted: list[list[str]],
+        inner: list[str],
+        totals: tuple[Total, ...],
+    ) -> list[str]:
+        """A loop over the points in which each thread takes several neighbouring ones."""
+        width, total, index = self._reach.width, shape.points[0], self.index
+        counter = self.counters[shape.kept[0]]
+        before, after = [], []
+        for (variable, place), name in self._packs.items():
+            kind = c_type(self.tape.types[variable].dtype)
+            start = f"{self._array_name(variable)} + {_shifted('base', place.constant)}"
+            if variable in self.results:
+                before.append(f"Pack<{kind}, {width}> {name};")
+                after.append(f"given({start}, {name}, {total} - base);")
+            else:
+                before.append(f"const Pack<{kind}, {width}> {name} = taken<{width}>({start}, {total} - base);")
+        body = [f"const {index} {counter} = base + step;"] if self._says(counter, inner) else []
+        body += inner
+        if total % width:
+            body = [f"if (base + step < {total}) {{", *(f"    {line}" for line in body), "}"]
+        block = self.threads * width
+        start = f"(({index})blockIdx.x * {self.threads} + (int)threadIdx.x) * {width}"
+        head = f"for ({index} base = {start}; base < {total}; base += ({index})gridDim.x * {block}) {{"
+        loop = [*before, "#pragma unroll", f"for (int step = 0; step < {width}; step++) {{"]
+        loop += [*(f"    {line}" for line in body), "}", *after]
+        lines = [*hoisted[0], *self._declared(totals), head, *(f"    {line}" for line in loop), "}"]
+        return [*lines, *self._finished(totals, shape)]
+
+    def _says(self, name: str, lines: Sequence[str]) -> bool:
+        return any(re.search(rf"\b{name}\b", line) for line in lines)
+
+    def _by_rows(
+        self,
+        shape: Shape,
+        extents: Mapping[int, int],
+        hoisted: list[list[str]],
+        inner: list[str],
+        totals: tuple[Total, ...],
+    ) -> list[str]:
+        """A loop over the points for which a block brings its rows into shared memory, and takes results out."""
+        total, index, threads = shape.points[0], self.index, self.threads
+        counter = self.counters[shape.kept[0]]
+        declared, before, after = [], [], []
+        for variable, name in self._held.items():
+            row = self._reach.rows[variable]
+            kind = c_type(self.tape.types[variable].dtype)
+            declared.append(f"__shared__ {kind} {name}[{threads * row.pitch}];")
+            start = f"{self._array_name(variable)} + {row.length} * first"
+            if variable in self.results:
+                after.append(f"taken_out<{threads}, {row.length}, {row.pitch}>({start}, {name}, count);")
+            else:
+                before.append(f"brought<{threads}, {row.length}, {row.pitch}>({name}, {start}, count);")
+        body = [f"const {index} {counter} = first + place;"] if self._says(counter, inner) else []
+        loop = [
+            f"const int count = {total} - first < {threads} ? (int)({total} - first) : {threads};",
+            *before,
+            *(["__syncthreads();"] if before else []),
+            "if (place < count) {",
+            *(f"    {line}" for line in [*body, *inner]),
+            "}",
+            "__syncthreads();",
+            *after,
+        ]
+        head = (
+            f"for ({index} first = ({index})blockIdx.x * {threads}; first < {total}; "
+            f"first += ({index})gridDim.x * {threads}) {{"
+        )
+        lines = [*declared, "const int place = threadIdx.x;", *hoisted[0], *self._declared(totals)]
+        lines += [head, *(f"    {line}" for line in loop), "}"]
+        return [*lines, *self._finished(totals, shape)]
+
     def _finished(self, totals: Sequence[Total], shape: Shape) -> list[str]:
         """The block's part of each total over all points."""
         if not totals:
@@ -395,3 +524,7 @@ class CudaBody(BodyWriter):
     def is_private(self, root: Root, several: bool, axes: Sequence[int]) -> bool:
         """No thread writes into another's result."""
         return False
+
+
+def _shifted(name: str, distance: int) -> str:
+    return name if not distance else f"{name} + {distance}" if distance > 0 else f"{name} - {-distance}"

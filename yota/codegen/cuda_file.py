@@ -22,8 +22,7 @@ def preludes(needs: Needs, totals: Collection[str]) -> tuple[str, ...]:
         found.append("total")
     if {"sum", "total"} & set(totals):
         found.append("joined")
-    if "warp" in totals:
-        found.append("warp")
+    found += [name for name in ("warp", "pack", "rows") if name in totals]
     return tuple(f"cuda/{name}.cu.jinja" for name in found)
 
 

@@ -90,8 +90,7 @@ def plan_step(
     )  # fmt: skip
     text = body.text()
     totals.update(_family(total) for total in text.totals)
-    if any(line.lstrip().find("joined_in_warp") >= 0 for line in text.lines):
-        totals.add("warp")
+    totals.update(part for part, word in _WORDS.items() if any(word in line for line in text.lines))
     if any(tape.types[v].is_complex for v in (*text.reads, *results)):
         needs.complex = True
     inputs = tuple(sorted(v for v in text.reads if v not in layout.tables))
@@ -103,7 +102,7 @@ def plan_step(
         *(Parameter(f"{record.name} *__restrict__ ", pointer, "") for pointer, record, _ in records),
         *(_written(tape, v, each) for v, each in results.items() if v not in later),
     ]
-    launch = Launch(blocks, threads if text.shape else 1)
+    launch = Launch(blocks, text.shape.threads if text.shape else 1)
     kept = tuple(record for _, record, _ in records)
     first = KernelPlan(name, remarks(tape, definitions, group), kept, tuple(parameters), tuple(text.lines), launch)
     outputs = tuple(results)
@@ -112,6 +111,10 @@ def plan_step(
     last = _finish(tape, body, text, records, {v: each for v, each in results.items() if v in later})
     sizes = tuple((pointer, record.size * count) for pointer, record, count in records)
     return Step(inputs, outputs, (first, last), sizes, tuple(v for v in results if v in later))
+
+
+_WORDS = {"warp": "joined_in_warp(", "pack": "Pack<", "rows": "_rows["}
+"""What a kernel relies on, by words that it has then."""
 
 
 def _family(total: Total) -> str:

@@ -71,6 +71,43 @@ template <int THREADS, int ACROSS, class Total> static __device__ __forceinline_
     return own;
 }
 
+/* Neighbouring elements, loaded and stored at once where they lie as one. */
+template <class T, int WIDTH> struct alignas(sizeof(T) * WIDTH) Pack {
+    T at[WIDTH];
+
+    __device__ __forceinline__ const T &operator[](int place) const { return at[place]; }
+    __device__ __forceinline__ T &operator[](int place) { return at[place]; }
+};
+
+template <int WIDTH, class T> static __device__ __forceinline__ bool is_aligned(const T *from)
+{
+    return reinterpret_cast<size_t>(from) % sizeof(Pack<T, WIDTH>) == 0;
+}
+
+/* As many as there are of the next WIDTH elements; `left` counts them. */
+template <int WIDTH, class T> static __device__ __forceinline__ Pack<T, WIDTH> taken(const T *from, int64_t left)
+{
+    if (left >= WIDTH && is_aligned<WIDTH>(from))
+        return *reinterpret_cast<const Pack<T, WIDTH> *>(from);
+    Pack<T, WIDTH> found = {};
+    for (int place = 0; place < WIDTH; place++)
+        if (place < left)
+            found[place] = from[place];
+    return found;
+}
+
+template <int WIDTH, class T>
+static __device__ __forceinline__ void given(T *to, const Pack<T, WIDTH> &values, int64_t left)
+{
+    if (left >= WIDTH && is_aligned<WIDTH>(to)) {
+        *reinterpret_cast<Pack<T, WIDTH> *>(to) = values;
+        return;
+    }
+    for (int place = 0; place < WIDTH; place++)
+        if (place < left)
+            to[place] = values[place];
+}
+
 struct chain_kernel0_parts {
     Sum<double> value_sum;
 };
@@ -83,12 +120,18 @@ chain_kernel0(
 )
 {
     Sum<double> value_sum = Sum<double>::none();
-    for (int i = (int)blockIdx.x * 256 + (int)threadIdx.x; i < 1000000; i += (int)gridDim.x * 256) {
-        const double x_i = x[i];
-        const double t0 = exp(x_i);
-        const double t1 = sin(x_i) * t0;
-        gradient[i] = t1 + cos(x_i) * t0;
-        value_sum.add(t1);
+    for (int base = ((int)blockIdx.x * 256 + (int)threadIdx.x) * 2; base < 1000000; base += (int)gridDim.x * 512) {
+        const Pack<double, 2> x_pack = taken<2>(x + base, 1000000 - base);
+        Pack<double, 2> gradient_pack;
+        #pragma unroll
+        for (int step = 0; step < 2; step++) {
+            const double x_pack_step = x_pack[step];
+            const double t0 = exp(x_pack_step);
+            const double t1 = sin(x_pack_step) * t0;
+            gradient_pack[step] = t1 + cos(x_pack_step) * t0;
+            value_sum.add(t1);
+        }
+        given(gradient + base, gradient_pack, 1000000 - base);
     }
     value_sum = joined<256, 1>(value_sum);
     if (threadIdx.x == 0) {

@@ -71,6 +71,43 @@ template <int THREADS, int ACROSS, class Total> static __device__ __forceinline_
     return own;
 }
 
+/* Neighbouring elements, loaded and stored at once where they lie as one. */
+template <class T, int WIDTH> struct alignas(sizeof(T) * WIDTH) Pack {
+    T at[WIDTH];
+
+    __device__ __forceinline__ const T &operator[](int place) const { return at[place]; }
+    __device__ __forceinline__ T &operator[](int place) { return at[place]; }
+};
+
+template <int WIDTH, class T> static __device__ __forceinline__ bool is_aligned(const T *from)
+{
+    return reinterpret_cast<size_t>(from) % sizeof(Pack<T, WIDTH>) == 0;
+}
+
+/* As many as there are of the next WIDTH elements; `left` counts them. */
+template <int WIDTH, class T> static __device__ __forceinline__ Pack<T, WIDTH> taken(const T *from, int64_t left)
+{
+    if (left >= WIDTH && is_aligned<WIDTH>(from))
+        return *reinterpret_cast<const Pack<T, WIDTH> *>(from);
+    Pack<T, WIDTH> found = {};
+    for (int place = 0; place < WIDTH; place++)
+        if (place < left)
+            found[place] = from[place];
+    return found;
+}
+
+template <int WIDTH, class T>
+static __device__ __forceinline__ void given(T *to, const Pack<T, WIDTH> &values, int64_t left)
+{
+    if (left >= WIDTH && is_aligned<WIDTH>(to)) {
+        *reinterpret_cast<Pack<T, WIDTH> *>(to) = values;
+        return;
+    }
+    for (int place = 0; place < WIDTH; place++)
+        if (place < left)
+            to[place] = values[place];
+}
+
 static __device__ __forceinline__ float
 squaref(float a)
 {
@@ -88,8 +125,12 @@ normalise_kernel0(
 )
 {
     Sum<float> v2_sum = Sum<float>::none();
-    for (int i = (int)blockIdx.x * 256 + (int)threadIdx.x; i < 1000000; i += (int)gridDim.x * 256) {
-        v2_sum.add(x[i]);
+    for (int base = ((int)blockIdx.x * 256 + (int)threadIdx.x) * 4; base < 1000000; base += (int)gridDim.x * 1024) {
+        const Pack<float, 4> x_pack = taken<4>(x + base, 1000000 - base);
+        #pragma unroll
+        for (int step = 0; step < 4; step++) {
+            v2_sum.add(x_pack[step]);
+        }
     }
     v2_sum = joined<256, 1>(v2_sum);
     if (threadIdx.x == 0) {
@@ -126,8 +167,12 @@ normalise_kernel1(
 {
     const float t0 = 1e-06f * v2[0];
     Sum<float> v7_sum = Sum<float>::none();
-    for (int i = (int)blockIdx.x * 256 + (int)threadIdx.x; i < 1000000; i += (int)gridDim.x * 256) {
-        v7_sum.add(squaref(x[i] - t0));
+    for (int base = ((int)blockIdx.x * 256 + (int)threadIdx.x) * 4; base < 1000000; base += (int)gridDim.x * 1024) {
+        const Pack<float, 4> x_pack = taken<4>(x + base, 1000000 - base);
+        #pragma unroll
+        for (int step = 0; step < 4; step++) {
+            v7_sum.add(squaref(x_pack[step] - t0));
+        }
     }
     v7_sum = joined<256, 1>(v7_sum);
     if (threadIdx.x == 0) {
@@ -161,8 +206,13 @@ normalise_kernel2(
 {
     const float t0 = 1e-06f * v2[0];
     const float t1 = sqrtf(1e-06f * v7[0]);
-    const int i = (int)blockIdx.x * 256 + (int)threadIdx.x;
-    if (i < 1000000) {
-        value[i] = (x[i] - t0) / t1;
+    for (int base = ((int)blockIdx.x * 256 + (int)threadIdx.x) * 4; base < 1000000; base += (int)gridDim.x * 1024) {
+        const Pack<float, 4> x_pack = taken<4>(x + base, 1000000 - base);
+        Pack<float, 4> value_pack;
+        #pragma unroll
+        for (int step = 0; step < 4; step++) {
+            value_pack[step] = (x_pack[step] - t0) / t1;
+        }
+        given(value + base, value_pack, 1000000 - base);
     }
 }

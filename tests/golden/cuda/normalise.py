@@ -20,5 +20,5 @@ def normalise(x):
     normalise_kernel1((489,), (256,), (x, v0, parts_1))
     normalise_kernel1_finish((1,), (256,), (parts_1, v1))
     value = cp.empty(1000000, cp.float32)
-    normalise_kernel2((3907,), (256,), (x, v0, v1, value))
+    normalise_kernel2((977,), (256,), (x, v0, v1, value))
     return value

@@ -90,6 +90,43 @@ template <class Total> static __device__ __forceinline__ Total joined_in_warp(To
     return own;
 }
 
+/* Neighbouring elements, loaded and stored at once where they lie as one. */
+template <class T, int WIDTH> struct alignas(sizeof(T) * WIDTH) Pack {
+    T at[WIDTH];
+
+    __device__ __forceinline__ const T &operator[](int place) const { return at[place]; }
+    __device__ __forceinline__ T &operator[](int place) { return at[place]; }
+};
+
+template <int WIDTH, class T> static __device__ __forceinline__ bool is_aligned(const T *from)
+{
+    return reinterpret_cast<size_t>(from) % sizeof(Pack<T, WIDTH>) == 0;
+}
+
+/* As many as there are of the next WIDTH elements; `left` counts them. */
+template <int WIDTH, class T> static __device__ __forceinline__ Pack<T, WIDTH> taken(const T *from, int64_t left)
+{
+    if (left >= WIDTH && is_aligned<WIDTH>(from))
+        return *reinterpret_cast<const Pack<T, WIDTH> *>(from);
+    Pack<T, WIDTH> found = {};
+    for (int place = 0; place < WIDTH; place++)
+        if (place < left)
+            found[place] = from[place];
+    return found;
+}
+
+template <int WIDTH, class T>
+static __device__ __forceinline__ void given(T *to, const Pack<T, WIDTH> &values, int64_t left)
+{
+    if (left >= WIDTH && is_aligned<WIDTH>(to)) {
+        *reinterpret_cast<Pack<T, WIDTH> *>(to) = values;
+        return;
+    }
+    for (int place = 0; place < WIDTH; place++)
+        if (place < left)
+            to[place] = values[place];
+}
+
 static __device__ __forceinline__ double
 square(double a)
 {
@@ -241,8 +278,14 @@ pairs_kernel2(
     double *__restrict__ gradient /* float64[300,3] */
 )
 {
-    const int j = (int)blockIdx.x * 256 + (int)threadIdx.x;
-    if (j < 900) {
-        gradient[j] = v15[j] - v16[j];
+    for (int base = ((int)blockIdx.x * 256 + (int)threadIdx.x) * 2; base < 900; base += (int)gridDim.x * 512) {
+        const Pack<double, 2> v15_pack = taken<2>(v15 + base, 900 - base);
+        const Pack<double, 2> v16_pack = taken<2>(v16 + base, 900 - base);
+        Pack<double, 2> gradient_pack;
+        #pragma unroll
+        for (int step = 0; step < 2; step++) {
+            gradient_pack[step] = v15_pack[step] - v16_pack[step];
+        }
+        given(gradient + base, gradient_pack, 900 - base);
     }
 }

@@ -21,5 +21,5 @@ def pairs(x):
     pairs_kernel1((40,), (256,), (x, rows))
     pairs_kernel1_finish((10,), (256,), (rows, v1))
     gradient = cp.empty((300, 3))
-    pairs_kernel2((4,), (256,), (v0, v1, gradient))
+    pairs_kernel2((2,), (256,), (v0, v1, gradient))
     return value, gradient

@@ -20,6 +20,22 @@ typedef long long int64_t;
 #include <stdint.h>
 #endif
 
+/* Rows into shared memory, neighbouring threads reading neighbouring elements. */
+template <int THREADS, int LENGTH, int PITCH, class T>
+static __device__ __forceinline__ void brought(T *held, const T *from, int count)
+{
+    for (int at = threadIdx.x; at < count * LENGTH; at += THREADS)
+        held[at / LENGTH * PITCH + at % LENGTH] = from[at];
+}
+
+/* And out of it. */
+template <int THREADS, int LENGTH, int PITCH, class T>
+static __device__ __forceinline__ void taken_out(T *to, const T *held, int count)
+{
+    for (int at = threadIdx.x; at < count * LENGTH; at += THREADS)
+        to[at] = held[at / LENGTH * PITCH + at % LENGTH];
+}
+
 static __device__ __forceinline__ double
 square(double a)
 {
@@ -33,15 +49,25 @@ points_kernel0(
     double *__restrict__ gradient /* float64[100000,3] */
 )
 {
-    const int i = (int)blockIdx.x * 256 + (int)threadIdx.x;
-    if (i < 100000) {
-        const double p_i = p[3 * i];
-        const double t0 = p_i * p[3 * i + 1];
-        const double p_i2 = p[3 * i + 2];
-        const double t1 = square(p_i2);
-        value[i] = p_i * t0 + p_i2 * t1;
-        gradient[3 * i] = 2.0 * t0;
-        gradient[3 * i + 1] = square(p_i);
-        gradient[3 * i + 2] = 3.0 * t1;
+    __shared__ double p_rows[768];
+    __shared__ double gradient_rows[768];
+    const int place = threadIdx.x;
+    for (int first = (int)blockIdx.x * 256; first < 100000; first += (int)gridDim.x * 256) {
+        const int count = 100000 - first < 256 ? (int)(100000 - first) : 256;
+        brought<256, 3, 3>(p_rows, p + 3 * first, count);
+        __syncthreads();
+        if (place < count) {
+            const int i = first + place;
+            const double p_rows_place = p_rows[3 * place];
+            const double t0 = p_rows_place * p_rows[3 * place + 1];
+            const double p_rows_place2 = p_rows[3 * place + 2];
+            const double t1 = square(p_rows_place2);
+            value[i] = p_rows_place * t0 + p_rows_place2 * t1;
+            gradient_rows[3 * place] = 2.0 * t0;
+            gradient_rows[3 * place + 1] = square(p_rows_place);
+            gradient_rows[3 * place + 2] = 3.0 * t1;
+        }
+        __syncthreads();
+        taken_out<256, 3, 3>(gradient + 3 * first, gradient_rows, count);
     }
 }
