@@ -20,6 +20,10 @@ def main(arguments: list[str] | None = None) -> int:
     # NumPy and its BLAS read the number of threads when they are imported.
     from benchmarks.workloads import WORKLOADS
 
+    if "cuda" in (options.target or ()):
+        from benchmarks.workloads.gpu import GPU_WORKLOADS
+
+        WORKLOADS.update(GPU_WORKLOADS)
     if options.list:
         for workload in WORKLOADS.values():
             print(f"{workload.name:20} {workload.title}")

@@ -16,6 +16,10 @@ def as_it_is(value: Any) -> Any:
     return value
 
 
+def nothing() -> None:
+    return None
+
+
 def specific_text(name: str) -> Callable[[Workload], Callable[..., Any] | None]:
     """Prepare only what a workload brings for the peer ``name``."""
 
@@ -45,6 +49,8 @@ class Peer:
         Turns an array of the gradient into NumPy's.
     differentiates
         False for the plain function, which gives a value alone.
+    obstacle
+        Says why it cannot take part although its package is there; None if it can.
     """
 
     name: str
@@ -53,8 +59,9 @@ class Peer:
     place: Callable[[Any], Any] = as_it_is
     fetch: Callable[[Any], Any] = as_it_is
     differentiates: bool = True
+    obstacle: Callable[[], str | None] = nothing
 
     @property
     def absent(self) -> str | None:
         """Why it cannot take part."""
-        return None if find_spec(self.package) else f"{self.package} is not installed"
+        return self.obstacle() if find_spec(self.package) else f"{self.package} is not installed"

@@ -1,0 +1,135 @@
+"""What a GPU must do at the least for each workload: ``python -m benchmarks.roofline``.
+
+Bytes that kernels read and write, operations, registers (from NVRTC, where it is installed), and the time that memory
+or arithmetic takes on some GPUs: no measurement, a bound.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import re
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from benchmarks import nvrtc
+from benchmarks.workload import Workload
+
+__all__ = ["Estimate", "Machine", "estimate"]
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """A GPU by its data sheet: bytes and operations a second, in double and single precision."""
+
+    name: str
+    bandwidth: float
+    double: float
+    single: float
+
+
+# NVIDIA's data sheets of the V100 SXM2, A100 SXM 80 GB, H100 SXM and H200 SXM; without tensor cores.
+MACHINES = (
+    Machine("V100", 0.9e12, 7.8e12, 15.7e12),
+    Machine("A100", 2.04e12, 9.7e12, 19.5e12),
+    Machine("H100", 3.35e12, 34e12, 67e12),
+    Machine("H200", 4.8e12, 34e12, 67e12),
+)
+LAUNCH = 3e-6
+"""Seconds that a launch takes about."""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What a workload takes.
+
+    Parameters
+    ----------
+    kernels, bytes, operations
+        Launches, memory traffic and arithmetic of one call.
+    registers, spilled
+        Largest number of registers and of spilled bytes of any kernel; None where NVRTC is not installed.
+    single
+        Whether it is in single precision.
+    """
+
+    kernels: int
+    bytes: int
+    operations: int
+    registers: int | None
+    spilled: int | None
+    single: bool
+
+    def seconds(self, machine: Machine) -> float:
+        """The least time that the machine needs."""
+        peak = machine.single if self.single else machine.double
+        return max(self.bytes / machine.bandwidth, self.operations / peak) + self.kernels * LAUNCH
+
+
+_SHAPED = re.compile(r"([a-z]+\d*)\[([\d,]*)\]")
+
+
+def traffic(what: str) -> int:
+    """Bytes of a kernel's parameter, by what it says of itself."""
+    match = _SHAPED.fullmatch(what)
+    if match is None:
+        return 0
+    return math.prod(map(int, filter(None, match[2].split(",")))) * np.dtype(match[1]).itemsize
+
+
+def estimate(workload: Workload, *, quick: bool = False) -> Estimate:
+    """What the generated kernels of a workload take."""
+    from yota.autodiff.reverse import gradient_tape
+    from yota.codegen.count import elements
+    from yota.codegen.targets import cuda
+    from yota.passes.pipeline import run
+    from yota.rules.registry import registry
+    from yota.tracing.record import Leaf, record
+
+    function: Callable[..., Any] = workload.write(np)
+    arguments = workload.arguments(quick)
+    leaves = [Leaf(value, number, f"x{number}", ()) for number, value in enumerate(arguments)]
+    tape = record(function, leaves, tuple, registry=registry()).tape
+    found = run(gradient_tape(tape, [tape.inputs[number].variable for number in workload.positions], registry()).tape)
+    source = cuda.generate(found)
+    moved = sum(traffic(parameter.what) for kernel in source.kernels for parameter in kernel.parameters)
+    used = nvrtc.resources(source.code, "sm_90").values() if nvrtc.is_installed() and source.code else []
+    return Estimate(
+        kernels=len(source.kernels),
+        bytes=moved,
+        operations=elements(found),
+        registers=max((each.registers for each in used), default=None),
+        spilled=max((each.spilled for each in used), default=None),
+        single=any(type.dtype == np.float32 for type in found.types.values()),
+    )
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Print the table."""
+    from benchmarks.workloads.gpu import GPU_WORKLOADS
+
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.roofline", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help="workloads; all of the GPU's without any")
+    parser.add_argument("--quick", action="store_true", help="small arguments")
+    options = parser.parse_args(arguments)
+    unknown = sorted(set(options.names) - set(GPU_WORKLOADS))
+    if unknown:
+        print(f"no workload {', '.join(unknown)}; there are: {', '.join(GPU_WORKLOADS)}", file=sys.stderr)
+        return 2
+    heads = ["workload", "kernels", "MB", "Mops", "registers", "spilled", *(f"{each.name} ms" for each in MACHINES)]
+    print(" | ".join(heads))
+    for name in options.names or GPU_WORKLOADS:
+        found = estimate(GPU_WORKLOADS[name], quick=options.quick)
+        words: list[Any] = [name, found.kernels, f"{found.bytes / 1e6:.1f}", f"{found.operations / 1e6:.1f}"]
+        words += ["?" if each is None else each for each in (found.registers, found.spilled)]
+        words += [f"{found.seconds(machine) * 1e3:.3f}" for machine in MACHINES]
+        print(" | ".join(map(str, words)))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

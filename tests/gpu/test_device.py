@@ -1,0 +1,115 @@
+"""On a GPU: ``python -m pytest -m gpu``. Everything that the host has shown holds on the device too."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import yota
+from benchmarks.peers.yota import gpu_obstacle
+from benchmarks.workloads import WORKLOADS
+from benchmarks.workloads.gpu import GPU_WORKLOADS
+from tests.codegen.programs import arguments
+from tests.codegen.test_cuda_golden import EXAMPLES
+from tests.codegen.test_cuda_random import compare
+from tests.codegen.test_cuda_scatter import tapes as scatters
+from tests.cuda.collected import DTYPES, SHAPES, collected
+from tests.cuda.specimens import specimens
+from yota.codegen.targets import cuda, numpy
+from yota.errors import CodegenError
+from yota.ir.tape import Tape
+from yota.runtime import cuda as runtime
+from yota.runtime import python
+
+OBSTACLE = gpu_obstacle()
+pytestmark = [pytest.mark.gpu, pytest.mark.skipif(OBSTACLE is not None, reason=f"no GPU: {OBSTACLE}")]
+
+
+def on_device(tape: Tape, values: Any) -> Any:
+    forms = [cuda.Form(isinstance(value, np.ndarray)) for value in values]
+    source = cuda.generate(tape, forms)
+    results = runtime.load(source)(*[runtime.to_device(v) if isinstance(v, np.ndarray) else v for v in values])
+    if isinstance(results, tuple):
+        return source, tuple(map(runtime.to_host, results))
+    return source, runtime.to_host(results)
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.__name__)
+def test_golden_kernels(example: Any) -> None:
+    tape = example()
+    values = [value if np.iscomplexobj(value) else abs(value) for value in arguments(tape)]
+    source, results = on_device(tape, values)
+    compare(tape, source, results, values)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shapes", SHAPES)
+def test_random_tapes(shapes: str, dtype: str) -> None:
+    for tape in collected(shapes, dtype):
+        values = arguments(tape)
+        source, results = on_device(tape, values)
+        compare(tape, source, results, values)
+
+
+def test_scatters_have_the_same_bits_each_time() -> None:
+    for tape in scatters():
+        values = [np.abs(value) % 3 if value.dtype.kind == "i" else value for value in arguments(tape)]
+        source, results = on_device(tape, values)
+        compare(tape, source, results, values)
+        assert on_device(tape, values)[1].tobytes() == results.tobytes()
+
+
+def test_rules() -> None:
+    for specimen in specimens():
+        try:
+            _, found = on_device(specimen.tape, specimen.values)
+        except CodegenError:
+            continue
+        expected = python.load(numpy.generate(specimen.tape))(*specimen.values)
+        pairs = zip(*(each if isinstance(each, tuple) else (each,) for each in (found, expected)), strict=True)
+        for result, wanted in pairs:
+            scale = np.max(np.abs(wanted), where=np.isfinite(wanted), initial=0.0)
+            np.testing.assert_allclose(result, wanted, rtol=1e-9, atol=1e-12 + 1e-11 * scale, err_msg=specimen.name)
+
+
+@pytest.mark.parametrize("name", [*WORKLOADS, *GPU_WORKLOADS])
+def test_workloads(name: str) -> None:
+    workload = {**WORKLOADS, **GPU_WORKLOADS}[name]
+    function = workload.write(np)
+    values = workload.arguments(True)
+    expected, wanted = yota.value_and_grad(function, workload.wrt)(*values)
+    given = yota.to_cuda(values)
+    value, found = yota.value_and_grad(function, workload.wrt)(*given)
+    again, _ = yota.value_and_grad(function, workload.wrt)(*given)
+    single = any(np.asarray(each).dtype == np.float32 for each in values if isinstance(each, np.ndarray))
+    np.testing.assert_allclose(float(value), expected, rtol=1e-4 if single else 1e-9)
+    assert float(value) == float(again)
+    from benchmarks.workload import flatten
+
+    for one, other in zip(flatten(yota.to_cpu(found)), flatten(wanted), strict=True):
+        scale = np.max(np.abs(other), initial=0.0)
+        np.testing.assert_allclose(one, other, rtol=1e-4 if single else 1e-9, atol=(1e-5 if single else 1e-11) * scale)
+
+
+def test_layouts_streams_and_captures() -> None:
+    library = runtime.cupy()
+    x = np.random.default_rng(0).standard_normal((300, 700))
+    form = yota.value_and_grad(lambda x: np.sum(np.tanh(x) * x))
+    expected, wanted = form(x)
+    there = library.asarray(x)
+    wide = library.asarray(np.repeat(x, 3, axis=1))[:, ::3]
+    for laid in (there, library.asfortranarray(there), wide):
+        with library.cuda.Stream(non_blocking=True) as stream:
+            value, found = form(laid)
+            stream.synchronize()
+        np.testing.assert_allclose(float(value), expected, rtol=1e-12)
+        np.testing.assert_allclose(runtime.to_host(found), wanted, rtol=1e-12)
+    _, g = yota.grad(lambda x: np.sum(np.tanh(x) * x), there)
+    again = g.capture()
+    there *= 0.5
+    value, gradients = again()
+    expected, wanted = form(x * 0.5)
+    np.testing.assert_allclose(float(value), expected, rtol=1e-12)
+    np.testing.assert_allclose(runtime.to_host(gradients[0]), wanted, rtol=1e-12)
