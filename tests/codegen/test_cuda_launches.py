@@ -42,6 +42,13 @@ def tall(n: int) -> Tape:
     return write.finish(write("sum", write("square", x), axis=(0,)), write("square", x))
 
 
+def outwards(n: int) -> Tape:
+    """Points that are rows of what is written, and not of what is read."""
+    write = Writer(f"outwards{n}")
+    x = write.input("x", (n,))
+    return write.finish(write("stack", write("square", x), x, write("negative", x), axis=1))
+
+
 def folded(shape: tuple[int, ...], axis: tuple[int, ...]) -> Tape:
     """Totals over some axes of several."""
     write = Writer("folded" + "_".join(map(str, (*shape, *axis))))
@@ -62,9 +69,9 @@ def test_totals_over_any_axes() -> None:
 @needs_compiler
 def test_sizes_and_blocks() -> None:
     tapes, sources = [], []
-    for shift, make in enumerate((mixed, rows, tall)):
+    for shift, make in enumerate((mixed, rows, tall, outwards)):
         for number, n in enumerate(SIZES):
-            n = n if make is mixed else min(n, 3_000)
+            n = n if make in (mixed, outwards) else min(n, 3_000)
             for block in (BLOCKS[(number + shift) % 6], BLOCKS[(number + shift + 3) % 6]):
                 tapes.append(replace(make(n), name=f"{make.__name__}_{number}_{block}"))
                 sources.append(generate(tapes[-1], threads=block))
@@ -89,7 +96,7 @@ def test_no_stray_access(tmp_path: Path) -> None:
 
 @needs_compiler
 def test_no_races(tmp_path: Path) -> None:
-    tapes = [mixed(600), rows(70)]
+    tapes = [mixed(600), rows(70), replace(outwards(150), name="outwards")]
     sources = [generate(tape, threads=32) for tape in tapes]
     functions = load(sources)
     for tape, function in zip(tapes, functions, strict=True):

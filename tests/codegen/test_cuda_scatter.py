@@ -79,3 +79,28 @@ def test_atomic_additions_are_cupys() -> None:
 def test_kernels_compile_without_warnings(architecture: str) -> None:
     found = compiled(unit([generate(tape) for tape in tapes()]), architecture)
     assert found.succeeded and not found.log, found.log[:4000]
+
+
+def gathered() -> Tape:
+    """Springs between points: rows of one array by two index arrays, and what becomes of them."""
+    write = Writer("springs")
+    x = write.input("x", (50, 3))
+    ends = [write.constant(RANDOM.integers(-50, 50, 400)) for _ in range(2)]
+    one, other = (write("getitem", x, end, index=(GATHER, Slice(0, 3))) for end in ends)
+    apart = write("subtract", one, other)
+    length = write("sqrt", write("add", write("sum", write("square", apart), axis=(1,)), 0.5))
+    pull = write("divide", apart, write("reshape", length, shape=(400, 1)))
+    back = write("negative", pull)
+    index = (GATHER, Slice(0, 3))
+    slope = write("scatter", pull, ends[0], back, ends[1], shape=(50, 3), indices=(index, index))
+    return write.finish(write("sum", length), slope, write("getitem", x, ends[0], index=(GATHER, 1)))
+
+
+@needs_compiler
+def test_gathers_are_part_of_kernels() -> None:
+    tape = gathered()
+    source = generate(tape)
+    (function,) = load([source])
+    values = arguments(tape)
+    compare(tape, source, function(*values), values)
+    assert "x[constant" not in source.driver and "[3 * table" in source.code

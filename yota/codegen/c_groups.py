@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 
 from yota.codegen.c_patterns import is_fixed
@@ -47,7 +47,7 @@ def schedule(
     known: Callable[[Tape, Op], bool] = is_known_op,
     *,
     looks: bool = True,
-    gathers: bool = False,
+    gathers: Collection[str] = (),
 ) -> Schedule:
     """What runs where.
 
@@ -62,7 +62,8 @@ def schedule(
     looks
         Whether an array may be another look at memory; if not, it is written out wherever it is needed in memory.
     gathers
-        Whether kernels can read and add by index arrays that are constants; the tape must be `normalised`.
+        Which of ``getitem`` and ``scatter`` kernels can do by index arrays that are constants; the tape must be
+        `normalised` for them.
     """
     planner = _Planner(tape, set(outside), known, looks, gathers)
     for _ in range(2 * len(tape.ops) + _MOST_ROUNDS):
@@ -74,7 +75,7 @@ def schedule(
 
 class _Planner:
     def __init__(
-        self, tape: Tape, outside: set[int], known: Callable[[Tape, Op], bool], looks: bool, gathers: bool
+        self, tape: Tape, outside: set[int], known: Callable[[Tape, Op], bool], looks: bool, gathers: Collection[str]
     ) -> None:
         self.tape, self.types, self.known, self.looks, self.gathers = tape, tape.types, known, looks, gathers
         self.definitions = tape.definitions()
@@ -91,7 +92,7 @@ class _Planner:
         if op.name in REDUCTIONS:
             real = types[0].dtype.kind == "f"
             return types[0].dtype == types[1].dtype and (real or (op.name == "sum" and types[0].is_complex))
-        if self.gathers and is_fixed(self.tape, op):
+        if op.name in self.gathers and is_fixed(self.tape, op):
             return True
         if op.name == "getitem":
             return all(entry is not GATHER for entry in op.keyword("index"))

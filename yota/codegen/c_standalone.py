@@ -92,7 +92,7 @@ def body_of(
     """
     tape = without_dead(normalised(as_sums(symbolic.optimise(tape, strict=strict))))
     _refuse_empty(tape)
-    plan = schedule(tape, looks=False, gathers=True)
+    plan = schedule(tape, looks=False, gathers=("getitem", "scatter"))
     return _Function(tape, plan, name, inputs, results, shared).body()
 
 

@@ -72,7 +72,12 @@ def access_of(
     values
         About how many values it computes for one point.
     """
-    places = {(variable, place) for variable, place in places if types[variable].shape and place.coefficient(axis)}
+    # Of places from index arrays nobody knows which are neighbours.
+    places = {
+        (variable, place)
+        for variable, place in places
+        if types[variable].shape and place.coefficient(axis) and all(each >= 0 for each, _ in place.terms)
+    }
     rows = _rows(places, types, axis, points)
     if rows:
         fitting = _fitting(rows, types, threads)

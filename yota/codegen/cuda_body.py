@@ -164,8 +164,9 @@ class CudaBody(BodyWriter):
     def _is_wide(self, pulled: list[tuple[Region, Pull, list[Sink]]]) -> bool:
         if math.prod(self.group.extents) >= _NARROW:
             return True
-        bounds = {axis: (0, extent) for axis, extent in enumerate(self.group.extents)}
+        whole = {axis: (0, extent) for axis, extent in enumerate(self.group.extents)}
         for _, pull, sinks in pulled:
+            bounds = {**pull.bounds, **whole}
             forms = [value.offset for value in pull.values.items if value.offset is not None]
             if any(max(map(abs, form.reach(bounds))) >= _NARROW for form in [*forms, *(s.offset for s in sinks)]):
                 return True
@@ -216,17 +217,17 @@ class CudaBody(BodyWriter):
             return 2
         return 1 if offset.terms else 0
 
-    def _reader(self, axes: Sequence[int]) -> Callable[[int, Linear], str]:
-        def read(variable: int, offset: Linear) -> str:
+    def _reader(self, axes: Sequence[int]) -> Callable[[int, Linear, Mapping[int, str]], str]:
+        def read(variable: int, offset: Linear, numbers: Mapping[int, str]) -> str:
             self.reads.add(variable)
-            return self._near(variable, offset) or self._element(variable, self._text(offset, axes))
+            return self._near(variable, offset) or self._element(variable, self._text(offset, axes, numbers))
 
         return read
 
-    def target(self, sink: Sink, axes: Sequence[int]) -> str:
+    def target(self, sink: Sink, axes: Sequence[int], numbers: Mapping[int, str] | None = None) -> str:
         """Where a result goes."""
         near = None if sink.merge else self._near(sink.root.variable, sink.offset)
-        return near or super().target(sink, axes)
+        return near or super().target(sink, axes, numbers)
 
     def _near(self, variable: int, offset: Linear) -> str | None:
         """An element in a register or in shared memory, if that is where the kernel has it."""
@@ -415,7 +416,8 @@ class CudaBody(BodyWriter):
         loop = [
             f"const int count = {total} - first < {threads} ? (int)({total} - first) : {threads};",
             *before,
-            *(["__syncthreads();"] if before else []),
+            # Rows are there to read, and those of the round before have been taken out.
+            "__syncthreads();",
             "if (place < count) {",
             *(f"    {line}" for line in [*body, *inner]),
             "}",

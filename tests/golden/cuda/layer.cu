@@ -81,6 +81,21 @@ square(double a)
 
 extern "C" __global__ void __launch_bounds__(256)
 layer_kernel0(
+    const double *__restrict__ table_1, /* float64[100,64] */
+    const int32_t *__restrict__ table, /* int32[20] */
+    double *__restrict__ v5 /* float64[20,64] */
+)
+{
+    const int at = (int)blockIdx.x * 256 + (int)threadIdx.x;
+    if (at < 1280) {
+        const int i = at / 64;
+        const int j = at % 64;
+        v5[64 * i + j] = table_1[64 * table[i] + j];
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(256)
+layer_kernel1(
     const double *__restrict__ params_b, /* float64[32] */
     const double *__restrict__ v6, /* float64[20,32] */
     double *__restrict__ value, /* float64[] */
@@ -102,7 +117,7 @@ layer_kernel0(
 }
 
 extern "C" __global__ void __launch_bounds__(1)
-layer_kernel1(
+layer_kernel2(
     const double *__restrict__ v9, /* float64[] */
     uint8_t *__restrict__ v11 /* bool[] */
 )

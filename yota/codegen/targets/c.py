@@ -82,7 +82,7 @@ def generate(tape: Tape, *, strict: bool = False) -> Source:
     exact = frozenset(cone(tape, tape.outputs[:1])) if strict else frozenset()
     tape = as_products(tape, exact)
     outside = frozenset(op.result for op in tape.ops if op.result in exact and not _is_exact(tape, op))
-    plan = schedule(tape, outside, gathers=True)
+    plan = schedule(tape, outside, gathers=("getitem", "scatter"))
     direct = _is_direct(tape, plan)
     entry = Names().fresh(tape.name)
     needs = Needs()

@@ -9,6 +9,7 @@ from typing import Any
 from yota.codegen import symbolic
 from yota.codegen.c_groups import schedule
 from yota.codegen.c_lines import Needs, comment
+from yota.codegen.c_patterns import normalised
 from yota.codegen.contract import as_products
 from yota.codegen.count import operations
 from yota.codegen.cuda_driver import CudaDriver
@@ -97,8 +98,9 @@ def generate(
         If the tape has an op that neither a kernel nor CuPy can compute.
     """
     tape = as_products(symbolic.optimise(tape))
+    tape = normalised(tape, frozenset(op.result for op in tape.ops if op.name == "scatter"))
     layout = _layout(tape, forms)
-    plan = schedule(tape, known=is_known_to_cuda)
+    plan = schedule(tape, known=is_known_to_cuda, gathers=("getitem",))
     entry = Names(("cp",)).fresh(tape.name)
     needs, totals = Needs(), set[str]()
     definitions = tape.definitions()
