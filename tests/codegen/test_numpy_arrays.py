@@ -478,3 +478,27 @@ def test_short_rows_are_added_column_by_column() -> None:
     assert "for column in range(3):" in source.text
     assert "np.take(x, places, axis=0)" in source.text
     check(tape, load(source)(x_, where), evaluate(tape, x_, where))
+
+
+@pytest.mark.parametrize("repeated", [True, False])
+def test_pieces_are_added_into_an_array(repeated: bool) -> None:
+    write = Writer()
+    x = write.input("x", (5000, 3))
+    places = write.constant(np.array([3, -1, 3 if repeated else 0]))
+    index = (GATHER, Slice(0, 3))
+    read = write("getitem", x, places, index=index)
+    twice = write("multiply", x, 2.0)
+    gathered = write("scatter", write("sin", read), places, shape=(5000, 3), indices=(index,))
+    few = write("getitem", x, index=(Slice(1, 3), Slice(0, 3)))
+    sliced = write("scatter", write("cos", few), shape=(5000, 3), indices=((Slice(2, 4), Slice(0, 3)),))
+    kept = write("scatter", few, shape=(5000, 3), indices=((Slice(2, 4), Slice(0, 3)),))
+    tape = write.finish(
+        write("sum", write("square", twice)),
+        write("add", twice, gathered),
+        write("add", sliced, write("exp", write("negative", twice))),
+        write("add", kept, x),
+        kept,
+    )
+    source = agree(tape)
+    # One scatter is a result itself, so it stays.
+    assert source.text.count("np.zeros") == 1

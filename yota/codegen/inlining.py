@@ -12,7 +12,7 @@ from yota.passes.views import is_view
 
 __all__ = ["nested"]
 
-_STATEMENTS = frozenset(("setitem", "scatter"))
+_STATEMENTS = frozenset(("setitem", "scatter", "deposit"))
 """Ops that are statements, and may name an operand more than once."""
 
 

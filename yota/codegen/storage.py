@@ -115,13 +115,13 @@ class _Planner:
         ]
 
     def _inherited(self) -> dict[int, int]:
-        """``setitem`` results that are written over their operand, since nobody looks at that again."""
+        """Results that are written over their operand, since nobody looks at that again."""
         found: dict[int, int] = {}
         made: set[int] = set()
         for position, unit in enumerate(self.units):
             made.update(op.result for op in self._makers(unit))
             op = unit.members[0].op
-            if unit.extent or op.name != "setitem" or not self.types[op.result].shape:
+            if unit.extent or op.name not in ("setitem", "deposit") or not self.types[op.result].shape:
                 continue
             source = op.operands[0]
             if self.roots[source] == {source} and source in made and source not in op.operands[1:]:

@@ -54,6 +54,7 @@ def _strides(x: Any) -> Any:
 _SPECIAL: dict[str, tuple[str, bool, Callable[..., Any]]] = {
     "getitem": ("yota.ir.indexing.getitem", False, indexing.getitem),
     "setitem": ("yota.ir.indexing.setitem", False, indexing.setitem),
+    "deposit": ("yota.ir.indexing.deposit", False, indexing.deposit),
     "scatter": ("yota.ir.indexing.scatter", False, indexing.scatter),
     "strides": ("yota.ir.catalog.strides", False, _strides),
     "call": ("yota.ir.calls.call", False, calls.call),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -81,12 +81,26 @@ def scatter(*operands: Any, shape: tuple[int, ...], indices: tuple[Index, ...]) 
 
     ``operands`` are, for each entry of ``indices``, the piece and then its index arrays.
     """
-    pieces: list[tuple[Any, list[Any], Index]] = []
+    pieces = _pieces(operands, indices)
+    return _added(np.zeros(shape, np.result_type(*(piece.dtype for piece, _, _ in pieces))), pieces)
+
+
+def deposit(x: Any, *operands: Any, indices: tuple[Index, ...]) -> Any:
+    """A copy of ``x`` with each piece added at its index; the other operands are those of `scatter`."""
+    return _added(np.array(x), _pieces(operands, indices))
+
+
+def _pieces(operands: Iterable[Any], indices: tuple[Index, ...]) -> list[tuple[Any, list[Any], Index]]:
+    """Each piece with its index arrays and its index."""
     rest = iter(operands)
+    found = []
     for index in indices:
         piece = np.asarray(next(rest))
-        pieces.append((piece, [next(rest) for entry in index if entry is GATHER], index))
-    result = np.zeros(shape, np.result_type(*(piece.dtype for piece, _, _ in pieces)))
+        found.append((piece, [next(rest) for entry in index if entry is GATHER], index))
+    return found
+
+
+def _added(result: Any, pieces: list[tuple[Any, list[Any], Index]]) -> Any:
     for piece, where, index in pieces:
         if where:
             np.add.at(result, to_numpy(index, where), piece)

@@ -13,7 +13,9 @@ from yota.ir.types import TensorType
 __all__ = ["is_view", "roots", "shares"]
 
 _VIEWS = frozenset({"reshape", "transpose", "broadcast_to"})
-_FRESH = frozenset("where astype setitem scatter sum prod max min matmul concatenate stack cumsum cumprod sort".split())
+_FRESH = frozenset(
+    "where astype setitem scatter deposit sum prod max min matmul concatenate stack cumsum cumprod sort".split()
+)
 
 
 def is_view(op: Op, types: Mapping[int, TensorType]) -> bool:

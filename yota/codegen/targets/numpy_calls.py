@@ -13,7 +13,7 @@ import numpy as np
 
 from yota.codegen.literals import dtype_text, shape_text, static_text, tuple_text
 from yota.codegen.targets.call import Call, dtype_argument, infix, negated, owner
-from yota.codegen.targets.numpy_scatter import additions, assignment
+from yota.codegen.targets.numpy_scatter import additions, assignment, deposits
 from yota.codegen.targets.numpy_views import view
 from yota.ir.calls import Form, Items, Place
 from yota.ir.tape import Op
@@ -54,7 +54,7 @@ def has_out(op: Op, type: TensorType) -> bool:
         return False
     if isinstance(op.primitive.function, np.ufunc):
         return not op.static
-    known = ("astype", "matmul", "einsum", "concatenate", "stack", "cumsum", "setitem", "scatter")
+    known = ("astype", "matmul", "einsum", "concatenate", "stack", "cumsum", "setitem", "scatter", "deposit")
     return op.name in known or op.name in REDUCTIONS
 
 
@@ -70,6 +70,9 @@ def into(call: Call, out: str, *, held: str | None = None) -> list[str]:
     if op.name == "setitem":
         first = [] if held == operands[0] else [f"np.copyto({out}, {operands[0]})"]
         return [*first, assignment(call, out)]
+    if op.name == "deposit":
+        first = [] if held == operands[0] else [f"np.copyto({out}, {operands[0]})"]
+        return [*first, *deposits(call, out)]
     if op.name == "scatter":
         lines, covered = additions(call, out)
         return lines if covered else [f"{out}.fill(0)", *lines]
@@ -114,6 +117,8 @@ def statements(call: Call, name: str) -> list[str]:
             f"{name} = np.array({call.operands[0]})",
             _recorded_call(replace(call, operands=(name, *call.operands[1:])), form),
         ]
+    if op.name == "deposit":
+        return [f"{name} = np.array({call.operands[0]})", *deposits(call, name)]
     if op.name == "scatter":
         lines, covered = additions(call, name)
         maker = "empty" if covered else "zeros"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from yota.ir.indexing import GATHER, Index, Slice
 from yota.ir.types import TensorType
 from yota.passes.writes import overlap
 
-__all__ = ["additions", "assignment"]
+__all__ = ["additions", "assignment", "deposits"]
 
 
 _SHORT_ROW = 4
@@ -26,14 +27,21 @@ def assignment(call: Call, out: str) -> str:
     return f"{out}{place} = {call.operands[1]}"
 
 
-def additions(call: Call, out: str) -> tuple[list[str], bool]:
+def deposits(call: Call, out: str) -> list[str]:
+    """Statements that add the pieces of a ``deposit`` to what ``out`` holds."""
+    distinct = frozenset(number - 1 for number in call.distinct)
+    pieces = replace(call, operands=call.operands[1:], types=call.types[1:], distinct=distinct)
+    return additions(pieces, out, empty=False)[0]
+
+
+def additions(call: Call, out: str, *, empty: bool = True) -> tuple[list[str], bool]:
     """Statements that put the pieces in place, and whether they write every element.
 
-    A piece that meets no earlier one is written, not added.
+    A piece that meets no earlier one is written, not added, if ``out`` is ``empty`` of anything else.
     """
     lines: list[str] = []
     boxes: list[tuple[range, ...]] = []
-    written, plain, position = 0, True, 0
+    written, plain, position = 0, empty, 0
     for index in call.op.keyword("indices"):
         count = sum(entry is GATHER for entry in index)
         (piece, type), *arrays = zip(
@@ -42,7 +50,7 @@ def additions(call: Call, out: str) -> tuple[list[str], bool]:
         place = brackets(index, call.type.shape, [text for text, _ in arrays])
         if arrays:
             if _meets_none(call, range(position + 1, position + count + 1)):
-                lines.append(f"{out}{place} {'+=' if lines else '='} {piece}")
+                lines.append(f"{out}{place} {'=' if empty and not lines else '+='} {piece}")
             else:
                 lines += _gathered_addition(call, out, index, place, arrays, (piece, type))
             plain = False
