@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ctypes
+import importlib.util
 import re
 import shutil
 import subprocess
+import sysconfig
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +21,7 @@ from hypothesis import strategies as st
 import yota
 from tests.codegen.compiled import needs_compiler
 from yota import errors
+from yota.runtime import compiler
 
 pytestmark = needs_compiler
 COMPILERS = [name for name in ("gcc", "clang") if shutil.which(name)] or ["cc"]
@@ -283,6 +286,62 @@ def test_what_c_cannot_say_is_refused() -> None:
         yota.generate(chain, {"x": "float64[0]"}, target="c")
     with pytest.raises(errors.ArgumentError, match="cannot be called"):
         yota.generate(chain, {"x": "float64[4]"}, target="c", stem='x"\n#include "y')
+
+
+def built_extension(folder: Path, module: str) -> Any:
+    """The extension module whose files are in ``folder``."""
+    flags = [flag for flag in compiler.find().flags if flag.startswith(("-I", "-f", "-shared", "-undefined"))]
+    sources = [str(folder / f"{module}.c"), str(folder / f"{module}module.c")]
+    place = folder / f"{module}{sysconfig.get_config_var('EXT_SUFFIX')}"
+    words = [*compiler.find().command, "-std=gnu11", "-Wall", "-Werror", *flags, *sources, "-o", str(place), "-lm"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    found = importlib.util.spec_from_file_location(module, place)
+    assert found is not None and found.loader is not None
+    loaded = importlib.util.module_from_spec(found)
+    found.loader.exec_module(loaded)
+    return loaded
+
+
+@pytest.mark.parametrize(
+    ("f", "args"),
+    [case for case in FUNCTIONS if case[0] in (chain, chosen, branch, complicated)],
+    ids=lambda case: getattr(case, "__name__", ""),
+)
+def test_extensions(f: Callable[..., Any], args: tuple[Any, ...], tmp_path: Path) -> None:
+    written = yota.generate(f, arguments(f, args), target="c", extension=True)
+    written.write(tmp_path / f"{f.__name__}.c")
+    module = built_extension(tmp_path, f.__name__)
+    expected, gradients = yota.grad(f, *args)
+    value, *found = getattr(module, f"{f.__name__}_value_and_gradient")(*args)
+    assert type(value) is type(expected)
+    np.testing.assert_allclose(value, expected, rtol=1e-13)
+    for one, other in zip(found, (each for each in gradients if each is not None), strict=True):
+        assert np.asarray(one).dtype == np.asarray(other).dtype
+        np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-13)
+    assert f"{f.__name__} and its gradient" in getattr(module, f"{f.__name__}_value_and_gradient").__doc__
+    with pytest.raises(TypeError):
+        getattr(module, f.__name__)(*args, 1.0)
+    with pytest.raises(TypeError):
+        getattr(module, f.__name__)("x", *args[1:])
+    if f is branch:
+        with pytest.raises(ValueError, match="if eps > 0:  was True"):
+            module.branch(args[0], -1.0)
+
+
+@pytest.mark.skipif(not (shutil.which("meson") and shutil.which("ninja")), reason="Meson is not installed")
+def test_meson_builds_an_extension_as_it_stands(tmp_path: Path) -> None:
+    yota.generate(chain, {"x": "float64[8]"}, target="c", extension=True).write(tmp_path / "chain.c")
+    subprocess.run(["meson", "setup", "build"], cwd=tmp_path, check=True)
+    subprocess.run(["meson", "compile", "-C", "build"], cwd=tmp_path, check=True)
+    assert list((tmp_path / "build").glob("chain.*.so"))
+
+
+def test_extensions_go_with_c_alone() -> None:
+    with pytest.raises(errors.ArgumentError, match='extension=True goes with target="c"'):
+        yota.generate(chain, {"x": "float64[8]"}, extension=True)
+    with pytest.raises(errors.ArgumentError, match="Python module"):
+        yota.generate(chain, {"x": "float64[8]"}, target="c", extension=True, stem="a-b")
 
 
 def bare(module: yota.export.Module) -> str:

@@ -85,6 +85,7 @@ def generate(
     license: str | None = None,
     self_test: bool = False,
     strict: bool = False,
+    extension: bool = False,
     command: tuple[str, ...] | None = None,
     stem: str | None = None,
 ) -> Module:
@@ -115,6 +116,8 @@ def generate(
         Whether ``python file.py`` checks the derivatives.
     strict
         Whether the value has NumPy's bits; see `yota.grad`.
+    extension
+        With ``target="c"``: also a Python extension module around the functions, with what Meson and pip build it by.
     command
         The words of the command that generates the module again, for its banner; made up by default.
     stem
@@ -144,8 +147,10 @@ def generate(
     unknown = [each for each in wanted if each not in _CONTENTS]
     if unknown or not wanted:
         raise ArgumentError(f"with_={with_!r}: a module can have {', '.join(map(repr, _CONTENTS))}")
+    if extension and target != "c":
+        raise ArgumentError(f'extension=True goes with target="c", not {target!r}')
     request = Request(
-        call_of(f, args), target, name, wrt, wanted, license or "", self_test, strict, False, command, stem
+        call_of(f, args), target, name, wrt, wanted, license or "", self_test, strict, extension, command, stem
     )
     if target == "c":
         return Module(*c_contents.collected(request))

@@ -28,6 +28,9 @@ A C99 file and its header beside it, for programs in C and C++:
 
     yota generate pkg.energy:potential --arg "x=float64[4,3]" --arg "eps=float" --target c -o src/potential.c
 
+With `--extension` a Python extension module around it, and a `meson.build` and `pyproject.toml` that build it, are
+written beside them.
+
 A CUDA file with kernels and functions that launch them, and a Python file beside it that launches them with CuPy:
 
     yota generate pkg.energy:potential --arg "x=float64[100000,3]" --target cuda -o src/potential.cu
@@ -68,6 +71,9 @@ def generate(
     ] = ["value", "gradient"],  # noqa: B006
     license: Annotated[str, typer.Option("--license", help="Text for the head of the file.")] = "",
     self_test: Annotated[bool, typer.Option("--self-test", help="Let `python FILE` check the derivatives.")] = False,
+    extension: Annotated[
+        bool, typer.Option("--extension", help="With C: also a Python extension, and what builds it.")
+    ] = False,
     strict: Strict = False,
     rules: Rules = [],  # noqa: B006
     check: Annotated[bool, typer.Option("--check", help="Write nothing; compare with the file on disk.")] = False,
@@ -98,6 +104,7 @@ def generate(
         for value in values:
             command += [option, value]
     command += ["--self-test"] if self_test else []
+    command += ["--extension"] if extension else []
     command += ["--strict"] if strict else []
     command += ["-o", relative(out)] if out != "-" else []
     f = function_at(function)
@@ -112,6 +119,7 @@ def generate(
             license=license or None,
             self_test=self_test,
             strict=strict,
+            extension=extension,
             command=tuple(command),
             stem=Path(out).stem if ending and out != "-" else None,
         )

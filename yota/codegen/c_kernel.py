@@ -16,7 +16,7 @@ from yota.codegen.c_types import c_type, npy_type, scalar_type
 from yota.ir.tape import Op, Tape
 from yota.ir.types import TensorType
 
-__all__ = ["ArrayNames", "Kernel", "plan_kernel", "remarks", "result_hint"]
+__all__ = ["ArrayNames", "Kernel", "argument_of", "plan_kernel", "remarks", "result_hint", "result_of"]
 
 _WORTH_THREADS = 4_000_000
 _WORTH_RELEASING = 50_000
@@ -69,8 +69,8 @@ def plan_kernel(
     inputs = tuple(sorted(body.reads)) if parameters is None else parameters
     parallel = body.work >= _WORTH_THREADS and body.outer > 1
     shares = tuple(body.partials) if parallel else ()
-    arguments = tuple(_argument(found[v], tape.types[v], v in body.reads) for v in inputs)
-    written = tuple(_result(results[root.variable], tape.types[root.variable], shares) for root in group.roots)
+    arguments = tuple(argument_of(found[v], tape.types[v], v in body.reads) for v in inputs)
+    written = tuple(result_of(results[root.variable], tape.types[root.variable], shares) for root in group.roots)
     pieces, lines = ((), tuple(body.lines)) if group.extents else cut(body.lines, name, arguments, written)
     plan = KernelPlan(
         name=name,
@@ -84,6 +84,7 @@ def plan_kernel(
         parallel=parallel,
         released=body.work >= _WORTH_RELEASING,
         pieces=pieces,
+        runs=f"{name}_{'run' if parallel else 'loops'}",
     )
     if any(tape.types[v].is_complex for v in (*inputs, *results)):
         needs.complex = True
@@ -121,13 +122,15 @@ def _shape(type: TensorType) -> str:
     return ", ".join(map(str, type.shape))
 
 
-def _argument(name: str, type: TensorType, used: bool) -> Argument:
+def argument_of(name: str, type: TensorType, used: bool) -> Argument:
+    """What a call takes."""
     kind = c_type(type.dtype)
     number = "" if type.shape else f"take_{scalar_type(type.dtype).lower()}"
     return Argument(name, kind, npy_type(type.dtype), _shape(type), type.ndim, number, used, str(type))
 
 
-def _result(name: str, type: TensorType, shares: tuple[Partial, ...]) -> Result:
+def result_of(name: str, type: TensorType, shares: tuple[Partial, ...] = ()) -> Result:
+    """What a call gives."""
     make = ""
     if not type.shape:
         make = f"{'plain' if type.weak else 'number'}_{scalar_type(type.dtype).lower()}"

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from yota.codegen.c_lines import Needs
-from yota.codegen.c_plan import Part
+from yota.codegen.c_plan import KernelPlan, Part
 from yota.codegen.c_types import c_type, suffix
 
-__all__ = ["parts"]
+__all__ = ["parts", "preludes"]
 
 _CALLS = {
     "log_add_exp": ("larger",),
@@ -37,3 +39,21 @@ def parts(needs: Needs, qualifier: str = "static inline", *, vectors: bool = Tru
         Part(f"c/parts/{name}.c.jinja", c_type(np.dtype(dtype)), suffix(np.dtype(dtype)), qualifier, vectors)
         for name, dtype in order
     )
+
+
+_WIDE = {
+    "take_float": "take_double",
+    "take_cfloat": "take_cdouble",
+    "take_int32": "take_int64",
+    "take_uint8": "take_int64",
+}
+
+
+def preludes(kernels: Iterable[KernelPlan]) -> list[str]:
+    """Names of what takes arguments and makes results, each after what it calls."""
+    wanted: set[str] = set()
+    for kernel in kernels:
+        wanted.update(argument.number or "take_array" for argument in kernel.arguments)
+        wanted.update(result.make for result in kernel.results if result.make)
+    wanted.update(_WIDE[name] for name in list(wanted) if name in _WIDE)
+    return sorted(wanted, key=lambda name: (name in _WIDE, name))

@@ -109,6 +109,10 @@ class KernelPlan:
         Whether it is worth threads, and worth letting other Python threads run meanwhile.
     pieces
         Functions that ``lines`` call.
+    runs
+        The C function that does it all.
+    failure
+        The function that raises what ``runs`` returned, if it returns anything.
     """
 
     name: str
@@ -122,6 +126,8 @@ class KernelPlan:
     parallel: bool
     released: bool
     pieces: tuple[Piece, ...] = ()
+    runs: str = ""
+    failure: str = ""
 
 
 @dataclass(frozen=True, slots=True)

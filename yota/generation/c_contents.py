@@ -14,6 +14,7 @@ from yota.codegen.c_standalone import NO_MEMORY, Shared
 from yota.codegen.c_tables import Tables
 from yota.codegen.render import render
 from yota.errors import ArgumentError
+from yota.generation.c_extension import extension
 from yota.generation.c_functions import FunctionWriter
 from yota.generation.c_interface import Function, Parameter, arguments_of, harmless, parameter_names
 from yota.generation.c_selftest import SelfTest, self_test_of
@@ -80,10 +81,14 @@ def collected(request: Request) -> tuple[dict[str, str], tuple[str, ...]]:
     source = render("c/pair/source.c.jinja", plan=plan)
     used = tuple(header for header, names in _HEADERS.items() if re.search(rf"\b({names})", source))
     header = replace(plan, banner=_banner(request, writer, tapes))
-    return {
-        f"{stem}.c": tidied(render("c/pair/source.c.jinja", plan=replace(plan, headers=used))),
-        f"{stem}.h": tidied(render("c/pair/header.h.jinja", plan=header)),
-    }, tuple(notes)
+    files = {
+        f"{stem}.c": render("c/pair/source.c.jinja", plan=replace(plan, headers=used)),
+        f"{stem}.h": render("c/pair/header.h.jinja", plan=header),
+    }
+    if request.extension:
+        decisions = [_decision(guard) for guard in subject.tape.guards]
+        files |= extension(stem, plan.functions, plan.banner, decisions, complex=plan.complex)
+    return {name: tidied(text) for name, text in files.items()}, tuple(notes)
 
 
 _HEADERS = {

@@ -11,7 +11,7 @@ from yota.codegen.c_driver import Driver
 from yota.codegen.c_groups import Group, Schedule, schedule
 from yota.codegen.c_kernel import Kernel, plan_kernel
 from yota.codegen.c_lines import Needs, comment
-from yota.codegen.c_parts import parts
+from yota.codegen.c_parts import parts, preludes
 from yota.codegen.c_patterns import normalised
 from yota.codegen.c_plan import FilePlan
 from yota.codegen.c_spelling import EXACT
@@ -23,14 +23,6 @@ from yota.ir.tape import Op, Tape
 from yota.passes.rewrite import cone
 
 __all__ = ["Source", "generate"]
-
-
-_WIDE = {
-    "take_float": "take_double",
-    "take_cfloat": "take_cdouble",
-    "take_int32": "take_int64",
-    "take_uint8": "take_int64",
-}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -144,25 +136,13 @@ def _code(tape: Tape, entry: str, kernels: Sequence[Kernel], needs: Needs) -> st
         banner=_banner(tape, entry),
         functions=tuple(functions) if any(kernel.plan.extent for kernel in kernels) else (),
         parts=parts(needs),
-        preludes=tuple(f"c/preludes/{name}.c.jinja" for name in _preludes(kernels)),
+        preludes=tuple(f"c/preludes/{name}.c.jinja" for name in preludes(kernel.plan for kernel in kernels)),
         complex=needs.complex,
         parallel=any(kernel.plan.parallel for kernel in kernels),
         memory=any(result.allocate == "large_array" for kernel in kernels for result in kernel.plan.results),
         kernels=tuple(kernel.plan for kernel in kernels),
     )
     return render("c/module.c.jinja", plan=plan)
-
-
-def _preludes(kernels: Sequence[Kernel]) -> list[str]:
-    """Names of what takes arguments and makes results, each after what it calls."""
-    wanted: set[str] = set()
-    for kernel in kernels:
-        wanted.update(argument.number or "take_array" for argument in kernel.plan.arguments)
-        wanted.update(result.make for result in kernel.plan.results if result.make)
-    for name in ("take_float", "take_cfloat", "take_int32", "take_uint8"):
-        if name in wanted:
-            wanted.add(_WIDE[name])
-    return sorted(wanted, key=lambda name: (name in _WIDE, name))
 
 
 def _banner(tape: Tape, entry: str) -> tuple[str, ...]:
