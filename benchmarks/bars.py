@@ -55,6 +55,11 @@ def bars(results: Results) -> list[Bar]:
         Bar("polynomial: autograd / yota", ratio("polynomial", "autograd", "yota"), 200.0, at_least=True),
         Bar("polynomial: yota / hand", ratio("polynomial", "yota", "hand"), 2.0),
         Bar("polynomial: jax / yota", ratio("polynomial", "jax", "yota"), 1.0, at_least=True),
+        *(
+            Bar(f"{name}: {peer} / yota c", ratio(name, peer, "yota c"), 20.0, at_least=True)
+            for name in ("katsura_10", "cyclic_7")
+            for peer in ("casadi", "jax")
+        ),
         Bar("call overhead, microseconds", lambda results: overhead(results, "call", "overhead", 1e6), 1.0),
         Bar("10,000 ops / 1,000 ops", lambda results: overhead(results, "growth", "ratio"), 12.0),
         Bar("import yota / import numpy", lambda results: overhead(results, "imports", "ratio of yota"), 1.5),

@@ -25,6 +25,8 @@ class Workload:
         ``arguments(quick)`` gives the arguments; smaller ones when ``quick``.
     wrt
         Positions of the arguments to differentiate by.
+    jacobian
+        Whether the function has many results, of which the Jacobian takes the place of the gradient.
     single
         Whether it is a function of a few numbers, where calls cost more than arithmetic.
     specific
@@ -36,6 +38,7 @@ class Workload:
     write: Callable[[Any], Callable[..., Any]]
     arguments: Callable[[bool], tuple[Any, ...]]
     wrt: int | tuple[int, ...] = 0
+    jacobian: bool = False
     single: bool = False
     specific: Mapping[str, Callable[[], Callable[..., Any]]] = field(default_factory=dict)
 

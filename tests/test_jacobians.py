@@ -259,3 +259,22 @@ def test_functions_of_long_arrays() -> None:
     inner = np.fft.irfft(np.fft.rfft(np.eye(100)), axis=-1)
     assert inner.shape == found.shape
     np.testing.assert_allclose(found @ x, 2 * np.fft.irfft(np.fft.rfft(x) ** 2), rtol=1e-10)
+
+
+def test_rules_of_the_user_count() -> None:
+    steep = yota.diffrule(
+        """
+@elementwise
+def steep(x: Real) -> y:
+    y = 1 / (1 + exp(-x))
+    d[y, x] = y * steep(-x)
+"""
+    )
+    # The primal, differentiated as it stands, gives NaN at the end.
+    x = np.array([-800.0, -1.0, 30.0])
+    expected = [0.0, np.exp(-1.0) / (1 + np.exp(-1.0)) ** 2, np.exp(-30.0) / (1 + np.exp(-30.0)) ** 2]
+    np.testing.assert_allclose(np.diagonal(jacobian(lambda x: steep(x))(x)), expected, rtol=1e-14)
+    np.testing.assert_allclose(yota.gradient(lambda x: np.sum(steep(x)))(x), expected, rtol=1e-14)
+    second = np.diagonal(hessian(lambda x: np.sum(steep(x)))(x))
+    np.testing.assert_allclose(second[1], expected[1] * np.tanh(0.5), rtol=1e-14)
+    assert np.all(np.isfinite(second))

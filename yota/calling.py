@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from yota.differentiated import Differentiated
-from yota.runtime.dispatch import offer, quick
+from yota.runtime.dispatch import offer, quick, watch
 from yota.tracing.state import current
 
 __all__ = ["caller"]
@@ -24,9 +24,12 @@ def caller(form: Differentiated) -> Callable[..., Any]:
 
     def call(*args: Any, **kwargs: Any) -> Any:
         nonlocal changed
-        if changed is not None and changed():
-            direct.clear()
-            form.table.clear()
+        if changed is not None:
+            if changed():
+                direct.clear()
+                form.table.clear()
+            if front is not call and front.forms:  # type: ignore[attr-defined]
+                watch(front, form.captured.identities())
         if not kwargs:
             # One array is by far the most frequent call, and a comprehension would cost as much as all the rest.
             found = direct.get(
@@ -45,11 +48,9 @@ def caller(form: Differentiated) -> Callable[..., Any]:
         if not kwargs and prepared.direct is not None and len(direct) < _MOST_DIRECT:
             kinds = tuple((a.dtype, a.shape) if type(a) is array else type(a) for a in args)
             direct[kinds[0] if len(args) == 1 and type(args[0]) is array else kinds] = prepared.direct
-            if front is not call and changed is None:
+            if front is not call and watch(front, form.captured.identities()):
                 offer(front, prepared.direct, args)
         return result
 
-    front: Callable[..., Any] = call
-    if form.target.name == "c" and changed is None:
-        front = quick(call)
+    front: Callable[..., Any] = quick(call) if form.target.name == "c" else call
     return front

@@ -94,6 +94,21 @@ class Captured:
         parts = [*self.parts(), *(part for _, part in flatten(tuple(arguments)))]
         return Surroundings(list(filter(is_generator, parts)), list(self._reach.asking.values()))
 
+    def identities(self) -> tuple[tuple[Any, ...], ...] | None:
+        """``(cell, object)``, ``(dict, key, object)`` and, for what must not be there, ``(dict, key)``.
+
+        While all are as listed, nothing has changed. None where that takes more than a look at identities.
+        """
+        cells = tuple(zip(self._cells, self._held, strict=True))
+        places = [
+            (names, name) if value is ABSENT else (names, name, value)
+            for (names, name), value in zip(self._places, self._values, strict=True)
+        ]
+        unfilled = any(value is ABSENT for _, value in cells)
+        if self._structures or unfilled or any(type(names) is not dict for names, *_ in places):
+            return None
+        return (*cells, *places)
+
     def agrees(self, other: Captured) -> bool:
         """Whether another function of the same code captured the same, as a lambda does that is made anew."""
         cells, places, codes, defaults = other._own

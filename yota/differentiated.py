@@ -16,6 +16,8 @@ from yota.collection import uncollected
 from yota.contents import Contents
 from yota.device import on_host, target_for
 from yota.errors import ArgumentError, StaleTapeError
+from yota.factored import leanest
+from yota.ir.tape import Tape
 from yota.layout import Wrt, layout_of
 from yota.reach import bearers
 from yota.rules.registry import registry
@@ -164,7 +166,7 @@ class Prepared:
             # Of what compiled code reads at each call the function may have read some by itself all the same.
             fresh = captured.read_afresh(gradient.captured, gradient.observed)
             contents = Contents.of(gradient.contents.pairs, captured.parts(), fresh)
-            call, source = compile_tape(gradient.tape, self.target)
+            call, source = compile_tape(self.compiled_tape(gradient), self.target)
         return Specialisation(replace(gradient, contents=contents), call, source)
 
     def gradient(self, function: Callable[..., Any], arguments: Arguments) -> Gradient:
@@ -177,6 +179,10 @@ class Prepared:
             strict=self.owner.target.strict,
             around=self.owner.captured.surroundings(arguments.values),
         )
+
+    def compiled_tape(self, gradient: Gradient) -> Tape:
+        """What is compiled: not the tape itself where another one computes the same with less."""
+        return gradient.tape if self.target.strict else leanest(gradient.tape, gradient.leaves, registry())
 
     def result(self, chosen: Specialisation, outputs: tuple[Any, ...]) -> Any:
         """What the caller gets: value and gradients."""

@@ -8,6 +8,7 @@ from typing import Any
 from yota.arguments import Arguments, positional, sort_arguments
 from yota.differentiated import Differentiated, Prepared, concrete
 from yota.errors import ArgumentError, TracingError
+from yota.ir.tape import Tape
 from yota.layout import Layout, layout_of
 from yota.pullbacks import Rows
 from yota.rules.registry import Registry, registry
@@ -102,6 +103,10 @@ class _Straight(Prepared):
             gradient = gradient.valued(exact)
         self.entries[id(gradient.tape)] = found
         return gradient
+
+    def compiled_tape(self, gradient: Gradient) -> Tape:
+        """The tape of all entries is as short as it gets."""
+        return gradient.tape
 
     def result(self, chosen: Specialisation, outputs: tuple[Any, ...]) -> Any:
         """The matrix; with values before it, if they are wanted."""

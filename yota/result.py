@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -56,6 +57,12 @@ class GradResult:
                 "capture() is for a gradient that was computed on a GPU; pass arrays of CuPy's: yota.to_cuda(x)"
             )
         return self.captor()
+
+    @property
+    def operations(self) -> dict[str, int]:
+        """How often each operation occurs in the generated code, as its head states; in loops for each element."""
+        head = re.search(r"Operations: ([^.;]*)", self.source)
+        return {name: int(count) for count, name in re.findall(r"(\d+) (\w+)", head.group(1))} if head else {}
 
     def __getitem__(self, position: int) -> Any:
         return self.gradients[position]

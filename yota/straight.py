@@ -12,8 +12,9 @@ from yota.autodiff.accumulate import partials
 from yota.autodiff.reverse import gradient_tape
 from yota.codegen.count import total
 from yota.codegen.scalar import is_scalar
-from yota.codegen.symbolic import forms, optimise, quickly
+from yota.codegen.symbolic import optimise, quickly
 from yota.errors import DifferentiationError
+from yota.factored import several_forms
 from yota.ir.catalog import primitive
 from yota.ir.tape import Tape, TapeBuilder
 from yota.ir.types import TensorType
@@ -28,7 +29,6 @@ _MOST_ENTRIES = 4096
 """Entries, not counting zeros, up to which a Jacobian is straight-line code."""
 _SMALL = 600
 """Ops up to which more than one form of a function is differentiated and the best is taken."""
-_MOST_FORMS = 2
 _WORTH_A_LOOK = 1.3
 _LARGEST_DENSE = 64
 
@@ -88,23 +88,19 @@ def straight_line(tape: Tape, leaf: int, wanted: Wanted, registry: Registry) -> 
 
 def unrolled(tape: Tape) -> Tape | None:
     """``tape`` as scalar ops alone, if it is not too long for that."""
-    found = pipeline.run(tape)
-    if is_scalar(found):
+    found = pipeline.run(tape, inlined=False)
+    if is_scalar(found, inlined=False):
         return found
     found = scalarize.run(found, most=_MOST_OPS)
-    if not is_scalar(found):
-        return None
-    return pipeline.run(found)
+    return pipeline.run(found, inlined=False) if is_scalar(found, inlined=False) else None
 
 
 def _forms(tape: Tape) -> Iterator[Tape]:
     """The tape with its arithmetic factored, which makes its derivatives short too, and, if it is small, as it is."""
-    found = forms(tape)
-    yield found[0]
-    if len(tape) <= _SMALL:
-        yield from (form for form in found[1:_MOST_FORMS] if form.ops != found[0].ops)
-        if tape not in found[:_MOST_FORMS]:
-            yield tape
+    found = list(several_forms(tape))
+    if len(tape) <= _SMALL and tape not in found:
+        found.append(tape)
+    yield from found
 
 
 def _derived(tape: Tape, leaf: int, wanted: Wanted, registry: Registry) -> Iterator[Entries]:
@@ -169,8 +165,7 @@ def _slope(tape: Tape, leaf: int, registry: Registry) -> Tape | None:
         found_tape = builder.finish([tape.outputs[0], builder.constant(zeros if type.shape else zeros[()])])
     else:
         found_tape = found.tape
-    made = pipeline.run(found_tape)
-    return made if is_scalar(made) else unrolled(made)
+    return unrolled(found_tape)
 
 
 def _elements(tape: Tape, variables: int | Sequence[int]) -> tuple[list[int], tuple[int, ...]]:

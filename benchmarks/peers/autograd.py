@@ -13,8 +13,12 @@ __all__ = ["PEER"]
 
 def prepare(workload: Workload) -> Callable[..., Any]:
     import autograd.numpy
-    from autograd import value_and_grad
+    from autograd import jacobian, value_and_grad
 
+    if workload.jacobian:
+        function = workload.write(autograd.numpy)
+        matrix = jacobian(function, workload.wrt)
+        return lambda *arguments: (function(*arguments), matrix(*arguments))
     return value_and_grad(workload.write(autograd.numpy), workload.wrt)
 
 

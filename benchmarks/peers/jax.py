@@ -16,7 +16,12 @@ __all__ = ["PEER"]
 def prepare(workload: Workload) -> Callable[..., Any]:
     import jax
 
-    compiled = jax.jit(jax.value_and_grad(workload.write(jax.numpy), workload.wrt))
+    function = workload.write(jax.numpy)
+    if workload.jacobian:
+        matrix = jax.jacfwd(function, workload.wrt)
+        compiled = jax.jit(lambda *arguments: (function(*arguments), matrix(*arguments)))
+    else:
+        compiled = jax.jit(jax.value_and_grad(function, workload.wrt))
 
     def value_and_gradient(*arguments: Any) -> Any:
         result = compiled(*arguments)

@@ -34,6 +34,8 @@ def prepare(workload: Workload) -> Callable[..., Any]:
     import torch
 
     function = workload.write(TorchAsNumPy())
+    if workload.jacobian:
+        return lambda x: (function(x), torch.autograd.functional.jacobian(function, x))
 
     def value_and_gradient(*arguments: Any) -> Any:
         inputs = [leaf for position in workload.positions for leaf in flatten(arguments[position])]

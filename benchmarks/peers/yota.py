@@ -17,6 +17,9 @@ __all__ = ["yota_peer"]
 def prepare(workload: Workload, target: str) -> Callable[..., Any]:
     import yota
 
+    if workload.jacobian:
+        assert isinstance(workload.wrt, int)
+        return yota.jacobian(workload.write(np), workload.wrt, with_value=True, target=target)
     return yota.value_and_grad(workload.write(np), wrt=workload.wrt, target=target)
 
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from yota.codegen.count import operations
 from yota.codegen.expressions import Body, write
 from yota.codegen.names import Names
 from yota.codegen.render import render
 from yota.codegen.spelling import MATH_NAMES
 from yota.codegen.targets.base import Source
 from yota.codegen.vocabulary import Vocabulary
+from yota.ir.count import listed
 from yota.ir.tape import Op, Tape
 
 __all__ = ["FunctionText", "ScalarPlan", "is_scalar", "plan_scalar", "scalar_source"]
@@ -60,14 +60,17 @@ class ScalarPlan:
     constants: Mapping[str, Any]
 
 
-def is_scalar(tape: Tape) -> bool:
-    """Whether all of a tape's ops are on scalars, arrays being only read at one index or put together at the end."""
+def is_scalar(tape: Tape, *, inlined: bool = True) -> bool:
+    """Whether all of a tape's ops are on scalars, arrays being only read at one index or put together at the end.
+
+    Primitives with a primal of their own must have been replaced by it, unless ``inlined`` is false.
+    """
     inputs = {entry.variable for entry in tape.inputs}
     outputs = set(tape.outputs)
     assembled = {op.result: op for op in tape.ops if op.name in ("stack", "reshape", "scatter")}
     read = {operand for op in tape.ops for operand in op.operands}
     for op in tape.ops:
-        if not _is_scalar_op(tape, op, inputs, outputs, assembled):
+        if not _is_scalar_op(tape, op, inputs, outputs, assembled, inlined):
             return False
     if any(op.result in read and op.result in outputs for op in assembled.values()):
         return False
@@ -75,7 +78,9 @@ def is_scalar(tape: Tape) -> bool:
     return not any(tape.types[variable].shape for variable in [*loose, *(guard.variable for guard in tape.guards)])
 
 
-def _is_scalar_op(tape: Tape, op: Op, inputs: set[int], outputs: set[int], assembled: Mapping[int, Op]) -> bool:
+def _is_scalar_op(
+    tape: Tape, op: Op, inputs: set[int], outputs: set[int], assembled: Mapping[int, Op], inlined: bool
+) -> bool:
     flat = not any(tape.types[operand].shape for operand in op.operands)
     if op.name == "getitem":
         index = op.keyword("index")
@@ -89,7 +94,8 @@ def _is_scalar_op(tape: Tape, op: Op, inputs: set[int], outputs: set[int], assem
         indices = op.keyword("indices")
         plain = all(isinstance(entry, int) for index in indices for entry in index)
         return flat and plain and op.result in outputs and len(set(indices)) == len(indices)
-    return op.primitive.elementwise and op.primitive.expand is None and flat and not tape.types[op.result].shape
+    known = op.primitive.elementwise and (op.primitive.expand is None or not inlined)
+    return known and flat and not tape.types[op.result].shape
 
 
 def plan_scalar(tape: Tape, *, strict: bool = False) -> ScalarPlan:
@@ -150,6 +156,5 @@ def _banner(tape: Tape, entry: str, parameters: tuple[str, ...]) -> tuple[str, .
     for name, item in zip(parameters, tape.inputs, strict=True):
         lines.append(f"    {name}: {tape.types[item.variable]}")
     lines.append(f"    returns {', '.join(str(tape.types[output]) for output in tape.outputs)}")
-    works = ", ".join(f"{count} {name}" for name, count in operations(tape).items())
-    lines += ["", f"Operations: {works or 'none'}."]
+    lines += ["", f"Operations: {listed(tape.operations)}."]
     return tuple(lines)

@@ -42,8 +42,7 @@ _THOROUGH = (
     Options(shared=False, equal_outside=False),
     Options(seed=1, equal_outside=False),
     Options(nest=True),
-    Options(nest=True, seed=1),
-    Options(nest=True, seed=2, equal_outside=False),
+    *(Options(nest=True, seed=seed, equal_outside=seed % 2 == 0) for seed in range(1, 6)),
 )
 _SOME = (Options(nest=True, window=16), Options(window=8))
 _ONE = (Options(nest=True, window=5),)

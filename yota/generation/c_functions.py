@@ -8,6 +8,7 @@ from yota.autodiff.reverse import gradient_tape
 from yota.codegen.c_names import FOREIGN, LocalNames
 from yota.codegen.c_standalone import Shared, body_of
 from yota.codegen.c_types import c_type
+from yota.factored import leanest
 from yota.generation.c_interface import Function, Parameter, arguments_of, documented, result
 from yota.generation.derivatives import Derivative
 from yota.generation.subject import Subject
@@ -75,10 +76,11 @@ class FunctionWriter:
         zeros = [_cleared(slope) for slope in slopes if slope not in present]
         listed = ", ".join(each.name for each in by)
         results = [value, *slopes]
+        given = [leaf for leaf, variable in zip(leaves, found.variables, strict=True) if variable is not None]
         self._add(
             name,
             f"Value of {self.title} and its gradient by {listed}.",
-            found.tape,
+            found.tape if self.strict else leanest(found.tape, given, registry()),
             self.inputs,
             results,
             computed=[value, *present],

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from yota.autodiff.reverse import gradient_tape
 from yota.errors import ArgumentError
+from yota.factored import leanest
 from yota.generation.assembly import Banner, Parts, assembled
 from yota.generation.functions import Documented, gradient_class, gradient_functions, value_function
 from yota.generation.kernel import kernel_of
@@ -116,7 +117,9 @@ def _add_gradient(parts: Parts, subject: Subject, common: Documented, strict: bo
     if sized:
         kernel = sized_kernel(sized.gradient(), name, common.sizes, parts.constants)
     else:
-        kernel = kernel_of(subject.valued(found.tape, strict), name, parts.constants, strict=strict)
+        given = [leaf for leaf, variable in zip(leaves, found.variables, strict=True) if variable is not None]
+        tape = found.tape if strict else leanest(found.tape, given, registry())
+        kernel = kernel_of(subject.valued(tape, strict), name, parts.constants, strict=strict)
     parts.kernels.append(kernel)
     by = [common.parameters[leaf] for leaf in leaves]
     record = f"{class_name(common.name)}Gradient"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from yota.ir.count import listed
 from yota.ir.indexing import GATHER, NEWAXIS, Slice
 
 if TYPE_CHECKING:
@@ -20,9 +21,10 @@ _COLUMN = 64
 def show(tape: Tape) -> str:
     """The tape as text.
 
-    Inputs, then the constants, then each op with its type and, at the end, the user's line that it came from.
+    How many operations there are; inputs, then the constants, then each op with its type and, at the end, the user's
+    line that it came from.
     """
-    lines = [f"Tape of {tape.name}"]
+    lines = [f"Tape of {tape.name}: {listed(tape.operations)}"]
     for entry in tape.inputs:
         path = "".join(f".{key}" if isinstance(key, str) else f"[{key!r}]" for key in entry.path)
         lines.append(_noted(f"  inp %{entry.variable}::{tape.types[entry.variable]}", entry.name + path))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from yota.ir.count import operations
 from yota.ir.infer import infer
 from yota.ir.primitive import Primitive
 from yota.ir.types import TensorType, type_of
@@ -124,6 +125,11 @@ class Tape:
 
     def __len__(self) -> int:
         return len(self.ops)
+
+    @property
+    def operations(self) -> dict[str, int]:
+        """How often each primitive that computes something occurs, most frequent first."""
+        return operations(self)
 
     if TYPE_CHECKING:  # yota.api puts them here
 

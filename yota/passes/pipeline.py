@@ -10,7 +10,7 @@ from yota.passes import cse, dce, fold, inline, scalarize, simplify
 __all__ = ["names", "passes", "run"]
 
 
-def passes(*, strict: bool = False) -> tuple[tuple[str, Rewrite], ...]:
+def passes(*, strict: bool = False, inlined: bool = True) -> tuple[tuple[str, Rewrite], ...]:
     """Names and passes in order; what unrolling brings to light is simplified again."""
     algebra: tuple[tuple[str, Rewrite], ...] = (
         ("fold", fold.run),
@@ -21,7 +21,7 @@ def passes(*, strict: bool = False) -> tuple[tuple[str, Rewrite], ...]:
     # What the value and its derivative have in common stays common, before either is rewritten.
     shared: tuple[tuple[str, Rewrite], ...] = (("cse", cse.run),) if strict else ()
     return (
-        ("inline", inline.run),
+        *([("inline", inline.run)] if inlined else []),
         *shared,
         *algebra,
         ("scalarize", lambda tape: scalarize.run(tape, strict=strict)),
@@ -35,7 +35,12 @@ def names() -> tuple[str, ...]:
 
 
 def run(
-    tape: Tape, *, strict: bool = False, until: str | None = None, verify: Callable[[Tape], object] | None = None
+    tape: Tape,
+    *,
+    strict: bool = False,
+    inlined: bool = True,
+    until: str | None = None,
+    verify: Callable[[Tape], object] | None = None,
 ) -> Tape:
     """``tape`` after all passes.
 
@@ -43,12 +48,15 @@ def run(
     ----------
     strict
         Leave what the value is computed from as the user wrote it, to the bit.
+    inlined
+        Whether primitives with a primal of their own are replaced by it; before a tape is differentiated they must
+        stay, because their rules count.
     until
         Stop after the first pass of this name.
     verify
         Called with the tape after each pass.
     """
-    for name, rewrite in passes(strict=strict):
+    for name, rewrite in passes(strict=strict, inlined=inlined):
         tape = rewrite(tape)
         if verify is not None:
             verify(tape)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import types
 from collections.abc import Callable
 from functools import cache
@@ -11,7 +12,7 @@ import numpy as np
 
 from yota.errors import CodegenError
 
-__all__ = ["MOST_FORMS", "offer", "quick"]
+__all__ = ["MOST_FORMS", "offer", "quick", "watch"]
 
 MOST_FORMS = 8
 """Forms are tried in turn, so that many would cost more than a look into a table."""
@@ -42,6 +43,25 @@ def offer(dispatcher: Any, form: Callable[..., Any] | None, args: tuple[Any, ...
         return False
     dispatcher.set_forms((*dispatcher.forms, (form, *kinds)))
     return True
+
+
+def watch(dispatcher: Any, identities: tuple[tuple[Any, ...], ...] | None) -> bool:
+    """Let ``dispatcher`` try forms only while variables hold certain objects; False if that cannot be told so.
+
+    Where these are others than it knew, it forgets its forms, which were compiled for those.
+    """
+    wanted = identities or ()
+    if not _are_same(dispatcher.watched, wanted):
+        dispatcher.set_forms(())
+        dispatcher.set_watched(wanted)
+    return identities is not None
+
+
+def _are_same(known: tuple[tuple[Any, ...], ...], wanted: tuple[tuple[Any, ...], ...]) -> bool:
+    """Equality of tuples of tuples by the identity of what is in them."""
+    return len(known) == len(wanted) and all(
+        len(one) == len(other) and all(map(operator.is_, one, other)) for one, other in zip(known, wanted, strict=True)
+    )
 
 
 @cache

@@ -1,0 +1,41 @@
+"""Results of several axes that are put together from scalars, written at their places at once: no view is taken."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from yota.ir.tape import Tape
+from yota.passes import dce
+from yota.passes.rewrite import Rewriting, use_counts
+
+__all__ = ["in_place"]
+
+
+def in_place(tape: Tape) -> Tape:
+    """``tape`` with each output ``reshape(stack(...))`` of scalars as one ``scatter`` to all places."""
+    uses, definitions = use_counts(tape), tape.definitions()
+    chosen = {}
+    for variable in tape.outputs:
+        op = definitions.get(variable)
+        inner = definitions.get(op.operands[0]) if op is not None and op.name == "reshape" else None
+        if (
+            inner is not None
+            and inner.name == "stack"
+            and uses[variable] == uses[inner.result] == 1
+            and not any(tape.types[operand].shape for operand in inner.operands)
+        ):
+            chosen[variable] = inner
+    if not chosen:
+        return tape
+    rewriting = Rewriting(tape)
+    for op in tape.ops:
+        rewriting.builder.location = op.location
+        if op.result not in chosen:
+            rewriting.copy(op)
+            continue
+        shape = tape.types[op.result].shape
+        indices = tuple(tuple(int(each) for each in index) for index in np.ndindex(shape))
+        operands = rewriting.operands(chosen[op.result])
+        found = rewriting.emit("scatter", operands, {"shape": shape, "indices": indices}, tape.types[op.result])
+        rewriting.bind(op.result, found)
+    return dce.run(rewriting.finish())

@@ -1,0 +1,73 @@
+"""Gradients of scalar code whose arithmetic is factored before it is differentiated: fewer operations come out.
+
+A gradient in reverse mode takes a small multiple of the value's operations, whatever these are; so the value is brought
+to few operations first. See W. Baur and V. Strassen, "The complexity of partial derivatives" (Theoretical Computer
+Science 22, 1983).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from yota.autodiff.reverse import gradient_tape, zeros_like
+from yota.ir.tape import Tape
+from yota.rules.registry import Registry
+
+__all__ = ["leanest", "several_forms"]
+
+_MOST_FORMS = 5
+"""Ways to write a small function that are differentiated, to take the best."""
+_SMALL = 600
+"""Ops up to which more than one is."""
+_LARGEST_ARRAY = 4096
+
+
+def leanest(tape: Tape, leaves: Sequence[int], registry: Registry) -> Tape:
+    """A tape with the outputs of ``tape``, which are a value and its adjoints, in fewer operations if possible.
+
+    Parameters
+    ----------
+    tape
+        From reverse mode.
+    leaves
+        Numbers of the inputs that the adjoints belong to.
+    registry
+        Rules.
+    """
+    if any(tape.types[op.result].size > _LARGEST_ARRAY for op in tape.ops):
+        return tape
+    # Only who compiles needs these.
+    from yota.codegen.count import elements
+    from yota.codegen.scalar import is_scalar
+    from yota.codegen.symbolic import quickly
+    from yota.passes import pipeline
+
+    value = pipeline.run(replace(tape, outputs=tape.outputs[:1]), inlined=False)
+    if not is_scalar(value, inlined=False):
+        return tape
+    found = [pipeline.run(_differentiated(form, leaves, registry)) for form in several_forms(value)]
+    if len(tape) <= _SMALL:
+        found.append(pipeline.run(tape))
+    return found[0] if len(found) == 1 else min(found, key=lambda each: elements(quickly(each)))
+
+
+def several_forms(tape: Tape) -> Iterator[Tape]:
+    """Ways to write a scalar tape; a long one only with its arithmetic factored."""
+    from yota.codegen.symbolic import forms
+
+    found = forms(tape)
+    yield found[0]
+    if len(tape) <= _SMALL:
+        yield from (form for form in found[1:_MOST_FORMS] if form.ops != found[0].ops and len(form) < len(tape))
+
+
+def _differentiated(value: Tape, leaves: Sequence[int], registry: Registry) -> Tape:
+    variables = [value.inputs[leaf].variable for leaf in leaves]
+    found = gradient_tape(value, variables, registry)
+    builder = found.tape.builder()
+    adjoints = [
+        zeros_like(builder, variable) if adjoint is None else adjoint
+        for variable, adjoint in zip(variables, found.variables, strict=True)
+    ]
+    return builder.finish([value.outputs[0], *adjoints])

@@ -1,0 +1,33 @@
+"""How often each operation occurs on a tape."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from yota.ir.tape import Tape
+
+__all__ = ["FREE", "listed", "operations"]
+
+FREE = frozenset(
+    "getitem setitem scatter reshape transpose broadcast_to concatenate stack item astype real imag copy"
+    " positive".split()
+)
+"""What only reads, writes or rearranges."""
+
+
+def operations(tape: Tape) -> dict[str, int]:
+    """How often each primitive that computes something occurs, most frequent first.
+
+    Reads, writes and rearrangements of elements do not count.
+    """
+    counts: dict[str, int] = {}
+    for op in tape.ops:
+        if op.name not in FREE:
+            counts[op.name] = counts.get(op.name, 0) + 1
+    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+
+
+def listed(counts: dict[str, int]) -> str:
+    """Counts in words, e.g. ``2 multiply, 1 sum``."""
+    return ", ".join(f"{count} {name}" for name, count in counts.items()) or "none"
