@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import array
 import functools
 import sys
 import types
@@ -259,3 +260,50 @@ def test_compiled_code_that_reads_nothing_is_called_at_once():
     fg = yota.value_and_grad(outer, target="c")
     for inner in (np.sin, np.cos):  # noqa: B007
         assert np.isclose(fg(X)[0], outer(X))
+
+
+def _counting(x):
+    return np.sum(x) * _counting.factor
+
+
+_counting.factor = 2.0
+
+
+def _with_default(x, options={"factor": 2.0}):  # noqa: B006
+    return np.sum(x) * options["factor"]
+
+
+def test_what_can_be_written_without_being_a_structure(monkeypatch):
+    chosen, text, numbers = {1, 2}, bytearray(b"ab"), array.array("d", [2.0])
+    options, keyword = {"factor": 2.0}, {"factor": 2.0}
+    by_position = functools.partial(lambda options, x: np.sum(x) * options["factor"], options)
+    by_name = functools.partial(lambda x, options: np.sum(x) * options["factor"], options=keyword)
+    for f, change in (
+        (lambda x: np.sum(x) * len(chosen), lambda: chosen.add(7)),
+        (lambda x: np.sum(x) * len(text), lambda: text.extend(b"c")),
+        (lambda x: np.sum(x) * numbers[0], lambda: numbers.__setitem__(0, 3.0)),
+        (lambda x: np.sum(x) * len({"a": chosen}["a"]), lambda: chosen.add(8)),
+        (by_position, lambda: options.update(factor=3.0)),
+        (by_name, lambda: keyword.update(factor=3.0)),
+        (_counting, lambda: monkeypatch.setattr(_counting, "factor", 3.0)),
+        (_with_default, lambda: _with_default.__defaults__[0].update(factor=3.0)),
+    ):
+        fg = yota.value_and_grad(f)
+        before = f(X)
+        for _ in range(2):
+            assert fg(X)[0] == before and yota.grad(f, X)[0] == before
+        change()
+        assert f(X) != before
+        for _ in range(2):
+            assert fg(X)[0] == f(X) and yota.grad(f, X)[0] == f(X)
+
+
+def test_sets_among_the_arguments():
+    def f(x, chosen):
+        return np.sum(x) * len(chosen)
+
+    chosen = {1, 2}
+    for number in (3, 4):
+        assert yota.grad(f, X, chosen)[0] == f(X, chosen)
+        chosen.add(number)
+        assert yota.grad(f, X, {"inside": chosen})[0] == np.sum(X)

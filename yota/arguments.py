@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from yota.errors import ArgumentError
-from yota.structures import children, is_leaf, is_on_device, rebuild
+from yota.structures import children, constant_of, is_leaf, is_on_device, rebuild
 from yota.tracing.record import Leaf
 
 __all__ = ["Arguments", "key_of", "names_of", "positional", "sort_arguments"]
@@ -160,11 +160,12 @@ def key_of(value: Any, leaves: list[Any]) -> Any:
     parts = children(value)
     if parts is not None:
         return kind, tuple([(key, key_of(part, leaves)) for key, part in parts])
+    constant = constant_of(value)
     try:
-        hash(value)
+        hash(constant)
     except TypeError:
         return kind, _Identity(value)
-    return kind, value
+    return kind, constant
 
 
 def _native(value: Any) -> Any:

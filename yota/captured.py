@@ -12,7 +12,7 @@ import numpy as np
 from yota.afresh import Observed
 from yota.errors import ArgumentError
 from yota.reach import ABSENT, Reach, content
-from yota.structures import children, flatten
+from yota.structures import children, constant_of, flatten
 from yota.tracing.memory import owner_of
 from yota.tracing.randomness import is_generator
 from yota.tracing.record import Surroundings
@@ -57,7 +57,7 @@ class Captured:
         self.settle()
 
     def __bool__(self) -> bool:
-        return bool(self._cells or self._places)
+        return bool(self._cells or self._places or self._structures)
 
     def settle(self) -> None:
         """Let the present state count."""
@@ -148,7 +148,9 @@ def _structures(values: Iterable[Any]) -> list[tuple[Any, Any]]:
 
 
 def _is_structure(value: Any) -> bool:
-    return not isinstance(value, _UNSTRUCTURED) and children(value) is not None
+    if isinstance(value, _UNSTRUCTURED):
+        return False
+    return children(value) is not None or constant_of(value) is not value
 
 
 def _containers(values: Iterable[Any]) -> list[tuple[Any, tuple[Any, ...], tuple[Any, ...]]] | None:
@@ -164,6 +166,8 @@ def _containers(values: Iterable[Any]) -> list[tuple[Any, tuple[Any, ...], tuple
             continue
         parts = children(value)
         if parts is None:
+            if constant_of(value) is not value:
+                return None
             continue
         if type(value) is dict:
             found[id(value)] = value, tuple(value), tuple(value.values())
@@ -210,7 +214,10 @@ def _fingerprint(value: Any) -> Any:
 
 
 def _mark(part: Any) -> Any:
-    return (type(part), part) if type(part) in _NUMBERS else _Same(part)
+    if type(part) in _NUMBERS:
+        return type(part), part
+    constant = constant_of(part)
+    return _Same(part) if constant is part else constant
 
 
 def _same(old: list[Any], new: list[Any]) -> bool:

@@ -25,7 +25,6 @@ _WRAPPERS = (
     staticmethod,
     classmethod,
     property,
-    functools.partial,
     functools.cached_property,
     functools._lru_cache_wrapper,
 )
@@ -135,11 +134,16 @@ class Reach:
 
     def _visit(self, value: Any) -> Iterable[Any]:
         if isinstance(value, types.FunctionType):
+            if vars(value):
+                self._owners.append((vars(value),))
             return [*self._function(value), vars(value).get("__wrapped__")]
         if isinstance(value, Running):
             return self._code(value.code, value.names)
         if isinstance(value, types.MethodType):
             return (value.__func__, value.__self__)
+        if isinstance(value, functools.partial):
+            self.defaults += [*value.args, *value.keywords.values()]
+            return [value.func, *value.args, *value.keywords.values()]
         if isinstance(value, _WRAPPERS):
             return _wrapped(value)
         if isinstance(value, types.ModuleType):
@@ -212,9 +216,7 @@ def _is_implicit(name: str, value: Any) -> bool:
 
 
 def _wrapped(value: Any) -> Iterator[Any]:
-    if isinstance(value, functools.partial):
-        yield from (value.func, *value.args, *value.keywords.values())
-    elif isinstance(value, functools.cached_property):
+    if isinstance(value, functools.cached_property):
         yield value.func
     elif isinstance(value, property):
         yield from (value.fget, value.fset)
