@@ -18,9 +18,9 @@ from yota.report.plan import Report, Row
 SHAPES = {"W": "float64[20,30]", "b": "float64[20]", "x": "float64[30]"}
 
 
-def report(f: Any, args: Any) -> Report:
+def report(f: Any, args: Any, **options: Any) -> Report:
     call, sizes = call_of(f, args).at_some_size()
-    return report_of(subject_of(call, None, sizes), sizes)
+    return report_of(subject_of(call, None, sizes), sizes, **options)
 
 
 def text(row: Row) -> str:
@@ -66,6 +66,7 @@ def test_every_op_is_shown_once_with_what_it_reads() -> None:
     ops = {str(op.result): (show_op(g.tape, op), set(map(str, op.operands))) for op in g.tape.ops}
     shown = {row.ops: (text(row), set(row.reads.split())) for row in rows if not text(row).startswith("const")}
     assert shown == ops
+    assert "\n".join(text(row) for row in found.code) == g.source.rstrip("\n")
 
 
 def test_lines_of_scalar_code_come_from_what_is_written_inside_them() -> None:
@@ -109,6 +110,18 @@ def test_the_diagram_has_no_box_on_another() -> None:
         for other in places:
             if one < other and one[1] == other[1]:
                 assert other[0] - one[0] > found.box_width
+
+
+def test_strict_reports_show_the_code_that_strict_calls_run() -> None:
+    f = made("def f(x):\n    return np.std(x) * np.sum(np.sin(x))\n", "f", "<strict.py>")
+    found = report(f, {"x": "float64[50000]"}, strict=True)
+    x = np.linspace(0.0, 1.0, 50_000)
+    assert "\n".join(text(row) for row in found.code) == yota.grad(f, x, strict=True)[1].source.rstrip("\n")
+    shown = {op for pair in found.tape for row in (pair.primal, *pair.adjoints) for op in row.ops.split()}
+    linked = {op for row in found.code for op in row.ops.split()}
+    assert linked <= shown
+    (line,) = [row for row in found.code if "np.std(x)" in text(row) and not text(row).strip().startswith("#")]
+    assert about(line)
 
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>{{ 7 * 7 }}\"'&amp;\u2028\u00e9"

@@ -107,7 +107,9 @@ def run(arguments: list[str] | None = None) -> int:
 def _formatted(fault: Any) -> str:
     text: str = fault.format_message()
     context = getattr(fault, "ctx", None)
-    return f"{text} `{context.command_path} --help` shows how it is called." if context is not None else text
+    if context is None:
+        return text
+    return f"{text.rstrip('.')}. `{context.command_path} --help` shows how it is called."
 
 
 def _paragraph(fault: Exception) -> str:

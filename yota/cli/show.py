@@ -57,7 +57,7 @@ def show(
         if stage is Stage.trace or stage is Stage.reverse:
             found = str(tape)
         else:
-            found, tape = _generated(tape, stage, strict)
+            found, tape = _generated(subject.valued(tape, strict), stage, strict)
     if sizes:
         remark(f"shown at {', '.join(f'{name} = {size}' for name, size in sizes.items())}")
     if as_json:

@@ -158,7 +158,7 @@ class Lowering:
     def remark(self, op: Op) -> list[str]:
         """The user's source line as a comment, where it changes."""
         place = op.location
-        if place is None or (place.filename, place.line) == self._last_remark:
+        if place is None or not place.filename or (place.filename, place.line) == self._last_remark:
             return []
         self._last_remark = (place.filename, place.line)
         line = linecache.getline(place.filename, place.line).strip()

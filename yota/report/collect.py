@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 import yota
 from yota.errors import MissingRuleError
@@ -27,6 +28,7 @@ def report_of(subject: Subject, sizes: Mapping[str, int], *, strict: bool = Fals
     known = registry()
     wanted = [subject.tape.inputs[leaf].variable for leaf in subject.layout.wanted]
     found = reversed_tape(subject.tape, wanted, known)
+    found = replace(found, tape=subject.valued(found.tape, strict))
     made = generated(found.tape, strict=strict)
     inputs = ", ".join(f"{entry.name}: {subject.tape.types[entry.variable]}" for entry in subject.tape.inputs)
     summary = f"value and gradient for {inputs}" if inputs else "value"
