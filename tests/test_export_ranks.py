@@ -33,6 +33,10 @@ def normalised(x):
     return np.sum(np.sin(x / lengths))
 
 
+def smoothness(x):
+    return np.sum(np.diff(x, axis=0) ** 2) / x.size
+
+
 def anything(x):
     return np.sum(np.log1p(x**2)) * 3
 
@@ -41,6 +45,7 @@ CASES: list[tuple[Any, dict[str, str]]] = [
     (distance, {"x": "float64[B,...]", "y": "float64[B,...]"}),
     (standardised, {"x": "float64[B,...]"}),
     (normalised, {"x": "float64[B,...]"}),
+    (smoothness, {"x": "float64[B,...]"}),
     (anything, {"x": "float64[...]"}),
 ]
 

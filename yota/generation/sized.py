@@ -225,6 +225,9 @@ class _Writer:
                 texts.append(f"{start}:{'' if entry.stop is None else entry.stop}{step}")
             else:
                 texts.append("None" if entry is NEWAXIS else next(rest) if entry is GATHER else str(entry))
+        # Whole axes at the end go without saying.
+        while len(texts) > 1 and texts[-1] == ":":
+            texts.pop()
         return f"[{', '.join(texts)}]" if texts else "[()]"
 
     def _outputs(self) -> str:

@@ -79,12 +79,16 @@ class Samples:
         return all(abs(result - value) <= _CLOSE * abs(value) for result, value in zip(results, values, strict=True))
 
     def _monomial(self, values: Sequence[Fraction]) -> sympy.Expr | None:
-        """A multiple of a product of sizes, of any degree: the number of elements of an array is one."""
-        for count in range(2, len(self.names) + 1):
+        """A product of sizes times a line in one further size: numbers of elements are such, of any degree."""
+        for count in range(len(self.names), 1, -1):
             for chosen in itertools.combinations(self.names, count):
-                ratios = {value / _value(chosen, size) for value, size in zip(values, self.sizes, strict=True)}
-                if len(ratios) == 1:
-                    return _expression([chosen], [ratios.pop()])
+                ratios = [value / _value(chosen, size) for value, size in zip(values, self.sizes, strict=True)]
+                for other in ("", *(name for name in self.names if name not in chosen)):
+                    factors: list[tuple[str, ...]] = [(), (other,)] if other else [()]
+                    rows = [[_value(factor, size) for factor in factors] for size in self.sizes]
+                    found = _solved(rows, ratios)
+                    if found is not None:
+                        return _expression([(*chosen, *factor) for factor in factors], found)
         return None
 
     def _polynomial(self, values: Sequence[Fraction]) -> sympy.Expr | None:

@@ -30,6 +30,7 @@ def report_of(subject: Subject, sizes: Mapping[str, int], *, strict: bool = Fals
     found = reversed_tape(subject.tape, wanted, known)
     found = replace(found, tape=subject.valued(found.tape, strict))
     made = generated(found.tape, strict=strict)
+    stands_for = _stands_for(made, found.tape)
     inputs = ", ".join(f"{entry.name}: {subject.tape.types[entry.variable]}" for entry in subject.tape.inputs)
     summary = f"value and gradient for {inputs}" if inputs else "value"
     summary += f" ({', '.join(f'{name} = {size}' for name, size in sizes.items())})" if sizes else ""
@@ -39,16 +40,18 @@ def report_of(subject: Subject, sizes: Mapping[str, int], *, strict: bool = Fals
         version=yota.__version__,
         totals=totals(subject.tape, found.tape, made.lowered),
         sources=source_blocks(found.tape.ops),
-        tape=_pairs(found, made, dict(zip(wanted, found.gradients, strict=True))),
+        tape=_pairs(found, made, stands_for, dict(zip(wanted, found.gradients, strict=True))),
         rules=_cards(found, known),
-        code=_code(made, found.tape),
+        code=_code(made, stands_for),
         diagram=drawn(found.tape, found.primal),
     )
 
 
-def _pairs(found: Reversed, made: Generated, gradients: Mapping[int, int | None]) -> tuple[Pair, ...]:
+def _pairs(
+    found: Reversed, made: Generated, stands_for: Mapping[int, set[int]], gradients: Mapping[int, int | None]
+) -> tuple[Pair, ...]:
     """The tape: inputs, constants, then each op with those of its derivative, and what is returned."""
-    tape, groups = found.tape, _groups(made)
+    tape, groups = found.tape, _groups(made, stands_for)
     adjoints: dict[int, list[Op]] = defaultdict(list)
     for op in tape.ops:
         if op.result in found.primal:
@@ -91,8 +94,8 @@ def _op_row(tape: Tape, op: Op, groups: Mapping[int, str]) -> Row:
     return Row("", plain(shown), str(op.result), reads, note, groups.get(op.result, ""))
 
 
-def _groups(made: Generated) -> dict[int, str]:
-    """The fusion group in which each op ended up."""
+def _groups(made: Generated, stands_for: Mapping[int, set[int]]) -> dict[int, str]:
+    """The fusion group in which each op ended up, or all of those that it lives on in."""
     found: dict[int, str] = {}
     number = 0
     for unit in made.lowered.units:
@@ -100,6 +103,10 @@ def _groups(made: Generated) -> dict[int, str]:
             number += 1
             for member in unit.members:
                 found.setdefault(stamp(member.op), f"group {number}")
+    for op, others in stands_for.items():
+        groups = {found.get(other, "") for other in others}
+        if op not in others and len(groups) == 1:
+            found.setdefault(op, groups.pop())
     return found
 
 
@@ -130,31 +137,35 @@ def _card(rule: Rule, ops: Iterable[int], primal: Mapping[int, int]) -> Card:
     return Card(rule.name, f"{rule.file}:{rule.line}", uses, " ".join(map(str, listed)), rows)
 
 
-def _code(made: Generated, tape: Tape) -> tuple[Row, ...]:
+def _code(made: Generated, stands_for: Mapping[int, set[int]]) -> tuple[Row, ...]:
     """The generated code; an op that lives on in others only is shown where those are."""
     lines = {number: set(origins) for number, origins in made.lines.items()}
-    shown = {origin for origins in lines.values() for origin in origins}
-    users: dict[int, list[int]] = defaultdict(list)
-    for op in tape.ops:
-        for operand in op.operands:
-            users[operand].append(op.result)
-    stands_for: dict[int, set[int]] = {}
-    for op in reversed(tape.ops):
-        own = {op.result} if op.result in shown else set()
-        stands_for[op.result] = own or {each for user in users[op.result] for each in stands_for.get(user, ())}
     at: dict[int, list[int]] = defaultdict(list)
-    for number, origins in lines.items():
+    for number, origins in made.lines.items():
         for origin in origins:
             at[origin].append(number)
     for variable, others in stands_for.items():
-        if variable not in shown and len(others) <= _NEAR:
-            for other in others:
-                for number in at[other]:
-                    lines[number].add(variable)
+        if variable not in others and len(others) <= _NEAR:
+            for number in (number for other in others for number in at[other]):
+                lines[number].add(variable)
     return tuple(
         Row(str(number), line, " ".join(map(str, sorted(lines.get(number, ())))))
         for number, line in enumerate(pieces(made.text), start=1)
     )
+
+
+def _stands_for(made: Generated, tape: Tape) -> dict[int, set[int]]:
+    """For each op those that have lines of their own: itself, or the nearest that it lives on in."""
+    shown = {origin for origins in made.lines.values() for origin in origins}
+    users: dict[int, list[int]] = defaultdict(list)
+    for op in tape.ops:
+        for operand in op.operands:
+            users[operand].append(op.result)
+    found: dict[int, set[int]] = {}
+    for op in reversed(tape.ops):
+        own = {op.result} if op.result in shown else set()
+        found[op.result] = own or {each for user in users[op.result] for each in found.get(user, ())}
+    return found
 
 
 _LONGEST = 100

@@ -18,6 +18,8 @@ _MARGIN = 20
 _ABREAST = 6
 """Boxes of one layer that stand side by side."""
 _SWEEPS = 4
+_LETTERS = 20
+"""Characters that fit into a box."""
 
 Place = tuple[int, int]
 
@@ -122,7 +124,7 @@ def _extents(tape: Tape, variable: int) -> str:
 
 
 def _short(text: str) -> str:
-    return text if len(text) <= 22 else f"{text[:21]}…"
+    return text if len(text) <= _LETTERS else f"{text[: _LETTERS - 1]}…"
 
 
 def _edges(tape: Tape, primal: Mapping[int, int], places: Mapping[int, Place]) -> tuple[Edge, ...]:
