@@ -502,3 +502,17 @@ def test_pieces_are_added_into_an_array(repeated: bool) -> None:
     source = agree(tape)
     # One scatter is a result itself, so it stays.
     assert source.text.count("np.zeros") == 1
+
+
+def test_elements_are_read_before_their_array_is_reused() -> None:
+    write = Writer()
+    x = write.input("x", (400, 16))
+    y = write("add", x, 0.5)
+    elements = [write("getitem", y, index=(0, column)) for column in range(3)]
+    total = write("sum", write("square", y))
+    z = write("multiply", write("square", y), total)
+    w = write("sum", write("exp", write("negative", z)), axis=(0,))
+    late = elements[0]
+    for element in elements[1:]:
+        late = write("add", late, element)
+    agree(write.finish(write("add", late, total), w, write("multiply", z, 3.0)))

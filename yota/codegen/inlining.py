@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from yota.codegen.storage import Storage
-from yota.ir.tape import Tape
+from yota.ir.tape import Op, Tape
 from yota.passes.units import Unit
 from yota.passes.views import is_view
 
@@ -19,8 +19,8 @@ _STATEMENTS = frozenset(("setitem", "scatter", "deposit"))
 def nested(tape: Tape, units: Sequence[Unit], storage: Storage) -> frozenset[int]:
     """Variables that are used once, by an expression that can hold theirs, and that the user gave no name.
 
-    A view may be written where it is used, however much later: what it looks at is kept until then. Anything else is
-    written into the very next statement alone, so that no value outlives its use.
+    A view may be written where it is used, however much later: what it looks at is kept until then. Anything else, an
+    element of an array too, is written into the very next statement alone, so that no value outlives its use.
     """
     uses = Counter(operand for op in tape.ops for operand in op.operands)
     uses.update(tape.outputs)
@@ -28,7 +28,7 @@ def nested(tape: Tape, units: Sequence[Unit], storage: Storage) -> frozenset[int
     users = {
         operand: position
         for position, unit in enumerate(units)
-        if not unit.extent and unit.members[0].op.name not in _STATEMENTS
+        if not unit.extent and not _is_statement(unit.members[0].op)
         for operand in unit.members[0].op.operands
     }
     kept = {*tape.outputs, *tape.names, *(guard.variable for guard in tape.guards), *storage.inherits}
@@ -36,9 +36,13 @@ def nested(tape: Tape, units: Sequence[Unit], storage: Storage) -> frozenset[int
     for position, unit in enumerate(units):
         op = unit.members[0].op
         result = op.result
-        if unit.extent or op.name in _STATEMENTS or uses[result] != 1 or result in kept or result in storage.slot:
+        if unit.extent or _is_statement(op) or uses[result] != 1 or result in kept or result in storage.slot:
             continue
         user = users.get(result)
-        if user is not None and (user == position + 1 or is_view(op, tape.types)):
+        if user is not None and (user == position + 1 or (tape.types[result].shape and is_view(op, tape.types))):
             found.add(result)
     return frozenset(found)
+
+
+def _is_statement(op: Op) -> bool:
+    return op.name in _STATEMENTS or (op.name == "call" and op.keyword("form").writes)
