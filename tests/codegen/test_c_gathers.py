@@ -10,7 +10,10 @@ import pytest
 
 import yota
 from tests.codegen.compiled import needs_compiler
+from tests.codegen.programs import Writer, check, evaluate
 from yota.codegen.targets import c
+from yota.ir.indexing import GATHER, Slice
+from yota.passes import pipeline
 from yota.runtime import native
 
 pytestmark = needs_compiler
@@ -154,13 +157,40 @@ def test_strict_values_have_the_bits_of_numpy() -> None:
     assert yota.grad(f, W, target="c", strict=True)[0] == f(W)
 
 
-def test_index_arrays_that_are_arguments_stay_with_numpy() -> None:
-    def f(x, index):
-        return np.sum(np.sin(x[index]) ** 2)
+@pytest.mark.parametrize("dtype", ["int64", "int32", "uint8", "int16"])
+def test_index_arrays_may_be_arguments(dtype: str) -> None:
+    def f(x, index, columns):
+        return np.sum(np.sin(x[index, columns]) ** 2 * x[index, 0]) + np.sum(x[columns])
 
-    both = yota.value_and_grad(f, target="c")
-    for index in (PLACES, PLACES[::-1].copy()):
-        value, gradient = both(W, index)
-        np.testing.assert_allclose(value, f(W, index), rtol=1e-13)
-    with pytest.raises((IndexError, yota.errors.StaleTapeError)):
-        both(W, np.full(200, 30))
+    places, columns = (PLACES % 30).astype(dtype), J.astype(dtype)
+    both, plain = yota.value_and_grad(f, target="c"), yota.value_and_grad(f)
+    for index in (places, places[::-1], places[::2].repeat(2)):
+        value, gradient = both(W, index, columns)
+        expected, other = plain(W, index, columns)
+        np.testing.assert_allclose(value, expected, rtol=1e-13)
+        np.testing.assert_allclose(gradient, other, rtol=1e-12, atol=1e-14)
+
+
+def test_places_among_the_arguments_are_checked() -> None:
+    write = Writer("gather")
+    x, index = write.input("x", (30, 6)), write.input("index", (40,), "int64")
+    picked = write("getitem", x, index, index=(GATHER, Slice(0, 6)))
+    tape = write.finish(write("sum", write("square", picked)), write("multiply", picked, 2.0))
+    source = c.generate(pipeline.run(tape))
+    assert "checked_places(index, 30" in source.code
+    function = native.load(source)
+    values = random.integers(-30, 30, 40)
+    before = values.copy()
+    check(tape, function(W, values), evaluate(tape, W, values))
+    np.testing.assert_array_equal(values, before)
+    for wrong in (30, -31, 2**40):
+        with pytest.raises(IndexError, match="out of bounds for an axis with size 30"):
+            function(W, np.where(np.arange(40) == 7, wrong, 3))
+
+
+def test_places_that_are_values_too_stay_with_numpy() -> None:
+    def f(x, index):
+        return np.sum(x[index] * index[:, None])
+
+    both, plain = yota.value_and_grad(f, target="c"), yota.value_and_grad(f)
+    np.testing.assert_allclose(both(W, PLACES % 30)[1], plain(W, PLACES % 30)[1], rtol=1e-12)

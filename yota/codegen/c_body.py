@@ -36,6 +36,7 @@ class Body:
     partials: list[Partial]
     work: int
     outer: int
+    places: dict[int, int]
 
 
 def write(
@@ -95,7 +96,7 @@ class BodyWriter:
         axes = self._axes([sinks for _, _, sinks in pulled], [pull for _, pull, _ in pulled], several)
         if not group.extents:
             ((_, pull, sinks),) = pulled
-            return Body(self._straight(pull, sinks), self.reads, [], self.work, 0)
+            return Body(self._straight(pull, sinks), self.reads, [], self.work, 0, pull.places)
         partials = self._partials(several, axes)
         lines: list[str] = []
         for partial in partials:
@@ -104,7 +105,8 @@ class BodyWriter:
             lines += self._nest(box, pull, sinks, axes, several)
         outer = axes[0]
         extent = math.prod(group.extents[: outer + 1])
-        return Body(lines, self.reads, partials, self.work, extent)
+        checked = {array: size for _, pull, _ in pulled for array, size in pull.places.items()}
+        return Body(lines, self.reads, partials, self.work, extent, checked)
 
     def _pulled(self, box: Region) -> tuple[Pull, list[Sink]]:
         bounds: Bounds = dict(enumerate(box))
@@ -153,7 +155,7 @@ class BodyWriter:
         for lane in root.lanes:
             point = root.point(lane, box)
             value = pull.values.cast(pull.at(piece, spread(point, self.tape.types[piece].shape)), type.dtype)
-            offset = flat(pull.gathered(point, index, arrays), type.shape)
+            offset = flat(pull.gathered(point, index, arrays, type.shape), type.shape)
             found.append(Sink(root, value, offset, type.dtype, "sum"))
         return found
 

@@ -48,6 +48,7 @@ def schedule(
     *,
     looks: bool = True,
     gathers: Collection[str] = (),
+    places: frozenset[int] = frozenset(),
 ) -> Schedule:
     """What runs where.
 
@@ -64,8 +65,10 @@ def schedule(
     gathers
         Which of ``getitem`` and ``scatter`` kernels can do by index arrays that are constants; the tape must be
         `normalised` for them.
+    places
+        Arguments that may be index arrays besides: whoever calls kernels checks them.
     """
-    planner = _Planner(tape, set(outside), known, looks, gathers)
+    planner = _Planner(tape, set(outside), known, looks, gathers, places)
     for _ in range(2 * len(tape.ops) + _MOST_ROUNDS):
         found = planner.attempt()
         if found is not None:
@@ -75,9 +78,16 @@ def schedule(
 
 class _Planner:
     def __init__(
-        self, tape: Tape, outside: set[int], known: Callable[[Tape, Op], bool], looks: bool, gathers: Collection[str]
+        self,
+        tape: Tape,
+        outside: set[int],
+        known: Callable[[Tape, Op], bool],
+        looks: bool,
+        gathers: Collection[str],
+        places: frozenset[int],
     ) -> None:
-        self.tape, self.types, self.known, self.looks, self.gathers = tape, tape.types, known, looks, gathers
+        self.tape, self.types, self.known = tape, tape.types, known
+        self.looks, self.gathers, self.places = looks, gathers, places
         self.definitions = tape.definitions()
         self.inside = {op.result for op in tape.ops if op.result not in outside and self._is_known(op)}
         self.stored: set[int] = set()
@@ -92,7 +102,7 @@ class _Planner:
         if op.name in REDUCTIONS:
             real = types[0].dtype.kind == "f"
             return types[0].dtype == types[1].dtype and (real or (op.name == "sum" and types[0].is_complex))
-        if op.name in self.gathers and is_fixed(self.tape, op):
+        if op.name in self.gathers and is_fixed(self.tape, op, self.places):
             return True
         if op.name == "getitem":
             return all(entry is not GATHER for entry in op.keyword("index"))
@@ -137,7 +147,9 @@ class _Planner:
             if op.result not in self.inside:
                 found.add(op.result)
                 wanted.extend(op.operands)
-            elif (op.name in REDUCTIONS and self._is_long(op)) or (op.name == "scatter" and is_fixed(tape, op)):
+            elif (op.name in REDUCTIONS and self._is_long(op)) or (
+                op.name == "scatter" and is_fixed(tape, op, self.places)
+            ):
                 found.add(op.result)
         for variable in wanted:
             self._want(variable, found)

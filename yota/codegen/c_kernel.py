@@ -20,7 +20,7 @@ __all__ = ["ArrayNames", "Kernel", "argument_of", "plan_kernel", "remarks", "res
 
 _WORTH_THREADS = 4_000_000
 _WORTH_RELEASING = 50_000
-_WORTH_KEEPING = 1 << 22
+_WORTH_KEEPING = 1 << 19
 """Bytes of a result whose memory is kept for the next one."""
 
 
@@ -84,6 +84,7 @@ def plan_kernel(
         parallel=parallel,
         released=body.work >= _WORTH_RELEASING,
         pieces=pieces,
+        places=tuple((found[variable], extent) for variable, extent in sorted(body.places.items())),
         runs=f"{name}_{'run' if parallel else 'loops'}",
     )
     if any(tape.types[v].is_complex for v in (*inputs, *results)):

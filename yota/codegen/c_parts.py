@@ -55,5 +55,6 @@ def preludes(kernels: Iterable[KernelPlan]) -> list[str]:
     for kernel in kernels:
         wanted.update(argument.number or "take_array" for argument in kernel.arguments)
         wanted.update(result.make for result in kernel.results if result.make)
+        wanted.update(["checked_places"] if kernel.places else [])
     wanted.update(_WIDE[name] for name in list(wanted) if name in _WIDE)
     return sorted(wanted, key=lambda name: (name in _WIDE, name))

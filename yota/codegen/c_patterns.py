@@ -1,4 +1,4 @@
-"""Gathers and scatters by index arrays that are known when code is generated, brought to a form that loops can take."""
+"""Gathers and scatters by index arrays that are constants or arguments, brought to a form that loops can take."""
 
 from __future__ import annotations
 
@@ -11,20 +11,50 @@ from yota.ir.indexing import GATHER, NEWAXIS, Index, Slice
 from yota.ir.tape import Op, Tape
 from yota.passes.rewrite import Rewriting
 
-__all__ = ["is_fixed", "normalised", "pattern_shape", "place"]
+__all__ = ["gathered_extents", "given_places", "is_fixed", "normalised", "pattern_shape", "place"]
 
 
-def is_fixed(tape: Tape, op: Op) -> bool:
-    """Whether an op gathers, or adds one piece, by index arrays that are constants."""
-    if op.name == "getitem":
-        return GATHER in op.keyword("index") and _all_known(tape, op.operands[1:])
-    if op.name != "scatter" or len(op.keyword("indices")) != 1 or GATHER not in op.keyword("indices")[0]:
+def is_fixed(tape: Tape, op: Op, given: frozenset[int] = frozenset()) -> bool:
+    """Whether an op gathers, or adds one piece, by index arrays that are constants, or among those ``given``."""
+    if op.name == "scatter":
+        if len(op.keyword("indices")) != 1 or not tape.types[op.result].differentiable:
+            return False
+    elif op.name != "getitem":
         return False
-    return tape.types[op.result].differentiable and _all_known(tape, op.operands[1:])
+    known = all(each in tape.constants or each in given for each in op.operands[1:])
+    whole = all(tape.types[each].dtype.kind in "iu" for each in op.operands[1:])
+    return len(op.operands) > 1 and known and whole
 
 
-def _all_known(tape: Tape, arrays: Sequence[int]) -> bool:
-    return all(each in tape.constants and tape.types[each].dtype.kind in "iu" for each in arrays)
+def given_places(tape: Tape) -> frozenset[int]:
+    """Arguments that serve as index arrays of axes of one extent, and as nothing else but for decisions on them."""
+    extents: dict[int, set[int]] = {}
+    for op in tape.ops:
+        index = next(iter(_indices(op)), ())
+        count = sum(entry is GATHER for entry in index)
+        places = op.operands[1:] if count and count == len(op.operands) - 1 else ()
+        source = op.result if op.name == "scatter" else op.operands[0] if op.operands else 0
+        if places:
+            for variable, extent in zip(places, gathered_extents(index, tape.types[source].shape), strict=True):
+                extents.setdefault(variable, set()).add(extent)
+        others = op.operands[: len(op.operands) - len(places)]
+        for variable in others if op.name not in ("min", "max") else ():
+            extents.setdefault(variable, set()).update((-1, -2))
+    names = ("int32", "int64", "uint8")
+    return frozenset(
+        entry.variable
+        for entry in tape.inputs
+        if len(extents.get(entry.variable, ())) == 1
+        and tape.types[entry.variable].dtype.name in names
+        and tape.types[entry.variable].size > 0
+        and tape.types[entry.variable].shape
+    )
+
+
+def gathered_extents(index: Index, shape: Sequence[int]) -> list[int]:
+    """Extents of the axes that index arrays stand for."""
+    axes = [entry for entry in index if entry is not NEWAXIS]
+    return [extent for entry, extent in zip(axes, shape, strict=True) if entry is GATHER]
 
 
 def normalised(tape: Tape, kept: frozenset[int] = frozenset()) -> Tape:
@@ -83,11 +113,9 @@ def _wrapped(
     rewriting: Rewriting, arrays: Sequence[int], index: Index, shape: Sequence[int], known: dict[bytes, int]
 ) -> list[int]:
     """The index arrays without negative numbers, and narrow: half the memory to read."""
-    axes = [axis for axis, entry in enumerate(each for each in index if each is not NEWAXIS) if entry is GATHER]
     found = []
-    for variable, axis in zip(arrays, axes, strict=True):
+    for variable, extent in zip(arrays, gathered_extents(index, shape), strict=True):
         value = rewriting.tape.constants.get(variable)
-        extent = shape[axis]
         if value is None or np.asarray(value).dtype.kind not in "iu":
             found.append(rewriting[variable])
             continue

@@ -109,6 +109,8 @@ class KernelPlan:
         Whether it is worth threads, and worth letting other Python threads run meanwhile.
     pieces
         Functions that ``lines`` call.
+    places
+        Index arrays, and extents of the axes that they are places on.
     runs
         The C function that does it all.
     failure
@@ -126,6 +128,7 @@ class KernelPlan:
     parallel: bool
     released: bool
     pieces: tuple[Piece, ...] = ()
+    places: tuple[tuple[str, int], ...] = ()
     runs: str = ""
     failure: str = ""
 

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from yota.codegen.c_index import Bounds, Linear, Point, flat, reindexed, reshaped, spread
-from yota.codegen.c_patterns import pattern_shape, place
+from yota.codegen.c_patterns import gathered_extents, pattern_shape, place
 from yota.codegen.c_spelling import computed_in
 from yota.codegen.c_values import Values
 from yota.ir.indexing import NEWAXIS, Slice
@@ -65,6 +65,8 @@ class Pull:
         Variables that were gone through.
     folded
         Extents of the axes that sums were written out over.
+    places
+        Index arrays among the arguments, with the extents of the axes that they are places on.
     """
 
     def __init__(
@@ -75,6 +77,7 @@ class Pull:
         self.values = Values()
         self.visited: dict[int, int] = {}
         self.folded: set[int] = set()
+        self.places: dict[int, int] = {}
         self._definitions = definitions
         self._memo: dict[Request, int] = {}
 
@@ -158,7 +161,7 @@ class Pull:
         """The element of the first operand that a view has at ``point``; None for what is no view."""
         if op.name == "getitem":
             if len(op.operands) > 1:
-                return self.gathered(point, op.keyword("index"), op.operands[1:])
+                return self.gathered(point, op.keyword("index"), op.operands[1:], shape)
             return reindexed(point, op.keyword("index"))
         if op.name == "transpose":
             axes = op.keyword("axes")
@@ -172,17 +175,22 @@ class Pull:
             return found
         return None
 
-    def gathered(self, point: Point, index: ArrayIndex, arrays: Sequence[int]) -> Point:
-        """The element that a gather has at ``point``, or that a scatter adds it to."""
+    def gathered(self, point: Point, index: ArrayIndex, arrays: Sequence[int], shape: Sequence[int]) -> Point:
+        """The element of an array of ``shape`` that a gather has at ``point``, or that a scatter adds it to."""
         shapes = [self.tape.types[each].shape for each in arrays]
         _, looked = place(point, index, shapes)
-        numbers = [self._number(array, where) for array, where in zip(arrays, looked, strict=True)]
+        extents = gathered_extents(index, shape)
+        numbers = [self._number(*each) for each in zip(arrays, looked, extents, strict=True)]
         return place(point, index, shapes, numbers)[0]
 
-    def _number(self, array: int, where: Point) -> Linear:
+    def _number(self, array: int, where: Point, extent: int) -> Linear:
         """An element of an index array as a position."""
         if array not in self.tape.constants:
-            raise UnreachableError
+            type = self.tape.types[array]
+            axis = -1 - self.values.load(array, flat(where, type.shape), type.dtype)
+            self.bounds[axis] = 0, extent
+            self.places[array] = extent
+            return Linear(0, ((axis, 1),))
         known = np.asarray(self.tape.constants[array])
         offset = flat(where, known.shape)
         if not offset.terms:
@@ -346,7 +354,7 @@ class Pull:
         requests = []
         for lane in itertools.product(*map(range, total)):
             where = tuple(map(Linear, lane))
-            if self.gathered(where, index, arrays) == point:
+            if self.gathered(where, index, arrays, self.tape.types[op.result].shape) == point:
                 requests.append((piece, spread(where, self.tape.types[piece].shape)))
         dtype = self.tape.types[op.result].dtype
 

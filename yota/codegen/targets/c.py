@@ -12,7 +12,7 @@ from yota.codegen.c_groups import Group, Schedule, schedule
 from yota.codegen.c_kernel import Kernel, plan_kernel
 from yota.codegen.c_lines import Needs, comment
 from yota.codegen.c_parts import parts, preludes
-from yota.codegen.c_patterns import normalised
+from yota.codegen.c_patterns import given_places, normalised
 from yota.codegen.c_plan import FilePlan
 from yota.codegen.c_results import in_place
 from yota.codegen.c_spelling import EXACT
@@ -75,7 +75,7 @@ def generate(tape: Tape, *, strict: bool = False) -> Source:
     exact = frozenset(cone(tape, tape.outputs[:1])) if strict else frozenset()
     tape = in_place(as_products(tape, exact))
     outside = frozenset(op.result for op in tape.ops if op.result in exact and not _is_exact(tape, op))
-    plan = schedule(tape, outside, gathers=("getitem", "scatter"))
+    plan = schedule(tape, outside, gathers=("getitem", "scatter"), places=given_places(tape))
     direct = _is_direct(tape, plan)
     entry = Names().fresh(tape.name)
     needs = Needs()
