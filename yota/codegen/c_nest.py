@@ -21,6 +21,10 @@ __all__ = ["Nest", "Sink"]
 
 _BLOCK = 128
 """Elements that are added up without compensation: as many as in NumPy's pairwise sums."""
+_SHORT = 256
+"""Rounds of a loop that are few for vectors of bytes."""
+_VECTOR = 64
+"""Bytes of a vector."""
 
 
 @dataclass(slots=True)
@@ -152,7 +156,7 @@ class Nest:
             lines += [f"const ptrdiff_t {counter}_first = {start};", f"const ptrdiff_t {counter}_last = {stop};"]
             start, stop = f"{counter}_first", f"{counter}_last"
         if not parts and not scattered:
-            pragma = ["#pragma omp simd"] if innermost and self._is_vector() else []
+            pragma = [f"#pragma omp simd{self._width()}"] if innermost and self._is_vector() else []
             inner = self._at(depth + 1)
             head = f"for (ptrdiff_t {counter} = {start}; {counter} < {stop}; {counter}++) {{"
             return [*lines, *pragma, head, *(f"    {line}" for line in inner), "}"]
@@ -237,7 +241,15 @@ class Nest:
                 symbol += suffix(sink.dtype)
             symbols.setdefault(symbol, []).append(self._part(sink))
         clauses = "".join(f" reduction({symbol} : {', '.join(each)})" for symbol, each in symbols.items())
-        return [f"#pragma omp simd{clauses}"]
+        return [f"#pragma omp simd{self._width()}{clauses}"]
+
+    def _width(self) -> str:
+        """The length of vectors for a short loop, which else may be shorter than the vectors of its smallest type."""
+        start, stop = self.box[self.axes[-1]]
+        sizes = [np.dtype(value.dtype).itemsize for value in self.writer.values.items if value.kind != "literal"]
+        if stop - start >= _SHORT or len(set(sizes)) < 2:
+            return ""
+        return f" simdlen({_VECTOR // max(sizes)})"
 
     def _innermost(self, lines: list[str]) -> list[str]:
         """What becomes of the values of one point."""

@@ -33,8 +33,8 @@ GCC joins the sine and the cosine of one number to a call that has no vector for
 """
 if sys.platform == "darwin":
     _FLAGS = (*_FLAGS, "-undefined", "dynamic_lookup")
-_QUICK = 60_000
-"""Length of a source past which it is not optimised as hard: compilers take quadratic time for long functions."""
+_QUICK = 200_000
+"""Length of a source past which it is not optimised as hard, so that it compiles in seconds."""
 _CURE = 'Install one (Debian: apt install gcc python3-dev; macOS: xcode-select --install), or use target="numpy".'
 
 
