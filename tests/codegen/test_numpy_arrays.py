@@ -516,3 +516,17 @@ def test_elements_are_read_before_their_array_is_reused() -> None:
     for element in elements[1:]:
         late = write("add", late, element)
     agree(write.finish(write("add", late, total), w, write("multiply", z, 3.0)))
+
+
+def test_pieces_are_added_into_what_does_not_lie_row_by_row() -> None:
+    write = Writer()
+    x = write.input("x", (50, 9))
+    columns = write.constant(np.array([3, 1, 0, 1, 2, 5, 6, 8, 7]))
+    places = write.constant(np.array([3, 1, 3]))
+    index = (GATHER, Slice(0, 9))
+    for order in ((Slice(0, 50), GATHER), index):
+        array = write("getitem", x, columns if order is not index else write.constant(np.arange(50)), index=order)
+        piece = write("sin", write("getitem", x, places, index=index))
+        added = write("add", array, write("scatter", piece, places, shape=(50, 9), indices=(index,)))
+        x = write("multiply", added, 0.5)
+    agree(write.finish(write("sum", x), x))

@@ -249,3 +249,32 @@ def test_views_of_what_moves_are_followed() -> None:
     expected = np.cos(x) + np.cos(u) * np.where(np.arange(n) == n - 1, 2.0, 1.0)
     expected[np.argmax(u)] += 2.0 if np.argmax(u) == n - 1 else 1.0
     np.testing.assert_allclose(gradient, expected, rtol=1e-13, atol=1e-14)
+
+
+def test_views_of_what_leaves_a_loop_stand_outside(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A view that leaves a loop with its reader, but not into the reader's loop, still reads what it is a view of."""
+    monkeypatch.setattr(pieces, "CACHE_BYTES", 12_000)
+    monkeypatch.setattr(pieces, "_SMALLEST_RUN", 16)
+    monkeypatch.setattr("yota.passes.fuse._SMALLEST_TURNED", 64)
+    monkeypatch.setattr("yota.codegen.storage.WORKSPACE_BYTES", 512)
+
+    def f(x: Any) -> Any:
+        v0 = np.zeros(x.shape)
+        v0 += x
+        v1 = np.cross(x[:, :3], v0[:, :3])[:, :1] * x
+        v2 = v1 + 0.0
+        v2.T[...] = v2.T * 2
+        v3 = v0 * 1.0
+        v3[np.arange(v0.shape[0]) // 2] = x
+        v5 = np.max(np.stack([x, v3 * 1.1]), axis=0)
+        v6 = np.cumsum(v2, axis=1) * 0.1
+        v7 = v3.copy()
+        v7[v7 > 0] *= 0.5
+        return np.tensordot(v5, v5, 2) + np.sum(v5) + np.sum(np.einsum("ij,ij->i", v7, v6) ** 2) * 0.01
+
+    x = np.random.default_rng(0).normal(size=(300, 3))
+    value, gradient = yota.value_and_grad(f)(x)
+    np.testing.assert_allclose(value, f(x), rtol=1e-10)
+    direction = np.random.default_rng(1).normal(size=x.shape)
+    slope = (f(x + 1e-6 * direction) - f(x - 1e-6 * direction)) / 2e-6
+    np.testing.assert_allclose(np.sum(gradient * direction), slope, rtol=1e-5)

@@ -118,12 +118,18 @@ class _Planner:
         """Results that are written over their operand, since nobody looks at that again."""
         found: dict[int, int] = {}
         made: set[int] = set()
+        # Pieces are added into what lies row by row alone: elsewhere a flat look at an array would be a copy.
+        ordered: set[int] = set()
         for position, unit in enumerate(self.units):
             made.update(op.result for op in self._makers(unit))
             op = unit.members[0].op
+            if unit.extent or op.name in ("matmul", "scatter", "deposit"):
+                ordered.update(unit.results)
             if unit.extent or op.name not in ("setitem", "deposit") or not self.types[op.result].shape:
                 continue
             source = op.operands[0]
+            if op.name == "deposit" and source not in ordered:
+                continue
             if self.roots[source] == {source} and source in made and source not in op.operands[1:]:
                 same = self.types[source] == self.types[op.result]
                 if same and self.last[source] == self.begin[position]:

@@ -6,7 +6,7 @@ read and is cheap to compute is computed twice, since arithmetic in the cache co
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from yota.ir.tape import Op, Tape
 from yota.passes.rows import place
@@ -22,13 +22,13 @@ _CHEAP = frozenset(
 _MOST_REPEATED = 4
 
 
-def sink(tape: Tape, units: Sequence[Growing]) -> None:
-    """Rearrange the members of the loops among ``units`` in place."""
+def sink(tape: Tape, units: list[Growing]) -> None:
+    """Rearrange the members of the loops among ``units`` in place; views of what stays whole may be added."""
     _Sinker(tape, units).run()
 
 
 class _Sinker:
-    def __init__(self, tape: Tape, units: Sequence[Growing]) -> None:
+    def __init__(self, tape: Tape, units: list[Growing]) -> None:
         self.types, self.units = tape.types, units
         self.groups = [unit for unit in units if unit.extent]
         self.kept = set(tape.outputs) | {guard.variable for guard in tape.guards}
@@ -142,7 +142,7 @@ class _Sinker:
     def _transfer(self, group: Growing, target: Growing, ops: Sequence[Op], keep: bool) -> bool:
         """Put ``ops`` into ``target``, and take them out of ``group`` unless ``keep``."""
         axes = dict(target.axes)
-        placed = []
+        placed, outside = [], []
         wishes = {v: group.axes[v] for v in group.axes}
         for op in ops:
             known = {v: axes[v] for v in op.operands if v in axes}
@@ -151,7 +151,8 @@ class _Sinker:
                 wish = next(m.placement.reads[0] for m in group.members if m.op is op and m.placement)
             found = place(op, self.types, group.extent, known, wish)
             if found is None and not known and is_view(op, self.types):
-                continue  # a view of a whole array stands outside
+                outside.append(op)
+                continue
             if found is None or found.axis != wishes[op.result]:
                 return False
             axes[op.result] = found.axis
@@ -162,6 +163,7 @@ class _Sinker:
             return False
         placed += along
         self._known_readers = None
+        self._stand_outside(outside)
         target.members += placed
         target.members.sort(key=lambda member: self.number[member.op.result])
         target.axes = axes
@@ -175,6 +177,11 @@ class _Sinker:
                 group.axes.pop(name, None)
                 self.home[name] = target
         return True
+
+    def _stand_outside(self, views: Iterable[Op]) -> None:
+        """Give views of whole arrays a place of their own, so that their readers are known to read those arrays."""
+        alone = {unit.members[0].op.result for unit in self.units if not unit.extent}
+        self.units += [Growing([Member(op)]) for op in views if op.result not in alone]
 
     def _views_along(self, target: Growing, axes: dict[int, int], arrived: set[int]) -> list[Member] | None:
         """Views of what has arrived; None if one of them needs it whole."""

@@ -118,7 +118,7 @@ def statements(call: Call, name: str) -> list[str]:
             _recorded_call(replace(call, operands=(name, *call.operands[1:])), form),
         ]
     if op.name == "deposit":
-        return [f"{name} = np.array({call.operands[0]})", *deposits(call, name)]
+        return [f'{name} = np.array({call.operands[0]}, order="C")', *deposits(call, name)]
     if op.name == "scatter":
         lines, covered = additions(call, name)
         maker = "empty" if covered else "zeros"
