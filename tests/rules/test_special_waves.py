@@ -11,6 +11,7 @@ import scipy.special
 import scipy.special as sc
 
 import yota
+from tests.generated import loaded
 from yota.errors import DifferentiationError
 from yota.rules.model import Call, Domain, Literal, refusal
 from yota.rules.registry import registry
@@ -18,7 +19,7 @@ from yota.rules.sampling import points, statics
 from yota.rules.trials import direction_error
 
 REGISTRY = registry()
-FILES = [f"special_{name}.rules" for name in ("several", "waves", "distributions", "inverses", "kelvin")]
+FILES = [f"special_{name}.rules" for name in ("several", "waves", "distributions", "inverses", "kelvin", "shapes")]
 RULES = [rule for name in REGISTRY.names() for rule in REGISTRY.rules(name) if rule.file in FILES]
 MOVING = [rule for rule in RULES if any(refusal(each) is None for each in rule.partials.values())]
 # Polynomials piece by piece, or roots to so many digits: differences tell no more.
@@ -26,6 +27,8 @@ COARSE = {"it2j0y0": 1e-4, "itj0y0": 1e-2, "it2struve0": 1e-4, "kei": 1e-5, "ker
 INVERSES = 2e-5
 # Where SciPy's own function is not what it should be at the points that the domain gives.
 INSIDE = {
+    "pdtrik": {"m": (5.0, 9.0), "p": (0.1, 0.9)},
+    **{name: {"p": (0.1, 0.9), "a": (1.0, 9.0), "b": (1.0, 9.0)} for name in ("chdtri", "fdtri", "gdtrib", "stdtrit")},
     "ncfdtri": {"a": (2.0, 9.0), "b": (4.0, 9.0)},
     "chndtrinc": {"x": (9.0, 12.0), "v": (1.0, 3.0), "p": (0.1, 0.5)},
     "nrdtrisd": {"p": (0.6, 1.0)},
@@ -101,6 +104,60 @@ def test_every_ufunc_is_right_or_refused(name):
         for result in rule.results:
             if parameter.domain.kind != "integer":
                 REGISTRY.partial(rule, parameter.name, result)
+
+
+mp = pytest.importorskip("mpmath")
+
+
+def relative(found, exact):
+    return float(abs((mp.mpf(float(found)) - exact) / exact))
+
+
+@pytest.mark.parametrize("number", range(24))
+def test_incomplete_functions_by_their_shapes_to_50_digits(number):
+    """From far below to far above the middle of the distribution, for small and for large shapes."""
+    random = np.random.default_rng(number)
+    a, b = 10 ** random.uniform(-1.5, 2.3, 2)
+    with mp.workdps(50):
+        x = a * math.exp(random.normal() / (1 + math.sqrt(a)) * 3)
+        exact = mp.diff(lambda s: mp.gammainc(s, 0, mp.mpf(x), regularized=True), mp.mpf(a))
+        if abs(exact) > 1e-30:
+            assert relative(yota.grad(lambda a: sc.gammainc(a, x), a)[1][0], exact) < 2e-12
+        x = min(max(a / (a + b) * math.exp(random.normal() / (1 + math.sqrt(a + b)) * 3), 1e-9), 1 - 1e-9)
+        exact = mp.diff(lambda s: mp.betainc(s, mp.mpf(b), 0, mp.mpf(x), regularized=True), mp.mpf(a))
+        if abs(exact) > 1e-30:
+            assert relative(yota.grad(lambda a: sc.betainc(a, b, x), a)[1][0], exact) < 2e-10
+        exact = mp.diff(lambda s: mp.betainc(mp.mpf(a), s, 0, mp.mpf(x), regularized=True), mp.mpf(b))
+        if abs(exact) > 1e-30:
+            assert relative(yota.grad(lambda b: sc.betainc(a, b, x), b)[1][0], exact) < 2e-10
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda a, x: sc.gammainc(a, x * 3) + sc.gammaincc(2 * a, x),
+        lambda a, x: sc.betainc(a, 2.0, x) * sc.betainc(1.5, a, x) + sc.stdtr(3 * a, x) + sc.fdtr(a, 2 + a, x),
+        lambda a, x: sc.gammaincinv(a, x) + sc.betaincinv(a, 1.3, x) + sc.chdtri(2 + a, x),
+    ],
+)
+def test_shapes_and_arguments_together(function):
+    a, x = np.array([[0.4], [2.7], [30.0]]), np.array([0.2, 0.55, 0.8])
+    assert yota.gradcheck(lambda a, x: np.sum(np.sin(function(a, x))), a, x, rtol=1e-5)
+
+
+def test_a_shape_at_the_ends():
+    for x, expected in ((0.0, 0.0), (np.inf, 0.0)):
+        assert yota.grad(lambda a: sc.gammainc(a, x), 1.5)[1][0] == expected  # noqa: B023
+    for x in (0.0, 1.0):
+        assert yota.grad(lambda a: sc.betainc(a, 2.0, x) + sc.betainc(2.0, a, x), 1.5)[1][0] == 0  # noqa: B023
+    _, g = yota.grad(lambda a, x: np.sum(sc.gammainc(a, x)), np.full(5000, 1.5), np.linspace(0, 9, 5000))
+    assert np.all(g[0] <= 0) and g[0][0] == 0
+
+
+def test_a_shape_in_a_standalone_module():
+    text = str(yota.generate(lambda a: sc.gammainc(a, 1.3), (2.5,), name="shape"))
+    assert "yota.ir" not in text
+    assert loaded(text).shape_gradient(2.5) == yota.gradient(lambda a: sc.gammainc(a, 1.3))(2.5)
 
 
 @pytest.mark.parametrize(("name", "parameter"), [("pbdv", 0), ("mathieu_cem", 1), ("obl_rad2", 3), ("bdtrik", 0)])

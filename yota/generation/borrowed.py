@@ -5,14 +5,17 @@ from __future__ import annotations
 import inspect
 import re
 
-from yota.ir import factors
+from yota.ir import factors, incomplete
 
-__all__ = ["PREFIX", "borrowed", "renamed"]
+__all__ = ["MODULES", "PREFIX", "borrowed", "is_own", "renamed"]
 
-PREFIX = "_linalg__"
+PREFIX = "_own__"
 """Ahead of the names of such functions; names made from a user's never have two underscores in a row."""
-_CALL = re.compile(rf"\byota\.ir\.factors\.({'|'.join(factors.__all__)})\(")
-_IMPORT = re.compile(r"^import yota\.ir\.factors\n", re.MULTILINE)
+MODULES = (factors, incomplete)
+"""Where they are: functions that need nothing but `np`."""
+_NAMES = "|".join(name for module in MODULES for name in module.__all__)
+_CALL = re.compile(rf"\byota\.ir\.(?:factors|incomplete)\.({_NAMES})\(")
+_IMPORT = re.compile(r"^import yota\.ir\.(?:factors|incomplete)\n", re.MULTILINE)
 
 
 def renamed(text: str) -> str:
@@ -21,15 +24,21 @@ def renamed(text: str) -> str:
     Examples
     --------
     >>> renamed("w, v = yota.ir.factors.eig(a)")
-    'w, v = _linalg__eig(a)'
+    'w, v = _own__eig(a)'
     """
     return _CALL.sub(rf"{PREFIX}\1(", _IMPORT.sub("", text))
+
+
+def is_own(function: object) -> bool:
+    """Whether ``function`` is one of them."""
+    return getattr(function, "__module__", "") in [module.__name__ for module in MODULES]
 
 
 def borrowed(text: str) -> list[str]:
     """The definitions of those that ``text`` calls."""
     return [
-        inspect.getsource(getattr(factors, name)).strip().replace(f"def {name}(", f"def {PREFIX}{name}(", 1)
-        for name in factors.__all__
+        inspect.getsource(getattr(module, name)).strip().replace(f"def {name}(", f"def {PREFIX}{name}(", 1)
+        for module in MODULES
+        for name in module.__all__
         if f"{PREFIX}{name}(" in text
     ]

@@ -71,6 +71,8 @@ def cut(source: Source, name: str, constants: Constants) -> Kernel:
     for found, value in source.constants.items():
         if isinstance(value, (np.ndarray, np.generic)):
             renamed[found] = constants.array(found, np.asarray(value)) + ("" if np.ndim(value) else "[()]")
+        elif borrowed.is_own(value):
+            renamed[found] = f"{borrowed.PREFIX}{value.__name__}"
         else:
             module, renamed[found] = _importable(value)
             imports.append(f"import {module}")

@@ -13,7 +13,7 @@ from yota.codegen.literals import dtype_text, scalar
 from yota.codegen.names import Names
 from yota.codegen.targets.call import infix
 from yota.errors import ArgumentError, CodegenError
-from yota.generation.borrowed import PREFIX
+from yota.generation.borrowed import MODULES, PREFIX
 from yota.generation.constants import Constants
 from yota.generation.generalise import Extent, General
 from yota.generation.kernel import PRECONDITION, Kernel
@@ -200,7 +200,7 @@ class _Writer:
         module, _, name = (op.primitive.target or "").rpartition(".")
         if module == "numpy" or module.startswith("numpy."):
             return f"np{module[5:]}.{name}"
-        if module == "yota.ir.factors":
+        if module in (each.__name__ for each in MODULES):
             return f"{PREFIX}{name}"
         if not module or module.partition(".")[0] in ("yota", "__main__"):
             raise CodegenError(f"{op.name} has no function that a module could call")

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from yota.ir import calls, factors, indexing
+from yota.ir import calls, factors, incomplete, indexing
 from yota.ir.primitive import Primitive
 
 __all__ = ["astype", "item", "original", "primitive"]
@@ -69,6 +69,8 @@ _SPECIAL: dict[str, tuple[str, bool, Callable[..., Any]]] = {
     "concatenate": ("numpy.concatenate", False, _concatenate),
     "stack": ("numpy.stack", False, _stack),
     "sinc": ("numpy.sinc", True, np.sinc),
+    "_beta_order": ("yota.ir.incomplete.beta_order", True, incomplete.beta_order),
+    "_gamma_order": ("yota.ir.incomplete.gamma_order", True, incomplete.gamma_order),
     "lstsq_solution": ("yota.ir.factors.lstsq_solution", False, factors.lstsq_solution),
     **{name: (f"numpy.linalg.{name}", False, getattr(np.linalg, name)) for name in ("inv", "solve", "pinv")},
 }

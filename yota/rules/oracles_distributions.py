@@ -12,7 +12,16 @@ _Functions = dict[str, Callable[..., Any]]
 
 def distributions(mp: Any, known: _Functions) -> _Functions:
     """Functions by the names of their primitives; ``known`` has the incomplete gamma and beta functions."""
-    return {**_gamma(known), **_counted(mp, known), **_beta(known), **_normal(mp)}
+    return {**_gamma(known), **_counted(mp, known), **_beta(known), **_normal(mp), **_shapes(mp, known)}
+
+
+def _shapes(mp: Any, known: _Functions) -> _Functions:
+    """What the derivatives by shapes are made of, from differences to so many digits."""
+    lower, ratio = known["gammainc"], known["betainc"]
+    return {
+        "_gamma_order": lambda a, x, p: -mp.diff(lambda s: lower(s, x), a) * mp.gamma(a) / (x**a * mp.exp(-x)),
+        "_beta_order": lambda a, b, x, c, p: -mp.diff(lambda s: ratio(s, b, x), a) * mp.beta(a, b) / (x**a * c**b),
+    }
 
 
 def _gamma(known: _Functions) -> _Functions:
