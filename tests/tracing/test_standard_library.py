@@ -5,6 +5,7 @@ from __future__ import annotations
 import decimal
 import fractions
 import json
+import math
 import statistics
 import struct
 
@@ -91,3 +92,34 @@ def test_the_results_are_of_the_functions_types():
         assert type(value) is np.float32 and type(g[0]) is np.float32
     value, g = yota.grad(np.sin, 2.0)
     assert type(value) is np.float64 and type(g[0]) is float
+
+
+MATH = {
+    "dist": lambda x: math.dist(x[:2], [0.0, 1.0]),
+    "modf": lambda x: math.modf(x[2])[0] * 2 + math.modf(x[1])[1],
+    "modf of negative": lambda x: math.modf(-x[2])[0],
+    "ldexp": lambda x: math.ldexp(x[0], 3),
+    "isclose": lambda x: x[0] * (2 if math.isclose(x[0], 0.5, abs_tol=0.2) else 3),
+    "isclose of far": lambda x: x[0] * (2 if math.isclose(x[0], x[1], rel_tol=1e-3) else 3),
+    "single truth": lambda x: np.sum(x[np.array(True)] ** 2) + np.sum(x[x[0] > 9]),
+}
+
+
+@pytest.mark.parametrize("name", MATH)
+def test_functions_of_math(name):
+    f = MATH[name]
+    fg = yota.value_and_grad(f)
+    for x in (X, X * 1.01):
+        np.testing.assert_allclose(fg(x)[0], f(x), rtol=1e-13)
+        assert yota.value_and_grad(f, strict=True)(x)[0] == f(x)
+    assert yota.gradcheck(f, X)
+
+
+def test_assignment_under_a_single_truth():
+    def f(x):
+        y = x * x
+        y[np.array(False)] = 7.0
+        y[x[0] < 9] = 2.0 * x
+        return np.sum(y)
+
+    np.testing.assert_array_equal(yota.grad(f, X)[1][0], [2.0] * 4)

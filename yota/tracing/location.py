@@ -50,7 +50,7 @@ def is_library_file(name: str) -> bool:
     """Whether a file of Python code belongs to yota, NumPy, SciPy or Python itself."""
     if name.startswith(_STANDARD):
         return "-packages" + os.sep not in name
-    return name.startswith(_PACKAGES) or f"{os.sep}scipy{os.sep}" in name or name == "<stringsource>"  # Cython's
+    return name.startswith(_PACKAGES) or f"{os.sep}scipy{os.sep}" in name or name.endswith((".pyx", "<stringsource>"))
 
 
 def caller(depth: int = 1) -> FrameType | None:

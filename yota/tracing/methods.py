@@ -76,6 +76,21 @@ class ArrayMethods:
         return self.size * self.itemsize
 
     @property
+    def device(self) -> str:
+        """Where the array is."""
+        return "cpu"
+
+    def to_device(self, device: str, /, *, stream: Any = None) -> Any:
+        """See `numpy.ndarray.to_device`."""
+        if device != "cpu":
+            raise ValueError(f"Unsupported device: {device}.")
+        return self
+
+    def __array_namespace__(self, *, api_version: str | None = None) -> Any:
+        """The array API that the value follows."""
+        return numpy
+
+    @property
     def flags(self) -> Any:
         """Memory layout of the concrete value."""
         self._trace.rely_on_order()

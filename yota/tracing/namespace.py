@@ -129,12 +129,13 @@ def _on_traced(original: Any, form: Callable[..., Any]) -> Any:
 
 def _math_wrapper(original: Any, form: Callable[..., Any]) -> Any:
     @functools.wraps(original)
-    def call(*args: Any) -> Any:
+    def call(*args: Any, **keywords: Any) -> Any:
         trace = current()
         if trace is None or not any(map(is_traced, args)):
-            return original(*args)
-        found = record_call(trace, original, args, {}, f"math.{original.__name__}") if trace.exact else NotImplemented
-        return form(*args) if found is NotImplemented else found
+            return original(*args, **keywords)
+        path = f"math.{original.__name__}"
+        found = record_call(trace, original, args, keywords, path) if trace.exact else NotImplemented
+        return form(*args, **keywords) if found is NotImplemented else found
 
     return call
 
@@ -145,6 +146,12 @@ def _hypot(*values: Any) -> Any:
 
 def _log(value: Any, base: Any = None) -> Any:
     return np.log(value) if base is None else np.log(value) / np.log(base)
+
+
+def _isclose(a: Any, b: Any, *, rel_tol: float = 1e-9, abs_tol: float = 0.0) -> bool:
+    # One decision: it goes the same way wherever the answer is the same.
+    bound = np.maximum(rel_tol * np.maximum(np.abs(a), np.abs(b)), abs_tol)
+    return bool(np.logical_or(np.equal(a, b), np.abs(a - b) <= bound))
 
 
 @functools.cache
@@ -170,6 +177,10 @@ def _replacements() -> list[tuple[Any, str, Any]]:
         log=_log,
         hypot=_hypot,
         fsum=sum,
+        dist=lambda p, q: math.sqrt(sum((a - b) ** 2 for a, b in zip(p, q, strict=True))),
+        modf=lambda value: (math.fmod(value, 1.0), np.trunc(value)),
+        ldexp=lambda value, exponent: value * 2.0 ** int(exponent),
+        isclose=_isclose,
         prod=lambda values, start=1: functools.reduce(lambda a, b: a * b, values, start),
     )
     found += [(math, name, _math_wrapper(getattr(math, name), form)) for name, form in forms.items()]

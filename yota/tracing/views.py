@@ -102,11 +102,22 @@ def _is_position(entry: Any) -> bool:
     return op is not None and op.name in _POSITIONS
 
 
+def _is_truth(index: Any) -> bool:
+    """Whether an index is a single boolean."""
+    if isinstance(index, (bool, np.bool_)):
+        return True
+    return isinstance(index, np.ndarray) and not index.ndim and index.dtype == np.bool_
+
+
 def read(tracer: Tracer, index: Any) -> Any:
     """``tracer[index]``; a view where NumPy gives one."""
     trace = tracer._trace
     if isinstance(index, str):
         raise trace.refuse("structured arrays are not supported.", "Use a dataclass or a dict of arrays.")
+    if _is_truth(index):
+        # One more axis, of one element or of none.
+        whole: Any = np.reshape(tracer, (1, *tracer.shape))
+        return whole[: int(bool(index))].copy()
     entries, arrays = normalise(trace, index, tracer.shape)
     if arrays:
         return trace.apply(primitive("getitem"), (tracer, *arrays), {"index": entries})
@@ -192,6 +203,10 @@ def write(tracer: Tracer, index: Any, value: Any) -> None:
     trace = tracer._trace
     if not isinstance(tracer._value(), np.ndarray):
         raise TypeError(f"'{type(tracer._value()).__name__}' object does not support item assignment")
+    if _is_truth(index):
+        if not index:
+            return
+        index = Ellipsis
     value = _castable(trace, tracer, value)
     mask = None if trace.exact else _mask(tracer, index)
     if mask is not None and not np.ndim(value):
