@@ -14,13 +14,15 @@ from yota.autodiff.reverse import gradient_tape, zeros_like
 from yota.ir.tape import Tape
 from yota.rules.registry import Registry
 
-__all__ = ["leanest", "several_forms"]
+__all__ = ["leanest", "several_forms", "unrolled"]
 
 _MOST_FORMS = 5
 """Ways to write a small function that are differentiated, to take the best."""
 _SMALL = 600
 """Ops up to which more than one is."""
 _LARGEST_ARRAY = 4096
+_MOST_OPS = 20_000
+"""Scalar ops that a function may unroll to."""
 
 
 def leanest(tape: Tape, leaves: Sequence[int], registry: Registry) -> Tape:
@@ -38,18 +40,33 @@ def leanest(tape: Tape, leaves: Sequence[int], registry: Registry) -> Tape:
     if any(tape.types[op.result].size > _LARGEST_ARRAY for op in tape.ops):
         return tape
     # Only who compiles needs these.
-    from yota.codegen.count import elements
     from yota.codegen.scalar import is_scalar
-    from yota.codegen.symbolic import quickly
+    from yota.codegen.symbolic import best
     from yota.passes import pipeline
 
-    value = pipeline.run(replace(tape, outputs=tape.outputs[:1]), inlined=False)
-    if not is_scalar(value, inlined=False):
+    plain = pipeline.run(tape)
+    alone = replace(tape, outputs=tape.outputs[:1])
+    value: Tape | None = pipeline.run(alone, inlined=False)
+    if value is None or not is_scalar(value, inlined=False):
+        value = unrolled(alone) if is_scalar(plain) else None
+    if value is None:
         return tape
     found = [pipeline.run(_differentiated(form, leaves, registry)) for form in several_forms(value)]
-    if len(tape) <= _SMALL:
-        found.append(pipeline.run(tape))
-    return found[0] if len(found) == 1 else min(found, key=lambda each: elements(quickly(each)))
+    if len(tape) <= _SMALL and is_scalar(plain):
+        found.append(plain)
+    return found[best(found)]
+
+
+def unrolled(tape: Tape) -> Tape | None:
+    """``tape`` as scalar ops alone, to be differentiated; None if it is too long for that, or not of that kind."""
+    from yota.codegen.scalar import is_scalar
+    from yota.passes import pipeline, scalarize
+
+    found = pipeline.run(tape, inlined=False)
+    if is_scalar(found, inlined=False):
+        return found
+    found = scalarize.run(found, most=_MOST_OPS)
+    return pipeline.run(found, inlined=False) if is_scalar(found, inlined=False) else None
 
 
 def several_forms(tape: Tape) -> Iterator[Tape]:

@@ -10,21 +10,19 @@ import numpy as np
 
 from yota.autodiff.accumulate import partials
 from yota.autodiff.reverse import gradient_tape
-from yota.codegen.count import total
-from yota.codegen.scalar import is_scalar
-from yota.codegen.symbolic import optimise, quickly
+from yota.codegen.symbolic import best, optimise
 from yota.errors import DifferentiationError
-from yota.factored import several_forms
+from yota.factored import several_forms, unrolled
 from yota.ir.catalog import primitive
 from yota.ir.tape import Tape, TapeBuilder
 from yota.ir.types import TensorType
-from yota.passes import dce, pipeline, scalarize
+from yota.passes import dce, pipeline
 from yota.rules.registry import Registry
 
-__all__ = ["Entries", "Wanted", "straight_line", "unrolled"]
+__all__ = ["Entries", "Wanted", "straight_line"]
 
-_MOST_OPS = 20_000
-"""Scalar ops that a function may unroll to for its Jacobian to be straight-line code."""
+_MOST_OPERATIONS = 20_000
+"""Operations up to which a Jacobian is straight-line code."""
 _MOST_ENTRIES = 4096
 """Entries, not counting zeros, up to which a Jacobian is straight-line code."""
 _SMALL = 600
@@ -81,18 +79,8 @@ def straight_line(tape: Tape, leaf: int, wanted: Wanted, registry: Registry) -> 
     if not found:
         return None
     values = int(wanted.with_value)
-    if len(found) > 1:
-        found.sort(key=lambda entries: total(quickly(entries.tape, values=values)))
-    return replace(found[0], tape=optimise(found[0].tape, values=values))
-
-
-def unrolled(tape: Tape) -> Tape | None:
-    """``tape`` as scalar ops alone, if it is not too long for that."""
-    found = pipeline.run(tape, inlined=False)
-    if is_scalar(found, inlined=False):
-        return found
-    found = scalarize.run(found, most=_MOST_OPS)
-    return pipeline.run(found, inlined=False) if is_scalar(found, inlined=False) else None
+    chosen = found[best([entries.tape for entries in found], values=values)]
+    return replace(chosen, tape=optimise(chosen.tape, values=values))
 
 
 def _forms(tape: Tape) -> Iterator[Tape]:
@@ -115,7 +103,7 @@ def _derived(tape: Tape, leaf: int, wanted: Wanted, registry: Registry) -> Itera
     columns = _read(tape, by)
     builder = tape.builder()
     steps = partials(builder, tape, rows, list(columns), registry)
-    if steps is None or min(steps.works.values()) > _MOST_OPS:
+    if steps is None or min(steps.works.values()) > _MOST_OPERATIONS:
         return
     outputs = _values(builder, tape, rows, shape) if wanted.with_value else []
     dtype = _dtype(tape, rows, by)
@@ -133,8 +121,8 @@ def _derived(tape: Tape, leaf: int, wanted: Wanted, registry: Registry) -> Itera
 
 def _orders(works: Mapping[str, int]) -> list[str]:
     """Orders of elimination whose result is worth a look; the number of products is not all that counts."""
-    best = min(works.values())
-    most = best if best > _SMALL else _WORTH_A_LOOK * best
+    least = min(works.values())
+    most = least if least > _SMALL else _WORTH_A_LOOK * least
     found = {work: order for order, work in reversed(list(works.items())) if work <= most}
     return list(found.values())
 

@@ -7,7 +7,7 @@ subtractions. Sums keep the user's order and are never expanded or cancelled; su
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -25,7 +25,7 @@ from yota.ir.types import TensorType
 from yota.passes import cse, dce
 from yota.passes.rewrite import Rewriting, protected, use_counts
 
-__all__ = ["forms", "optimise", "quickly"]
+__all__ = ["best", "forms", "optimise"]
 
 Kind: TypeAlias = tuple[tuple[int, ...], "np.dtype[Any]"]
 
@@ -40,13 +40,14 @@ _THOROUGH = (
     Options(equal_outside=False),
     Options(shared=False),
     Options(shared=False, equal_outside=False),
-    Options(seed=1, equal_outside=False),
+    *(Options(seed=seed, equal_outside=False) for seed in range(1, 5)),
     Options(nest=True),
     *(Options(nest=True, seed=seed, equal_outside=seed % 2 == 0) for seed in range(1, 6)),
 )
 _SOME = (Options(nest=True, window=16), Options(window=8))
 _ONE = (Options(nest=True, window=5),)
-_AGAIN = (Options(seed=1, equal_outside=False), Options(nest=True))
+_AGAIN = (Options(seed=1, equal_outside=False), Options(seed=2), Options(nest=True), Options(nest=True, seed=3))
+_FINALISTS = 3
 _ROUNDS = 4
 """How often what was found is rewritten again, while that helps."""
 
@@ -61,13 +62,13 @@ def optimise(tape: Tape, *, strict: bool = False, values: int = 1) -> Tape:
     values
         How many of the outputs, the first ones, are values rather than derivatives.
     """
-    best = tape
+    least = tape
     for choices in _rounds(len(tape)):
-        found = _tried(best, choices, strict, values)[0]
-        if elements(found) >= elements(best):
+        found = _tried(least, choices, strict, values)[0]
+        if elements(found) >= elements(least):
             break
-        best = found
-    return best
+        least = found
+    return least
 
 
 def forms(tape: Tape, *, strict: bool = False, values: int = 1) -> list[Tape]:
@@ -75,9 +76,15 @@ def forms(tape: Tape, *, strict: bool = False, values: int = 1) -> list[Tape]:
     return _tried(tape, _choices(len(tape)), strict, values)
 
 
-def quickly(tape: Tape, *, strict: bool = False, values: int = 1) -> Tape:
-    """What `optimise` gives, but for the search."""
-    return _tried(tape, _SOME[-1:], strict, values)[0]
+def best(tapes: Sequence[Tape], *, values: int = 1) -> int:
+    """Which of several tapes that compute the same comes out with the fewest operations."""
+    if len(tapes) == 1:
+        return 0
+    quick = [elements(_tried(tape, _SOME[-1:], False, values)[0]) for tape in tapes]
+    order = sorted(range(len(tapes)), key=lambda number: quick[number])
+    if len(tapes[order[0]]) > _SMALL:
+        return order[0]
+    return min(order[:_FINALISTS], key=lambda number: elements(optimise(tapes[number], values=values)))
 
 
 def _tried(tape: Tape, choices: tuple[Options, ...], strict: bool, values: int) -> list[Tape]:

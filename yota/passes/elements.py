@@ -11,9 +11,10 @@ import numpy as np
 from yota.ir.indexing import GATHER, to_numpy
 from yota.ir.tape import Op
 from yota.ir.types import TensorType
+from yota.passes.matrices import FUNCTIONS
 from yota.passes.unroll import LARGEST_SOURCE, Elements, Unrolling, Unsuitable
 
-__all__ = ["MOVES", "unroll"]
+__all__ = ["MOVES", "cast", "unroll"]
 
 MOVES = frozenset({"reshape", "transpose", "broadcast_to", "concatenate", "stack", "getitem", "setitem"})
 """Primitives that only move elements: NumPy's own functions do it on the handles."""
@@ -31,6 +32,8 @@ def unroll(unrolling: Unrolling, op: Op) -> None:
         found = _move(unrolling, op, type)
     elif op.name in _UNROLLED:
         found = _UNROLLED[op.name](unrolling, op, type)
+    elif op.name in FUNCTIONS:
+        found = FUNCTIONS[op.name](unrolling, op, type)
     else:
         raise Unsuitable
     unrolling.settle(op, found)
@@ -49,10 +52,28 @@ def _elementwise(unrolling: Unrolling, op: Op, type: TensorType) -> Elements:
 def _move(unrolling: Unrolling, op: Op, type: TensorType) -> Elements:
     gathers = _gathers(unrolling, op)
     moved = op.operands[: len(op.operands) - len(gathers)]
-    if type.size > _LARGEST_MOVED or any(unrolling.tape.types[operand].dtype != type.dtype for operand in moved):
+    if type.size > _LARGEST_MOVED:
         raise Unsuitable
-    handles = [unrolling.elements(operand) for operand in moved]
+    handles = [cast(unrolling, op, operand, type) for operand in moved]
     return np.asarray(op.primitive.function(*handles, *gathers, **dict(op.static)))
+
+
+def cast(unrolling: Unrolling, op: Op, variable: int, type: TensorType) -> Elements:
+    """Handles of the elements of an operand, in the dtype of ``type``."""
+    found = unrolling.elements(variable)
+    if unrolling.tape.types[variable].dtype == type.dtype:
+        return found
+    element = TensorType(type.dtype)
+    converted = [_converted(unrolling, op, each, element) for each in unrolling.variables(found)]
+    return np.array(converted, np.int64).reshape(found.shape)
+
+
+def _converted(unrolling: Unrolling, op: Op, variable: int, type: TensorType) -> int:
+    value = unrolling.builder.constants.get(variable)
+    if value is not None:
+        return unrolling.constant(type.dtype.type(value))
+    unrolling.require(1)
+    return unrolling.emit("astype", (variable,), {"dtype": type.dtype}, type)
 
 
 def _gathers(unrolling: Unrolling, op: Op) -> list[Any]:
@@ -194,9 +215,7 @@ def _einsum(unrolling: Unrolling, op: Op, type: TensorType) -> Elements:
 
 def _contract(unrolling: Unrolling, op: Op, type: TensorType, subscripts: str) -> Elements:
     """Sums of products over the letters that the result lacks."""
-    if any(unrolling.tape.types[operand].dtype != type.dtype for operand in op.operands):
-        raise Unsuitable
-    operands = [unrolling.elements(operand) for operand in op.operands]
+    operands = [cast(unrolling, op, operand, type) for operand in op.operands]
     inputs, output = subscripts.replace(" ", "").split("->")
     terms = inputs.split(",")
     extents: dict[str, int] = {}
