@@ -111,6 +111,19 @@ def branching(x):
     return np.sum(x)
 
 
+def branching_far_out(x):
+    scale = 2.0 if x.shape[0] <= 3000 else np.sqrt(x[0])
+    return np.sum(scale * x)
+
+
+def another_number_far_out(x):
+    return np.sum(x**2) * (2.0 if len(x) < 1000 else 3.0)
+
+
+def window(x):
+    return np.sum(x[1:100] ** 2)
+
+
 def special_at_one(x):
     return np.sum(x) if len(x) == 1 else np.sum(x**2)
 
@@ -127,6 +140,9 @@ def unknown_constant(x):
             r"looping, line \d+: `total = total \+ x\[i\] \*\* 2`: .*Fix the size, as in float64\[\d+\], or write",
         ),
         (branching, r"branching, line \d+: `return np.sum\(x\*\*2\)`: other steps are taken when N changes"),
+        (branching_far_out, r"branching_far_out, line \d+: `scale = 2.0 if .*other steps are taken when N changes"),
+        (another_number_far_out, r"`return np.sum\(x\*\*2\) \* .*`: another constant is met when N changes"),
+        (window, r"`return np.sum\(x\[1:100\] \*\* 2\)`: another part of an array is taken.* when N changes"),
         (special_at_one, "the value at N = 1 is not what the code for all sizes gives"),
         (
             unknown_constant,

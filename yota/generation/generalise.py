@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,7 +17,7 @@ from yota.ir.indexing import Slice
 from yota.ir.tape import Guard, Location, Tape
 from yota.tracing.location import source_line
 
-__all__ = ["Extent", "General", "generalised"]
+__all__ = ["Extent", "General", "generalised", "held"]
 
 
 class Extent(int):
@@ -120,6 +121,46 @@ def _alike(first: Tape, other: Tape, samples: Samples) -> None:
         raise _different(longer.ops[min(len(first), len(other))].location, samples, "another number of steps is taken")
     if len(first.constants) != len(other.constants) or len(first.guards) != len(other.guards):
         raise _different(None, samples, "other constants or decisions are met")
+
+
+def held(general: General, tape: Tape, size: Mapping[str, int], samples: Samples) -> None:
+    """Hold a tape of another size against the one for all sizes: ops, constants, keywords and shapes.
+
+    Raises
+    ------
+    ArgumentError
+        If it is no case of that one; the message names the line and the cures.
+    """
+    _alike(general.tape, tape, samples)
+    uses = {operand: op.location for op in reversed(general.tape.ops) for operand in op.operands}
+    for (variable, value), found in zip(general.tape.constants.items(), tape.constants.values(), strict=True):
+        text = general.constants.get(variable)
+        if not _close(value if text is None else _evaluated(text, size), found):
+            raise _different(uses.get(variable), samples, "another constant is met")
+    for op, other in zip(general.tape.ops, tape.ops, strict=True):
+        shape = _at(general.shapes[op.result], size)
+        if shape != tape.types[other.result].shape or _at(op.static, size) != other.static:
+            raise _different(op.location, samples, "another part of an array is taken, or another shape made,")
+
+
+def _at(value: Any, size: Mapping[str, int]) -> Any:
+    """A shape or keyword at one size."""
+    if isinstance(value, tuple):
+        return tuple(_at(part, size) for part in value)
+    if isinstance(value, Slice):
+        return Slice(*(_at(part, size) for part in (value.start, value.stop, value.step)))
+    return _evaluated(value.text, size) if isinstance(value, Extent) else value
+
+
+def _evaluated(text: str, size: Mapping[str, int]) -> Any:
+    return eval(text, {"np": np, "math": math, "__builtins__": {"float": float}}, dict(size))
+
+
+def _close(expected: Any, found: Any) -> bool:
+    one, other = np.asarray(expected), np.asarray(found)
+    if one.shape != other.shape or one.dtype.kind not in "fc":
+        return np.array_equal(one, other)
+    return np.allclose(one, other, rtol=1e-12, atol=0.0, equal_nan=True)
 
 
 def _different(location: Location | None, samples: Samples, what: str) -> ArgumentError:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from yota.autodiff.reverse import Adjoints, gradient_tape
 from yota.errors import ArgumentError
-from yota.generation.generalise import General, generalised
+from yota.generation.generalise import General, generalised, held
 from yota.generation.sizes import Samples, samples_of
 from yota.generation.subject import Call, Subject, subject_of
 from yota.ir.tape import Tape, TapeBuilder
@@ -19,6 +19,12 @@ from yota.rules.registry import registry
 
 __all__ = ["Sized", "sized"]
 
+_FIRST = 5
+_STEP = 4
+_LARGER = (64, 256, 1024, 4096, 16384)
+"""Sizes at which the function must still do the same."""
+_MOST_WORK = 4_000_000
+"""Elements that all arrays of a tape may have together."""
 _RESERVED = ("np", "npt", "math", "Any", "float", "further")
 
 
@@ -86,8 +92,32 @@ def sized(call: Call, wrt: Wrt, *, strict: bool = False) -> Sized:
     samples = samples_of(names)
     found = Sized(samples, tuple(subject_of(call, wrt, size) for size in samples.sizes), strict)
     # The recordings themselves are compared first: there the lines are still those of the function.
-    generalised([_canonical(subject.tape) for subject in found.subjects], samples)
+    general = generalised([_canonical(subject.tape) for subject in found.subjects], samples)
+    for size, larger in _larger(call, wrt, names):
+        held(general, _canonical(larger.tape), size, samples)
     return found
+
+
+def _larger(call: Call, wrt: Wrt, names: Sequence[str]) -> Iterator[tuple[dict[str, int], Subject]]:
+    """The function with one size after the other grown, for as long as its arrays stay small.
+
+    A branch on a size is seen only where it goes the other way.
+    """
+    small = {name: _FIRST + place for place, name in enumerate(names)}
+    for name in names:
+        work, growth = 0, _STEP**2
+        for extent in _LARGER:
+            if work * growth > _MOST_WORK:
+                break
+            size = {**small, name: extent}
+            try:
+                subject = subject_of(call, wrt, size)
+            except (ArithmeticError, ValueError):
+                # The values that it was given there are none that it takes.
+                break
+            yield size, subject
+            now = sum(type.size for type in subject.tape.types.values())
+            work, growth = now, max(_STEP, -(-now // work)) if work else _STEP**2
 
 
 def _simplified(tape: Tape, strict: bool) -> Tape:
