@@ -48,7 +48,7 @@ using std::signbit;
 #define HOST_ONE(name) \
     using std::name;
 HOST_ONE(exp) HOST_ONE(sin) HOST_ONE(cos) HOST_ONE(tan) HOST_ONE(sinh) HOST_ONE(cosh) HOST_ONE(log) HOST_ONE(log1p)
-HOST_ONE(sqrt) HOST_ONE(fabs) HOST_ONE(hypot) HOST_ONE(atan2) HOST_ONE(copysign) HOST_ONE(fmax) HOST_ONE(fmin)
+HOST_ONE(tanh) HOST_ONE(sqrt) HOST_ONE(fabs) HOST_ONE(hypot) HOST_ONE(atan2) HOST_ONE(copysign) HOST_ONE(fmax) HOST_ONE(fmin)
 #undef HOST_ONE
 
 /* Functions that CUDA has and C has not; slow, and good to the last digits. */

@@ -72,6 +72,8 @@ COMPLEX Complex<T> clog(Complex<T> z)
     const T a = fmax(fabs(z.re), fabs(z.im)), b = fmin(fabs(z.re), fabs(z.im));
     if (isinf(z.re) || isinf(z.im))
         return {T(INFINITY), angle};
+    if (isnan(z.re) || isnan(z.im))
+        return {T(NAN), T(NAN)};
     /* Near the unit circle the logarithm of the modulus has no digits to lose. */
     if (a > T(0.5) && a < T(2)) {
         const T over = (a - 1) * (a + 1);
@@ -132,7 +134,7 @@ COMPLEX Complex<T> ccosh(Complex<T> z)
     if (z.im == 0)
         return {cosh(z.re), copysign(T(1), z.re) * z.im};
     if (z.re == 0)
-        return {cos(z.im), copysign(T(0), z.re) * sin(z.im)};
+        return {cos(z.im), isfinite(z.im) ? z.re * sin(z.im) : z.re};
     if (isinf(z.re) && !isfinite(z.im))
         return {T(INFINITY), T(NAN)};
     if (fabs(z.re) > T(22)) {
@@ -145,6 +147,8 @@ COMPLEX Complex<T> ccosh(Complex<T> z)
 /* Kahan's formula, which overflows nowhere. */
 COMPLEX Complex<T> ctanh(Complex<T> z)
 {
+    if (z.im == 0)
+        return {tanh(z.re), z.im};
     if (fabs(z.re) > T(22))
         return {copysign(T(1), z.re), isfinite(z.im) ? copysign(T(0), sin(2 * z.im)) : T(0)};
     if (!isfinite(z.im))
