@@ -46,5 +46,6 @@ def test_kernels_agree_with_numpy(generated: list[tuple[Specimen, Source]]) -> N
 @needs_nvrtc
 @pytest.mark.parametrize("architecture", VIRTUAL)
 def test_kernels_compile_without_warnings(generated: list[tuple[Specimen, Source]], architecture: str) -> None:
-    found = compiled(unit([source for _, source in generated]), architecture)
+    # Whether a text compiles does not depend on how long the compiler thinks about it.
+    found = compiled(unit([source for _, source in generated]), architecture, "--Ofast-compile=max")
     assert found.succeeded and not found.log, found.log[:4000]
