@@ -11,7 +11,7 @@ import numpy as np
 from yota.arguments import positional, sort_arguments
 from yota.calling import caller
 from yota.captured import Captured
-from yota.device import captor_of
+from yota.device import captor_of, on_host, to_cpu
 from yota.differentiated import Differentiated, with_receiver
 from yota.errors import ArgumentError, StaleTapeError
 from yota.ir.tape import Tape
@@ -274,7 +274,7 @@ def trace(
     """
     function, hidden = with_receiver(f)
     function, args = positional(function, (*hidden, *args), kwargs)
-    arguments = sort_arguments(function, args)
+    arguments = on_host(sort_arguments(function, args))
     found = record(
         function,
         arguments.leaves,
@@ -310,7 +310,8 @@ def play(tape: Tape, *args: Any) -> Any:
     >>> play(tape, 5.0)
     25.0
     """
-    results = evaluate(tape, dict(zip((entry.variable for entry in tape.inputs), _inputs(tape, args), strict=True)))
+    values = to_cpu(_inputs(tape, args))
+    results = evaluate(tape, dict(zip((entry.variable for entry in tape.inputs), values, strict=True)))
     return results[0] if len(results) == 1 else tuple(results)
 
 
@@ -373,7 +374,7 @@ def _fitting(tape: Tape, variable: int, name: str, value: Any) -> Any:
     type_ = tape.types[variable]
     if type_.weak and type(value) in (float, int):
         return type_.dtype.type(value).item()
-    array = np.asarray(value)
+    array = value if is_on_device(value) else np.asarray(value)
     if array.shape != type_.shape or array.dtype != type_.dtype:
         given = f"{array.dtype.name}[{','.join(map(str, array.shape))}]"
         raise ArgumentError(f"argument {name} of {tape.name} is {given}, but the tape was recorded with {type_}")

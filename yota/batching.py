@@ -13,6 +13,7 @@ from yota.batched_ops import batched
 from yota.captured import Captured
 from yota.codegen.symbolic import optimise
 from yota.contents import Contents
+from yota.device import on_host, target_for
 from yota.differentiated import concrete
 from yota.errors import ArgumentError
 from yota.ir.tape import Tape
@@ -121,11 +122,12 @@ class Batched:
 
     def _compiled(self, function: Callable[..., Any], args: tuple[Any, ...]) -> _Compiled:
         self._captured.take(bearers(args))
-        recording = self._record(function, sort_arguments(function, args))
+        arguments = sort_arguments(function, args)
+        recording = self._record(function, on_host(arguments))
         self._captured.take(Running(code, names) for code, names in recording.ran)
         self._captured.settle()
         contents = Contents.of(recording.watched, self._captured.parts(), ())
-        call, source = compile_tape(recording.tape, self.target)
+        call, source = compile_tape(recording.tape, target_for(self.target, arguments))
         return _Compiled(call, recording.form, source, contents)
 
     def _traced(self, function: Callable[..., Any], args: tuple[Any, ...], trace: Any) -> Any:

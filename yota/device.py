@@ -14,7 +14,7 @@ from yota.specialise import Specialisation, Target
 from yota.structures import flatten, is_leaf, is_on_device, rebuild
 from yota.tracing.record import Leaf
 
-__all__ = ["captor_of", "on_host", "target_for", "to_cpu", "to_cuda"]
+__all__ = ["beside", "captor_of", "on_host", "refuse_device", "target_for", "to_cpu", "to_cuda"]
 
 
 def target_for(target: Target, arguments: Arguments) -> Target:
@@ -84,6 +84,31 @@ def captor_of(prepared: Any, chosen: Specialisation, leaves: Sequence[Any]) -> C
         return launch
 
     return captor
+
+
+def refuse_device(arguments: Arguments, what: str) -> None:
+    """Refuse arrays on the GPU where nothing is known to do with them.
+
+    Raises
+    ------
+    ArgumentError
+        If there is one.
+    """
+    for leaf in arguments.leaves:
+        if is_on_device(leaf.value):
+            raise ArgumentError(
+                f"argument {_place(leaf)} is on the GPU, and {what} are computed with NumPy; pass "
+                f"yota.to_cpu({_place(leaf)}), or use yota.grad, yota.vjp or yota.batch"
+            )
+
+
+def beside(value: Any, other: Any) -> Any:
+    """An array of ``value``'s dtype, where ``value`` is."""
+    if not is_on_device(value):
+        return np.asarray(other, dtype=value.dtype)
+    from yota.runtime import cuda
+
+    return cuda.to_device(other, value.dtype)
 
 
 def to_cuda(x: Any, dtype: Any = None) -> Any:

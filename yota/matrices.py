@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from yota.arguments import Arguments, positional, sort_arguments
+from yota.device import refuse_device
 from yota.differentiated import Differentiated, Prepared, concrete
 from yota.errors import ArgumentError, TracingError
 from yota.ir.tape import Tape
@@ -123,6 +124,7 @@ class _ByRows(Prepared):
     def __init__(self, owner: Matrices, function: Callable[..., Any], args: tuple[Any, ...]) -> None:
         self.owner, self.direct = owner, None
         arguments = sort_arguments(function, args)
+        refuse_device(arguments, "matrices of derivatives of functions that work on arrays as a whole")
         self.layout = layout_of(function, owner.wrt, len(owner.hidden), arguments)
         leaf = only_leaf(self.layout, arguments)
         self._rows = _rows(owner, function, arguments, leaf)

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from yota.api import gradient, value_and_grad
+from yota.device import beside
 from yota.errors import ArgumentError, DifferentiationError
 from yota.specialise import Target
 from yota.straight import Wanted
+from yota.structures import is_on_device
 
 __all__ = ["Rows", "vjp"]
 
@@ -44,15 +46,16 @@ def vjp(
     (array([2., 0.]),)
     """
     weighted = gradient(_weighted(f), tuple(range(1, len(args) + 1)), target=target, strict=strict)
-    value = np.asarray(f(*args))
+    found = f(*args)
+    value = found if is_on_device(found) else np.asarray(found)
 
     def pullback(cotangent: Any) -> Any:
-        seed = np.asarray(cotangent, dtype=value.dtype)
+        seed = beside(value, cotangent)
         if seed.shape != value.shape:
             raise DifferentiationError(f"the cotangent has shape {seed.shape}, the value has shape {value.shape}")
         return weighted(seed, *args)
 
-    return f(*args), pullback
+    return found, pullback
 
 
 def _weighted(f: Callable[..., Any]) -> Callable[..., Any]:

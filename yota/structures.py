@@ -179,6 +179,9 @@ def update(structure: Any, gradient: Any, step: Callable[[Any, Any], Any]) -> An
     >>> update(np.array([1.0, 2.0]), np.array([10.0, 20.0]), lambda x, gx: x - 0.1 * gx)
     array([0., 0.])
     """
+    if is_on_device(structure) and not isinstance(gradient, Mapping):
+        structure[...] = step(structure, gradient)
+        return structure
     if isinstance(structure, np.ndarray) and not isinstance(gradient, Mapping):
         if not structure.flags.writeable:
             raise ArgumentError("yota.update writes arrays in place, and this one is read-only; pass a copy")

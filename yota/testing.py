@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from yota.api import grad
-from yota.structures import flatten, is_leaf, rebuild
+from yota.device import to_cpu
+from yota.structures import flatten, is_leaf, is_on_device, rebuild
 
 __all__ = ["gradcheck"]
 
@@ -50,6 +51,8 @@ def gradcheck(
     >>> gradcheck(lambda x: np.sum(np.sin(x) * x), np.array([0.3, 0.7]))
     True
     """
+    if any(is_on_device(value) for arg in args for _, value in flatten(arg)):
+        args = to_cpu(args)
     _, g = grad(f, *args)
     generator = np.random.default_rng(random)
     leaves = [(position, path, value) for position, arg in enumerate(args) for path, value in flatten(arg)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import re
+import sys
 import types
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -129,8 +130,6 @@ def using_allocator(allocator: Any) -> Iterator[None]:
 
 def stand_in() -> Any:
     """The module that stands for CuPy in a test."""
-    import sys
-
     return sys.modules["cupy"]
 
 
@@ -157,7 +156,17 @@ def device(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
             get_current_stream=lambda: "the current stream",
         ),
     )
-    monkeypatch.setitem(__import__("sys").modules, "cupy", module)
+    monkeypatch.setitem(sys.modules, "cupy", module)
+    asarray = np.asarray
+
+    def strict(value: Any, *args: Any, **keywords: Any) -> Any:
+        # CuPy refuses this, and so does the stand-in where yota asks for it.
+        caller = sys._getframe(1).f_code.co_filename
+        if type(value) is ndarray and f"{os.sep}yota{os.sep}" in caller and "<" not in caller:
+            raise TypeError("Implicit conversion to a NumPy array is not allowed.")
+        return asarray(value, *args, **keywords)
+
+    monkeypatch.setattr(np, "asarray", strict)
     cuda.cupy.cache_clear()
     yield module
     cuda.cupy.cache_clear()

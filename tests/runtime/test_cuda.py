@@ -145,6 +145,33 @@ def test_single_precision_and_empty_arrays(device):
     assert float(value) == 0.0 and g[0].shape == (0, 3)
 
 
+@needs_compiler
+def test_other_derivatives(device):
+    x, v = np.linspace(0.1, 1.0, 20), np.linspace(2.0, 3.0, 20)
+    there, seed = on_device(x.copy()), on_device(v)
+
+    def total(x):
+        return np.sum(np.sin(x) * x)
+
+    def each(x):
+        return np.sin(x) * x[0]
+
+    agree(yota.hvp(total)(there, seed), yota.hvp(total)(x, v))
+    agree(yota.vjp(each, there)[1](seed)[0], yota.vjp(each, x)[1](v)[0])
+    agree(yota.batch(lambda a: a * a + 1)(there), x * x + 1)
+    agree(yota.grad(each, there, seed=seed)[1][0], yota.grad(each, x, seed=v)[1][0])
+    assert yota.gradcheck(total, there)
+    value, tape = yota.trace(total, there)
+    np.testing.assert_allclose(value, total(x))
+    np.testing.assert_allclose(yota.play(tape, there), total(x))
+    agree(yota.compile(tape, target="cuda")(there), total(x))
+    assert yota.update(there, seed, lambda a, b: a - b) is there
+    agree(there, x - v)
+    large = np.linspace(0.0, 1.0, 3000)
+    with pytest.raises(ArgumentError, match="computed with NumPy"):
+        yota.jacobian(lambda x: np.cumsum(np.sort(x)))(on_device(large))
+
+
 def test_moving_keeps_dtypes_and_structures(device):
     given = {"a": np.ones(3, np.float32), "b": [np.arange(3), 2.5, "name"], "c": (np.ones(2, complex),)}
     there = yota.to_cuda(given)
