@@ -16,13 +16,16 @@ VIRTUAL = ("compute_70", "compute_80", "compute_90", "compute_100")
 
 
 def _file() -> Path | None:
-    try:
-        found = importlib.util.find_spec("nvidia.cuda_nvrtc")
-    except ModuleNotFoundError:
-        return None
-    folders = list(found.submodule_search_locations or ()) if found else []
-    files = sorted(file for folder in folders for file in Path(folder, "lib").glob("libnvrtc.so*"))
-    return files[0] if files else None
+    for package in ("nvidia.cuda_nvrtc", "nvidia.cu13"):
+        try:
+            found = importlib.util.find_spec(package)
+        except ModuleNotFoundError:
+            continue
+        folders = list(found.submodule_search_locations or ()) if found else []
+        files = sorted(file for folder in folders for file in Path(folder, "lib").glob("libnvrtc.so*"))
+        if files:
+            return files[0]
+    return None
 
 
 def is_installed() -> bool:

@@ -18,6 +18,7 @@ import numpy as np
 
 from benchmarks import nvrtc
 from benchmarks.workload import Workload
+from benchmarks.workloads.gpu import GPU_WORKLOADS, QUICK, points_of
 
 __all__ = ["Estimate", "Machine", "estimate"]
 
@@ -81,8 +82,11 @@ def traffic(what: str) -> int:
     return math.prod(map(int, filter(None, match[2].split(",")))) * np.dtype(match[1]).itemsize
 
 
-def estimate(workload: Workload, *, quick: bool = False) -> Estimate:
-    """What the generated kernels of a workload take."""
+def estimate(workload: Workload, points: int) -> Estimate:
+    """What the generated kernels of a workload take at so many points.
+
+    Code for fewer is looked at: it does the same for each.
+    """
     from yota.autodiff.reverse import gradient_tape
     from yota.codegen.count import elements
     from yota.codegen.targets import cuda
@@ -91,7 +95,7 @@ def estimate(workload: Workload, *, quick: bool = False) -> Estimate:
     from yota.tracing.record import Leaf, record
 
     function: Callable[..., Any] = workload.write(np)
-    arguments = workload.arguments(quick)
+    arguments = workload.arguments(True)
     leaves = [Leaf(value, number, f"x{number}", ()) for number, value in enumerate(arguments)]
     tape = record(function, leaves, tuple, registry=registry()).tape
     found = run(gradient_tape(tape, [tape.inputs[number].variable for number in workload.positions], registry()).tape)
@@ -100,8 +104,8 @@ def estimate(workload: Workload, *, quick: bool = False) -> Estimate:
     used = nvrtc.resources(source.code, "sm_90").values() if nvrtc.is_installed() and source.code else []
     return Estimate(
         kernels=len(source.kernels),
-        bytes=moved,
-        operations=elements(found),
+        bytes=round(moved * points / QUICK),
+        operations=round(elements(found) * points / QUICK),
         registers=max((each.registers for each in used), default=None),
         spilled=max((each.spilled for each in used), default=None),
         single=any(type.dtype == np.float32 for type in found.types.values()),
@@ -110,11 +114,8 @@ def estimate(workload: Workload, *, quick: bool = False) -> Estimate:
 
 def main(arguments: list[str] | None = None) -> int:
     """Print the table."""
-    from benchmarks.workloads.gpu import GPU_WORKLOADS
-
     parser = argparse.ArgumentParser(prog="python -m benchmarks.roofline", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help="workloads; all of the GPU's without any")
-    parser.add_argument("--quick", action="store_true", help="small arguments")
     options = parser.parse_args(arguments)
     unknown = sorted(set(options.names) - set(GPU_WORKLOADS))
     if unknown:
@@ -123,7 +124,7 @@ def main(arguments: list[str] | None = None) -> int:
     heads = ["workload", "kernels", "MB", "Mops", "registers", "spilled", *(f"{each.name} ms" for each in MACHINES)]
     print(" | ".join(heads))
     for name in options.names or GPU_WORKLOADS:
-        found = estimate(GPU_WORKLOADS[name], quick=options.quick)
+        found = estimate(GPU_WORKLOADS[name], points_of(GPU_WORKLOADS[name]))
         words: list[Any] = [name, found.kernels, f"{found.bytes / 1e6:.1f}", f"{found.operations / 1e6:.1f}"]
         words += ["?" if each is None else each for each in (found.registers, found.spilled)]
         words += [f"{found.seconds(machine) * 1e3:.3f}" for machine in MACHINES]

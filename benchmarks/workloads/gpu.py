@@ -11,7 +11,7 @@ import numpy as np
 from benchmarks.workload import Workload
 from benchmarks.workloads.polynomials import polynomial
 
-__all__ = ["GPU_WORKLOADS", "terms"]
+__all__ = ["GPU_WORKLOADS", "QUICK", "points_of", "terms"]
 
 
 def write_chain(np: Any) -> Any:
@@ -57,10 +57,20 @@ def write_terms(np: Any, count: int) -> Any:
     return many_terms
 
 
+QUICK = 10_000
+"""Points of a quick run."""
+
+
 def numbers(quick: bool, count: int, rows: int = 0, last: bool = False, dtype: Any = float) -> tuple[Any, ...]:
-    count = 10_000 if quick else count
+    count = QUICK if quick else count
     shape = (count,) if not rows else (count, rows) if last else (rows, count)
     return (np.random.default_rng(1).standard_normal(shape).astype(dtype),)
+
+
+def points_of(each: Workload) -> int:
+    """Points of a workload at its full size."""
+    assert isinstance(each.arguments, partial)
+    return int(each.arguments.keywords["count"])
 
 
 def workload(name: str, title: str, write: Callable[[Any], Any], **sizes: Any) -> Workload:

@@ -82,4 +82,4 @@ def _tape(known: Any, name: str, values: tuple[Any, ...]) -> Tape:
             except YotaError:
                 continue  # no derivative by this one
             wanted.append(entry.variable)
-    return replace(run(gradient_tape(tape, wanted, known).tape), name=f"rule_{name}")
+    return replace(run(gradient_tape(tape, wanted, known).tape), name=f"rule{known.names().index(name)}_{name}")
