@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -16,27 +15,18 @@ from yota.codegen.c_pull import Pull
 from yota.codegen.c_regions import Region, Root, regions
 from yota.codegen.c_types import c_type
 from yota.codegen.cuda_access import Access, Place, access_of
+from yota.codegen.cuda_loops import Loops, Total, shifted
 from yota.codegen.cuda_shape import Shape, shape_of
 from yota.codegen.cuda_spelling import CudaWriter
 from yota.codegen.names import Names
 from yota.ir.tape import Op, Tape
 
-__all__ = ["CudaBody", "Text", "Total"]
+__all__ = ["CudaBody", "Text"]
 
 _LIMIT = 2_000_000
-_NARROW = 2**31 - 2**27
+_NARROW = 2**31 - 2**29
 """Offsets below this are counted in 32 bits, with room for one more round of all threads."""
 _TOTALS = {"sum": "Sum", "prod": "Product", "max": "Largest", "min": "Smallest"}
-
-
-@dataclass(frozen=True, slots=True)
-class Total:
-    """A value that threads add up: its name and type, the result it ends in, and where in that."""
-
-    name: str
-    type: str
-    sink: Sink
-    full: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +97,10 @@ class CudaBody(BodyWriter):
         self._reduced: frozenset[int] = frozenset()
         self._wide = False
         self._axes_left: Sequence[int] = ()
-        self._reach = Access(threads)
-        self._packs: dict[Place, str] = {}
-        self._held: dict[int, str] = {}
+        self.extents: Mapping[int, int] = {}
+        self.reach = Access(threads)
+        self.packs: dict[Place, str] = {}
+        self.held: dict[int, str] = {}
 
     def text(self) -> Text:
         """The kernel's text."""
@@ -126,27 +117,20 @@ class CudaBody(BodyWriter):
             return Text(lines, self.reads, None, (), "int")
         axes = self._axes([sinks for _, _, sinks in pulled], [pull for _, pull, _ in pulled], len(boxes) > 1)
         self._axes_left = axes
-        extents = self._extents(axes)
+        extents = self.extents = self._extents(axes)
         shape = shape_of(group, axes, extents, self.threads)
         if shape.flat and len(axes) == 1 and len(boxes) == 1:
-            self._reach = self._access(pulled[0][1], pulled[0][2], axes[0], shape)
-            self.threads = self._reach.threads
-            shape = shape_of(group, axes, extents, self.threads, self._reach.width)
+            self.reach = self._access(pulled[0][1], pulled[0][2], axes[0], shape)
+            self.threads = self.reach.threads
+            shape = shape_of(group, axes, extents, self.threads, self.reach.width)
         self._reduced = frozenset(shape.reduced)
         self._wide = self._is_wide(pulled)
         totals: dict[tuple[int, Linear], Total] = {}
         self._name_places()
         inner, hoisted = self._points(pulled, shape, totals)
-        write = self._loops(shape)
         found = tuple(totals.values())
-        return Text(write(shape, extents, hoisted, inner, found), self.reads, shape, found, self.index)
-
-    def _loops(self, shape: Shape) -> Callable[..., list[str]]:
-        if self._packs:
-            return self._packed
-        if self._held:
-            return self._by_rows
-        return self._flat if shape.flat else self._folded
+        lines = Loops(self, shape, hoisted, inner, found).lines()
+        return Text(lines, self.reads, shape, found, self.index)
 
     @property
     def index(self) -> str:
@@ -180,12 +164,13 @@ class CudaBody(BodyWriter):
 
     def _name_places(self) -> None:
         """Names for what is reached by way of registers or of shared memory."""
-        for variable, place in sorted(self._reach.packed, key=lambda each: (each[0], each[1].constant)):
-            self._packs[variable, place] = self.names.fresh(f"{self._array_name(variable)}_pack")
-        for variable in self._reach.rows:
-            self._held[variable] = self.names.fresh(f"{self._array_name(variable)}_rows")
+        for variable, place in sorted(self.reach.packed, key=lambda each: (each[0], each[1].constant)):
+            self.packs[variable, place] = self.names.fresh(f"{self.array_name(variable)}_pack")
+        for variable in self.reach.rows:
+            self.held[variable] = self.names.fresh(f"{self.array_name(variable)}_rows")
 
-    def _array_name(self, variable: int) -> str:
+    def array_name(self, variable: int) -> str:
+        """The name of an array that is read or written."""
         return self.results[variable] if variable in self.results else self.arrays[variable]
 
     # -- what BodyWriter asks for ------------------------------------------------------------------------
@@ -231,11 +216,11 @@ class CudaBody(BodyWriter):
 
     def _near(self, variable: int, offset: Linear) -> str | None:
         """An element in a register or in shared memory, if that is where the kernel has it."""
-        if (variable, offset) in self._packs:
-            return f"{self._packs[variable, offset]}[step]"
-        if variable in self._held:
-            pitch = self._reach.rows[variable].pitch
-            return f"{self._held[variable]}[{_shifted(f'{pitch} * place', offset.constant)}]" if offset.terms else None
+        if (variable, offset) in self.packs:
+            return f"{self.packs[variable, offset]}[step]"
+        if variable in self.held:
+            pitch = self.reach.rows[variable].pitch
+            return f"{self.held[variable]}[{shifted(f'{pitch} * place', offset.constant)}]" if offset.terms else None
         return None
 
     def _element(self, variable: int, place: str) -> str:
@@ -246,11 +231,19 @@ class CudaBody(BodyWriter):
 
     def counter_of(self, axes: Sequence[int]) -> str:
         """The counter over all points along ``axes``."""
-        return self._axis_counter(axes, "point")
+        return self.counters[axes[0]] if len(axes) == 1 else "point"
 
     def decomposed(self, axes: Sequence[int], counter: str) -> list[str]:
-        """Counters of single axes out of one over all of them."""
-        return [] if len(axes) == 1 else self._decomposed(axes, self._extents(self._axes_left), counter)
+        """Counters of single axes out of one over all of them; nothing where that is the only one."""
+        lines = []
+        step = math.prod(self.extents[axis] for axis in axes)
+        for position, axis in enumerate(axes if len(axes) > 1 else ()):
+            step //= self.extents[axis]
+            text = counter if step == 1 else f"{counter} / {step}"
+            if position:
+                text = f"{text} % {self.extents[axis]}"
+            lines.append(f"const {self.index} {self.counters[axis]} = {text};")
+        return lines
 
     def stored(self, total: Total) -> str:
         """Where a total over some of the loops goes."""
@@ -315,218 +308,6 @@ class CudaBody(BodyWriter):
             totals[key] = Total(name, kind, sink, all(sink.root.reduced))
         return totals[key]
 
-    def _declared(self, totals: Sequence[Total]) -> list[str]:
-        return [f"{total.type} {total.name} = {total.type}::none();" for total in totals]
-
-    def _decomposed(self, axes: Sequence[int], extents: Mapping[int, int], counter: str) -> list[str]:
-        """Counters of single axes out of one over all of them."""
-        lines = []
-        step = math.prod(extents[axis] for axis in axes)
-        for position, axis in enumerate(axes):
-            step //= extents[axis]
-            text = counter if step == 1 else f"{counter} / {step}"
-            if position:
-                text = f"{text} % {extents[axis]}"
-            lines.append(f"const {self.index} {self.counters[axis]} = {text};")
-        return lines
-
-    # -- loops -------------------------------------------------------------------------------------------
-
-    def _thread(self) -> str:
-        return f"({self.index})blockIdx.x * {self.threads} + (int)threadIdx.x"
-
-    def _flat(
-        self,
-        shape: Shape,
-        extents: Mapping[int, int],
-        hoisted: list[list[str]],
-        inner: list[str],
-        totals: tuple[Total, ...],
-    ) -> list[str]:
-        single = len(shape.kept) == 1
-        at = self.counters[shape.kept[0]] if single else "at"
-        counters = [] if single else self._decomposed(shape.kept, extents, at)
-        body = [*counters, *inner]
-        total = shape.points[0]
-        lines = [*hoisted[0], *self._declared(totals)]
-        if shape.blocks * self.threads >= total:
-            lines += [f"const {self.index} {at} = {self._thread()};", f"if ({at} < {total}) {{"]
-        else:
-            step = f"({self.index})gridDim.x * {self.threads}"
-            lines += [f"for ({self.index} {at} = {self._thread()}; {at} < {total}; {at} += {step}) {{"]
-        return [*lines, *(f"    {line}" for line in body), "}", *self._finished(totals, shape)]
-
-    def _packed(
-        self,
-        shape: Shape,
-        extents: Mapping[int, int],
-        hoisted: list[list[str]],
-        inner: list[str],
-        totals: tuple[Total, ...],
-    ) -> list[str]:
-        """A loop over the points in which each thread takes several neighbouring ones."""
-        width, total, index = self._reach.width, shape.points[0], self.index
-        counter = self.counters[shape.kept[0]]
-        before, after = [], []
-        for (variable, place), name in self._packs.items():
-            kind = c_type(self.tape.types[variable].dtype)
-            start = f"{self._array_name(variable)} + {_shifted('base', place.constant)}"
-            if variable in self.results:
-                before.append(f"Pack<{kind}, {width}> {name};")
-                after.append(f"given({start}, {name}, {total} - base);")
-            else:
-                before.append(f"const Pack<{kind}, {width}> {name} = taken<{width}>({start}, {total} - base);")
-        body = [f"const {index} {counter} = base + step;"] if self._says(counter, inner) else []
-        body += inner
-        if total % width:
-            body = [f"if (base + step < {total}) {{", *(f"    {line}" for line in body), "}"]
-        block = self.threads * width
-        start = f"(({index})blockIdx.x * {self.threads} + (int)threadIdx.x) * {width}"
-        head = f"for ({index} base = {start}; base < {total}; base += ({index})gridDim.x * {block}) {{"
-        loop = [*before, "#pragma unroll", f"for (int step = 0; step < {width}; step++) {{"]
-        loop += [*(f"    {line}" for line in body), "}", *after]
-        lines = [*hoisted[0], *self._declared(totals), head, *(f"    {line}" for line in loop), "}"]
-        return [*lines, *self._finished(totals, shape)]
-
-    def _says(self, name: str, lines: Sequence[str]) -> bool:
-        return any(re.search(rf"\b{name}\b", line) for line in lines)
-
-    def _by_rows(
-        self,
-        shape: Shape,
-        extents: Mapping[int, int],
-        hoisted: list[list[str]],
-        inner: list[str],
-        totals: tuple[Total, ...],
-    ) -> list[str]:
-        """A loop over the points for which a block brings its rows into shared memory, and takes results out."""
-        total, index, threads = shape.points[0], self.index, self.threads
-        counter = self.counters[shape.kept[0]]
-        declared, before, after = [], [], []
-        for variable, name in self._held.items():
-            row = self._reach.rows[variable]
-            kind = c_type(self.tape.types[variable].dtype)
-            declared.append(f"__shared__ {kind} {name}[{threads * row.pitch}];")
-            start = f"{self._array_name(variable)} + {row.length} * first"
-            if variable in self.results:
-                after.append(f"taken_out<{threads}, {row.length}, {row.pitch}>({start}, {name}, count);")
-            else:
-                before.append(f"brought<{threads}, {row.length}, {row.pitch}>({name}, {start}, count);")
-        body = [f"const {index} {counter} = first + place;"] if self._says(counter, inner) else []
-        loop = [
-            f"const int count = {total} - first < {threads} ? (int)({total} - first) : {threads};",
-            *before,
-            # Rows are there to read, and those of the round before have been taken out.
-            "__syncthreads();",
-            "if (place < count) {",
-            *(f"    {line}" for line in [*body, *inner]),
-            "}",
-            "__syncthreads();",
-            *after,
-        ]
-        head = (
-            f"for ({index} first = ({index})blockIdx.x * {threads}; first < {total}; "
-            f"first += ({index})gridDim.x * {threads}) {{"
-        )
-        lines = [*declared, "const int place = threadIdx.x;", *hoisted[0], *self._declared(totals)]
-        lines += [head, *(f"    {line}" for line in loop), "}"]
-        return [*lines, *self._finished(totals, shape)]
-
-    def _finished(self, totals: Sequence[Total], shape: Shape) -> list[str]:
-        """The block's part of each total over all points."""
-        if not totals:
-            return []
-        lines = [f"{each.name} = joined<{self.threads}, 1>({each.name});" for each in totals]
-        stores = [f"{self._kept(each, shape)};" for each in totals]
-        return [*lines, "if (threadIdx.x == 0) {", *(f"    {store}" for store in stores), "}"]
-
-    def _kept(self, total: Total, shape: Shape) -> str:
-        if shape.blocks > 1:
-            return f"parts[blockIdx.x].{total.name} = {total.name}"
-        return f"{self.target(total.sink, ())} = {total.name}.result()"
-
-    def _folded(
-        self,
-        shape: Shape,
-        extents: Mapping[int, int],
-        hoisted: list[list[str]],
-        inner: list[str],
-        totals: tuple[Total, ...],
-    ) -> list[str]:
-        index, outer = self.index, shape.points[0]
-        full = [total for total in totals if total.full]
-        own = [total for total in totals if not total.full]
-        across = ("/", "%") if shape.rows else ("%", "/")
-        size = shape.deep if shape.rows else shape.across
-        lines = [
-            *hoisted[0],
-            f"const int across = threadIdx.x {across[0]} {size}, lane = threadIdx.x {across[1]} {size};",
-            *self._declared(full),
-        ]
-        point = self._axis_counter(shape.kept, "point")
-        inside = [*hoisted[1], *self._inner_loop(shape, extents, inner)]
-        body = [
-            f"const {index} {point} = base + across;",
-            *([] if len(shape.kept) == 1 else self._decomposed(shape.kept, extents, point)),
-            *self._declared(own),
-            f"if ({point} < {outer}) {{",
-            *(f"    {line}" for line in inside),
-            "}",
-            *self._joined(shape, own),
-        ]
-        stores = [f"{self._partial(total, shape, point)};" for total in own]
-        body += [f"if (lane == 0 && {point} < {outer}) {{", *(f"    {store}" for store in stores), "}"]
-        start, step = (f"{self._over(word, shape)} * {shape.across}" for word in ("blockIdx.x", "gridDim.x"))
-        lines += [
-            f"for ({index} base = {start}; base < {outer}; base += {step}) {{",
-            *(f"    {line}" for line in body),
-            "}",
-        ]
-        return [*lines, *self._finished(full, shape)]
-
-    def _over(self, word: str, shape: Shape) -> str:
-        """A number of blocks, of which those that share a total count as one."""
-        return f"({self.index}){word}" if shape.splits == 1 else f"({self.index})({word} / {shape.splits})"
-
-    def _axis_counter(self, axes: Sequence[int], several: str) -> str:
-        return self.counters[axes[0]] if len(axes) == 1 else several
-
-    def _inner_loop(self, shape: Shape, extents: Mapping[int, int], inner: list[str]) -> list[str]:
-        place = self._axis_counter(shape.reduced, "place")
-        counters = [] if len(shape.reduced) == 1 else self._decomposed(shape.reduced, extents, place)
-        first, last = "0", str(shape.points[1])
-        lines = []
-        if shape.splits > 1:
-            lines = [
-                f"const {self.index} first = ({self.index})(blockIdx.x % {shape.splits}) * {shape.chunk};",
-                f"const {self.index} last = first + {shape.chunk} < {last} ? first + {shape.chunk} : {last};",
-            ]
-            first, last = "first", "last"
-        start = "lane" if first == "0" else "first + lane"
-        if shape.deep == 1:
-            start = first
-        head = f"for ({self.index} {place} = {start}; {place} < {last}; {place} += {shape.deep}) {{"
-        return [*lines, head, *(f"    {line}" for line in [*counters, *inner]), "}"]
-
-    def _joined(self, shape: Shape, totals: Sequence[Total]) -> list[str]:
-        """Totals of the threads that work on one kept point."""
-        if shape.deep == 1:
-            return []
-        if shape.rows and shape.deep < shape.threads:
-            return [f"{total.name} = joined_in_warp({total.name});" for total in totals]
-        across = 1 if shape.rows else shape.across
-        return [f"{total.name} = joined<{self.threads}, {across}>({total.name});" for total in totals]
-
-    def _partial(self, total: Total, shape: Shape, point: str) -> str:
-        if shape.splits > 1:
-            index = f"({self.index})(blockIdx.x % {shape.splits}) * {shape.points[0]} + {point}"
-            return f"rows[{index}].{total.name} = {total.name}"
-        return f"{self.target(total.sink, self._axes_left)} = {total.name}.result()"
-
     def is_private(self, root: Root, several: bool, axes: Sequence[int]) -> bool:
         """No thread writes into another's result."""
         return False
-
-
-def _shifted(name: str, distance: int) -> str:
-    return name if not distance else f"{name} + {distance}" if distance > 0 else f"{name} - {-distance}"

@@ -9,7 +9,8 @@ from yota.codegen.c_groups import Group
 from yota.codegen.c_kernel import ArrayNames, remarks, result_hint
 from yota.codegen.c_lines import Needs
 from yota.codegen.c_types import c_type
-from yota.codegen.cuda_body import CudaBody, Text, Total
+from yota.codegen.cuda_body import CudaBody, Text
+from yota.codegen.cuda_loops import Total
 from yota.codegen.cuda_names import CudaNames
 from yota.codegen.cuda_plan import KernelPlan, Launch, Parameter, Record
 from yota.ir.tape import Op, Tape
