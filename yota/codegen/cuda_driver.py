@@ -86,6 +86,7 @@ class CudaDriver(Lowering):
             imports=("import cupy as cp", *imports),
             constants=tuple(map(_with_cupy, plan.constants)),
             decorators=(),
+            result=_with_cupy(plan.result),
             steps=tuple(Step(before=tuple(map(_with_cupy, step.before))) for step in plan.steps),
         )
 
