@@ -278,3 +278,18 @@ def test_views_of_what_leaves_a_loop_stand_outside(monkeypatch: pytest.MonkeyPat
     direction = np.random.default_rng(1).normal(size=x.shape)
     slope = (f(x + 1e-6 * direction) - f(x - 1e-6 * direction)) / 2e-6
     np.testing.assert_allclose(np.sum(gradient * direction), slope, rtol=1e-5)
+
+
+def test_a_loop_that_gave_all_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pieces, "CACHE_BYTES", 12_000)
+    monkeypatch.setattr(pieces, "_SMALLEST_RUN", 16)
+
+    def f(x: Any) -> Any:
+        return np.prod(1 + 0.001 * np.tanh(x)) + np.average(x, weights=x**2 + 1) + np.trace(x.T @ x) * 0.01
+
+    x = np.random.default_rng(0).normal(size=(4, 2001))
+    value, gradient = yota.value_and_grad(f)(x)
+    np.testing.assert_allclose(value, f(x), rtol=1e-12)
+    direction = np.random.default_rng(1).normal(size=x.shape)
+    slope = (f(x + 1e-6 * direction) - f(x - 1e-6 * direction)) / 2e-6
+    np.testing.assert_allclose(np.sum(gradient * direction), slope, rtol=1e-5)

@@ -186,11 +186,9 @@ class _Sinker:
     def _views_along(self, target: Growing, axes: dict[int, int], arrived: set[int]) -> list[Member] | None:
         """Views of what has arrived; None if one of them needs it whole."""
         found = []
-        for unit in self.units:
-            op = unit.members[0].op
-            if unit.extent or not is_view(op, self.types) or op.operands[0] not in arrived:
-                continue
-            if op.result in axes:
+        alone = [unit.members[0].op for unit in self.units if not unit.extent]
+        for op in sorted(alone, key=lambda op: self.number[op.result]):
+            if not is_view(op, self.types) or op.operands[0] not in arrived or op.result in axes:
                 continue
             placement = place(op, self.types, target.extent, {op.operands[0]: axes[op.operands[0]]}, None)
             if placement is None or placement.axis is None:
