@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from yota.errors import ArgumentError
-from yota.structures import children, constant_of, is_leaf, is_on_device, rebuild
+from yota.structures import children, constant_of, flatten, is_leaf, is_on_device, rebuild
 from yota.tracing.record import Leaf
 
 __all__ = ["Arguments", "key_of", "names_of", "positional", "sort_arguments"]
@@ -79,24 +79,12 @@ def sort_arguments(function: Callable[..., Any], args: tuple[Any, ...]) -> Argum
     """
     leaves: list[Leaf] = []
     for position, (name, value) in enumerate(zip(names_of(function, len(args)), args, strict=True)):
-        _collect(value, position, name, (), leaves, ())
+        for path, part in flatten(value):
+            if is_leaf(part):
+                leaves.append(Leaf(_checked(part, name, path), position, name, path))
+            else:
+                _refuse_lookalikes(part, name, path)
     return Arguments(tuple(leaves), args)
-
-
-def _collect(
-    value: Any, argument: int, name: str, path: tuple[Any, ...], leaves: list[Leaf], inside: tuple[int, ...]
-) -> None:
-    if is_leaf(value):
-        leaves.append(Leaf(_checked(value, name, path), argument, name, path))
-        return
-    parts = children(value)
-    if parts is None:
-        _refuse_lookalikes(value, name, path)
-        return
-    if id(value) in inside:
-        raise ArgumentError(f"argument {_at(name, path)} contains itself; pass a tree")
-    for key, part in parts:
-        _collect(part, argument, name, (*path, key), leaves, (*inside, id(value)))
 
 
 def _at(name: str, path: tuple[Any, ...]) -> str:

@@ -9,11 +9,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from yota.ir.indexing import Index, Slice
 from yota.ir.types import TensorType
 
-__all__ = ["STATIC_FUNCTIONS", "arithmetic", "normalised", "static_signature"]
+__all__ = ["STATIC_FUNCTIONS", "arithmetic", "axes_of", "axis_of", "normalised", "static_signature"]
 
 
 def shape(x: TensorType) -> tuple[int, ...]:
@@ -125,19 +126,22 @@ def arithmetic(name: str, values: tuple[Any, ...]) -> Any:
 
 
 def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
-    """``axis`` as a sorted tuple of non-negative ints; None means all."""
+    """``axis``, an int or several, as a sorted tuple of non-negative ints; None means all.
+
+    Raises
+    ------
+    numpy.exceptions.AxisError
+        If an axis is out of bounds.
+    """
     if axis is None:
         return tuple(range(ndim))
-    axes = axis if isinstance(axis, tuple) else (axis,)
-    return tuple(sorted(axis_of(each, ndim) for each in axes))
+    axes = tuple(axis) if isinstance(axis, (tuple, list)) else (operator.index(axis),)
+    return tuple(sorted(normalize_axis_tuple(axes, ndim)))
 
 
 def axis_of(axis: int, ndim: int) -> int:
     """``axis`` counted from the front."""
-    found = operator.index(axis)
-    if not -ndim <= found < ndim:
-        raise ValueError(f"axis {found} is out of range for an array of {ndim} axes")
-    return found % ndim
+    return normalize_axis_index(operator.index(axis), ndim)
 
 
 _REDUCTIONS = frozenset("sum prod max min any all count_nonzero".split())

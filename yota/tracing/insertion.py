@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
+from yota.rules.statics import axes_of
 from yota.tracing.implementations import implements
 from yota.tracing.methods import is_tracer
-from yota.tracing.reductions import axes_of
 from yota.tracing.views import Look, derived
 
 if TYPE_CHECKING:

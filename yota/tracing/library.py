@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
+from yota.rules.statics import axes_of
 from yota.tracing import distributions
 from yota.tracing.exact import record_call
 from yota.tracing.filters import FILTERS
 from yota.tracing.matrices import MATRICES
 from yota.tracing.methods import is_traced
-from yota.tracing.reductions import axes_of
 from yota.tracing.special import SPECIAL
 from yota.tracing.state import current
 from yota.tracing.statistics import STATISTICS

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from yota.ir.catalog import primitive
+from yota.rules.statics import axes_of
 from yota.tracing.implementations import implements
-from yota.tracing.reductions import axes_of
 from yota.tracing.views import Look, derived
 
 if TYPE_CHECKING:

@@ -10,24 +10,16 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from yota.ir.catalog import primitive
+from yota.rules.statics import axes_of
 from yota.tracing.implementations import implements
 
 if TYPE_CHECKING:
     from yota.tracing.trace import Trace
 
-__all__ = ["axes_of", "reduce"]
+__all__ = ["reduce"]
 
 # Traced values go where NumPy's annotations ask for arrays.
 np: Any = numpy
-
-
-def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
-    """``axis`` as a sorted tuple of non-negative ints; None means all."""
-    if axis is None:
-        return tuple(range(ndim))
-    if isinstance(axis, (tuple, list)):
-        return tuple(sorted(numpy.lib.array_utils.normalize_axis_tuple(axis, ndim)))
-    return (numpy.lib.array_utils.normalize_axis_index(int(axis), ndim),)
 
 
 def reduce(trace: Trace, name: str, x: Any, axis: Any, keepdims: bool) -> Any:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from yota.ir.catalog import primitive
+from yota.rules.statics import axes_of
 from yota.tracing.implementations import implements
 from yota.tracing.methods import is_tracer
 from yota.tracing.places import along_axis
-from yota.tracing.reductions import axes_of
 from yota.tracing.views import overwrite
 
 if TYPE_CHECKING:
