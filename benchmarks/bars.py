@@ -52,6 +52,7 @@ def bars(results: Results) -> list[Bar]:
         found.append(Bar(f"{name}: first gradient, yota / jax", ratio(name, "yota", "jax", "first"), 1.0))
     return [
         *found,
+        *compiled(),
         Bar("polynomial: autograd / yota", ratio("polynomial", "autograd", "yota"), 200.0, at_least=True),
         Bar("polynomial: yota / hand", ratio("polynomial", "yota", "hand"), 2.0),
         Bar("polynomial: jax / yota", ratio("polynomial", "jax", "yota"), 1.0, at_least=True),
@@ -66,6 +67,21 @@ def bars(results: Results) -> list[Bar]:
         Bar("shipped rules, seconds", lambda results: overhead(results, "rules", "shipped"), 0.05),
         Bar("300 rules of a user's, proved before, seconds", lambda results: overhead(results, "rules", "again"), 0.05),
         Bar("from yota import grad / import numpy", lambda results: overhead(results, "imports", "ratio"), 1.5),
+    ]
+
+
+def compiled() -> list[Bar]:
+    """Promises about `target="c"`."""
+    found = [
+        (workload, peer, 1.0)
+        for workload in ("chain", "rosenbrock", "lennard_jones", "lennard_jones_pairs", "mixture")
+        for peer in ("jax", "torch")
+    ]
+    found += [("chain", "plain", 3.0), ("polynomial", "jax", 50.0), ("polynomial", "casadi", 100.0)]
+    found += [("polynomial_1e6", "jax", 10.0)]
+    return [
+        Bar(f"{workload}: {peer} / yota c", ratio(workload, peer, "yota c"), bound, at_least=True)
+        for workload, peer, bound in found
     ]
 
 
