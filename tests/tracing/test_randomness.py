@@ -4,8 +4,11 @@
 from __future__ import annotations
 
 import random
+import subprocess
+import sys
 import threading
 import types
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +17,7 @@ import scipy.stats
 import yota
 from yota import errors
 
+ROOT = Path(__file__).parent.parent.parent
 X = np.arange(1.0, 5.0)
 rng = np.random.default_rng(1)
 old = np.random.RandomState(1)
@@ -112,3 +116,15 @@ def test_draws_outside_are_constants():
     noise = rng.normal(size=4)
     fg = yota.value_and_grad(lambda x: np.sum(x * noise))
     np.testing.assert_allclose(fg(X)[1], noise)
+
+
+def test_an_import_inside_of_the_function_draws_nothing():
+    program = (
+        "import numpy as np, yota\n"
+        "def f(x):\n"
+        "    from scipy.special import expit\n"
+        "    return np.sum(expit(x))\n"
+        "print(yota.grad(f, np.zeros(2))[1][0])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout == "[0.25 0.25]\n"

@@ -226,19 +226,32 @@ def _outputs(trace: Trace, result: Any) -> list[int]:
 
 
 def _same(left: Tape, right: Tape) -> bool:
-    if len(left.ops) != len(right.ops) or left.outputs != right.outputs:
+    """Whether two tapes do the same, whatever their variables are numbered: imports while one was made leave gaps."""
+    partner = {one.variable: other.variable for one, other in zip(left.inputs, right.inputs, strict=False)}
+
+    def alike(ours: Sequence[int], theirs: Sequence[int]) -> bool:
+        return len(ours) == len(theirs) and all(
+            _equal(left.constants[one], right.constants[other])
+            if one in left.constants and other in right.constants
+            else partner.get(one) == other
+            for one, other in zip(ours, theirs, strict=True)
+        )
+
+    if len(left.ops) != len(right.ops):
         return False
-    return all(
-        a.primitive is b.primitive and a.operands == b.operands and a.static == b.static
-        for a, b in zip(left.ops, right.ops, strict=True)
-    ) and _same_arrays(left.constants, right.constants)
+    for a, b in zip(left.ops, right.ops, strict=True):
+        if a.primitive is not b.primitive or a.static != b.static or not alike(a.operands, b.operands):
+            return False
+        partner[a.result] = b.result
+    return alike(left.outputs, right.outputs)
 
 
 def _same_arrays(left: Mapping[int, Any], right: Mapping[int, Any]) -> bool:
-    return left.keys() == right.keys() and all(
-        np.array_equal(value, right[variable], equal_nan=np.asarray(value).dtype.kind in "fc")
-        for variable, value in left.items()
-    )
+    return len(left) == len(right) and all(map(_equal, left.values(), right.values()))
+
+
+def _equal(value: Any, other: Any) -> bool:
+    return np.array_equal(value, other, equal_nan=np.asarray(value).dtype.kind in "fc")
 
 
 def _leaked(leak: Leak) -> TracingError:
