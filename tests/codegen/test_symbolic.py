@@ -294,3 +294,27 @@ def test_work_grows_linearly():
     assert len(small) > 1000
     assert len(large) > 10_000
     assert steps(large) <= 12 * len(large) / (10 * len(small)) * steps(small)
+
+
+@settings(max_examples=60, deadline=None)
+@given(STEPS, st.integers(0, 1000))
+def test_random_programs_of_complex_numbers(steps, seed):
+    tape = tape_of(program(steps), TensorType(np.dtype("complex128"), (4,)))
+    found = optimised(tape)
+    assert elements(found) <= elements(pipeline.run(tape))
+    random = np.random.default_rng(seed)
+    x = random.uniform(0.5, 1.5, 4) + 1j * random.uniform(0.5, 1.5, 4)
+    with np.errstate(all="ignore"):
+        sizes = magnitudes(tape, (np.abs(x) + 0j,))
+    for mine, theirs, size in zip(evaluate(found, x), evaluate(tape, x), sizes, strict=True):
+        if np.isfinite(theirs) and np.isfinite(size):
+            assert abs(mine - theirs) <= 1e-10 * abs(size)
+
+
+def test_complex_coefficients_and_exponents():
+    kind = TensorType(np.dtype("complex128"), (3,))
+    tape = tape_of(lambda z: (2j * z[0] * z[1] + 2j * z[0] * z[2], z[0] ** (1 + 1j), z[1] ** 3 * -1.0), kind)
+    found = optimised(tape)
+    assert total(found) <= 8
+    z = np.array([1 + 2j, 0.5 - 1j, 2 + 0.25j])
+    agree(evaluate(found, z), evaluate(tape, z), rtol=1e-13)

@@ -43,7 +43,7 @@ class _Gardener:
         if found is not None:
             return found
         value = self.tape.constants.get(variable)
-        if value is not None and not isinstance(value, np.ndarray):
+        if value is not None and not isinstance(value, (np.ndarray, complex, np.complexfloating)):
             number = float(value)
             if number == value and math.isfinite(number):
                 return number, ()

@@ -117,7 +117,7 @@ def _kinds(tape: Tape, excluded: set[int] | frozenset[int]) -> dict[int, Kind]:
         if op.name in ARITHMETIC and op.result not in excluded:
             type = tape.types[op.result]
             if (
-                type.dtype.kind == "f"
+                type.dtype.kind in "fc"
                 and all(_fits(tape, operand, type) for operand in op.operands)
                 and (op.name != "power" or _small_power(tape, op))
             ):
@@ -136,14 +136,14 @@ def _fits(tape: Tape, variable: int, type: TensorType) -> bool:
         # The type of the result says already that this constant does not change it.
         value = tape.constants[variable]
         return found.dtype.kind in "iuf" and math.isfinite(value) and float(value) == value
-    return found.weak and found.dtype.kind == "f"
+    return found.weak and found.dtype.kind == type.dtype.kind
 
 
 def _small_power(tape: Tape, op: Op) -> bool:
     value = tape.constants.get(op.operands[1])
     if (
         value is None
-        or isinstance(value, np.ndarray)
+        or isinstance(value, (np.ndarray, complex, np.complexfloating))
         or tape.types[op.operands[0]].shape != tape.types[op.result].shape
     ):
         return False
