@@ -120,6 +120,17 @@ def test_the_text_of_many_numbers_is_refused():
         yota.grad(lambda x: x[0] * len(str(x)), np.ones(65))
 
 
+@pytest.mark.parametrize("target", ["numpy", "c"])
+def test_signed_zeros_in_a_text(target):
+    def f(x):
+        return x[0] * len(str(x[1])) * len(str(x))
+
+    fg = yota.value_and_grad(f, dynamic=True, target=target)
+    for zero in (0.0, -0.0, 0.0, 1.0, -0.0):
+        x = np.array([1.0, zero])
+        assert fg(x)[0] == f(x)
+
+
 def test_nan_in_a_text():
     fg = yota.value_and_grad(lambda x: x[0] * len(str(x)))
     x = np.array([1.0, np.nan])

@@ -37,6 +37,8 @@ def to_text(tracer: Any, make: Callable[[Any], str]) -> str:
         )
     for each in np.reshape(tracer, (-1,)) if tracer.ndim else [tracer]:
         trace.decide(each._current(), "value", each._value())
+        if each.dtype.kind == "f" and not each._value():
+            bool(np.signbit(each))  # zeros are equal, and their texts are not
     return make(value)
 
 
