@@ -30,7 +30,7 @@ BELOW = {
     "runtime": {"errors", "_resources", "codegen"},
 }
 # Folders of the top layer.
-TOP = {"generation", "report", "cli"}
+TOP = {"generation", "report", "proof", "sharing", "cli"}
 # Which files may import a library that not every file may.
 DOORS = {
     "sympy": (

@@ -1,9 +1,9 @@
-"""Checking gradients against an independent oracle."""
+"""Checking gradients and rules against independent oracles."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,7 +11,11 @@ from yota.api import grad
 from yota.device import to_cpu
 from yota.structures import flatten, is_leaf, is_on_device, rebuild
 
-__all__ = ["gradcheck"]
+if TYPE_CHECKING:
+    from yota.proof.findings import Finding
+    from yota.rules.model import Rule
+
+__all__ = ["check_rule", "gradcheck"]
 
 
 def gradcheck(
@@ -70,6 +74,44 @@ def gradcheck(
                 f"central differences give {expected!r}"
             )
     return True
+
+
+def check_rule(rule: str | Rule, *, points: int = 16) -> tuple[Finding, ...]:
+    """Prove a rule that is loaded, as ``yota check`` proves those of a file.
+
+    Parameters
+    ----------
+    rule
+        The rule, or the name of a primitive: then all of its rules are proved.
+    points
+        Points at which each partial is measured.
+
+    Returns
+    -------
+    tuple of Finding
+        What was measured: the law, the argument, the worst error and where it is.
+
+    Raises
+    ------
+    AssertionError
+        If a law does not hold; the message has all findings against it.
+
+    Examples
+    --------
+    >>> {found.law for found in check_rule("tanh", points=3)} >= {"formula, 50 digits", "second order"}
+    True
+    """
+    from yota.proof.checker import prove
+    from yota.rules.registry import registry
+
+    known = registry()
+    rules = known.rules(rule) if isinstance(rule, str) else (rule,)
+    found = tuple(each for one in rules for each in prove(one, known, points))
+    wrong = [each for each in found if not each.held]
+    if wrong:
+        lines = [f"{each.rule} {each.argument}: {each.law}: {each.error} ({each.where}) {each.note}" for each in wrong]
+        raise AssertionError("\n".join(line.rstrip() for line in lines))
+    return found
 
 
 def _direction(generator: np.random.Generator, value: Any) -> Any:

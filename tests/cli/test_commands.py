@@ -126,6 +126,9 @@ def test_rules(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
     printed = capsys.readouterr().out
     assert "d[y, x] = y" in printed
     assert "np.exp(x0)" in printed
+    assert "float64 code, 50 digits" in printed
+    assert "on the c target" in printed
+    assert "on the cuda target" in printed
     (model / "cube.rules").write_text(RULES.replace("cube", "exp").replace("@elementwise", '@elementwise("numpy.exp")'))
     assert main(["rules", "--rules", "cube.rules", "--json", "--search", "numpy.exp"]) == 0
     assert json.loads(capsys.readouterr().out)[0]["origin"] == "overrides yota's"
@@ -141,7 +144,7 @@ def test_check(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (model / "good.rules").write_text(RULES)
     (model / "wrong.rules").write_text(WRONG)
     assert main(["check", "good.rules"]) == 0
-    assert "partial, 50 digits" in capsys.readouterr().out
+    assert "formula, 50 digits" in capsys.readouterr().out
     assert main(["check", "good.rules", "wrong.rules"]) == 1
     captured = capsys.readouterr()
     assert "wrong.rules:7:" in captured.err
@@ -149,7 +152,19 @@ def test_check(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", "wrong.rules", "--json"]) == 1
     (report,) = json.loads(capsys.readouterr().out)
     assert len(report["faults"]) == 1
-    assert main(["check", str(ROOT / "rules" / "exponential.rules")]) == 0
+    (model / "several.rules").write_text(
+        WRONG.replace("cube", "first") + WRONG[WRONG.index("@") :].replace("x * x\n", "lenght(x)\n")
+    )
+    assert main(["check", "several.rules", "--json"]) == 1
+    (report,) = json.loads(capsys.readouterr().out)
+    assert [name for name in ("first", "lenght") if any(name in each for each in report["faults"])] == [
+        "first",
+        "lenght",
+    ]
+    assert main(["check", "good.rules", "--mutants", "--json"]) == 0
+    (survey,) = json.loads(capsys.readouterr().out)
+    assert survey["found"] == survey["planted"] >= 3
+    assert main(["check", str(ROOT / "rules" / "complex.rules")]) == 0
 
 
 def test_bench(model: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,8 +1,7 @@
-"""SciPy's special functions: partials against 50 digits over the whole domain, log-spaced to its ends; refusals."""
+"""SciPy's special functions: limits at the ends of their domains, refusals. Their proofs are in tests/proof."""
 
 import math
 
-import mpmath
 import numpy as np
 import pytest
 import scipy.special
@@ -10,140 +9,10 @@ import scipy.special as sc
 
 import yota
 from yota.errors import DifferentiationError, TracingError
-from yota.rules.model import refusal
 from yota.rules.registry import registry
-from yota.rules.sampling import _smooth
-from yota.rules.trials import excess, partial
-from yota.rules.vocabulary import callees
+from yota.rules.trials import partial
 
 REGISTRY = registry()
-ELSEWHERE = ("several", "waves", "distributions", "inverses", "kelvin", "shapes")  # see test_special_waves.py
-RULES = [
-    rule
-    for name in REGISTRY.names()
-    for rule in REGISTRY.rules(name)
-    if rule.file.startswith("special_") and rule.file[8:-6] not in ELSEWHERE and name not in ("elliprf", "elliprc")
-]
-PARTIALS = [
-    (rule, parameter.name)
-    for rule in RULES
-    for parameter in rule.operands
-    if parameter.domain.kind in ("real", "complex")
-    and refusal(REGISTRY.partial(rule, parameter.name)) is None
-    and callees(REGISTRY.partial(rule, parameter.name)).isdisjoint(("_gamma_slope", "_beta_slope"))
-]
-TOLERANCE = 1e-12
-COUNT = 10
-# Where the docstring of a rule says so, or where SciPy's own function, of which the partial is made, is less exact.
-EXCEPTIONS = {
-    "ive": 1e-11,
-    "kve": 1e-11,
-    "_erfcx_slope": 1e-10,
-    "_student_density": 1e-9,
-    "_bessel_lead": 1e-11,
-    "_bessel_gap": 1e-11,
-    "_stirling": 1e-11,
-    "hyperu": 1e-8,
-    "hyp2f1": 1e-10,
-    "beta": 2e-12,
-    "poch": 2e-12,
-}
-# Domains that are smaller than the rule's: what 50 digits can be computed for, and in a short time.
-RANGES = {
-    ("hyp2f1", "c"): (0.5, 30),
-    ("hyp2f1", "a"): (0.1, 10),
-    ("hyp2f1", "b"): (0.1, 10),
-    ("hyp2f1", "x"): (-30, 0.9),
-    ("hyperu", "a"): (0.1, 10),
-    ("hyperu", "b"): (0.1, 10),
-    ("hyperu", "x"): (0.1, 30),
-    ("eval_jacobi", "a"): (0.1, 10),
-    ("eval_jacobi", "b"): (0.1, 10),
-    ("erf", "x"): (-9, 9),
-    ("erfc", "x"): (-9, 9),
-    ("ndtr", "x"): (-12, 12),
-    ("log_ndtr", "x"): (-300, 12),
-    ("ndtri_exp", "x"): (-30, 0),
-    ("binom", "n"): (20, 30),
-    ("binom", "k"): (1, 19),
-    ("zeta", "s"): (1.1, 9),
-    ("zeta", "x"): (1e-3, 1e3),
-    ("y1", "x"): (1e-3, 9),
-    ("yn", "x"): (1e-3, 9),
-    ("gammaincc", "a"): (1e-6, 90),
-    ("gammaincc", "x"): (1e-6, 90),
-    ("betaincc", "a"): (1e-6, 90),
-    ("betaincc", "b"): (1e-6, 90),
-    ("gammaincinv", "a"): (0.1, 30),
-    ("gammainccinv", "a"): (0.1, 30),
-    ("betaincinv", "a"): (0.1, 30),
-    ("betaincinv", "b"): (0.1, 30),
-    ("_erfcx_slope", "x"): (-5, 300),
-}
-# Where the derivative is smaller than the function by so many orders.
-DIGITS = {"powm1": 300, "boxcox": 300, "boxcox1p": 300, "gammainc": 250, "gammaincc": 250, "betaincc": 250}
-FEWER = {
-    "gammaincinv": 3,
-    "gammainccinv": 2,
-    "gammaincc": 4,
-    "betaincc": 4,
-    "betaincinv": 2,
-    "hyperu": 3,
-    "yn": 3,
-    "y1": 4,
-    "y0": 4,
-    "zeta": 4,
-    "kn": 4,
-    "kve": 5,
-    "k1e": 5,
-}
-
-
-def axis(rule, operand, count, stream):
-    """Log-spaced to the ends of the domain, in an order of its own."""
-    random = np.random.default_rng(stream)
-    fractions = (np.arange(count) + random.random(count)) / count
-    random.shuffle(fractions)
-    domain = operand.domain
-    low, high = RANGES.get((rule.name, operand.name), (domain.low, domain.high))
-    if domain.kind == "integer":
-        return [int(value) for value in random.integers(int(low), int(high) + 1, count)]
-    if math.isfinite(low) and math.isfinite(high):
-        parts = 0.5 * (high - low) * 10 ** (-7 * (1 - fractions))
-        return [float(low + part) if number % 2 else float(high - part) for number, part in enumerate(parts)]
-    if math.isfinite(low):
-        return [float(low + value) for value in 10 ** (-6 + 9 * fractions)]
-    if math.isfinite(high):
-        return [float(high - value) for value in 10 ** (-6 + 9 * fractions)]
-    return [float(value) * (-1) ** number for number, value in enumerate(10 ** (-5 + 6.5 * fractions))]
-
-
-def measured(rule, parameter):
-    """The largest error of a partial, with its place, and how many points were measured."""
-    count = FEWER.get(rule.name, COUNT)
-    columns = [axis(rule, operand, count, 7 + stream) for stream, operand in enumerate(rule.operands)]
-    worst, found = (0.0, {}), 0
-    for values in zip(*columns, strict=True):
-        point = dict(zip((operand.name for operand in rule.operands), values, strict=True))
-        with np.errstate(all="ignore"):
-            result = REGISTRY.primitive(rule.name).function(*values)
-        if not _smooth(rule, REGISTRY, point) or not np.isfinite(result):
-            continue
-        try:
-            error = excess(rule, parameter, point, REGISTRY, DIGITS.get(rule.name, 70)) * 2.0**-52
-        except (ArithmeticError, mpmath.libmp.NoConvergence):
-            continue
-        found += 1
-        worst = max(worst, (error, point), key=lambda entry: entry[0])
-    return worst, found
-
-
-@pytest.mark.parametrize("case", PARTIALS, ids=lambda case: f"{case[0].name}-{case[1]}")
-def test_over_the_whole_domain(case):
-    rule, parameter = case
-    worst, found = measured(rule, parameter)
-    assert found
-    assert worst[0] <= EXCEPTIONS.get(rule.name, TOLERANCE), worst
 
 
 @pytest.mark.parametrize(

@@ -4,35 +4,43 @@ from __future__ import annotations
 
 import importlib
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from yota.cli.loading import UsageError
-from yota.cli.terminal import failure, output, remark, table, text
+from yota.cli.terminal import failure, output, remark, steps, table, text
+
+if TYPE_CHECKING:
+    from yota.proof.findings import Report
 
 __all__ = ["HELP", "check"]
 
 HELP = """
-Prove the rules of a file: the laws of the language, each partial against its primal at 50 digits, each adjoint
-along random directions.
+Prove the rules of a file: the laws of the language; each partial against its function at 50 digits, as a formula and
+as generated code in double and single precision; each adjoint along random directions, with its shape and dtype;
+kinks, broadcasting, empty and strided operands; the second order.
 
     yota check my.rules
     yota check my.rules --import mypkg      where the rules are of functions in mypkg
+    yota check my.rules --mutants           plant faults, and count those that go unnoticed
 
-Functions are looked up among the modules that are imported; a rule file never imports one. Exit code 1 if a rule is
-wrong; errors say where, and how to mend it.
+Functions are looked up among the modules that are imported; a rule file never imports one. A partial may be 8 units
+in the last place off for NumPy's functions and 1e-12 for others; more, if the rule's docstring says so and why, as in
+"Within 1e-9: the terms cancel near 1." Exit code 1 if a rule is wrong; errors say where, and how to mend it.
 """
 
 
 def check(
     files: Annotated[list[Path], typer.Argument(help="Rule files, or folders of them.", show_default=False)],
     modules: Annotated[list[str], typer.Option("--import", help="Module to import first; may be repeated.")] = [],  # noqa: B006
-    ulps: Annotated[float, typer.Option("--ulps", help="Largest error of a partial.")] = 4096.0,
+    points: Annotated[int, typer.Option("--points", min=1, max=1000, help="Points for each partial.")] = 16,
+    every: Annotated[bool, typer.Option("--all", help="List what holds, law by law, too.")] = False,
+    planted: Annotated[bool, typer.Option("--mutants", help="Plant faults and count those found.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> int:
     """See `HELP`."""
-    from yota.cli.proof import proved
+    from yota.proof.checker import prove_file
 
     for module in modules:
         try:
@@ -42,14 +50,15 @@ def check(
     missing = [str(path) for path in files if not path.exists()]
     if missing:
         raise UsageError(f"there is no file {missing[0]}")
-    reports = [proved(path, ulps) for path in _expanded(files)]
-    wrong = any(report["faults"] or any(not row["held"] for row in report["rows"]) for report in reports)
+    if planted:
+        return _mutants(_expanded(files), as_json)
+    reports = [prove_file(path, points, lambda rules: steps(rules, "proving")) for path in _expanded(files)]
     if as_json:
-        output(reports)
+        output([report.data() for report in reports])
     else:
         for report in reports:
-            _print(report)
-    return 1 if wrong else 0
+            _print(report, every)
+    return 0 if all(report.held for report in reports) else 1
 
 
 def _expanded(files: list[Path]) -> list[Path]:
@@ -59,17 +68,45 @@ def _expanded(files: list[Path]) -> list[Path]:
     return found
 
 
-def _print(report: dict[str, Any]) -> None:
-    for fault in report["faults"]:
+def _print(report: Report, every: bool) -> None:
+    for fault in report.faults:
         failure(fault)
-    if report["rows"]:
-        columns = ["rule", "argument", "law", "worst error", "where", ""]
+    rows = [
+        [each.rule, each.argument, each.law, each.error, each.where, "held" if each.held else "!wrong"]
+        for each in report.findings
+        if (every or each.law not in _QUIET or not each.held) and not _unmeasured(each.note)
+    ]
+    if rows:
+        table(["rule", "argument", "law", "worst error", "where", ""], rows, right=["worst error"])
+    wrong = sum(not each.held for each in report.findings)
+    text(f"{report.file}: {report.rules} rules, {len(report.findings)} laws held against them")
+    text(f"{len(report.faults)} faults of the language, {wrong} of mathematics")
+    notes = dict.fromkeys(f"{each.rule}: {each.note}" for each in report.findings if each.note)
+    for note in notes:
+        remark(note)
+
+
+_QUIET = ("laws of the language", "adjoint, shape and dtype")
+"""Laws that give no number worth a line."""
+
+
+def _unmeasured(note: str) -> bool:
+    return note.startswith(("not measured", "refused"))
+
+
+def _mutants(files: list[Path], as_json: bool) -> int:
+    from yota.proof.mutants import survey
+
+    surveys = [survey(path, lambda rules: steps(rules, "planting")) for path in files]
+    if as_json:
+        output([each.data() for each in surveys])
+    else:
         rows = [
-            [row["rule"], row["argument"], row["law"], row["error"], row["where"], "held" if row["held"] else "!wrong"]
-            for row in report["rows"]
+            [str(each.file), str(each.planted), str(each.found), str(each.same), f"{each.share:.1f} %"]
+            for each in surveys
         ]
-        table(columns, rows, right=["worst error"])
-    count = len({(row["rule"], row["where"]) for row in report["rows"]})
-    text(f"{report['file']}: {count} rules, {len(report['faults'])} faults")
-    if report["unproved"]:
-        remark(f"not tried: {'; '.join(report['unproved'])}")
+        table(["file", "planted", "found", "without effect", "found of those with effect"], rows)
+        for each in surveys:
+            for missed in each.missed:
+                failure(f"not found: {missed}")
+    return 0 if all(not each.missed for each in surveys) else 1

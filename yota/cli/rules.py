@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import difflib
+from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -10,7 +12,7 @@ import typer
 from yota.cli import completion
 from yota.cli.generate import Rules
 from yota.cli.loading import UsageError
-from yota.cli.terminal import code, output, table, text
+from yota.cli.terminal import code, output, remark, table, text, working
 
 __all__ = ["HELP", "rules"]
 
@@ -19,8 +21,12 @@ List the rules, search them, or show one.
 
     yota rules                     all of them
     yota rules --search erf        those whose name, function or text has this
-    yota rules power               one, with its source and the code generated for it
+    yota rules power               one: its source, the worst errors of its proof, its code on each target
     yota rules --rules my.rules    with the rules of a file; what they override is marked
+
+Or write the rules of a file that have primals as a module for another library:
+
+    yota rules export --to jax my.rules -o my_rules.py          or torch, or autograd
 """
 
 
@@ -31,19 +37,33 @@ def rules(
             help="Name of a primitive, or its function, as in numpy.power.", autocompletion=completion.primitives
         ),
     ] = "",
+    files: Annotated[list[Path], typer.Argument(help="With export: the rule file.", show_default=False)] = [],  # noqa: B006
     search: Annotated[str, typer.Option("--search", "-s", help="Text to look for.")] = "",
     rules: Rules = [],  # noqa: B006
+    to: Annotated[str, typer.Option("--to", help="With export: jax, torch or autograd.")] = "",
+    out: Annotated[
+        str, typer.Option("--output", "-o", help="With export: file to write; - for standard output.")
+    ] = "-",
+    force: Annotated[
+        bool, typer.Option("--force", help="With export: overwrite a file that yota did not write.")
+    ] = False,
+    target: Annotated[str, typer.Option("--target", help="Show the code for this target only.")] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> int:
     """See `HELP`."""
     from yota.rules.registry import registry
+
+    if name == "export":
+        return _export(files, to, out, force)
+    if files or to:
+        raise UsageError("`yota rules` takes one name; files and --to are for `yota rules export`")
 
     shipped = {name for name in registry().names() if not registry().is_user(name)}
     known = registry().copy()
     for path in rules:
         known.load(path)
     if name:
-        return _one(known, _primitive(known, name), shipped, as_json)
+        return _one(known, _primitive(known, name), shipped, target, as_json)
     found = [entry for each in known.names() for entry in _entries(known, each, shipped) if _has(entry, search)]
     if as_json:
         output(found)
@@ -87,18 +107,51 @@ def _primitive(known: Any, name: str) -> str:
     raise UsageError(f"there is no rule of {name!r}{hint}. `yota rules --search {name}` looks into the texts")
 
 
-def _one(known: Any, name: str, shipped: set[str], as_json: bool) -> int:
-    from yota.cli.specimen import specimen
+def _one(known: Any, name: str, shipped: set[str], target: str, as_json: bool) -> int:
+    from yota.cli.specimen import TARGETS, specimen
+    from yota.proof.checker import prove
 
+    if target and target not in TARGETS:
+        raise UsageError(f"--target {target} is not known; the targets are: {', '.join(TARGETS)}")
     entries = _entries(known, name, shipped)
-    generated = specimen(known, name)
+    with working(f"proving {name}"):
+        generated = specimen(known, name, (target,) if target else TARGETS)
+        found = [each for rule in known.rules(name) for each in prove(rule, known)]
     if as_json:
-        output({"rules": entries, "code": generated})
+        output({"rules": entries, "proof": [asdict(each) for each in found], "code": generated})
         return 0
     for entry in entries:
         text(f"# {entry['where']} ({entry['origin']})")
         code(entry["source"])
         text("")
-    text("# The code for its value and gradient on the numpy target:")
-    code(generated)
+    if found:
+        text("# Worst errors")
+        rows = [[each.argument, each.law, each.error, "held" if each.held else "!wrong", each.note] for each in found]
+        table(["argument", "law", "worst error", "", "note"], rows, right=["worst error"])
+        text("")
+    for each, written in generated.items():
+        text(f"# The code for its value and gradient on the {each} target:")
+        code(written, "python" if each == "numpy" else "c")
+        text("")
+    return 0
+
+
+def _export(files: list[Path], library: str, out: str, force: bool) -> int:
+    from yota.generation.files import write
+    from yota.generation.subject import relative
+    from yota.sharing.modules import export
+
+    if len(files) != 1 or not library:
+        raise UsageError("an export takes a file and a library: yota rules export --to jax, torch or autograd my.rules")
+    if not files[0].exists():
+        raise UsageError(f"there is no file {files[0]}")
+    command = ["yota", "rules", "export", "--to", library, relative(files[0])]
+    shared = export(files[0], library, [*command, "-o", relative(out)] if out != "-" else command)
+    for note in shared.notes:
+        remark(f"note: {note}")
+    if out == "-":
+        code(shared.text)
+        return 0
+    write(Path(out), shared.text, force=force)
+    remark(f"{out}: {', '.join(shared.functions)}")
     return 0

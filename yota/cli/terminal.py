@@ -64,8 +64,8 @@ def failure(content: str) -> None:
     first, _, rest = _printable(content).partition("\n")
     console = _console(sys.stderr)
     console.print(Text.assemble(("error: ", "bold red"), first))
-    if rest:
-        console.print(Text(rest))
+    for line in rest.split("\n") if rest else ():
+        console.print(Text(line, style="bold red" if line.strip() == "^" else ""))
 
 
 def steps(parts: Sequence[_Step], what: str) -> Iterator[_Step]:

@@ -92,9 +92,9 @@ def _value(tree: ast.expr) -> Document:
 
 
 def _bare_tuple(tree: ast.Tuple) -> Document:
-    items = joined([expression(item) for item in tree.elts], (",", Line(" ")))
     if len(tree.elts) == 1:
-        return Group((Broken("("), Indented((Line(), items, ",")), Line(), Broken(")")))
+        return display(tree)
+    items = joined([expression(item) for item in tree.elts], (",", Line(" ")))
     return Group((Broken("("), Indented((Line(), items, Broken(","))), Line(), Broken(")")))
 
 

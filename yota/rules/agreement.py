@@ -41,6 +41,8 @@ def agreement(case: Inspection) -> None:
     """Each written partial is the derivative of the primal, at points of the domain."""
     rule = case.rule
     for result, parameter in rule.partials:
+        if not case.considers(rule.partials[result, parameter]):
+            continue
         found = disagreement(case, result, parameter)
         if found is None:
             continue

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
 from typing import Literal as OneOf
 
@@ -63,6 +63,8 @@ class Inspection:
         A registry that holds them already.
     before
         The registry without this text, if the text comes from outside yota.
+    only
+        The one right-hand side to look at, or None for all of them.
     """
 
     source: Source
@@ -70,9 +72,21 @@ class Inspection:
     peers: tuple[Rule, ...]
     registry: Registered
     before: Registered | None
+    only: Expression | None = None
 
     def sides(self) -> Iterator[Side]:
-        """All right-hand sides, and the conditions."""
+        """All right-hand sides, and the conditions; or the one that is looked at."""
+        return (side for side in self._sides() if self.considers(side.expression))
+
+    def considers(self, expression: Expression) -> bool:
+        """Whether a right-hand side is looked at."""
+        return self.only is None or self.only is expression
+
+    def apart(self) -> tuple[Inspection, ...]:
+        """The same rule, one right-hand side at a time."""
+        return tuple(replace(self, only=side.expression) for side in self._sides()) or (self,)
+
+    def _sides(self) -> Iterator[Side]:
         rule = self.rule
         for name, expression in rule.primal.items():
             yield Side(name, "primal", expression)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from yota.errors import RuleError
 from yota.rules import bounds, form, linearity, refusals, vocabulary
 from yota.rules.inspection import Inspection, Law, Registered
 from yota.rules.model import Rule
 from yota.rules.source import Source
 
-__all__ = ["LAWS", "check", "prove"]
+__all__ = ["LAWS", "check", "faults", "prove"]
 
 LAWS: tuple[Law, ...] = (
     form.plain_names,
@@ -63,3 +64,22 @@ def prove(source: Source, rules: Sequence[Rule], registry: Registered, before: R
         case = Inspection(source, rule, tuple(rules), registry, before)
         for law in agreement.LAWS:
             law(case)
+
+
+def faults(
+    source: Source, rules: Sequence[Rule], registry: Registered, before: Registered | None = None
+) -> tuple[RuleError, ...]:
+    """All faults of ``rules``, in their order; of one right-hand side the first, for others may follow from it."""
+    from yota.rules import agreement
+
+    found: dict[str, RuleError] = {}
+    for rule in rules:
+        cases = list(Inspection(source, rule, tuple(rules), registry, before).apart())
+        for law in (*LAWS, *agreement.LAWS):
+            for case in list(cases):
+                try:
+                    law(case)
+                except RuleError as fault:
+                    found.setdefault(str(fault), fault)
+                    cases.remove(case)
+    return tuple(found.values())

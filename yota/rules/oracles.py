@@ -79,7 +79,11 @@ def _incomplete(mp: Any) -> _Functions:
         return mp.betainc(a, b, 0, x, regularized=True)
 
     def student(v: Any, t: Any) -> Any:
-        tail = ratio(v / 2, mp.mpf(1) / 2, v / (v + t * t)) / 2
+        half = mp.mpf(1) / 2
+        # Near 0 the tail's argument is nearly 1, and would have lost its digits.
+        if t * t < v:
+            return half + mp.sign(t) * ratio(half, v / 2, t * t / (v + t * t)) / 2
+        tail = ratio(v / 2, half, v / (v + t * t)) / 2
         return tail if t < 0 else 1 - tail
 
     return {

@@ -181,7 +181,8 @@ def _apply(name: str, arguments: list[Any], registry: Registered) -> Any:
 def _head(name: str, arguments: list[Any]) -> Any:
     """A function of mpmath's, of numbers for which it takes no time to speak of."""
     if name not in _CHEAP:
-        largest = _LARGEST_SPECIAL if name in _special(context()) or name in ("gamma", "zeta", "erfinv") else _LARGEST
+        elementary = name not in _special(context()) and name not in ("gamma", "zeta", "erfinv")
+        largest = _LARGEST if elementary or name == "sinc" else _LARGEST_SPECIAL
         sizes = [abs(each) for each in arguments if not isinstance(each, bool)]
         if any(size > largest or 0 < size < _SMALLEST for size in sizes):
             raise OverflowError(f"{name} of a number so large or so small is not computed")

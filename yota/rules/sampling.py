@@ -13,7 +13,7 @@ from yota.rules.body import Primitives, Static, evaluate
 from yota.rules.display import walk
 from yota.rules.model import Domain, Literal, Name, Rule
 
-__all__ = ["points", "results", "sample", "statics"]
+__all__ = ["points", "results", "sample", "smooth", "statics"]
 
 _INTEGERS = 100
 """A range of integers is sampled so far from its lower end: orders and degrees beyond that take long to compute."""
@@ -65,14 +65,14 @@ def points(rule: Rule, registry: Primitives, count: int, tries: int = 40) -> Ite
             for stream, parameter in enumerate(rule.operands)
             if parameter.domain is not None
         }
-        if _smooth(rule, registry, point):
+        if smooth(rule, registry, point):
             yield point
             found += 1
             if found == count:
                 return
 
 
-def _smooth(rule: Rule, registry: Primitives, point: dict[str, Any]) -> bool:
+def smooth(rule: Rule, registry: Primitives, point: dict[str, Any]) -> bool:
     """Whether ``point`` meets the rule's conditions, as far as they can be computed."""
     if not rule.kinks:
         return True

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import textwrap
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -14,7 +15,7 @@ from yota.rules.model import Expression, Rule
 from yota.rules.signature import read_decorator, read_parameters, read_results
 from yota.rules.source import Place, Source
 
-__all__ = ["HEADER", "parse", "read_expression"]
+__all__ = ["HEADER", "parse", "parse_all", "read_expression"]
 
 _Key = TypeVar("_Key", str, tuple[str, str])
 
@@ -65,6 +66,40 @@ def parse(
         raise source.fault(Place(1, 1), what, found=source.lines[0][:60], write=write) from None
 
 
+def parse_all(text: str, file: str) -> tuple[Source, tuple[Rule, ...], tuple[RuleError, ...]]:
+    """The rules of a file that can be read, and the faults of all the others.
+
+    Raises
+    ------
+    RuleError
+        If the text as a whole cannot be read.
+    """
+    source = Source(text, file)
+    faults: list[RuleError] = []
+    try:
+        return (*parse(text, file, header=True), ())
+    except RuleError as fault:
+        faults.append(fault)
+    found: list[Rule] = []
+    rest: list[RuleError] = []
+    for piece in _pieces(source.lines):
+        try:
+            found += _definitions(source, _parse(source, piece))
+        except RuleError as fault:
+            rest.append(fault)
+        except (RecursionError, MemoryError):
+            continue
+    # A fault that no piece has on its own, such as a missing first line, is one of the whole.
+    return source, tuple(found), tuple(rest or faults)
+
+
+def _pieces(lines: list[str]) -> Iterator[str]:
+    """Texts with one rule each, at the lines where the rule stands."""
+    starts = [number for number, line in enumerate(lines) if line.startswith("@")]
+    for first, last in zip(starts, [*starts[1:], len(lines)], strict=True):
+        yield "\n" * first + "\n".join(lines[first:last])
+
+
 def read_expression(text: str, names: frozenset[str] = frozenset()) -> Expression:
     """``text`` as one expression over ``names``.
 
@@ -80,11 +115,11 @@ def read_expression(text: str, names: frozenset[str] = frozenset()) -> Expressio
     return ExpressionReader(source, Scope(names)).read(statements[0].value)
 
 
-def _parse(source: Source) -> ast.Module:
+def _parse(source: Source, text: str | None = None) -> ast.Module:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return ast.parse(source.text, source.file)
+            return ast.parse(source.text if text is None else text, source.file)
     except SyntaxError as fault:
         place = Place(min(max(fault.lineno or 1, 1), len(source.lines)), max(fault.offset or 1, 1))
         raise source.fault(

@@ -12,14 +12,17 @@ from yota.ir.types import type_of
 from yota.rules import precise
 from yota.rules.body import Static, evaluate
 from yota.rules.inspection import Registered
-from yota.rules.model import Parameter, Rule
+from yota.rules.model import Parameter, Rule, refusal
 from yota.rules.sampling import statics
 
-__all__ = ["adjoint", "direction_error", "excess", "partial"]
+__all__ = ["adjoint", "direction_error", "excess", "miss", "partial"]
 
 _STEP = 1e-5
 _SMALL = 4
 """So many ulps need no explanation."""
+_MOST_DIGITS = 400
+_LARGE = {52: 1e290, 23: 1e36}
+"""What is beyond this, or below its reciprocal, may overflow or lose digits, in double and in single precision."""
 
 
 def partial(
@@ -46,15 +49,32 @@ def excess(
     digits: int = precise.DIGITS,
     result: str | None = None,
 ) -> float:
-    """By how much the partial misses its value at 50 digits, in ulps, after what the point's rounding explains.
+    """By how much the partial, computed with NumPy, misses its value at 50 digits; see `miss`."""
+    found = partial(rule, parameter, {name: _scalar(value) for name, value in point.items()}, registry, result)
+    return miss(rule, parameter, point, complex(found), registry, digits=digits, result=result)
+
+
+def miss(
+    rule: Rule,
+    parameter: str,
+    point: Mapping[str, float],
+    found: complex,
+    registry: Registered,
+    *,
+    digits: int = precise.DIGITS,
+    bits: int = 52,
+    result: str | None = None,
+) -> float:
+    """By how much ``found`` misses the partial at 50 digits, in ulps, after what the point's rounding explains.
 
     A relative change of the arguments by one ulp moves the partial by its condition number of ulps; twice that is
-    subtracted. Infinite where the partial is NaN though it has a value. More ``digits`` are needed where the
-    derivative is smaller than the function by many orders.
+    subtracted. Infinite where ``found`` is NaN though there is a value. ``bits`` is the number of those behind the
+    point, ``digits`` how many the oracle begins with; it takes more where a derivative is much smaller than the
+    function.
     """
     mp = precise.context()
+    position = [each.name for each in rule.operands].index(parameter)
     with precise.LOCK, mp.workdps(digits):
-        position = [each.name for each in rule.operands].index(parameter)
         arguments = [value if isinstance(value, int) else mp.mpf(value) for value in map(point.__getitem__, point)]
         function = precise.primal(rule, registry, result)
 
@@ -62,13 +82,15 @@ def excess(
             return precise.derivative(function, list(operands), position)
 
         exact = slope(*arguments)
-        found = partial(rule, parameter, {name: _scalar(value) for name, value in point.items()}, registry, result)
-        found = complex(found) if mp.im(exact) else complex(found).real
-        if exact == 0 or abs(exact) < 1e-290 or abs(exact) > 1e290:
-            return 0.0 if _close(found, exact) else math.inf
+        large = _LARGE[bits]
+        if digits < _MOST_DIGITS and abs(exact) < abs(function(*arguments)) * mp.mpf(10) ** (25 - digits):
+            return miss(rule, parameter, point, found, registry, digits=_MOST_DIGITS, bits=bits, result=result)
+        found = found if mp.im(exact) else found.real
+        if exact == 0 or abs(exact) < 1 / large or abs(exact) > large:
+            return 0.0 if _close(found, exact, large) or (bits < 52 and abs(exact) > large) else math.inf
         if not math.isfinite(abs(found)):
             return math.inf
-        off = abs((mp.mpmathify(found) - exact) / exact) / mp.mpf(2) ** -52
+        off = abs((mp.mpmathify(found) - exact) / exact) / mp.mpf(2) ** -bits
         if off <= _SMALL:
             return float(off)
         condition = sum(
@@ -83,10 +105,10 @@ def _scalar(value: Any) -> Any:
     return value if isinstance(value, int) else np.float64(value)
 
 
-def _close(found: complex, exact: Any) -> bool:
+def _close(found: complex, exact: Any, large: float) -> bool:
     if math.isnan(abs(found)):
         return False
-    return abs(found) < 1e-280 if abs(exact) < 1 else abs(found) > 1e280
+    return abs(found) < 1e10 / large if abs(exact) < 1 else abs(found) > large / 1e10
 
 
 def adjoint(
@@ -118,9 +140,23 @@ def _parameter(rule: Rule, position: int) -> Parameter:
 
 
 def direction_error(
-    rule: Rule, operands: Sequence[Any], keywords: Mapping[str, Any], registry: Registered, seed: int = 0
+    rule: Rule,
+    operands: Sequence[Any],
+    keywords: Mapping[str, Any],
+    registry: Registered,
+    seed: int = 0,
+    *,
+    only: int | None = None,
+    symmetric: bool = False,
 ) -> float:
     """Largest relative difference between adjoints and central differences, along random directions.
+
+    Parameters
+    ----------
+    only
+        The one operand to move; all in turn if None.
+    symmetric
+        Whether operands stay Hermitian, for functions of such matrices.
 
     Raises
     ------
@@ -131,10 +167,14 @@ def direction_error(
     function = registry.primitive(rule.name).function
     worst = 0.0
     for position, operand in enumerate(operands):
-        domain = _parameter(rule, position).domain
-        if not type_of(operand).differentiable or domain is None or domain.kind in ("integer", "boolean"):
+        parameter = _parameter(rule, position)
+        if not type_of(operand).differentiable or parameter.domain is None or only not in (None, position):
+            continue
+        if parameter.domain.kind in ("integer", "boolean") or _refused(rule, parameter, registry):
             continue
         direction = _random(random, operand)
+        if symmetric:
+            direction = direction + np.conjugate(np.swapaxes(direction, -1, -2))
         with np.errstate(all="ignore"):
             ahead, back = (
                 function(*operands[:position], operand + step * direction, *operands[position + 1 :], **keywords)
@@ -155,8 +195,15 @@ def direction_error(
         )
         measured = _inner(found, np.broadcast_to(direction, np.shape(found)))
         scale = max(abs(expected), abs(measured), 1e-2)
-        worst = max(worst, float(abs(expected - measured) / scale))
+        error = float(abs(expected - measured) / scale)
+        worst = error if not error <= worst else worst
     return worst if not math.isnan(worst) else math.inf
+
+
+def _refused(rule: Rule, parameter: Parameter, registry: Registered) -> bool:
+    if rule.kind == "tensor":
+        return refusal(rule.adjoints[parameter.name]) is not None
+    return all(refusal(registry.partial(rule, parameter.name, each)) is not None for each in rule.results)
 
 
 def _random(random: np.random.Generator, like: Any) -> Any:

@@ -1,0 +1,180 @@
+"""What the proof of a user's file finds: every fault, by its law; what is right passes."""
+
+import numpy as np
+import pytest
+
+import yota
+from yota.proof.checker import prove_file
+from yota.proof.mutants import mutants, survey
+from yota.rules.registry import registry
+from yota.testing import check_rule
+
+
+def report(tmp_path, *rules):
+    path = tmp_path / "my.rules"
+    path.write_text("# yota rules 1\n" + "\n".join(rules))
+    return prove_file(path)
+
+
+def wrong(found):
+    return [(each.rule, each.law) for each in found.findings if not each.held]
+
+
+RIGHT = """
+@elementwise
+def bell(x: Real, w: Real(0, oo)) -> y:
+    y = exp(-w * x * x)
+
+@elementwise
+def halves(x: Real) -> (s, c):
+    s = sin(0.5 * x)
+    c = cos(0.5 * x)
+
+@tensor
+def energy(x: Array, *, axis: Static = None, keepdims: Static = False) -> y:
+    y = sum(real(x * conjugate(x)), axis=axis, keepdims=keepdims)
+    d[x] = 2 * x * unreduce(d[y], shape(x), axis, keepdims)
+"""
+
+
+def test_what_is_right_passes(tmp_path):
+    found = report(tmp_path, RIGHT)
+    assert found.held, wrong(found)
+    assert found.rules == 3
+    laws = {each.law for each in found.findings}
+    assert {"formula, 50 digits", "float32 code, 50 digits", "second order", "adjoint, random directions"} <= laws
+    places = [each.where for each in found.findings if each.law == "adjoint, random directions"]
+    assert all("my.rules:" in place for place in places)
+    assert found.data()["findings"][0]["rule"] == "bell"
+
+
+def test_all_faults_are_reported(tmp_path):
+    found = report(
+        tmp_path,
+        "@elementwise\ndef f(x: Real, k: Real) -> y:\n    y = k * x**3",
+        "    d[y, x] = 2 * k * x * x\n    d[y, k] = x * x",
+        "@elementwise\ndef g(x: Real) -> y:\n    y = lenght(x)",
+        "@elementwise\ndef h(x: Real -> y:\n    y = x",
+        "@tensor\ndef t(x: Array) -> y:\n    y = sum(x)\n    d[x] = d[y] * d[y]",
+        RIGHT,
+    )
+    assert [fault.splitlines()[0].split("my.rules:")[1].split(":")[0] for fault in found.faults] == [
+        "11",
+        "5",
+        "6",
+        "9",
+        "16",
+    ]
+    assert "lenght" in found.faults[3]
+    assert all("^" in fault for fault in found.faults)
+    # The others are proved all the same.
+    assert {each.rule for each in found.findings} == {"bell", "halves", "energy"}
+    assert not found.held
+
+
+KINK = """@elementwise
+def f(x: Real) -> y:
+    assert x != 0
+    y = absolute(x)
+    d[y, x] = where(x >= 0, 1, -1)
+"""
+CORNER = """@elementwise
+def f(x: Real) -> y:
+    y = x * x
+    d[y, x] = 2 * x + where(x == 1, 0.01, 0)
+"""
+SHAPE = """@tensor
+def f(x: Array) -> y:
+    y = sum(x)
+    d[x] = reshape(unreduce(d[y], shape(x), None, False), shape=-1)
+"""
+DTYPE = """@tensor
+def f(x: Array) -> y:
+    y = real(sum(x))
+    d[x] = astype(unreduce(d[y], shape(x), None, False), dtype="float64")
+"""
+DIGITS = "@elementwise\ndef f(x: Real) -> y:\n    y = tanh(x)\n    d[y, x] = 1 - y * y\n"
+SUM = "@tensor\ndef f(x: Array) -> y:\n    y = sum(x * x)\n    d[x] = {} * d[y]\n"
+
+
+@pytest.mark.parametrize(
+    ("rule", "law"),
+    [
+        (DIGITS, "float64 code, 50 digits"),
+        (KINK, "kinks, mean of both sides"),
+        (CORNER, "formula, 50 digits"),
+        (SUM.format("2.01 * conjugate(x)"), "adjoint, random directions"),
+        (SUM.format("2 * x"), "adjoint, random directions"),
+        (SHAPE, "adjoint, random directions"),
+        (DTYPE, "adjoint, shape and dtype"),
+    ],
+    ids=["digits", "kink", "corner", "coefficient", "conjugate", "shape", "dtype"],
+)
+def test_each_law_can_fail(rule, law, tmp_path):
+    found = report(tmp_path, rule)
+    assert not found.faults, found.faults
+    assert ("f", law) in wrong(found)
+
+
+def test_a_rule_may_state_how_many_digits_it_keeps(tmp_path):
+    rule = '@elementwise\ndef f(x: Real) -> y:\n    """{}"""\n    y = sqrt(x * x + 1) - 1\n    d[y, x] = {}'
+    lossy = "sqrt(x * x + 1) / x - 1 / (x * sqrt(x * x + 1))"
+    found = report(tmp_path, rule.format("", lossy))
+    assert ("f", "float64 code, 50 digits") in wrong(found)
+    (note,) = {each.note for each in found.findings if each.law == "float64 code, 50 digits"}
+    assert note.startswith("write d[y, x] in a form that keeps its digits, or say in the docstring")
+    found = report(tmp_path, rule.format("Within 1e+3: near 0 it cancels.", lossy))
+    assert ("f", "float64 code, 50 digits") in wrong(found)
+    found = report(tmp_path, rule.format("Within 9.9e-1: near 0 it cancels.", lossy))
+    assert not any(law == "float64 code, 50 digits" for _, law in wrong(found))
+    assert "near 0 it cancels." in {each.note for each in found.findings}
+
+
+def test_a_function_that_is_not_loaded_is_not_measured(tmp_path):
+    found = report(tmp_path, '@tensor("nowhere.at.all")\ndef f(x: Array) -> y:\n    d[x] = d[y]')
+    assert found.held
+    assert any("nowhere.at.all is not loaded; --import nowhere.at" in each.note for each in found.findings)
+
+
+def test_a_function_of_the_users(tmp_path, monkeypatch):
+    monkeypatch.setattr(np, "my_bump", lambda x: 1 / (1 + x * x), raising=False)
+    rule = '@elementwise("numpy.my_bump")\ndef bump(x: Real) -> y:\n    d[y, x] = -2 * x * my_bump(x)'
+    assert not report(tmp_path, rule).held
+
+
+def test_check_rule():
+    assert any(each.law == "kinks, mean of both sides" for each in check_rule("absolute", points=3))
+    rule = registry().rules("square")[0]
+    assert all(each.held for each in check_rule(rule, points=3))
+    with pytest.raises(yota.errors.MissingRuleError):
+        check_rule("nothing")
+
+
+def test_check_rule_raises(monkeypatch):
+    known = registry().copy()
+    known.define("@elementwise\ndef lossy(x: Real) -> y:\n    y = tanh(x)\n    d[y, x] = 1 - y * y")
+    monkeypatch.setattr("yota.rules.registry.registry", lambda: known)
+    with pytest.raises(AssertionError, match=r"lossy x: float64 code, 50 digits: .* ulp"):
+        check_rule("lossy")
+
+
+def test_mutants_are_wrong_in_one_place():
+    rule = registry().rules("divide")[0]
+    shown = [mutant.change for mutant in mutants(rule, registry())]
+    assert shown == [
+        "the whole off by 1e-3",
+        "the whole with the other sign",
+        "b / 1 in the place of 1 / b",
+        "1.001 in the place of 1",
+        "the whole off by 1e-3",
+        "the whole with the other sign",
+        "b / -y in the place of -y / b",
+        "y in the place of -y",
+    ]
+
+
+def test_a_survey_counts_what_is_found(tmp_path):
+    path = tmp_path / "my.rules"
+    path.write_text("# yota rules 1\n@elementwise\ndef f(x: Real) -> y:\n    y = x * x\n    d[y, x] = 2 * x\n")
+    found = survey(path)
+    assert (found.planted, found.found, found.same, found.missed, found.share) == (3, 3, 0, [], 100.0)

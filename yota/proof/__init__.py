@@ -1,0 +1,1 @@
+"""Proof of rules: the laws of the language, and what generated code gives against oracles of its own."""

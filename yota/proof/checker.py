@@ -1,0 +1,92 @@
+"""Proof of rules and of rule files: every law of the language, and everything that numbers can show."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from yota._resources import folder
+from yota.errors import RuleError
+from yota.proof import adjoints, partials
+from yota.proof.findings import Finding, Report, finding
+from yota.rules import laws
+from yota.rules.model import Rule
+from yota.rules.registry import Registry, registry
+from yota.rules.source import Source, read_file
+from yota.rules.syntax import parse_all
+from yota.rules.targets import resolve
+
+__all__ = ["POINTS", "prove", "prove_file"]
+
+POINTS = 16
+"""Points at which each partial is measured."""
+
+
+def prove(rule: Rule, known: Registry, points: int = POINTS) -> Iterator[Finding]:
+    """Everything that numbers show about ``rule``, which ``known`` holds."""
+    if rule.kind == "nodiff":
+        return
+    if rule.target is not None and resolve(rule.target) is None:
+        module = rule.target.rpartition(".")[0]
+        note = f"not measured: {rule.target} is not loaded; --import {module}"
+        yield finding(rule, "", "adjoints", 0.0, 0.0, note=note)
+        return
+    if rule.kind == "tensor":
+        yield from adjoints.directions(rule, known)
+        yield from adjoints.types(rule, known)
+        yield from adjoints.code(rule, known)
+    else:
+        yield from partials.formulas(rule, known, points)
+        yield from partials.kinks(rule, known)
+        yield from partials.generated(rule, known, points)
+        yield from partials.generated(rule, known, points, np.float32)
+        yield from adjoints.complex_directions(rule, known)
+        yield from adjoints.layouts(rule, known)
+    yield from adjoints.second_order(rule, known)
+
+
+def prove_file(
+    path: Path,
+    points: int = POINTS,
+    shown: Callable[[Sequence[Rule]], Iterator[Rule]] = iter,
+) -> Report:
+    """The report on one rule file.
+
+    Parameters
+    ----------
+    path
+        The file; nothing in it is loaded into the registry of this process.
+    points
+        Points at which each partial is measured.
+    shown
+        Gives the rules one after the other while they are proved, perhaps with a progress bar.
+    """
+    report = Report(str(path))
+    try:
+        source, rules, unread = parse_all(read_file(path), str(path))
+    except RuleError as fault:
+        report.faults.append(str(fault))
+        return report
+    except OSError as fault:
+        report.faults.append(f"{path}: {fault.strerror}")
+        return report
+    report.rules = len(rules) + len(unread)
+    report.faults += map(str, unread)
+    shipped = folder("rules") in path.resolve().parents
+    known = registry() if shipped else registry().with_rules(rules)
+    wrong = _faults(source, rules, known, shipped)
+    report.faults += wrong
+    broken = [int(text[len(str(path)) + 1 :].split(":")[0]) for text in report.faults]
+    for rule in shown(rules):
+        last = rule.line + rule.source.count("\n")
+        if any(rule.line - 1 <= line <= last for line in broken):
+            continue
+        report.findings.append(finding(rule, "", "laws of the language", 0.0, 0.0))
+        report.findings += prove(rule, known, points)
+    return report
+
+
+def _faults(source: Source, rules: Sequence[Rule], known: Registry, shipped: bool) -> list[str]:
+    return [str(fault) for fault in laws.faults(source, rules, known, None if shipped else registry())]

@@ -1,0 +1,90 @@
+"""What a proof finds out: one finding for each law and argument, and the report on a whole file."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from yota.rules.model import Rule
+
+__all__ = ["Finding", "Report", "finding"]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Whether a rule keeps a law.
+
+    Parameters
+    ----------
+    rule, argument
+        Which rule, and which of its operands; all of them if the latter is empty.
+    law
+        What was measured, and against what.
+    error
+        The worst error with its unit.
+    where
+        File and line of the rule, and the arguments at which the error is worst.
+    held
+        Whether the error is within the tolerance.
+    note
+        Why more is tolerated than usual, or why nothing was measured.
+    measured
+        The worst error as a number.
+    """
+
+    rule: str
+    argument: str
+    law: str
+    error: str
+    where: str
+    held: bool = True
+    note: str = ""
+    measured: float = 0.0
+
+
+@dataclass(slots=True)
+class Report:
+    """What was found in one file."""
+
+    file: str
+    faults: list[str] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    rules: int = 0
+
+    @property
+    def held(self) -> bool:
+        """Whether every rule keeps every law."""
+        return not self.faults and all(found.held for found in self.findings)
+
+    def data(self) -> dict[str, Any]:
+        """The report in plain Python, for JSON."""
+        return {
+            "file": self.file,
+            "held": self.held,
+            "rules": self.rules,
+            "faults": list(self.faults),
+            "findings": [asdict(each) for each in self.findings],
+        }
+
+
+def finding(
+    rule: Rule,
+    argument: str,
+    law: str,
+    error: float,
+    tolerance: float,
+    *,
+    unit: str = "",
+    place: str = "",
+    note: str = "",
+) -> Finding:
+    """A measured finding: it holds if ``error`` is a number of at most ``tolerance``."""
+    shown = f"{error:.1f} ulp" if unit == "ulp" and error < 1e4 else f"{error:.1e}{f' {unit}' if unit else ''}"
+    if not unit and 0 < error < tolerance / 1000:
+        # Far below, it is the rounding of the oracle's own that is seen.
+        shown = f"< {tolerance / 1000:.0e}"
+    where = f"{Path(rule.file).name}:{rule.line}{f', {place}' if place else ''}"
+    held = not math.isnan(error) and error <= tolerance
+    return Finding(rule.name, argument, law, shown if error else "0", where, held, note, error)

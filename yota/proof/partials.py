@@ -1,0 +1,267 @@
+"""Laws of elementwise rules: partials against 50 digits, as formulas and as generated code."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from yota.errors import RuleError, YotaError
+from yota.proof.compiled import differentiable, gradient, results
+from yota.proof.findings import Finding, finding
+from yota.proof.places import Point, corners, spread, thresholds
+from yota.proof.reach import DIGITS
+from yota.rules import precise, trials
+from yota.rules.model import Expression, Rule, refusal
+from yota.rules.registry import Registry
+from yota.rules.sampling import smooth, statics
+from yota.rules.vocabulary import callees
+
+__all__ = ["allowance", "borders", "formulas", "generated", "kink_error", "kinks", "moving", "shown"]
+
+_ELEMENTARY = 8.0
+_SPECIAL = 1e-12 * 2.0**52
+_WITHIN = re.compile(r"\bWithin (\d+(?:\.\d+)?e-\d+): (.*?\.)(?:\s|$)", re.DOTALL)
+_SAY = 'or say in the docstring how many it keeps and why: "Within 1e-9: the terms cancel near 1."'
+_FORMULA = 1e-20
+_DIFFERENCES = 2e-5
+_CUT_OFF = 1e-13
+_STEEP = 1e10
+_NEAR = (1e-3, -1e-3)
+_FAULTS = (ArithmeticError, ValueError, TypeError, AttributeError, NotImplementedError)
+
+
+def allowance(rule: Rule) -> tuple[float, str]:
+    """How many ulps the partials of ``rule`` may be off, and the reason if it says so itself.
+
+    A docstring may say "Within 1e-10: the reason."; without that it is 8 ulps for NumPy's functions, and 1e-12 for
+    all others.
+    """
+    stated = _WITHIN.search(rule.doc)
+    if stated is not None:
+        return float(stated.group(1)) * 2.0**52, " ".join(stated.group(2).split())
+    elementary = (rule.target or "").startswith("numpy.") or rule.name in ("_logistic", "_sech", "_root")
+    return (_ELEMENTARY if elementary else _SPECIAL), ""
+
+
+def moving(rule: Rule, registry: Registry) -> Iterator[tuple[str, str]]:
+    """Results and operands with a partial that is not refused."""
+    for parameter, result in itertools.product(rule.operands, rule.results):
+        kind = parameter.domain.kind if parameter.domain is not None else "integer"
+        if kind in ("real", "complex") and refusal(registry.partial(rule, parameter.name, result)) is None:
+            yield result, parameter.name
+
+
+def _label(rule: Rule, result: str, name: str) -> str:
+    return name if len(rule.results) == 1 else f"{result} by {name}"
+
+
+def formulas(rule: Rule, registry: Registry, count: int) -> Iterator[Finding]:
+    """Each partial as it is written, computed at 50 digits, against the derivative of the function at 50 digits."""
+    plain = [point for point, is_plain in corners(rule, registry) if is_plain]
+    points = [*spread(rule, registry, count), *thresholds(rule, registry), *plain]
+    for result, name in moving(rule, registry):
+        yield _formula(rule, result, name, points, registry)
+
+
+def _formula(rule: Rule, result: str, name: str, points: list[Point], registry: Registry) -> Finding:
+    law, label = "formula, 50 digits", _label(rule, result, name)
+    worst, place, tried = 0.0, "", 0
+    tolerance = _CUT_OFF if "_" in {rule.name[:1], *_callees(registry.partial(rule, name, result))} else _FORMULA
+    for point in points:
+        try:
+            off = _residual(rule, result, name, point, registry)
+        except precise.NotPreciseError:
+            return _by_differences(rule, name, points, registry, label)
+        except _FAULTS:
+            continue
+        tried += 1
+        if not off <= worst:
+            worst, place = off, shown(point)
+        if not off <= tolerance:
+            break
+    note = "" if tried else "not measured: no point that the oracle reaches"
+    return finding(rule, label, law, worst, tolerance, place=place, note=note)
+
+
+def _by_differences(rule: Rule, name: str, points: list[Point], registry: Registry, label: str) -> Finding:
+    """The partials of all results by one operand against central differences, for functions that mpmath lacks."""
+    keywords = {key: value.value for key, value in statics(rule).items()}
+    position = [each.name for each in rule.operands].index(name)
+    worst, place, tried = 0.0, "", 0
+    for point in points:
+        operands = [np.array([value]) if isinstance(value, float) else value for value in point.values()]
+        if not 1e-3 < abs(point[name]) < 1e3:
+            continue
+        try:
+            error = trials.direction_error(rule, operands, keywords, registry, only=position)
+        except (RuleError, *_FAULTS):
+            continue
+        tried += 1
+        if not error <= worst:
+            worst, place = error, shown(point)
+    note = "" if tried else "not measured: no point at which differences tell anything"
+    tolerance = max(_DIFFERENCES, allowance(rule)[0] * 2.0**-52)
+    return finding(rule, label, "partial, differences", worst, tolerance, place=place, note=note)
+
+
+def _callees(expression: Expression) -> set[str]:
+    return {each[:1] for each in callees(expression)}
+
+
+def _residual(rule: Rule, result: str, name: str, point: Point, registry: Registry) -> float:
+    """Relative difference between a partial and the derivative, at one point; 0 where the oracle has no value."""
+    mp = precise.context()
+    with precise.LOCK, mp.workdps(DIGITS.get(rule.name, precise.DIGITS)):
+        function = precise.primal(rule, registry, result)
+        arguments = [value if isinstance(value, int) else mp.mpf(value) for value in point.values()]
+        names: dict[str, Any] = {**statics(rule), **dict(zip(point, arguments, strict=True))}
+        names |= {each: precise.primal(rule, registry, each)(*arguments) for each in rule.results}
+        claimed = precise.value(registry.partial(rule, name, result), names, registry)
+        exact = precise.derivative(function, arguments, list(point).index(name))
+        claimed = claimed if mp.im(exact) else mp.re(claimed)
+        if mp.isnan(exact) or not abs(exact) < _STEEP * max(1, abs(claimed)):
+            return 0.0
+        # What the oracle itself loses, where a derivative is smaller than the function by many orders.
+        noise = (
+            abs(names[result])
+            * mp.mpf(10) ** (8 - mp.dps)
+            / max(abs(arguments[list(point).index(name)]), mp.mpf(1) / 100)
+        )
+        off = max(abs(claimed - exact) - noise, 0)
+        return float(off / max(abs(exact), abs(claimed), mp.mpf(10) ** -20))
+
+
+def kinks(rule: Rule, registry: Registry) -> Iterator[Finding]:
+    """Where the rule asserts that there is no derivative: the mean of the slopes of both sides, if both are finite."""
+    law = "kinks, mean of both sides"
+    places = [point for point, plain in corners(rule, registry) if not plain and borders(rule, registry, point)]
+    for result, name in moving(rule, registry):
+        worst, place, tried = 0.0, "", 0
+        for point in places:
+            try:
+                off = kink_error(rule, result, name, point, registry)
+            except (precise.NotPreciseError, RuleError, *_FAULTS):
+                continue
+            if off is None:
+                continue
+            tried += 1
+            if not off <= worst:
+                worst, place = off, shown(point)
+        if tried:
+            yield finding(rule, _label(rule, result, name), law, worst, 1e-12, place=place)
+
+
+def borders(rule: Rule, registry: Registry, point: Point) -> bool:
+    """Whether the rule has a derivative next to ``point``: conditions of whole numbers leave out the neighbours too."""
+    moving = [name for name, value in point.items() if isinstance(value, float)]
+    near = [{**point, name: point[name] + step} for name in moving for step in _NEAR]
+    return any(smooth(rule, registry, each) for each in near)
+
+
+def kink_error(rule: Rule, result: str, name: str, point: Point, registry: Registry) -> float | None:
+    """How far a partial is from the mean of the slopes of both sides; None where that says nothing."""
+    mp = precise.context()
+    with precise.LOCK, mp.workdps(precise.DIGITS):
+        function = precise.primal(rule, registry, result)
+        arguments = [value if isinstance(value, int) else mp.mpf(value) for value in point.values()]
+        position = list(point).index(name)
+        sides = []
+        for step in (mp.mpf(10) ** -20, -(mp.mpf(10) ** -20)):
+            moved = [value + step if index == position else value for index, value in enumerate(arguments)]
+            sides.append((function(*moved) - function(*arguments)) / step)
+        if any(mp.im(each) or not abs(each) < _STEEP for each in sides):
+            return None
+        exact = float(sum(sides) / 2)
+    doubles = {key: _double(value) for key, value in point.items()}
+    found = complex(trials.partial(rule, name, doubles, registry, result))
+    if math.isnan(abs(found)):
+        # A rule may say so: what is not a number misleads nobody.
+        return None if "not numbers" in rule.doc or "not a number" in rule.doc else math.inf
+    return abs(found - exact) / max(abs(exact), 1.0)
+
+
+def generated(
+    rule: Rule, registry: Registry, count: int, dtype: Any = np.float64, target: str = "numpy"
+) -> Iterator[Finding]:
+    """The generated code of each partial against 50 digits, in ulps, over the whole domain."""
+    dtype = np.dtype(dtype)
+    law, bits = f"{dtype.name} code, 50 digits", 23 if dtype.itemsize == 4 else 52
+    points = [_rounded(point) for point in spread(rule, registry, count)]
+    points = [point for point in points if smooth(rule, registry, point) and _inside(rule, point)]
+    tolerance, note = allowance(rule)
+    if not points:
+        yield finding(rule, "", law, 0.0, 0.0, note="not measured: no point of the domain was found")
+        return
+    columns = [np.array([point[each.name] for point in points]) for each in rule.operands]
+    columns = [column.astype(dtype) if column.dtype.kind == "f" else column for column in columns]
+    measured: list[tuple[str, str, list[complex]]] = []
+    try:
+        for number, result in enumerate(rule.results):
+            if differentiable(rule, columns, number):
+                slopes = _slopes(rule, columns, registry, target, number)
+                measured += [(result, name, each) for name, each in slopes]
+    except (YotaError, *_FAULTS) as fault:
+        yield finding(rule, "", law, math.inf, 0.0, note=str(fault).splitlines()[0])
+        return
+    for result, name, values in measured:
+        label, mend = _label(rule, result, name), f"write d[{result}, {name}] in a form that keeps its digits, {_SAY}"
+        worst, place, missing = 0.0, "", 0
+        for point, slope in zip(points, values, strict=True):
+            try:
+                off = trials.miss(
+                    rule, name, point, slope, registry, digits=DIGITS.get(rule.name, 70), bits=bits, result=result
+                )
+            except precise.NotPreciseError as fault:
+                yield finding(rule, label, law, 0.0, 0.0, note=f"not measured: {fault}")
+                break
+            except _FAULTS:
+                missing += 1
+                continue
+            if not off <= worst:
+                worst, place = off, shown(point)
+        else:
+            reason = note if worst <= tolerance else mend
+            reason = reason if missing < len(points) else "not measured: no point that the oracle reaches"
+            yield finding(rule, label, law, worst, tolerance, unit="ulp", place=place, note=reason)
+
+
+def _slopes(
+    rule: Rule, columns: list[Any], registry: Registry, target: str, number: int
+) -> Iterator[tuple[str, list[complex]]]:
+    """By each operand, the partials that generated code gives at all points."""
+    keywords = {name: value.value for name, value in statics(rule).items()}
+    result = results(rule, columns, keywords, registry)[number]
+    weights = np.ones(result.shape, result.dtype)
+    real = gradient(rule, columns, keywords, weights, registry, target, number)
+    parts = [real(*columns, weights)]
+    if result.dtype.kind == "c":
+        # The real part of the result alone is a loss; so is the imaginary part.
+        parts.append(real(*columns, 1j * weights))
+    for place, position in enumerate(real.wanted):
+        whole = [np.zeros(result.shape) if part[place] is None else np.real(part[place]) for part in parts]
+        values = whole[0] if len(whole) == 1 else whole[0] + 1j * whole[1]
+        yield rule.operands[position].name, [complex(value) for value in np.broadcast_to(values, result.shape)]
+
+
+def _rounded(point: Point) -> Point:
+    """The point in single precision, so that one value at 50 digits serves both precisions."""
+    return {name: float(np.float32(value)) if isinstance(value, float) else value for name, value in point.items()}
+
+
+def _inside(rule: Rule, point: Point) -> bool:
+    sets = {each.name: each.domain for each in rule.operands if each.domain is not None and each.domain.kind == "real"}
+    return all(domain.low < point[name] < domain.high for name, domain in sets.items())
+
+
+def _double(value: Any) -> Any:
+    return np.float64(value) if isinstance(value, float) else value
+
+
+def shown(point: Point) -> str:
+    """A point as text."""
+    return ", ".join(f"{name} = {value:.6g}" for name, value in point.items())

@@ -1,0 +1,117 @@
+"""Points at which partials are measured: over the whole domain, log-spaced to its ends, and where branches meet."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from yota.proof.reach import FEWER, RANGES
+from yota.rules.display import walk
+from yota.rules.inspection import Registered
+from yota.rules.model import Call, Domain, Literal, Parameter, Rule
+from yota.rules.sampling import points, sample, smooth
+
+__all__ = ["Point", "corners", "spread", "thresholds"]
+
+Point = dict[str, Any]
+"""A number for each operand."""
+
+_CORNERS = (0.0, 1.0, -1.0, 2.0, -2.0, 0.5, -0.5, 3.0, -3.0)
+_MOST_CORNERS = 81
+_COMPARISONS = frozenset("less less_equal greater greater_equal maximum minimum".split())
+_SIDES = (0.97, 1.03, 1.5, -0.97, -1.03)
+
+
+def spread(rule: Rule, registry: Registered, count: int, *, seed: int = 7) -> list[Point]:
+    """Up to ``count`` points of the domain at which the rule has a derivative and the function a finite value.
+
+    Each operand runs log-spaced to the ends of its set, in an order of its own.
+    """
+    count = min(count, FEWER.get(rule.name, count))
+    columns = [_axis(rule, operand, count, seed + stream) for stream, operand in enumerate(rule.operands)]
+    names = [operand.name for operand in rule.operands]
+    found = [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
+    return [point for point in found if smooth(rule, registry, point) and _finite(rule, registry, point)]
+
+
+def corners(rule: Rule, registry: Registered) -> Iterator[tuple[Point, bool]]:
+    """Points made of small whole and half numbers, where branches of a rule meet; and whether it is smooth there."""
+    sets = [_corners(operand) for operand in rule.operands]
+    names = [operand.name for operand in rule.operands]
+    for values in itertools.islice(itertools.product(*sets), _MOST_CORNERS):
+        point = dict(zip(names, values, strict=True))
+        if _finite(rule, registry, point):
+            yield point, smooth(rule, registry, point)
+
+
+def thresholds(rule: Rule, registry: Registered) -> Iterator[Point]:
+    """Points on both sides of the numbers with which the rule compares, where it goes from one formula to another."""
+    numbers = {
+        abs(literal.value)
+        for expression in (*rule.partials.values(), *rule.primal.values())
+        for part in walk(expression)
+        if isinstance(part, Call) and part.function in _COMPARISONS
+        for literal in part.arguments
+        if isinstance(literal, Literal) and isinstance(literal.value, (int, float)) and literal.value
+    }
+    base = next(points(rule, registry, 1), None)
+    if base is None:
+        return
+    reals = [each for each in rule.operands if each.domain is not None and each.domain.kind in ("real", "complex")]
+    for number, factor, operand in itertools.product(sorted(numbers), _SIDES, reals):
+        value = float(number * factor)
+        domain = operand.domain or Domain("real")
+        point = {**base, operand.name: value}
+        if domain.low < value < domain.high and smooth(rule, registry, point) and _finite(rule, registry, point):
+            yield point
+
+
+def _corners(operand: Parameter) -> tuple[Any, ...]:
+    domain = operand.domain or Domain("real")
+    if domain.kind == "boolean":
+        return (False, True)
+    if domain.kind == "integer":
+        low = math.ceil(domain.low) if math.isfinite(domain.low) else -1
+        return tuple(value for value in range(low, low + 4) if value <= domain.high)
+    return tuple(value for value in _CORNERS if domain.low < value < domain.high)
+
+
+def _axis(rule: Rule, operand: Parameter, count: int, seed: int) -> list[Any]:
+    random = np.random.default_rng(seed)
+    fractions = (np.arange(count) + random.random(count)) / count
+    random.shuffle(fractions)
+    domain = operand.domain or Domain("real")
+    low, high = RANGES.get((rule.name, operand.name), (domain.low, domain.high))
+    if domain.kind == "boolean":
+        return [number % 2 == 0 for number in range(count)]
+    if domain.kind == "integer":
+        return [sample(domain, number, seed) for number in range(count)]
+    if math.isfinite(low) and math.isfinite(high):
+        parts = 0.5 * (high - low) * 10 ** (-7 * (1 - fractions))
+        return [float(low + part) if number % 2 else float(high - part) for number, part in enumerate(parts)]
+    special = not (rule.target or "numpy.").startswith("numpy.")
+    sizes = 10 ** _exponents(fractions, math.isfinite(low) or math.isfinite(high), special)
+    if math.isfinite(low):
+        return [float(low + value) for value in sizes]
+    if math.isfinite(high):
+        return [float(high - value) for value in sizes]
+    return [float(value) * (-1) ** (number // 2) for number, value in enumerate(sizes)]
+
+
+def _exponents(fractions: Any, bounded: bool, special: bool) -> Any:
+    """Of ten: every other one over the whole range, those between where functions are neither flat nor steep."""
+    low, high = (-6.0, 3.0) if bounded else (-5.0, 1.5) if special else (-9.0, 8.0)
+    number = np.arange(len(fractions))
+    return np.where(number % 2 == 0, low + (high - low) * fractions, -1.5 + 3 * fractions)
+
+
+def _finite(rule: Rule, registry: Registered, point: Point) -> bool:
+    with np.errstate(all="ignore"):
+        try:
+            return bool(np.all(np.isfinite(registry.primitive(rule.name).function(*point.values()))))
+        except (TypeError, ValueError, ArithmeticError):
+            return False

@@ -1,0 +1,1 @@
+"""Rules for other libraries: modules for JAX, PyTorch and autograd, rendered from rule files."""
