@@ -175,3 +175,11 @@ def test_random_programs(steps: list[tuple[str, int, int]], layout: str, shape: 
     exec("\n".join(["def f(x):", *lines, f"    return np.sum({names[-1]}) + np.sum({names[-1]} * {names[-2]})"]), space)
     x = LAYOUTS[layout](np.random.default_rng(5).normal(size=shape))
     same_bits(yota.value_and_grad(space["f"], strict=True)(x)[0], space["f"](x))
+
+
+def test_a_sum_of_one_negative_zero() -> None:
+    def f(x: Any) -> Any:
+        return np.sum(x * 2.0)
+
+    for x in (np.array([[-0.0]]), np.array([-0.0])):
+        same_bits(yota.value_and_grad(f, strict=True)(x)[0], f(x))

@@ -43,6 +43,15 @@ def _shaped(case: Case, total: int, axes: tuple[int, ...]) -> int:
     return total
 
 
+def _sum_of_one(case: Case) -> int | None:
+    """A sum over axes with one element each; only NumPy's starts from 0, which takes the sign from -0.0."""
+    (operand,) = case.operands
+    shape = case.type_of(operand).shape
+    if any(shape[axis] != 1 for axis in case.keyword("axis")) or case.type_of(operand).dtype != case.type.dtype:
+        return None
+    return case.make("reshape", (operand,), {"shape": case.type.shape}, case.type)
+
+
 def _sum_of_multiple(case: Case) -> int | None:
     """``sum(s * x)`` for a scalar ``s``: one product instead of as many as ``x`` has elements."""
     (operand,) = case.operands
@@ -110,7 +119,7 @@ def _turned_product(case: Case) -> int | None:
 
 
 LOOSE: dict[str, tuple[Rule, ...]] = {
-    "sum": (_sum_of_broadcast, _sum_of_multiple),
+    "sum": (_sum_of_one, _sum_of_broadcast, _sum_of_multiple),
     "matmul": (_matmul_of_broadcast,),
     "transpose": (_turned_product,),
 }
