@@ -262,6 +262,21 @@ def test_names_are_fit_for_c_and_linkers(tmp_path: Path) -> None:
     assert "status is called status_1 in the file" in module.notes
 
 
+def test_long_names_are_kept_whole(tmp_path: Path) -> None:
+    def energy_of_a_chain_of_springs_between_walls(x):
+        return np.sum(np.sin(x[1:] - x[:-1]))
+
+    title = "energy_of_a_chain_of_springs_bet"
+    contents = ("value", "gradient", "hessian", "hvp")
+    module = yota.generate(
+        energy_of_a_chain_of_springs_between_walls, {"x": "float64[40]"}, target="c", with_=contents, self_test=True
+    )
+    library, results = built(module, tmp_path), [np.zeros(()), np.zeros(40)]
+    assert called(library, f"{title}_value_and_gradient", [np.arange(40.0)], results) == 0
+    assert called(library, f"{title}_hessian", [np.arange(40.0)], [np.zeros((40, 40))]) == 0
+    assert any("between_walls' is called" in note for note in module.notes)
+
+
 def test_cplusplus_reads_the_header(tmp_path: Path) -> None:
     compiler = shutil.which("g++") or shutil.which("clang++")
     if compiler is None:

@@ -199,7 +199,7 @@ class _Function:
     def _step(self, step: Group | Op, kernels: list[KernelPlan]) -> list[str]:
         if isinstance(step, Op):
             return [*self._op(step), *self._guards({step.result})]
-        name = self.shared.names.fresh(f"{self.name}_step{len(kernels)}")
+        name = self.shared.names.derived(self.name, f"step{len(kernels)}")
         kernel = self._kernel(step, name)
         kernels.append(replace(kernel.plan, extent=0))
         arguments = [self._text(variable) for variable in kernel.inputs]
@@ -292,6 +292,7 @@ def _failed(tape: Tape, guard: Guard, text: str) -> str:
 
 def _refusal(tape: Tape, op: Op) -> str:
     target = op.primitive.target or op.name
+    target = op.name if target.startswith("yota.") else target
     types = ", ".join(str(tape.types[operand]) for operand in op.operands)
     place = op.location
     line = linecache.getline(place.filename, place.line).strip() if place else ""

@@ -45,7 +45,7 @@ class FunctionWriter:
         return LocalNames(name, [*FOREIGN, *(each.name for each in self.inputs)])
 
     def _name(self, ending: str) -> str:
-        return self.shared.names.fresh(f"{self.title}_{ending}")
+        return self.shared.names.derived(self.title, ending)
 
     def add_value(self) -> Tape:
         """The function itself."""
