@@ -307,3 +307,25 @@ def test_sets_among_the_arguments():
         assert yota.grad(f, X, chosen)[0] == f(X, chosen)
         chosen.add(number)
         assert yota.grad(f, X, {"inside": chosen})[0] == np.sum(X)
+
+
+def test_a_variable_that_is_deleted_and_made_again():
+    def make():
+        factor = 2.0
+
+        def become(value):
+            nonlocal factor
+            del factor
+            if value:
+                factor = value
+
+        return (lambda x: np.sum(x * factor)), become
+
+    f, become = make()
+    fg = yota.value_and_grad(f)
+    assert fg(X)[0] == f(X)
+    become(0.0)
+    with pytest.raises(NameError):
+        fg(X)
+    with pytest.raises(NameError):
+        f(X)

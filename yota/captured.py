@@ -30,7 +30,19 @@ class Captured:
     of arrays is not compared here: compiled code reads them afresh, or watches them; see `yota.specialise`.
     """
 
-    __slots__ = ("_cells", "_containers", "_held", "_later", "_own", "_places", "_reach", "_structures", "_values")
+    __slots__ = (
+        "_cells",
+        "_containers",
+        "_filled",
+        "_held",
+        "_later",
+        "_own",
+        "_places",
+        "_reach",
+        "_read",
+        "_structures",
+        "_values",
+    )
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self._reach = Reach()
@@ -38,6 +50,8 @@ class Captured:
         self._later: list[Any] = []
         self._cells: list[types.CellType] = []
         self._held: list[Any] = []
+        self._filled: list[tuple[types.CellType, Any]] = []
+        self._read: list[tuple[Callable[..., Any], str, Any]] = []
         self._places: list[tuple[Mapping[str, Any], str]] = []
         self._values: list[Any] = []
         self._structures: list[tuple[Any, Any]] = []
@@ -64,6 +78,8 @@ class Captured:
         self._cells, self._places = list(self._reach.cells), list(self._reach.places)
         self._held = list(map(content, self._cells))
         self._values = [names.get(name, ABSENT) for names, name in self._places]
+        self._filled = [(cell, held) for cell, held in zip(self._cells, self._held, strict=True) if held is not ABSENT]
+        self._read = [(names.get, name, value) for (names, name), value in zip(self._places, self._values, strict=True)]
         self._structures = _structures([*self._held, *self._values, *self._reach.defaults])
         self._containers = _containers([value for value, _ in self._structures])
 
@@ -125,12 +141,17 @@ class Captured:
     def changed(self) -> bool:
         """Whether anything was rebound since the last time; from now on the present state counts."""
         # Identity first, by plain loops: this runs ahead of every call of a compiled function.
-        for cell, value in zip(self._cells, self._held):  # noqa: B905  (they are of one length)
-            if content(cell) is not value:
+        try:
+            for cell, held in self._filled:
+                if cell.cell_contents is not held:
+                    return self._renewed()
+        except ValueError:  # the variable was deleted
+            return self._renewed()
+        for get, name, value in self._read:
+            if get(name, ABSENT) is not value:
                 return self._renewed()
-        for (names, name), value in zip(self._places, self._values):  # noqa: B905
-            if names.get(name, ABSENT) is not value:
-                return self._renewed()
+        if not self._structures:
+            return False
         if self._containers is None:
             same = all(_fingerprint(value) == known for value, known in self._structures)
         else:
