@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -128,7 +129,7 @@ def test_kernels_do_it(monkeypatch: pytest.MonkeyPatch) -> None:
     yota.grad(lambda x: both_axes(x), W, target="c")
     (source,) = sources
     assert "np.add.at" not in source.driver
-    assert "omp simd reduction" in source.code
+    assert re.search(r"omp simd.* reduction", source.code)
 
 
 @pytest.mark.parametrize("threads", ["1", "3"])
