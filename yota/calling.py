@@ -14,43 +14,88 @@ from yota.tracing.state import current
 __all__ = ["caller"]
 
 _MOST_DIRECT = 256
+_ABSENT: Any = object()
 
 
 def caller(form: Differentiated) -> Callable[..., Any]:
     """A function of the arguments that gives what ``form`` gives; inside of a trace it is recorded."""
-    direct: dict[Any, Callable[..., Any]] = {}
-    changed = form.captured.changed if form.captured else None
+    calls = _Calls(form)
     array = np.ndarray
 
-    def call(*args: Any, **kwargs: Any) -> Any:
-        nonlocal changed
-        if changed is not None:
-            if changed():
-                direct.clear()
-                form.table.clear()
-            if front is not call and front.forms:  # type: ignore[attr-defined]
-                watch(front, form.captured.identities())
+    # One array is by far the most frequent call: everything else is left to another function.
+    def call(x: Any = _ABSENT, /, *rest: Any, **kwargs: Any) -> Any:
+        changed = calls.changed
+        if changed is not None and changed():
+            calls.forget()
+        known = calls.latest
+        if (
+            known is not None
+            and type(x) is array
+            and x.dtype is known[1]
+            and x.shape == known[2]
+            and not rest
+            and not kwargs
+        ):
+            return known[0](x)
+        return calls.make(() if x is _ABSENT else (x, *rest), kwargs)
+
+    calls.front = quick(call) if form.target.name == "c" else None
+    return calls.front or call
+
+
+class _Calls:
+    """The compiled functions of one derivative.
+
+    Attributes
+    ----------
+    changed
+        Whether what the function reads has changed; None if it reads nothing.
+    latest
+        What was called last with a single array, and that array's dtype and shape: one object, so that threads never
+        see them mixed.
+    direct
+        Compiled functions by the types of all arguments.
+    front
+        What tries compiled functions before any Python code runs, if there is such a thing.
+    """
+
+    __slots__ = ("changed", "direct", "form", "front", "latest")
+
+    def __init__(self, form: Differentiated) -> None:
+        self.form = form
+        self.changed = form.captured.changed if form.captured else None
+        self.latest: tuple[Callable[..., Any], Any, Any] | None = None
+        self.direct: dict[Any, Callable[..., Any]] = {}
+        self.front: Any = None
+
+    def forget(self) -> None:
+        """Drop everything that was compiled."""
+        self.latest = None
+        self.direct.clear()
+        self.form.table.clear()
+
+    def make(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call what was compiled for such arguments, or compile it."""
+        if hasattr(self.front, "forms") and self.front.forms:
+            watch(self.front, self.form.captured.identities())
         if not kwargs:
-            # One array is by far the most frequent call, and a comprehension would cost as much as all the rest.
-            found = direct.get(
-                (args[0].dtype, args[0].shape)
-                if len(args) == 1 and type(args[0]) is array
-                else tuple([(a.dtype, a.shape) if type(a) is array else type(a) for a in args])
-            )
+            found = self.direct.get(_kinds(args))
             if found is not None:
+                if len(args) == 1 and type(args[0]) is np.ndarray:
+                    self.latest = found, args[0].dtype, args[0].shape
                 return found(*args)
         if current() is not None:
-            return form.traced(args, kwargs)
-        prepared, function, positions, leaves = form.prepare(args, kwargs)
+            return self.form.traced(args, kwargs)
+        prepared, function, positions, leaves = self.form.prepare(args, kwargs)
         result, _ = prepared(function, positions, leaves)
-        if changed is None and form.captured:  # what the function reads shows when it runs
-            changed = form.captured.changed
-        if not kwargs and prepared.direct is not None and len(direct) < _MOST_DIRECT:
-            kinds = tuple((a.dtype, a.shape) if type(a) is array else type(a) for a in args)
-            direct[kinds[0] if len(args) == 1 and type(args[0]) is array else kinds] = prepared.direct
-            if front is not call and watch(front, form.captured.identities()):
-                offer(front, prepared.direct, args)
+        if self.changed is None and self.form.captured:  # what the function reads shows when it runs
+            self.changed = self.form.captured.changed
+        if not kwargs and prepared.direct is not None and len(self.direct) < _MOST_DIRECT:
+            self.direct[_kinds(args)] = prepared.direct
+            if hasattr(self.front, "forms") and watch(self.front, self.form.captured.identities()):
+                offer(self.front, prepared.direct, args)
         return result
 
-    front: Callable[..., Any] = quick(call) if form.target.name == "c" else call
-    return front
+
+def _kinds(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple([(a.dtype, a.shape) if type(a) is np.ndarray else type(a) for a in args])
