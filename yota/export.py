@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from yota.errors import ArgumentError
-from yota.generation import c_contents, cuda_contents
+from yota.generation.c import contents as c_contents
 from yota.generation.contents import collected
+from yota.generation.cuda import contents as cuda_contents
 from yota.generation.files import check, write
 from yota.generation.request import Request
 from yota.generation.subject import call_of

@@ -11,10 +11,10 @@ import yota
 from benchmarks.peers.yota import gpu_obstacle
 from benchmarks.workloads import WORKLOADS
 from benchmarks.workloads.gpu import GPU_WORKLOADS
+from tests.codegen.cuda.test_golden import EXAMPLES
+from tests.codegen.cuda.test_random import compare
+from tests.codegen.cuda.test_scatter import tapes as scatters
 from tests.codegen.programs import arguments
-from tests.codegen.test_cuda_golden import EXAMPLES
-from tests.codegen.test_cuda_random import compare
-from tests.codegen.test_cuda_scatter import tapes as scatters
 from tests.cuda.collected import DTYPES, SHAPES, collected
 from tests.cuda.specimens import specimens
 from yota.codegen.targets import cuda, numpy

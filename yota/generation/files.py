@@ -7,12 +7,13 @@ import tempfile
 from pathlib import Path
 
 from yota.errors import ArgumentError
-from yota.generation import assembly, c_contents
+from yota.generation import assembly
+from yota.generation.c import contents
 
 __all__ = ["check", "write"]
 
 _HEAD = 16_384
-_MARKS = tuple(mark.encode() for mark in (assembly.MARK, c_contents.MARK))
+_MARKS = tuple(mark.encode() for mark in (assembly.MARK, contents.MARK))
 
 
 def check(path: Path, *, force: bool = False) -> None:

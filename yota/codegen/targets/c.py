@@ -7,15 +7,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from yota.codegen import symbolic
-from yota.codegen.c_driver import Driver
-from yota.codegen.c_groups import Group, Schedule, schedule
-from yota.codegen.c_kernel import Kernel, plan_kernel
-from yota.codegen.c_lines import Needs, comment
-from yota.codegen.c_parts import parts, preludes
-from yota.codegen.c_patterns import given_places, normalised
-from yota.codegen.c_plan import FilePlan
-from yota.codegen.c_results import in_place
-from yota.codegen.c_spelling import EXACT
+from yota.codegen.c.driver import Driver
+from yota.codegen.c.groups import Group, Schedule, schedule
+from yota.codegen.c.kernel import Kernel, plan_kernel
+from yota.codegen.c.lines import Needs, comment
+from yota.codegen.c.parts import parts, preludes
+from yota.codegen.c.patterns import given_places, normalised
+from yota.codegen.c.plan import FilePlan
+from yota.codegen.c.results import in_place
+from yota.codegen.c.spelling import EXACT
 from yota.codegen.contract import as_products
 from yota.codegen.names import Names
 from yota.codegen.render import render

@@ -7,17 +7,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from yota.codegen import symbolic
-from yota.codegen.c_groups import schedule
-from yota.codegen.c_lines import Needs, comment
-from yota.codegen.c_patterns import normalised
+from yota.codegen.c.groups import schedule
+from yota.codegen.c.lines import Needs, comment
+from yota.codegen.c.patterns import normalised
 from yota.codegen.contract import as_products
-from yota.codegen.cuda_driver import CudaDriver
-from yota.codegen.cuda_file import inline_parts, preludes
-from yota.codegen.cuda_kernel import Layout, Step, plan_step
-from yota.codegen.cuda_plan import FilePlan, KernelPlan
-from yota.codegen.cuda_scatter import Addition, additions, is_sorted_scatter
-from yota.codegen.cuda_shape import THREADS, separated
-from yota.codegen.cuda_spelling import is_known_to_cuda
+from yota.codegen.cuda.driver import CudaDriver
+from yota.codegen.cuda.file import inline_parts, preludes
+from yota.codegen.cuda.kernel import Layout, Step, plan_step
+from yota.codegen.cuda.plan import FilePlan, KernelPlan
+from yota.codegen.cuda.scatter import Addition, additions, is_sorted_scatter
+from yota.codegen.cuda.shape import THREADS, separated
+from yota.codegen.cuda.spelling import is_known_to_cuda
 from yota.codegen.names import Names
 from yota.codegen.render import render
 from yota.ir.count import listed

@@ -1,0 +1,1 @@
+"""C code: loops, kernels and scalar functions as plans for the templates of C."""

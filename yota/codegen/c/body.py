@@ -1,0 +1,297 @@
+"""Writes one kernel: a loop nest over each region, with straight-line code at each depth."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from yota.codegen.c.groups import Group
+from yota.codegen.c.index import Bounds, Linear, flat, merged, spread
+from yota.codegen.c.lines import Needs, Writer, filled, offset_text
+from yota.codegen.c.nest import Nest, Sink
+from yota.codegen.c.plan import Partial
+from yota.codegen.c.pull import Pull
+from yota.codegen.c.regions import Region, Root, regions
+from yota.codegen.c.spelling import cost
+from yota.codegen.c.types import c_type, suffix
+from yota.codegen.names import Names
+from yota.ir.tape import Op, Tape
+
+__all__ = ["Body", "write"]
+
+_COUNTERS = ("i", "j", "k", "l", "m", "n", "o", "p")
+_LIMIT = 2_000_000
+
+
+@dataclass(slots=True)
+class Body:
+    """The text of a kernel's loops, and what it relies on."""
+
+    lines: list[str]
+    reads: set[int]
+    partials: list[Partial]
+    work: int
+    outer: int
+    places: dict[int, int]
+
+
+def write(
+    tape: Tape,
+    definitions: dict[int, Op],
+    leaves: frozenset[int],
+    group: Group,
+    arrays: Mapping[int, str],
+    results: Mapping[int, str],
+    names: Names,
+    needs: Needs,
+    *,
+    whole: bool = False,
+) -> Body:
+    """The body of the kernel of ``group``.
+
+    Parameters
+    ----------
+    arrays, results
+        Names of what it reads and of what it writes.
+    whole
+        Whether the outermost loop runs from end to end, rather than from ``first`` to ``last``.
+    """
+    return BodyWriter(tape, definitions, leaves, group, arrays, results, names, needs, whole).run()
+
+
+class BodyWriter:
+    def __init__(
+        self,
+        tape: Tape,
+        definitions: dict[int, Op],
+        leaves: frozenset[int],
+        group: Group,
+        arrays: Mapping[int, str],
+        results: Mapping[int, str],
+        names: Names,
+        needs: Needs,
+        whole: bool = False,
+    ) -> None:
+        self.whole = whole
+        self.tape, self.definitions, self.leaves, self.group = tape, definitions, leaves, group
+        self.arrays, self.results, self.names, self.needs = arrays, results, names, needs
+        self.reads: set[int] = set()
+        self.work = 0
+        self.counters = [names.fresh(_COUNTERS[axis]) for axis in range(len(group.extents))]
+
+    def run(self) -> Body:
+        """Write all regions."""
+        group = self.group
+        cuts: tuple[set[int], ...] = tuple(set() for _ in group.extents)
+        for root in group.roots:
+            for own, places, extent in zip(cuts, root.cuts, root.extents, strict=True):
+                own.update({*places, extent})
+        boxes = regions(group.extents, cuts)
+        several = len(boxes) > 1
+        pulled = [(box, *self._pulled(box)) for box in boxes]
+        axes = self._axes([sinks for _, _, sinks in pulled], [pull for _, pull, _ in pulled], several)
+        if not group.extents:
+            ((_, pull, sinks),) = pulled
+            return Body(self._straight(pull, sinks), self.reads, [], self.work, 0, pull.places)
+        partials = self._partials(several, axes)
+        lines: list[str] = []
+        for partial in partials:
+            lines += self._cleared(partial)
+        for box, pull, sinks in pulled:
+            lines += self._nest(box, pull, sinks, axes, several)
+        outer = axes[0]
+        extent = math.prod(group.extents[: outer + 1])
+        checked = {array: size for _, pull, _ in pulled for array, size in pull.places.items()}
+        return Body(lines, self.reads, partials, self.work, extent, checked)
+
+    def _pulled(self, box: Region) -> tuple[Pull, list[Sink]]:
+        bounds: Bounds = dict(enumerate(box))
+        pull = self._pull(bounds)
+        sinks = []
+        for root in self.group.roots:
+            if all(stop <= extent for (_, stop), extent in zip(box, root.extents, strict=True)):
+                sinks += self._sinks(pull, root, box)
+        return pull, sinks
+
+    def _pull(self, bounds: Bounds) -> Pull:
+        return Pull(self.tape, self.definitions, self.leaves, bounds, _LIMIT)
+
+    def _sinks(self, pull: Pull, root: Root, box: Region) -> list[Sink]:
+        op, type = root.reduction, self.tape.types[root.variable]
+        pull.leaves = self.leaves - {root.variable}
+        if op is None:
+            points = [root.point(lane, box) for lane in root.lanes]
+            made = [pull.values.cast(pull.at(root.variable, point), type.dtype) for point in points]
+            return [
+                Sink(root, value, flat(point, type.shape), type.dtype)
+                for value, point in zip(made, points, strict=True)
+            ]
+        if root.scattered:
+            return self._scattered(pull, root, box, op)
+        found: dict[Linear, list[int]] = {}
+        over = op.keyword("axis")
+        merge = op.name if any(root.reduced) else ""
+        for lane in root.lanes:
+            point = root.point(lane, box)
+            kept = tuple(each for axis, each in enumerate(point) if axis not in over)
+            shape = tuple(extent for axis, extent in enumerate(root.shape) if axis not in over)
+            value = pull.values.cast(pull.at(op.operands[0], point), type.dtype)
+            found.setdefault(flat(kept, shape), []).append(value)
+        return [
+            Sink(root, pull.fold(op.name, each, type.dtype), offset, type.dtype, merge)
+            for offset, each in found.items()
+        ]
+
+    def _scattered(self, pull: Pull, root: Root, box: Region, op: Op) -> list[Sink]:
+        """Values that are added where index arrays say."""
+        piece, *arrays = op.operands
+        (index,) = op.keyword("indices")
+        type = self.tape.types[root.variable]
+        found = []
+        for lane in root.lanes:
+            point = root.point(lane, box)
+            value = pull.values.cast(pull.at(piece, spread(point, self.tape.types[piece].shape)), type.dtype)
+            offset = flat(pull.gathered(point, index, arrays, type.shape), type.shape)
+            found.append(Sink(root, value, offset, type.dtype, "sum"))
+        return found
+
+    def _axes(self, sinks: list[list[Sink]], pulls: list[Pull], several: bool) -> list[int]:
+        """Loop axes that remain when those are merged that every access walks in step."""
+        axes = list(range(len(self.group.extents)))
+        if several or len(axes) < 2:
+            return axes
+        forms = [value.offset for pull in pulls for value in pull.values.items if value.offset is not None]
+        forms += [sink.offset for each in sinks for sink in each]
+        found = merged(forms, axes, dict(enumerate(self.group.extents)))
+        return [axis for axis in axes if axis not in found]
+
+    def _depth(self, offset: Linear, axes: Sequence[int]) -> int:
+        return max((axes.index(axis) + 1 for axis, _ in offset.terms if axis in axes), default=0)
+
+    def _text(self, offset: Linear, axes: Sequence[int], numbers: Mapping[int, str] | None = None) -> str:
+        kept = Linear(offset.constant, tuple(term for term in offset.terms if term[0] in axes or term[0] < 0))
+        return offset_text(kept, self.counters, numbers)
+
+    def _reader(self, axes: Sequence[int]) -> Callable[[int, Linear, Mapping[int, str]], str]:
+        def read(variable: int, offset: Linear, numbers: Mapping[int, str]) -> str:
+            self.reads.add(variable)
+            return self._element(variable, self._text(offset, axes, numbers))
+
+        return read
+
+    def _element(self, variable: int, place: str) -> str:
+        name = self.arrays[variable]
+        return f"{name}[{place}]" if self.tape.types[variable].shape else name
+
+    def _written_by(self) -> type[Writer]:
+        return Writer
+
+    def _writer(self, pull: Pull, sinks: list[Sink], axes: Sequence[int]) -> Writer:
+        def depth(offset: Linear) -> int:
+            return self._depth(offset, axes)
+
+        values = pull.values
+        wanted = [sink.value for sink in sinks]
+        writer = self._written_by()(values, wanted, depth, self._reader(axes), self.names, self.needs)
+        each = sum(
+            cost(value.data, value.dtype) if value.kind == "apply" else 1
+            for number, value in enumerate(values.items)
+            if number in writer.uses
+        )
+        self.work += each * max(1, math.prod(stop - start for axis, (start, stop) in pull.bounds.items() if axis >= 0))
+        return writer
+
+    def _straight(self, pull: Pull, sinks: list[Sink]) -> list[str]:
+        writer = self._writer(pull, sinks, ())
+        lines = writer.lines(0)
+        sparse = self._cleared_results(pull, sinks)
+        stores: list[str] = []
+        for sink in sinks:
+            target = self.target(sink, ())
+            if sink.root.variable in sparse and pull.values.is_literal(sink.value, 0):
+                continue
+            assign = "+=" if sink.root.scattered else "="
+            stores += filled(f"{target} {assign} {writer.text(sink.value, lines)};")
+        return [*lines, *(line for each in sparse.values() for line in each), *stores]
+
+    def _cleared_results(self, pull: Pull, sinks: list[Sink]) -> dict[int, list[str]]:
+        """Long results that are mostly zeros are cleared first."""
+        found = {}
+        for root in self.group.roots:
+            own = [sink for sink in sinks if sink.root is root]
+            zeros = sum(pull.values.is_literal(sink.value, 0) for sink in own)
+            if zeros > 8 or root.scattered:
+                name = self.results[root.variable]
+                size = max(1, self.tape.types[root.variable].size)
+                found[root.variable] = [f"memset({name}, 0, {size} * sizeof *{name});"]
+        return found
+
+    def target(self, sink: Sink, axes: Sequence[int], numbers: Mapping[int, str] | None = None) -> str:
+        """Where a value goes, with the texts of what its place takes from index arrays."""
+        name = self.results[sink.root.variable]
+        return f"{name}[{self._text(sink.offset, axes, numbers)}]" if self._is_array(sink.root) else f"*{name}"
+
+    def _is_array(self, root: Root) -> bool:
+        return self.tape.types[root.variable].size > 1 or bool(self.tape.types[root.variable].shape)
+
+    def is_private(self, root: Root, several: bool, axes: Sequence[int]) -> bool:
+        """Whether every thread must have a result of its own, to be merged in the end."""
+        reduced = root.reduced
+        if not any(reduced):
+            return False
+        # Loops that are reduced must be the innermost ones for a sum to be complete when it is stored.
+        return several or reduced[0] or reduced != sorted(reduced)
+
+    def _partials(self, several: bool, axes: Sequence[int]) -> list[Partial]:
+        found = []
+        for root in self.group.roots:
+            if self.is_private(root, several, axes):
+                assert root.reduction is not None
+                type = self.tape.types[root.variable]
+                merge = {"sum": "add", "prod": "multiply"}.get(root.merge, root.merge)
+                name, size = self.results[root.variable], max(1, type.size)
+                part = f"{name}_parts[at + part * {size}]" if size > 1 else f"{name}_parts[part]"
+                merged = self.merge(merge, type.dtype).format("so_far", part)
+                found.append(Partial(name, c_type(type.dtype), size, merged))
+        return found
+
+    def merge(self, name: str, dtype: np.dtype[Any]) -> str:
+        """How a value joins a total: a format of both."""
+        if name in ("add", "sum"):
+            return "{0} + {1}"
+        if name in ("multiply", "prod"):
+            if dtype.kind == "c":
+                self.needs.parts.add(("complex_multiply", dtype.name))
+                return f"complex_multiply{suffix(dtype)}({{0}}, {{1}})"
+            return "{0} * {1}"
+        part = "larger" if name == "max" else "smaller"
+        self.needs.parts.add((part, dtype.name))
+        return f"{part}{suffix(dtype)}({{0}}, {{1}})"
+
+    def neutral(self, merge: str) -> str:
+        return {"sum": "0.0", "prod": "1.0", "max": "-INFINITY", "min": "INFINITY"}[merge]
+
+    def _cleared(self, partial: Partial) -> list[str]:
+        root = next(root for root in self.group.roots if self.results[root.variable] == partial.name)
+        assert root.reduction is not None
+        neutral = self.neutral(root.merge)
+        if partial.size == 1 and not self._is_array(root):
+            return [f"*{partial.name} = {neutral};"]
+        if neutral == "0.0":
+            return [f"memset({partial.name}, 0, {partial.size} * sizeof *{partial.name});"]
+        return [f"for (ptrdiff_t at = 0; at < {partial.size}; at++)", f"    {partial.name}[at] = {neutral};"]
+
+    def _nest(self, box: Region, pull: Pull, sinks: list[Sink], axes: Sequence[int], several: bool) -> list[str]:
+        for sink in sinks:
+            if sink.root.scattered:
+                sink.depth = len(axes)
+            elif sink.merge:
+                inner = sink.root.reduced[axes[-1]]
+                kept = [axes.index(axis) + 1 for axis, _ in sink.offset.terms if axis in axes]
+                sink.depth = max(kept, default=0) if inner else len(axes)
+        writer = self._writer(pull, sinks, axes)
+        return Nest(self, box, sinks, axes, several, writer).lines()

@@ -1,0 +1,293 @@
+"""Cuts a tape into kernels and calls of NumPy: what is kept in memory, and what one loop nest computes together."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, field
+
+from yota.codegen.c.patterns import is_fixed
+from yota.codegen.c.pull import UnreachableError
+from yota.codegen.c.regions import LONGEST_UNROLLED, REDUCTIONS, Root, studied
+from yota.codegen.c.spelling import cost, is_known_op
+from yota.codegen.c.types import is_known
+from yota.ir.indexing import GATHER
+from yota.ir.tape import Op, Tape
+from yota.passes.views import is_view
+
+__all__ = ["Group", "Schedule", "schedule"]
+
+_WORTH_STORING = 8
+"""Work above which a value is stored rather than computed again."""
+_MOST_ROUNDS = 12
+_CLOSE = 8
+"""Loops of about the same length may run together."""
+
+
+@dataclass(slots=True)
+class Group:
+    """Roots that one kernel computes."""
+
+    extents: tuple[int, ...]
+    roots: list[Root] = field(default_factory=list)
+    stage: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """Kernels and single ops in the order in which they run; ``leaves`` are the variables that are in memory."""
+
+    steps: tuple[Group | Op, ...]
+    leaves: frozenset[int]
+
+
+def schedule(
+    tape: Tape,
+    outside: frozenset[int] = frozenset(),
+    known: Callable[[Tape, Op], bool] = is_known_op,
+    *,
+    looks: bool = True,
+    gathers: Collection[str] = (),
+    places: frozenset[int] = frozenset(),
+) -> Schedule:
+    """What runs where.
+
+    Parameters
+    ----------
+    tape
+        An optimised tape.
+    outside
+        Results to be left to NumPy.
+    known
+        Whether kernels can compute an elementwise op.
+    looks
+        Whether an array may be another look at memory; if not, it is written out wherever it is needed in memory.
+    gathers
+        Which of ``getitem`` and ``scatter`` kernels can do by index arrays that are constants; the tape must be
+        `normalised` for them.
+    places
+        Arguments that may be index arrays besides: whoever calls kernels checks them.
+    """
+    planner = _Planner(tape, set(outside), known, looks, gathers, places)
+    for _ in range(2 * len(tape.ops) + _MOST_ROUNDS):
+        found = planner.attempt()
+        if found is not None:
+            return found
+    raise AssertionError("the schedule does not settle")
+
+
+class _Planner:
+    def __init__(
+        self,
+        tape: Tape,
+        outside: set[int],
+        known: Callable[[Tape, Op], bool],
+        looks: bool,
+        gathers: Collection[str],
+        places: frozenset[int],
+    ) -> None:
+        self.tape, self.types, self.known = tape, tape.types, known
+        self.looks, self.gathers, self.places = looks, gathers, places
+        self.definitions = tape.definitions()
+        self.inside = {op.result for op in tape.ops if op.result not in outside and self._is_known(op)}
+        self.stored: set[int] = set()
+        self.rounds = 0
+
+    def _is_known(self, op: Op) -> bool:
+        types = [self.types[variable] for variable in (*op.operands, op.result)]
+        if op.primitive.elementwise:
+            return op.primitive.expand is None and self.known(self.tape, op)
+        if not all(is_known(type.dtype) for type in types):
+            return False
+        if op.name in REDUCTIONS:
+            real = types[0].dtype.kind == "f"
+            return types[0].dtype == types[1].dtype and (real or (op.name == "sum" and types[0].is_complex))
+        if op.name in self.gathers and is_fixed(self.tape, op, self.places):
+            return True
+        if op.name == "getitem":
+            return all(entry is not GATHER for entry in op.keyword("index"))
+        if op.name == "setitem":
+            return len(op.operands) == 2
+        if op.name == "scatter":
+            return len(op.operands) == len(tuple(op.keyword("indices")))
+        return op.name in ("reshape", "transpose", "broadcast_to", "stack", "concatenate")
+
+    def attempt(self) -> Schedule | None:
+        """One try; None if something was learned and it must be done again."""
+        leaves = self._leaves()
+        roots: dict[int, Root] = {}
+        for op in self.tape.ops:
+            if op.result in leaves and op.result in self.inside and not self._is_look(op, leaves):
+                try:
+                    roots[op.result] = studied(self.tape, self.definitions, op.result, leaves - {op.result})
+                except UnreachableError as error:
+                    self._avoid(op.result, error.variable)
+                    return None
+        steps = self._staged(roots, leaves)
+        if self.rounds < _MOST_ROUNDS and self._store_more(steps, leaves):
+            self.rounds += 1
+            return None
+        return Schedule(tuple(steps), leaves)
+
+    def _avoid(self, variable: int, cause: int | None) -> None:
+        """Have in memory what loops cannot go through; leave to others what loops cannot compute at all."""
+        if cause is None or cause == variable or cause in self.stored:
+            self.inside.discard(variable)
+        else:
+            self.stored.add(cause)
+
+    def _leaves(self) -> frozenset[int]:
+        """Variables that are in memory as a whole."""
+        tape = self.tape
+        found = {entry.variable for entry in tape.inputs}
+        found.update(variable for variable in tape.constants if self.types[variable].shape)
+        found.update(self.stored)
+        wanted = [*tape.outputs, *(guard.variable for guard in tape.guards)]
+        for op in tape.ops:
+            if op.result not in self.inside:
+                found.add(op.result)
+                wanted.extend(op.operands)
+            elif (op.name in REDUCTIONS and self._is_long(op)) or (
+                op.name == "scatter" and is_fixed(tape, op, self.places)
+            ):
+                found.add(op.result)
+        for variable in wanted:
+            self._want(variable, found)
+        return frozenset(found)
+
+    def _want(self, variable: int, found: set[int]) -> None:
+        """Have a variable in memory; one that only looks at another's memory needs just that."""
+        source = variable
+        while (
+            self.looks
+            and source not in found
+            and source in self.definitions
+            and is_view(self.definitions[source], self.types)
+        ):
+            source = self.definitions[source].operands[0]
+        if self.looks and (source in found or source in self.tape.constants):
+            while variable not in found and variable in self.definitions:
+                found.add(variable)
+                variable = self.definitions[variable].operands[0]
+        elif variable in self.definitions:
+            found.add(variable)
+
+    def _is_long(self, op: Op) -> bool:
+        shape = self.types[op.operands[0]].shape
+        length: int = math.prod(shape[axis] for axis in op.keyword("axis"))
+        return length > LONGEST_UNROLLED
+
+    def _is_look(self, op: Op, leaves: frozenset[int]) -> bool:
+        """Whether a variable in memory is another look at one that is there too."""
+        source = op.operands[0] if op.operands else None
+        there = source in leaves or source in self.tape.constants
+        return self.looks and is_view(op, self.types) and there and bool(self.types[op.result].shape)
+
+    def _staged(self, roots: dict[int, Root], leaves: frozenset[int]) -> list[Group | Op]:
+        """Kernels and ops, each after what it needs."""
+        stage: dict[int, int] = {}
+        groups: list[Group] = []
+        ops: list[tuple[int, int, Op]] = []
+        for position, op in enumerate(self.tape.ops):
+            if op.result not in leaves:
+                continue
+            root = roots.get(op.result)
+            if root is None:
+                needs = (stage.get(operand, 0) for operand in op.operands)
+                # A look costs nothing and is ready as soon as what it looks at.
+                stage[op.result] = max(needs, default=0) + (not self._is_look(op, leaves))
+                ops.append((stage[op.result], position, op))
+                continue
+            first = 1 + max((stage.get(v, 0) for v in self._needs(root, leaves)), default=0)
+            group = self._fitting(groups, root, first)
+            group.roots.append(root)
+            stage[op.result] = group.stage
+        order: list[tuple[int, int, int, Group | Op]] = [(when, 1, position, op) for when, position, op in ops]
+        order += [(group.stage, 0, number, group) for number, group in enumerate(groups)]
+        return [step for *_, step in sorted(order, key=lambda item: item[:3])]
+
+    def _needs(self, root: Root, leaves: frozenset[int]) -> Iterable[int]:
+        """Variables in memory that a root is computed from."""
+        own = {root.variable} if root.variable not in root.visited else set()
+        through = {*root.visited, *own} | ({root.reduction.result} if root.reduction else set())
+        return {
+            operand
+            for variable in through
+            for operand in self.definitions[variable].operands
+            if operand in leaves and operand != root.variable
+        }
+
+    def _fitting(self, groups: list[Group], root: Root, first: int) -> Group:
+        for group in sorted(groups, key=lambda group: group.stage):
+            if group.stage >= first and _close(group.extents, root.extents):
+                group.extents = tuple(map(max, group.extents, root.extents))
+                return group
+        group = Group(root.extents, stage=first)
+        groups.append(group)
+        return group
+
+    def _store_more(self, steps: list[Group | Op], leaves: frozenset[int]) -> bool:
+        """Store what several kernels, or several points of one, would compute again."""
+        groups = [step for step in steps if isinstance(step, Group)]
+        where: dict[int, set[int]] = {}
+        repeated: set[int] = set()
+        for number, group in enumerate(groups):
+            lanes = 1
+            for root in group.roots:
+                lanes = max(lanes, sum(1 for _ in root.lanes))
+                for variable, count in root.visited.items():
+                    where.setdefault(variable, set()).add(number)
+                    if group.extents and count > lanes * self._elements(variable):
+                        repeated.add(variable)
+                    if self._is_broadcast(variable, group):
+                        repeated.add(variable)
+        work = self._work(leaves)
+        chosen = set()
+        for op in self.tape.ops:
+            variable = op.result
+            shared = len(where.get(variable, ())) > 1 or variable in repeated
+            if variable in leaves or not shared or work[variable] <= _WORTH_STORING:
+                continue
+            if not is_view(op, self.types) and self._is_frontier(variable, where, repeated, work):
+                chosen.add(variable)
+        self.stored |= chosen
+        return bool(chosen)
+
+    def _elements(self, variable: int) -> int:
+        shape = self.types[variable].shape
+        return shape[-1] if shape and shape[-1] <= LONGEST_UNROLLED else 1
+
+    def _is_broadcast(self, variable: int, group: Group) -> bool:
+        """Whether a loop nest would compute a smaller array over and over."""
+        size = self.types[variable].size
+        return bool(group.extents) and size * 4 <= math.prod(group.extents)
+
+    def _is_frontier(self, variable: int, where: dict[int, set[int]], repeated: set[int], work: dict[int, int]) -> bool:
+        """Whether some user of a variable is not computed as often, so that storing the user would not do."""
+        users = [op for op in self.tape.ops if variable in op.operands]
+        for op in users:
+            if op.result not in where or where[op.result] != where[variable]:
+                return True
+            if variable in repeated and op.result not in repeated:
+                return True
+        return False
+
+    def _work(self, leaves: frozenset[int]) -> dict[int, int]:
+        """About how much work it is to compute one element of each variable from what is in memory."""
+        found: dict[int, int] = {}
+        for op in self.tape.ops:
+            own = 0 if is_view(op, self.types) else cost(op.name, self.types[op.result].dtype)
+            factor = 1
+            if op.name in REDUCTIONS:
+                size = self.types[op.operands[0]].size
+                factor = max(1, size // max(1, self.types[op.result].size))
+            inner = sum(found.get(operand, 0) for operand in op.operands if operand not in leaves)
+            found[op.result] = min(own + factor * inner, 10_000)
+        return found
+
+
+def _close(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
+    return len(one) == len(other) and all(
+        left == right or (abs(left - right) <= _CLOSE and min(left, right) > 4 * _CLOSE)
+        for left, right in zip(one, other, strict=True)
+    )

@@ -1,0 +1,265 @@
+"""Writes the values of one point as C statements: what is used once stands in its user, the rest gets a name."""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from yota.codegen.c.index import Linear
+from yota.codegen.c.spelling import ATOM, CHOICE, SUM, UNARY, Spelling, spell
+from yota.codegen.c.types import c_type, literal, suffix
+from yota.codegen.c.values import Value, Values
+from yota.codegen.names import Names
+
+__all__ = ["Needs", "Writer", "comment", "filled", "offset_text"]
+
+_WIDTH = 100
+_LONGEST = 84
+
+
+@dataclass(slots=True)
+class Needs:
+    """What the lines of a file rely on."""
+
+    functions: set[str] = field(default_factory=set)
+    parts: set[tuple[str, str]] = field(default_factory=set)
+    complex: bool = False
+
+
+@dataclass(slots=True)
+class _Text:
+    text: str
+    level: int = ATOM
+    calls: bool = False
+
+    def within(self, level: int) -> str:
+        return self.text if self.level >= level else f"({self.text})"
+
+
+def offset_text(offset: Linear, counters: Sequence[str], numbers: Mapping[int, str] | None = None) -> str:
+    """``8 * i + 3``, with ``numbers`` for what is taken from index arrays."""
+    parts = []
+    for axis, coefficient in offset.terms:
+        name = counters[axis] if axis >= 0 else (numbers or {})[axis]
+        sign = "-" if coefficient < 0 else "+"
+        text = name if abs(coefficient) == 1 else f"{abs(coefficient)} * {name}"
+        parts.append((sign, text))
+    if offset.constant or not parts:
+        parts.append(("-" if offset.constant < 0 else "+", str(abs(offset.constant))))
+    sign, text = parts[0]
+    found = f"-{text}" if sign == "-" else text
+    return found + "".join(f" {sign} {text}" for sign, text in parts[1:])
+
+
+def comment(text: str) -> str:
+    """``text`` as a C comment that nothing in it can end."""
+    printable = "".join(character if character.isprintable() and character.isascii() else " " for character in text)
+    # Stars next to slashes, trigraphs and continued lines have no meaning for a reader and some for a compiler.
+    for bad, good in (("*/", "* /"), ("/*", "/ *"), ("??", "? ?")):
+        printable = printable.replace(bad, good).replace(bad, good)
+    return f"/* {printable.rstrip().rstrip(chr(92))} */"
+
+
+class Writer:
+    """Writes the values of one region, loop by loop.
+
+    Parameters
+    ----------
+    values
+        The values.
+    wanted
+        Those that are needed in the end, as often as they are.
+    depth
+        In how many loops each value must stand.
+    read
+        Text of an element of a variable in memory, with the texts of what its place takes from index arrays.
+    """
+
+    def __init__(
+        self,
+        values: Values,
+        wanted: Iterable[int],
+        depth: Callable[[Linear], int],
+        read: Callable[[int, Linear, Mapping[int, str]], str],
+        names: Names,
+        needs: Needs,
+    ) -> None:
+        self.values, self.read, self.names, self.needs = values, read, names, needs
+        self.uses: dict[int, int] = {}
+        wanted = list(wanted)
+        self._count(wanted)
+        self.depths = self._all_depths(depth)
+        self._deepest = self._all_deepest()
+        self._texts: dict[int, _Text] = {}
+        self._last: tuple[str, int] | None = None
+
+    def spelled(self, name: str, dtype: np.dtype[Any], result: np.dtype[Any]) -> Spelling | None:
+        """How an op is written; another dialect of C may know more."""
+        return spell(name, dtype, result)
+
+    def _count(self, wanted: list[int]) -> None:
+        alive = set(wanted)
+        for number in wanted:
+            self.uses[number] = self.uses.get(number, 0) + 1
+        for number in range(len(self.values) - 1, -1, -1):
+            if number in alive:
+                for operand in self.values[number].operands:
+                    self.uses[operand] = self.uses.get(operand, 0) + 1
+                    alive.add(operand)
+
+    def _all_depths(self, depth: Callable[[Linear], int]) -> list[int]:
+        found: list[int] = []
+        for value in self.values.items:
+            if value.offset is not None:
+                found.append(max([depth(value.offset), *(found[operand] for operand in value.operands)]))
+            else:
+                found.append(max((found[operand] for operand in value.operands), default=0))
+        return found
+
+    def lines(self, depth: int) -> list[str]:
+        """Statements for all values that stand in just ``depth`` loops."""
+        lines: list[str] = []
+        for number, value in enumerate(self.values.items):
+            if self.depths[number] == depth and number in self.uses:
+                self._define(number, value, lines)
+        return lines
+
+    def text(self, number: int, lines: list[str]) -> str:
+        """A value as an expression; a statement first if it is long."""
+        found = self._read(number)
+        if len(found.text) > _LONGEST:
+            self._name(number, found, lines)
+        return self._read(number).text
+
+    def numbers(self, offset: Linear) -> dict[int, str]:
+        """Texts of what an offset takes from index arrays, by axis."""
+        return {axis: self._read(-1 - axis).text for axis, _ in offset.terms if axis < 0}
+
+    def _define(self, number: int, value: Value, lines: list[str]) -> None:
+        text = self._expression(number, value, lines)
+        alone = self.uses[number] == 1 and self._deepest.get(number, self.depths[number]) == self.depths[number]
+        simple = value.kind == "literal" or (value.kind == "load" and alone) or text.text.isidentifier()
+        if simple or (alone and len(text.text) <= _LONGEST and value.kind != "load"):
+            self._texts[number] = text
+        else:
+            self._name(number, text, lines)
+
+    def _all_deepest(self) -> dict[int, int]:
+        """In how many loops the innermost user of each value stands."""
+        found: dict[int, int] = {}
+        for number, value in enumerate(self.values.items):
+            if number in self.uses:
+                for operand in value.operands:
+                    found[operand] = max(found.get(operand, 0), self.depths[number])
+        return found
+
+    def _name(self, number: int, text: _Text, lines: list[str]) -> None:
+        value = self.values[number]
+        place = self.values.places.get(number)
+        if place is not None and (place.filename, place.line) != self._last:
+            self._last = place.filename, place.line
+            line = linecache.getline(place.filename, place.line).strip()
+            if line:
+                lines.append(comment(line[:80]))
+        hint = self.values.hints.get(number)
+        if hint is None and value.kind == "load":
+            assert value.offset is not None
+            hint = text.text.partition("[")[0] + _ending(value.offset, text.text)
+        name = self.names.fresh(hint) if hint else self.names.numbered("t")
+        kind = "int" if value.dtype.kind == "b" else c_type(value.dtype)
+        lines.extend(filled(f"const {kind} {name} = {text.text};"))
+        self._texts[number] = _Text(name)
+
+    def _read(self, number: int) -> _Text:
+        return self._texts[number]
+
+    def _expression(self, number: int, value: Value, lines: list[str]) -> _Text:
+        if value.dtype.kind == "c":
+            self.needs.complex = True
+        if value.kind == "literal":
+            text = literal(value.data, value.dtype)
+            return _Text(text, UNARY if text.startswith("-") else ATOM)
+        if value.kind == "load":
+            assert value.offset is not None
+            return _Text(self.read(value.data, value.offset, self.numbers(value.offset)))
+        operands = value.operands
+        if value.kind == "cast":
+            return self._cast(value, self.values[operands[0]], self._read(operands[0]))
+        spelling = self.spelled(value.data, self.values[operands[-1]].dtype, value.dtype)
+        assert spelling is not None
+        self._rely(spelling, self.values[operands[-1]])
+        if spelling.level == CHOICE and spelling.text != "{0}":
+            # What is called only on one side of a choice cannot run on vectors.
+            for operand in operands[1:]:
+                if self._read(operand).calls:
+                    self._name(operand, self._read(operand), lines)
+        return self._apply(value, spelling, lines)
+
+    def _apply(self, value: Value, spelling: Spelling, lines: list[str]) -> _Text:
+        operands = value.operands
+        length = sum(len(self._read(operand).text) for operand in operands) + len(spelling.text)
+        for operand in sorted(operands, key=lambda each: -len(self._read(each).text)):
+            if length <= _LONGEST:
+                break
+            found = self._read(operand)
+            if len(found.text) > 12 and self.values[operand].kind != "literal":
+                length -= len(found.text)
+                self._name(operand, found, lines)
+        pieces = []
+        for position, operand in enumerate(operands):
+            found = self._read(operand)
+            need = spelling.needs[min(position, len(spelling.needs) - 1)]
+            if spelling.level in range(CHOICE + 1, SUM) and found.level < UNARY:
+                need = ATOM  # not needed by the language, but compilers warn of mixed operators
+            pieces.append(found.within(need))
+        if spelling.text == "{0}":
+            return self._read(operands[0])
+        if spelling.text[0] == "-" and pieces[0].startswith("-"):
+            pieces[0] = f"({pieces[0]})"
+        if SUM <= spelling.level < ATOM:
+            pieces[1:] = [f"({piece})" if piece.startswith("-") else piece for piece in pieces[1:]]
+        calls = bool(spelling.simd) or any(self._read(operand).calls for operand in operands)
+        return _Text(spelling.text.format(*pieces), spelling.level, calls)
+
+    def _cast(self, value: Value, source: Value, text: _Text) -> _Text:
+        if source.dtype.kind == "c" and value.dtype.kind != "c":
+            return _Text(f"({c_type(value.dtype)})creal{suffix(source.dtype)}({text.text})", UNARY)
+        if value.dtype.kind == "c" and source.dtype.kind != "c":
+            macro = "CMPLXF" if value.dtype == np.complex64 else "CMPLX"
+            return _Text(f"{macro}({text.text}, 0.0)")
+        if value.dtype.kind == "b":
+            return _Text(f"({text.within(UNARY)} != 0)")
+        return _Text(f"({c_type(value.dtype)}){text.within(UNARY)}", UNARY)
+
+    def _rely(self, spelling: Spelling, operand: Value) -> None:
+        if spelling.simd:
+            self.needs.functions.add(spelling.simd)
+        if spelling.part:
+            self.needs.parts.add((spelling.part, operand.dtype.name))
+
+
+def _ending(offset: Linear, text: str) -> str:
+    """What tells an element from the others in its name."""
+    if not offset.terms:
+        return f"_{offset.constant}" if "[" in text else ""
+    counters = "".join(word for word in text.partition("[")[2].rstrip("]").split() if word.isalpha())
+    return f"_{counters}{offset.constant}" if offset.constant > 0 else f"_{counters}"
+
+
+def filled(statement: str, width: int = _WIDTH - 12) -> list[str]:
+    """A statement in lines that are not too long."""
+    lines: list[str] = []
+    rest = statement
+    indent = ""
+    while len(indent) + len(rest) > width:
+        cut = max(rest.rfind(mark, 0, width - len(indent)) for mark in (" + ", " - ", " * ", ", ", " / "))
+        if cut <= 0:
+            break
+        cut += 1
+        lines.append(indent + rest[:cut].rstrip())
+        rest, indent = rest[cut:].lstrip(), "    "
+    return [*lines, indent + rest]

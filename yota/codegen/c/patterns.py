@@ -1,0 +1,176 @@
+"""Gathers and scatters by index arrays that are constants or arguments, brought to a form that loops can take."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from yota.codegen.c.index import Linear, Point, spread
+from yota.ir.indexing import GATHER, NEWAXIS, Index, Slice
+from yota.ir.tape import Op, Tape
+from yota.passes.rewrite import Rewriting
+
+__all__ = ["gathered_extents", "given_places", "is_fixed", "normalised", "pattern_shape", "place"]
+
+
+def is_fixed(tape: Tape, op: Op, given: frozenset[int] = frozenset()) -> bool:
+    """Whether an op gathers, or adds one piece, by index arrays that are constants, or among those ``given``."""
+    if op.name == "scatter":
+        if len(op.keyword("indices")) != 1 or not tape.types[op.result].differentiable:
+            return False
+    elif op.name != "getitem":
+        return False
+    known = all(each in tape.constants or each in given for each in op.operands[1:])
+    whole = all(tape.types[each].dtype.kind in "iu" for each in op.operands[1:])
+    return len(op.operands) > 1 and known and whole
+
+
+def given_places(tape: Tape) -> frozenset[int]:
+    """Arguments that serve as index arrays of axes of one extent, and as nothing else but for decisions on them."""
+    extents: dict[int, set[int]] = {}
+    for op in tape.ops:
+        index = next(iter(_indices(op)), ())
+        count = sum(entry is GATHER for entry in index)
+        places = op.operands[1:] if count and count == len(op.operands) - 1 else ()
+        source = op.result if op.name == "scatter" else op.operands[0] if op.operands else 0
+        if places:
+            for variable, extent in zip(places, gathered_extents(index, tape.types[source].shape), strict=True):
+                extents.setdefault(variable, set()).add(extent)
+        others = op.operands[: len(op.operands) - len(places)]
+        for variable in others if op.name not in ("min", "max") else ():
+            extents.setdefault(variable, set()).update((-1, -2))
+    names = ("int32", "int64", "uint8")
+    return frozenset(
+        entry.variable
+        for entry in tape.inputs
+        if len(extents.get(entry.variable, ())) == 1
+        and tape.types[entry.variable].dtype.name in names
+        and tape.types[entry.variable].size > 0
+        and tape.types[entry.variable].shape
+    )
+
+
+def gathered_extents(index: Index, shape: Sequence[int]) -> list[int]:
+    """Extents of the axes that index arrays stand for."""
+    axes = [entry for entry in index if entry is not NEWAXIS]
+    return [extent for entry, extent in zip(axes, shape, strict=True) if entry is GATHER]
+
+
+def normalised(tape: Tape, kept: frozenset[int] = frozenset()) -> Tape:
+    """``tape`` with one piece to a scatter by arrays, and no index that counts from the end; scatters ``kept`` stay."""
+    if not any(GATHER in index for op in tape.ops for index in _indices(op)):
+        return tape
+    rewriting = Rewriting(tape)
+    known: dict[bytes, int] = {}
+    for op in tape.ops:
+        if not any(GATHER in index for index in _indices(op)) or (op.name == "scatter" and op.result in kept):
+            rewriting.copy(op)
+            continue
+        rewriting.builder.location = op.location
+        if op.name == "getitem":
+            shape = tape.types[op.operands[0]].shape
+            arrays = _wrapped(rewriting, op.operands[1:], op.keyword("index"), shape, known)
+            operands = (rewriting[op.operands[0]], *arrays)
+            found = rewriting.emit(op.primitive, operands, op.static, tape.types[op.result])
+        else:
+            found = _split(rewriting, op, known)
+        rewriting.bind(op.result, found)
+    return rewriting.finish()
+
+
+def _indices(op: Op) -> tuple[Index, ...]:
+    if op.name == "getitem":
+        return (op.keyword("index"),)
+    return tuple(op.keyword("indices")) if op.name == "scatter" else ()
+
+
+def _split(rewriting: Rewriting, op: Op, known: dict[bytes, int]) -> int:
+    """A scatter of several pieces as a sum: those without arrays together, each of the others by itself."""
+    type, rest = rewriting.tape.types[op.result], iter(op.operands)
+    plain: list[tuple[int, Index]] = []
+    found: list[int] = []
+    for index in op.keyword("indices"):
+        piece = rewriting[next(rest)]
+        arrays = [next(rest) for entry in index if entry is GATHER]
+        if not arrays:
+            plain.append((piece, index))
+            continue
+        operands = (piece, *_wrapped(rewriting, arrays, index, type.shape, known))
+        found.append(rewriting.emit(op.primitive, operands, {"shape": type.shape, "indices": (index,)}))
+    if plain:
+        static = {"shape": type.shape, "indices": tuple(index for _, index in plain)}
+        found.append(rewriting.emit(op.primitive, [piece for piece, _ in plain], static))
+    total = found[0]
+    for each in found[1:]:
+        total = rewriting.emit("add", (total, each))
+    if rewriting.type(total).dtype != type.dtype:
+        total = rewriting.emit("astype", (total,), {"dtype": type.dtype})
+    return total
+
+
+def _wrapped(
+    rewriting: Rewriting, arrays: Sequence[int], index: Index, shape: Sequence[int], known: dict[bytes, int]
+) -> list[int]:
+    """The index arrays without negative numbers, and narrow: half the memory to read."""
+    found = []
+    for variable, extent in zip(arrays, gathered_extents(index, shape), strict=True):
+        value = rewriting.tape.constants.get(variable)
+        if value is None or np.asarray(value).dtype.kind not in "iu":
+            found.append(rewriting[variable])
+            continue
+        whole = np.asarray(value).astype(np.int64)
+        whole = np.where(whole < 0, whole + extent, whole)
+        narrow = np.ascontiguousarray(whole.astype(np.int32 if np.prod(shape) < 2**31 else np.int64))
+        narrow.flags.writeable = False
+        key = repr((narrow.shape, narrow.dtype)).encode() + narrow.tobytes()
+        if key not in known:
+            known[key] = rewriting.builder.constant(narrow if narrow.ndim else narrow[()])
+        found.append(known[key])
+        if variable in rewriting.tape.names:
+            rewriting.builder.names.setdefault(found[-1], rewriting.tape.names[variable])
+    return found
+
+
+def pattern_shape(index: Index, arrays: Sequence[tuple[int, ...]], shape: Sequence[int]) -> tuple[int, ...]:
+    """Shape of ``x[index]`` for an ``x`` of ``shape``; ``arrays`` are the shapes of the index arrays."""
+    front, inner = _layout(index)
+    own: list[int] = []
+    axes = iter(shape)
+    for entry in index:
+        extent = 1 if entry is NEWAXIS else next(axes)
+        if isinstance(entry, Slice):
+            own.append(len(range(*slice(entry.start, entry.stop, entry.step).indices(extent))))
+        elif entry is NEWAXIS:
+            own.append(1)
+    return (*own[:front], *np.broadcast_shapes(*arrays), *own[front:]) if inner else tuple(own)
+
+
+def _layout(index: Index) -> tuple[int, bool]:
+    """How many axes of the result come before those of the index arrays, and whether there are any arrays."""
+    special = [number for number, entry in enumerate(index) if entry is GATHER or isinstance(entry, int)]
+    if not special:
+        return 0, False
+    together = special == list(range(special[0], special[-1] + 1))
+    return (special[0] if together else 0), True
+
+
+def place(
+    point: Point, index: Index, arrays: Sequence[tuple[int, ...]], number: Sequence[Linear] | None = None
+) -> tuple[Point, list[Point]]:
+    """For a point of ``x[index]``: the point of ``x``, with ``number`` at the gathered axes, and that of each array."""
+    front, _ = _layout(index)
+    count = len(np.broadcast_shapes(*arrays))
+    middle = point[front : front + count]
+    rest = iter(point[:front] + point[front + count :])
+    looked = [spread(middle, shape) for shape in arrays]
+    numbers = iter(number if number is not None else [Linear(0)] * len(arrays))
+    found: list[Linear] = []
+    for entry in index:
+        if entry is NEWAXIS:
+            next(rest)
+        elif isinstance(entry, Slice):
+            found.append(next(rest).scaled(entry.step).shifted(entry.start))
+        else:
+            found.append(Linear(entry) if isinstance(entry, int) else next(numbers))
+    return tuple(found), looked

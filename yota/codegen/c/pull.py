@@ -1,0 +1,379 @@
+"""Computes single elements of a tape's variables by going back through the ops that made them."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from yota.codegen.c.index import Bounds, Linear, Point, flat, reindexed, reshaped, spread
+from yota.codegen.c.patterns import gathered_extents, pattern_shape, place
+from yota.codegen.c.spelling import computed_in
+from yota.codegen.c.values import Values
+from yota.ir.indexing import NEWAXIS, Slice
+from yota.ir.indexing import Index as ArrayIndex
+from yota.ir.tape import Op, Tape
+
+__all__ = ["CutError", "Pull", "UnreachableError"]
+
+Request: TypeAlias = tuple[int, Point]
+Made: TypeAlias = tuple[list[Request], Callable[[list[int]], int]]
+
+_MOST_PICKED = 64
+"""Elements that may be added by index arrays in straight code."""
+_BOOLEAN = np.dtype(bool)
+_FOLDS = {"sum": "add", "prod": "multiply", "max": "maximum", "min": "minimum"}
+
+
+class CutError(Exception):
+    """Different pieces are needed on the two sides of ``place`` along loop axis ``axis``."""
+
+    def __init__(self, axis: int, place: int) -> None:
+        super().__init__(axis, place)
+        self.axis, self.place = axis, place
+
+
+class UnreachableError(Exception):
+    """An element is at no linear form of the loop counters, or too much work lies behind it.
+
+    ``variable`` is what it is an element of, if that is what is in the way.
+    """
+
+    variable: int | None = None
+
+
+class Pull:
+    """Elements at one kind of point.
+
+    Parameters
+    ----------
+    tape
+        The tape.
+    leaves
+        Variables that are in memory as a whole.
+    bounds
+        Where each loop counter runs.
+    limit
+        How many values may be made.
+
+    Attributes
+    ----------
+    visited
+        Variables that were gone through.
+    folded
+        Extents of the axes that sums were written out over.
+    places
+        Index arrays among the arguments, with the extents of the axes that they are places on.
+    """
+
+    def __init__(
+        self, tape: Tape, definitions: dict[int, Op], leaves: frozenset[int], bounds: Bounds, limit: int
+    ) -> None:
+        self.tape, self.leaves, self.limit = tape, leaves, limit
+        self.bounds = dict(bounds)
+        self.values = Values()
+        self.visited: dict[int, int] = {}
+        self.folded: set[int] = set()
+        self.places: dict[int, int] = {}
+        self._definitions = definitions
+        self._memo: dict[Request, int] = {}
+
+    def at(self, variable: int, point: Point) -> int:
+        """The value at ``point`` of ``variable``."""
+        first = (variable, point)
+        stack: list[tuple[Request, Made | None]] = [(first, None)]
+        memo = self._memo
+        while stack:
+            request, made = stack.pop()
+            if request in memo:
+                continue
+            if made is None:
+                try:
+                    made = self._made(*request)
+                except UnreachableError as error:
+                    error.variable = request[0]
+                    raise
+                missing = [each for each in made[0] if each not in memo]
+                if missing:
+                    stack.append((request, made))
+                    stack.extend((each, None) for each in reversed(missing))
+                    continue
+            found = made[1]([memo[each] for each in made[0]])
+            memo[request] = found
+            self._remember(request[0], found)
+            if len(self.values) > self.limit:
+                raise UnreachableError
+        return memo[first]
+
+    def place(self, variable: int, point: Point) -> Linear:
+        """Where in memory an element lies, from the first one."""
+        return flat(point, self.tape.types[variable].shape)
+
+    def fold(self, name: str, found: Sequence[int], dtype: Any) -> int:
+        """Several values reduced to one."""
+        total = found[0]
+        for each in found[1:]:
+            total = self.values.apply(_FOLDS[name], (total, each), dtype)
+        return total
+
+    def _remember(self, variable: int, number: int) -> None:
+        if variable in self.leaves or variable in self.tape.constants:
+            return
+        self.visited[variable] = self.visited.get(variable, 0) + 1
+        op = self._definitions[variable]
+        if self.values[number].kind == "apply":
+            if op.location is not None:
+                self.values.places.setdefault(number, op.location)
+            if variable in self.tape.names:
+                self.values.hints.setdefault(number, self.tape.names[variable])
+
+    def _made(self, variable: int, point: Point) -> Made:
+        tape, values = self.tape, self.values
+        type = tape.types[variable]
+        if variable in self.leaves:
+            return [], lambda _: values.load(variable, self.place(variable, point), type.dtype)
+        if variable in tape.constants:
+            # Only scalars: arrays are leaves.
+            return [], lambda _: values.literal(tape.constants[variable], type.dtype)
+        op = self._definitions[variable]
+        shape = tape.types[op.operands[0]].shape if op.operands else ()
+        if op.primitive.elementwise:
+            return self._elementwise(op, point)
+        if op.name in _FOLDS:
+            return self._reduction(op, point, shape)
+        looked = self._looked_at(op, point, shape)
+        if looked is not None:
+            return _same(op.operands[0], looked)
+        put_together = {
+            "stack": self._stack,
+            "concatenate": self._concatenate,
+            "scatter": self._scatter,
+            "setitem": self._setitem,
+        }
+        if op.name not in put_together:
+            raise UnreachableError
+        return put_together[op.name](op, point)
+
+    def _looked_at(self, op: Op, point: Point, shape: tuple[int, ...]) -> Point | None:
+        """The element of the first operand that a view has at ``point``; None for what is no view."""
+        if op.name == "getitem":
+            if len(op.operands) > 1:
+                return self.gathered(point, op.keyword("index"), op.operands[1:], shape)
+            return reindexed(point, op.keyword("index"))
+        if op.name == "transpose":
+            axes = op.keyword("axes")
+            return tuple(point[axes.index(axis)] for axis in range(len(axes)))
+        if op.name == "broadcast_to":
+            return spread(point, shape)
+        if op.name == "reshape":
+            found = reshaped(point, self.tape.types[op.result].shape, shape, self.bounds)
+            if found is None:
+                raise UnreachableError
+            return found
+        return None
+
+    def gathered(self, point: Point, index: ArrayIndex, arrays: Sequence[int], shape: Sequence[int]) -> Point:
+        """The element of an array of ``shape`` that a gather has at ``point``, or that a scatter adds it to."""
+        shapes = [self.tape.types[each].shape for each in arrays]
+        _, looked = place(point, index, shapes)
+        extents = gathered_extents(index, shape)
+        numbers = [self._number(*each) for each in zip(arrays, looked, extents, strict=True)]
+        return place(point, index, shapes, numbers)[0]
+
+    def _number(self, array: int, where: Point, extent: int) -> Linear:
+        """An element of an index array as a position."""
+        if array not in self.tape.constants:
+            type = self.tape.types[array]
+            axis = -1 - self.values.load(array, flat(where, type.shape), type.dtype)
+            self.bounds[axis] = 0, extent
+            self.places[array] = extent
+            return Linear(0, ((axis, 1),))
+        known = np.asarray(self.tape.constants[array])
+        offset = flat(where, known.shape)
+        if not offset.terms:
+            return Linear(int(known.reshape(-1)[offset.constant]))
+        axis = -1 - self.values.load(array, offset, known.dtype)
+        self.bounds[axis] = int(known.min()), int(known.max()) + 1
+        return Linear(0, ((axis, 1),))
+
+    def _elementwise(self, op: Op, point: Point) -> Made:
+        tape, values = self.tape, self.values
+        types = [tape.types[operand] for operand in op.operands]
+        result = tape.types[op.result]
+        requests = [(v, spread(point, type.shape)) for v, type in zip(op.operands, types, strict=True)]
+        if op.name == "astype":
+            return requests, lambda found: values.cast(found[0], result.dtype)
+        dtype = computed_in(op.name, types, result)
+
+        def apply(found: list[int]) -> int:
+            if op.name == "where":
+                operands = [values.cast(found[0], _BOOLEAN), *(values.cast(each, dtype) for each in found[1:])]
+            elif op.name == "imag" and not types[0].is_complex:
+                return values.literal(0, result.dtype)
+            else:
+                operands = [values.cast(each, dtype) for each in found]
+            return values.apply(op.name, operands, result.dtype)
+
+        return requests, apply
+
+    def _reduction(self, op: Op, point: Point, shape: tuple[int, ...]) -> Made:
+        over = op.keyword("axis")
+        rest = iter(point)
+        kept: list[Linear | None] = []
+        for axis in range(len(shape)):
+            if axis in over:
+                kept.append(None)
+                if op.keyword("keepdims"):
+                    next(rest)
+            else:
+                kept.append(next(rest))
+        self.folded.update(shape[axis] for axis in over if shape[axis] > 1)
+        requests = []
+        for lanes in itertools.product(*(range(shape[axis]) for axis in over)):
+            fixed = iter(lanes)
+            inner = tuple(Linear(next(fixed)) if each is None else each for each in kept)
+            requests.append((op.operands[0], inner))
+        if not requests:
+            raise UnreachableError
+        dtype = self.tape.types[op.result].dtype
+        return requests, lambda found: self.fold(op.name, [self.values.cast(each, dtype) for each in found], dtype)
+
+    def _piece(self, where: Linear, cuts: Sequence[int]) -> int:
+        """Between which two of ``cuts`` a position is, all counters considered."""
+        low, high = where.reach(self.bounds)
+        for number, (start, stop) in enumerate(itertools.pairwise(cuts)):
+            if start <= low and high < stop:
+                return number
+            if start <= low < stop:
+                raise self._cut(where, stop)
+        raise UnreachableError
+
+    def _cut(self, where: Linear, place: int) -> Exception:
+        """The cut that tells positions below ``place`` from the others."""
+        if len(where.terms) != 1 or where.terms[0][0] < 0:
+            return UnreachableError()
+        ((axis, coefficient),) = where.terms
+        if coefficient > 0:
+            return CutError(axis, -((where.constant - place) // coefficient))
+        return CutError(axis, (where.constant - place) // -coefficient + 1)
+
+    def _stack(self, op: Op, point: Point) -> Made:
+        axis = op.keyword("axis")
+        number = self._piece(point[axis], range(len(op.operands) + 1))
+        return self._converted(op, op.operands[number], point[:axis] + point[axis + 1 :])
+
+    def _converted(self, op: Op, variable: int, point: Point) -> Made:
+        dtype = self.tape.types[op.result].dtype
+        return [(variable, point)], lambda found: self.values.cast(found[0], dtype)
+
+    def _concatenate(self, op: Op, point: Point) -> Made:
+        axis = op.keyword("axis")
+        cuts = list(itertools.accumulate((self.tape.types[v].shape[axis] for v in op.operands), initial=0))
+        number = self._piece(point[axis], cuts)
+        inner = (*point[:axis], point[axis].shifted(-cuts[number]), *point[axis + 1 :])
+        return self._converted(op, op.operands[number], inner)
+
+    def _within(self, point: Point, index: ArrayIndex, shape: tuple[int, ...]) -> Point | None:
+        """Where in a region that is written to ``index`` a point lies; None if it lies outside."""
+        found: list[Linear] = []
+        axes = iter(zip(point, shape, strict=True))
+        for entry in index:
+            if entry is NEWAXIS:
+                found.append(Linear(0))
+                continue
+            where, extent = next(axes)
+            low, high = where.reach(self.bounds)
+            if isinstance(entry, Slice):
+                positions = range(*slice(entry.start, entry.stop, entry.step).indices(extent))
+                if not positions:
+                    return None
+                inner = self._inside(where, positions)
+                if inner is None:
+                    return None
+                found.append(inner)
+            else:
+                assert isinstance(entry, int)
+                if high < entry or low > entry:
+                    return None
+                if low != high:
+                    raise self._cut(where, entry if low < entry else entry + 1)
+        return tuple(found)
+
+    def _inside(self, where: Linear, positions: range) -> Linear | None:
+        low, high = where.reach(self.bounds)
+        first, last = min(positions[0], positions[-1]), max(positions[0], positions[-1])
+        if high < first or low > last:
+            return None
+        if low < first:
+            raise self._cut(where, first)
+        if high > last:
+            raise self._cut(where, last + 1)
+        distance = where.shifted(-positions.start)
+        step = positions.step
+        if step == 1:
+            return distance
+        if any(each % step for _, each in distance.terms):
+            if low == high:
+                return None if distance.constant % step else Linear(distance.constant // step)
+            raise UnreachableError
+        if distance.constant % step:
+            return None
+        return Linear(distance.constant // step, tuple((axis, each // step) for axis, each in distance.terms))
+
+    def _scatter(self, op: Op, point: Point) -> Made:
+        shape = self.tape.types[op.result].shape
+        dtype = self.tape.types[op.result].dtype
+        indices = op.keyword("indices")
+        if len(op.operands) != len(indices):
+            return self._picked(op, point)
+        requests = []
+        for piece, index in zip(op.operands, indices, strict=True):
+            inner = self._within(point, index, shape)
+            if inner is not None:
+                requests.append((piece, spread(inner, self.tape.types[piece].shape)))
+
+        def total(found: list[int]) -> int:
+            if not found:
+                return self.values.literal(0, dtype)
+            return self.fold("sum", [self.values.cast(each, dtype) for each in found], dtype)
+
+        return requests, total
+
+    def _picked(self, op: Op, point: Point) -> Made:
+        """An element of a sum by index arrays, if it is known which: all that is added to it."""
+        (index,) = op.keyword("indices")
+        piece, *arrays = op.operands
+        known = [self.tape.constants.get(each) for each in arrays]
+        shapes = [self.tape.types[each].shape for each in arrays]
+        total = pattern_shape(index, shapes, self.tape.types[op.result].shape)
+        if any(each is None for each in known) or any(each.terms for each in point) or math.prod(total) > _MOST_PICKED:
+            raise UnreachableError
+        requests = []
+        for lane in itertools.product(*map(range, total)):
+            where = tuple(map(Linear, lane))
+            if self.gathered(where, index, arrays, self.tape.types[op.result].shape) == point:
+                requests.append((piece, spread(where, self.tape.types[piece].shape)))
+        dtype = self.tape.types[op.result].dtype
+
+        def total_of(found: list[int]) -> int:
+            if not found:
+                return self.values.literal(0, dtype)
+            return self.fold("sum", [self.values.cast(each, dtype) for each in found], dtype)
+
+        return requests, total_of
+
+    def _setitem(self, op: Op, point: Point) -> Made:
+        target, value, *arrays = op.operands
+        if arrays:
+            raise UnreachableError
+        inner = self._within(point, op.keyword("index"), self.tape.types[target].shape)
+        if inner is None:
+            return _same(target, point)
+        return self._converted(op, value, spread(inner, self.tape.types[value].shape))
+
+
+def _same(variable: int, point: Point) -> Made:
+    return [(variable, point)], lambda found: found[0]

@@ -1,0 +1,224 @@
+"""How elementwise primitives are spelled in C: operators, functions of libm, and small inline functions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from yota.codegen.c.types import REALS, is_known, real_type, suffix
+from yota.ir.tape import Op, Tape
+from yota.ir.types import TensorType
+
+__all__ = ["ATOM", "CHOICE", "EXACT", "UNARY", "Spelling", "computed_in", "cost", "is_known_op", "spell"]
+
+CHOICE, OR, AND, SAME, COMPARE, SUM, PRODUCT, UNARY, ATOM = range(9)
+"""How tightly an expression binds."""
+
+_FUNCTION_COST, _DIVISION_COST = 12, 4
+
+
+@dataclass(frozen=True, slots=True)
+class Spelling:
+    """An expression with holes.
+
+    Parameters
+    ----------
+    text
+        Format string over the operands' texts.
+    level
+        How tightly it binds.
+    needs
+        For each operand, how tightly it must bind to stand there without parentheses.
+    simd
+        Function of libm to be declared as one that has a vector form.
+    part
+        Template of an inline function that it calls.
+    """
+
+    text: str
+    level: int = ATOM
+    needs: tuple[int, ...] = (CHOICE, CHOICE, CHOICE)
+    simd: str = ""
+    part: str = ""
+
+
+def _binary(symbol: str, level: int) -> Spelling:
+    return Spelling(f"{{0}} {symbol} {{1}}", level, (level, level + 1))
+
+
+_OPERATORS: Mapping[str, Spelling] = {
+    "add": _binary("+", SUM),
+    "subtract": _binary("-", SUM),
+    "multiply": _binary("*", PRODUCT),
+    "divide": _binary("/", PRODUCT),
+    "negative": Spelling("-{0}", UNARY, (UNARY,)),
+    "less": _binary("<", COMPARE),
+    "less_equal": _binary("<=", COMPARE),
+    "greater": _binary(">", COMPARE),
+    "greater_equal": _binary(">=", COMPARE),
+    "equal": _binary("==", SAME),
+    "not_equal": _binary("!=", SAME),
+    "logical_and": _binary("&&", AND),
+    "logical_or": _binary("||", OR),
+    "logical_not": Spelling("!{0}", UNARY, (UNARY,)),
+    "where": Spelling("{0} ? {1} : {2}", CHOICE, (OR, OR, CHOICE)),
+}
+_VECTOR = {
+    "sin": "sin", "cos": "cos", "tan": "tan", "arcsin": "asin", "arccos": "acos", "arctan": "atan",
+    "sinh": "sinh", "cosh": "cosh", "tanh": "tanh", "arcsinh": "asinh", "arccosh": "acosh", "arctanh": "atanh",
+    "exp": "exp", "exp2": "exp2", "expm1": "expm1", "log": "log", "log2": "log2", "log10": "log10",
+    "log1p": "log1p", "cbrt": "cbrt", "erf": "erf", "erfc": "erfc",
+}  # fmt: skip
+"""Functions of one number with a vector form in glibc's libmvec."""
+_VECTOR_PAIRS = {"power": "pow", "arctan2": "atan2", "hypot": "hypot"}
+_PLAIN = {
+    "sqrt": "sqrt", "absolute": "fabs", "abs": "fabs", "fabs": "fabs", "floor": "floor", "ceil": "ceil",
+    "trunc": "trunc", "rint": "rint",
+}  # fmt: skip
+_PARTS = {
+    "maximum": "larger", "minimum": "smaller", "fmax": "larger_number", "fmin": "smaller_number",
+    "sign": "sign_of", "remainder": "remainder_of", "floor_divide": "floored_quotient", "heaviside": "heaviside",
+    "logaddexp": "log_add_exp",
+}  # fmt: skip
+_TESTS = {"isnan": "isnan({0})", "isinf": "isinf({0})", "isfinite": "isfinite({0})", "signbit": "signbit({0})"}
+_COMPLEX_FUNCTIONS = {
+    "exp": "cexp", "log": "clog", "sqrt": "csqrt", "sin": "csin", "cos": "ccos", "tan": "ctan", "sinh": "csinh",
+    "cosh": "ccosh", "tanh": "ctanh", "conjugate": "conj", "conj": "conj",
+}  # fmt: skip
+_PI = repr(math.pi)
+_DEGREES = {
+    "deg2rad": f"{_PI} / 180.0",
+    "radians": f"{_PI} / 180.0",
+    "rad2deg": f"180.0 / {_PI}",
+    "degrees": f"180.0 / {_PI}",
+}
+_ALIASES = {"mod": "remainder", "true_divide": "divide", "pow": "power"}
+_DECISIONS = frozenset("less less_equal greater greater_equal equal not_equal".split())
+_LOGIC = frozenset("logical_and logical_or logical_not".split())
+EXACT = frozenset(
+    "add subtract multiply divide negative positive square sqrt absolute abs fabs floor ceil trunc rint where maximum"
+    " minimum fmax fmin sign copysign reciprocal real imag conjugate astype isnan isinf isfinite signbit".split()
+) | _DECISIONS | _LOGIC  # fmt: skip
+"""Where C's result has the bits of NumPy's."""
+
+
+def is_known_op(tape: Tape, op: Op) -> bool:
+    """Whether generated C can compute an elementwise op."""
+    types = [tape.types[operand] for operand in op.operands]
+    result = tape.types[op.result]
+    if not all(is_known(type.dtype) for type in (*types, result)):
+        return False
+    if op.name == "astype":
+        return True
+    target = op.primitive.target or ""
+    known = target.startswith("numpy.") or target in ("scipy.special.erf", "scipy.special.erfc")
+    if not known or op.static:
+        return False
+    return spell(op.name, computed_in(op.name, types, result), result.dtype) is not None
+
+
+def computed_in(name: str, types: Sequence[TensorType], result: TensorType) -> np.dtype[Any]:
+    """The dtype that an op's operands are taken in."""
+    name = _ALIASES.get(name, name)
+    if name in _DECISIONS or name in _TESTS:
+        samples = [type.dtype.type(0).item() if type.weak else type.dtype for type in types]
+        return np.dtype(np.result_type(*samples))
+    if name in _LOGIC:
+        return np.dtype(bool)
+    if name in ("real", "imag", "absolute", "abs") and types[0].is_complex:
+        return types[0].dtype
+    return result.dtype
+
+
+def spell(name: str, dtype: np.dtype[Any], result: np.dtype[Any]) -> Spelling | None:
+    """How an op on operands of ``dtype`` is written; None if it is not known."""
+    name = _ALIASES.get(name, name)
+    if dtype.kind == "c":
+        return _complex(name, dtype)
+    if dtype.kind in "iu" or dtype.kind == "b":
+        return _whole(name, dtype, result)
+    return _real(name, dtype)
+
+
+def _whole(name: str, dtype: np.dtype[Any], result: np.dtype[Any]) -> Spelling | None:
+    if dtype.kind == "b" and result.kind == "b":
+        return _OPERATORS[name] if name in _LOGIC | {"where", "equal", "not_equal"} else None
+    if name in _DECISIONS or name in _LOGIC:
+        return _OPERATORS[name]
+    if name in ("add", "subtract", "multiply", "negative", "where") and dtype.kind == "i":
+        return _OPERATORS[name]
+    return None
+
+
+def _real(name: str, dtype: np.dtype[Any]) -> Spelling | None:
+    end = suffix(dtype)
+    if name in _OPERATORS:
+        return _OPERATORS[name]
+    if name in ("positive", "real", "conjugate", "conj"):
+        return Spelling("{0}", CHOICE)
+    if name == "square":
+        return Spelling(f"square{end}({{0}})", part="square")
+    if name == "reciprocal":
+        return Spelling(f"1.0{end} / {{0}}", PRODUCT, (UNARY,))
+    if name in _VECTOR:
+        function = _VECTOR[name] + end
+        return Spelling(f"{function}({{0}})", simd=function)
+    if name in _VECTOR_PAIRS:
+        function = _VECTOR_PAIRS[name] + end
+        return Spelling(f"{function}({{0}}, {{1}})", simd=function)
+    if name in _PLAIN:
+        return Spelling(f"{_PLAIN[name]}{end}({{0}})")
+    if name in ("copysign", "fmod"):
+        return Spelling(f"{name}{end}({{0}}, {{1}})")
+    if name in _PARTS:
+        count = 1 if name == "sign" else 2
+        holes = ", ".join(f"{{{number}}}" for number in range(count))
+        return Spelling(f"{_PARTS[name]}{end}({holes})", part=_PARTS[name])
+    if name in _TESTS:
+        return Spelling(f"({_TESTS[name]} != 0)")
+    if name in _DEGREES:
+        factor = f"(float)({_DEGREES[name]})" if end else f"({_DEGREES[name]})"
+        return Spelling(f"{{0}} * {factor}", PRODUCT, (PRODUCT,))
+    return None
+
+
+def _complex(name: str, dtype: np.dtype[Any]) -> Spelling | None:
+    end = suffix(dtype)
+    if name in ("add", "subtract", "negative", "where", "equal", "not_equal"):
+        return _OPERATORS[name]
+    if name == "positive":
+        return Spelling("{0}", CHOICE)
+    if name in ("multiply", "divide"):
+        return Spelling(f"complex_{name}{end}({{0}}, {{1}})", part=f"complex_{name}")
+    if name == "square":
+        return Spelling(f"complex_square{end}({{0}})", part="complex_square")
+    if name == "reciprocal":
+        one = f"CMPLX{end.upper()}(1, 0)"
+        return Spelling(f"complex_divide{end}({one}, {{0}})", part="complex_divide")
+    if name in ("absolute", "abs"):
+        return Spelling(f"cabs{end}({{0}})")
+    if name in ("real", "imag"):
+        return Spelling(f"c{name}{end}({{0}})")
+    if name in _COMPLEX_FUNCTIONS:
+        return Spelling(f"{_COMPLEX_FUNCTIONS[name]}{end}({{0}})")
+    return None
+
+
+def cost(name: str, dtype: np.dtype[Any]) -> int:
+    """About how many additions an op takes as long as."""
+    name = _ALIASES.get(name, name)
+    factor = 4 if dtype.kind == "c" else 1
+    if name in ("divide", "sqrt", "reciprocal", "fmod", "remainder", "floor_divide"):
+        return _DIVISION_COST * factor
+    if name in _VECTOR or name in _VECTOR_PAIRS or (dtype.kind == "c" and name in _COMPLEX_FUNCTIONS):
+        return _FUNCTION_COST * factor
+    return factor
+
+
+def is_real(dtype: np.dtype[Any]) -> bool:
+    """Whether ``dtype`` is ``float`` or ``double`` in C."""
+    return dtype.name in REALS and real_type(dtype) == dtype

@@ -1,0 +1,303 @@
+"""A tape as a C function with no dependency but libm: loops in their order, with what lies between them in memory."""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from yota.codegen import symbolic
+from yota.codegen.c.groups import Group, Schedule, schedule
+from yota.codegen.c.kernel import Kernel, plan_kernel, result_hint
+from yota.codegen.c.lines import Needs, filled
+from yota.codegen.c.names import FileNames, LocalNames
+from yota.codegen.c.patterns import normalised
+from yota.codegen.c.plan import KernelPlan, Piece
+from yota.codegen.c.products import as_sums
+from yota.codegen.c.tables import Tables
+from yota.codegen.c.types import c_type, literal
+from yota.codegen.count import operations
+from yota.errors import CodegenError
+from yota.ir.tape import Guard, Op, Tape
+from yota.passes.dce import run as without_dead
+
+__all__ = ["NO_MEMORY", "Body", "Shared", "body_of"]
+
+NO_MEMORY = -1
+"""What a function returns if there is no memory for its intermediate arrays."""
+_ON_STACK = 2_048
+"""Bytes of an intermediate array that may stand on the stack."""
+
+
+@dataclass(slots=True)
+class Shared:
+    """What all functions of one file have in common.
+
+    Parameters
+    ----------
+    names
+        Names at file level.
+    """
+
+    names: FileNames
+    needs: Needs
+    tables: Tables
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """A function's statements, and the loops that it calls.
+
+    Parameters
+    ----------
+    kernels
+        Loops that stand in functions of their own.
+    lines
+        Statements.
+    pieces
+        Functions that they call.
+    allocates
+        Whether it can run out of memory.
+    operations
+        What it computes, counted.
+    """
+
+    kernels: tuple[KernelPlan, ...]
+    lines: tuple[str, ...]
+    pieces: tuple[Piece, ...]
+    allocates: bool
+    operations: str
+
+
+def body_of(
+    tape: Tape, name: str, inputs: Sequence[str], results: Sequence[str], shared: Shared, *, strict: bool = False
+) -> Body:
+    """The body of the C function ``name`` that computes a tape's outputs.
+
+    Parameters
+    ----------
+    tape
+        A simplified tape.
+    inputs, results
+        Names of its parameters: arrays and results are pointers, numbers are values.
+    strict
+        Compute the first output exactly as the function was written.
+
+    Raises
+    ------
+    CodegenError
+        If something on the tape cannot be said in C; the message has the user's line.
+    """
+    tape = without_dead(normalised(as_sums(symbolic.optimise(tape, strict=strict))))
+    _refuse_empty(tape)
+    plan = schedule(tape, looks=False, gathers=("getitem", "scatter"))
+    return _Function(tape, plan, name, inputs, results, shared).body()
+
+
+def _refuse_empty(tape: Tape) -> None:
+    for entry in tape.inputs:
+        if not tape.types[entry.variable].size:
+            raise CodegenError(f"{entry.name} has no elements, and C has no arrays without any")
+
+
+class _Function:
+    def __init__(
+        self,
+        tape: Tape,
+        plan: Schedule,
+        name: str,
+        inputs: Sequence[str],
+        results: Sequence[str],
+        shared: Shared,
+    ) -> None:
+        self.tape, self.plan, self.name, self.shared = tape, plan, name, shared
+        self.definitions = tape.definitions()
+        self.names = LocalNames(name, [*inputs, *results])
+        self.texts: dict[int, str] = {}
+        self.used: set[str] = set()
+        self.pieces: tuple[Piece, ...] = ()
+        self.targets: dict[int, str] = {}
+        for entry, text in zip(tape.inputs, inputs, strict=True):
+            self.texts[entry.variable] = text
+        self.results = list(zip(tape.outputs, results, strict=True))
+        for variable, text in self.results:
+            if variable not in self.texts and variable not in tape.constants:
+                self.targets.setdefault(variable, text)
+        self.inputs = tuple(inputs)
+
+    def body(self) -> Body:
+        """The whole function."""
+        steps = [step for step in self.plan.steps if not self._is_seen(step)]
+        own = self._own(steps)
+        kernels: list[KernelPlan] = []
+        entered = {entry.variable for entry in self.tape.inputs} | set(self.tape.constants)
+        lines = self._guards(entered)
+        if len(steps) == 1 and isinstance(steps[0], Group) and not own:
+            lines += self._inline(steps[0])
+        else:
+            for step in steps:
+                lines += self._step(step, kernels)
+        lines += self._copies()
+        unused = [f"(void){text};" for text in self.inputs if text not in self.used]
+        counts = ", ".join(f"{count} {name}" for name, count in operations(self.tape).items())
+        heap = [name for name, line in own.items() if "malloc(" in line]
+        framed = _framed(list(own.values()), heap, lines)
+        return Body(tuple(kernels), (*unused, *framed), self.pieces, bool(heap), counts)
+
+    def _inline(self, group: Group) -> list[str]:
+        """The statements of the only loops that there are."""
+        plan = self._kernel(group, self.name, inline=True).plan
+        self.used.update(argument.name for argument in plan.arguments if argument.used)
+        self.pieces = plan.pieces
+        remarks = plan.remarks if group.extents else ()  # straight code has its own
+        return [*remarks, *plan.lines, *self._guards({root.variable for root in group.roots})]
+
+    def _is_seen(self, step: Group | Op) -> bool:
+        return isinstance(step, Op) and step.result in self.texts
+
+    def _own(self, steps: Sequence[Group | Op]) -> dict[str, str]:
+        """Definitions of what is kept between loops, by name; outputs are in the caller's memory."""
+        found: dict[str, str] = {}
+        for step in steps:
+            for variable in _variables(step):
+                type = self.tape.types[variable]
+                if variable in self.targets:
+                    text = self.targets[variable]
+                    self.texts[variable] = text if type.shape else f"*{text}"
+                    continue
+                name = self.texts[variable] = self.names.fresh(result_hint(self.tape, variable))
+                kind = c_type(type.dtype)
+                if not type.shape:
+                    found[name] = f"{kind} {name};"
+                elif type.size * type.dtype.itemsize <= _ON_STACK:
+                    found[name] = f"{kind} {name}[{type.size}];"
+                else:
+                    found[name] = f"{kind} *const {name} = malloc({type.size} * sizeof *{name});"
+        return found
+
+    def _kernel(self, group: Group, name: str, *, inline: bool = False) -> Kernel:
+        known = {}
+        if inline:
+            known = {variable: text for variable, text in self.texts.items() if not text.startswith("*")}
+            known |= {root.variable: self.targets[root.variable] for root in group.roots}
+        known |= {
+            variable: self._table(variable) for variable in self.tape.constants if inline and self._is_table(variable)
+        }
+        return plan_kernel(
+            self.tape, self.definitions, self.plan.leaves, group, name, self.shared.needs, known=known, whole=True
+        )
+
+    def _is_table(self, variable: int) -> bool:
+        return bool(self.tape.types[variable].shape) and variable in self.plan.leaves
+
+    def _table(self, variable: int) -> str:
+        value = np.asarray(self.tape.constants[variable])
+        return self.shared.tables.name(self.tape.names.get(variable, self.name), value)
+
+    def _step(self, step: Group | Op, kernels: list[KernelPlan]) -> list[str]:
+        if isinstance(step, Op):
+            return [*self._op(step), *self._guards({step.result})]
+        name = self.shared.names.derived(self.name, f"step{len(kernels)}")
+        kernel = self._kernel(step, name)
+        kernels.append(replace(kernel.plan, extent=0))
+        arguments = [self._text(variable) for variable in kernel.inputs]
+        self.used.update(arguments)
+        for root in step.roots:
+            text = self.texts[root.variable]
+            arguments.append(text.removeprefix("*") if self._is_pointer(root.variable) else f"&{text}")
+        return [*filled(f"{name}({', '.join(arguments)});"), *self._guards(set(_variables(step)))]
+
+    def _is_pointer(self, variable: int) -> bool:
+        return bool(self.tape.types[variable].shape) or variable in self.targets
+
+    def _op(self, op: Op) -> list[str]:
+        """What is no loop: only a copy to another shape is left."""
+        if op.name != "reshape":
+            raise CodegenError(_refusal(self.tape, op))
+        source, target = self._text(op.operands[0]), self.texts[op.result]
+        self.used.add(source)
+        return [f"memcpy({target}, {source}, {self.tape.types[op.result].size} * sizeof *{target});"]
+
+    def _text(self, variable: int) -> str:
+        if variable in self.texts:
+            return self.texts[variable]
+        if self.tape.types[variable].shape:
+            return self._table(variable)
+        type = self.tape.types[variable]
+        return literal(self.tape.constants[variable], type.dtype)
+
+    def _guards(self, variables: set[int]) -> list[str]:
+        """Decisions that the function took when it was recorded."""
+        lines = []
+        for number, guard in enumerate(self.tape.guards, start=1):
+            if guard.variable in variables:
+                text = self._text(guard.variable)
+                self.used.add(text)
+                lines += [
+                    f"if ({_failed(self.tape, guard, text)}) {{",
+                    f"    status = {number};",
+                    "    goto done;",
+                    "}",
+                ]
+        return lines
+
+    def _copies(self) -> list[str]:
+        """Results that are arguments, constants, or other results."""
+        lines: list[str] = []
+        given: set[int] = set()
+        for variable, text in self.results:
+            fresh = self.targets.get(variable) == text and variable not in given
+            given.add(variable)
+            if fresh:
+                continue
+            source = self._text(variable)
+            self.used.add(source)
+            size = self.tape.types[variable].size
+            if self.tape.types[variable].shape:
+                lines.append(f"memcpy({text}, {source}, {size} * sizeof *{text});")
+            else:
+                lines.append(f"*{text} = {source};")
+        return lines
+
+
+def _variables(step: Group | Op) -> list[int]:
+    return [root.variable for root in step.roots] if isinstance(step, Group) else [step.result]
+
+
+def _framed(own: Sequence[str], heap: Sequence[str], lines: Sequence[str]) -> list[str]:
+    """Statements between getting memory and giving it back."""
+    if not heap and "    goto done;" not in lines:
+        return [*own, *lines, "return 0;"]
+    found = [*own, f"int status = {NO_MEMORY if heap else 0};"]
+    if heap:
+        found += filled(f"if ({' || '.join(f'{name} == NULL' for name in heap)})")
+        found += ["    goto done;", "status = 0;"]
+    return [*found, *lines, "", "done:", *(f"free({name});" for name in heap), "return status;"]
+
+
+def _failed(tape: Tape, guard: Guard, text: str) -> str:
+    """The condition under which a decision would be another one."""
+    expected, type = guard.expected, tape.types[guard.variable]
+    if type.shape:
+        raise CodegenError("the function decides by the values of a whole array, which generated C does not check")
+    if guard.kind == "bool" or isinstance(expected, (bool, np.bool_)):
+        return f"!{text}" if expected else text
+    if expected != expected:
+        return f"{text} == {text}"
+    value = f"trunc({text})" if guard.kind == "int" and type.dtype.kind == "f" else text
+    return f"{value} != {literal(expected, type.dtype)}"
+
+
+def _refusal(tape: Tape, op: Op) -> str:
+    target = op.primitive.target or op.name
+    target = op.name if target.startswith("yota.") else target
+    types = ", ".join(str(tape.types[operand]) for operand in op.operands)
+    place = op.location
+    line = linecache.getline(place.filename, place.line).strip() if place else ""
+    where = f"\n  {place}: {line}" if place and line else ""
+    return (
+        f"{target} of {types} cannot be said in C that needs libm only{where}\n"
+        'Generate a module for NumPy instead (target="numpy"), or compute this outside and pass it as an argument.'
+    )

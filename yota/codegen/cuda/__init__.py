@@ -1,0 +1,1 @@
+"""CUDA code: kernels as plans for the templates of CUDA."""

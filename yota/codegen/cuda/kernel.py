@@ -1,0 +1,225 @@
+"""Plans the kernels of one fusion group: the one that runs over its points, and the one that finishes its totals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from yota.codegen.c.groups import Group
+from yota.codegen.c.kernel import ArrayNames, remarks, result_hint
+from yota.codegen.c.lines import Needs
+from yota.codegen.c.types import c_type
+from yota.codegen.cuda.body import CudaBody, Text
+from yota.codegen.cuda.loops import Total
+from yota.codegen.cuda.names import CudaNames
+from yota.codegen.cuda.plan import KernelPlan, Launch, Parameter, Record
+from yota.ir.tape import Op, Tape
+
+__all__ = ["Layout", "Step", "plan_step"]
+
+_FINISHING = 256
+"""Threads of a block that finishes totals."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How arguments lie in memory.
+
+    Parameters
+    ----------
+    pointers
+        Variables without axes that are in the device's memory.
+    strides
+        Strides of arrays that are not in C order, in elements.
+    tables
+        Names of constant arrays that the file itself holds.
+    """
+
+    pointers: frozenset[int]
+    strides: Mapping[int, Sequence[int]]
+    tables: Mapping[int, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What a group became.
+
+    Parameters
+    ----------
+    inputs, outputs
+        Variables that the first kernel takes and that its kernels give.
+    kernels
+        One kernel, or two if blocks leave parts of totals.
+    parts
+        Bytes that those parts take: one record for each block, and one for each total over some of the loops.
+    finished
+        Outputs that the second kernel writes.
+    """
+
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    kernels: tuple[KernelPlan, ...]
+    parts: tuple[tuple[str, int], ...] = ()
+    finished: tuple[int, ...] = ()
+
+
+def plan_step(
+    tape: Tape,
+    definitions: dict[int, Op],
+    leaves: frozenset[int],
+    group: Group,
+    name: str,
+    needs: Needs,
+    totals: set[str],
+    layout: Layout,
+    threads: int,
+) -> Step:
+    """The kernels that compute ``group``.
+
+    Parameters
+    ----------
+    needs, totals
+        Take in what the lines rely on.
+    """
+    names = CudaNames(name)
+    found = ArrayNames(tape, names)
+    found.update(layout.tables)
+    results = {root.variable: names.fresh(result_hint(tape, root.variable)) for root in group.roots}
+    body = CudaBody(
+        tape, definitions, leaves, group, found, results, names, needs,
+        pointers=layout.pointers, strides=layout.strides, threads=threads,
+    )  # fmt: skip
+    text = body.text()
+    totals.update(_family(total) for total in text.totals)
+    totals.update(part for part, word in _WORDS.items() if any(word in line for line in text.lines))
+    if any(tape.types[v].is_complex for v in (*text.reads, *results)):
+        needs.complex = True
+    inputs = tuple(sorted(v for v in text.reads if v not in layout.tables))
+    blocks = text.shape.blocks if text.shape else 1
+    records = _records(name, text)
+    later = {total.sink.root.variable for total in text.totals if _is_later(total, text)}
+    parameters = [
+        *(_read(tape, layout, v, found[v]) for v in inputs),
+        *(Parameter(f"{record.name} *__restrict__ ", pointer, "") for pointer, record, _ in records),
+        *(_written(tape, v, each) for v, each in results.items() if v not in later),
+    ]
+    launch = Launch(blocks, text.shape.threads if text.shape else 1)
+    kept = tuple(record for _, record, _ in records)
+    first = KernelPlan(name, remarks(tape, definitions, group), kept, tuple(parameters), tuple(text.lines), launch)
+    outputs = tuple(results)
+    if not later:
+        return Step(inputs, outputs, (first,))
+    last = _finish(tape, body, text, records, {v: each for v, each in results.items() if v in later})
+    sizes = tuple((pointer, record.size * count) for pointer, record, count in records)
+    return Step(inputs, outputs, (first, last), sizes, tuple(v for v in results if v in later))
+
+
+_WORDS = {"warp": "joined_in_warp(", "pack": "Pack<", "rows": "_rows["}
+"""What a kernel relies on, by words that it has then."""
+
+
+def _family(total: Total) -> str:
+    return "sum" if total.type.startswith("Sum") else "total"
+
+
+def _read(tape: Tape, layout: Layout, variable: int, name: str) -> Parameter:
+    type = tape.types[variable]
+    pointed = type.shape or variable in layout.pointers
+    kind = c_type(type.dtype)
+    return Parameter(f"const {kind} *__restrict__ " if pointed else f"const {kind} ", name, str(type))
+
+
+def _written(tape: Tape, variable: int, name: str) -> Parameter:
+    type = tape.types[variable]
+    return Parameter(f"{c_type(type.dtype)} *__restrict__ ", name, str(type))
+
+
+def _is_later(total: Total, text: Text) -> bool:
+    """Whether blocks leave parts of a total."""
+    assert text.shape is not None
+    return text.shape.blocks > 1 if total.full else text.shape.splits > 1
+
+
+def _records(name: str, text: Text) -> list[tuple[str, Record, int]]:
+    """For the parts of blocks and of rows: the parameter, the struct, and how many there are."""
+    found = []
+    shape = text.shape
+    for pointer, full in (("parts", True), ("rows", False)):
+        members = [total for total in text.totals if total.full == full and _is_later(total, text)]
+        if members and shape is not None:
+            record = Record(f"{name}_{pointer}", tuple((each.type, each.name) for each in members), _size(members))
+            found.append((pointer, record, shape.blocks if full else shape.splits * shape.points[0]))
+    return found
+
+
+def _size(members: Iterable[Total]) -> int:
+    """Bytes of a struct: all members are made of numbers of 4 or of 8 bytes."""
+    total, widest = 0, 4
+    for each in members:
+        dtype = each.sink.dtype
+        number = dtype.itemsize // (2 if dtype.kind == "c" else 1)
+        total = -(-total // number) * number + dtype.itemsize * (2 if each.type.startswith("Sum") else 1)
+        widest = max(widest, number)
+    return -(-total // widest) * widest
+
+
+def _finish(
+    tape: Tape, body: CudaBody, text: Text, records: list[tuple[str, Record, int]], results: Mapping[int, str]
+) -> KernelPlan:
+    """The kernel that adds up what blocks left."""
+    lines: list[str] = []
+    blocks = 1
+    assert text.shape is not None
+    for pointer, _, count in records:
+        own = [each for each in text.totals if each.full == (pointer == "parts") and _is_later(each, text)]
+        if pointer == "parts":
+            lines += _finish_parts(body, own, count, alone=len(records) == 1)
+        else:
+            lines += _finish_rows(body, own, text, text.shape.points[0])
+            blocks = -(-text.shape.points[0] // _across(text.shape.points[0]))
+    parameters = [
+        *(Parameter(f"const {record.name} *__restrict__ ", pointer, "") for pointer, record, _ in records),
+        *(_written(tape, v, name) for v, name in results.items()),
+    ]
+    name = f"{records[0][1].name.rpartition('_')[0]}_finish"
+    return KernelPlan(name, (), (), tuple(parameters), tuple(lines), Launch(blocks, _FINISHING))
+
+
+def _finish_parts(body: CudaBody, totals: Sequence[Total], count: int, *, alone: bool) -> list[str]:
+    lines = [f"{each.type} {each.name} = {each.type}::none();" for each in totals]
+    lines += [f"for (int part = threadIdx.x; part < {count}; part += {_FINISHING}) {{"]
+    lines += [f"    {each.name}.join(parts[part].{each.name});" for each in totals]
+    lines += ["}", *(f"{each.name} = joined<{_FINISHING}, 1>({each.name});" for each in totals)]
+    stores = [f"{body.target(each.sink, ())} = {each.name}.result();" for each in totals]
+    lines += ["if (threadIdx.x == 0) {", *(f"    {store}" for store in stores), "}"]
+    return lines if alone else ["if (blockIdx.x == 0) {", *(f"    {line}" for line in lines), "}"]
+
+
+def _finish_rows(body: CudaBody, totals: Sequence[Total], text: Text, outer: int) -> list[str]:
+    """Neighbouring threads finish neighbouring rows, several threads each."""
+    shape, index = text.shape, text.index
+    assert shape is not None
+    across = _across(outer)
+    point = body.counter_of(shape.kept)
+    term = f"rows[part * {outer} + {point}]" if index == "int" else f"rows[({index})part * {outer} + {point}]"
+    stores = [f"{body.stored(each)} = {each.name}.result();" for each in totals]
+    return [
+        f"const int lane = threadIdx.x / {across};",
+        f"const {index} {point} = ({index})blockIdx.x * {across} + (int)(threadIdx.x % {across});",
+        *body.decomposed(shape.kept, point),
+        *(f"{each.type} {each.name} = {each.type}::none();" for each in totals),
+        f"if ({point} < {outer}) {{",
+        f"    for (int part = lane; part < {shape.splits}; part += {_FINISHING // across}) {{",
+        *(f"        {each.name}.join({term}.{each.name});" for each in totals),
+        "    }",
+        "}",
+        *(f"{each.name} = joined<{_FINISHING}, {across}>({each.name});" for each in totals),
+        f"if (lane == 0 && {point} < {outer}) {{",
+        *(f"    {store}" for store in stores),
+        "}",
+    ]
+
+
+def _across(outer: int) -> int:
+    """Rows that a block finishes: a power of two, up to as many as a warp reads together."""
+    return min(32, 1 << (outer - 1).bit_length())

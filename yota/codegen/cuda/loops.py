@@ -1,0 +1,229 @@
+"""The loops of one CUDA kernel: how its threads run over the points, and join the totals that they have."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from yota.codegen.c.nest import Sink
+from yota.codegen.c.types import c_type
+from yota.codegen.cuda.shape import Shape
+
+if TYPE_CHECKING:
+    from yota.codegen.cuda.body import CudaBody
+
+__all__ = ["Loops", "Total", "shifted"]
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """A value that threads add up: its name and type, the result it ends in, and where in that."""
+
+    name: str
+    type: str
+    sink: Sink
+    full: bool
+
+
+class Loops:
+    """Loops around the statements for one point.
+
+    Parameters
+    ----------
+    body
+        The kernel.
+    hoisted
+        Statements ahead of all loops, and of the inner one.
+    inner
+        Statements for one point.
+    totals
+        What threads add up.
+    """
+
+    def __init__(
+        self, body: CudaBody, shape: Shape, hoisted: list[list[str]], inner: list[str], totals: tuple[Total, ...]
+    ) -> None:
+        self.body, self.shape, self.hoisted, self.inner, self.totals = body, shape, hoisted, inner, totals
+        self.index, self.threads = body.index, body.threads
+
+    def lines(self) -> list[str]:
+        """The kernel's statements."""
+        if self.body.packs:
+            return self._packed()
+        if self.body.held:
+            return self._by_rows()
+        return self._flat() if self.shape.flat else self._folded()
+
+    def _declared(self, totals: Sequence[Total]) -> list[str]:
+        return [f"{total.type} {total.name} = {total.type}::none();" for total in totals]
+
+    def _thread(self) -> str:
+        return f"({self.index})blockIdx.x * {self.threads} + (int)threadIdx.x"
+
+    def _flat(self) -> list[str]:
+        """A loop over all points."""
+        at = self._axis_counter(self.shape.kept, "at")
+        counters = self.body.decomposed(self.shape.kept, at)
+        body = [*counters, *self.inner]
+        total = self.shape.points[0]
+        lines = [*self.hoisted[0], *self._declared(self.totals)]
+        if self.shape.blocks * self.threads >= total:
+            lines += [f"const {self.index} {at} = {self._thread()};", f"if ({at} < {total}) {{"]
+        else:
+            step = f"({self.index})gridDim.x * {self.threads}"
+            lines += [f"for ({self.index} {at} = {self._thread()}; {at} < {total}; {at} += {step}) {{"]
+        return [*lines, *(f"    {line}" for line in body), "}", *self._finished(self.totals)]
+
+    def _packed(self) -> list[str]:
+        """A loop over the points in which each thread takes several neighbouring ones."""
+        width, total, index = self.body.reach.width, self.shape.points[0], self.index
+        counter = self.body.counters[self.shape.kept[0]]
+        before, after = [], []
+        for (variable, place), name in self.body.packs.items():
+            kind = c_type(self.body.tape.types[variable].dtype)
+            start = f"{self.body.array_name(variable)} + {shifted('base', place.constant)}"
+            if variable in self.body.results:
+                before.append(f"Pack<{kind}, {width}> {name};")
+                after.append(f"given({start}, {name}, {total} - base);")
+            else:
+                before.append(f"const Pack<{kind}, {width}> {name} = taken<{width}>({start}, {total} - base);")
+        body = [f"const {index} {counter} = base + step;"] if self._says(counter, self.inner) else []
+        body += self.inner
+        if total % width:
+            body = [f"if (base + step < {total}) {{", *(f"    {line}" for line in body), "}"]
+        block = self.threads * width
+        start = f"(({index})blockIdx.x * {self.threads} + (int)threadIdx.x) * {width}"
+        head = f"for ({index} base = {start}; base < {total}; base += ({index})gridDim.x * {block}) {{"
+        loop = [*before, "#pragma unroll", f"for (int step = 0; step < {width}; step++) {{"]
+        loop += [*(f"    {line}" for line in body), "}", *after]
+        lines = [*self.hoisted[0], *self._declared(self.totals), head, *(f"    {line}" for line in loop), "}"]
+        return [*lines, *self._finished(self.totals)]
+
+    def _says(self, name: str, lines: Sequence[str]) -> bool:
+        return any(re.search(rf"\b{name}\b", line) for line in lines)
+
+    def _by_rows(self) -> list[str]:
+        """A loop over the points for which a block brings its rows into shared memory, and takes results out."""
+        total, index, threads = self.shape.points[0], self.index, self.threads
+        counter = self.body.counters[self.shape.kept[0]]
+        declared, before, after = [], [], []
+        for variable, name in self.body.held.items():
+            row = self.body.reach.rows[variable]
+            kind = c_type(self.body.tape.types[variable].dtype)
+            declared.append(f"__shared__ {kind} {name}[{threads * row.pitch}];")
+            start = f"{self.body.array_name(variable)} + {row.length} * first"
+            if variable in self.body.results:
+                after.append(f"taken_out<{threads}, {row.length}, {row.pitch}>({start}, {name}, count);")
+            else:
+                before.append(f"brought<{threads}, {row.length}, {row.pitch}>({name}, {start}, count);")
+        body = [f"const {index} {counter} = first + place;"] if self._says(counter, self.inner) else []
+        loop = [
+            f"const int count = {total} - first < {threads} ? (int)({total} - first) : {threads};",
+            *before,
+            # Rows are there to read, and those of the round before have been taken out.
+            "__syncthreads();",
+            "if (place < count) {",
+            *(f"    {line}" for line in [*body, *self.inner]),
+            "}",
+            "__syncthreads();",
+            *after,
+        ]
+        head = (
+            f"for ({index} first = ({index})blockIdx.x * {threads}; first < {total}; "
+            f"first += ({index})gridDim.x * {threads}) {{"
+        )
+        lines = [*declared, "const int place = threadIdx.x;", *self.hoisted[0], *self._declared(self.totals)]
+        lines += [head, *(f"    {line}" for line in loop), "}"]
+        return [*lines, *self._finished(self.totals)]
+
+    def _finished(self, totals: Sequence[Total]) -> list[str]:
+        """The block's part of each total over all points."""
+        if not totals:
+            return []
+        lines = [f"{each.name} = joined<{self.threads}, 1>({each.name});" for each in totals]
+        stores = [f"{self._kept(each)};" for each in totals]
+        return [*lines, "if (threadIdx.x == 0) {", *(f"    {store}" for store in stores), "}"]
+
+    def _kept(self, total: Total) -> str:
+        if self.shape.blocks > 1:
+            return f"parts[blockIdx.x].{total.name} = {total.name}"
+        return f"{self.body.target(total.sink, ())} = {total.name}.result()"
+
+    def _folded(self) -> list[str]:
+        """A loop over what is kept, and in it one over what is reduced."""
+        index, outer = self.index, self.shape.points[0]
+        full = [total for total in self.totals if total.full]
+        own = [total for total in self.totals if not total.full]
+        across = ("/", "%") if self.shape.rows else ("%", "/")
+        size = self.shape.deep if self.shape.rows else self.shape.across
+        lines = [
+            *self.hoisted[0],
+            f"const int across = threadIdx.x {across[0]} {size}, lane = threadIdx.x {across[1]} {size};",
+            *self._declared(full),
+        ]
+        point = self._axis_counter(self.shape.kept, "point")
+        inside = [*self.hoisted[1], *self._inner_loop()]
+        body = [
+            f"const {index} {point} = base + across;",
+            *self.body.decomposed(self.shape.kept, point),
+            *self._declared(own),
+            f"if ({point} < {outer}) {{",
+            *(f"    {line}" for line in inside),
+            "}",
+            *self._joined(own),
+        ]
+        stores = [f"{self._partial(total, point)};" for total in own]
+        body += [f"if (lane == 0 && {point} < {outer}) {{", *(f"    {store}" for store in stores), "}"]
+        start, step = (f"{self._over(word)} * {self.shape.across}" for word in ("blockIdx.x", "gridDim.x"))
+        lines += [
+            f"for ({index} base = {start}; base < {outer}; base += {step}) {{",
+            *(f"    {line}" for line in body),
+            "}",
+        ]
+        return [*lines, *self._finished(full)]
+
+    def _over(self, word: str) -> str:
+        """A number of blocks, of which those that share a total count as one."""
+        return f"({self.index}){word}" if self.shape.splits == 1 else f"({self.index})({word} / {self.shape.splits})"
+
+    def _axis_counter(self, axes: Sequence[int], several: str) -> str:
+        return self.body.counters[axes[0]] if len(axes) == 1 else several
+
+    def _inner_loop(self) -> list[str]:
+        place = self._axis_counter(self.shape.reduced, "place")
+        counters = self.body.decomposed(self.shape.reduced, place)
+        first, last = "0", str(self.shape.points[1])
+        lines = []
+        if self.shape.splits > 1:
+            lines = [
+                f"const {self.index} first = ({self.index})(blockIdx.x % {self.shape.splits}) * {self.shape.chunk};",
+                f"const {self.index} last = first + {self.shape.chunk} < {last} ? first + {self.shape.chunk} : {last};",
+            ]
+            first, last = "first", "last"
+        start = "lane" if first == "0" else "first + lane"
+        if self.shape.deep == 1:
+            start = first
+        head = f"for ({self.index} {place} = {start}; {place} < {last}; {place} += {self.shape.deep}) {{"
+        return [*lines, head, *(f"    {line}" for line in [*counters, *self.inner]), "}"]
+
+    def _joined(self, totals: Sequence[Total]) -> list[str]:
+        """Totals of the threads that work on one kept point."""
+        if self.shape.deep == 1:
+            return []
+        if self.shape.rows and self.shape.deep < self.shape.threads:
+            return [f"{total.name} = joined_in_warp({total.name});" for total in totals]
+        across = 1 if self.shape.rows else self.shape.across
+        return [f"{total.name} = joined<{self.threads}, {across}>({total.name});" for total in totals]
+
+    def _partial(self, total: Total, point: str) -> str:
+        if self.shape.splits > 1:
+            index = f"({self.index})(blockIdx.x % {self.shape.splits}) * {self.shape.points[0]} + {point}"
+            return f"rows[{index}].{total.name} = {total.name}"
+        return f"{self.body.stored(total)} = {total.name}.result()"
+
+
+def shifted(name: str, distance: int) -> str:
+    """``name + distance``."""
+    return name if not distance else f"{name} + {distance}" if distance > 0 else f"{name} - {-distance}"

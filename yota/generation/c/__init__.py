@@ -1,0 +1,1 @@
+"""Standalone C: what a pair of files holds and how it is put together."""

@@ -1,0 +1,194 @@
+"""The functions of a C file: value, gradient, both, and matrices of derivatives, each with its body."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from yota.autodiff.reverse import gradient_tape
+from yota.codegen.c.names import FOREIGN, LocalNames
+from yota.codegen.c.standalone import Shared, body_of
+from yota.codegen.c.types import c_type
+from yota.factored import leanest
+from yota.generation.c.interface import Function, Parameter, arguments_of, documented, result
+from yota.generation.derivatives import Derivative
+from yota.generation.subject import Subject
+from yota.ir.tape import Tape
+from yota.passes.pipeline import run
+from yota.rules.registry import registry
+
+__all__ = ["FunctionWriter"]
+
+_ON_STACK = 2_048
+
+
+class FunctionWriter:
+    """Writes the functions of one file.
+
+    Parameters
+    ----------
+    title
+        Name of the function itself in the file.
+    inputs
+        Its parameters.
+    summary
+        What its author says about it; empty if nothing.
+    """
+
+    def __init__(
+        self, title: str, subject: Subject, inputs: tuple[Parameter, ...], summary: str, shared: Shared, strict: bool
+    ) -> None:
+        self.title, self.subject, self.inputs, self.summary = title, subject, inputs, summary
+        self.shared, self.strict = shared, strict
+        self.found: list[Function] = []
+
+    def _names(self, name: str) -> LocalNames:
+        return LocalNames(name, [*FOREIGN, *(each.name for each in self.inputs)])
+
+    def _name(self, ending: str) -> str:
+        return self.shared.names.derived(self.title, ending)
+
+    def add_value(self) -> Tape:
+        """The function itself."""
+        tape = self.subject.tape
+        names = self._names(self.title)
+        many = len(tape.outputs) > 1
+        results = [
+            result(f"value_{number}" if many else "value", "value", tape.types[output], names)
+            for number, output in enumerate(tape.outputs)
+        ]
+        self._add(self.title, self.summary or f"Value of {self.title}.", tape, self.inputs, results)
+        return tape
+
+    def add_gradient(self) -> Tape:
+        """Value and gradient, and the gradient alone."""
+        leaves = self.subject.layout.wanted
+        tape = self.subject.tape
+        found = gradient_tape(tape, [tape.inputs[leaf].variable for leaf in leaves], registry())
+        name = self._name("value_and_gradient")
+        names = self._names(name)
+        value = result("value", "value", tape.types[tape.outputs[0]], names)
+        by = [self.inputs[leaf] for leaf in leaves]
+        slopes = [
+            result(f"gradient_{each.name}" if len(by) > 1 else "gradient", f"gradient by {each.name}", each.type, names)
+            for each in by
+        ]
+        present = [slope for slope, variable in zip(slopes, found.variables, strict=True) if variable is not None]
+        zeros = [_cleared(slope) for slope in slopes if slope not in present]
+        listed = ", ".join(each.name for each in by)
+        results = [value, *slopes]
+        given = [leaf for leaf, variable in zip(leaves, found.variables, strict=True) if variable is not None]
+        self._add(
+            name,
+            f"Value of {self.title} and its gradient by {listed}.",
+            found.tape if self.strict else leanest(found.tape, given, registry()),
+            self.inputs,
+            results,
+            computed=[value, *present],
+            opening=zeros,
+        )
+        alone = self._name("gradient")
+        called = ", ".join([*(each.name for each in self.inputs), f"&{value.name}", *(each.name for each in slopes)])
+        lines = (f"{value.kind.removesuffix('*')}{value.name};", f"return {name}({called});")
+        parameters = (*self.inputs, *slopes)
+        text = documented(f"Gradient of {self.title} by {listed}.", parameters, "")
+        allocates = self.found[-1].allocates
+        self.found.append(Function(alone, parameters, _indented(lines), documentation=text, allocates=allocates))
+        return found.tape
+
+    def add_matrix(self, word: str, found: Derivative) -> Tape:
+        """A Jacobian or a Hessian: whole, or a row for each unit vector."""
+        by = self.inputs[self.subject.layout.wanted[0]].name
+        name = self._name(word)
+        what = "Partial" if word == "jacobian" else "Second"
+        summary = f"{what} derivatives of {self.title} by {by}."
+        matrix = result(word, what.lower() + " derivatives", found.like, self._names(name))
+        if found.extra is None:
+            self._add(name, summary, found.tape, self.inputs, [matrix])
+            return found.tape
+        ready = next((each for each in self.found if word == "hessian" and each.name == f"{self.title}_hvp"), None)
+        row = ready or self._row(name, found)
+        self._add_rows(name, summary, matrix, row, found)
+        return found.tape
+
+    def add_hvp(self, found: Derivative) -> Tape:
+        """Second derivatives times a vector."""
+        by = self.inputs[self.subject.layout.wanted[0]].name
+        name = self._name("hvp")
+        names = self._names(name)
+        assert found.extra is not None
+        (vector,) = arguments_of([found.extra], names)
+        product = result("product", "second derivatives times v", found.like, names)
+        summary = f"Second derivatives of {self.title} by {by}, times v."
+        self._add(name, summary, found.tape, (*self.inputs, vector), [product])
+        return found.tape
+
+    def _row(self, name: str, found: Derivative) -> Function:
+        """The function that gives a product with the matrix from the left or, since Hessians are symmetric, either."""
+        row = self._name(f"{name.removeprefix(self.title).strip('_')}_row")
+        names = self._names(row)
+        assert found.extra is not None
+        (vector,) = arguments_of([found.extra], names)
+        product = result("row", "row", found.tape.types[found.tape.outputs[0]], names)
+        self._add(row, "", found.tape, (*self.inputs, vector), [product], public=False)
+        return self.found[-1]
+
+    def _add_rows(self, name: str, summary: str, matrix: Parameter, row: Function, found: Derivative) -> None:
+        vector, product = row.inputs[-1], row.results[0]
+        size, kind = vector.type.size, c_type(vector.type.dtype)
+        names = LocalNames(name, [*FOREIGN, *(each.name for each in self.inputs), matrix.name])
+        unit, number = names.fresh("unit"), names.fresh("row")
+        heap = size * vector.type.dtype.itemsize > _ON_STACK
+        place = f"{matrix.name} + {number} * {product.type.size}"
+        called = ", ".join([*(each.name for each in self.inputs), unit, place])
+        lines = [
+            f"{kind} *const {unit} = calloc({size}, sizeof *{unit});" if heap else f"{kind} {unit}[{size}] = {{0}};",
+            "int status = 0;",
+            *((f"if ({unit} == NULL)", "    return -1;") if heap else ()),
+            f"for (ptrdiff_t {number} = 0; {number} < {size} && status == 0; {number}++) {{",
+            f"    {unit}[{number}] = 1;",
+            f"    status = {row.name}({called});",
+            f"    {unit}[{number}] = 0;",
+            "}",
+            *([f"free({unit});"] if heap else ()),
+            "return status;",
+        ]
+        parameters = (*self.inputs, matrix)
+        text = documented(summary, parameters, "")
+        allocates = heap or row.allocates
+        self.found.append(Function(name, parameters, _indented(lines), documentation=text, allocates=allocates))
+
+    def _add(
+        self,
+        name: str,
+        summary: str,
+        tape: Tape,
+        inputs: Sequence[Parameter],
+        results: Sequence[Parameter],
+        *,
+        computed: Sequence[Parameter] | None = None,
+        opening: Sequence[str] = (),
+        public: bool = True,
+    ) -> None:
+        body = body_of(
+            run(tape, strict=self.strict),
+            name,
+            [each.name for each in inputs],
+            [each.name for each in (results if computed is None else computed)],
+            self.shared,
+            strict=self.strict,
+        )
+        parameters = (*inputs, *results)
+        text = documented(summary, parameters, body.operations) if public else ()
+        lines = _indented([*opening, *body.lines])
+        self.found.append(Function(name, parameters, lines, body.kernels, body.pieces, text, public, body.allocates))
+
+
+def _cleared(slope: Parameter) -> str:
+    """The gradient by something that the value does not depend on."""
+    if slope.type.shape:
+        return f"memset({slope.name}, 0, {slope.type.size} * sizeof *{slope.name});"
+    return f"*{slope.name} = 0;"
+
+
+def _indented(lines: Sequence[str]) -> tuple[str, ...]:
+    return tuple(f"    {line}" if line and line != "done:" else line for line in lines)

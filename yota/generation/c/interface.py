@@ -1,0 +1,151 @@
+"""The functions of a C file as their callers see them: parameters, documentation, and what they return."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from yota.codegen.c.lines import comment
+from yota.codegen.c.names import FOREIGN, LocalNames
+from yota.codegen.c.plan import KernelPlan, Piece
+from yota.codegen.c.types import c_type, is_known
+from yota.codegen.names import identifier
+from yota.errors import CodegenError
+from yota.generation.signature import path_text
+from yota.ir.types import TensorType, type_of
+from yota.tracing.record import Leaf
+
+__all__ = ["Function", "Parameter", "arguments_of", "documented", "harmless", "parameter_names", "result"]
+
+_COLUMNS = 92
+_SPELLED = {"complex64": "float _Complex", "complex128": "double _Complex"}
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One parameter.
+
+    Parameters
+    ----------
+    name
+        Its name in C.
+    source
+        What it is in the function; for a result, what it holds.
+    type
+        Its type.
+    written
+        Whether it is a result.
+    """
+
+    name: str
+    source: str
+    type: TensorType
+    written: bool = False
+
+    @property
+    def pointer(self) -> bool:
+        """Whether it is a pointer rather than a number."""
+        return self.written or bool(self.type.shape)
+
+    @property
+    def kind(self) -> str:
+        """Its type in C, up to the name or ``restrict``."""
+        kind = _SPELLED.get(c_type(self.type.dtype), c_type(self.type.dtype))
+        if not self.pointer:
+            return f"{kind} "
+        return f"{kind} *" if self.written else f"const {kind} *"
+
+    @property
+    def shape(self) -> str:
+        """Its shape for a reader."""
+        extents = ", ".join(map(str, self.type.shape))
+        return f" [{extents}]" if self.type.shape else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """One function, ready for a template: texts only.
+
+    Parameters
+    ----------
+    lines
+        Its body.
+    kernels
+        Loops that stand in functions of their own, ahead of it.
+    pieces
+        Functions that run parts of its body.
+    public
+        Whether the header has it.
+    allocates
+        Whether it can run out of memory.
+    """
+
+    name: str
+    parameters: tuple[Parameter, ...]
+    lines: tuple[str, ...]
+    kernels: tuple[KernelPlan, ...] = ()
+    pieces: tuple[Piece, ...] = ()
+    documentation: tuple[str, ...] = ()
+    public: bool = True
+    allocates: bool = False
+
+    @property
+    def inputs(self) -> list[Parameter]:
+        """What it takes."""
+        return [each for each in self.parameters if not each.written]
+
+    @property
+    def results(self) -> list[Parameter]:
+        """What it writes."""
+        return [each for each in self.parameters if each.written]
+
+
+def arguments_of(leaves: Sequence[Leaf], names: LocalNames) -> tuple[Parameter, ...]:
+    """The parameters for the leaves of a call.
+
+    Raises
+    ------
+    CodegenError
+        If one has a dtype that generated C does not have.
+    """
+    found = []
+    for leaf in leaves:
+        type, source = type_of(leaf.value), path_text(leaf)
+        if not is_known(type.dtype):
+            raise CodegenError(
+                f"{source} has dtype {type.dtype}, which generated C does not have; use float32 or wider"
+            )
+        wish = ".".join((leaf.name, *map(str, leaf.path)))
+        found.append(Parameter(names.fresh(f"x{wish}" if identifier(wish).startswith("_") else wish), source, type))
+    return tuple(found)
+
+
+def result(name: str, what: str, type: TensorType, names: LocalNames) -> Parameter:
+    """A parameter that is written to."""
+    if not is_known(type.dtype):
+        raise CodegenError(f"the {what} has dtype {type.dtype}, which generated C does not have")
+    return Parameter(names.fresh(name), what, type, True)
+
+
+def parameter_names(function: str) -> LocalNames:
+    """Names for the parameters of a function, in C and in C++."""
+    return LocalNames(function, FOREIGN)
+
+
+def documented(summary: str, parameters: Sequence[Parameter], operations: str) -> tuple[str, ...]:
+    """What the header says about a function."""
+    width = max((len(each.name) for each in parameters), default=0)
+    lines = [*textwrap.wrap(harmless(summary), _COLUMNS), ""]
+    for each in parameters:
+        kind = c_type(each.type.dtype) if each.type.dtype.kind != "c" else _SPELLED[c_type(each.type.dtype)]
+        note = "" if each.source == each.name else f"; {harmless(each.source)}"
+        lines.append(f"    {each.name.ljust(width)}  {'out' if each.written else 'in'}  {kind}{each.shape}{note}")
+    if operations:
+        lines += ["", *textwrap.wrap(f"Operations: {operations}.", _COLUMNS)]
+    return tuple(lines)
+
+
+def harmless(text: str) -> str:
+    """``text`` for the inside of a comment, which nothing in it ends."""
+    return comment(text)[3:-3] if text else ""
