@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from yota.export import generate
     from yota.ir.tape import Tape
     from yota.jacobians import hessian, hvp, jacobian
-    from yota.pullbacks import vjp
+    from yota.pullbacks import jvp, vjp
     from yota.result import GradResult
     from yota.structures import update
     from yota.testing import gradcheck
@@ -43,6 +43,7 @@ __all__ = [
     "hessian",
     "hvp",
     "jacobian",
+    "jvp",
     "load_rules",
     "play",
     "simplegrad",
@@ -65,7 +66,7 @@ _HOMES = {
     "to_cuda": "yota.device",
     "gradcheck": "yota.testing",
     "update": "yota.structures",
-    "vjp": "yota.pullbacks",
+    **dict.fromkeys(("jvp", "vjp"), "yota.pullbacks"),
     **dict.fromkeys(("hessian", "hvp", "jacobian"), "yota.jacobians"),
 }
 
