@@ -47,7 +47,6 @@ _THOROUGH = (
 _SOME = (Options(nest=True, window=16), Options(window=8))
 _ONE = (Options(nest=True, window=5),)
 _AGAIN = (Options(seed=1, equal_outside=False), Options(seed=2), Options(nest=True), Options(nest=True, seed=3))
-_FINALISTS = 3
 _ROUNDS = 4
 """How often what was found is rewritten again, while that helps."""
 
@@ -77,14 +76,11 @@ def forms(tape: Tape, *, strict: bool = False, values: int = 1) -> list[Tape]:
 
 
 def best(tapes: Sequence[Tape], *, values: int = 1) -> int:
-    """Which of several tapes that compute the same comes out with the fewest operations."""
+    """Which of several tapes that compute the same comes out with the fewest operations, after a quick search."""
     if len(tapes) == 1:
         return 0
     quick = [elements(_tried(tape, _SOME[-1:], False, values)[0]) for tape in tapes]
-    order = sorted(range(len(tapes)), key=lambda number: quick[number])
-    if len(tapes[order[0]]) > _SMALL:
-        return order[0]
-    return min(order[:_FINALISTS], key=lambda number: elements(optimise(tapes[number], values=values)))
+    return quick.index(min(quick))
 
 
 def _tried(tape: Tape, choices: tuple[Options, ...], strict: bool, values: int) -> list[Tape]:
