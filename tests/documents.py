@@ -64,6 +64,12 @@ def printed(path: Path, scope: dict[str, Any]) -> list[tuple[Block, str]]:
     return found
 
 
+def settled(text: str) -> str:
+    """What is the same on every machine: where results are worst rounded, and by how much, is not."""
+    text = re.sub(r"\d\.\d ulp|, x = -?\d\S*", "", text)
+    return re.sub(r" +", " ", text)
+
+
 def followed(path: Path, block: Block) -> bool:
     """Whether the next block is the output of this one."""
     later = [each for each in blocks(path.read_text(encoding="utf-8")) if each.line > block.line]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.documents import ROOT, blocks, printed, updated
+from tests.documents import ROOT, blocks, printed, settled, updated
 
 DOCUMENTS = sorted(path for path in (ROOT / "docs").glob("*.md") if "```" in path.read_text(encoding="utf-8"))
 
@@ -25,7 +25,7 @@ def test_code_prints_what_it_is_said_to_print(
         path.write_text(updated(path.read_text(encoding="utf-8"), outputs), encoding="utf-8")
         return
     for block, output in outputs:
-        assert output == block.text, f"{path.name}:{block.line}"
+        assert settled(output) == settled(block.text), f"{path.name}:{block.line}"
 
 
 def test_there_is_code_to_run() -> None:
