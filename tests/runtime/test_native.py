@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -44,9 +43,7 @@ def test_compiled_once_and_found_again(cache: Path, monkeypatch: pytest.MonkeyPa
     assert len(list(cache.glob("*.so"))) == 2
     assert cache.stat().st_mode & 0o777 == 0o700
     monkeypatch.setattr(compiler.Compiler, "compile", lambda *_: pytest.fail("compiled again"))
-    start = time.perf_counter()
     assert native.build(code(1)).answer() == 1
-    assert time.perf_counter() - start < 0.05
 
 
 @needs_compiler
