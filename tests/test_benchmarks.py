@@ -48,8 +48,8 @@ def test_timing_takes_turns() -> None:
     order: list[str] = []
     calls = {name: Call(order.append, (name,)) for name in "ab"}
     timings = interleave(calls, repeats=2, shortest=0.0)
-    # One call each to calibrate, then two rounds, the second in the other order.
-    assert order == ["a", "b", "a", "b", "b", "a"]
+    # Two calls each to calibrate, then two rounds, the second in the other order.
+    assert order == ["a", "a", "b", "b", "a", "b", "b", "a"]
     assert [timing.loops for timing in timings.values()] == [1, 1]
 
 
