@@ -1,4 +1,4 @@
-"""Writes the body of one CUDA kernel: grid-stride loops over its points, and totals that blocks leave in parts."""
+"""Writes the statements for the points of one CUDA kernel, and has loops put around them."""
 
 from __future__ import annotations
 
@@ -8,14 +8,17 @@ from dataclasses import dataclass, replace
 
 from yota.codegen.c.body import BodyWriter
 from yota.codegen.c.groups import Group
-from yota.codegen.c.index import Bounds, Linear, Point, flat
+from yota.codegen.c.index import Bounds, Linear, flat
 from yota.codegen.c.lines import Needs, Writer, filled
 from yota.codegen.c.nest import Sink
 from yota.codegen.c.pull import Pull
 from yota.codegen.c.regions import Region, Root, regions
 from yota.codegen.c.types import c_type
-from yota.codegen.cuda.access import Access, Place, access_of
-from yota.codegen.cuda.loops import Loops, Total, shifted
+from yota.codegen.cuda.access import Access, access_of
+from yota.codegen.cuda.counters import Counters
+from yota.codegen.cuda.loops import Loops, Total
+from yota.codegen.cuda.memory import Memory
+from yota.codegen.cuda.pull import StridedPull
 from yota.codegen.cuda.shape import Shape, shape_of
 from yota.codegen.cuda.spelling import CudaWriter
 from yota.codegen.names import Names
@@ -23,7 +26,6 @@ from yota.ir.tape import Op, Tape
 
 __all__ = ["CudaBody", "Text"]
 
-_LIMIT = 2_000_000
 _NARROW = 2**31 - 2**29
 """Offsets below this are counted in 32 bits, with room for one more round of all threads."""
 _TOTALS = {"sum": "Sum", "prod": "Product", "max": "Largest", "min": "Smallest"}
@@ -37,31 +39,7 @@ class Text:
     reads: set[int]
     shape: Shape | None
     totals: tuple[Total, ...]
-    index: str
-
-
-class _Pull(Pull):
-    """Elements of arrays whose strides in memory are known."""
-
-    def __init__(
-        self,
-        tape: Tape,
-        definitions: dict[int, Op],
-        leaves: frozenset[int],
-        bounds: Bounds,
-        strides: Mapping[int, Sequence[int]],
-    ) -> None:
-        super().__init__(tape, definitions, leaves, bounds, _LIMIT)
-        self._strides = strides
-
-    def place(self, variable: int, point: Point) -> Linear:
-        """Where in memory an element lies, from the first one."""
-        if variable not in self._strides:
-            return super().place(variable, point)
-        total = Linear(0)
-        for each, step in zip(point, self._strides[variable], strict=True):
-            total = total + each.scaled(step)
-        return total
+    counters: Counters
 
 
 class CudaBody(BodyWriter):
@@ -93,14 +71,10 @@ class CudaBody(BodyWriter):
         threads: int,
     ) -> None:
         super().__init__(tape, definitions, leaves, group, arrays, results, names, needs)
-        self.pointers, self.strides, self.threads = pointers, strides, threads
+        self.strides, self.threads = strides, threads
+        self.memory = Memory(tape.types, arrays, results, pointers, threads)
         self._reduced: frozenset[int] = frozenset()
-        self._wide = False
         self._axes_left: Sequence[int] = ()
-        self.extents: Mapping[int, int] = {}
-        self.reach = Access(threads)
-        self.packs: dict[Place, str] = {}
-        self.held: dict[int, str] = {}
 
     def text(self) -> Text:
         """The kernel's text."""
@@ -114,28 +88,22 @@ class CudaBody(BodyWriter):
         if not group.extents:
             ((_, pull, sinks),) = pulled
             lines = self._straight(pull, sinks)
-            return Text(lines, self.reads, None, (), "int")
+            return Text(lines, self.reads, None, (), Counters((), {}, "int"))
         axes = self._axes([sinks for _, _, sinks in pulled], [pull for _, pull, _ in pulled], len(boxes) > 1)
         self._axes_left = axes
-        extents = self.extents = self._extents(axes)
+        extents = self._extents(axes)
         shape = shape_of(group, axes, extents, self.threads)
         if shape.flat and len(axes) == 1 and len(boxes) == 1:
-            self.reach = self._access(pulled[0][1], pulled[0][2], axes[0], shape)
-            self.threads = self.reach.threads
-            shape = shape_of(group, axes, extents, self.threads, self.reach.width)
+            access = self._access(pulled[0][1], pulled[0][2], axes[0], shape)
+            self.memory.reach(access, self.names)
+            shape = shape_of(group, axes, extents, access.threads, access.width)
         self._reduced = frozenset(shape.reduced)
-        self._wide = self._is_wide(pulled)
+        counters = Counters(self.counters, extents, "int64_t" if self._is_wide(pulled) else "int")
         totals: dict[tuple[int, Linear], Total] = {}
-        self._name_places()
         inner, hoisted = self._points(pulled, shape, totals)
         found = tuple(totals.values())
-        lines = Loops(self, shape, hoisted, inner, found).lines()
-        return Text(lines, self.reads, shape, found, self.index)
-
-    @property
-    def index(self) -> str:
-        """The type of counters."""
-        return "int64_t" if self._wide else "int"
+        lines = Loops(self.memory, counters, shape, hoisted, inner, found).lines()
+        return Text(lines, self.reads, shape, found, counters)
 
     def _extents(self, axes: Sequence[int]) -> dict[int, int]:
         """Extents of the loops that are left, each with those that were merged into it."""
@@ -162,21 +130,10 @@ class CudaBody(BodyWriter):
         points = shape.points[0]
         return access_of([*read, *written], self.tape.types, axis, points, self.threads, len(pull.values))
 
-    def _name_places(self) -> None:
-        """Names for what is reached by way of registers or of shared memory."""
-        for variable, place in sorted(self.reach.packed, key=lambda each: (each[0], each[1].constant)):
-            self.packs[variable, place] = self.names.fresh(f"{self.array_name(variable)}_pack")
-        for variable in self.reach.rows:
-            self.held[variable] = self.names.fresh(f"{self.array_name(variable)}_rows")
-
-    def array_name(self, variable: int) -> str:
-        """The name of an array that is read or written."""
-        return self.results[variable] if variable in self.results else self.arrays[variable]
-
     # -- what BodyWriter asks for ------------------------------------------------------------------------
 
     def _pull(self, bounds: Bounds) -> Pull:
-        return _Pull(self.tape, self.definitions, self.leaves, bounds, self.strides)
+        return StridedPull(self.tape, self.definitions, self.leaves, bounds, self.strides)
 
     def _sinks(self, pull: Pull, root: Root, box: Region) -> list[Sink]:
         """Sinks; totals are stored after the loops, whatever region their terms come from."""
@@ -205,49 +162,15 @@ class CudaBody(BodyWriter):
     def _reader(self, axes: Sequence[int]) -> Callable[[int, Linear, Mapping[int, str]], str]:
         def read(variable: int, offset: Linear, numbers: Mapping[int, str]) -> str:
             self.reads.add(variable)
-            return self._near(variable, offset) or self._element(variable, self._text(offset, axes, numbers))
+            near = self.memory.near(variable, offset)
+            return near or self.memory.element(variable, self._text(offset, axes, numbers))
 
         return read
 
     def target(self, sink: Sink, axes: Sequence[int], numbers: Mapping[int, str] | None = None) -> str:
         """Where a result goes."""
-        near = None if sink.merge else self._near(sink.root.variable, sink.offset)
+        near = None if sink.merge else self.memory.near(sink.root.variable, sink.offset)
         return near or super().target(sink, axes, numbers)
-
-    def _near(self, variable: int, offset: Linear) -> str | None:
-        """An element in a register or in shared memory, if that is where the kernel has it."""
-        if (variable, offset) in self.packs:
-            return f"{self.packs[variable, offset]}[step]"
-        if variable in self.held:
-            pitch = self.reach.rows[variable].pitch
-            return f"{self.held[variable]}[{shifted(f'{pitch} * place', offset.constant)}]" if offset.terms else None
-        return None
-
-    def _element(self, variable: int, place: str) -> str:
-        pointed = self.tape.types[variable].shape or variable in self.pointers
-        return f"{self.arrays[variable]}[{place}]" if pointed else self.arrays[variable]
-
-    # -- what finishing needs ----------------------------------------------------------------------------
-
-    def counter_of(self, axes: Sequence[int]) -> str:
-        """The counter over all points along ``axes``."""
-        return self.counters[axes[0]] if len(axes) == 1 else "point"
-
-    def decomposed(self, axes: Sequence[int], counter: str) -> list[str]:
-        """Counters of single axes out of one over all of them; nothing where that is the only one."""
-        lines = []
-        step = math.prod(self.extents[axis] for axis in axes)
-        for position, axis in enumerate(axes if len(axes) > 1 else ()):
-            step //= self.extents[axis]
-            text = counter if step == 1 else f"{counter} / {step}"
-            if position:
-                text = f"{text} % {self.extents[axis]}"
-            lines.append(f"const {self.index} {self.counters[axis]} = {text};")
-        return lines
-
-    def stored(self, total: Total) -> str:
-        """Where a total over some of the loops goes."""
-        return self.target(total.sink, self._axes_left)
 
     # -- points ------------------------------------------------------------------------------------------
 
@@ -305,7 +228,9 @@ class CudaBody(BodyWriter):
             base = self.results[sink.root.variable]
             name = self.names.fresh(f"{base}_{'sum' if sink.merge == 'sum' else 'so_far'}")
             kind = f"{_TOTALS[sink.merge]}<{c_type(sink.dtype)}>"
-            totals[key] = Total(name, kind, sink, all(sink.root.reduced))
+            full = all(sink.root.reduced)
+            target = self.target(sink, () if full else self._axes_left)
+            totals[key] = Total(name, kind, sink, full, target)
         return totals[key]
 
     def is_private(self, root: Root, several: bool, axes: Sequence[int]) -> bool:

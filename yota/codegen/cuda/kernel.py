@@ -109,7 +109,7 @@ def plan_step(
     outputs = tuple(results)
     if not later:
         return Step(inputs, outputs, (first,))
-    last = _finish(tape, body, text, records, {v: each for v, each in results.items() if v in later})
+    last = _finish(tape, text, records, {v: each for v, each in results.items() if v in later})
     sizes = tuple((pointer, record.size * count) for pointer, record, count in records)
     return Step(inputs, outputs, (first, last), sizes, tuple(v for v in results if v in later))
 
@@ -163,9 +163,7 @@ def _size(members: Iterable[Total]) -> int:
     return -(-total // widest) * widest
 
 
-def _finish(
-    tape: Tape, body: CudaBody, text: Text, records: list[tuple[str, Record, int]], results: Mapping[int, str]
-) -> KernelPlan:
+def _finish(tape: Tape, text: Text, records: list[tuple[str, Record, int]], results: Mapping[int, str]) -> KernelPlan:
     """The kernel that adds up what blocks left."""
     lines: list[str] = []
     blocks = 1
@@ -173,9 +171,9 @@ def _finish(
     for pointer, _, count in records:
         own = [each for each in text.totals if each.full == (pointer == "parts") and _is_later(each, text)]
         if pointer == "parts":
-            lines += _finish_parts(body, own, count, alone=len(records) == 1)
+            lines += _finish_parts(own, count, alone=len(records) == 1)
         else:
-            lines += _finish_rows(body, own, text, text.shape.points[0])
+            lines += _finish_rows(own, text, text.shape.points[0])
             blocks = -(-text.shape.points[0] // _across(text.shape.points[0]))
     parameters = [
         *(Parameter(f"const {record.name} *__restrict__ ", pointer, "") for pointer, record, _ in records),
@@ -185,28 +183,28 @@ def _finish(
     return KernelPlan(name, (), (), tuple(parameters), tuple(lines), Launch(blocks, _FINISHING))
 
 
-def _finish_parts(body: CudaBody, totals: Sequence[Total], count: int, *, alone: bool) -> list[str]:
+def _finish_parts(totals: Sequence[Total], count: int, *, alone: bool) -> list[str]:
     lines = [f"{each.type} {each.name} = {each.type}::none();" for each in totals]
     lines += [f"for (int part = threadIdx.x; part < {count}; part += {_FINISHING}) {{"]
     lines += [f"    {each.name}.join(parts[part].{each.name});" for each in totals]
     lines += ["}", *(f"{each.name} = joined<{_FINISHING}, 1>({each.name});" for each in totals)]
-    stores = [f"{body.target(each.sink, ())} = {each.name}.result();" for each in totals]
+    stores = [f"{each.target} = {each.name}.result();" for each in totals]
     lines += ["if (threadIdx.x == 0) {", *(f"    {store}" for store in stores), "}"]
     return lines if alone else ["if (blockIdx.x == 0) {", *(f"    {line}" for line in lines), "}"]
 
 
-def _finish_rows(body: CudaBody, totals: Sequence[Total], text: Text, outer: int) -> list[str]:
+def _finish_rows(totals: Sequence[Total], text: Text, outer: int) -> list[str]:
     """Neighbouring threads finish neighbouring rows, several threads each."""
-    shape, index = text.shape, text.index
+    shape, index = text.shape, text.counters.type
     assert shape is not None
     across = _across(outer)
-    point = body.counter_of(shape.kept)
+    point = text.counters.over(shape.kept, "point")
     term = f"rows[part * {outer} + {point}]" if index == "int" else f"rows[({index})part * {outer} + {point}]"
-    stores = [f"{body.stored(each)} = {each.name}.result();" for each in totals]
+    stores = [f"{each.target} = {each.name}.result();" for each in totals]
     return [
         f"const int lane = threadIdx.x / {across};",
         f"const {index} {point} = ({index})blockIdx.x * {across} + (int)(threadIdx.x % {across});",
-        *body.decomposed(shape.kept, point),
+        *text.counters.decomposed(shape.kept, point),
         *(f"{each.type} {each.name} = {each.type}::none();" for each in totals),
         f"if ({point} < {outer}) {{",
         f"    for (int part = lane; part < {shape.splits}; part += {_FINISHING // across}) {{",

@@ -5,26 +5,24 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from yota.codegen.c.nest import Sink
-from yota.codegen.c.types import c_type
+from yota.codegen.cuda.counters import Counters
+from yota.codegen.cuda.memory import Memory, shifted
 from yota.codegen.cuda.shape import Shape
 
-if TYPE_CHECKING:
-    from yota.codegen.cuda.body import CudaBody
-
-__all__ = ["Loops", "Total", "shifted"]
+__all__ = ["Loops", "Total"]
 
 
 @dataclass(frozen=True, slots=True)
 class Total:
-    """A value that threads add up: its name and type, the result it ends in, and where in that."""
+    """A value that threads add up: its name and type, the result it ends in, over all loops or not, and where in it."""
 
     name: str
     type: str
     sink: Sink
     full: bool
+    target: str
 
 
 class Loops:
@@ -32,8 +30,8 @@ class Loops:
 
     Parameters
     ----------
-    body
-        The kernel.
+    memory, counters, shape
+        Where elements are, what counts the points, and how threads share them out.
     hoisted
         Statements ahead of all loops, and of the inner one.
     inner
@@ -43,16 +41,23 @@ class Loops:
     """
 
     def __init__(
-        self, body: CudaBody, shape: Shape, hoisted: list[list[str]], inner: list[str], totals: tuple[Total, ...]
+        self,
+        memory: Memory,
+        counters: Counters,
+        shape: Shape,
+        hoisted: list[list[str]],
+        inner: list[str],
+        totals: tuple[Total, ...],
     ) -> None:
-        self.body, self.shape, self.hoisted, self.inner, self.totals = body, shape, hoisted, inner, totals
-        self.index, self.threads = body.index, body.threads
+        self.memory, self.counters, self.shape = memory, counters, shape
+        self.hoisted, self.inner, self.totals = hoisted, inner, totals
+        self.index, self.threads = counters.type, shape.threads
 
     def lines(self) -> list[str]:
         """The kernel's statements."""
-        if self.body.packs:
+        if self.memory.packs:
             return self._packed()
-        if self.body.held:
+        if self.memory.held:
             return self._by_rows()
         return self._flat() if self.shape.flat else self._folded()
 
@@ -64,8 +69,8 @@ class Loops:
 
     def _flat(self) -> list[str]:
         """A loop over all points."""
-        at = self._axis_counter(self.shape.kept, "at")
-        counters = self.body.decomposed(self.shape.kept, at)
+        at = self.counters.over(self.shape.kept, "at")
+        counters = self.counters.decomposed(self.shape.kept, at)
         body = [*counters, *self.inner]
         total = self.shape.points[0]
         lines = [*self.hoisted[0], *self._declared(self.totals)]
@@ -78,13 +83,13 @@ class Loops:
 
     def _packed(self) -> list[str]:
         """A loop over the points in which each thread takes several neighbouring ones."""
-        width, total, index = self.body.reach.width, self.shape.points[0], self.index
-        counter = self.body.counters[self.shape.kept[0]]
+        width, total, index = self.memory.access.width, self.shape.points[0], self.index
+        counter = self.counters.names[self.shape.kept[0]]
         before, after = [], []
-        for (variable, place), name in self.body.packs.items():
-            kind = c_type(self.body.tape.types[variable].dtype)
-            start = f"{self.body.array_name(variable)} + {shifted('base', place.constant)}"
-            if variable in self.body.results:
+        for (variable, place), name in self.memory.packs.items():
+            kind = self.memory.kind(variable)
+            start = f"{self.memory.name(variable)} + {shifted('base', place.constant)}"
+            if variable in self.memory.results:
                 before.append(f"Pack<{kind}, {width}> {name};")
                 after.append(f"given({start}, {name}, {total} - base);")
             else:
@@ -107,14 +112,14 @@ class Loops:
     def _by_rows(self) -> list[str]:
         """A loop over the points for which a block brings its rows into shared memory, and takes results out."""
         total, index, threads = self.shape.points[0], self.index, self.threads
-        counter = self.body.counters[self.shape.kept[0]]
+        counter = self.counters.names[self.shape.kept[0]]
         declared, before, after = [], [], []
-        for variable, name in self.body.held.items():
-            row = self.body.reach.rows[variable]
-            kind = c_type(self.body.tape.types[variable].dtype)
+        for variable, name in self.memory.held.items():
+            row = self.memory.access.rows[variable]
+            kind = self.memory.kind(variable)
             declared.append(f"__shared__ {kind} {name}[{threads * row.pitch}];")
-            start = f"{self.body.array_name(variable)} + {row.length} * first"
-            if variable in self.body.results:
+            start = f"{self.memory.name(variable)} + {row.length} * first"
+            if variable in self.memory.results:
                 after.append(f"taken_out<{threads}, {row.length}, {row.pitch}>({start}, {name}, count);")
             else:
                 before.append(f"brought<{threads}, {row.length}, {row.pitch}>({name}, {start}, count);")
@@ -149,7 +154,7 @@ class Loops:
     def _kept(self, total: Total) -> str:
         if self.shape.blocks > 1:
             return f"parts[blockIdx.x].{total.name} = {total.name}"
-        return f"{self.body.target(total.sink, ())} = {total.name}.result()"
+        return f"{total.target} = {total.name}.result()"
 
     def _folded(self) -> list[str]:
         """A loop over what is kept, and in it one over what is reduced."""
@@ -163,11 +168,11 @@ class Loops:
             f"const int across = threadIdx.x {across[0]} {size}, lane = threadIdx.x {across[1]} {size};",
             *self._declared(full),
         ]
-        point = self._axis_counter(self.shape.kept, "point")
+        point = self.counters.over(self.shape.kept, "point")
         inside = [*self.hoisted[1], *self._inner_loop()]
         body = [
             f"const {index} {point} = base + across;",
-            *self.body.decomposed(self.shape.kept, point),
+            *self.counters.decomposed(self.shape.kept, point),
             *self._declared(own),
             f"if ({point} < {outer}) {{",
             *(f"    {line}" for line in inside),
@@ -188,12 +193,9 @@ class Loops:
         """A number of blocks, of which those that share a total count as one."""
         return f"({self.index}){word}" if self.shape.splits == 1 else f"({self.index})({word} / {self.shape.splits})"
 
-    def _axis_counter(self, axes: Sequence[int], several: str) -> str:
-        return self.body.counters[axes[0]] if len(axes) == 1 else several
-
     def _inner_loop(self) -> list[str]:
-        place = self._axis_counter(self.shape.reduced, "place")
-        counters = self.body.decomposed(self.shape.reduced, place)
+        place = self.counters.over(self.shape.reduced, "place")
+        counters = self.counters.decomposed(self.shape.reduced, place)
         first, last = "0", str(self.shape.points[1])
         lines = []
         if self.shape.splits > 1:
@@ -221,9 +223,4 @@ class Loops:
         if self.shape.splits > 1:
             index = f"({self.index})(blockIdx.x % {self.shape.splits}) * {self.shape.points[0]} + {point}"
             return f"rows[{index}].{total.name} = {total.name}"
-        return f"{self.body.stored(total)} = {total.name}.result()"
-
-
-def shifted(name: str, distance: int) -> str:
-    """``name + distance``."""
-    return name if not distance else f"{name} + {distance}" if distance > 0 else f"{name} - {-distance}"
+        return f"{total.target} = {total.name}.result()"
