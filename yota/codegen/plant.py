@@ -31,11 +31,22 @@ class _Gardener:
         self.terms: dict[int, Term] = {}
         self._atoms: dict[int, int] = {}
         self._quotients: dict[tuple[Term, Term], int] = {}
-        self._made_by: dict[int, int] = {}
+        self._sole: set[int] = set()
 
     def add(self, op: Op) -> None:
         """Take one op in."""
-        self.terms[op.result] = _READERS[op.name](self, op)
+        found = self.terms[op.result] = _READERS[op.name](self, op)
+        if self._is_sole(op, found):
+            self._sole.add(op.result)
+
+    def _is_sole(self, op: Op, term: Term) -> bool:
+        """Whether all that reads the sum in ``term`` reads it through this op: no other scaled it in between."""
+        if op.name in ("add", "subtract"):
+            return True
+        return any(
+            operand in self._sole and self.uses[operand] == 1 and self.terms[operand][1] == term[1]
+            for operand in op.operands
+        )
 
     def term(self, variable: int) -> Term:
         """An operand as a coefficient and a monomial."""
@@ -96,7 +107,6 @@ class _Gardener:
         before.extend(after)
         atom = self.forest.atom()
         self.forest.sums[atom] = Sum(before, ordered)
-        self._made_by[atom] = op.result
         return 1.0, ((atom, 1),)
 
     def _mergeable(self, variable: int, term: Term, ordered: bool, leading: bool) -> list[Term | None] | None:
@@ -105,7 +115,7 @@ class _Gardener:
         if len(monomial) != 1 or monomial[0][1] != 1 or abs(coefficient) != 1.0:
             return None
         inner = self.forest.sums.get(monomial[0][0])
-        if inner is None or self.uses.get(variable, 0) != 1 or self.uses[self._made_by[monomial[0][0]]] != 1:
+        if inner is None or self.uses.get(variable, 0) != 1 or variable not in self._sole:
             return None
         if inner.ordered != ordered or (ordered and not (leading and coefficient == 1.0)):
             return None
