@@ -65,6 +65,7 @@ def bars(results: Results) -> list[Bar]:
         Bar("10,000 ops / 1,000 ops", lambda results: overhead(results, "growth", "ratio"), 12.0),
         Bar("import yota / import numpy", lambda results: overhead(results, "imports", "ratio of yota"), 1.5),
         Bar("shipped rules, seconds", lambda results: overhead(results, "rules", "shipped"), 0.05),
+        Bar("300 rules of a user's, first time, seconds", lambda results: overhead(results, "rules", "first"), 0.3),
         Bar("300 rules of a user's, proved before, seconds", lambda results: overhead(results, "rules", "again"), 0.05),
         Bar("from yota import grad / import numpy", lambda results: overhead(results, "imports", "ratio"), 1.5),
     ]

@@ -36,7 +36,7 @@ DOORS = {
     "sympy": (
         "rules/symbols",
         "rules/laws",
-        "rules/agreement",
+        "rules/cancellation",
         "codegen/symbolic",
         "codegen/printers",
         "generation/sizes",

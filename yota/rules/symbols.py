@@ -7,6 +7,8 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
+import numpy as np
+
 from yota.errors import RuleError
 from yota.rules.body import evaluate
 from yota.rules.display import show, walk
@@ -58,7 +60,8 @@ def to_sympy(expression: Expression, registry: Registered, symbols: dict[str, An
     if not isinstance(expression, Call) or expression.keywords:
         raise RuleError(f"`{show(expression)}` is not elementwise, so sympy cannot differentiate it; write the partial")
     if not any(isinstance(part, Name) for part in walk(expression)):
-        return _number(sympy, evaluate(expression, {}, registry))
+        with np.errstate(all="ignore"):
+            return _number(sympy, evaluate(expression, {}, registry))
     arguments = [to_sympy(argument, registry, symbols) for argument in expression.arguments]
     operator = _OPERATORS.get(expression.function)
     if operator is not None:
