@@ -47,9 +47,9 @@ PROBLEMS = (
 def by_yota(problem: Problem) -> int:
     """Operations of the generated code."""
     import yota
-    from yota.matrices import Matrices
-    from yota.specialise import Target
-    from yota.straight import Wanted
+    from yota.compilation.specialise import Target
+    from yota.derivatives.matrices import Matrices
+    from yota.derivatives.straight import Wanted
 
     point = np.linspace(0.5, 1.5, problem.size)
     if not isinstance(problem.function(point), list):

@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import yota
-from yota import differentiated, errors, hessian, hvp, jacobian, vjp
+from yota import errors, hessian, hvp, jacobian, vjp
+from yota.derivatives import differentiated
 
 X = np.array([0.3, 0.7, 1.1])
 

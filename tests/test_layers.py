@@ -28,9 +28,13 @@ BELOW = {
     "codegen": {"errors", "_resources", "ir", "passes"},
     # It knows plans, and no tapes.
     "runtime": {"errors", "_resources", "codegen"},
+    "watching": {"errors", "structures", "tracing"},
+    "compilation": {
+        *("errors", "structures", "ir", "rules", "tracing", "autodiff", "passes", "codegen", "runtime", "watching"),
+    },
 }
 # Folders of the top layer.
-TOP = {"generation", "report", "proof", "sharing", "cli"}
+TOP = {"derivatives", "batching", "generation", "report", "proof", "sharing", "cli"}
 # Which files may import a library that not every file may.
 DOORS = {
     "sympy": (

@@ -6,24 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from yota import errors
-    from yota.api import (
-        compile,
-        ctrace,
-        diffrule,
-        grad,
-        gradient,
-        load_rules,
-        play,
-        simplegrad,
-        trace,
-        value_and_grad,
-    )
-    from yota.batching import batch
-    from yota.device import to_cpu, to_cuda
+    from yota.api import compile, ctrace, diffrule, load_rules, play, trace
+    from yota.batching.batch import batch
+    from yota.compilation.device import to_cpu, to_cuda
+    from yota.derivatives.gradients import grad, gradient, value_and_grad
+    from yota.derivatives.jacobians import hessian, hvp, jacobian
+    from yota.derivatives.pullbacks import jvp, vjp
+    from yota.derivatives.simple import simplegrad
     from yota.export import generate
     from yota.ir.tape import Tape
-    from yota.jacobians import hessian, hvp, jacobian
-    from yota.pullbacks import jvp, vjp
     from yota.result import GradResult
     from yota.structures import update
     from yota.testing import gradcheck
@@ -60,14 +51,16 @@ __version__ = "0.1.0"
 _HOMES = {
     "GradResult": "yota.result",
     "Tape": "yota.ir.tape",
-    "batch": "yota.batching",
+    "batch": "yota.batching.batch",
     "generate": "yota.export",
-    "to_cpu": "yota.device",
-    "to_cuda": "yota.device",
+    "to_cpu": "yota.compilation.device",
+    "to_cuda": "yota.compilation.device",
     "gradcheck": "yota.testing",
     "update": "yota.structures",
-    **dict.fromkeys(("jvp", "vjp"), "yota.pullbacks"),
-    **dict.fromkeys(("hessian", "hvp", "jacobian"), "yota.jacobians"),
+    "simplegrad": "yota.derivatives.simple",
+    **dict.fromkeys(("grad", "gradient", "value_and_grad"), "yota.derivatives.gradients"),
+    **dict.fromkeys(("jvp", "vjp"), "yota.derivatives.pullbacks"),
+    **dict.fromkeys(("hessian", "hvp", "jacobian"), "yota.derivatives.jacobians"),
 }
 
 

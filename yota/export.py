@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from yota.compilation.layout import Wrt
 from yota.errors import ArgumentError
 from yota.generation.c import contents as c_contents
 from yota.generation.contents import collected
@@ -16,7 +17,6 @@ from yota.generation.cuda import contents as cuda_contents
 from yota.generation.files import check, write
 from yota.generation.request import Request
 from yota.generation.subject import call_of
-from yota.layout import Wrt
 
 __all__ = ["Module", "generate"]
 

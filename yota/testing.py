@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from yota.api import grad
-from yota.device import to_cpu
+from yota.compilation.device import to_cpu
+from yota.derivatives.gradients import grad
 from yota.structures import flatten, is_leaf, is_on_device, rebuild
 
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import yota
+from yota.derivatives.jacobians import hessian, jacobian
 from yota.errors import DifferentiationError, RuleError
 from yota.ir.types import TupleType
 from yota.ir.verify import verify
-from yota.jacobians import hessian, jacobian
 from yota.rules.registry import registry
 
 RULES = '''

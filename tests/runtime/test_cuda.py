@@ -14,9 +14,9 @@ import yota
 from tests.cuda.device import CUDARuntimeError, OutOfMemoryError, device, on_device
 from tests.cuda.hosted import needs_compiler
 from tests.cuda.nvrtc import compiled, needs_nvrtc
+from yota.compilation.specialise import Target, compile_tape
 from yota.errors import ArgumentError, CodegenError, DeviceError
 from yota.runtime import cuda
-from yota.specialise import Target, compile_tape
 
 __all__ = ["device"]
 

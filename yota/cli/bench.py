@@ -85,7 +85,7 @@ def _contenders(
     f: Callable[..., Any], positions: tuple[int, ...], args: Sequence[Any], strict: bool
 ) -> tuple[list[_Row], list[Callable[[], Any] | None]]:
     """Rows with the calls to time; the function itself first, then yota, then the others."""
-    from yota.api import value_and_grad
+    from yota.derivatives.gradients import value_and_grad
     from yota.errors import YotaError
 
     wrt = positions[0] if len(positions) == 1 else positions

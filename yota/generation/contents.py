@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from yota.autodiff.reverse import gradient_tape
+from yota.compilation.factored import leanest
 from yota.errors import ArgumentError
-from yota.factored import leanest
 from yota.generation.assembly import Banner, Parts, assembled
 from yota.generation.functions import Documented, gradient_class, gradient_functions, value_function
 from yota.generation.kernel import kernel_of

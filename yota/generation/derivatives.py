@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from yota.differentiated import Differentiated
+from yota.compilation.specialise import Target
+from yota.derivatives.differentiated import Differentiated
 from yota.errors import ArgumentError
 from yota.generation.signature import path_text
 from yota.generation.subject import Subject
 from yota.ir.tape import Tape
 from yota.ir.types import TensorType, type_of
 from yota.rules.registry import registry
-from yota.specialise import Target
 from yota.tracing.record import Leaf, record
 
 __all__ = ["Derivative", "hessian_of", "hvp_of", "jacobian_of"]

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from yota.autodiff.reverse import gradient_tape
+from yota.compilation.layout import Wrt
 from yota.errors import ArgumentError, YotaError
 from yota.generation.derivatives import Derivative, hessian_of, hvp_of, jacobian_of
 from yota.generation.subject import Call, Subject, subject_of
-from yota.layout import Wrt
 from yota.rules.registry import registry
 from yota.tracing.replay import evaluate
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from yota.compilation.layout import Wrt
 from yota.generation.subject import Call
-from yota.layout import Wrt
 
 __all__ = ["Request"]
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from yota.autodiff.reverse import Adjoints, gradient_tape
+from yota.compilation.layout import Wrt
 from yota.errors import ArgumentError
 from yota.generation.generalise import General, generalised, held
 from yota.generation.sizes import Samples, samples_of
 from yota.generation.subject import Call, Subject, subject_of
 from yota.ir.tape import Tape, TapeBuilder
-from yota.layout import Wrt
 from yota.passes.pipeline import passes
 from yota.rules.registry import registry
 

@@ -13,13 +13,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from yota.arguments import Arguments, names_of, positional, sort_arguments
-from yota.bitwise import with_value
-from yota.differentiated import with_receiver
+from yota.compilation.arguments import Arguments, names_of, positional, sort_arguments
+from yota.compilation.bitwise import with_value
+from yota.compilation.layout import Layout, Wrt, layout_of
+from yota.derivatives.differentiated import with_receiver
 from yota.errors import ArgumentError
 from yota.generation.examples import example, spec_of
 from yota.ir.tape import Tape
-from yota.layout import Layout, Wrt, layout_of
 from yota.rules.registry import registry
 from yota.specs import REST, Array, Fixed, Record, Spec, Table, dimensions, parse, ranked
 from yota.specs import Sequence as Items

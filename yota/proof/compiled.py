@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from yota.autodiff.reverse import Adjoints, gradient_tape
+from yota.compilation.specialise import Target, compile_tape
 from yota.ir.tape import Tape
 from yota.rules.model import Rule, refusal
 from yota.rules.registry import Registry
-from yota.specialise import Target, compile_tape
 from yota.tracing.intercept import recorded
 from yota.tracing.record import Leaf, record
 from yota.tracing.replay import inline

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from yota.codegen.render import render
+from yota.compilation.layout import Wrt
 from yota.generation.subject import call_of, subject_of
-from yota.layout import Wrt
 from yota.report.collect import report_of
 
 __all__ = ["page"]

@@ -18,13 +18,13 @@ from tests.codegen.compiled import compiled, needs_compiler
 from tests.codegen.programs import Writer, arguments, check, evaluate
 from yota.codegen.c import pieces
 from yota.codegen.targets import c
+from yota.compilation.specialise import Target, compile_tape
 from yota.ir.indexing import Slice
 from yota.ir.tape import Tape
 from yota.ir.types import type_of
 from yota.passes import pipeline
 from yota.runtime import compiler, native
 from yota.runtime.signals import StaleTape
-from yota.specialise import Target, compile_tape
 
 pytestmark = needs_compiler
 

@@ -8,7 +8,7 @@ from yota.autodiff.reverse import gradient_tape
 from yota.codegen.c.names import FOREIGN, LocalNames
 from yota.codegen.c.standalone import Shared, body_of
 from yota.codegen.c.types import c_type
-from yota.factored import leanest
+from yota.compilation.factored import leanest
 from yota.generation.c.interface import Function, Parameter, arguments_of, documented, result
 from yota.generation.derivatives import Derivative
 from yota.generation.subject import Subject

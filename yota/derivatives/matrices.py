@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from yota.arguments import Arguments, positional, sort_arguments
-from yota.device import refuse_device
-from yota.differentiated import Differentiated, Prepared, concrete
+from yota.compilation.arguments import Arguments, positional, sort_arguments
+from yota.compilation.device import refuse_device
+from yota.compilation.layout import Layout, layout_of
+from yota.compilation.specialise import Gradient, Specialisation, Target
+from yota.derivatives.differentiated import Differentiated, Prepared, concrete
+from yota.derivatives.pullbacks import Rows
+from yota.derivatives.sparse import compressed_rows
+from yota.derivatives.straight import Entries, Wanted, straight_line
 from yota.errors import ArgumentError, TracingError
 from yota.ir.tape import Tape
-from yota.layout import Layout, layout_of
-from yota.pullbacks import Rows
 from yota.rules.registry import Registry, registry
-from yota.sparse import compressed_rows
-from yota.specialise import Gradient, Specialisation, Target
-from yota.straight import Entries, Wanted, straight_line
 from yota.tracing.record import Recording, record
 from yota.tracing.replay import inline
 from yota.tracing.state import current

@@ -9,7 +9,7 @@ import pytest
 
 import yota
 from tests.codegen.compiled import has_compiler
-from yota.batching import batch
+from yota.batching.batch import batch
 from yota.errors import ArgumentError, TracingError
 
 TARGETS = ["numpy", pytest.param("c", marks=pytest.mark.skipif(not has_compiler(), reason="there is no C compiler"))]

@@ -26,7 +26,7 @@ from yota.runtime import compiler
 pytestmark = needs_compiler
 COMPILERS = [name for name in ("gcc", "clang") if shutil.which(name)] or ["cc"]
 STRICT = ["-std=c99", "-O1", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
-GOLDEN = Path(__file__).parent / "golden" / "c"
+GOLDEN = Path(__file__).parent.parent / "golden" / "c"
 NUMBERS = {"float64": ctypes.c_double, "float32": ctypes.c_float, "int64": ctypes.c_int64, "bool": ctypes.c_uint8}
 random = np.random.default_rng(4)
 TABLE = random.normal(size=(7, 5))

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from yota.afresh import Observed
 from yota.errors import ArgumentError
-from yota.reach import ABSENT, Reach, content
 from yota.structures import children, constant_of, flatten
 from yota.tracing.memory import owner_of
 from yota.tracing.randomness import is_generator
 from yota.tracing.record import Surroundings
+from yota.watching.afresh import Observed
+from yota.watching.reach import ABSENT, Reach, content
 
 __all__ = ["Captured"]
 
@@ -27,7 +27,7 @@ class Captured:
     """The data in closures, global variables, modules and classes that a function, and what it calls, reads.
 
     Numbers are compared by value, other objects by identity, structures by that of their parts. The content
-    of arrays is not compared here: compiled code reads them afresh, or watches them; see `yota.specialise`.
+    of arrays is not compared here: compiled code reads them afresh, or watches them; see `yota.compilation.specialise`.
     """
 
     __slots__ = (

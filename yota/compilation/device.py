@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from yota.arguments import Arguments
+from yota.compilation.arguments import Arguments
+from yota.compilation.specialise import Specialisation, Target
 from yota.errors import ArgumentError
-from yota.specialise import Specialisation, Target
 from yota.structures import flatten, is_leaf, is_on_device, rebuild
 from yota.tracing.record import Leaf
 

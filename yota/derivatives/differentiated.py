@@ -10,23 +10,25 @@ from typing import Any
 
 import numpy as np
 
-from yota.arguments import Arguments, key_of, positional, sort_arguments
-from yota.captured import Captured
-from yota.collection import uncollected
-from yota.contents import Contents
-from yota.device import on_host, target_for
+# Tapes get their methods there.
+import yota.tapes  # noqa: F401
+from yota.compilation.arguments import Arguments, key_of, positional, sort_arguments
+from yota.compilation.collection import uncollected
+from yota.compilation.device import on_host, target_for
+from yota.compilation.factored import leanest
+from yota.compilation.layout import Wrt, layout_of
+from yota.compilation.specialise import Gradient, Specialisation, Target, compile_tape, differentiate, trace_gradient
 from yota.errors import ArgumentError, StaleTapeError
-from yota.factored import leanest
 from yota.ir.tape import Tape
-from yota.layout import Wrt, layout_of
-from yota.reach import bearers
 from yota.rules.registry import registry
 from yota.runtime.cache import Table
-from yota.specialise import Gradient, Specialisation, Target, compile_tape, differentiate, trace_gradient
 from yota.tracing.record import Leaf, record
 from yota.tracing.replay import inline
 from yota.tracing.state import current
 from yota.tracing.tracer import Tracer
+from yota.watching.captured import Captured
+from yota.watching.contents import Contents
+from yota.watching.reach import bearers
 
 __all__ = ["MOST_TAPES", "Differentiated", "Prepared", "concrete", "with_receiver"]
 

@@ -9,18 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from yota.afresh import Observed
-from yota.arguments import Arguments
 from yota.autodiff.reverse import gradient_tape, zeros_like
-from yota.bitwise import with_value
-from yota.contents import Contents
+from yota.compilation.arguments import Arguments
+from yota.compilation.bitwise import with_value
 from yota.errors import ArgumentError
 from yota.ir.tape import Tape
-from yota.reach import Running
 from yota.rules.registry import Registry
 from yota.runtime.signals import StaleTape
 from yota.tracing.record import Recording, Surroundings, record
 from yota.tracing.replay import CONVERSIONS, failing, stale
+from yota.watching.afresh import Observed
+from yota.watching.contents import Contents
+from yota.watching.reach import Running
 
 __all__ = ["Specialisation", "Target", "compile_tape", "differentiate", "trace_gradient"]
 

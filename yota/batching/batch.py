@@ -8,24 +8,24 @@ from typing import Any
 
 import numpy as np
 
-from yota.arguments import Arguments, key_of, positional, sort_arguments
-from yota.batched_ops import batched
-from yota.captured import Captured
+from yota.batching.ops import batched
 from yota.codegen.symbolic import optimise
-from yota.contents import Contents
-from yota.device import on_host, target_for
-from yota.differentiated import concrete
+from yota.compilation.arguments import Arguments, key_of, positional, sort_arguments
+from yota.compilation.device import on_host, target_for
+from yota.compilation.specialise import Target, compile_tape
+from yota.derivatives.differentiated import concrete
 from yota.errors import ArgumentError
 from yota.ir.tape import Tape
 from yota.passes.pipeline import run
-from yota.reach import Running, bearers
 from yota.rules.registry import registry
 from yota.runtime.cache import Table
-from yota.specialise import Target, compile_tape
 from yota.tracing.record import Leaf, record
 from yota.tracing.replay import inline
 from yota.tracing.state import current
 from yota.tracing.tracer import Tracer
+from yota.watching.captured import Captured
+from yota.watching.contents import Contents
+from yota.watching.reach import Running, bearers
 
 __all__ = ["Batched", "batch"]
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from yota.api import gradient, value_and_grad
-from yota.device import beside
+from yota.compilation.device import beside
+from yota.compilation.specialise import Target
+from yota.derivatives.gradients import gradient, value_and_grad
+from yota.derivatives.straight import Wanted
 from yota.errors import ArgumentError, DifferentiationError
-from yota.specialise import Target
-from yota.straight import Wanted
 from yota.structures import is_on_device
 
 __all__ = ["Rows", "jvp", "vjp"]

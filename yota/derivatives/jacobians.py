@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from yota.api import gradient, named, value_and_grad
-from yota.calling import caller
-from yota.matrices import Matrices
-from yota.specialise import Target
-from yota.straight import Wanted
+from yota.compilation.specialise import Target
+from yota.derivatives.calling import caller
+from yota.derivatives.gradients import gradient, value_and_grad
+from yota.derivatives.matrices import Matrices
+from yota.derivatives.naming import named
+from yota.derivatives.straight import Wanted
 
 __all__ = ["hessian", "hvp", "jacobian"]
 
@@ -111,7 +112,7 @@ def hessian(
 def _matrix(
     f: Callable[..., Any], wrt: int | str, wanted: Wanted, target: Target, dynamic: bool, what: str
 ) -> Callable[..., Any]:
-    batching = sys.modules.get("yota.batching")
+    batching = sys.modules.get("yota.batching.batch")
     if batching is not None and isinstance(f, batching.Batched):
         plain = Target(strict=target.strict)
         many: Callable[..., Any] = f.mapped(lambda one: _matrix(one, wrt, wanted, plain, dynamic, what), target)

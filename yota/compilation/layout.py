@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from yota.arguments import Arguments, names_of
+from yota.compilation.arguments import Arguments, names_of
 from yota.errors import ArgumentError
 from yota.structures import is_on_device
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from yota.arguments import Arguments, key_of, positional, sort_arguments
-from yota.captured import Captured
 from yota.codegen.targets.base import Source
-from yota.collection import uncollected
-from yota.contents import Contents
-from yota.differentiated import Differentiated
+from yota.compilation.arguments import Arguments, key_of, positional, sort_arguments
+from yota.compilation.collection import uncollected
+from yota.compilation.layout import Wrt, layout_of
+from yota.compilation.specialise import Target, trace_gradient
+from yota.derivatives.differentiated import Differentiated
 from yota.errors import ArgumentError, StaleTapeError
 from yota.generation.contents import collected
 from yota.generation.plain import visible
@@ -19,12 +19,12 @@ from yota.generation.ranks import axes
 from yota.generation.request import Request
 from yota.generation.subject import call_of
 from yota.ir.tape import Tape
-from yota.layout import Wrt, layout_of
 from yota.rules.registry import registry
 from yota.runtime.python import load
-from yota.specialise import Target, trace_gradient
 from yota.tracing.location import source_line
 from yota.tracing.state import current
+from yota.watching.captured import Captured
+from yota.watching.contents import Contents
 
 __all__ = ["AllSizes", "check_options"]
 

@@ -11,8 +11,8 @@ import numpy as np
 from yota.autodiff.accumulate import partials
 from yota.autodiff.reverse import gradient_tape
 from yota.codegen.symbolic import best, optimise
+from yota.compilation.factored import several_forms, unrolled
 from yota.errors import DifferentiationError
-from yota.factored import several_forms, unrolled
 from yota.ir.catalog import primitive
 from yota.ir.tape import Tape, TapeBuilder
 from yota.ir.types import TensorType

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from yota.differentiated import Differentiated
+from yota.derivatives.differentiated import Differentiated
 from yota.runtime.dispatch import offer, quick, watch
 from yota.tracing.state import current
 

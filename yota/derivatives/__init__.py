@@ -1,0 +1,1 @@
+"""Functions with their derivatives: gradients, Jacobians, Hessians, products with them."""

@@ -1,0 +1,213 @@
+"""Values and gradients of functions: `yota.grad`, `yota.value_and_grad`, `yota.gradient`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from yota.compilation.device import captor_of
+from yota.compilation.layout import Wrt
+from yota.compilation.specialise import Target
+from yota.derivatives.calling import caller
+from yota.derivatives.differentiated import Differentiated, with_receiver
+from yota.derivatives.naming import named
+from yota.ir.tape import Tape
+from yota.result import GradResult
+from yota.runtime.cache import Table
+from yota.structures import is_on_device
+from yota.tracing.state import current
+from yota.watching.captured import Captured
+
+__all__ = ["grad", "gradient", "value_and_grad"]
+
+_known = Table(most=128)
+"""Differentiated forms that `grad` has made, the latest used last."""
+
+
+def grad(
+    f: Callable[..., Any],
+    *args: Any,
+    dynamic: bool = False,
+    seed: Any = None,
+    target: str = "numpy",
+    strict: bool = False,
+    **kwargs: Any,
+) -> tuple[Any, GradResult]:
+    """Value of ``f(*args)`` and its gradient by every argument.
+
+    The function is traced, differentiated and compiled at the first call for each combination of dtypes, shapes,
+    structure and static values; later calls run the generated code.
+
+    Parameters
+    ----------
+    f
+        A plain NumPy function that returns a scalar.
+    *args
+        Arrays, numbers, or structures of them. Python ints, bools, strings, None and callables are static.
+    dynamic
+        Whether to trace again when a branch on traced data goes another way than recorded. Up to 1024 tapes are
+        kept for one kind of arguments, and chosen among without tracing; past that they are forgotten.
+    seed
+        The derivative of the final result by the value of ``f``, of the value's shape; one by default. With a
+        seed ``f`` may return an array.
+    target
+        What to generate code for: ``"numpy"``; ``"c"``, which needs a C compiler; or ``"cuda"``, which arrays of
+        CuPy's choose by themselves.
+    strict
+        Whether the value must be bitwise what NumPy gives for ``f(*args)``.
+    **kwargs
+        Keyword arguments of ``f``.
+
+    Returns
+    -------
+    value
+        What ``f(*args)`` gives, of the same type: a NumPy scalar from NumPy's functions, a Python float from
+        arithmetic on Python floats.
+    g
+        `GradResult`: ``g[0]`` is the gradient by the first argument, in its shape and dtype; a dict from field path
+        to array for a structure; None for an argument without derivative. By a complex ``z`` it is
+        ``dL/dRe(z) + i dL/dIm(z)``.
+
+    Raises
+    ------
+    ArgumentError, TracingError, MissingRuleError, DifferentiationError, StaleTapeError
+        See `yota.errors`; exceptions of ``f`` itself come through unchanged.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> val, g = grad(lambda x: np.sum(x**2), np.array([1.0, 2.0, 3.0]))
+    >>> float(val), g[0]
+    (14.0, array([2., 4., 6.]))
+    """
+    if seed is not None:
+
+        def seeded(weights: Any, *arguments: Any, **keywords: Any) -> Any:
+            return np.sum(np.real(np.conjugate(weights) * f(*arguments, **keywords)))
+
+        weights = seed if is_on_device(seed) else np.asarray(seed)
+        _, g = grad(seeded, weights, *args, dynamic=dynamic, target=target, strict=strict, **kwargs)
+        return f(*args, **kwargs), GradResult(g.gradients[1:], g.tape, g.source)
+    form = _differentiated(f, Target(target, strict), dynamic)
+    if current() is not None:
+        value, gradients = form.traced(args, kwargs)
+        return value, GradResult(gradients, Tape("", (), {}, (), (), {}), "")
+    prepared, function, positions, leaves = form.prepare(args, kwargs)
+    (value, gradients), chosen = prepared(function, positions, leaves)
+    captor = captor_of(prepared, chosen, leaves) if prepared.target.name == "cuda" else None
+    return value, GradResult(gradients, chosen.gradient.tape, chosen.source, captor)
+
+
+def _differentiated(function: Callable[..., Any], target: Target, dynamic: bool) -> Differentiated:
+    plain, hidden = with_receiver(function)
+    # A lambda that is written in a loop is a new function in each round, with the same code and captured values.
+    key = (getattr(plain, "__code__", plain), target, dynamic, tuple(map(id, hidden)))
+    found: Differentiated | None = _known.pop(key, None)
+    if found is None:
+        found = Differentiated(function, None, target, dynamic=dynamic)
+    elif found.function is not plain:
+        captured = Captured(plain)
+        if not found.captured.agrees(captured):
+            found = Differentiated(function, None, target, dynamic=dynamic)
+        found.adopt(plain, captured)
+    _known.insert(key, found)
+    return found
+
+
+def value_and_grad(
+    f: Callable[..., Any],
+    wrt: Wrt = 0,
+    *,
+    target: str = "numpy",
+    strict: bool = False,
+    dynamic: bool = False,
+    args: Any = None,
+) -> Callable[..., tuple[Any, Any]]:
+    """A function that gives the value of ``f`` and its gradient, fit for ``scipy.optimize.minimize(..., jac=True)``.
+
+    Parameters
+    ----------
+    f
+        A plain NumPy function that returns a scalar.
+    wrt
+        What to differentiate by: an argument's position or name, or a tuple of them.
+    target, strict, dynamic
+        See `grad`.
+    args
+        Specs of the arguments in which sizes have names, such as ``{"x": "float64[N,3]"}`` (see `yota.generate`). The
+        function is then compiled here and now for all sizes, and never traced again when one changes.
+
+    Returns
+    -------
+    Callable
+        Takes the arguments of ``f``; gives ``(value, gradient)``, the gradient a tuple if ``wrt`` is one.
+
+    Raises
+    ------
+    ArgumentError
+        With ``args``: if the function takes other steps when a size changes, as a loop over it or a branch on it
+        does; the message names the line.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> fg = value_and_grad(lambda x: np.sum(np.sin(x)))
+    >>> value, gradient = fg(np.zeros(2))
+    >>> gradient
+    array([1., 1.])
+    >>> fg = value_and_grad(lambda x: np.mean(x**2), args={"x": "float64[N]"})
+    >>> fg(np.ones(2))[1], fg(np.ones(4))[1]
+    (array([1., 1.]), array([0.5, 0.5, 0.5, 0.5]))
+    """
+    # A batched function exists only once its module is loaded, which brings much of the code generation with it.
+    batching = sys.modules.get("yota.batching.batch")
+    if batching is not None and isinstance(f, batching.Batched):
+        target_ = Target(target, strict)
+        many: Callable[..., tuple[Any, Any]] = f.mapped(lambda one: value_and_grad(one, wrt, strict=strict), target_)
+        return many
+    if args is not None:
+        return _for_all_sizes(f, wrt, target, strict, dynamic, args)
+    form = Differentiated(f, wrt, Target(target, strict), dynamic=dynamic)
+    return named(caller(form), f, "value and gradient")
+
+
+def _for_all_sizes(
+    f: Callable[..., Any], wrt: Wrt, target: str, strict: bool, dynamic: bool, args: Any
+) -> Callable[..., tuple[Any, Any]]:
+    from yota.derivatives.allsizes import AllSizes, check_options
+
+    check_options(target, dynamic)
+    form = AllSizes(f, args, wrt, strict=strict)
+
+    def value_and_gradient(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
+        return form(*args, **kwargs)
+
+    return named(value_and_gradient, f, "value and gradient")
+
+
+def gradient(
+    f: Callable[..., Any],
+    wrt: Wrt = 0,
+    *,
+    target: str = "numpy",
+    strict: bool = False,
+    dynamic: bool = False,
+    args: Any = None,
+) -> Callable[..., Any]:
+    """A function that gives the gradient of ``f`` alone; see `value_and_grad`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> gradient(lambda x: np.sum(x**3))(np.array([1.0, 2.0]))
+    array([ 3., 12.])
+    """
+    both = value_and_grad(f, wrt, target=target, strict=strict, dynamic=dynamic, args=args)
+
+    def gradient_of(*args: Any, **kwargs: Any) -> Any:
+        return both(*args, **kwargs)[1]
+
+    return named(gradient_of, f, "gradient")

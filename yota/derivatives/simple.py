@@ -1,0 +1,68 @@
+"""Gradients for arguments of one kind, compiled once and for all: `yota.simplegrad`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from yota.compilation.playing import inputs
+from yota.compilation.specialise import Target
+from yota.derivatives.differentiated import Differentiated
+from yota.errors import StaleTapeError
+
+__all__ = ["SimpleGradient", "simplegrad"]
+
+
+class SimpleGradient:
+    """A compiled gradient for arguments of one kind: ``val, d0, d1 = dloss(*args)``; ``dloss.source`` is its code."""
+
+    def __init__(self, f: Callable[..., Any], args: tuple[Any, ...], target: Target) -> None:
+        form = Differentiated(f, None, target, dynamic=False)
+        self._captured, self._outdated = form.captured, False
+        self._prepared, self._function, *_ = form.prepare(args, {})
+        self._hidden = form.hidden
+        self.tape = self._prepared.root.gradient.tape
+        self.source = self._prepared.root.source
+        self.__name__ = getattr(f, "__name__", type(f).__name__)
+
+    def __call__(self, *args: Any) -> tuple[Any, ...]:
+        """The value and the derivative by each argument."""
+        self._outdated = self._outdated or (bool(self._captured) and self._captured.changed())
+        if self._outdated:
+            raise StaleTapeError(
+                f"what {self.__name__} reads from outside has changed since it was compiled. Call simplegrad again, or "
+                "use yota.value_and_grad, which notices."
+            )
+        args = (*self._hidden, *args)
+        # Checked first: the generated code trusts its inputs.
+        leaves = inputs(self.tape, args)
+        (value, gradients), _ = self._prepared(self._function, args, leaves)
+        return (value, *gradients)
+
+    def __repr__(self) -> str:
+        return f"<gradient of {self.__name__}>"
+
+
+def simplegrad(f: Callable[..., Any], *args: Any, target: str = "numpy", strict: bool = False) -> SimpleGradient:
+    """Compile the gradient of ``f`` for arguments like ``args``, once and for all.
+
+    Returns
+    -------
+    SimpleGradient
+        Called with such arguments it gives ``(value, d0, d1, ...)``; ``.source`` is the generated code.
+
+    Raises
+    ------
+    StaleTapeError
+        When called, if a branch on traced data goes another way than for ``args``, or if a variable that ``f``
+        reads from outside has changed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> dloss = simplegrad(lambda w, x: np.sum(w * x), np.ones(2), np.array([3.0, 4.0]))
+    >>> val, dw, dx = dloss(np.ones(2), np.array([3.0, 4.0]))
+    >>> dw
+    array([3., 4.])
+    """
+    return SimpleGradient(f, args, Target(target, strict))
