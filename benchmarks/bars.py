@@ -50,6 +50,7 @@ def bars(results: Results) -> list[Bar]:
             found.append(Bar(f"{name}: yota / plain", ratio(name, "yota", "plain"), 2.5))
             found.append(Bar(f"{name}: autograd / yota", ratio(name, "autograd", "yota"), 2.0, at_least=True))
         found.append(Bar(f"{name}: first gradient, yota / jax", ratio(name, "yota", "jax", "first"), 1.0))
+        found.append(Bar(f"{name}: first gradient, yota c / jax", ratio(name, "yota c", "jax", "first"), 2.0))
     return [
         *found,
         *compiled(),

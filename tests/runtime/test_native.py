@@ -11,7 +11,7 @@ import pytest
 
 from tests.codegen.compiled import needs_compiler
 from yota.errors import CodegenError
-from yota.runtime import compiler, native, store
+from yota.runtime import compiler, headers, native, store
 from yota.runtime.dispatch import offer, quick
 
 ROOT = Path(__file__).parents[2]
@@ -213,3 +213,38 @@ def test_dispatch_tries_known_forms_first() -> None:
     holder = Holder()
     holder.method()
     assert calls[-1] == (holder,)
+
+
+@needs_compiler
+def test_headers_are_parsed_once_there_is_more_to_compile(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    included = []
+    compile = compiler.Compiler.compile
+
+    def noted(self: compiler.Compiler, source: Path, output: Path, header: Path | None = None) -> None:
+        included.append(header)
+        compile(self, source, output, header)
+
+    monkeypatch.setattr(compiler.Compiler, "compile", noted)
+    for number in range(4):
+        assert native.build(code(number)).answer() == number
+    (parsed,) = cache.glob("headers-*.gch")
+    assert included == [None, None, parsed.with_suffix(""), parsed.with_suffix("")]
+    # What is not there any more, or is no header, is done without.
+    parsed.write_bytes(b"no header")
+    assert native.build(code(4)).answer() == 4
+    parsed.with_suffix("").write_text("#error broken")
+    assert native.build(code(5)).answer() == 5
+    parsed.with_suffix("").unlink()
+    assert native.build(code(6)).answer() == 6
+    assert included[-1] is None
+
+
+@needs_compiler
+def test_compilers_that_keep_no_headers_do_without(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise CodegenError("no")
+
+    monkeypatch.setattr(compiler.Compiler, "parse", refuse)
+    for number in range(3):
+        assert native.build(code(number)).answer() == number
+    assert headers.ready(store.Store(cache), compiler.find()) is None

@@ -60,18 +60,42 @@ class Compiler:
         """Flags for a source of ``length`` characters."""
         return (*self.flags, "-O1") if length > _QUICK else self.flags
 
-    def compile(self, source: Path, output: Path) -> None:
+    def compile(self, source: Path, output: Path, header: Path | None = None) -> None:
         """Make a shared object of a C file.
+
+        Parameters
+        ----------
+        header
+            Included first, if the compiler takes it.
 
         Raises
         ------
         CodegenError
-            If the compiler does not take it.
+            If the compiler does not take the source.
         """
         flags = self.arguments(source.stat().st_size)
-        done = _run([*self.command, *flags, str(source), "-o", str(output), "-lm"])
+        first = ("-include", str(header)) if header is not None else ()
+        done = self._run(*flags, *first, str(source), "-o", str(output), "-lm")
+        if done.returncode and first:
+            done = self._run(*flags, str(source), "-o", str(output), "-lm")
         if done.returncode:
             raise CodegenError(f"{' '.join(self.command)} failed on generated code:\n{done.stderr[-4000:]}")
+
+    def parse(self, header: Path, output: Path) -> None:
+        """Make of a header what is quicker to include.
+
+        Raises
+        ------
+        CodegenError
+            If the compiler does not do that.
+        """
+        flags = [flag for flag in self.flags if flag != "-shared"]
+        done = self._run(*flags, "-x", "c-header", str(header), "-o", str(output))
+        if done.returncode:
+            raise CodegenError(f"{' '.join(self.command)} keeps no parsed headers:\n{done.stderr[-4000:]}")
+
+    def _run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return _run([*self.command, *arguments])
 
 
 def _run(command: Sequence[str], text: str | None = None) -> subprocess.CompletedProcess[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import importlib.machinery
 import importlib.util
@@ -17,7 +18,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from yota.runtime import compiler, python
+from yota.runtime import compiler, headers, python
 from yota.runtime.store import Store, folder
 
 __all__ = ["build", "load"]
@@ -42,6 +43,9 @@ class _Source(Protocol):
     @property
     def constants(self) -> Mapping[str, Any]: ...
 
+    @property
+    def memory(self) -> bool: ...
+
 
 @dataclass(frozen=True, slots=True)
 class _Driver:
@@ -60,12 +64,22 @@ def load(source: _Source) -> Callable[..., Any]:
     CodegenError
         If there is no compiler, or the cache is not private.
     """
+    if source.memory:
+        _keeper()
     module = build(source.code) if source.code else None
     kernels = {name: getattr(module, name) for name in source.kernels}
     if not source.driver:
         function: Callable[..., Any] = kernels[source.entry]
         return function
     return python.load(_Driver(source.driver, source.entry, {**source.constants, **kernels}))
+
+
+@functools.cache
+def _keeper() -> ModuleType:
+    """The module that makes large arrays for the others, in memory that it keeps from freed ones."""
+    from yota.codegen.render import render
+
+    return build(render("c/keeper.c.jinja"))
 
 
 def build(code: str) -> ModuleType:
@@ -78,7 +92,7 @@ def build(code: str) -> ModuleType:
         with tempfile.TemporaryDirectory(prefix="source-", dir=output.parent) as scratch:
             file = Path(scratch, "generated.c")
             file.write_text(code, encoding="utf-8")
-            found.compile(file, output)
+            found.compile(file, output, headers.ready(kept, found))
 
     return _imported(kept.get(key, make))
 

@@ -60,15 +60,15 @@ class Store:
     def __hash__(self) -> int:
         return hash(self.path)
 
-    def get(self, key: str, make: Callable[[Path], None]) -> Path:
+    def get(self, key: str, make: Callable[[Path], None], suffix: str = ".so") -> Path:
         """The file of ``key``; ``make`` writes it to the path it is given if it is not there, or not whole."""
-        place = self.path / f"{key}.so"
+        place = self.path / f"{key}{suffix}"
         if self._is_whole(place):
             with contextlib.suppress(OSError):
                 os.utime(place)  # the latest used are kept
             return place
         with tempfile.TemporaryDirectory(prefix="making-", dir=self.path) as scratch:
-            fresh = Path(scratch, "fresh.so")
+            fresh = Path(scratch, f"fresh{suffix}")
             make(fresh)
             os.chmod(fresh, 0o700)
             digest = Path(scratch, "digest")
@@ -93,13 +93,17 @@ class Store:
         known = self.noted(key)
         if known is not None:
             return known
-        place, text = self.path / f"{key}.json", make()
+        text = make()
+        self.write(self.path / f"{key}.json", text)
+        return text
+
+    def write(self, place: Path, text: str) -> None:
+        """Put a text into a file of this folder, whole or not at all."""
         with tempfile.TemporaryDirectory(prefix="making-", dir=self.path) as scratch:
-            fresh = Path(scratch, "note")
+            fresh = Path(scratch, "fresh")
             fresh.write_text(text, encoding="utf-8")
             os.chmod(fresh, 0o600)
             os.replace(fresh, place)
-        return text
 
     def _is_whole(self, place: Path) -> bool:
         try:
@@ -112,7 +116,7 @@ class Store:
     def _forget(self) -> None:
         """Remove what was not used for the longest time, past the bounds."""
         found = []
-        for place in self.path.glob("*.so"):
+        for place in (*self.path.glob("*.so"), *self.path.glob("*.gch")):
             with contextlib.suppress(OSError):
                 state = place.stat()
                 found.append((state.st_mtime, state.st_size, place))

@@ -148,7 +148,7 @@ class FilePlan:
     preludes
         Templates of the functions that take arguments and make results.
     memory
-        Whether a result is so large that memory is kept for the next one.
+        Whether a result is so large that it is made in memory kept from freed ones.
     """
 
     banner: tuple[str, ...]

@@ -46,6 +46,8 @@ class Source:
         Objects that the driver uses by name.
     guards
         Number of guards.
+    memory
+        Whether the compiled file makes arrays in kept memory; see `yota.runtime.native`.
     """
 
     text: str
@@ -55,6 +57,7 @@ class Source:
     driver: str = ""
     constants: Mapping[str, Any] = field(default_factory=dict)
     guards: int = 0
+    memory: bool = False
 
     def __str__(self) -> str:
         return self.text
@@ -82,13 +85,18 @@ def generate(tape: Tape, *, strict: bool = False) -> Source:
     kernels = _kernels(tape, plan, entry, direct, needs)
     code = _code(tape, entry, kernels, needs) if kernels else ""
     names = tuple(kernel.plan.name for kernel in kernels)
+    memory = _keeps_memory(kernels)
     if direct:
-        return Source(code, entry, code, names)
+        return Source(code, entry, code, names, memory=memory)
     driver = Driver(tape, plan.steps, kernels)
     function = driver.plan()
     text = render("numpy/module.py.jinja", plan=function)
     both = f"{text}\n\n# {entry}.c\n\n{code}" if code else text
-    return Source(both, function.name, code, names, text, driver.constants.objects, len(tape.guards))
+    return Source(both, function.name, code, names, text, driver.constants.objects, len(tape.guards), memory)
+
+
+def _keeps_memory(kernels: Sequence[Kernel]) -> bool:
+    return any(result.allocate == "large_array" for kernel in kernels for result in kernel.plan.results)
 
 
 def _is_exact(tape: Tape, op: Op) -> bool:
@@ -140,7 +148,7 @@ def _code(tape: Tape, entry: str, kernels: Sequence[Kernel], needs: Needs) -> st
         preludes=tuple(f"c/preludes/{name}.c.jinja" for name in preludes(kernel.plan for kernel in kernels)),
         complex=needs.complex,
         parallel=any(kernel.plan.parallel for kernel in kernels),
-        memory=any(result.allocate == "large_array" for kernel in kernels for result in kernel.plan.results),
+        memory=_keeps_memory(kernels),
         kernels=tuple(kernel.plan for kernel in kernels),
     )
     return render("c/module.c.jinja", plan=plan)
