@@ -1,10 +1,13 @@
 """Exported rules: read by ruff, imported by the real libraries, and their gradients compared with yota's own."""
 
+import ast
+import functools
 import importlib.util
 import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import warnings
 from pathlib import Path
 
@@ -16,8 +19,6 @@ import yota
 from yota.cli import main
 from yota.errors import ArgumentError, RuleError
 from yota.rules.registry import registry
-from yota.rules.sampling import statics
-from yota.rules.trials import adjoint
 from yota.sharing.modules import export
 
 FILE = Path(__file__).parent / "shared.rules"
@@ -40,14 +41,27 @@ CASES = [
     ("energy", (Z,), {}),
     ("quadratic", (A, B), {}),
     ("quadratic", (A + 1j * A.T, B + 0.5j * B), {}),
+    ("joined", (X, X[:2] ** 2), {}),
+    ("joined", (Z, X[2], K), {"axis": -1}),
+    ("piled", (X[:, None], X, np.sin(X)), {"axis": -2}),
+    ("piled", (K, Z, X[3]), {}),
+    ("contracted", (A, B, K), {"subscripts": "ij,jk,j->ki"}),
+    ("contracted", (B + 1j, B - 2j), {"subscripts": "ij,kj"}),
+    ("turned", (K, X), {}),
+    ("turned", (K, Z), {}),
+    ("moments", (X, X * X), {}),
+    ("moments", (Z, K), {}),
+    ("leaned", (K,), {}),
 ]
 IDS = [f"{name}-{operands[0].dtype}-{len(keywords)}" for name, operands, keywords in CASES]
+DYADIC = np.array([1.0, -0.5, 2.0])
 
 
-def loaded(library, path):
-    text = export(FILE, library, COMMAND).text
-    path.write_text(text)
-    spec = importlib.util.spec_from_file_location(f"shared_{library}", path)
+@functools.cache
+def loaded(library):
+    path = Path(tempfile.mkdtemp()) / f"shared_{library}.py"
+    path.write_text(export(FILE, library, COMMAND).text)
+    spec = importlib.util.spec_from_file_location(path.stem, path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -64,25 +78,40 @@ def moving(operands):
     return [position for position, each in enumerate(operands) if each.dtype.kind in "fc"]
 
 
+def several(value):
+    """Results as a list: one array is one, and autograd's tuples are no tuples."""
+    return [value] if hasattr(value, "dtype") else list(value)
+
+
+def primal(known, name):
+    """The function by yota, which traces it."""
+    return known.primitive(name).function
+
+
+def weighted(lib, seeds, value):
+    return sum(lib.sum(lib.real(lib.conj(each) * one)) for each, one in zip(seeds, several(value), strict=True))
+
+
 def expected(known, name, operands, keywords):
-    """Value, seed and adjoints by yota's rule."""
-    rule = known.rules(name)[0]
-    keywords = {**{key: each.value for key, each in statics(rule).items()}, **keywords}
-    value = np.asarray(known.primitive(name).function(*operands, **keywords))
-    seed = np.resize(np.array([1.0, -0.5, 2.0]), value.shape) * (1 + 0.5j if value.dtype.kind == "c" else 1)
-    found = []
-    for position in moving(operands):
-        slope = adjoint(rule, position, operands, keywords, seed, known)
-        own = operands[position]
-        slope = slope if own.dtype.kind == "c" else np.real(slope)
-        slope = np.broadcast_to(slope, value.shape) if rule.kind == "elementwise" else slope
-        extra = slope.ndim - own.ndim
-        axes = tuple(i for i in range(slope.ndim) if i < extra or own.shape[i - extra] == 1 != slope.shape[i])
-        found.append(np.sum(slope, axis=axes).reshape(own.shape))
-    return value, seed, found
+    """Values, seeds and adjoints by yota."""
+    function = primal(known, name)
+    values = [np.asarray(each) for each in several(function(*operands, **keywords))]
+    seeds = [
+        np.resize(DYADIC, each.shape) * (1 + 0.5j if each.dtype.kind == "c" else 1) * (1 + place)
+        for place, each in enumerate(values)
+    ]
+    where = moving(operands)
+
+    def loss(*inner):
+        given = list(operands)
+        for position, each in zip(where, inner, strict=True):
+            given[position] = each
+        return weighted(np, seeds, function(*given, **keywords))
+
+    return values, seeds, list(yota.grad(loss, *(operands[position] for position in where))[1])
 
 
-def jax_results(module, name, operands, keywords, seed):
+def jax_results(module, name, operands, keywords, seeds):
     import jax
     import jax.numpy as jnp
 
@@ -93,47 +122,50 @@ def jax_results(module, name, operands, keywords, seed):
         given = list(operands)
         for position, value in zip(where, inner, strict=True):
             given[position] = value
-        return jnp.sum(jnp.real(jnp.conj(seed) * function(*given, *keywords.values())))
+        return weighted(jnp, seeds, function(*given, **keywords))
 
     inner = [jnp.asarray(operands[position]) for position in where]
     places = tuple(range(len(inner)))
-    slopes = jax.grad(loss, places)(*inner)
 
     def steep(*inner):
         return sum(jnp.sum(jnp.real(jnp.conj(each) * each)) for each in jax.grad(loss, places)(*inner))
 
-    again = jax.grad(steep, places)(*inner)
+    # At once: JAX compiles each operation by itself otherwise.
+    values, slopes, again = jax.jit(
+        lambda *each: (
+            several(function(*operands, **keywords)),
+            jax.grad(loss, places)(*each),
+            jax.grad(steep, places)(*each),
+        )
+    )(*inner)
     # JAX gives the conjugate of the direction of steepest ascent.
-    return (
-        function(*operands, *keywords.values()),
-        [np.conj(each) for each in slopes],
-        [np.conj(each) for each in again],
-    )
+    return values, [np.conj(each) for each in slopes], [np.conj(each) for each in again]
 
 
-def torch_results(module, name, operands, keywords, seed):
+def torch_results(module, name, operands, keywords, seeds):
     import torch
 
     where = moving(operands)
     given = [torch.tensor(each, requires_grad=position in where) for position, each in enumerate(operands)]
-    value = getattr(module, name)(*given, **keywords)
-    loss = torch.sum(torch.real(torch.conj(torch.tensor(seed)) * value))
+    values = several(getattr(module, name)(*given, **keywords))
+    loss = weighted(torch, map(torch.tensor, seeds), values)
     inner = [given[position] for position in where]
     slopes = torch.autograd.grad(loss, inner, create_graph=True, allow_unused=True)
     steep = sum(torch.sum(torch.abs(each) ** 2) for each in slopes if each is not None)
-    again = torch.autograd.grad(steep, inner, allow_unused=True)
+    linear = not steep.requires_grad
+    again = [None] * len(inner) if linear else torch.autograd.grad(steep, inner, allow_unused=True)
 
     def plain(each, like):
         return np.zeros(like.shape) if each is None else each.detach().resolve_conj().numpy()
 
     return (
-        value.detach().resolve_conj().numpy(),
+        [each.detach().resolve_conj().numpy() for each in values],
         [plain(each, like) for each, like in zip(slopes, inner, strict=True)],
         [plain(each, like) for each, like in zip(again, inner, strict=True)],
     )
 
 
-def autograd_results(module, name, operands, keywords, seed):
+def autograd_results(module, name, operands, keywords, seeds):
     import autograd
     import autograd.numpy as anp
 
@@ -144,7 +176,7 @@ def autograd_results(module, name, operands, keywords, seed):
         given = list(operands)
         for position, value in zip(where, inner, strict=True):
             given[position] = value
-        return anp.sum(anp.real(anp.conj(seed) * function(*given, **keywords)))
+        return weighted(anp, seeds, function(*given, **keywords))
 
     inner = tuple(operands[position] for position in where)
     slope = autograd.grad(loss)
@@ -155,7 +187,8 @@ def autograd_results(module, name, operands, keywords, seed):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         slopes, again = slope(inner), autograd.grad(steep)(inner)
-    return function(*operands, **keywords), [np.conj(each) for each in slopes], [np.conj(each) for each in again]
+    values = several(function(*operands, **keywords))
+    return values, [np.conj(each) for each in slopes], [np.conj(each) for each in again]
 
 
 RESULTS = {"jax": jax_results, "torch": torch_results, "autograd": autograd_results}
@@ -171,12 +204,15 @@ def library_or_skip(library):
 
 @pytest.mark.parametrize("library", LIBRARIES)
 @pytest.mark.parametrize(("name", "operands", "keywords"), CASES, ids=IDS)
-def test_gradients(library, name, operands, keywords, known, tmp_path):
+def test_gradients(library, name, operands, keywords, known):
     library_or_skip(library)
-    module = loaded(library, tmp_path / "shared.py")
-    value, seed, slopes = expected(known, name, operands, keywords)
-    found, first, again = RESULTS[library](module, name, operands, keywords, seed)
-    assert np.allclose(found, value, rtol=1e-12)
+    module = loaded(library)
+    values, seeds, slopes = expected(known, name, operands, keywords)
+    found, first, again = RESULTS[library](module, name, operands, keywords, seeds)
+    assert len(found) == len(values)
+    for one, other in zip(found, values, strict=True):
+        assert np.shape(one) == other.shape
+        assert np.allclose(one, other, rtol=1e-12)
     assert len(first) == len(slopes)
     for one, other in zip(first, slopes, strict=True):
         assert np.asarray(one).dtype == other.dtype
@@ -195,6 +231,70 @@ def test_gradients(library, name, operands, keywords, known, tmp_path):
     slope = (steep(step) - steep(-step)) / (2 * step)
     total = sum(float(np.sum(np.real(np.conj(each) * move))) for each, move in zip(again, direction, strict=True))
     assert total == pytest.approx(slope, rel=1e-6, abs=1e-6)
+
+
+def float32(operands):
+    return [each.astype("c8" if each.dtype.kind == "c" else "f4") for each in operands if each.dtype.kind in "fc"]
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize(("name", "operands", "keywords"), CASES[4:7] + CASES[11:], ids=IDS[4:7] + IDS[11:])
+def test_float32_stays(library, name, operands, keywords):
+    if name == "stairs":
+        return
+    library_or_skip(library)
+    operands = float32(operands)
+    function = getattr(loaded(library), name)
+    if library == "torch":
+        import torch
+
+        operands = [torch.tensor(each) for each in operands]
+    for each in several(function(*operands, **keywords)):
+        assert str(each.dtype).rpartition(".")[2] in ("float32", "complex64")
+
+
+TRANSFORMED = [
+    each for each in CASES if each[0] not in ("stairs", "quadratic") and all(one.dtype == float for one in each[1])
+]
+
+
+@pytest.mark.parametrize(("name", "operands", "keywords"), TRANSFORMED, ids=[each[0] for each in TRANSFORMED])
+def test_jax_batches(name, operands, keywords):
+    library_or_skip("jax")
+    import jax
+
+    function = getattr(loaded("jax"), name)
+
+    def loss(*inner):
+        return sum(jax.numpy.sum(jax.numpy.real(each) ** 2) for each in several(function(*inner, **keywords)))
+
+    slope = jax.jit(jax.grad(loss, tuple(range(len(operands)))))
+    found = jax.jit(jax.vmap(slope))(*(np.stack([each, 2 * each]) for each in operands))
+    for one, other in zip(found, slope(*(2 * each for each in operands)), strict=True):
+        assert np.allclose(one[1], other, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("name", "operands", "keywords"), TRANSFORMED, ids=[each[0] for each in TRANSFORMED])
+def test_torch_transforms(name, operands, keywords):
+    library_or_skip("torch")
+    import torch
+
+    function = getattr(loaded("torch"), name)
+    given = [torch.tensor(each, requires_grad=True) for each in operands]
+
+    def called(*inner):
+        return function(*inner, **keywords)
+
+    assert torch.autograd.gradcheck(called, given)
+    assert torch.autograd.gradgradcheck(called, given)
+
+    def loss(*inner):
+        return sum(torch.sum(each**2) for each in several(called(*inner)))
+
+    slope = torch.func.grad(loss, tuple(range(len(given))))
+    found = torch.func.vmap(slope)(*(torch.tensor(np.stack([each, 2 * each])) for each in operands))
+    for one, other in zip(found, slope(*(torch.tensor(2 * each) for each in operands)), strict=True):
+        assert torch.allclose(one[1], other, rtol=1e-12)
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
@@ -267,3 +367,23 @@ def test_command(tmp_path, monkeypatch, capsys):
     assert "@jax.custom_jvp" in capsys.readouterr().out
     assert main(["rules", "export", "my.rules"]) == 2
     assert "--to jax, torch or autograd" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_names_that_meet_are_kept_apart(library, tmp_path):
+    """A function and one of yota's own, names that make one class, and parameters that become each other's names."""
+    path = tmp_path / "f.rules"
+    path.write_text(
+        "# yota rules 1\n@elementwise\ndef sech(x: Real) -> sech:\n    sech = tanh(x) * tanh(tanh(x))\n"
+        "@elementwise\ndef a_b(g: Real, g_: Real) -> y:\n    y = g * g_ * g_\n"
+        "@elementwise\ndef aB(sech: Real) -> y:\n    y = sech * tanh(sech)\n"
+    )
+    text = export(path, library, COMMAND).text
+    top = [each.name for each in ast.parse(text).body if isinstance(each, (ast.FunctionDef, ast.ClassDef))]
+    assert len(set(top)) == len(top)
+    library_or_skip(library)
+    space = {}
+    exec(compile(text, "f.py", "exec"), space)
+    assert float(space["a_b"](2.0, 3.0)) == 18
+    assert float(space["sech"](0.5)) == pytest.approx(np.tanh(0.5) * np.tanh(np.tanh(0.5)))
+    assert float(space["aB"](0.5)) == pytest.approx(0.5 * np.tanh(0.5))

@@ -41,7 +41,8 @@ _SAME = (
     "arcsinh arccosh arctanh square reciprocal hypot maximum minimum fmax fmin where floor ceil trunc rint copysign "
     "heaviside logaddexp logaddexp2 equal not_equal less less_equal greater greater_equal logical_and logical_or "
     "logical_xor logical_not isnan isfinite isinf real imag conjugate sinc deg2rad rad2deg sum prod max min cumsum "
-    "cumprod reshape transpose broadcast_to matmul einsum float_power fabs power remainder fmod floor_divide cbrt"
+    "cumprod reshape transpose broadcast_to concatenate stack matmul einsum float_power "
+    "fabs power remainder fmod floor_divide cbrt"
 ).split()
 _SPECIAL = (
     "erf erfc erfinv expit logit gammaln betainc gammainc gammaincc ndtr ndtri log_ndtr xlogy xlog1py i0 i0e i1 i1e "
@@ -82,11 +83,7 @@ _AUTOGRAD = Dialect(
     {
         **_table(
             "anp",
-            [
-                name
-                for name in _SAME
-                if name not in ("cumprod", "cbrt", "copysign", "heaviside", "float_power", "hypot")
-            ],
+            [name for name in _SAME if name not in _UNKNOWN],
             absolute="anp.abs",
             fabs="anp.abs",
             power="anp.power",
@@ -99,7 +96,8 @@ _AUTOGRAD = Dialect(
     {
         "anp": "import autograd.numpy as anp",
         "special": "import autograd.scipy.special as special",
-        "extend": "from autograd.extend import defvjp, primitive",
+        "make_vjp": "from autograd import make_vjp",
+        "extend": "from autograd.extend import {0}, primitive",
     },
 )
 
@@ -107,7 +105,7 @@ _TORCH_SAME = (
     "sign sqrt exp exp2 expm1 log log2 log10 log1p sin cos tan sinh cosh tanh square reciprocal hypot maximum minimum "
     "fmax fmin where floor ceil trunc copysign heaviside logaddexp logaddexp2 fmod remainder logical_and logical_or "
     "logical_xor logical_not isnan isfinite isinf real imag sinc deg2rad rad2deg float_power reshape broadcast_to "
-    "matmul"
+    "matmul concatenate stack einsum"
 )
 
 _TORCH = Dialect(

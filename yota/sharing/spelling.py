@@ -16,12 +16,19 @@ from yota.rules.registry import Registry
 from yota.rules.statics import STATIC_FUNCTIONS
 from yota.sharing.dialects import Dialect
 
-__all__ = ["MACROS", "SEED", "Spelling", "identifier"]
+__all__ = ["FIXED", "MACROS", "SEED", "Spelling", "identifier"]
 
 SEED = "g"
 """What the adjoint of the result is called in exported modules."""
-MACROS = ("adjoint", "expand_dims", "phase", "reverse", "rows", "squeeze", "unbroadcast", "unreduce")
-"""Macros that exported modules define for themselves."""
+MACROS = (
+    "adjoint contraction expand_dims extent inverse layer phase reverse rows section shapes squeeze unbroadcast "
+    "unreduce"
+).split()
+"""Macros and static functions that exported modules define for themselves."""
+FIXED = ("tensor", "tangent", "cotangent", "pulled")
+"""Functions that exported modules have in any case, with an underscore before them."""
+_JOINED = ("concatenate", "stack")
+"""Functions that take their arrays as one sequence."""
 _BINARY: Mapping[str, ast.operator] = {
     "add": ast.Add(),
     "subtract": ast.Sub(),
@@ -43,7 +50,8 @@ _COMPARED: Mapping[str, ast.cmpop] = {
 _MATH = frozenset("sqrt exp log log2 log10 log1p sin cos tan sinh cosh tanh gamma erf erfc".split())
 _TAKEN = frozenset(
     "jax jnp torch anp special math autograd primitive defvjp functools ctx ans d tuple len range abs max min sum int "
-    "float complex bool isinstance list None True False".split()
+    "float complex bool isinstance list zip None True False map argnum args by_item static output residuals "
+    "primals tangents self pulled inputs".split()
 ) | {SEED}
 
 
@@ -84,6 +92,34 @@ class Spelling:
     macros: set[str] = field(default_factory=set)
     math: bool = False
 
+    locals: dict[str, str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Choose local names: none hides a function that the rule calls, and no two are one."""
+        rule = self.rule
+        written = (*rule.primal.values(), *rule.partials.values(), *rule.adjoints.values())
+        called = {part.function for each in written for part in walk(each) if isinstance(part, Call)}
+        taken = {name.strip("_") for name in (rule.name, *called, *FIXED)}
+        self.locals = {}
+        for name in (*(each.name for each in rule.parameters), *rule.results, *([rule.loop] if rule.loop else [])):
+            self._choose(name, identifier(name), taken)
+        if len(rule.results) > 1:
+            for result in rule.results:
+                self._choose(f"d[{result}]", f"{SEED}_{result}", taken)
+
+    def _choose(self, name: str, spelled: str, taken: set[str]) -> None:
+        while (spelled.strip("_") in taken and not spelled.endswith("_")) or spelled in self.locals.values():
+            spelled += "_"
+        self.locals[name] = spelled
+
+    def local(self, name: str) -> str:
+        """What a parameter, a result or the index of a variadic parameter is called."""
+        return self.locals[name]
+
+    def seed(self, result: str) -> str:
+        """What the adjoint of ``result`` is called: that of a single one by a name for all modules."""
+        return self.locals.get(f"d[{result}]", SEED)
+
     def text(self, expression: Expression) -> str:
         """Python text of ``expression``.
 
@@ -98,11 +134,13 @@ class Spelling:
         if isinstance(expression, Literal):
             return self._literal(expression.value)
         if isinstance(expression, Name):
-            return ast.Name(identifier(expression.id))
+            return ast.Name(self.local(expression.id))
         if isinstance(expression, Adjoint):
-            return ast.Name(SEED)
-        if isinstance(expression, (Item, Spread)):
-            raise self._refusal(expression, "stands for several arrays")
+            return ast.Name(self.seed(expression.of))
+        if isinstance(expression, Item):
+            return ast.Subscript(ast.Name(self.local(expression.name)), ast.Name(self.local(expression.index)))
+        if isinstance(expression, Spread):
+            return ast.Starred(ast.Name(self.local(expression.name)))
         return self._call(expression)
 
     def _literal(self, value: Any) -> ast.expr:
@@ -129,11 +167,14 @@ class Spelling:
         if name in _COMPARED and len(call.arguments) == 2:
             left, right = map(self._tree, call.arguments)
             return ast.Compare(left, [_COMPARED[name]], [right])
-        if name in STATIC_FUNCTIONS:
-            return self._static(call)
+        if name in ("item", "getitem") and len(call.arguments) == 1:
+            # A result of several, or a part of an array: both are read by an index.
+            return ast.Subscript(self._tree(call.arguments[0]), self._tree(dict(call.keywords)["index"]))
         if name in MACROS:
             self.macros.add(name)
             return self._applied(ast.Name(f"_{name}"), call)
+        if name in STATIC_FUNCTIONS:
+            return self._static(call)
         return self._primitive(call)
 
     def _static(self, call: Call) -> ast.expr:
@@ -145,7 +186,7 @@ class Spelling:
 
     def _primitive(self, call: Call) -> ast.expr:
         name = call.function
-        constant = not any(isinstance(part, (Name, Adjoint)) for part in walk(call))
+        constant = not any(isinstance(part, (Name, Adjoint, Item, Spread)) for part in walk(call))
         if constant and name in _MATH and not call.keywords:
             self.math = True
             return self._applied(ast.Attribute(ast.Name("math"), name), call)
@@ -153,7 +194,7 @@ class Spelling:
         if spelled is not None:
             return self._applied(ast.parse(spelled, mode="eval").body, call, lifted=self.dialect.lifted)
         rules = self.registry.rules(name) if self.registry.knows(name) else ()
-        if len(rules) == 1 and rules[0].primal and not any(each.variadic for each in rules[0].operands):
+        if len(rules) == 1 and rules[0].primal:
             self.functions[name] = None
             return self._applied(ast.Name(identifier(name)), call)
         raise self._refusal(call, f"uses {name}, for which {self.dialect.name} has no function")
@@ -164,11 +205,16 @@ class Spelling:
             arguments = [self._lifted(each, tree) for each, tree in zip(call.arguments, arguments, strict=True)]
         words = self.dialect.keywords if call.function not in (*MACROS, *self.functions) else {}
         keywords = [ast.keyword(words.get(name, name), self._tree(argument)) for name, argument in call.keywords]
+        if call.function in _JOINED:
+            arguments = [_sequence(arguments)]
+        if call.function == "einsum":
+            arguments = [*(each.value for each in keywords), *arguments]
+            keywords = []
         return ast.Call(function, arguments, keywords)
 
     def _lifted(self, argument: Expression, tree: ast.expr) -> ast.expr:
         """A number as an array, where the library's function takes no plain numbers."""
-        if any(isinstance(part, (Name, Adjoint)) for part in walk(argument)):
+        if any(isinstance(part, (Name, Adjoint, Item, Spread)) for part in walk(argument)):
             return tree
         self.macros.add("tensor")
         return ast.Call(ast.Name("_tensor"), [tree], [])
@@ -179,3 +225,9 @@ class Spelling:
             f"{self.dialect.name}: `{show(part)[:60]}` {why}\n"
             f"write: the part by functions that {self.dialect.name} has, or a rule with a primal for it"
         )
+
+
+def _sequence(arguments: list[ast.expr]) -> ast.expr:
+    """Arrays as one argument: those of a variadic parameter are a tuple already."""
+    alone = arguments[0] if len(arguments) == 1 else None
+    return alone.value if isinstance(alone, ast.Starred) else ast.Tuple(arguments)

@@ -1,0 +1,246 @@
+"""A rule as what the templates of other libraries need: names in their order, formulas as text."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Sequence
+from dataclasses import dataclass
+
+from yota.errors import RuleError
+from yota.generation.plain import docstring
+from yota.rules.model import Expression, Literal, Rule, refusal
+from yota.rules.registry import Registry
+from yota.sharing.spelling import SEED, Spelling, identifier
+
+__all__ = ["Function", "Slope", "function"]
+
+
+@dataclass(frozen=True, slots=True)
+class Slope:
+    """A derivative of the result that has the adjoint ``seed``, by one operand; of a tensor rule, its adjoint."""
+
+    operand: str
+    position: int
+    seed: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A rule, as its template needs it.
+
+    Parameters
+    ----------
+    name
+        Of the function, public if the rule's name is.
+    operands
+        Names of the operands; the last is a tuple where `variadic` is true.
+    statics, defaults
+        Names of the keywords, and the text of their defaults, empty where there is none.
+    results, seeds
+        Names of the results and of their adjoints.
+    primals
+        The text of each result.
+    loop
+        The index in formulas of a variadic operand's adjoint.
+    stem
+        What names of companions are made of.
+    taken
+        Names of functions of the same module, which this one's companions avoid.
+    """
+
+    name: str
+    elementwise: bool
+    summary: str
+    operands: tuple[str, ...]
+    variadic: bool
+    statics: tuple[str, ...]
+    defaults: tuple[str, ...]
+    results: tuple[str, ...]
+    seeds: tuple[str, ...]
+    primals: tuple[str, ...]
+    slopes: tuple[Slope, ...]
+    loop: str
+    stem: str
+    taken: Container[str]
+
+    @property
+    def keywords(self) -> tuple[str, ...]:
+        """The static parameters with their defaults."""
+        pairs = zip(self.statics, self.defaults, strict=True)
+        return tuple(f"{name}={value}" if value else name for name, value in pairs)
+
+    @property
+    def parameters(self) -> str:
+        """The parameters of the function, static ones last."""
+        return ", ".join([*self.starred, *self.keywords])
+
+    @property
+    def starred(self) -> tuple[str, ...]:
+        """The operands as parameters, or as arguments that pass all on."""
+        return (*self.plain_operands, f"*{self.operands[-1]}") if self.variadic else self.operands
+
+    @property
+    def plain_operands(self) -> tuple[str, ...]:
+        """The operands that are one array each."""
+        return self.operands[:-1] if self.variadic else self.operands
+
+    @property
+    def arguments(self) -> str:
+        """Arguments that pass all parameters on by position, those of a variadic one as a tuple."""
+        return ", ".join([*self.operands, *self.statics])
+
+    @property
+    def leading(self) -> str:
+        """All parameters by position, a variadic one last, as parameters or as arguments."""
+        return ", ".join([*self.plain_operands, *self.statics, *self.starred[len(self.plain_operands) :]])
+
+    @property
+    def unpacked(self) -> str:
+        """The operands as a target of assignment from a sequence of as many."""
+        return _several(self.operands)
+
+    @property
+    def received(self) -> str:
+        """All parameters as a target of assignment from a sequence of as many, those of a variadic one last."""
+        return _several(self.leading.split(", ")) if not self.variadic else self.leading
+
+    @property
+    def several(self) -> bool:
+        """Whether the function gives a tuple."""
+        return len(self.results) > 1
+
+    @property
+    def value(self) -> str:
+        """The expression of what the function gives."""
+        return ", ".join(self.primals)
+
+    @property
+    def result(self) -> str:
+        """The results as a target of assignment or a value."""
+        return ", ".join(self.results)
+
+    @property
+    def returned(self) -> str:
+        """The results as one value."""
+        return f"({self.result})" if self.several else self.result
+
+    @property
+    def seed(self) -> str:
+        """The adjoints of the results as a target of assignment."""
+        return ", ".join(self.seeds)
+
+    @property
+    def places(self) -> str:
+        """Positions of the static parameters, as a tuple."""
+        places = range(len(self.operands), len(self.operands) + len(self.statics))
+        return f"({_several([str(each) for each in places])})"
+
+    @property
+    def inner(self) -> str:
+        """The name of what the library differentiates: the function itself where no parameter is variadic."""
+        return self.companion("inner") if self.variadic else self.name
+
+    @property
+    def class_name(self) -> str:
+        """The name of the class that stands for the function."""
+        return self._free("_" + "".join(part.capitalize() for part in self.stem.split("_")))
+
+    def companion(self, ending: str) -> str:
+        """The name of a function beside this one."""
+        return self._free(f"_{self.stem}_{ending}")
+
+    def _free(self, name: str) -> str:
+        while name in self.taken:
+            name += "_"
+        return name
+
+    def by(self, operand: str) -> tuple[Slope, ...]:
+        """The derivatives by an operand; none where they are zero."""
+        return tuple(slope for slope in self.slopes if slope.operand == operand)
+
+    @property
+    def spread(self) -> Slope | None:
+        """The adjoint of one item of a variadic operand, if there is any."""
+        return next(iter(self.by(self.operands[-1])), None) if self.variadic else None
+
+    def adjoint(self, operand: str, nothing: str) -> str:
+        """The adjoint of an operand, an iterator for a variadic one; ``nothing``, said of it, where it is zero."""
+        if self.variadic and operand == self.operands[-1]:
+            made = f"by_item, range(len({operand}))" if self.spread else f"{nothing.removesuffix('({})')}, {operand}"
+            return f"map({made})"
+        return self.item(operand, nothing)
+
+    def item(self, operand: str, nothing: str) -> str:
+        """The adjoint of an operand, or of the one of a variadic operand that has the index `loop`."""
+        name = f"{operand}[{self.loop}]" if self.variadic and operand == self.operands[-1] else operand
+        if not self.by(operand):
+            return nothing.format(name)
+        if self.elementwise:
+            return " + ".join(f"_pulled({each.seed}, {each.text}, {operand})" for each in self.by(operand))
+        return f"_cotangent({name}, {self.by(operand)[0].text})"
+
+    @property
+    def tangents(self) -> tuple[str, ...]:
+        """The tangent of each result, from ``tangents`` of the operands."""
+        found = []
+        for result, seed in zip(self.results, self.seeds, strict=True):
+            terms = [f"({each.text}) * tangents[{each.position}]" for each in self.slopes if each.seed == seed]
+            found.append(f"_tangent({result}, {' + '.join(terms) or '0'})")
+        return tuple(found)
+
+
+def function(rule: Rule, known: Registry, spelling: Spelling, stem: str, taken: Container[str]) -> Function:
+    """The function of a rule.
+
+    Raises
+    ------
+    RuleError
+        If the library lacks what the rule needs, or a derivative is not written.
+    """
+    return Function(
+        identifier(rule.name),
+        rule.kind == "elementwise",
+        docstring(rule.doc) or f"The rule of {identifier(rule.name)}.",
+        tuple(spelling.local(each.name) for each in rule.operands),
+        any(each.variadic for each in rule.operands),
+        tuple(spelling.local(each.name) for each in rule.keywords),
+        tuple("" if each.default is None else spelling.text(each.default) for each in rule.keywords),
+        tuple(spelling.local(each) for each in rule.results),
+        tuple(spelling.seed(each) for each in rule.results),
+        tuple(spelling.text(rule.primal[each]) for each in rule.results),
+        _slopes(rule, known, spelling),
+        spelling.local(rule.loop) if rule.loop else "i",
+        stem,
+        taken,
+    )
+
+
+def _slopes(rule: Rule, known: Registry, spelling: Spelling) -> tuple[Slope, ...]:
+    found = []
+    for position, operand in enumerate(rule.operands):
+        if operand.domain is not None and operand.domain.kind in ("integer", "boolean"):
+            continue
+        name = spelling.local(operand.name)
+        if rule.kind == "elementwise":
+            parts = [(spelling.seed(each), known.partial(rule, operand.name, each)) for each in rule.results]
+        else:
+            parts = [(SEED, rule.adjoints[operand.name])]
+        for seed, written in parts:
+            reason = refusal(written)
+            if reason is not None:
+                raise RuleError(
+                    f"{rule.file}:{rule.line}: the rule of {rule.name} cannot be exported to {spelling.dialect.name}: "
+                    f"it has no derivative by {operand.name} ({reason})\n"
+                    f"write: the derivative, or {operand.name}: Integer"
+                )
+            if not _is_zero(written):
+                found.append(Slope(name, position, seed, spelling.text(written)))
+    return tuple(found)
+
+
+def _is_zero(expression: Expression) -> bool:
+    return isinstance(expression, Literal) and type(expression.value) in (int, float) and expression.value == 0
+
+
+def _several(names: Sequence[str]) -> str:
+    return f"{names[0]}," if len(names) == 1 else ", ".join(names)
