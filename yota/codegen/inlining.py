@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from yota.codegen.storage import Storage
+from yota.codegen.targets.numpy_choice import cuts_bits
 from yota.ir.tape import Op, Tape
 from yota.passes.units import Unit
 from yota.passes.views import is_view
@@ -28,7 +29,7 @@ def nested(tape: Tape, units: Sequence[Unit], storage: Storage) -> frozenset[int
     users = {
         operand: position
         for position, unit in enumerate(units)
-        if not unit.extent and not _is_statement(unit.members[0].op)
+        if not unit.extent and not _is_statement(unit.members[0].op, tape)
         for operand in unit.members[0].op.operands
     }
     kept = {*tape.outputs, *tape.names, *(guard.variable for guard in tape.guards), *storage.inherits}
@@ -36,7 +37,7 @@ def nested(tape: Tape, units: Sequence[Unit], storage: Storage) -> frozenset[int
     for position, unit in enumerate(units):
         op = unit.members[0].op
         result = op.result
-        if unit.extent or _is_statement(op) or uses[result] != 1 or result in kept or result in storage.slot:
+        if unit.extent or _is_statement(op, tape) or uses[result] != 1 or result in kept or result in storage.slot:
             continue
         user = users.get(result)
         if user is not None and (user == position + 1 or (tape.types[result].shape and is_view(op, tape.types))):
@@ -44,5 +45,7 @@ def nested(tape: Tape, units: Sequence[Unit], storage: Storage) -> frozenset[int
     return frozenset(found)
 
 
-def _is_statement(op: Op) -> bool:
-    return op.name in _STATEMENTS or (op.name == "call" and op.keyword("form").writes)
+def _is_statement(op: Op, tape: Tape) -> bool:
+    if op.name == "call":
+        return bool(op.keyword("form").writes)
+    return op.name in _STATEMENTS or cuts_bits(op, tape.types)

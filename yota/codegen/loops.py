@@ -203,7 +203,7 @@ class LoopLowering:
             out = look
             self.scratch[out] = axis
         self.pieces[op.result] = out
-        if numpy_calls.has_out(op, call.type):
+        if numpy_calls.has_out(op, self.types):
             held = out if out in call.operands else None
             self.lines += numpy_calls.into(call, out, held=held)
         else:

@@ -18,6 +18,7 @@ from yota.codegen.plan import FunctionPlan, Loop, Step, marked
 from yota.codegen.storage import plan_storage
 from yota.codegen.targets import numpy_calls
 from yota.codegen.targets.call import Call
+from yota.codegen.targets.numpy_choice import cuts_bits
 from yota.codegen.workspace import Looks
 from yota.codegen.wrap import wrapped
 from yota.ir.tape import Guard, Op, Tape
@@ -108,7 +109,8 @@ class Lowering:
         type, exact = self.tape.types[op.result], op.result in self.exact
         dense = rows is None and not exact and all(operand in self.storage.made for operand in op.operands)
         ones = self.constants.ones if dense else None
-        return Call(op, operands, types, type, self.constants.name, self._import, rows, apart, exact, ones)
+        cuts = not exact and cuts_bits(op, self.tape.types)
+        return Call(op, operands, types, type, self.constants.name, self._import, rows, apart, exact, ones, cuts)
 
     def _import(self, module: str) -> None:
         self.imports[module] = None

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from yota.codegen.targets.numpy_calls import has_out
+from yota.codegen.targets.numpy_choice import overwritten
 from yota.ir.tape import Op, Tape
 from yota.passes.buffers import Request, Slot, assign
 from yota.passes.order import copied_whole
@@ -146,7 +147,7 @@ class _Planner:
     ) -> list[Request]:
         op, now = member.op, self.begin[position]
         result = self.types[op.result]
-        if op.result in inherits or shares(op, self.types) or not has_out(op, result):
+        if op.result in inherits or shares(op, self.types) or not has_out(op, self.types):
             return []
         if op.result in self.exact or not self._worthwhile(op.result, stop):
             return []
@@ -155,12 +156,14 @@ class _Planner:
 
     def _may_replace(self, op: Op) -> tuple[int, ...]:
         """Operands over which ``op`` may write its result."""
-        if not isinstance(op.primitive.function, np.ufunc):
-            return ()
+        if op.name == "where":
+            operands = overwritten(op, self.roots)
+        else:
+            operands = op.operands if isinstance(op.primitive.function, np.ufunc) else ()
         result = self.types[op.result]
         return tuple(
             operand
-            for operand in op.operands
+            for operand in operands
             if self.types[operand].shape == result.shape
             and self.types[operand].dtype == result.dtype
             and self.roots[operand] == {operand}
@@ -187,7 +190,7 @@ class _Planner:
             if op.result in direct:
                 continue
             type = self.types[op.result]
-            if not has_out(op, type):
+            if not has_out(op, self.types):
                 continue
             now = begin + offset
             over = tuple(

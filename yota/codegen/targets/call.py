@@ -46,6 +46,8 @@ class Call:
     ones
         Gives the name of a constant of so many ones, for sums of columns by BLAS; None where operands may lie in memory
         with gaps, or where NumPy's order of summation must be kept.
+    cuts
+        Whether a choice by a mask works on bits, rather than with a branch for each element.
     """
 
     op: Op
@@ -58,6 +60,7 @@ class Call:
     distinct: frozenset[int] = frozenset()
     exact: bool = False
     ones: Callable[[int, np.dtype[Any]], str] | None = None
+    cuts: bool = False
 
     @property
     def shape(self) -> tuple[object, ...]:

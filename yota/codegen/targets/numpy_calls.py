@@ -6,6 +6,7 @@ import functools
 import importlib
 import inspect
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +14,7 @@ import numpy as np
 
 from yota.codegen.literals import dtype_text, shape_text, static_text, tuple_text
 from yota.codegen.targets.call import Call, dtype_argument, infix, negated, owner
+from yota.codegen.targets.numpy_choice import cuts_bits, cutting, room
 from yota.codegen.targets.numpy_scatter import additions, assignment, deposits
 from yota.codegen.targets.numpy_views import view
 from yota.ir.calls import Form, Items, Place
@@ -45,12 +47,14 @@ _OPERATORS = {
 _EXACT_IN_PYTHON = frozenset("add subtract multiply less less_equal greater greater_equal equal not_equal".split())
 
 
-def has_out(op: Op, type: TensorType) -> bool:
+def has_out(op: Op, types: Mapping[int, TensorType]) -> bool:
     """Whether `into` can write the op's result straight into an array."""
-    if not type.shape:
+    if not types[op.result].shape:
         return False
     # Two `copyto`, one with a mask, take up to three times as long as `where` and a new array (measured).
-    if op.name in ("where", "imag"):
+    if op.name == "where":
+        return cuts_bits(op, types)
+    if op.name == "imag":
         return False
     if isinstance(op.primitive.function, np.ufunc):
         return not op.static
@@ -70,6 +74,8 @@ def into(call: Call, out: str, *, held: str | None = None) -> list[str]:
     if op.name == "setitem":
         first = [] if held == operands[0] else [f"np.copyto({out}, {operands[0]})"]
         return [*first, assignment(call, out)]
+    if op.name == "where":
+        return cutting(call, out)
     if op.name == "deposit":
         first = [] if held == operands[0] else [f"np.copyto({out}, {operands[0]})"]
         return [*first, *deposits(call, out)]
@@ -117,6 +123,8 @@ def statements(call: Call, name: str) -> list[str]:
             f"{name} = np.array({call.operands[0]})",
             _recorded_call(replace(call, operands=(name, *call.operands[1:])), form),
         ]
+    if op.name == "where" and call.cuts:
+        return [f"{name} = {room(call)}", *cutting(call, name)]
     if op.name == "deposit":
         return [f'{name} = np.array({call.operands[0]}, order="C")', *deposits(call, name)]
     if op.name == "scatter":
