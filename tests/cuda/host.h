@@ -41,6 +41,19 @@ static inline float __fadd_rn(float a, float b) { return a + b; }
 static inline double __dmul_rn(double a, double b) { return a * b; }
 static inline float __fmul_rn(float a, float b) { return a * b; }
 
+static inline unsigned __float_as_uint(float x)
+{
+    unsigned bits;
+    std::memcpy(&bits, &x, sizeof x);
+    return bits;
+}
+static inline float __uint_as_float(unsigned bits)
+{
+    float x;
+    std::memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
 using std::isfinite;
 using std::isinf;
 using std::isnan;
@@ -105,6 +118,21 @@ namespace host {
 }
 
 constexpr unsigned WARP = 32;
+
+/* The compiler's own conversions of numbers of 16 bits. */
+static inline unsigned short half_of(float x)
+{
+    const _Float16 half = static_cast<_Float16>(x);
+    unsigned short bits;
+    std::memcpy(&bits, &half, sizeof bits);
+    return bits;
+}
+static inline float single_of(unsigned short bits)
+{
+    _Float16 half;
+    std::memcpy(&half, &bits, sizeof bits);
+    return static_cast<float>(half);
+}
 
 } // namespace host
 

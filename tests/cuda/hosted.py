@@ -34,7 +34,7 @@ def unit(sources: Sequence[Source]) -> str:
     """One file with the kernels of all sources, each in a namespace, and functions that launch them."""
     lines = ['#include "host.h"', ""]
     for number, source in enumerate(sources):
-        lines += [f"namespace unit{number} {{", source.code, "}", ""]
+        lines += [f"namespace unit{number} {{", _without_assembly(source.code), "}", ""]
         for kernel in source.kernels:
             lines += [
                 f'extern "C" void launch{number}_{kernel.name}(',
@@ -43,6 +43,17 @@ def unit(sources: Sequence[Source]) -> str:
                 "",
             ]
     return "\n".join(lines)
+
+
+def _without_assembly(code: str) -> str:
+    """The code with the two instructions that are written as such in the host's words."""
+    for line, instead in (
+        ('asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(x));', "bits = host::half_of(x);"),
+        ('asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(bits));', "x = host::single_of(bits);"),
+        ('asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(x));', ""),
+    ):
+        code = code.replace(line, instead)
+    return code
 
 
 def build(text: str, *options: str, kind: str = "so") -> Path:

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import yota
 from tests.tracing.checking import check, compound, real
 
 M = real(3, 4)
@@ -227,3 +228,16 @@ KEYWORDS |= {
 @pytest.mark.parametrize("name", [*REDUCTIONS, *KEYWORDS])
 def test_reduction(name):
     check(*(REDUCTIONS | KEYWORDS)[name])
+
+
+@pytest.mark.parametrize("name", ["mean", "var", "std", "nanmean", "nanvar"])
+@pytest.mark.parametrize("count", [50, 70_000])
+def test_averages_of_16_bits_are_numpys(name, count):
+    """The count of many is past the largest float16, and so may their total be."""
+    for x in (np.ones(count, np.float16), (np.arange(count) % 2 * 0.1).astype(np.float16)):
+        with np.errstate(all="ignore"):
+            expected = getattr(np, name)(x)
+            value, slope = yota.value_and_grad(lambda x: getattr(np, name)(x))(x)
+        assert value.dtype == slope.dtype == np.float16
+        np.testing.assert_array_equal(value, expected)
+    assert name not in ("mean", "nanmean") or np.all(np.abs(slope.astype(float) * count - 1) < 0.01)

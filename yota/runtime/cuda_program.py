@@ -86,7 +86,8 @@ class Program:
     def _form(self, value: Any, expected: Expected) -> Form:
         if type(value) is not self._array:
             return self._number(value, expected)
-        if value.dtype != expected.dtype or value.shape != expected.shape:
+        stored = value.dtype if value.dtype.name == "bfloat16" and expected.dtype == np.float32 else None
+        if (stored is None and value.dtype != expected.dtype) or value.shape != expected.shape:
             found = f"{value.dtype}{list(value.shape)}"
             raise ArgumentError(
                 f"argument {expected.name} must be {expected.dtype}{list(expected.shape)}, and is {found}"
@@ -97,15 +98,15 @@ class Program:
                 f"argument {expected.name} is on device {value.device.id}, and the current device is {current}: run "
                 f"`with cupy.cuda.Device({value.device.id}):`, or copy it: cupy.asarray({expected.name})"
             )
-        size = expected.dtype.itemsize
+        size = value.dtype.itemsize
         if value.flags.c_contiguous:
-            return Form()
+            return Form(stored=stored)
         if any(step % size for step in value.strides):
             raise ArgumentError(
                 f"argument {expected.name} has elements that do not start at multiples of their size; pass a copy: "
                 f"{expected.name}.copy()"
             )
-        return Form(strides=tuple(step // size for step in value.strides))
+        return Form(strides=tuple(step // size for step in value.strides), stored=stored)
 
     def _number(self, value: Any, expected: Expected) -> Form:
         if isinstance(value, np.ndarray) and value.ndim:

@@ -76,6 +76,8 @@ def _nanmean(
     trace: Trace, a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, where: Any = True
 ) -> Any:
     filled, valid = _without_nan(trace, a, 0.0)
+    # NumPy adds up float16 numbers as such here, unlike in its mean.
+    dtype = filled.dtype if dtype is None and filled.dtype.kind in "fc" else dtype
     return np.mean(filled, axis=axis, dtype=dtype, keepdims=keepdims, where=_both(valid, where))
 
 

@@ -102,12 +102,22 @@ def _number(shape: tuple[int, ...], axes: tuple[int, ...]) -> int:
 @implements(numpy.mean)
 def _mean(trace: Trace, a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, where: Any = True) -> Any:
     a = trace.traced(a)
+    if dtype is None and a.dtype == np.float16:
+        # As in NumPy: the total of many may be past the largest of such numbers, where their mean is not.
+        return np.mean(a, axis=axis, dtype=np.float32, keepdims=keepdims, where=where).astype(np.float16)
     if dtype is None and a.dtype.kind in "biu":
         dtype = np.dtype(float)
     total = np.sum(a, axis=axis, dtype=dtype, keepdims=keepdims, where=where)
     if where is True:
-        return total / _number(a.shape, axes_of(axis, a.ndim))
-    return total / np.sum(np.broadcast_to(where, a.shape), axis=axes_of(axis, a.ndim), keepdims=keepdims)
+        return _shared(total, _number(a.shape, axes_of(axis, a.ndim)))
+    return _shared(total, np.sum(np.broadcast_to(where, a.shape), axis=axes_of(axis, a.ndim), keepdims=keepdims))
+
+
+def _shared(total: Any, count: Any) -> Any:
+    """``total / count``, where the count of float16 numbers may be past the largest of them."""
+    if total.dtype != np.float16:
+        return total / count
+    return (total.astype(np.float32) / count).astype(np.float16)
 
 
 @implements(numpy.var)
@@ -124,14 +134,16 @@ def _var(
 ) -> Any:
     a = trace.traced(a)
     ddof = ddof if correction is None else correction
-    centre = np.mean(a, axis=axis, dtype=dtype, keepdims=True, where=where) if mean is None else mean
+    exact = a.dtype if dtype is None and a.dtype.kind in "fc" else dtype
+    centre = np.mean(a, axis=axis, dtype=exact, keepdims=True, where=where) if mean is None else mean
     deviation = a - centre
     square = np.real(deviation * np.conj(deviation)) if a.dtype.kind == "c" else deviation * deviation
     total = np.sum(square, axis=axis, dtype=dtype, keepdims=keepdims, where=where)
     axes = axes_of(axis, a.ndim)
     if where is True:
-        return total / max(_number(a.shape, axes) - ddof, 0)
-    return total / np.maximum(np.sum(np.broadcast_to(where, a.shape), axis=axes, keepdims=keepdims) - ddof, 0)
+        return _shared(total, max(_number(a.shape, axes) - ddof, 0))
+    count = np.sum(np.broadcast_to(where, a.shape), axis=axes, keepdims=keepdims)
+    return _shared(total, np.maximum(count - ddof, 0))
 
 
 @implements(numpy.std)

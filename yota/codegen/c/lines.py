@@ -168,7 +168,7 @@ class Writer:
         hint = self.values.hints.get(number)
         if hint is None and value.kind == "load":
             assert value.offset is not None
-            hint = text.text.partition("[")[0] + _ending(value.offset, text.text)
+            hint = text.text.partition("[")[0].removeprefix("float(") + _ending(value.offset, text.text)
         name = self.names.fresh(hint) if hint else self.names.numbered("t")
         kind = "int" if value.dtype.kind == "b" else c_type(value.dtype)
         lines.extend(filled(f"const {kind} {name} = {text.text};"))
@@ -246,7 +246,7 @@ def _ending(offset: Linear, text: str) -> str:
     """What tells an element from the others in its name."""
     if not offset.terms:
         return f"_{offset.constant}" if "[" in text else ""
-    counters = "".join(word for word in text.partition("[")[2].rstrip("]").split() if word.isalpha())
+    counters = "".join(word for word in text.partition("[")[2].rstrip("])").split() if word.isalpha())
     return f"_{counters}{offset.constant}" if offset.constant > 0 else f"_{counters}"
 
 

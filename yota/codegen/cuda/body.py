@@ -16,6 +16,7 @@ from yota.codegen.c.regions import Region, Root, regions
 from yota.codegen.c.types import c_type
 from yota.codegen.cuda.access import Access, access_of
 from yota.codegen.cuda.counters import Counters
+from yota.codegen.cuda.layout import Layout
 from yota.codegen.cuda.loops import Loops, Total
 from yota.codegen.cuda.memory import Memory
 from yota.codegen.cuda.pull import StridedPull
@@ -47,10 +48,8 @@ class CudaBody(BodyWriter):
 
     Parameters
     ----------
-    pointers
-        Variables without axes that kernels find in memory, rather than as an argument's value.
-    strides
-        Strides of arrays that are not in C order, in elements.
+    layout
+        How arguments and results lie in memory.
     threads
         Threads of a block.
     """
@@ -66,13 +65,12 @@ class CudaBody(BodyWriter):
         names: Names,
         needs: Needs,
         *,
-        pointers: frozenset[int],
-        strides: Mapping[int, Sequence[int]],
+        layout: Layout,
         threads: int,
     ) -> None:
         super().__init__(tape, definitions, leaves, group, arrays, results, names, needs)
-        self.strides, self.threads = strides, threads
-        self.memory = Memory(tape.types, arrays, results, pointers, threads)
+        self.layout, self.threads = layout, threads
+        self.memory = Memory(tape.types, arrays, results, layout, threads)
         self._reduced: frozenset[int] = frozenset()
         self._axes_left: Sequence[int] = ()
 
@@ -128,12 +126,13 @@ class CudaBody(BodyWriter):
         read = [(value.data, value.offset) for value in pull.values.items if value.offset is not None]
         written = [(sink.root.variable, sink.offset) for sink in sinks if not sink.merge]
         points = shape.points[0]
-        return access_of([*read, *written], self.tape.types, axis, points, self.threads, len(pull.values))
+        types = {variable: self.layout.type(variable, self.tape.types) for variable, _ in (*read, *written)}
+        return access_of([*read, *written], types, axis, points, self.threads, len(pull.values))
 
     # -- what BodyWriter asks for ------------------------------------------------------------------------
 
     def _pull(self, bounds: Bounds) -> Pull:
-        return StridedPull(self.tape, self.definitions, self.leaves, bounds, self.strides)
+        return StridedPull(self.tape, self.definitions, self.leaves, bounds, self.layout.strides)
 
     def _sinks(self, pull: Pull, root: Root, box: Region) -> list[Sink]:
         """Sinks; totals are stored after the loops, whatever region their terms come from."""
@@ -162,8 +161,7 @@ class CudaBody(BodyWriter):
     def _reader(self, axes: Sequence[int]) -> Callable[[int, Linear, Mapping[int, str]], str]:
         def read(variable: int, offset: Linear, numbers: Mapping[int, str]) -> str:
             self.reads.add(variable)
-            near = self.memory.near(variable, offset)
-            return near or self.memory.element(variable, self._text(offset, axes, numbers))
+            return self.memory.read(variable, offset, self._text(offset, axes, numbers))
 
         return read
 

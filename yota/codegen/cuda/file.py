@@ -22,7 +22,7 @@ def preludes(needs: Needs, totals: Collection[str]) -> tuple[str, ...]:
         found.append("total")
     if {"sum", "total"} & set(totals):
         found.append("joined")
-    found += [name for name in ("warp", "pack", "rows") if name in totals]
+    found += [name for name in ("float16", "bfloat16", "warp", "pack", "rows") if name in totals]
     return tuple(f"cuda/{name}.cu.jinja" for name in found)
 
 

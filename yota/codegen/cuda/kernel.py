@@ -3,41 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from yota.codegen.c.groups import Group
 from yota.codegen.c.kernel import ArrayNames, remarks, result_hint
 from yota.codegen.c.lines import Needs
 from yota.codegen.c.types import c_type
 from yota.codegen.cuda.body import CudaBody, Text
+from yota.codegen.cuda.halves import is_half
+from yota.codegen.cuda.layout import Layout
 from yota.codegen.cuda.loops import Total
 from yota.codegen.cuda.names import CudaNames
 from yota.codegen.cuda.plan import KernelPlan, Launch, Parameter, Record
 from yota.ir.tape import Op, Tape
 
-__all__ = ["Layout", "Step", "plan_step"]
+__all__ = ["Step", "plan_step"]
 
 _FINISHING = 256
 """Threads of a block that finishes totals."""
-
-
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """How arguments lie in memory.
-
-    Parameters
-    ----------
-    pointers
-        Variables without axes that are in the device's memory.
-    strides
-        Strides of arrays that are not in C order, in elements.
-    tables
-        Names of constant arrays that the file itself holds.
-    """
-
-    pointers: frozenset[int]
-    strides: Mapping[int, Sequence[int]]
-    tables: Mapping[int, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,11 +70,13 @@ def plan_step(
     results = {root.variable: names.fresh(result_hint(tape, root.variable)) for root in group.roots}
     body = CudaBody(
         tape, definitions, leaves, group, found, results, names, needs,
-        pointers=layout.pointers, strides=layout.strides, threads=threads,
+        layout=layout, threads=threads,
     )  # fmt: skip
     text = body.text()
     totals.update(_family(total) for total in text.totals)
     totals.update(part for part, word in _WORDS.items() if any(word in line for line in text.lines))
+    stored = [layout.type(variable, tape.types) for variable in (*text.reads, *results)]
+    totals.update(type.dtype.name for type in stored if is_half(type.dtype))
     if any(tape.types[v].is_complex for v in (*text.reads, *results)):
         needs.complex = True
     inputs = tuple(sorted(v for v in text.reads if v not in layout.tables))
@@ -101,7 +86,7 @@ def plan_step(
     parameters = [
         *(_read(tape, layout, v, found[v]) for v in inputs),
         *(Parameter(f"{record.name} *__restrict__ ", pointer, "") for pointer, record, _ in records),
-        *(_written(tape, v, each) for v, each in results.items() if v not in later),
+        *(_written(tape, layout, v, each) for v, each in results.items() if v not in later),
     ]
     launch = Launch(blocks, text.shape.threads if text.shape else 1)
     kept = tuple(record for _, record, _ in records)
@@ -109,12 +94,12 @@ def plan_step(
     outputs = tuple(results)
     if not later:
         return Step(inputs, outputs, (first,))
-    last = _finish(tape, text, records, {v: each for v, each in results.items() if v in later})
+    last = _finish(tape, layout, text, records, {v: each for v, each in results.items() if v in later})
     sizes = tuple((pointer, record.size * count) for pointer, record, count in records)
     return Step(inputs, outputs, (first, last), sizes, tuple(v for v in results if v in later))
 
 
-_WORDS = {"warp": "joined_in_warp(", "pack": "Pack<", "rows": "_rows["}
+_WORDS = {"warp": "joined_in_warp(", "pack": "Pack<", "rows": "_rows[", "float16": "float16"}
 """What a kernel relies on, by words that it has then."""
 
 
@@ -123,14 +108,14 @@ def _family(total: Total) -> str:
 
 
 def _read(tape: Tape, layout: Layout, variable: int, name: str) -> Parameter:
-    type = tape.types[variable]
+    type = layout.type(variable, tape.types)
     pointed = type.shape or variable in layout.pointers
     kind = c_type(type.dtype)
     return Parameter(f"const {kind} *__restrict__ " if pointed else f"const {kind} ", name, str(type))
 
 
-def _written(tape: Tape, variable: int, name: str) -> Parameter:
-    type = tape.types[variable]
+def _written(tape: Tape, layout: Layout, variable: int, name: str) -> Parameter:
+    type = layout.type(variable, tape.types)
     return Parameter(f"{c_type(type.dtype)} *__restrict__ ", name, str(type))
 
 
@@ -163,7 +148,9 @@ def _size(members: Iterable[Total]) -> int:
     return -(-total // widest) * widest
 
 
-def _finish(tape: Tape, text: Text, records: list[tuple[str, Record, int]], results: Mapping[int, str]) -> KernelPlan:
+def _finish(
+    tape: Tape, layout: Layout, text: Text, records: list[tuple[str, Record, int]], results: Mapping[int, str]
+) -> KernelPlan:
     """The kernel that adds up what blocks left."""
     lines: list[str] = []
     blocks = 1
@@ -177,7 +164,7 @@ def _finish(tape: Tape, text: Text, records: list[tuple[str, Record, int]], resu
             blocks = -(-text.shape.points[0] // _across(text.shape.points[0]))
     parameters = [
         *(Parameter(f"const {record.name} *__restrict__ ", pointer, "") for pointer, record, _ in records),
-        *(_written(tape, v, name) for v, name in results.items()),
+        *(_written(tape, layout, v, name) for v, name in results.items()),
     ]
     name = f"{records[0][1].name.rpartition('_')[0]}_finish"
     return KernelPlan(name, (), (), tuple(parameters), tuple(lines), Launch(blocks, _FINISHING))

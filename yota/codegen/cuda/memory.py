@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from yota.codegen.c.index import Linear
 from yota.codegen.c.types import c_type
 from yota.codegen.cuda.access import Access, Place
+from yota.codegen.cuda.layout import Layout
 from yota.codegen.names import Names
 from yota.ir.types import TensorType
 
@@ -22,8 +23,8 @@ class Memory:
         Types of all variables.
     arrays, results
         Names of what it reads and of what it writes.
-    pointers
-        Variables without axes that kernels find in memory, rather than as an argument's value.
+    layout
+        How arguments and results lie in memory.
 
     Attributes
     ----------
@@ -38,10 +39,10 @@ class Memory:
         types: Mapping[int, TensorType],
         arrays: Mapping[int, str],
         results: Mapping[int, str],
-        pointers: frozenset[int],
+        layout: Layout,
         threads: int,
     ) -> None:
-        self.types, self.arrays, self.results, self.pointers = types, arrays, results, pointers
+        self.types, self.arrays, self.results, self.layout = types, arrays, results, layout
         self.access = Access(threads)
         self.packs: dict[Place, str] = {}
         self.held: dict[int, str] = {}
@@ -60,7 +61,15 @@ class Memory:
 
     def kind(self, variable: int) -> str:
         """The type of its elements."""
-        return c_type(self.types[variable].dtype)
+        return c_type(self.layout.type(variable, self.types).dtype)
+
+    def read(self, variable: int, offset: Linear, place: str) -> str:
+        """An element as a value to compute with, wherever the kernel has it; ``place`` says where it is in memory."""
+        text = self.near(variable, offset)
+        if text is None:
+            pointed = self.types[variable].shape or variable in self.layout.pointers
+            text = f"{self.arrays[variable]}[{place}]" if pointed else self.arrays[variable]
+        return f"float({text})" if variable in self.layout.stored else text
 
     def near(self, variable: int, offset: Linear) -> str | None:
         """An element in a register or in shared memory, if that is where the kernel has it."""
@@ -70,11 +79,6 @@ class Memory:
             pitch = self.access.rows[variable].pitch
             return f"{self.held[variable]}[{shifted(f'{pitch} * place', offset.constant)}]" if offset.terms else None
         return None
-
-    def element(self, variable: int, place: str) -> str:
-        """An element that is read from memory, or a number that the kernel was given."""
-        pointed = self.types[variable].shape or variable in self.pointers
-        return f"{self.arrays[variable]}[{place}]" if pointed else self.arrays[variable]
 
 
 def shifted(name: str, distance: int) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 from yota.codegen.c.lines import Writer
 from yota.codegen.c.spelling import Spelling, is_known_op, spell
 from yota.codegen.c.types import is_known, suffix
+from yota.codegen.cuda.halves import is_half
 from yota.ir.tape import Op, Tape
 
 __all__ = ["CudaWriter", "is_known_to_cuda"]
@@ -28,6 +29,8 @@ def is_known_to_cuda(tape: Tape, op: Op) -> bool:
         return True
     types = [tape.types[operand] for operand in op.operands]
     result = tape.types[op.result]
+    if op.name == "astype":
+        return all(is_known(each.dtype) or is_half(each.dtype) for each in (*types, result))
     target = op.primitive.target or ""
     if op.static or op.name not in _SPECIAL or not target.startswith("scipy.special."):
         return False

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from yota.codegen import symbolic
 from yota.codegen.c.groups import schedule
@@ -16,7 +18,9 @@ from yota.codegen.c.products import as_sums
 from yota.codegen.c.tables import Tables
 from yota.codegen.c.types import c_type
 from yota.codegen.count import operations
-from yota.codegen.cuda.kernel import Layout, Step, plan_step
+from yota.codegen.cuda.halves import placed, widened
+from yota.codegen.cuda.kernel import Step, plan_step
+from yota.codegen.cuda.layout import Layout
 from yota.codegen.cuda.plan import KernelPlan
 from yota.codegen.cuda.shape import THREADS, separated
 from yota.codegen.cuda.spelling import is_known_to_cuda
@@ -89,13 +93,15 @@ def body_of(
     CodegenError
         If something on the tape needs a library, or a decision; the message has the user's line.
     """
-    tape = _with_own_outputs(without_dead(as_sums(symbolic.optimise(tape))))
+    wide = widened(tape)
+    tape = _with_own_outputs(without_dead(as_sums(symbolic.optimise(wide.tape))))
+    tape, stored = placed(tape, wide.inputs, wide.outputs)
     if tape.guards:
         raise CodegenError(
             f"{tape.guards[0].location}: the function branches on its arguments' values, and kernels are launched "
             "before anybody has looked at them; use np.where"
         )
-    return _Host(tape, name, inputs, results, tables, needs, totals).body()
+    return _Host(tape, stored, name, inputs, results, tables, needs, totals).body()
 
 
 def _with_own_outputs(tape: Tape) -> Tape:
@@ -114,6 +120,7 @@ class _Host:
     def __init__(
         self,
         tape: Tape,
+        stored: Mapping[int, np.dtype[Any]],
         name: str,
         inputs: Sequence[str],
         results: Sequence[str],
@@ -128,7 +135,7 @@ class _Host:
         known = {v: tables.name(tape.names.get(v, name), value) for v, value in self._arrays()}
         values = {entry.variable for entry in tape.inputs if not tape.types[entry.variable].shape} | set(tape.constants)
         pointers = frozenset(v for v, type in tape.types.items() if not type.shape and v not in values)
-        self.layout = Layout(pointers, {}, known)
+        self.layout = Layout(pointers, {}, known, stored)
         self.values = values
         self.buffers: list[Buffer] = []
         self.size = 0
@@ -175,7 +182,8 @@ class _Host:
 
     def _argument(self, variable: int) -> tuple[str, str]:
         by_value = variable in self.values and not self.tape.types[variable].shape
-        return self.texts[variable], self.tape.types[variable].dtype.name if by_value else ""
+        type = self.layout.type(variable, self.tape.types)
+        return self.texts[variable], type.dtype.name if by_value else ""
 
     def _buffer(self, name: str, kind: str, size: int) -> str:
         self.buffers.append(Buffer(name, kind, self.size, size))

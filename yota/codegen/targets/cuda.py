@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from yota.codegen import symbolic
 from yota.codegen.c.groups import schedule
 from yota.codegen.c.lines import Needs, comment
@@ -13,7 +15,9 @@ from yota.codegen.c.patterns import normalised
 from yota.codegen.contract import as_products
 from yota.codegen.cuda.driver import CudaDriver
 from yota.codegen.cuda.file import inline_parts, preludes
-from yota.codegen.cuda.kernel import Layout, Step, plan_step
+from yota.codegen.cuda.halves import Stored, Widened, is_bfloat16, placed, widened
+from yota.codegen.cuda.kernel import Step, plan_step
+from yota.codegen.cuda.layout import Layout
 from yota.codegen.cuda.plan import FilePlan, KernelPlan
 from yota.codegen.cuda.scatter import Addition, additions, is_sorted_scatter
 from yota.codegen.cuda.shape import THREADS, separated
@@ -36,10 +40,13 @@ class Form:
         Whether it is an array; else it is a number that launches hand over by value.
     strides
         From one element to the next along each axis, in elements; None for C order.
+    stored
+        Its dtype in memory, if the tape has a wider one to compute in.
     """
 
     on_device: bool = True
     strides: tuple[int, ...] | None = None
+    stored: Stored = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -97,9 +104,11 @@ def generate(
     CodegenError
         If the tape has an op that neither a kernel nor CuPy can compute.
     """
-    tape = as_products(symbolic.optimise(tape))
+    wide = widened(tape)
+    tape = as_products(symbolic.optimise(wide.tape))
     tape = normalised(tape, frozenset(op.result for op in tape.ops if op.name == "scatter"))
-    layout = _layout(tape, forms)
+    tape, stored = placed(tape, *_stored(wide, forms))
+    layout = _layout(tape, forms, stored)
     plan = schedule(tape, known=is_known_to_cuda, gathers=("getitem",))
     entry = Names(("cp",)).fresh(tape.name)
     needs, totals = Needs(), set[str]()
@@ -120,7 +129,7 @@ def generate(
             steps.append(plan_step(tape, definitions, plan.leaves, group, name, needs, totals, layout, threads))
             number += 1
     kernels = tuple(kernel for step in steps for kernel in _kernels(step, sorted_))
-    code = _code(tape, entry, kernels, needs, totals) if kernels else ""
+    code = _code(tape, layout, entry, kernels, needs, totals) if kernels else ""
     driver = CudaDriver(tape, steps, layout, sorted_)
     function = driver.plan()
     text = render("numpy/module.py.jinja", plan=function)
@@ -142,18 +151,32 @@ def _needs_of(tape: Tape, op: Op, found: tuple[Addition, ...], needs: Needs) -> 
     return {"sum", "warp"} if any("joined_in_warp" in line for line in lines) else {"sum"}
 
 
-def _layout(tape: Tape, forms: Sequence[Form] | None) -> Layout:
+def _stored(wide: Widened, forms: Sequence[Form] | None) -> tuple[Sequence[Stored], Sequence[Stored]]:
+    """How inputs and outputs are stored: results as the arguments are, if those are all of one kind."""
+    tape = wide.tape
+    inputs = [one or form.stored for one, form in zip(wide.inputs, forms or (), strict=True)] if forms else wide.inputs
+    types = [tape.types[item.variable] for item in tape.inputs]
+    single = {each for each, type in zip(inputs, types, strict=True) if type.dtype == np.float32 and not type.weak}
+    known = single.pop() if len(single) == 1 else None
+    if known is None or not is_bfloat16(known):
+        return inputs, wide.outputs
+    return inputs, [known if tape.types[output].dtype == np.float32 else None for output in tape.outputs]
+
+
+def _layout(tape: Tape, forms: Sequence[Form] | None, stored: Mapping[int, np.dtype[Any]]) -> Layout:
     given = forms if forms is not None else [Form(bool(tape.types[item.variable].shape)) for item in tape.inputs]
     pairs = [(item.variable, form) for item, form in zip(tape.inputs, given, strict=True)]
     values = {variable for variable, form in pairs if not form.on_device} | set(tape.constants)
     pointers = frozenset(v for v, type in tape.types.items() if not type.shape and v not in values)
     strides = {variable: form.strides for variable, form in pairs if form.strides is not None}
-    return Layout(pointers, strides)
+    return Layout(pointers, strides, stored=stored)
 
 
-def _code(tape: Tape, entry: str, kernels: tuple[KernelPlan, ...], needs: Needs, totals: set[str]) -> str:
+def _code(
+    tape: Tape, layout: Layout, entry: str, kernels: tuple[KernelPlan, ...], needs: Needs, totals: set[str]
+) -> str:
     plan = FilePlan(
-        banner=_banner(tape, entry),
+        banner=_banner(tape, layout, entry),
         preludes=preludes(needs, totals),
         parts=inline_parts(needs),
         kernels=kernels,
@@ -161,9 +184,11 @@ def _code(tape: Tape, entry: str, kernels: tuple[KernelPlan, ...], needs: Needs,
     return render("cuda/module.cu.jinja", plan=plan)
 
 
-def _banner(tape: Tape, entry: str) -> tuple[str, ...]:
+def _banner(tape: Tape, layout: Layout, entry: str) -> tuple[str, ...]:
     lines = [f"{entry}: generated by yota.", ""]
-    lines += [f"    {'.'.join((item.name, *map(str, item.path)))}: {tape.types[item.variable]}" for item in tape.inputs]
-    lines.append(f"    returns {', '.join(str(tape.types[output]) for output in tape.outputs)}")
+    for item in tape.inputs:
+        name = ".".join((item.name, *map(str, item.path)))
+        lines.append(f"    {name}: {layout.type(item.variable, tape.types)}")
+    lines.append(f"    returns {', '.join(str(layout.type(output, tape.types)) for output in tape.outputs)}")
     lines += ["", f"Operations: {listed(tape.operations)}."]
     return tuple(comment(line)[3:-3] if line else "" for line in lines)
