@@ -146,6 +146,32 @@ def test_single_precision_and_empty_arrays(device):
 
 
 @needs_compiler
+def test_bfloat16_in_bfloat16_out(device):
+    kind = np.dtype(pytest.importorskip("ml_dtypes").bfloat16)
+    x = np.linspace(0.1, 1, 1000).astype(kind)
+    expected, wanted = yota.grad(wave, x.astype(np.float32), 2.0)
+    value, g = yota.grad(wave, on_device(x), 2.0)
+    assert value == np.asarray(expected).astype(kind) and value.dtype == g[0].dtype == kind
+    np.testing.assert_allclose(g[0].astype(float), wanted[0], rtol=2**-8, atol=1e-6)
+    # Beside an array in single precision, results are in that.
+    value, g = yota.grad(lambda x, y: np.sum(x * y), on_device(x), on_device(x.astype(np.float32)))
+    assert value.dtype == g[0].dtype == g[1].dtype == np.float32
+    weights = {"w": on_device(x)}
+    _, g = yota.grad(lambda weights: np.sum(weights["w"] ** 2), weights)
+    assert g[0][("w",)].dtype == kind
+    assert yota.to_cpu(on_device(x)).dtype == yota.to_cuda(x).dtype == kind
+    with pytest.raises(ArgumentError, match=r"NumPy cannot compute; pass x.astype\(np.float32\)"):
+        yota.grad(wave, x, 2.0)
+
+
+@needs_compiler
+def test_results_are_not_copied(device):
+    x = on_device(np.linspace(0, 1, 1000, dtype=np.float32))
+    _, g = yota.grad(lambda x, s: np.sum(x * s), x, 2.0)
+    assert "np.array(" not in g.source and "cp.array(" not in g.source
+
+
+@needs_compiler
 def test_other_derivatives(device):
     x, v = np.linspace(0.1, 1.0, 20), np.linspace(2.0, 3.0, 20)
     there, seed = on_device(x.copy()), on_device(v)

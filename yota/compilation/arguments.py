@@ -104,6 +104,13 @@ def _checked(value: Any, name: str, path: tuple[Any, ...]) -> Any:
         )
     if value.dtype == object:
         raise ArgumentError(f"argument {_at(name, path)} is an object array; convert it: np.array({name}, dtype=float)")
+    if value.dtype.name == "bfloat16":
+        if is_on_device(value):
+            return value
+        raise ArgumentError(
+            f"argument {_at(name, path)} has dtype bfloat16, in which NumPy cannot compute; pass "
+            f"{_at(name, path)}.astype(np.float32), or have it on the GPU: yota.to_cuda({_at(name, path)})"
+        )
     if value.dtype.kind not in "biufc":
         raise ArgumentError(f"argument {_at(name, path)} has dtype {value.dtype}; only numbers can be traced")
     return value

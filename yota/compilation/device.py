@@ -51,8 +51,14 @@ def on_host(arguments: Arguments) -> Arguments:
     """The arguments with copies in main memory of what is on the GPU, for a trace to look at."""
     if not any(is_on_device(leaf.value) for leaf in arguments.leaves):
         return arguments
-    leaves = (Leaf(_copied(leaf.value), leaf.argument, leaf.name, leaf.path) for leaf in arguments.leaves)
+    leaves = (Leaf(_seen(leaf.value), leaf.argument, leaf.name, leaf.path) for leaf in arguments.leaves)
     return Arguments(tuple(leaves), arguments.values)
+
+
+def _seen(value: Any) -> Any:
+    """What a trace sees of a value: bfloat16, which is no number to NumPy, as float32."""
+    found = _copied(value)
+    return found.astype(np.float32) if is_on_device(value) and value.dtype.name == "bfloat16" else found
 
 
 def _copied(value: Any) -> Any:

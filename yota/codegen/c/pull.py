@@ -187,7 +187,7 @@ class Pull:
         """An element of an index array as a position."""
         if array not in self.tape.constants:
             type = self.tape.types[array]
-            axis = -1 - self.values.load(array, flat(where, type.shape), type.dtype)
+            axis = -1 - self.values.load(array, self.place(array, where), type.dtype)
             self.bounds[axis] = 0, extent
             self.places[array] = extent
             return Linear(0, ((axis, 1),))

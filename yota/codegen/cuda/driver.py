@@ -60,6 +60,9 @@ class CudaDriver(Lowering):
             order += [step] if isinstance(step, Op) else [definitions[v] for v in step.outputs]
         # Nothing is put into a workspace: CuPy's pool hands memory out in the order of the stream.
         super().__init__(tape, [Unit((Member(op),)) for op in order], frozenset(tape.types))
+        # Kernels write arrays of their own, whatever the op would look at in NumPy.
+        apart = {**self.storage.roots, **{variable: frozenset((variable,)) for variable in self._own}}
+        self.storage = replace(self.storage, roots=apart, made=self.storage.made | self._own)
         self.names.fresh("cp")
         for kernel in self._all():
             self.names.fresh(kernel.name)
