@@ -50,7 +50,7 @@ DOORS = {
     "pygments": ("report/text",),
     "cupy": ("runtime/cuda",),
     "optree": ("structures",),
-    "scipy": ("sparse",),
+    "scipy": ("derivatives/sparse",),
 }
 
 

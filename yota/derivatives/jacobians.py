@@ -32,7 +32,8 @@ def jacobian(
 
     Of scalar code, all entries are computed by one straight-line function: those that are zero whatever the argument
     are left out, and work that entries have in common is done once. Functions of large arrays take one pullback for
-    each element of the result.
+    each element of the result; with ``sparse``, rows or columns that have no entry in the same place are computed
+    together, so that a few products with the matrix give all entries.
 
     Parameters
     ----------
@@ -44,7 +45,7 @@ def jacobian(
         Whether to give ``(f(*args), jacobian)``.
     sparse
         Whether to give a ``scipy.sparse.csr_array`` of shape ``(f(*args).size, args[wrt].size)``, whose pattern is
-        known when the function is traced.
+        known when the function is traced; it may hold entries that happen to be zero.
     target, strict, dynamic
         See `yota.grad`.
 
@@ -57,7 +58,8 @@ def jacobian(
     Raises
     ------
     DifferentiationError
-        When called, if ``f`` is a complex function of a complex argument and not holomorphic.
+        When called, if ``f`` is a complex function of a complex argument and not holomorphic, or if ``sparse`` is asked
+        for where nearly all elements depend on one another.
 
     Examples
     --------

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any
+
+import numpy as np
 
 from yota.compilation.arguments import Arguments, positional, sort_arguments
 from yota.compilation.device import refuse_device
@@ -11,9 +14,9 @@ from yota.compilation.layout import Layout, layout_of
 from yota.compilation.specialise import Gradient, Specialisation, Target
 from yota.derivatives.differentiated import Differentiated, Prepared, concrete
 from yota.derivatives.pullbacks import Rows
-from yota.derivatives.sparse import compressed_rows
+from yota.derivatives.sparse import CompressedRows
 from yota.derivatives.straight import Entries, Wanted, straight_line
-from yota.errors import ArgumentError, TracingError
+from yota.errors import ArgumentError, DifferentiationError, TracingError
 from yota.ir.tape import Tape
 from yota.rules.registry import Registry, registry
 from yota.tracing.record import Recording, record
@@ -21,6 +24,9 @@ from yota.tracing.replay import inline
 from yota.tracing.state import current
 
 __all__ = ["Matrices"]
+
+_LONG = 512
+"""Elements past which few operations on arrays are preferred to scalar code."""
 
 
 class Matrices(Differentiated):
@@ -84,26 +90,65 @@ class _Straight(Prepared):
     owner: Matrices
 
     def __init__(self, owner: Matrices, function: Callable[..., Any], args: tuple[Any, ...]) -> None:
-        self.entries: dict[int, Entries] = {}
+        self.rows: dict[int, CompressedRows] = {}
+        self.relied: dict[int, Any] = {}
         super().__init__(owner, function, args)
         if owner.wanted.sparse and self.direct is not None:
-            call, entries = self.direct, self.entries[id(self.root.gradient.tape)]
-            self.direct = lambda *leaves: _sparse(entries, call(*leaves))
+            call, rows = self.direct, self.rows[id(self.root.gradient.tape)]
+            self.direct = None if self.relied else lambda *leaves: _sparse(rows, call(*leaves))
 
     def gradient(self, function: Callable[..., Any], arguments: Arguments) -> Gradient:
         """The tape of all entries."""
         leaf = only_leaf(self.layout, arguments)
         around = self.owner.captured.surroundings(arguments.values)
         recorded = record(function, arguments.leaves, arguments.rebuild, registry=registry(), live=True, around=around)
-        found = _entries(recorded, leaf, self.owner.wanted, registry())
-        if found is None:
-            raise _NoScalarCode
+        found = self._found(recorded, leaf, arguments)
         gradient = Gradient.of(recorded, found.tape, (leaf,))
         if self.owner.target.strict and self.owner.wanted.with_value:
             exact = record(function, arguments.leaves, arguments.rebuild, registry=registry(), live=True, exact=True)
             gradient = gradient.valued(exact)
-        self.entries[id(gradient.tape)] = found
+        if self.owner.wanted.sparse:
+            self.rows[id(gradient.tape)] = CompressedRows.of(found.rows, found.columns, found.shape)
         return gradient
+
+    def _found(self, recorded: Recording, leaf: int, arguments: Arguments) -> Entries:
+        """The entries as scalar code, or, if they shall be sparse, by products of arrays."""
+        wanted, tape = self.owner.wanted, recorded.tape
+        if wanted.sparse and _LONG < tape.types[tape.inputs[leaf].variable].size > len(tape):
+            with contextlib.suppress(DifferentiationError):
+                return self._compressed(recorded, leaf, arguments)
+        found = _entries(recorded, leaf, wanted, registry())
+        if found is not None:
+            return found
+        if not wanted.sparse:
+            raise _NoScalarCode
+        return self._compressed(recorded, leaf, arguments)
+
+    def _compressed(self, recorded: Recording, leaf: int, arguments: Arguments) -> Entries:
+        """The entries of a function of arrays; what their places rely on is looked at before each call."""
+        from yota.derivatives.compressed import compressed
+
+        variables = [entry.variable for entry in recorded.tape.inputs]
+        leaves = dict(zip(variables, (each.value for each in arguments.leaves), strict=False))
+        values = {
+            variable: value
+            for variable, value in {**leaves, **recorded.captured}.items()
+            if variable in recorded.captured or not recorded.tape.types[variable].differentiable
+        }
+        found, relied = compressed(recorded.tape, leaf, self.owner.wanted, registry(), values)
+        self.relied.update({variables.index(variable): np.array(values[variable]) for variable in relied})
+        return found
+
+    def __call__(
+        self, function: Callable[..., Any], args: tuple[Any, ...], leaves: Sequence[Any]
+    ) -> tuple[Any, Specialisation]:
+        """What the caller gets, and the specialisation that computed it."""
+        given = (*leaves, *self.root.gradient.captured)
+        if any(not np.array_equal(given[number], known) for number, known in self.relied.items()):
+            self.relied.clear()
+            self.root = self._specialise(function, sort_arguments(function, args))
+            self.tapes = [self.root]
+        return super().__call__(function, args, leaves)
 
     def compiled_tape(self, gradient: Gradient) -> Tape:
         """The tape of all entries is as short as it gets."""
@@ -112,7 +157,7 @@ class _Straight(Prepared):
     def result(self, chosen: Specialisation, outputs: tuple[Any, ...]) -> Any:
         """The matrix; with values before it, if they are wanted."""
         if self.owner.wanted.sparse:
-            return _sparse(self.entries[id(chosen.gradient.tape)], outputs if len(outputs) > 1 else outputs[0])
+            return _sparse(self.rows[id(chosen.gradient.tape)], outputs if len(outputs) > 1 else outputs[0])
         return outputs if len(outputs) > 1 else outputs[0]
 
 
@@ -153,8 +198,7 @@ def _entries(recorded: Recording, leaf: int, wanted: Wanted, known: Registry) ->
     return straight_line(recorded.tape, leaf, wanted, known)
 
 
-def _sparse(entries: Entries, outputs: Any) -> Any:
+def _sparse(rows: CompressedRows, outputs: Any) -> Any:
     """The matrix by compressed rows, after the values if there are any."""
-    data = outputs[-1] if isinstance(outputs, tuple) else outputs
-    matrix = compressed_rows(data, entries.rows, entries.columns, entries.shape)
+    matrix = rows.matrix(outputs[-1] if isinstance(outputs, tuple) else outputs)
     return (*outputs[:-1], matrix) if isinstance(outputs, tuple) else matrix

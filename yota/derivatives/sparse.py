@@ -3,29 +3,67 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from yota.errors import ArgumentError
 
-__all__ = ["compressed_rows"]
+__all__ = ["CompressedRows", "library"]
+
+_Places: TypeAlias = "Sequence[int] | np.ndarray"
 
 
-def compressed_rows(data: Any, rows: Sequence[int], columns: Sequence[int], shape: tuple[int, int]) -> Any:
-    """A ``scipy.sparse.csr_array`` of the entries ``data`` at ``rows`` and ``columns``, which are in order.
+def library() -> Any:
+    """``scipy.sparse``.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> compressed_rows(np.array([1.0, 2.0]), [0, 2], [1, 0], (3, 2)).toarray()
-    array([[0., 1.],
-           [0., 0.],
-           [2., 0.]])
+    Raises
+    ------
+    ArgumentError
+        If SciPy is not installed.
     """
     try:
-        from scipy.sparse import csr_array
+        import scipy.sparse
     except ImportError:
         raise ArgumentError("sparse=True gives matrices of scipy.sparse; install it: pip install scipy") from None
-    starts = np.searchsorted(rows, np.arange(shape[0] + 1)).astype(np.int32)
-    return csr_array((data, np.array(columns, np.int32), starts), shape=shape)
+    return scipy.sparse
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CompressedRows:
+    """Where the entries of a sparse matrix are.
+
+    Parameters
+    ----------
+    shape
+        Of the matrix.
+    columns
+        The column of each entry, row by row.
+    starts
+        Where each row starts among the entries, and where the last one ends.
+    """
+
+    shape: tuple[int, int]
+    columns: np.ndarray
+    starts: np.ndarray
+
+    @classmethod
+    def of(cls, rows: _Places, columns: _Places, shape: tuple[int, int]) -> CompressedRows:
+        """That of entries at ``rows`` and ``columns``, which are in order."""
+        starts = np.searchsorted(rows, np.arange(shape[0] + 1))
+        kind = np.int32 if max(len(columns), *shape) < 1 << 31 else np.int64
+        return cls(shape, np.asarray(columns, kind), starts.astype(kind))
+
+    def matrix(self, data: Any) -> Any:
+        """A ``scipy.sparse.csr_array`` of the entries ``data``; it has the caller's own copy of the pattern.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> CompressedRows.of([0, 2], [1, 0], (3, 2)).matrix(np.array([1.0, 2.0])).toarray()
+        array([[0., 1.],
+               [0., 0.],
+               [2., 0.]])
+        """
+        return library().csr_array((data, self.columns.copy(), self.starts.copy()), shape=self.shape)

@@ -50,7 +50,7 @@ class Wanted:
     sparse: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Entries:
     """A tape whose last output is a matrix of partial derivatives, or, if that is sparse, a vector of its entries.
 
@@ -66,8 +66,8 @@ class Entries:
 
     tape: Tape
     shape: tuple[int, int]
-    rows: tuple[int, ...] = ()
-    columns: tuple[int, ...] = ()
+    rows: Sequence[int] | np.ndarray = ()
+    columns: Sequence[int] | np.ndarray = ()
 
 
 def straight_line(tape: Tape, leaf: int, wanted: Wanted, registry: Registry) -> Entries | None:

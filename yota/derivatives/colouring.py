@@ -1,0 +1,111 @@
+"""Colours for the columns of a sparse matrix: columns of one colour are computed together, and told apart afterwards.
+
+A. Curtis, M. Powell and J. Reid, "On the estimation of sparse Jacobian matrices" (Journal of the Institute of
+Mathematics and its Applications 13, 1974); for symmetric matrices A. Gebremedhin, F. Manne and A. Pothen, "What color
+is your Jacobian? Graph coloring for computing derivatives" (SIAM Review 47, 2005).
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any, TypeAlias
+
+import numpy as np
+
+__all__ = ["apart", "star"]
+
+Colours: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
+
+_MOST_STEPS = 6_000_000
+"""Steps of Python up to which colours are looked for one column after the other."""
+_MOST_COUNTS = 200_000_000
+_FURTHER = 16
+
+
+def apart(matrix: Any) -> Colours:
+    """Colours of the columns of a CSR pattern such that no row has entries in two columns of one colour."""
+    least = int(np.max(np.diff(matrix.indptr), initial=0))
+    found = _in_turn(matrix, least)
+    if found is not None and int(found.max(initial=0)) <= least + least // 8:
+        return found
+    near = _neighbours(matrix, _MOST_STEPS)
+    if near is not None:
+        other = _greedy(near)
+        if found is None or other.max(initial=0) < found.max(initial=0):
+            return other
+    return np.arange(matrix.shape[1]) if found is None else found
+
+
+def _in_turn(matrix: Any, least: int) -> Colours | None:
+    """Colours that repeat column by column, as they fit matrices with few diagonals; None if that takes many more."""
+    rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+    for number in range(max(1, least), max(1, least) + _FURTHER):
+        colours = matrix.indices % number
+        if matrix.shape[0] * number <= _MOST_COUNTS and _is_apart(rows, colours, matrix.shape[0], number):
+            return np.arange(matrix.shape[1]) % number
+    return None
+
+
+def _is_apart(rows: Any, colours: Any, count: int, number: int) -> bool:
+    return bool(np.max(np.bincount(rows * number + colours, minlength=1), initial=0) <= 1)
+
+
+def _neighbours(matrix: Any, most: int) -> Any:
+    """Columns that meet in a row, as a CSR pattern; None if there are too many."""
+    lengths = np.diff(matrix.indptr).astype(np.int64)
+    if int(np.sum(lengths**2)) > 20 * most:
+        return None
+    return (matrix.T @ matrix).tocsr()
+
+
+def _greedy(near: Any) -> Colours:
+    """The first colour that no neighbour has, for those with most neighbours first."""
+    starts, others = near.indptr, near.indices
+    colours = np.full(near.shape[0], -1)
+    for column in np.argsort(-np.diff(starts), kind="stable"):
+        taken = colours[others[starts[column] : starts[column + 1]]]
+        colours[column] = _first_free(taken)
+    return colours
+
+
+def _first_free(taken: Any) -> int:
+    """The least number that is not among ``taken``; -1 is none."""
+    used = np.zeros(len(taken) + 1, bool)
+    used[taken[(taken >= 0) & (taken <= len(taken))]] = True
+    return int(np.argmin(used))
+
+
+def star(matrix: Any) -> Colours:
+    """Colours of the columns of a symmetric CSR pattern such that each entry, or its mirror image, is alone in its row.
+
+    Neighbours differ, and no path of four columns has two colours alone.
+    """
+    found = apart(matrix)
+    lengths = np.diff(matrix.indptr).astype(np.int64)
+    if found.max(initial=0) < 3 or int(np.sum(lengths[matrix.indices] * lengths[matrix.indices])) > _MOST_STEPS:
+        return found
+    other = _star(matrix)
+    return other if other.max(initial=0) < found.max(initial=0) else found
+
+
+def _star(matrix: Any) -> Colours:
+    starts, others = matrix.indptr.tolist(), matrix.indices.tolist()
+    near = [
+        [other for other in others[first:last] if other != column]
+        for column, (first, last) in enumerate(itertools.pairwise(starts))
+    ]
+    colours = [-1] * len(near)
+    order = sorted(range(len(near)), key=lambda column: -len(near[column]))
+    for column in order:
+        taken: set[int] = set()
+        for other in near[column]:
+            own = colours[other]
+            if own < 0:
+                taken.update(colours[further] for further in near[other])
+                continue
+            taken.add(own)
+            for further in near[other]:
+                if colours[further] >= 0 and any(colours[last] == own and last != other for last in near[further]):
+                    taken.add(colours[further])
+        colours[column] = next(colour for colour in range(len(taken) + 1) if colour not in taken)
+    return np.array(colours, np.int64)

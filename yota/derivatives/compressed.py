@@ -1,0 +1,190 @@
+"""Sparse Jacobians and Hessians of code that works on arrays as a whole: few products with the matrix give all entries.
+
+Rows, or columns, that have no entry in the same place are computed in one product, and told apart by the pattern.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from yota.autodiff.reverse import gradient_tape, reverse, zeros_like
+from yota.derivatives.colouring import apart, star
+from yota.derivatives.dependence import pattern
+from yota.derivatives.straight import Entries, Wanted
+from yota.errors import DifferentiationError
+from yota.ir.catalog import primitive
+from yota.ir.indexing import GATHER
+from yota.ir.tape import Tape, TapeBuilder
+from yota.passes import dce
+from yota.rules.registry import Registry
+
+__all__ = ["compressed"]
+
+_MOST_PRODUCTS = 64
+_MOST_OPS = 20_000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Products:
+    """Which products give the entries of a matrix.
+
+    Parameters
+    ----------
+    colours
+        The product in which each row, or each column, takes part.
+    forward
+        Whether columns are added up, rather than rows.
+    products, places
+        For each entry the product that it is part of, and where it is there.
+    """
+
+    colours: np.ndarray
+    forward: bool
+    products: np.ndarray
+    places: np.ndarray
+
+    @property
+    def number(self) -> int:
+        """How many products there are."""
+        return int(self.colours.max(initial=-1)) + 1
+
+
+def compressed(
+    tape: Tape, leaf: int, wanted: Wanted, registry: Registry, values: Mapping[int, Any]
+) -> tuple[Entries, frozenset[int]]:
+    """The entries that are ``wanted`` of ``tape`` by its input number ``leaf``; the inputs that their places rely on.
+
+    Parameters
+    ----------
+    values
+        Values of inputs that are the same in every call, as far as the pattern goes.
+
+    Raises
+    ------
+    DifferentiationError
+        If it takes too many products, or if the function is complex.
+    """
+    by = tape.inputs[leaf].variable
+    _refuse_complex(tape, by)
+    tape = _sloped(tape, by, registry) if wanted.order == 2 else _joined(tape)
+    result = tape.outputs[-1]
+    found = pattern(tape, result, by, values)
+    matrix = (found.matrix + found.matrix.T).tocsr() if wanted.order == 2 else found.matrix
+    matrix.sort_indices()
+    plan = _symmetric(matrix) if wanted.order == 2 else _shortest(matrix)
+    if plan.number > _MOST_PRODUCTS or plan.number * len(tape) > _MOST_OPS:
+        raise DifferentiationError(
+            f"{tape.name}: the {'Hessian' if wanted.order == 2 else 'Jacobian'} by {tape.inputs[leaf].name} is not "
+            f"sparse enough: {matrix.nnz} of {matrix.shape[0]} x {matrix.shape[1]} entries would take {plan.number} "
+            "products; leave sparse=True out"
+        )
+    builder = tape.builder()
+    data = _gathered(builder, plan, _computed(builder, tape, by, plan, registry), tape.types[by].dtype)
+    outputs = (*(tape.outputs if wanted.with_value else ()), data)
+    made = dce.run(builder.finish(outputs))
+    return Entries(made, matrix.shape, _rows(matrix), matrix.indices), found.relied
+
+
+def _refuse_complex(tape: Tape, by: int) -> None:
+    if tape.types[by].is_complex or any(tape.types[output].is_complex for output in tape.outputs):
+        raise DifferentiationError(
+            f"{tape.name} is a complex function that works on arrays as a whole, where sparse=True is for real ones. "
+            "Take real and imaginary parts as arguments of their own, and return them one after the other."
+        )
+
+
+def _sloped(tape: Tape, by: int, registry: Registry) -> Tape:
+    """The value and the gradient."""
+    found = gradient_tape(tape, [by], registry)
+    builder = found.tape.builder()
+    slope = found.variables[0]
+    return builder.finish([found.tape.outputs[0], zeros_like(builder, by) if slope is None else slope])
+
+
+def _joined(tape: Tape) -> Tape:
+    """The tape with one result; numbers that were returned are a vector."""
+    if len(tape.outputs) == 1:
+        return tape
+    if any(tape.types[output].shape for output in tape.outputs):
+        raise DifferentiationError(
+            f"{tape.name} returned several arrays; a Jacobian is of one. Join them (np.concatenate), or "
+            "differentiate each by itself."
+        )
+    builder = tape.builder()
+    return builder.finish([builder.emit(primitive("stack"), tape.outputs, {"axis": 0})])
+
+
+def _rows(matrix: Any) -> np.ndarray:
+    """The row of each entry."""
+    return np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+
+
+def _shortest(matrix: Any) -> _Products:
+    """By rows or by columns, whichever takes fewer products."""
+    by_rows, by_columns = apart(matrix.T.tocsr()), apart(matrix)
+    rows, columns = _rows(matrix), matrix.indices.astype(np.int64)
+    if by_columns.max(initial=-1) < by_rows.max(initial=-1):
+        return _Products(by_columns, True, by_columns[columns], rows)
+    return _Products(by_rows, False, by_rows[rows], columns)
+
+
+def _symmetric(matrix: Any) -> _Products:
+    """Of a symmetric matrix, in which each entry may be read at its mirror image instead."""
+    colours = star(matrix)
+    rows, columns = _rows(matrix), matrix.indices.astype(np.int64)
+    number = int(colours.max(initial=-1)) + 1
+    seen = np.bincount(rows * number + colours[columns], minlength=1)
+    alone = seen[rows * number + colours[columns]] == 1
+    products = np.where(alone, colours[columns], colours[rows])
+    return _Products(colours, False, products, np.where(alone, rows, columns))
+
+
+def _computed(builder: TapeBuilder, tape: Tape, by: int, plan: _Products, registry: Registry) -> list[int]:
+    """The products, each as a vector."""
+    result = tape.outputs[-1]
+    if not plan.forward:
+        seeds = _seeds(builder, plan, result)
+        found = [reverse(tape, builder, {result: seed}, [by], registry)[0] for seed in seeds]
+        return [_flat(builder, by, each) for each in found]
+    # The pullback is linear in its seed, and the pullback of that is the product with a direction.
+    seed = zeros_like(builder, result)
+    (pulled,) = reverse(tape, builder, {result: seed}, [by], registry)
+    if pulled is None:
+        return [_flat(builder, result, None) for _ in range(plan.number)]
+    linear = builder.finish([pulled])
+    directions = _seeds(builder, plan, by)
+    found = [reverse(linear, builder, {pulled: each}, [seed], registry)[0] for each in directions]
+    return [_flat(builder, result, each) for each in found]
+
+
+def _seeds(builder: TapeBuilder, plan: _Products, like: int) -> list[int]:
+    """For each product ones where its rows or columns are, and zeros elsewhere."""
+    type = builder.types[like]
+    if not type.shape:
+        return [builder.constant(type.dtype.type(1))] * plan.number
+    kind = np.int8 if plan.number < 128 else np.int16
+    colours = builder.constant(plan.colours.astype(kind).reshape(type.shape))
+    own = [builder.emit(primitive("equal"), (colours, builder.constant(kind(n)))) for n in range(plan.number)]
+    return [builder.emit(primitive("astype"), (each,), {"dtype": type.dtype}) for each in own]
+
+
+def _flat(builder: TapeBuilder, like: int, found: int | None) -> int:
+    """A product as a vector, of zeros if there is nothing in it."""
+    found = zeros_like(builder, like) if found is None else found
+    type = builder.types[found]
+    return found if type.ndim == 1 else builder.emit(primitive("reshape"), (found,), {"shape": (type.size,)})
+
+
+def _gathered(builder: TapeBuilder, plan: _Products, products: Sequence[int], dtype: np.dtype[Any]) -> int:
+    """The entries of the matrix, read from the products."""
+    if not plan.products.size:
+        return builder.constant(np.zeros(0, dtype))
+    whole, length = products[0], builder.types[products[0]].size
+    if len(products) > 1:
+        whole = builder.emit(primitive("concatenate"), products, {"axis": 0})
+    where = builder.constant(plan.products * length + plan.places)
+    return builder.emit(primitive("getitem"), (whole, where), {"index": (GATHER,)})

@@ -1,0 +1,235 @@
+"""Which elements of an op's result are computed from which elements of an operand."""
+
+from __future__ import annotations
+
+import math
+import string
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from yota.derivatives.known import Known
+from yota.ir.indexing import GATHER, to_numpy
+from yota.ir.tape import Op, Tape
+
+__all__ = ["Groups", "Link", "Pairs", "link"]
+
+Positions: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
+
+_MOVES = frozenset("getitem reshape transpose broadcast_to stack concatenate setitem".split())
+"""Functions whose result is put together from elements of their operands, as they are."""
+_TOTALS = frozenset("sum prod max min".split())
+_BLOCKS = frozenset("inv det cholesky solve pinv eigvalsh svdvals".split())
+"""Functions of the last two axes whatever comes before."""
+_LINES = frozenset("cumsum cumprod fft ifft rfft irfft".split())
+"""Functions of one axis."""
+_MOST_PAIRS = 20_000_000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Groups:
+    """Each element of a result is computed from the elements of an operand that are in one group.
+
+    Parameters
+    ----------
+    inner
+        The group of each element of the operand, -1 for those that are not read; None if each is one of its own.
+    outer
+        The group that each element of the result is computed from, -1 for none; None if each has one of its own.
+    count
+        Number of groups.
+    """
+
+    inner: Positions | None
+    outer: Positions | None
+    count: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pairs:
+    """Element ``results[k]`` of a result is computed from element ``operands[k]`` of an operand."""
+
+    results: Positions
+    operands: Positions
+
+
+Link: TypeAlias = Groups | Pairs
+
+
+def link(tape: Tape, op: Op, position: int, known: Known) -> Link:
+    """How the result of ``op`` depends on its operand at ``position``, no dependence left out.
+
+    Parameters
+    ----------
+    known
+        Values that do not come from what is differentiated by: index arrays, and matrices whose zeros count.
+    """
+    size = tape.types[op.operands[position]].size
+    if op.primitive.elementwise or op.primitive.several == "elementwise" or op.name == "item":
+        return _broadcast(tape, op, position)
+    if op.name in _MOVES:
+        return _moved(tape, op, position, known)
+    if op.name in ("scatter", "deposit"):
+        return _scattered(tape, op, position, known)
+    if op.name in _TOTALS:
+        over = op.keyword("axis")
+        axes = range(tape.types[op.operands[0]].ndim) if over is None else over
+        return _reduced(tape, op, axes)
+    if op.name in ("matmul", "einsum"):
+        return _product(tape, op, position, known)
+    shape = tape.types[op.operands[position]].shape
+    if op.name in _LINES and isinstance(op.keyword("axis"), int):
+        axis = op.keyword("axis") % len(shape)
+        return _alike(tape, op, position, [each for each in range(len(shape)) if each != axis])
+    if op.name in _BLOCKS and len(shape) > 2 and tape.types[op.result].shape[: len(shape) - 2] == shape[:-2]:
+        return _alike(tape, op, position, range(len(shape) - 2))
+    return _all(tape, op, size)
+
+
+def _all(tape: Tape, op: Op, size: int) -> Groups:
+    """Everything depends on everything."""
+    return Groups(np.zeros(size, np.int64), np.zeros(tape.types[op.result].size, np.int64), 1)
+
+
+def _numbered(shape: Sequence[int]) -> Positions:
+    return np.arange(math.prod(shape)).reshape(shape)
+
+
+def _broadcast(tape: Tape, op: Op, position: int) -> Groups:
+    type, result = tape.types[op.operands[position]], tape.types[op.result]
+    shapes = {part.shape for part in getattr(result, "parts", (result,))}
+    if shapes == {type.shape} or op.name == "item":
+        return Groups(None, None, type.size)
+    (shape,) = shapes
+    return Groups(None, np.broadcast_to(_numbered(type.shape), shape).ravel(), type.size)
+
+
+def _moved(tape: Tape, op: Op, position: int, known: Known) -> Link:
+    """The function itself says where elements go, if it is given their numbers."""
+    operands: list[Any] = []
+    for number, operand in enumerate(op.operands):
+        type = tape.types[operand]
+        if number == position:
+            operands.append(_numbered(type.shape) + 1)
+        elif type.differentiable or operand not in known:
+            operands.append(np.zeros(type.shape, np.int64))
+        else:
+            operands.append(known[operand])
+    size = tape.types[op.operands[position]].size
+    places = op.operands[{"getitem": 1, "setitem": 2}.get(op.name, len(op.operands)) :]
+    if any(place not in known for place in places):
+        return _all(tape, op, size)
+    found = op.primitive.function(*operands, **dict(op.static))
+    return Groups(None, np.asarray(found, np.int64).ravel() - 1, size)
+
+
+def _scattered(tape: Tape, op: Op, position: int, known: Known) -> Link:
+    """Elements of a piece are added where its index says."""
+    result, size = tape.types[op.result], tape.types[op.operands[position]].size
+    count = int(op.name == "deposit")
+    if position < count:
+        return Groups(None, None, size)
+    for index in op.keyword("indices"):
+        places = op.operands[count + 1 : count + 1 + sum(entry is GATHER for entry in index)]
+        if position == count:
+            if any(place not in known for place in places):
+                return _all(tape, op, size)
+            where = _numbered(result.shape)[to_numpy(index, [known[place] for place in places])]
+            own = np.broadcast_to(_numbered(tape.types[op.operands[position]].shape), where.shape)
+            return Pairs(np.ravel(where), np.ravel(own))
+        count += 1 + len(places)
+    return _all(tape, op, size)
+
+
+def _reduced(tape: Tape, op: Op, axes: Sequence[int]) -> Groups:
+    shape = tape.types[op.operands[0]].shape
+    over = {axis % len(shape) for axis in axes}
+    kept = [1 if axis in over else extent for axis, extent in enumerate(shape)]
+    return Groups(np.broadcast_to(_numbered(kept), shape).ravel(), None, math.prod(kept))
+
+
+def _alike(tape: Tape, op: Op, position: int, axes: Sequence[int]) -> Groups:
+    """Elements that agree in their places along ``axes``, of operand and result, belong together."""
+    shapes = [tape.types[op.operands[position]].shape, tape.types[op.result].shape]
+    extents = [shapes[0][axis] for axis in axes]
+    groups = []
+    for shape in shapes:
+        spread = [extent if axis in axes else 1 for axis, extent in enumerate(shape)]
+        groups.append(np.broadcast_to(_numbered(extents).reshape(spread), shape).ravel())
+    return Groups(groups[0], groups[1], math.prod(extents))
+
+
+def _product(tape: Tape, op: Op, position: int, known: Known) -> Link:
+    """Products of arrays: what is contracted belongs together; a known factor says what it is multiplied with."""
+    letters, result = _letters(tape, op)
+    shapes = [tape.types[operand].shape for operand in op.operands]
+    extents: dict[str, int] = {}
+    for axes, shape in zip(letters, shapes, strict=True):
+        extents.update(zip(axes, shape, strict=True))
+    own = letters[position]
+    others = [number for number in range(len(letters)) if number != position and op.operands[number] in known]
+    if len(letters) == 2 and others and not np.all(known.peek(op.operands[others[0]])):
+        found = _pairs(np.asarray(known[op.operands[others[0]]]), letters[others[0]], own, result, extents)
+        if found is not None:
+            return found
+    shared = "".join(sorted(set(own) & set(result)))
+    inner = _labels(own, shared, extents)
+    return Groups(inner, _labels(result, shared, extents), math.prod(extents[letter] for letter in shared))
+
+
+def _letters(tape: Tape, op: Op) -> tuple[list[str], str]:
+    """The letters of the axes of each operand and of the result; an axis that is stretched has one of its own."""
+    if op.name == "einsum":
+        inputs, result = op.keyword("subscripts").split("->")
+        return inputs.split(","), result
+    left, right = (tape.types[operand].shape for operand in op.operands)
+    rows, columns = "i" * (len(left) > 1), "j" * (len(right) > 1)
+    result = tape.types[op.result].shape
+    before = string.ascii_uppercase[: len(result) - len(rows) - len(columns)]
+    spare = iter(string.ascii_lowercase[::-1])
+    found = []
+    for shape, last in ((left, rows + "k"), (right, "k" + columns)):
+        first = len(before) - (len(shape) - len(last))
+        own = [
+            letter if extent == wide else next(spare)
+            for letter, extent, wide in zip(before[first:], shape, result[first:], strict=False)
+        ]
+        found.append("".join([*own, last]))
+    return found, before + rows + columns
+
+
+def _labels(letters: str, shared: str, extents: Mapping[str, int]) -> Positions:
+    """For each element of an array, its place along the ``shared`` axes; -1 off the diagonal of a repeated letter."""
+    shape = [extents[letter] for letter in letters]
+    places: dict[str, Any] = {}
+    whole = np.ones(shape, bool)
+    for axis, letter in enumerate(letters):
+        own = np.arange(shape[axis]).reshape([-1 if each == axis else 1 for each in range(len(shape))])
+        if letter in places:
+            whole &= own == places[letter]
+        places.setdefault(letter, own)
+    label = np.zeros(shape, np.int64)
+    for letter in shared:
+        label = label * extents[letter] + places[letter]
+    return np.where(whole, label, -1).ravel()
+
+
+def _pairs(factor: Any, letters: str, own: str, result: str, extents: Mapping[str, int]) -> Pairs | None:
+    """What is multiplied by the elements of a factor that are not zero; None if that is too much to list."""
+    filled = np.nonzero(factor)
+    rest = "".join(sorted({*own, *result} - set(letters)))
+    many = math.prod(extents[letter] for letter in rest)
+    if len(set(letters)) < len(letters) or len(filled[0]) * many > _MOST_PAIRS:
+        return None
+    grid = np.indices([extents[letter] for letter in rest]).reshape(len(rest), 1, many)
+    places = {letter: each[:, None] for letter, each in zip(letters, filled, strict=True)}
+    places.update(zip(rest, grid, strict=True))
+    sides = []
+    for side in (result, own):
+        number: Any = np.zeros((len(filled[0]), many), np.int64)
+        for letter in side:
+            number = number * extents[letter] + places[letter]
+        sides.append(np.ravel(number))
+    return Pairs(sides[0], sides[1])
