@@ -129,7 +129,7 @@ class _Planner:
             if unit.extent or op.name not in ("setitem", "deposit") or not self.types[op.result].shape:
                 continue
             source = op.operands[0]
-            if op.name == "deposit" and source not in ordered:
+            if op.name == "deposit" and source not in ordered and self.types[op.result].ndim > 1:
                 continue
             if self.roots[source] == {source} and source in made and source not in op.operands[1:]:
                 same = self.types[source] == self.types[op.result]

@@ -109,6 +109,8 @@ def _lower_number(loop: LoopLowering, op: Op, call: Call) -> None:
     function = numpy_calls.REDUCTIONS[op.name]
     flat = "" if call.types[0].ndim == 1 else ", axis=None"
     total = f"{function}({call.operands[0]}{flat})"
+    if numpy_calls.is_count(call):
+        total = f"np.count_nonzero({call.operands[0]})"
     if loop.single:
         _bind_number(loop, op.result, name, total, loop.lines)
         return

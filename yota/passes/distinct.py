@@ -11,8 +11,9 @@ __all__ = ["distinct"]
 
 
 def distinct(tape: Tape) -> frozenset[int]:
-    """Integer variables whose values are all different and none below 0."""
+    """Integer variables whose values are all different and none below 0, and masks."""
     found = {variable for variable, value in tape.constants.items() if _apart(np.asarray(value))}
+    found.update(variable for variable, type in tape.types.items() if type.dtype.kind == "b" and type.shape)
     for op in tape.ops:
         if _positions(op, tape) or (_selects(op) and op.operands[0] in found):
             found.add(op.result)

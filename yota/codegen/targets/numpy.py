@@ -9,6 +9,7 @@ from typing import Any
 from yota.codegen import scalar, symbolic
 from yota.codegen.contract import as_products
 from yota.codegen.deposit import as_deposits
+from yota.codegen.extrema import as_counts
 from yota.codegen.lower import Lowering
 from yota.codegen.plan import FunctionPlan
 from yota.codegen.render import render
@@ -79,7 +80,7 @@ def lowered(tape: Tape, *, strict: bool = False) -> Lowered:
 
 def _arrays(tape: Tape, strict: bool) -> tuple[Lowered, FunctionPlan]:
     exact = _cone(tape) if strict else frozenset()
-    tape = as_deposits(as_products(tape, exact), exact)
+    tape = as_deposits(as_counts(as_products(tape, exact), exact), exact)
     units = fuse(tape, exact)
     lowering = Lowering(tape, units, exact)
     plan = lowering.plan()
