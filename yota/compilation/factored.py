@@ -44,15 +44,17 @@ def leanest(tape: Tape, leaves: Sequence[int], registry: Registry) -> Tape:
     from yota.codegen.symbolic import best
     from yota.passes import pipeline
 
-    plain = pipeline.run(tape)
     alone = replace(tape, outputs=tape.outputs[:1])
     value: Tape | None = pipeline.run(alone, inlined=False)
-    if value is None or not is_scalar(value, inlined=False):
-        value = unrolled(alone) if is_scalar(plain) else None
+    scalar_value = value is not None and is_scalar(value, inlined=False)
+    # A long tape is not worth these passes where the value alone tells that it is scalar code.
+    plain = pipeline.run(tape) if len(tape) <= _SMALL or not scalar_value else None
+    if not scalar_value:
+        value = unrolled(alone) if plain is not None and is_scalar(plain) else None
     if value is None:
         return tape
     found = [pipeline.run(_differentiated(form, leaves, registry)) for form in several_forms(value)]
-    if len(tape) <= _SMALL and is_scalar(plain):
+    if plain is not None and len(tape) <= _SMALL and is_scalar(plain):
         found.append(plain)
     return found[best(found)]
 

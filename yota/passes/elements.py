@@ -41,6 +41,9 @@ def unroll(unrolling: Unrolling, op: Op) -> None:
 
 def _elementwise(unrolling: Unrolling, op: Op, type: TensorType) -> Elements:
     unrolling.require(type.size)
+    if not type.shape:
+        # What a long scalar tape consists of: no array of one handle is made for each operand.
+        return np.array(unrolling.apply(op, None, [unrolling.scalar(each) for each in op.operands], type), np.int64)
     operands = [
         unrolling.variables(np.broadcast_to(unrolling.elements(operand), type.shape)) for operand in op.operands
     ]
