@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from yota import errors
-    from yota.api import compile, ctrace, diffrule, load_rules, play, trace
+    from yota.api import compile, ctrace, diffrule, itrace, load_rules, play, trace
     from yota.batching.batch import batch
     from yota.compilation.device import to_cpu, to_cuda
     from yota.derivatives.gradients import grad, gradient, value_and_grad
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from yota.result import GradResult
     from yota.structures import update
     from yota.testing import gradcheck
+    from yota.tracing.interpreter.entry import interpreted
 
 __all__ = [
     "GradResult",
@@ -33,6 +34,8 @@ __all__ = [
     "gradient",
     "hessian",
     "hvp",
+    "interpreted",
+    "itrace",
     "jacobian",
     "jvp",
     "load_rules",
@@ -56,6 +59,7 @@ _HOMES = {
     "to_cpu": "yota.compilation.device",
     "to_cuda": "yota.compilation.device",
     "gradcheck": "yota.testing",
+    "interpreted": "yota.tracing.interpreter.entry",
     "update": "yota.structures",
     "simplegrad": "yota.derivatives.simple",
     **dict.fromkeys(("grad", "gradient", "value_and_grad"), "yota.derivatives.gradients"),

@@ -16,7 +16,7 @@ from yota.tracing.intercept import recorded
 from yota.tracing.record import record
 from yota.watching.captured import Captured
 
-__all__ = ["compile", "ctrace", "diffrule", "load_rules", "play", "trace"]
+__all__ = ["compile", "ctrace", "diffrule", "itrace", "load_rules", "play", "trace"]
 
 
 def trace(
@@ -47,7 +47,70 @@ def trace(
     >>> float(value), [op.name for op in tape.ops]
     (3.0, ['exp', 'sum'])
     """
+    return _recorded(f, args, kwargs, primitives or (), reads=False)
+
+
+ctrace = trace
+
+
+def itrace(
+    f: Callable[..., Any], *args: Any, primitives: Collection[Callable[..., Any]] | None = None, **kwargs: Any
+) -> tuple[Any, Tape]:
+    """Run ``f`` once by an interpreter of its source and record what it does.
+
+    Value and tape are those of `trace`, but the source shows what operators cannot: each op and each guard knows the
+    exact expression that it comes from; variables have the names that they are assigned to; creation functions
+    are recorded by whatever name the function knows them, ``zeros`` as well as ``np.zeros``; ``float(x)`` keeps its
+    derivative; what `functools.cache` or `numpy.vectorize` wrapped outside is looked into. The functions of yours
+    that ``f`` calls are interpreted too; those of Python's own library, of NumPy and of SciPy run as they are.
+
+    Parameters
+    ----------
+    f
+        A plain NumPy function with a source.
+    *args, **kwargs
+        Its arguments; see `grad`.
+    primitives
+        Further functions to be recorded as one op each, besides those that have rules.
+
+    Returns
+    -------
+    value
+        What ``f`` returned.
+    tape
+        The recording.
+
+    Raises
+    ------
+    TracingError
+        If something cannot be recorded, or is not known to the interpreter; the message names file, line and column.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> def f(x):
+    ...     half = float(x[0]) / 2
+    ...     return np.sin(half)
+    >>> value, tape = itrace(f, np.array([3.0]))
+    >>> [(op.name, op.location.text) for op in tape.ops]
+    [('getitem', 'x[0]'), ('positive', 'float(x[0])'), ('divide', 'float(x[0]) / 2'), ('sin', 'np.sin(half)')]
+    """
+    return _recorded(f, args, kwargs, primitives or (), reads=True)
+
+
+def _recorded(
+    f: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    primitives: Collection[Callable[..., Any]],
+    *,
+    reads: bool,
+) -> tuple[Any, Tape]:
     function, hidden = with_receiver(f)
+    if reads:
+        from yota.tracing.interpreter.entry import interpreted
+
+        function = interpreted(function)
     function, args = positional(function, (*hidden, *args), kwargs)
     arguments = on_host(sort_arguments(function, args))
     found = record(
@@ -55,13 +118,11 @@ def trace(
         arguments.leaves,
         arguments.rebuild,
         registry=registry(),
-        primitives=primitives or (),
+        primitives=primitives,
+        reads=reads,
         around=Captured(function).surroundings(args),
     )
     return found.value, found.tape
-
-
-ctrace = trace
 
 
 def load_rules(path: Any) -> Sequence[Rule]:

@@ -14,8 +14,9 @@ from tests.codegen.programs import Writer, arguments, check, evaluate
 from yota.codegen.targets.base import Source
 from yota.codegen.targets.numpy import generate
 from yota.ir.indexing import GATHER, Slice
+from yota.ir.location import Location
 from yota.ir.primitive import Primitive
-from yota.ir.tape import Location, Tape
+from yota.ir.tape import Tape
 from yota.ir.types import TensorType
 from yota.runtime.python import load, text
 from yota.runtime.signals import StaleTape

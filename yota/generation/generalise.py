@@ -14,7 +14,8 @@ from yota.generation.patterns import array_text
 from yota.generation.plain import visible
 from yota.generation.sizes import Samples
 from yota.ir.indexing import Slice
-from yota.ir.tape import Guard, Location, Tape
+from yota.ir.location import Location
+from yota.ir.tape import Guard, Tape
 from yota.tracing.location import source_line
 
 __all__ = ["Extent", "General", "generalised", "held"]

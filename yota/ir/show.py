@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import linecache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -49,8 +48,7 @@ def _noted(text: str, note: str) -> str:
 def _line(op: Op) -> str:
     if op.location is None:
         return ""
-    text = linecache.getline(op.location.filename, op.location.line).strip()
-    return text or str(op.location)
+    return op.location.text or str(op.location)
 
 
 def show_op(tape: Tape, op: Op) -> str:

@@ -10,22 +10,11 @@ import numpy as np
 
 from yota.ir.count import operations
 from yota.ir.infer import infer
+from yota.ir.location import Location
 from yota.ir.primitive import Primitive
 from yota.ir.types import TensorType, type_of
 
-__all__ = ["Guard", "Input", "Location", "Op", "Tape", "TapeBuilder"]
-
-
-@dataclass(frozen=True, slots=True)
-class Location:
-    """A line of the user's source."""
-
-    filename: str
-    line: int
-    function: str
-
-    def __str__(self) -> str:
-        return f"{self.filename}:{self.line}"
+__all__ = ["Guard", "Input", "Op", "Tape", "TapeBuilder"]
 
 
 @dataclass(frozen=True, slots=True)

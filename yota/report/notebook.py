@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import linecache
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -11,8 +10,9 @@ import numpy as np
 
 from yota.codegen.count import total
 from yota.codegen.render import render
+from yota.ir.location import Location
 from yota.ir.show import show_constant, show_op
-from yota.ir.tape import Location, Tape
+from yota.ir.tape import Tape
 from yota.ir.types import type_of
 
 if TYPE_CHECKING:
@@ -94,4 +94,4 @@ def _tape(tape: Tape) -> _Tape:
 
 
 def _line(location: Location | None) -> str:
-    return linecache.getline(location.filename, location.line).strip() if location else ""
+    return location.text if location else ""

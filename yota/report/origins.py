@@ -9,7 +9,8 @@ from yota.autodiff.reverse import gradient_tape
 from yota.codegen.plan import FunctionPlan, Line
 from yota.codegen.scalar import ScalarPlan
 from yota.codegen.targets.numpy import Lowered, generate, lowered
-from yota.ir.tape import Location, Op, Tape
+from yota.ir.location import Location
+from yota.ir.tape import Op, Tape
 from yota.passes.pipeline import run
 from yota.rules.registry import Registry
 

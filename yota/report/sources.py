@@ -9,7 +9,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from yota.generation.subject import relative
-from yota.ir.tape import Location, Op
+from yota.ir.location import Location
+from yota.ir.tape import Op
 from yota.report.plan import Row, SourceBlock
 from yota.report.text import pieces, plain
 

@@ -193,20 +193,21 @@ class Concatenator:
     """``np.r_`` and ``np.c_``: plain pieces as NumPy does it, traced ones by concatenation."""
 
     def __init__(self, original: Any, columns: bool) -> None:
-        self._original, self._columns = original, columns
+        self.__wrapped__, self._columns = original, columns
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._original, name)
+        return getattr(self.__wrapped__, name)
 
     def __getitem__(self, key: Any) -> Any:
         trace = current()
         pieces = key if isinstance(key, tuple) else (key,)
         if trace is None or not any(map(is_traced, pieces)):
-            return self._original[key]
+            return self.__wrapped__[key]
         if any(isinstance(piece, str) for piece in pieces):
             raise trace.refuse("a string directive in np.r_ or np.c_ is not supported.", "Use np.concatenate.")
         parts = [
-            np.atleast_1d(self._original[piece] if isinstance(piece, slice) else np.asarray(piece)) for piece in pieces
+            np.atleast_1d(self.__wrapped__[piece] if isinstance(piece, slice) else np.asarray(piece))
+            for piece in pieces
         ]
         if self._columns:
             return np.concatenate([each[:, None] if each.ndim == 1 else each for each in parts], axis=-1)

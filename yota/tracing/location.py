@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import linecache
 import os
 import sys
 import sysconfig
-from types import FrameType
+from collections.abc import Iterator
+from types import CodeType, FrameType
+from typing import Any, Protocol
 
 import numpy as np
 
-from yota.ir.tape import Location
+from yota.ir.location import Location
 
 __all__ = [
     "ENTRY",
+    "Reader",
     "caller",
     "here",
     "is_library",
@@ -22,10 +24,12 @@ __all__ = [
     "location_of",
     "raised_at",
     "source_line",
+    "users",
 ]
 
 ENTRY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "record.py")
 """The module that calls the traced function."""
+_INTERPRETER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "interpreter") + os.sep
 _OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _PACKAGES = (_OWN + os.sep, os.path.dirname(os.path.abspath(np.__file__ or "")) + os.sep)
 _STANDARD = (sysconfig.get_path("stdlib") + os.sep, "<frozen ", "<__array_function__")
@@ -53,37 +57,78 @@ def is_library_file(name: str) -> bool:
     return name.startswith(_PACKAGES) or f"{os.sep}scipy{os.sep}" in name or name.endswith((".pyx", "<stringsource>"))
 
 
-def caller(depth: int = 1) -> FrameType | None:
-    """The innermost frame of the user's own code."""
-    frame: FrameType | None = sys._getframe(depth)
-    while frame is not None and is_library(frame):
+class Reader(Protocol):
+    """A function of the user's that is run from its source rather than by Python."""
+
+    @property
+    def code(self) -> CodeType | None:
+        """What Python would run; None for a function that exists in its source alone."""
+
+    @property
+    def variables(self) -> dict[str, Any]:
+        """The local variables."""
+
+    @property
+    def globals(self) -> dict[str, Any]:
+        """The global variables."""
+
+    def location(self) -> Location:
+        """The expression that is evaluated now."""
+
+    def is_written_out(self) -> bool:
+        """Whether what that makes of a value is printed, logged or raised, and nothing more."""
+
+
+def _reader(frame: FrameType) -> Reader | None:
+    """What the interpreter of source is at in a frame of its own."""
+    if not frame.f_code.co_filename.startswith(_INTERPRETER) or "activation" not in frame.f_code.co_varnames:
+        return None
+    found: Reader | None = frame.f_locals.get("activation")
+    return found
+
+
+def users(frame: FrameType | None, *, inside: bool = False) -> Iterator[FrameType | Reader]:
+    """The user's own code that is running, the innermost first; ``inside`` stops at the traced function."""
+    while frame is not None and not (inside and frame.f_code.co_filename == ENTRY):
+        if not is_library(frame):
+            yield frame
+        elif (reader := _reader(frame)) is not None:
+            yield reader
         frame = frame.f_back
-    return frame
+
+
+def caller(depth: int = 1) -> FrameType | Reader | None:
+    """The innermost of the user's own code."""
+    return next(users(sys._getframe(depth)), None)
 
 
 def here() -> Location | None:
     """The user's line that is running."""
-    frame = caller(2)
-    return None if frame is None else location_of(frame)
+    found = caller(2)
+    return None if found is None else location_of(found)
 
 
-def location_of(frame: FrameType) -> Location:
-    """The line that a frame runs."""
-    return Location(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
+def location_of(user: FrameType | Reader) -> Location:
+    """The line that a frame runs, or the expression that is interpreted."""
+    if isinstance(user, FrameType):
+        return Location(user.f_code.co_filename, user.f_lineno, user.f_code.co_name)
+    return user.location()
 
 
 def raised_at(fault: BaseException) -> Location | None:
-    """The last line of the user's that an exception passed."""
+    """The last place in the user's code that an exception passed."""
     found = None
     following = fault.__traceback__
     while following is not None:
-        frame = following.tb_frame
-        if not is_library(frame):
+        frame, reader = following.tb_frame, _reader(following.tb_frame)
+        if reader is not None:
+            found = reader.location()
+        elif not is_library(frame):
             found = Location(frame.f_code.co_filename, following.tb_lineno, frame.f_code.co_name)
         following = following.tb_next
     return found
 
 
 def source_line(location: Location | None) -> str:
-    """Text of the line, stripped; empty when the source cannot be had."""
-    return linecache.getline(location.filename, location.line).strip() if location else ""
+    """Text of the place, stripped; empty when the source cannot be had."""
+    return location.text if location else ""

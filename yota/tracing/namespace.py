@@ -23,7 +23,7 @@ from yota.tracing.location import is_library
 from yota.tracing.methods import is_traced
 from yota.tracing.state import current
 
-__all__ = ["recording"]
+__all__ = ["recording", "replacements"]
 
 _MATH = {
     **{
@@ -106,6 +106,7 @@ def _wrapper(original: Any, form: Callable[..., Any]) -> Any:
                 return found
         return form(trace, *args, **keywords)
 
+    call.form = form  # type: ignore[attr-defined]
     return call
 
 
@@ -177,14 +178,19 @@ def _replacements() -> list[tuple[Any, str, Any]]:
         log=_log,
         hypot=_hypot,
         fsum=sum,
-        dist=lambda p, q: math.sqrt(sum((a - b) ** 2 for a, b in zip(p, q, strict=True))),
-        modf=lambda value: (math.fmod(value, 1.0), np.trunc(value)),
+        dist=lambda p, q: np.sqrt(sum((a - b) ** 2 for a, b in zip(p, q, strict=True))),
+        modf=lambda value: (np.fmod(value, 1.0), np.trunc(value)),
         ldexp=lambda value, exponent: value * 2.0 ** int(exponent),
         isclose=_isclose,
         prod=lambda values, start=1: functools.reduce(lambda a, b: a * b, values, start),
     )
     found += [(math, name, _math_wrapper(getattr(math, name), form)) for name, form in forms.items()]
     return found
+
+
+def replacements() -> list[tuple[Any, str, Any]]:
+    """``(owner, name, recording form)`` for every name that records while a trace runs."""
+    return [*_replacements(), *library.replacements(), *randomness.entropy(), *cupy_replacements()]
 
 
 @contextmanager
@@ -194,16 +200,15 @@ def recording(extra: Sequence[tuple[Any, str, Any]] = ()) -> Iterator[None]:
     Several traces, nested or in other threads, share the names: the first one in puts each there, the last one
     out takes it away.
     """
-    others = (*library.replacements(), *randomness.entropy(), *cupy_replacements())
-    replacements = [*_replacements(), *others, *extra]
+    held = [*replacements(), *extra]
     with _lock:
-        for owner, name, value in replacements:
+        for owner, name, value in held:
             _hold(owner, name, value)
     try:
         yield
     finally:
         with _lock:
-            for owner, name, _ in replacements:
+            for owner, name, _ in held:
                 _release(owner, name)
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import re
+import functools
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from types import CodeType
 from typing import Any
@@ -11,13 +12,14 @@ from typing import Any
 import numpy as np
 
 from yota.errors import TracingError, YotaError
-from yota.ir.tape import Op, Tape, TapeBuilder
+from yota.ir.tape import Tape
 from yota.rules.registry import Registry
-from yota.tracing.intercept import interceptions, opaque
+from yota.tracing.intercept import interceptions, opaque, recorded
 from yota.tracing.kinds import kinds
 from yota.tracing.location import raised_at, source_line
 from yota.tracing.methods import is_traced
 from yota.tracing.namespace import recording
+from yota.tracing.naming import name_variables
 from yota.tracing.randomness import Draws, refusal
 from yota.tracing.state import current, entered
 from yota.tracing.trace import Leak, Trace
@@ -83,6 +85,7 @@ def record(
     primitives: Collection[Callable[..., Any]] = (),
     live: bool = False,
     exact: bool = False,
+    reads: bool = False,
     around: Surroundings | None = None,
 ) -> Recording:
     """Trace ``function``.
@@ -104,6 +107,9 @@ def record(
         Whether arrays from outside are inputs; see `Trace`.
     exact
         Whether calls are recorded as they are made, to be evaluated with NumPy's bits and not differentiated.
+    reads
+        Whether ``function`` is run from its source, which sees what it calls and names: nothing is put into the
+        namespaces of libraries before one of them has traced values in hand.
     around
         What the function can reach besides its arguments.
 
@@ -114,23 +120,26 @@ def record(
     """
     known = [*registry.user_targets(), *map(opaque, primitives)]
     around = around or Surroundings()
+    name = getattr(function, "__name__", type(function).__name__)
     extra = [*interceptions(known, function), *kinds(around.namespaces)]
 
     def run(*, perturbed: bool = False) -> tuple[Trace, Recording]:
-        return _run(function, leaves, rebuild, registry, extra, live=live, exact=exact, perturbed=perturbed)
+        trace = Trace(name, registry, live=live, perturbed=perturbed, exact=exact)
+        trace.intercepted = {id(each.function): recorded(each) for each in known}
+        return trace, _run(trace, function, leaves, rebuild, extra, reads=reads)
 
     draws = Draws(around.generators)
     try:
-        trace, recorded = run()
+        trace, found = run()
     except (TypeError, AttributeError, NotImplementedError) as fault:
         if isinstance(fault, YotaError) or current() is not None:
             raise
         raise _explained(fault, function, rebuild([_plain(leaf.value) for leaf in leaves])) from fault.__cause__
-    _refuse_draws(trace, draws, recorded, lambda: run()[1], around.generators)
-    left = not exact and any(guard.kind in ("float", "complex") for guard in recorded.tape.guards)
-    if left and not _same(recorded.tape, run(perturbed=True)[1].tape):
+    _refuse_draws(trace, draws, found, lambda: run()[1], around.generators)
+    left = not exact and any(guard.kind in ("float", "complex") for guard in found.tape.guards)
+    if left and not _same(found.tape, run(perturbed=True)[1].tape):
         raise _leaked(next(iter(trace.leaks.values())))
-    return recorded
+    return found
 
 
 def _refuse_draws(
@@ -151,25 +160,26 @@ def _refuse_draws(
 
 
 def _run(
+    trace: Trace,
     function: Callable[..., Any],
     leaves: Sequence[Leaf],
     rebuild: Callable[[Sequence[Any]], tuple[Any, ...]],
-    registry: Registry,
     extra: list[tuple[Any, str, Any]],
     *,
-    live: bool,
-    perturbed: bool = False,
-    exact: bool = False,
-) -> tuple[Trace, Recording]:
-    name = getattr(function, "__name__", type(function).__name__)
-    trace, around = Trace(name, registry, live=live, perturbed=perturbed, exact=exact), current()
+    reads: bool,
+) -> Recording:
+    around = current()
     try:
         arguments = rebuild([trace.input(leaf.value, leaf.argument, leaf.name, leaf.path) for leaf in leaves])
         # Generated code does not warn of infinities and NaNs either: they are in the results.
-        with recording(extra), entered(trace), np.errstate(all="ignore"):
+        with ExitStack() as names, entered(trace), np.errstate(all="ignore"):
+            trace.hold = functools.cache(lambda: names.enter_context(recording(extra)))
+            if not reads:
+                trace.hold()
             result = function(*arguments)
             outputs = _outputs(trace, result)
-        _name_variables(trace)
+        if not reads:
+            name_variables(trace.builder)
         if around is None:
             trace.guard_order()
         elif trace.ordered is not None:
@@ -177,16 +187,8 @@ def _run(
         tape = trace.builder.finish(outputs)
         values = [trace.values[variable] for variable in outputs]
         value = tuple(values) if isinstance(result, (tuple, list)) else values[0]
-        return trace, Recording(
-            tape,
-            value,
-            trace.outer,
-            trace.captured,
-            trace.watched,
-            tuple(trace.ran.values()),
-            trace.uses,
-            trace.calls,
-        )
+        ran = tuple(trace.ran.values())
+        return Recording(tape, value, trace.outer, trace.captured, trace.watched, ran, trace.uses, trace.calls)
     finally:
         trace.finished = True
 
@@ -261,29 +263,3 @@ def _leaked(leak: Leak) -> TracingError:
         f"computed from it would lose its derivative. Leave {kind}() out, and use np.sin(x) rather than math functions "
         "imported by name."
     )
-
-
-_ASSIGNMENTS = re.compile(r"^([A-Za-z_][A-Za-z_0-9]*(?:\s*,\s*[A-Za-z_][A-Za-z_0-9]*)+)\s*=(?!=)")
-_ASSIGNMENT = re.compile(r"^([A-Za-z_][A-Za-z_0-9]*)(?:\s*:[^=]+)?\s*[-+*/@]?=(?!=)")
-
-
-def _name_variables(trace: Trace) -> None:
-    """Give the last variable that a line ``name = ...`` computes that name; of ``q, r = ...`` the last ones theirs."""
-    builder = trace.builder
-    for op, following in zip(builder.ops, [*builder.ops[1:], None], strict=False):
-        if op.location is None or (following is not None and following.location == op.location):
-            continue
-        match = _ASSIGNMENT.match(source_line(op.location))
-        if match:
-            builder.names[op.result] = match.group(1)
-        elif op.name == "item":
-            _name_items(builder, op)
-
-
-def _name_items(builder: TapeBuilder, last: Op) -> None:
-    match = _ASSIGNMENTS.match(source_line(last.location))
-    names = match.group(1).split(",") if match else []
-    items = {op.keyword("index"): op for op in builder.ops if op.name == "item" and op.operands == last.operands}
-    if len(names) == len(items):
-        for number, name in enumerate(names):
-            builder.names[items[number].result] = name.strip()

@@ -14,14 +14,15 @@ import numpy as np
 from yota.errors import ArgumentError, TracingError
 from yota.ir import catalog
 from yota.ir.catalog import primitive as built_in
+from yota.ir.location import Location
 from yota.ir.primitive import Primitive
-from yota.ir.tape import Guard, Location, TapeBuilder
+from yota.ir.tape import Guard, TapeBuilder
 from yota.ir.types import tuple_of, type_of
 from yota.rules.registry import Registry
 from yota.structures import is_on_device
 from yota.tracing.bytecode import running
 from yota.tracing.creation import array
-from yota.tracing.location import ENTRY, caller, here, is_library, is_own, location_of, source_line
+from yota.tracing.location import caller, here, is_library, is_own, location_of, source_line, users
 from yota.tracing.memory import owner_of
 from yota.tracing.tracer import Tracer
 
@@ -93,6 +94,10 @@ class Trace:
         self.calls: dict[tuple[int, int], list[tuple[CodeType, dict[str, Any]]]] = {}
         """What the user's code called, and the arrays among the arguments, by where it did."""
         self._captured: dict[int, tuple[Any, Any, int]] = {}
+        self.intercepted: Mapping[int, Callable[..., Any]] = {}
+        """By identity of a function that is a primitive for this trace, what records it."""
+        self.hold: Callable[[], None] = lambda: None
+        """Puts recording forms into the namespaces of libraries, from now until the trace ends."""
 
     # -- variables ---------------------------------------------------------------------------------------
 
@@ -197,7 +202,7 @@ class Trace:
         frame: FrameType | None = sys._getframe(2)
         while frame is not None and is_own(frame):
             frame = frame.f_back
-        if frame is None or is_library(frame):
+        if frame is None or is_library(frame) or caller(2) is not frame:
             return  # a library may have computed with the content
         self.uses.setdefault(id(owner_of(value)), set()).add((id(frame.f_code), running(frame).offset))
 
@@ -215,13 +220,13 @@ class Trace:
 
     def _name_of(self, value: Any) -> str:
         """The name by which the user's code knows an array from outside."""
-        frame = caller()
-        while frame is not None:
-            for names in (frame.f_locals, frame.f_globals):
-                for name, other in list(names.items()):
-                    if other is value and not name.startswith("_"):
-                        return name
-            frame = frame.f_back if frame.f_back is not None and not is_library(frame.f_back) else None
+        for user in users(sys._getframe(1), inside=True):
+            local, outside = (
+                (user.f_locals, user.f_globals) if isinstance(user, FrameType) else (user.variables, user.globals)
+            )
+            for name, other in [*local.items(), *outside.items()]:
+                if other is value and not name.startswith("_"):
+                    return name
         return "data"
 
     def _acceptable(self, value: Any) -> Any:
@@ -299,12 +304,17 @@ class Trace:
 
     def _here(self) -> Location | None:
         """The user's line that is running; its code, and that which called it, is noted."""
-        frame = innermost = caller(2)
-        while frame is not None and id(frame.f_code) not in self.ran and frame.f_code.co_filename != ENTRY:
-            if not is_library(frame):
-                self.ran[id(frame.f_code)] = frame.f_code, frame.f_globals
-                self._note_call(frame)
-            frame = frame.f_back
+        innermost = None
+        for user in users(sys._getframe(2), inside=True):
+            innermost = innermost or user
+            code, names = (user.f_code, user.f_globals) if isinstance(user, FrameType) else (user.code, user.globals)
+            if id(code) in self.ran:
+                break
+            if code is not None:
+                self.ran[id(code)] = code, names
+            if isinstance(user, FrameType):
+                self._note_call(user)
+        innermost = innermost or caller(2)
         return None if innermost is None else location_of(innermost)
 
     def _note_call(self, frame: FrameType) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from yota.codegen.c.index import Linear
-from yota.ir.tape import Location
+from yota.ir.location import Location
 
 __all__ = ["Value", "Values"]
 

@@ -1,0 +1,55 @@
+"""Places in the user's source: a line, or the exact range of an expression."""
+
+from __future__ import annotations
+
+import linecache
+from dataclasses import dataclass
+
+__all__ = ["Location", "Span"]
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """A line of the user's source."""
+
+    filename: str
+    line: int
+    function: str
+
+    def __str__(self) -> str:
+        return f"{self.filename}:{self.line}"
+
+    @property
+    def text(self) -> str:
+        """What stands there, stripped; empty when the source cannot be had."""
+        return linecache.getline(self.filename, self.line).strip()
+
+
+@dataclass(frozen=True, slots=True)
+class Span(Location):
+    """The range of an expression or a statement.
+
+    Parameters
+    ----------
+    column
+        Where it begins in its first line, in characters, counted from 1.
+    end_line
+        Its last line.
+    end_column
+        The column after its last character.
+    """
+
+    column: int
+    end_line: int
+    end_column: int
+
+    def __str__(self) -> str:
+        return f"{self.filename}:{self.line}:{self.column}"
+
+    @property
+    def text(self) -> str:
+        """The expression, on one line."""
+        lines = [linecache.getline(self.filename, line) for line in range(self.line, self.end_line + 1)]
+        lines[-1] = lines[-1][: self.end_column - 1]
+        lines[0] = lines[0][self.column - 1 :]
+        return " ".join(" ".join(lines).split())

@@ -1,0 +1,161 @@
+"""A function that is being interpreted: its variables, and the expression that it is at."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from types import CellType, CodeType
+from typing import Any
+
+from yota.errors import TracingError
+from yota.ir.location import Span
+from yota.tracing.interpreter.definition import Definition, span_of
+from yota.tracing.interpreter.writing import is_written_out
+from yota.tracing.methods import is_tracer
+from yota.tracing.state import current
+
+__all__ = ["Activation"]
+
+_ABSENT = object()
+
+
+class Activation:
+    """One call of a function from its source.
+
+    Parameters
+    ----------
+    definition
+        The function.
+    globals
+        Its global variables.
+    cells
+        Variables of functions around it that Python runs.
+    outer
+        The function around it, where that is interpreted too.
+    code
+        What Python would run, if the function exists there.
+    """
+
+    __slots__ = ("cells", "code", "definition", "globals", "outer", "part", "variables")
+
+    def __init__(
+        self,
+        definition: Definition,
+        globals: dict[str, Any],
+        cells: dict[str, CellType],
+        outer: Activation | None,
+        code: CodeType | None = None,
+    ) -> None:
+        self.definition, self.globals, self.cells, self.outer, self.code = definition, globals, cells, outer, code
+        self.variables: dict[str, Any] = {}
+        self.part: ast.AST = definition.tree
+
+    # -- variables ---------------------------------------------------------------------------------------
+
+    def load(self, name: str) -> Any:
+        """The value of a variable."""
+        name = self.definition.mangled(name)
+        found = self.variables.get(name, _ABSENT)
+        if found is not _ABSENT:
+            return found
+        if name in self.definition.local and not isinstance(self.definition.tree, ast.ClassDef):
+            raise UnboundLocalError(f"cannot access local variable '{name}' where it is not associated with a value")
+        if name not in self.definition.outside:
+            found = self._free(name)
+        if found is _ABSENT:
+            found = self.globals.get(name, _ABSENT)
+        if found is _ABSENT:
+            found = vars(builtins).get(name, _ABSENT)
+        if found is _ABSENT:
+            raise NameError(f"name '{name}' is not defined")
+        return found
+
+    def _free(self, name: str) -> Any:
+        """The value of a variable of a function around this one."""
+        scope = self._home(name)
+        if isinstance(scope, Activation):
+            if name not in scope.variables:
+                raise NameError(
+                    f"cannot access free variable '{name}' where it is not associated with a value in enclosing scope"
+                )
+            return scope.variables[name]
+        if scope is None:
+            return _ABSENT
+        try:
+            return scope.cell_contents
+        except ValueError:
+            raise NameError(
+                f"cannot access free variable '{name}' where it is not associated with a value in enclosing scope"
+            ) from None
+
+    def _home(self, name: str) -> Activation | CellType | None:
+        """Where a variable of a function around this one is kept."""
+        scope: Activation = self
+        while scope.outer is not None:
+            scope = scope.outer
+            if name in scope.definition.local and not isinstance(scope.definition.tree, ast.ClassDef):
+                return scope
+            if name in scope.definition.outside:
+                return None
+        return scope.cells.get(name)
+
+    def store(self, name: str, value: Any) -> None:
+        """Assign to a variable; what was computed for it takes its name."""
+        self.called(name, value)
+        name = self.definition.mangled(name)
+        if name in self.definition.outside:
+            self.globals[name] = value
+        elif name in self.definition.enclosing:
+            home = self._home(name)
+            if isinstance(home, Activation):
+                home.variables[name] = value
+            elif home is not None:
+                home.cell_contents = value
+        else:
+            self.variables[name] = value
+
+    def delete(self, name: str) -> None:
+        """Delete a variable."""
+        self.load(name)
+        name = self.definition.mangled(name)
+        home: Any = self._home(name) if name in self.definition.enclosing else self
+        if name in self.definition.outside:
+            del self.globals[name]
+        elif isinstance(home, Activation):
+            del home.variables[name]
+        else:
+            del home.cell_contents
+
+    def called(self, name: str, value: Any) -> None:
+        """Give the variable of the tape that holds ``value`` the user's name for it, unless it has one."""
+        trace = current()
+        if trace is not None and is_tracer(value) and value._trace is trace:
+            variable = value._current()
+            if trace.builder.definition(variable) is not None:
+                trace.builder.names.setdefault(variable, name)
+
+    def function(self) -> Activation:
+        """The function itself, where this is a comprehension in it."""
+        scope = self
+        while not isinstance(scope.definition.tree, (ast.FunctionDef, ast.Lambda, ast.ClassDef)) and scope.outer:
+            scope = scope.outer
+        return scope
+
+    # -- places ------------------------------------------------------------------------------------------
+
+    def location(self) -> Span:
+        """The expression that is evaluated now."""
+        return span_of(self.part, self.definition)
+
+    def is_written_out(self) -> bool:
+        """Whether what that makes of a value is only written out."""
+        return is_written_out(self.part, self.definition)
+
+    def refuse(self, part: ast.AST, what: str, cure: str = "Use yota.trace, which lets Python run it.") -> TracingError:
+        """The error for something in the source that is not known."""
+        location = span_of(part, self.definition)
+        return TracingError(f"{location}: `{_short(location.text)}`: {what} {cure}")
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 80 else f"{text[:77]}..."

@@ -1,0 +1,77 @@
+"""Python's built-in functions where they would take a value off the tape, or look at the frame that calls them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from yota.tracing.interpreter.activation import Activation
+from yota.tracing.kinds import Type
+from yota.tracing.methods import is_tracer
+
+__all__ = ["BUILT_IN", "IN_PLACE"]
+
+
+def _float(*args: Any) -> Any:
+    """``float(x)``: a Python number that is still traced, so that its derivative is kept."""
+    if len(args) != 1 or not is_tracer(args[0]):
+        return float(*args)
+    (value,) = args
+    if value.size != 1:
+        raise TypeError("only length-1 arrays can be converted to Python scalars")
+    if value.dtype.kind == "c":
+        raise value._trace.refuse("float() leaves the imaginary part out.", "Write x.real.")
+    return value.item() if value.dtype.kind == "f" else value.astype(float).item()
+
+
+def _type(*args: Any, **keywords: Any) -> Any:
+    """``type(x)``: the class of what a traced value stands for."""
+    return args[0].__class__ if len(args) == 1 and is_tracer(args[0]) else type(*args, **keywords)
+
+
+BUILT_IN: dict[Any, Callable[..., Any]] = {float: _float, type: _type, Type: _type}
+"""Recorded forms of built-in functions."""
+
+
+def _super(activation: Activation, part: ast.Call, args: tuple[Any, ...]) -> Any:
+    if args:
+        return super(*args)
+    function = activation.function()
+    tree = function.definition.tree
+    names = [*tree.args.posonlyargs, *tree.args.args] if isinstance(tree, ast.FunctionDef) else []
+    if not names:
+        raise RuntimeError("super(): no arguments")
+    return super(activation.load("__class__"), function.load(names[0].arg))
+
+
+def _locals(activation: Activation, part: ast.Call, args: tuple[Any, ...]) -> Any:
+    return dict(activation.function().variables)
+
+
+def _globals(activation: Activation, part: ast.Call, args: tuple[Any, ...]) -> Any:
+    return activation.globals
+
+
+def _vars(activation: Activation, part: ast.Call, args: tuple[Any, ...]) -> Any:
+    return vars(*args) if args else _locals(activation, part, args)
+
+
+def _dir(activation: Activation, part: ast.Call, args: tuple[Any, ...]) -> Any:
+    return dir(*args) if args else sorted(activation.function().variables)
+
+
+def _refused(activation: Activation, part: ast.Call, args: tuple[Any, ...]) -> Any:
+    raise activation.refuse(part, "text that is run as code is not known to the interpreter of source.")
+
+
+IN_PLACE: Mapping[Any, Callable[[Activation, ast.Call, tuple[Any, ...]], Any]] = {
+    super: _super,
+    locals: _locals,
+    globals: _globals,
+    vars: _vars,
+    dir: _dir,
+    eval: _refused,
+    exec: _refused,
+}
+"""Built-in functions whose result depends on where they are called."""

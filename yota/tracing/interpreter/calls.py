@@ -1,0 +1,163 @@
+"""What a call does: which functions run from their source, which are recorded, and which are called as they are."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+from collections.abc import Callable, Mapping
+from types import FunctionType, MethodType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from yota.tracing.creation import CREATION
+from yota.tracing.interpreter import functions
+from yota.tracing.interpreter.forms import form_of
+from yota.tracing.interpreter.source import is_readable
+from yota.tracing.location import is_library_file
+from yota.tracing.methods import is_traced, is_tracer
+from yota.tracing.state import current
+
+if TYPE_CHECKING:
+    from yota.tracing.trace import Trace
+
+__all__ = ["call", "method_of", "natively", "ready", "special", "taken"]
+
+_VECTORIZE = np.vectorize
+_TAKE_FUNCTIONS = (map, filter, sorted, min, max, iter, functools.reduce)
+"""Of Python's own functions, those that call what they are given."""
+
+
+def call(function: Any, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> Any:
+    """What ``function(*args, **keywords)`` gives."""
+    trace = current()
+    known = None if trace is None else trace.intercepted.get(id(function))
+    if known is not None:
+        return known(*args, **keywords)
+    form = form_of(function)
+    if form is not None:
+        return form(*map(taken, args), **keywords)
+    if type(function) is FunctionType:
+        return functions.run(function, args, keywords) if is_readable(function) else natively(function, args, keywords)
+    if type(function) is MethodType:
+        return _method(function, args, keywords)
+    if isinstance(function, functools.partial):
+        return call(function.func, (*function.args, *args), {**function.keywords, **keywords})
+    if isinstance(function, type):
+        return _construct(function, args, keywords)
+    inner = _inner(function, args, keywords)
+    if inner is not None:
+        return call(inner, args, keywords)
+    return natively(function, args, keywords)
+
+
+def _method(method: MethodType, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> Any:
+    inner = method.__func__
+    if is_readable(inner):
+        return functions.run(inner, (method.__self__, *args), keywords)  # type: ignore[arg-type]
+    return natively(method, args, keywords)
+
+
+def _inner(function: Any, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> Any:
+    """The function that an object calls which is none itself; None if that is not known."""
+    if isinstance(function, functools._lru_cache_wrapper):
+        # A cache would keep traced values, or give numbers that were computed before.
+        return function.__wrapped__ if any(map(is_traced, (*args, *keywords.values()))) else None
+    if isinstance(function, _VECTORIZE):
+        trace = current()
+        if trace is None or function.otypes or function.signature or function.excluded:
+            return None
+        return CREATION["vectorize"](trace, taken(function.pyfunc))
+    compiled = inspect.getattr_static(function, "py_func", None)  # a function that Numba compiles
+    return compiled if is_readable(compiled) else special(function, "__call__")
+
+
+def _construct(kind: type, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> Any:
+    """An object of a class; of the user's, by the source of what initialises it."""
+    begin: Any = getattr(kind, "__init__", None)
+    if type(kind) is type and getattr(kind, "__new__", None) is object.__new__ and is_readable(begin):
+        made = object.__new__(kind)
+        functions.run(begin, (made, *args), keywords)
+        return made
+    return natively(kind, args, keywords)
+
+
+def special(value: Any, name: str) -> Callable[..., Any] | None:
+    """The method of that name, as ``__add__``, of an object of the user's; None where Python may well look for it."""
+    found = method_of(type(value), name)
+    return None if found is None else MethodType(found, value)
+
+
+def method_of(kind: type, name: str) -> FunctionType | None:
+    """The readable function that is a class's method of that name; None if there is none, or it is of another kind."""
+    for base in kind.__mro__:
+        if name in vars(base):
+            found = vars(base)[name]
+            return found if is_readable(found) else None
+    return None
+
+
+@functools.cache
+def _is_users(kind: Any) -> bool:
+    """Whether a class comes from neither Python nor the libraries that traced values know."""
+    root = kind.__module__.partition(".")[0]
+    return root not in sys.stdlib_module_names and root not in ("yota", "numpy", "scipy")
+
+
+def ready(*values: Any) -> None:
+    """Have recording forms in place where Python may run code of the user's classes by itself."""
+    trace = current()
+    kinds: list[Any] = list(map(type, values))
+    if trace is not None and any(map(_is_users, kinds)):
+        trace.hold()
+
+
+def natively(function: Any, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> Any:
+    """Let Python call ``function``; functions of the user's among the arguments run from their source all the same."""
+    if any(function is each for each in _TAKE_FUNCTIONS):
+        args = tuple(each if (form := form_of(each)) is None else form for each in args)
+    if _takes_functions(function):
+        args = tuple(map(taken, args))
+        keywords = {name: taken(value) for name, value in keywords.items()}
+    trace = current()
+    if trace is None or _is_safe(trace, function):
+        return function(*args, **keywords)
+    trace.hold()
+    if type(function) is MethodType:
+        # A recorded form may have taken its place.
+        function = getattr(function.__self__, function.__name__, function)
+    return function(*args, **keywords)
+
+
+def taken(value: Any) -> Any:
+    """A function of the user's as one that runs from its source; anything else as it is."""
+    if is_readable(value):
+        return functions.standing_for(value)
+    if type(value) is MethodType and is_readable(value.__func__):
+        return functools.partial(functions.standing_for(value.__func__), value.__self__)  # type: ignore[arg-type]
+    if isinstance(value, functools.partial) and is_readable(value.func):
+        return functools.partial(functions.standing_for(value.func), *value.args, **value.keywords)  # type: ignore[arg-type]
+    return value
+
+
+def _takes_functions(function: Any) -> bool:
+    """Whether something calls functions that it is given, rather than keeping them or looking at them."""
+    if any(function is each for each in _TAKE_FUNCTIONS):
+        return True
+    if isinstance(function, type):
+        return function.__module__ not in ("builtins", "functools")
+    code = getattr(function, "__code__", None) or getattr(getattr(function, "__func__", None), "__code__", None)
+    return (code is not None and is_library_file(code.co_filename)) or isinstance(function, np.ufunc)
+
+
+def _is_safe(trace: Trace, function: Any) -> bool:
+    """Whether nothing that a library writes in Python can meet traced values in the call."""
+    owner = getattr(function, "__self__", None)
+    if type(function) is MethodType and is_tracer(owner):
+        function = getattr(np, function.__name__, None)
+    if isinstance(function, np.ufunc) or (function is not None and trace.registry.find(function) is not None):
+        return True
+    return type(function).__name__ == "builtin_function_or_method" and (
+        owner is None or inspect.ismodule(owner) or type(owner) in (list, dict, str, set, tuple)
+    )

@@ -1,0 +1,76 @@
+"""The way into the interpreter: a function that runs from its source while a trace runs."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from types import FunctionType, MethodType
+from typing import Any
+
+from yota.errors import TracingError
+from yota.tracing.interpreter import (  # noqa: F401  (they register what they evaluate and execute)
+    assignment,
+    comprehensions,
+    expressions,
+    patterns,
+    protection,
+    statements,
+)
+from yota.tracing.interpreter.calls import call
+from yota.tracing.interpreter.functions import deep
+from yota.tracing.interpreter.source import Unreadable, definition_of
+from yota.tracing.location import is_library_file
+from yota.tracing.state import current
+
+__all__ = ["interpreted"]
+
+
+def interpreted(f: Callable[..., Any]) -> Callable[..., Any]:
+    """``f`` for the other functions of yota, which will run it from its source where they would trace it.
+
+    Everywhere else it is ``f`` itself. See `itrace` for what the source shows that operators cannot.
+
+    Parameters
+    ----------
+    f
+        A plain NumPy function with a source.
+
+    Returns
+    -------
+    Callable
+        Takes the arguments of ``f``.
+
+    Raises
+    ------
+    TracingError
+        If the source cannot be had.
+
+    Examples
+    --------
+    >>> import functools
+    >>> import numpy as np
+    >>> from math import sin
+    >>> @functools.cache
+    ... def wave(t):
+    ...     return sin(float(t))
+    >>> import yota
+    >>> yota.gradient(yota.interpreted(lambda x: wave(x[0]) ** 2))(np.array([0.5, 1.0]))
+    array([0.84147098, 0.        ])
+    """
+    inner = f.__func__ if isinstance(f, MethodType) else f
+    if type(inner) is FunctionType and not is_library_file(inner.__code__.co_filename):
+        try:
+            definition_of(inner)
+        except Unreadable as fault:
+            raise TracingError(
+                f"{fault}, so it cannot be interpreted. Use yota.trace, which lets Python run it."
+            ) from None
+
+    @functools.wraps(f, updated=())
+    def run(*args: Any, **keywords: Any) -> Any:
+        if current() is None:
+            return f(*args, **keywords)
+        with deep():
+            return call(f, args, keywords)
+
+    return run

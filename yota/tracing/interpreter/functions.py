@@ -1,0 +1,179 @@
+"""Functions that run from their source: binding arguments, running bodies, and making functions that do so."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import inspect
+import sys
+import threading
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from types import FunctionType
+from typing import Any
+
+from yota.errors import YotaError
+from yota.tracing.interpreter.activation import Activation
+from yota.tracing.interpreter.definition import Definition
+from yota.tracing.interpreter.source import definition_of
+from yota.tracing.interpreter.tables import evaluate, execute
+from yota.tracing.state import current
+
+__all__ = ["deep", "make", "run", "standing_for"]
+
+_DEEPER = 16
+"""Python's own calls that a call of an interpreted function takes at the most, about."""
+_DEEPEST = 12_000
+_MARK = "yota_interpreted"
+_NOTE = "Interpreted at "
+
+
+def run(function: FunctionType, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> Any:
+    """Call a Python function of the user's from its source."""
+    definition = definition_of(function)
+    cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+    activation = Activation(definition, function.__globals__, cells, None, function.__code__)
+    signature = _signature(definition, function.__defaults__ or (), function.__kwdefaults__ or {})
+    return _start(activation, signature, args, keywords)
+
+
+def make(
+    definition: Definition, outer: Activation, defaults: tuple[Any, ...], keyword_defaults: Mapping[str, Any]
+) -> Any:
+    """A function for a definition inside of one that is interpreted."""
+    signature = _signature(definition, defaults, keyword_defaults)
+    scope = outer.globals, outer.cells, outer
+
+    def interpreted(*args: Any, **keywords: Any) -> Any:
+        return _start(Activation(definition, *scope), signature, args, keywords)
+
+    return _named(interpreted, definition, outer, signature)
+
+
+def _named(interpreted: Any, definition: Definition, outer: Activation, signature: inspect.Signature) -> Any:
+    interpreted.__name__, interpreted.__qualname__ = definition.name, definition.qualified
+    interpreted.__module__ = outer.globals.get("__name__")
+    interpreted.__signature__ = signature
+    tree = definition.tree
+    interpreted.__doc__ = ast.get_docstring(tree) if isinstance(tree, ast.FunctionDef) else None
+    setattr(interpreted, _MARK, True)
+    return interpreted
+
+
+def standing_for(function: FunctionType) -> Any:
+    """A function that runs ``function`` from its source while a trace runs, and is ``function`` otherwise."""
+    if hasattr(function, _MARK):
+        return function
+
+    @functools.wraps(function)
+    def interpreted(*args: Any, **keywords: Any) -> Any:
+        if current() is None:
+            return function(*args, **keywords)
+        with deep():
+            return run(function, args, keywords)
+
+    setattr(interpreted, _MARK, True)
+    return interpreted
+
+
+def _signature(
+    definition: Definition, defaults: tuple[Any, ...], keyword_defaults: Mapping[str, Any]
+) -> inspect.Signature:
+    tree = definition.tree
+    assert isinstance(tree, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
+    given = tree.args
+    found: list[inspect.Parameter] = []
+    positional = [*given.posonlyargs, *given.args]
+    missing = len(positional) - len(defaults)
+    for place, each in enumerate(positional):
+        only = place < len(given.posonlyargs)
+        kind = inspect.Parameter.POSITIONAL_ONLY if only else inspect.Parameter.POSITIONAL_OR_KEYWORD
+        default = defaults[place - missing] if place >= missing else inspect.Parameter.empty
+        found.append(inspect.Parameter(definition.mangled(each.arg), kind, default=default))
+    if given.vararg is not None:
+        found.append(inspect.Parameter(definition.mangled(given.vararg.arg), inspect.Parameter.VAR_POSITIONAL))
+    for each in given.kwonlyargs:
+        default = keyword_defaults.get(each.arg, inspect.Parameter.empty)
+        found.append(inspect.Parameter(definition.mangled(each.arg), inspect.Parameter.KEYWORD_ONLY, default=default))
+    if given.kwarg is not None:
+        found.append(inspect.Parameter(definition.mangled(given.kwarg.arg), inspect.Parameter.VAR_KEYWORD))
+    return inspect.Signature(found)
+
+
+def _start(
+    activation: Activation, signature: inspect.Signature, args: tuple[Any, ...], keywords: Mapping[str, Any]
+) -> Any:
+    definition = activation.definition
+    try:
+        bound = signature.bind(*args, **keywords)
+    except TypeError as fault:
+        raise TypeError(f"{definition.name}() {fault}") from None
+    bound.apply_defaults()
+    activation.variables.update(bound.arguments)
+    tree = definition.tree
+    if isinstance(tree, ast.AsyncFunctionDef):
+        raise activation.refuse(tree, "an asynchronous function is not known to the interpreter of source.")
+    if definition.is_generator:
+        return _generated(activation)
+    return _finished(activation)
+
+
+def _generated(activation: Activation) -> Generator[Any, Any, Any]:
+    with _noting(activation):
+        completion = yield from execute(activation, activation.definition.tree.body)  # type: ignore[attr-defined]
+    return None if completion is None else completion.value
+
+
+def _finished(activation: Activation) -> Any:
+    tree = activation.definition.tree
+    with _noting(activation):
+        if isinstance(tree, ast.Lambda):
+            return evaluate(activation, tree.body)
+        steps = execute(activation, tree.body)  # type: ignore[attr-defined]
+        try:
+            next(steps)
+        except StopIteration as finished:
+            completion = finished.value
+            return None if completion is None else completion.value
+    raise AssertionError("a function without a yield has yielded")
+
+
+@contextmanager
+def _noting(activation: Activation) -> Generator[None, None, None]:
+    """Add to an exception of the user's where it came from: its traceback shows the interpreter."""
+    try:
+        yield
+    except YotaError:
+        raise
+    except Exception as fault:
+        known = getattr(fault, "__notes__", ())
+        if hasattr(fault, "add_note") and not any(note.startswith(_NOTE) for note in known):
+            location = activation.location()
+            fault.add_note(f"{_NOTE}{location}, in {location.function}: `{location.text}`")
+        raise
+
+
+class _Depth(threading.local):
+    entered = False
+
+
+_depth = _Depth()
+
+
+@contextmanager
+def deep() -> Generator[None, None, None]:
+    """Let Python's own calls go deeper, so that a recursion of the user's may be as deep as it may be in Python.
+
+    Only the main thread has the stack for it.
+    """
+    if _depth.entered or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    limit = sys.getrecursionlimit()
+    _depth.entered = True
+    sys.setrecursionlimit(max(limit, min(limit * _DEEPER, _DEEPEST)))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(limit)
+        _depth.entered = False

@@ -1,0 +1,163 @@
+"""Operators: Python's own, and those that classes of the user's define, which run from their source."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from yota.tracing.interpreter.calls import call, method_of, ready, special
+from yota.tracing.location import is_library_file
+from yota.tracing.state import current
+
+__all__ = ["binary", "compare", "in_place", "item", "iterate", "set_item", "truth", "unary"]
+
+_BINARY: Mapping[type[ast.operator], tuple[str, Callable[[Any, Any], Any], Callable[[Any, Any], Any]]] = {
+    ast.Add: ("add", operator.add, operator.iadd),
+    ast.Sub: ("sub", operator.sub, operator.isub),
+    ast.Mult: ("mul", operator.mul, operator.imul),
+    ast.Div: ("truediv", operator.truediv, operator.itruediv),
+    ast.FloorDiv: ("floordiv", operator.floordiv, operator.ifloordiv),
+    ast.Mod: ("mod", operator.mod, operator.imod),
+    ast.Pow: ("pow", operator.pow, operator.ipow),
+    ast.MatMult: ("matmul", operator.matmul, operator.imatmul),
+    ast.BitAnd: ("and", operator.and_, operator.iand),
+    ast.BitOr: ("or", operator.or_, operator.ior),
+    ast.BitXor: ("xor", operator.xor, operator.ixor),
+    ast.LShift: ("lshift", operator.lshift, operator.ilshift),
+    ast.RShift: ("rshift", operator.rshift, operator.irshift),
+}
+_UNARY: Mapping[type[ast.unaryop], tuple[str, Callable[[Any], Any]]] = {
+    ast.UAdd: ("__pos__", operator.pos),
+    ast.USub: ("__neg__", operator.neg),
+    ast.Invert: ("__invert__", operator.invert),
+}
+_COMPARE: Mapping[type[ast.cmpop], tuple[str, str, Callable[[Any, Any], Any]]] = {
+    ast.Eq: ("__eq__", "__eq__", operator.eq),
+    ast.NotEq: ("__ne__", "__ne__", operator.ne),
+    ast.Lt: ("__lt__", "__gt__", operator.lt),
+    ast.LtE: ("__le__", "__ge__", operator.le),
+    ast.Gt: ("__gt__", "__lt__", operator.gt),
+    ast.GtE: ("__ge__", "__le__", operator.ge),
+}
+
+
+def binary(kind: type[ast.operator], left: Any, right: Any) -> Any:
+    """``left + right`` and the like."""
+    name, python, _ = _BINARY[kind]
+    return _either(f"__{name}__", f"__r{name}__", python, left, right)
+
+
+def in_place(kind: type[ast.operator], left: Any, right: Any) -> Any:
+    """What ``left += right`` leaves in the place of ``left``."""
+    name, _, python = _BINARY[kind]
+    own = special(left, f"__i{name}__")
+    if own is not None:
+        found = call(own, (right,), {})
+        return binary(kind, left, right) if found is NotImplemented else found
+    if _is_users(left, f"__{name}__") or _is_users(right, f"__r{name}__"):
+        return binary(kind, left, right)
+    ready(left, right)
+    return python(left, right)
+
+
+def _is_users(value: Any, name: str) -> bool:
+    return method_of(type(value), name) is not None
+
+
+def _either(name: str, reflected: str, python: Callable[[Any, Any], Any], left: Any, right: Any) -> Any:
+    """The operator of one of the two operands, where that is written in Python; else Python's own way."""
+    if not (_is_users(left, name) or _is_users(right, reflected)):
+        ready(left, right)
+        return python(left, right)
+    attempts = [(left, name, right), (right, reflected, left)]
+    overrides = method_of(type(right), reflected) is not method_of(type(left), reflected)
+    if type(right) is not type(left) and issubclass(type(right), type(left)) and overrides:
+        attempts.reverse()
+    for one, method, other in attempts:
+        own = special(one, method)
+        found = call(own, (other,), {}) if own is not None else _python(one, method, other)
+        if found is not NotImplemented:
+            return found
+    return python(left, right)  # its error, or its comparison by identity
+
+
+def _python(value: Any, name: str, other: Any) -> Any:
+    method = getattr(type(value), name, None)
+    return NotImplemented if method is None else method(value, other)
+
+
+def unary(kind: type[ast.unaryop], value: Any) -> Any:
+    """``-value`` and the like."""
+    name, python = _UNARY[kind]
+    own = special(value, name)
+    ready(value)
+    return python(value) if own is None else call(own, (), {})
+
+
+def compare(kind: type[ast.cmpop], left: Any, right: Any) -> Any:
+    """``left < right`` and the like."""
+    if kind is ast.Is:
+        return left is right
+    if kind is ast.IsNot:
+        return left is not right
+    if kind in (ast.In, ast.NotIn):
+        own = special(right, "__contains__")
+        ready(left, right)
+        found = (left in right) if own is None else truth(call(own, (left,), {}))
+        return found if kind is ast.In else not found
+    name, reflected, python = _COMPARE[kind]
+    return _either(name, reflected, python, left, right)
+
+
+def truth(value: Any) -> bool:
+    """Whether ``value`` counts as true; of a traced value, a guard."""
+    if value is True or value is False:
+        return value
+    own = special(value, "__bool__")
+    ready(value)
+    return bool(value) if own is None else bool(call(own, (), {}))
+
+
+def item(value: Any, index: Any) -> Any:
+    """``value[index]``."""
+    own = special(value, "__getitem__")
+    ready(value)
+    return value[index] if own is None else call(own, (index,), {})
+
+
+def set_item(value: Any, index: Any, new: Any) -> None:
+    """``value[index] = new``."""
+    own = special(value, "__setitem__")
+    ready(value)
+    if own is None:
+        value[index] = new
+    else:
+        call(own, (index, new), {})
+
+
+def iterate(value: Any) -> Any:
+    """An iterator over ``value``."""
+    own = special(value, "__iter__")
+    if own is not None:
+        value = call(own, (), {})
+    ready(value)
+    code = getattr(value, "gi_code", None)
+    trace = current()
+    if code is not None and trace is not None and not is_library_file(code.co_filename):
+        trace.hold()
+    if special(value, "__next__") is not None:
+        return _steps(value)
+    return iter(value)
+
+
+def _steps(value: Any) -> Any:
+    while True:
+        own = special(value, "__next__")
+        assert own is not None
+        try:
+            found = call(own, (), {})
+        except StopIteration:
+            return
+        yield found
