@@ -17,21 +17,35 @@ from yota.ir.catalog import primitive
 from yota.ir.tape import Op, Tape, TapeBuilder
 from yota.rules.registry import Registry
 
-__all__ = ["Partials", "partials"]
+__all__ = ["ALONG", "Partials", "partials"]
 
+ALONG = 0
+"""The column of derivatives along a direction: no variable has this number."""
 _MOST_OPERATIONS = 200_000
 _W = TypeVar("_W")
 
 
 def partials(
-    builder: TapeBuilder, tape: Tape, outputs: Sequence[int], columns: Iterable[int], registry: Registry
+    builder: TapeBuilder,
+    tape: Tape,
+    outputs: Sequence[int],
+    columns: Iterable[int],
+    registry: Registry,
+    direction: Mapping[int, int] | None = None,
 ) -> Partials | None:
     """The partials of all ops between ``columns`` and ``outputs``, all scalars, on ``builder``, which holds ``tape``.
+
+    With ``direction``, a variable for each of ``columns``, there is one column, `ALONG`, of derivatives along it.
 
     None where the derivative is no product of numbers: of ops on complex numbers that are not holomorphic.
     """
     edges = _edges(builder, tape, outputs, frozenset(columns), registry)
-    return None if edges is None else Partials(builder, registry, edges, len(outputs))
+    if edges is None:
+        return None
+    for column, component in (direction or {}).items():
+        weight = _constant(builder, component)
+        edges[column] = {} if weight is None else {ALONG: weight}
+    return Partials(builder, registry, edges, len(outputs))
 
 
 class Partials:

@@ -6,13 +6,11 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from yota.compilation.specialise import Target
 from yota.derivatives.calling import caller
-from yota.derivatives.gradients import gradient, value_and_grad
 from yota.derivatives.matrices import Matrices
 from yota.derivatives.naming import named
+from yota.derivatives.products import HessianProducts
 from yota.derivatives.straight import Wanted
 
 __all__ = ["hessian", "hvp", "jacobian"]
@@ -125,15 +123,29 @@ def _matrix(
 def hvp(f: Callable[..., Any], *, target: str = "numpy", strict: bool = False) -> Callable[[Any, Any], Any]:
     """A function of ``(x, v)`` that gives the Hessian of ``f`` at ``x`` times ``v``.
 
+    It takes a small multiple of the gradient's operations, however many elements ``x`` has: no Hessian is computed.
+
+    Parameters
+    ----------
+    f
+        A plain NumPy function of one array or number that returns a real number.
+    target, strict
+        See `yota.grad`; there is no value that ``strict`` would matter to.
+
+    Returns
+    -------
+    Callable
+        Takes ``x`` and a direction of its shape; gives an array of that shape.
+
+    Raises
+    ------
+    DifferentiationError
+        When called, if ``x`` is complex or the direction has another shape.
+
     Examples
     --------
     >>> import numpy as np
     >>> hvp(lambda x: np.sum(x**3))(np.array([1.0, 2.0]), np.array([1.0, 1.0]))
     array([ 6., 12.])
     """
-    first = value_and_grad(f)
-
-    def slope(x: Any, v: Any) -> Any:
-        return np.sum(first(x)[1] * v)
-
-    return gradient(slope, 0, target=target, strict=strict)
+    return named(caller(HessianProducts(f, Target(target, strict))), f, "Hessian times a vector")

@@ -1,0 +1,129 @@
+"""Hessians times a direction, against symbolic and complex derivatives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import sympy
+
+import yota
+from benchmarks.workloads.polynomials import polynomial
+from tests.codegen.compiled import needs_compiler
+from tests.derivatives.test_compressed import HESSIANS, complex_steps
+from yota.compilation.specialise import Target
+from yota.derivatives.products import HessianProducts
+from yota.errors import ArgumentError, DifferentiationError
+
+RANDOM = np.random.default_rng(31)
+TARGETS = ["numpy", pytest.param("c", marks=needs_compiler)]
+
+
+def rational(x: Any) -> Any:
+    return (x[0] * x[1] ** 3 - x[2]) ** 2 / (1.0 + x[3] ** 2) + x[4] * x[0]
+
+
+def wave(x: Any) -> Any:
+    sin, exp = (sympy.sin, sympy.exp) if isinstance(x[0], sympy.Basic) else (np.sin, np.exp)
+    return exp(x[0] * x[1]) * sin(x[2]) + x[3] * sin(x[4] * x[0])
+
+
+def looped(x: Any) -> Any:
+    total, angle = 0.0, 0.0
+    for each in x:
+        angle = angle + each
+        total = total + angle**3 * each
+    return total
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("f", [rational, wave, looped, polynomial], ids=lambda f: f.__name__)
+def test_scalar_code(f: Callable[..., Any], target: str) -> None:
+    count = 8 if f is polynomial else 5
+    x, v = RANDOM.uniform(0.5, 1.5, count), RANDOM.standard_normal(count)
+    symbols = sympy.symbols(f"x:{count}")
+    hessian = sympy.hessian(f(symbols), symbols).subs(dict(zip(symbols, x, strict=True)))
+    expected = np.array(hessian, float) @ v
+    found = yota.hvp(f, target=target)(x, v)
+    assert type(found) is np.ndarray
+    np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-12)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("name", HESSIANS)
+def test_code_on_arrays(name: str, target: str) -> None:
+    f, slope, _ = HESSIANS[name]
+    x, v = RANDOM.uniform(0.5, 1.5, 24), RANDOM.standard_normal(24)
+    found = yota.hvp(f, target=target)(x, v)
+    np.testing.assert_allclose(found, complex_steps(slope, x) @ v, rtol=1e-11, atol=1e-10)
+
+
+@pytest.mark.parametrize("f", [rational, wave, looped, polynomial], ids=lambda f: f.__name__)
+def test_takes_a_small_multiple_of_the_gradient(f: Callable[..., Any]) -> None:
+    x = np.ones(8 if f is polynomial else 5)
+    _, gradient = yota.grad(f, x)
+    prepared, *_ = HessianProducts(f, Target()).prepare((x, x), {})
+    assert sum(prepared.root.gradient.tape.operations.values()) <= 3 * sum(gradient.operations.values())
+
+
+def test_long_arrays_stay_arrays() -> None:
+    f = HESSIANS["chained"][0]
+    x = np.ones(1_000_000)
+    prepared, *_ = HessianProducts(f, Target()).prepare((x, x), {})
+    assert len(prepared.root.gradient.tape) < 100
+    found = yota.hvp(f)(x, x)
+    np.testing.assert_allclose(found[1:-1], 802.0 + 200.0 - 800.0)
+
+
+def test_numbers_matrices_and_single_precision() -> None:
+    assert yota.hvp(lambda x: x**3)(2.0, 1.5) == 18.0
+    assert type(yota.hvp(lambda x: x**3)(2.0, 1.5)) is float
+    boxed = yota.hvp(lambda x: x**3)(np.array(2.0), np.array(1.5))
+    assert boxed == 18.0
+    assert type(boxed) is np.ndarray
+    matrix = yota.hvp(lambda x: np.sum(x @ x))(np.ones((2, 2)), np.eye(2))
+    np.testing.assert_array_equal(matrix, 2.0 * np.ones((2, 2)))
+    single = yota.hvp(lambda x: np.sum(x**4))(np.ones(3, np.float32), np.ones(3))
+    assert single.dtype == np.float32
+    np.testing.assert_array_equal(yota.hvp(lambda x: np.sum(x**4))(np.ones(3), np.array([1, 0, 2])), [12.0, 0.0, 24.0])
+    np.testing.assert_array_equal(yota.hvp(lambda x: 3.0 * x[0])(np.ones(3), np.ones(3)), np.zeros(3))
+
+
+def test_third_derivatives() -> None:
+    product = yota.hvp(lambda x: np.sum(x**4))
+    found = yota.gradient(lambda x: np.sum(product(x, x**2)))(np.array([1.0, 2.0]))
+    np.testing.assert_allclose(found, 48.0 * np.array([1.0, 2.0]) ** 3)  # of 12 x^4
+
+
+def test_what_a_function_reads_may_change() -> None:
+    weights = np.ones(3)
+    product = yota.hvp(lambda x: np.sum(weights * x**2))
+    np.testing.assert_array_equal(product(np.ones(3), np.ones(3)), [2.0, 2.0, 2.0])
+    weights[1] = 5.0
+    np.testing.assert_array_equal(product(np.ones(3), np.ones(3)), [2.0, 10.0, 2.0])
+
+
+class Spring:
+    def __init__(self, stiffness: float) -> None:
+        self.stiffness = stiffness
+
+    def energy(self, x: Any) -> Any:
+        return self.stiffness * np.sum(x**2) / 2
+
+
+def test_methods() -> None:
+    np.testing.assert_array_equal(yota.hvp(Spring(3.0).energy)(np.ones(2), np.array([1.0, 2.0])), [3.0, 6.0])
+
+
+def test_refusals() -> None:
+    product = yota.hvp(lambda x: np.sum(x**2))
+    with pytest.raises(DifferentiationError, match=r"the direction has shape \(2,\), x of <lambda> has shape \(3,\)"):
+        product(np.ones(3), np.ones(2))
+    with pytest.raises(DifferentiationError, match="complex"):
+        product(np.ones(3, complex), np.ones(3))
+    with pytest.raises(ArgumentError, match=r"hvp\(f\)\(x, v\)"):
+        product(np.ones(3))
+    with pytest.raises(DifferentiationError, match="a gradient needs a scalar"):
+        yota.hvp(lambda x: x**2)(np.ones(3), np.ones(3))
