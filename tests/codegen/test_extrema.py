@@ -52,7 +52,7 @@ def counted(write: Writer, mask: int, dtype: str, **static: Any) -> int:
     return write("sum", write("astype", mask, dtype=np.dtype(dtype)), **static)
 
 
-@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("shape", [(500_000, 2), (20, 30)])
 @pytest.mark.parametrize("axis", [(0,), (1,), (0, 1)])
 @pytest.mark.parametrize("keepdims", [False, True])
@@ -63,8 +63,7 @@ def test_masks_are_counted(shape: tuple[int, ...], axis: tuple[int, ...], keepdi
     function = load(generate(write.finish(counted(write, mask, dtype, axis=axis, keepdims=keepdims))))
     values = np.random.default_rng(1).normal(size=shape)
     wanted = np.sum(np.exp(values) < 1.2, axis=axis, keepdims=keepdims)
-    with np.errstate(over="ignore"):
-        np.testing.assert_array_equal(function(values), wanted.astype(dtype))
+    np.testing.assert_array_equal(function(values), wanted.astype(dtype))
     assert function(values).dtype == dtype
 
 

@@ -19,6 +19,7 @@ from yota.codegen.storage import plan_storage
 from yota.codegen.targets import numpy_calls
 from yota.codegen.targets.call import Call
 from yota.codegen.targets.numpy_choice import cuts_bits
+from yota.codegen.targets.numpy_products import product
 from yota.codegen.workspace import Looks
 from yota.codegen.wrap import wrapped
 from yota.ir.tape import Guard, Op, Tape
@@ -128,7 +129,7 @@ class Lowering:
         if op.name == "item" and op.result in self.texts:
             return Step()
         operands = tuple(self.operand(op, number) for number in range(len(op.operands)))
-        call = self.call(op, operands)
+        call = product(self.call(op, operands))
         if op.result in self.nested:
             text = numpy_calls.expression(call)
             if len(text) <= _NESTED_WIDTH:

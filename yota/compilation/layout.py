@@ -84,8 +84,12 @@ def layout_of(function: Callable[..., Any], wrt: Wrt, hidden: int, arguments: Ar
         isinstance(wrt, (int, str)),
         tuple((leaf.argument, leaf.path) for leaf in arguments.leaves),
         wanted,
-        frozenset(index for index in wanted if isinstance(arguments.leaves[index].value, np.ndarray)),
+        frozenset(index for index in wanted if _is_boxed(arguments.leaves[index].value)),
     )
+
+
+def _is_boxed(value: Any) -> bool:
+    return isinstance(value, np.ndarray) and not value.ndim
 
 
 def _positions(function: Callable[..., Any], wrt: Wrt, hidden: int, count: int) -> tuple[int, ...]:

@@ -106,6 +106,14 @@ def _alike(case: Case, source: int, other: int, is_left: bool) -> int | None:
     return None
 
 
+def _multiple(case: Case) -> int | None:
+    """A product with a matrix of a single element multiplies by that."""
+    shapes = [case.type_of(operand).shape for operand in case.operands]
+    if (1, 1) not in shapes or any(len(shape) != 2 for shape in shapes) or case.type.dtype.kind not in "fc":
+        return None
+    return case.instead("multiply", *case.operands)
+
+
 def _turned_product(case: Case) -> int | None:
     """``(a @ b).T`` is ``b.T @ a.T``, and comes out in the order in memory that results have."""
     (operand,) = case.operands
@@ -120,6 +128,6 @@ def _turned_product(case: Case) -> int | None:
 
 LOOSE: dict[str, tuple[Rule, ...]] = {
     "sum": (_sum_of_one, _sum_of_broadcast, _sum_of_multiple),
-    "matmul": (_matmul_of_broadcast,),
+    "matmul": (_matmul_of_broadcast, _multiple),
     "transpose": (_turned_product,),
 }
