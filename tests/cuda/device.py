@@ -118,6 +118,14 @@ class Stream:
         return replayed
 
 
+class Pinned(bytearray):
+    """Memory that both sides see; the fault kept in it is found by its address."""
+
+    @property
+    def ptr(self) -> int:
+        return ctypes.addressof(ctypes.c_char.from_buffer(self))
+
+
 class MemoryPool:
     def malloc(self, size: int) -> None:
         raise AssertionError("memory of the host is NumPy's")
@@ -153,6 +161,7 @@ def device(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
             Stream=Stream,
             MemoryPool=MemoryPool,
             using_allocator=using_allocator,
+            alloc_pinned_memory=Pinned,
             get_current_stream=lambda: "the current stream",
         ),
     )

@@ -138,6 +138,8 @@ def driver(source: Source, names: dict[str, Any], record: list[Any]) -> Callable
     with np.errstate(all="ignore"):
         exec(compile(text, source.entry, "exec"), namespace)
     function = namespace[source.entry]
+    fault = np.zeros(1, np.int32)
+    namespace[source.fault or "_"] = fault
 
     def run(*arguments: Any) -> Any:
         record.clear()
@@ -145,4 +147,5 @@ def driver(source: Source, names: dict[str, Any], record: list[Any]) -> Callable
             return function(*arguments)
 
     run.record = record  # type: ignore[attr-defined]
+    run.fault = fault  # type: ignore[attr-defined]
     return run

@@ -165,6 +165,46 @@ def test_bfloat16_in_bfloat16_out(device):
 
 
 @needs_compiler
+def test_indices_out_of_bounds_are_raised_without_waiting(device):
+    x, i = np.linspace(0, 1, 50), np.arange(0, -50, -1)
+    form = yota.value_and_grad(lambda x, i: np.sum(np.sin(x[i])), 0)
+    good = on_device(i)
+    value, found = form(on_device(x), good)
+    np.testing.assert_allclose(found, np.cos(x))
+    # While it is traced, NumPy itself looks.
+    with pytest.raises(IndexError, match="out of bounds"):
+        form(on_device(x), on_device(i + 51)[:20])
+    bad = on_device(i.copy())
+    bad[7] = 50
+    value, _ = form(on_device(x), bad)
+    assert np.isnan(value)
+    with pytest.raises(IndexError, match="given before has one out of bounds"):
+        form(on_device(x), good)
+    assert not np.isnan(form(on_device(x), good)[0])
+    value, _ = form(on_device(x), bad)
+    with pytest.raises(IndexError, match="out of bounds"):
+        yota.to_cpu(value)
+    _, g = yota.grad(lambda x, i: np.sum(np.sin(x[i])), on_device(x), good)
+    again = g.capture()
+    good[3] = 99
+    again()
+    with pytest.raises(IndexError, match="out of bounds"):
+        again()
+
+
+@needs_compiler
+def test_a_branch_of_the_users_on_indices_is_watched(device):
+    def choose(x, i):
+        return np.sum(x[i]) if i.min() >= 0 else np.sum(x[i] ** 2)
+
+    x, i = on_device(np.linspace(1, 2, 50)), on_device(np.arange(10))
+    form = yota.value_and_grad(choose, 0)
+    form(x, i)
+    with pytest.raises(yota.errors.StaleTapeError):
+        form(x, i - 5)
+
+
+@needs_compiler
 def test_results_are_not_copied(device):
     x = on_device(np.linspace(0, 1, 1000, dtype=np.float32))
     _, g = yota.grad(lambda x, s: np.sum(x * s), x, 2.0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 
 from yota.ir.catalog import primitive
 from yota.ir.tape import Op, Tape, TapeBuilder
@@ -33,11 +34,7 @@ def as_products(tape: Tape, kept: frozenset[int] = frozenset()) -> Tape:
                 builder.names[found] = tape.names[op.result]
     builder.guards = []
     for guard in tape.guards:
-        builder.guards.append(
-            type(guard)(
-                renamed.get(guard.variable, guard.variable), guard.expected, guard.kind, guard.after, guard.location
-            )
-        )
+        builder.guards.append(replace(guard, variable=renamed.get(guard.variable, guard.variable)))
     return builder.finish(renamed.get(output, output) for output in tape.outputs)
 
 

@@ -177,9 +177,13 @@ class Lowering:
         for index in sorted(index for variable in variables for index in self._guarded.get(variable, ())):
             guard = self.tape.guards[index]
             text = self.texts.get(guard.variable) or self.constants.text(guard.variable)
-            check = (f"if {self._failed(guard, text)}:", f"    raise StaleTape({index}, {text})")
+            check = (f"if {self._failed(guard, text)}:", f"    raise StaleTape({self.guard_number(index)}, {text})")
             lines += marked(check, guard.variable)
         return lines
+
+    def guard_number(self, index: int) -> int:
+        """What a guard is called where it fails."""
+        return index
 
     def _failed(self, guard: Guard, text: str) -> str:
         expected = guard.expected

@@ -73,7 +73,7 @@ def captor_of(prepared: Any, chosen: Specialisation, leaves: Sequence[Any]) -> C
     def captor() -> Callable[[], Any]:
         from yota.runtime.cuda_program import Replay
 
-        guards = chosen.gradient.tape.guards
+        guards = [guard for guard in chosen.gradient.tape.guards if not guard.signs]
         if guards:
             raise ArgumentError(
                 f"a function that branches on traced data cannot be captured, for each call asks which way to go: "

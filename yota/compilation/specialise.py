@@ -15,7 +15,8 @@ from yota.compilation.bitwise import with_value
 from yota.errors import ArgumentError
 from yota.ir.tape import Tape
 from yota.rules.registry import Registry
-from yota.runtime.signals import StaleTape
+from yota.runtime.signals import EarlierIndexError, StaleTape
+from yota.structures import is_on_device
 from yota.tracing.record import Recording, Surroundings, record
 from yota.tracing.replay import CONVERSIONS, failing, stale
 from yota.watching.afresh import Observed
@@ -193,9 +194,11 @@ class Specialisation:
                 return chosen, chosen.call(*inputs)
             except StaleTape as signal:
                 failed = signal.index, signal.value
+            except EarlierIndexError:
+                raise
             except (ValueError, IndexError):
                 # A mask that selects another number of elements breaks shapes before its guard is looked at.
-                named = zip((entry.variable for entry in tape.inputs), inputs, strict=True)
+                named = zip((entry.variable for entry in tape.inputs), map(_in_main_memory, inputs), strict=True)
                 found = failing(tape, dict(named)) if tape.guards else None
                 if found is None:
                     raise
@@ -225,6 +228,12 @@ class Specialisation:
                 chosen.branches[decision] = other
                 return
             chosen = chosen.branches[decision]
+
+
+def _in_main_memory(value: Any) -> Any:
+    from yota.runtime import cuda
+
+    return cuda.to_host(value) if is_on_device(value) else value
 
 
 def _decision(tape: Tape, failed: tuple[int, Any]) -> tuple[int, Any]:

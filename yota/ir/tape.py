@@ -64,7 +64,8 @@ class Guard:
     """A decision that Python took on a traced value: ``variable`` must be ``expected`` for the tape to hold.
 
     ``after`` is the number of ops on the tape when the decision was taken; ``kind`` names the conversion
-    (``"bool"``, ``"int"``, ``"float"``, ``"value"``).
+    (``"bool"``, ``"int"``, ``"float"``, ``"value"``). ``signs`` marks one that the user did not ask for: whether an
+    index array has negative numbers, which a target that takes such numbers need not know.
     """
 
     variable: int
@@ -72,6 +73,7 @@ class Guard:
     kind: str
     after: int
     location: Location | None = None
+    signs: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from yota.ir.catalog import primitive
 from yota.ir.primitive import Primitive
-from yota.ir.tape import Guard, Op, Tape, TapeBuilder
+from yota.ir.tape import Op, Tape, TapeBuilder
 from yota.ir.types import TensorType
 
 __all__ = ["Rewriting", "cone", "protected", "use_counts"]
@@ -111,7 +112,7 @@ class Rewriting:
         guarded = [self[guard.variable] for guard in self.tape.guards]
         position = {op.result: number for number, op in enumerate(self.builder.ops, start=1)}
         self.builder.guards = [
-            Guard(variable, guard.expected, guard.kind, position.get(variable, 0), guard.location)
+            replace(guard, variable=variable, after=position.get(variable, 0))
             for variable, guard in zip(guarded, self.tape.guards, strict=True)
         ]
         return self.builder.finish(results)

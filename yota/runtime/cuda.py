@@ -12,6 +12,7 @@ import numpy as np
 
 from yota.errors import CodegenError, DeviceError
 from yota.runtime import python
+from yota.runtime.faults import Fault, raise_faults
 
 __all__ = ["cupy", "current_device", "explained", "load", "to_device", "to_host"]
 
@@ -41,6 +42,9 @@ class _Source(Protocol):
 
     @property
     def constants(self) -> Mapping[str, Any]: ...
+
+    @property
+    def fault(self) -> str: ...
 
 
 @cache
@@ -99,8 +103,15 @@ def to_device(value: Any, dtype: Any = None) -> Any:
 
 
 def to_host(value: Any) -> np.ndarray[Any, Any]:
-    """A copy of a device's array in main memory."""
+    """A copy of a device's array in main memory.
+
+    Raises
+    ------
+    IndexError
+        If a kernel that ran before found a place outside of an axis.
+    """
     found: np.ndarray[Any, Any] = sys.modules["cupy"].asnumpy(value)
+    raise_faults()
     return found
 
 
@@ -124,10 +135,15 @@ def load(source: _Source) -> Callable[..., Any]:
         name: library.asarray(value) if isinstance(value, np.ndarray) else value
         for name, value in source.constants.items()
     }
+    fault = Fault(library, source.entry) if source.fault else None
+    if fault is not None:
+        constants[source.fault] = fault.address
     function = python.load(_Driver(source.driver, source.entry, {**constants, **kernels}))
     exhausted = library.cuda.memory.OutOfMemoryError
 
     def run(*arguments: Any) -> Any:
+        if fault is not None:
+            fault.check()
         try:
             return function(*arguments)
         except exhausted as error:

@@ -12,6 +12,7 @@ from yota.codegen.targets.cuda import Form, Source
 from yota.errors import ArgumentError
 from yota.runtime import cuda
 from yota.runtime.cache import Table
+from yota.runtime.faults import raise_faults
 
 __all__ = ["Expected", "Program", "Replay"]
 
@@ -150,5 +151,6 @@ class Replay:
 
     def __call__(self) -> Any:
         """Launch it on the current stream; `results`, which are complete once the stream gets there."""
+        raise_faults()
         self._recorded.launch(self._library.cuda.get_current_stream())
         return self.results

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["StaleTape"]
+__all__ = ["EarlierIndexError", "StaleTape"]
+
+
+class EarlierIndexError(IndexError):
+    """An earlier call was given an index array with places outside of an axis."""
 
 
 class StaleTape(Exception):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -91,9 +91,20 @@ def _bounded(entry: int, extent: int, axis: int) -> int:
 
 
 def _wrapped(entry: Any, extent: int) -> Any:
-    if not isinstance(entry, np.ndarray) or not entry.size or _is_position(entry) or entry.min() >= 0:
+    if not isinstance(entry, np.ndarray) or not entry.size or _is_position(entry) or not _has_negative(entry):
         return entry
     return np.where(entry < 0, entry + extent, entry)
+
+
+def _has_negative(entry: Any) -> bool:
+    """Whether some numbers count from the end; of a traced array that is a guard."""
+    if not is_tracer(entry):
+        return bool(entry.min() < 0)
+    guards = entry._trace.builder.guards
+    known = len(guards)
+    found = not entry.min() >= 0
+    guards[known:] = [replace(guard, signs=True) for guard in guards[known:]]
+    return found
 
 
 def _is_position(entry: Any) -> bool:

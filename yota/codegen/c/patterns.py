@@ -11,7 +11,7 @@ from yota.ir.indexing import GATHER, NEWAXIS, Index, Slice
 from yota.ir.tape import Op, Tape
 from yota.passes.rewrite import Rewriting
 
-__all__ = ["gathered_extents", "given_places", "is_fixed", "normalised", "pattern_shape", "place"]
+__all__ = ["gathered_extents", "given_places", "index_arrays", "is_fixed", "normalised", "pattern_shape", "place"]
 
 
 def is_fixed(tape: Tape, op: Op, given: frozenset[int] = frozenset()) -> bool:
@@ -30,14 +30,11 @@ def given_places(tape: Tape) -> frozenset[int]:
     """Arguments that serve as index arrays of axes of one extent, and as nothing else but for decisions on them."""
     extents: dict[int, set[int]] = {}
     for op in tape.ops:
-        index = next(iter(_indices(op)), ())
-        count = sum(entry is GATHER for entry in index)
-        places = op.operands[1:] if count and count == len(op.operands) - 1 else ()
-        source = op.result if op.name == "scatter" else op.operands[0] if op.operands else 0
-        if places:
-            for variable, extent in zip(places, gathered_extents(index, tape.types[source].shape), strict=True):
-                extents.setdefault(variable, set()).add(extent)
-        others = op.operands[: len(op.operands) - len(places)]
+        places, others = _parted(tape, op)
+        for variable, extent in places if op.name != "setitem" else ():
+            extents.setdefault(variable, set()).add(extent)
+        if op.name == "setitem":
+            others = op.operands
         for variable in others if op.name not in ("min", "max") else ():
             extents.setdefault(variable, set()).update((-1, -2))
     names = ("int32", "int64", "uint8")
@@ -49,6 +46,27 @@ def given_places(tape: Tape) -> frozenset[int]:
         and tape.types[entry.variable].size > 0
         and tape.types[entry.variable].shape
     )
+
+
+def index_arrays(tape: Tape, op: Op) -> list[tuple[int, int]]:
+    """The index arrays among an op's operands, each with the extent of the axis that it has places on."""
+    return _parted(tape, op)[0]
+
+
+def _parted(tape: Tape, op: Op) -> tuple[list[tuple[int, int]], Sequence[int]]:
+    """The index arrays with extents, and the other operands."""
+    if op.name not in ("getitem", "setitem", "scatter"):
+        return [], op.operands
+    places: list[tuple[int, int]] = []
+    others: list[int] = []
+    rest = iter(op.operands)
+    shape = tape.types[op.result if op.name == "scatter" else op.operands[0]].shape
+    if op.name == "setitem":
+        others.append(next(rest))
+    for index in _indices(op):
+        others.append(next(rest))
+        places += [(next(rest), extent) for extent in gathered_extents(index, shape)]
+    return places, others
 
 
 def gathered_extents(index: Index, shape: Sequence[int]) -> list[int]:
@@ -64,7 +82,8 @@ def normalised(tape: Tape, kept: frozenset[int] = frozenset()) -> Tape:
     rewriting = Rewriting(tape)
     known: dict[bytes, int] = {}
     for op in tape.ops:
-        if not any(GATHER in index for index in _indices(op)) or (op.name == "scatter" and op.result in kept):
+        plain = op.name == "setitem" or not any(GATHER in index for index in _indices(op))
+        if plain or (op.name == "scatter" and op.result in kept):
             rewriting.copy(op)
             continue
         rewriting.builder.location = op.location
@@ -80,7 +99,7 @@ def normalised(tape: Tape, kept: frozenset[int] = frozenset()) -> Tape:
 
 
 def _indices(op: Op) -> tuple[Index, ...]:
-    if op.name == "getitem":
+    if op.name in ("getitem", "setitem"):
         return (op.keyword("index"),)
     return tuple(op.keyword("indices")) if op.name == "scatter" else ()
 

@@ -34,13 +34,17 @@ _TOTALS = {"sum": "Sum", "prod": "Product", "max": "Largest", "min": "Smallest"}
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A kernel's statements, its shape (None for straight code), and the totals that its blocks leave in parts."""
+    """A kernel's statements, its shape (None for straight code), and the totals that its blocks leave in parts.
+
+    ``checked`` are the index arrays of which it tells places outside of an axis.
+    """
 
     lines: list[str]
     reads: set[int]
     shape: Shape | None
     totals: tuple[Total, ...]
     counters: Counters
+    checked: Mapping[int, int]
 
 
 class CudaBody(BodyWriter):
@@ -83,10 +87,13 @@ class CudaBody(BodyWriter):
                 own.update({*places, extent})
         boxes = regions(group.extents, cuts)
         pulled = [(box, *self._pulled(box)) for box in boxes]
+        checked = self.memory.places
+        for _, pull, _ in pulled:
+            checked.update(pull.places)
         if not group.extents:
             ((_, pull, sinks),) = pulled
-            lines = self._straight(pull, sinks)
-            return Text(lines, self.reads, None, (), Counters((), {}, "int"))
+            lines = self._telling(self._straight(pull, sinks))
+            return Text(lines, self.reads, None, (), Counters((), {}, "int"), checked)
         axes = self._axes([sinks for _, _, sinks in pulled], [pull for _, pull, _ in pulled], len(boxes) > 1)
         self._axes_left = axes
         extents = self._extents(axes)
@@ -100,8 +107,14 @@ class CudaBody(BodyWriter):
         totals: dict[tuple[int, Linear], Total] = {}
         inner, hoisted = self._points(pulled, shape, totals)
         found = tuple(totals.values())
-        lines = Loops(self.memory, counters, shape, hoisted, inner, found).lines()
-        return Text(lines, self.reads, shape, found, counters)
+        lines = self._telling(Loops(self.memory, counters, shape, hoisted, inner, found).lines())
+        return Text(lines, self.reads, shape, found, counters, checked)
+
+    def _telling(self, lines: list[str]) -> list[str]:
+        """Statements that tell of places outside of an axis in the end."""
+        if not self.memory.places:
+            return lines
+        return ["bool outside = false;", *lines, "if (outside) {", "    *fault = 1;", "}"]
 
     def _extents(self, axes: Sequence[int]) -> dict[int, int]:
         """Extents of the loops that are left, each with those that were merged into it."""
@@ -156,7 +169,7 @@ class CudaBody(BodyWriter):
         """0 for what every point shares, 1 for what the points of one total share, else 2."""
         if any(axis in self._reduced for axis, _ in offset.terms):
             return 2
-        return 1 if offset.terms else 0
+        return 1 if any(axis >= 0 for axis, _ in offset.terms) else 0
 
     def _reader(self, axes: Sequence[int]) -> Callable[[int, Linear, Mapping[int, str]], str]:
         def read(variable: int, offset: Linear, numbers: Mapping[int, str]) -> str:
@@ -214,6 +227,8 @@ class CudaBody(BodyWriter):
         found: list[str] = []
         for sink in sinks:
             text = writer.text(sink.value, before)
+            if self.memory.places and sink.dtype.kind in "fc":
+                text = f"unless({text}, outside)"
             if sink.merge:
                 found += filled(f"{self._total(sink, totals).name}.add({text});")
             else:

@@ -14,6 +14,7 @@ from yota.codegen.c.kernel import result_hint
 from yota.codegen.cuda.calls import statements
 from yota.codegen.cuda.kernel import Step as Kernels
 from yota.codegen.cuda.layout import Layout
+from yota.codegen.cuda.places import Check
 from yota.codegen.cuda.plan import KernelPlan
 from yota.codegen.cuda.scatter import Addition, positions
 from yota.codegen.literals import brackets, dtype_text, shape_text, tuple_text
@@ -41,6 +42,15 @@ class CudaDriver(Lowering):
         Which values without axes are in the device's memory.
     additions
         The pieces of each scatter that must not depend on the order of threads.
+    checks
+        Kernels that look at index arrays.
+    guards
+        The numbers of the tape's guards for whoever asks which one failed.
+
+    Attributes
+    ----------
+    fault
+        The name of what kernels tell of places outside of an axis by; empty if none does.
     """
 
     def __init__(
@@ -49,6 +59,8 @@ class CudaDriver(Lowering):
         steps: Sequence[Kernels | Op],
         layout: Layout,
         additions: Mapping[int, tuple[Addition, ...]],
+        checks: Sequence[Check],
+        guards: Sequence[int],
     ) -> None:
         self.layout, self._additions = layout, additions
         self._kernels = {step.outputs[0]: step for step in steps if isinstance(step, Kernels)}
@@ -64,13 +76,16 @@ class CudaDriver(Lowering):
         apart = {**self.storage.roots, **{variable: frozenset((variable,)) for variable in self._own}}
         self.storage = replace(self.storage, roots=apart, made=self.storage.made | self._own)
         self.names.fresh("cp")
+        self._checks, self._numbers = checks, guards
+        telling = bool(checks) or any(step.checked for step in self._kernels.values())
+        self.fault = self.names.fresh("fault") if telling else ""
         for kernel in self._all():
             self.names.fresh(kernel.name)
 
     def _all(self) -> list[KernelPlan]:
         adding = (each.kernel for found in self._additions.values() for each in found)
         own = [kernel for step in self._kernels.values() for kernel in step.kernels]
-        return [*own, *(kernel for kernel in adding if kernel is not None)]
+        return [*own, *(kernel for kernel in adding if kernel is not None), *(each.kernel for each in self._checks)]
 
     def plan(self) -> FunctionPlan:
         """The plan."""
@@ -108,14 +123,24 @@ class CudaDriver(Lowering):
             return self._launched(op, step)
         if op.result in self._others:
             return Step()
+        looks = [line for check in self._checks if check.op == op.result for line in self._looked(op, check)]
         if op.result in self._additions:
-            return Step(before=(*self.remark(op), *self._added(op, self._additions[op.result])))
+            return Step(before=(*self.remark(op), *looks, *self._added(op, self._additions[op.result])))
         operands = tuple(self.operand(op, number) for number in range(len(op.operands)))
         name = self.name(op.result)
         lines = statements(self.call(op, operands), name, self.layout.pointers)
         self.texts[op.result] = name
         lines += self._narrowed(op.result)
-        return Step(before=(*self.remark(op), *lines))
+        return Step(before=(*self.remark(op), *looks, *lines))
+
+    def guard_number(self, index: int) -> int:
+        """What a guard is called where it fails."""
+        return self._numbers[index]
+
+    def _looked(self, op: Op, check: Check) -> list[str]:
+        """The launch of a kernel that looks at an index array."""
+        text = self.operand(op, op.operands.index(check.variable))
+        return self._launch(check.kernel, [f"np.ascontiguousarray({text}, {dtype_text(check.dtype)})", self.fault])
 
     def _launched(self, op: Op, step: Kernels) -> Step:
         lines = list(self.remark(op))
@@ -130,7 +155,8 @@ class CudaDriver(Lowering):
             lines.append(f"{buffers[-1]} = np.empty({size}, np.uint8)")
         arguments = [self._argument(variable) for variable in step.inputs]
         early = [self.texts[variable] for variable in step.outputs if variable not in step.finished]
-        lines += self._launch(step.kernels[0], [*arguments, *buffers, *early])
+        fault = [self.fault] if step.checked else []
+        lines += self._launch(step.kernels[0], [*arguments, *buffers, *early, *fault])
         if len(step.kernels) > 1:
             lines += self._launch(step.kernels[1], [*buffers, *(self.texts[variable] for variable in step.finished)])
         return Step(before=tuple(lines))

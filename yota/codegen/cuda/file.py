@@ -22,7 +22,9 @@ def preludes(needs: Needs, totals: Collection[str]) -> tuple[str, ...]:
         found.append("total")
     if {"sum", "total"} & set(totals):
         found.append("joined")
-    found += [name for name in ("float16", "bfloat16", "warp", "pack", "rows") if name in totals]
+    if "places" in totals and needs.complex:
+        found.append("complex_unless")
+    found += [name for name in ("float16", "bfloat16", "warp", "pack", "rows", "places") if name in totals]
     return tuple(f"cuda/{name}.cu.jinja" for name in found)
 
 

@@ -17,8 +17,10 @@ from yota.codegen.cuda.names import CudaNames
 from yota.codegen.cuda.plan import KernelPlan, Launch, Parameter, Record
 from yota.ir.tape import Op, Tape
 
-__all__ = ["Step", "plan_step"]
+__all__ = ["FAULT", "Step", "plan_step"]
 
+FAULT = Parameter("int *__restrict__ ", "fault", "set where a place lies outside of its axis")
+"""What a kernel tells that by; it comes last."""
 _FINISHING = 256
 """Threads of a block that finishes totals."""
 
@@ -37,6 +39,8 @@ class Step:
         Bytes that those parts take: one record for each block, and one for each total over some of the loops.
     finished
         Outputs that the second kernel writes.
+    checked
+        Index arrays of which the first kernel tells places outside of an axis, with its extent.
     """
 
     inputs: tuple[int, ...]
@@ -44,6 +48,7 @@ class Step:
     kernels: tuple[KernelPlan, ...]
     parts: tuple[tuple[str, int], ...] = ()
     finished: tuple[int, ...] = ()
+    checked: tuple[tuple[int, int], ...] = ()
 
 
 def plan_step(
@@ -88,15 +93,19 @@ def plan_step(
         *(Parameter(f"{record.name} *__restrict__ ", pointer, "") for pointer, record, _ in records),
         *(_written(tape, layout, v, each) for v, each in results.items() if v not in later),
     ]
+    checked = tuple(text.checked.items())
+    if checked:
+        totals.add("places")
+        parameters.append(FAULT)
     launch = Launch(blocks, text.shape.threads if text.shape else 1)
     kept = tuple(record for _, record, _ in records)
     first = KernelPlan(name, remarks(tape, definitions, group), kept, tuple(parameters), tuple(text.lines), launch)
     outputs = tuple(results)
     if not later:
-        return Step(inputs, outputs, (first,))
+        return Step(inputs, outputs, (first,), checked=checked)
     last = _finish(tape, layout, text, records, {v: each for v, each in results.items() if v in later})
     sizes = tuple((pointer, record.size * count) for pointer, record, count in records)
-    return Step(inputs, outputs, (first, last), sizes, tuple(v for v in results if v in later))
+    return Step(inputs, outputs, (first, last), sizes, tuple(v for v in results if v in later), checked)
 
 
 _WORDS = {"warp": "joined_in_warp(", "pack": "Pack<", "rows": "_rows[", "float16": "float16"}

@@ -30,6 +30,8 @@ class Memory:
     ----------
     access
         How its threads reach them.
+    places
+        Index arrays, with the extents of the axes that they have places on.
     packs, held
         Names of registers with neighbouring elements, and of rows in shared memory.
     """
@@ -44,6 +46,7 @@ class Memory:
     ) -> None:
         self.types, self.arrays, self.results, self.layout = types, arrays, results, layout
         self.access = Access(threads)
+        self.places: dict[int, int] = {}
         self.packs: dict[Place, str] = {}
         self.held: dict[int, str] = {}
 
@@ -69,6 +72,8 @@ class Memory:
         if text is None:
             pointed = self.types[variable].shape or variable in self.layout.pointers
             text = f"{self.arrays[variable]}[{place}]" if pointed else self.arrays[variable]
+        if variable in self.places:
+            return f"within({text}, {self.places[variable]}, outside)"
         return f"float({text})" if variable in self.layout.stored else text
 
     def near(self, variable: int, offset: Linear) -> str | None:

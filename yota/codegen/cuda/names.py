@@ -9,7 +9,7 @@ __all__ = ["CudaNames"]
 _OWN = (
     "parts rows base across lane point place shared Sum Product Largest Smallest Complex joined joined_in_warp plus"
     " threadIdx blockIdx blockDim gridDim warpSize Pack taken given is_aligned brought taken_out step first count"
-    " float16 bfloat16"
+    " float16 bfloat16 within unless outside fault places"
 ).split()
 _WORDS = (
     "alignas alignof and and_eq asm bitand bitor bool catch char16_t char32_t class compl constexpr const_cast decltype"

@@ -18,9 +18,11 @@ from yota.codegen.cuda.file import inline_parts, preludes
 from yota.codegen.cuda.halves import Stored, Widened, is_bfloat16, placed, widened
 from yota.codegen.cuda.kernel import Step, plan_step
 from yota.codegen.cuda.layout import Layout
+from yota.codegen.cuda.places import checks, readable
 from yota.codegen.cuda.plan import FilePlan, KernelPlan
 from yota.codegen.cuda.scatter import Addition, additions, is_sorted_scatter
 from yota.codegen.cuda.shape import THREADS, separated
+from yota.codegen.cuda.signs import unsigned
 from yota.codegen.cuda.spelling import is_known_to_cuda
 from yota.codegen.names import Names
 from yota.codegen.render import render
@@ -69,6 +71,9 @@ class Source:
         Objects that the driver uses by name.
     guards
         Number of guards.
+    fault
+        What the driver calls the address of a number that kernels set where an index array has places outside of an
+        axis; empty if none does.
     """
 
     text: str
@@ -78,6 +83,7 @@ class Source:
     driver: str
     constants: Mapping[str, Any] = field(default_factory=dict)
     guards: int = 0
+    fault: str = ""
 
     def __str__(self) -> str:
         return self.text
@@ -104,12 +110,13 @@ def generate(
     CodegenError
         If the tape has an op that neither a kernel nor CuPy can compute.
     """
-    wide = widened(tape)
+    guards = [number for number, guard in enumerate(tape.guards) if not guard.signs]
+    wide = widened(unsigned(tape))
     tape = as_products(symbolic.optimise(wide.tape))
     tape = normalised(tape, frozenset(op.result for op in tape.ops if op.name == "scatter"))
     tape, stored = placed(tape, *_stored(wide, forms))
     layout = _layout(tape, forms, stored)
-    plan = schedule(tape, known=is_known_to_cuda, gathers=("getitem",))
+    plan = schedule(tape, known=is_known_to_cuda, gathers=("getitem",), places=readable(tape))
     entry = Names(("cp",)).fresh(tape.name)
     needs, totals = Needs(), set[str]()
     definitions = tape.definitions()
@@ -128,13 +135,17 @@ def generate(
             name = f"{entry}_kernel{number}"
             steps.append(plan_step(tape, definitions, plan.leaves, group, name, needs, totals, layout, threads))
             number += 1
+    told = [each for step in steps if isinstance(step, Step) for each in step.checked]
+    ops = [step for step in steps if isinstance(step, Op)]
+    looked = checks(tape, ops, told, layout.pointers, f"{entry}_check", threads)
     kernels = tuple(kernel for step in steps for kernel in _kernels(step, sorted_))
+    kernels += tuple(each.kernel for each in looked)
     code = _code(tape, layout, entry, kernels, needs, totals) if kernels else ""
-    driver = CudaDriver(tape, steps, layout, sorted_)
+    driver = CudaDriver(tape, steps, layout, sorted_, looked, guards)
     function = driver.plan()
     text = render("numpy/module.py.jinja", plan=function)
     both = f"{text}\n\n# {entry}.cu\n\n{code}" if code else text
-    return Source(both, function.name, code, kernels, text, driver.constants.objects, len(tape.guards))
+    return Source(both, function.name, code, kernels, text, driver.constants.objects, len(tape.guards), driver.fault)
 
 
 def _kernels(step: Step | Op, sorted_: Mapping[int, tuple[Addition, ...]]) -> Sequence[KernelPlan]:

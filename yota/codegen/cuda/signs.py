@@ -1,0 +1,51 @@
+"""Indices that count from the end: kernels and CuPy take them, so that nothing need be decided about signs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from yota.codegen.c.patterns import index_arrays
+from yota.ir.tape import Op, Tape
+from yota.passes.dce import run as without_dead
+
+__all__ = ["unsigned"]
+
+
+def unsigned(tape: Tape) -> Tape:
+    """``tape`` without what makes indices positive: kernels and CuPy take those that count from the end."""
+    builder = tape.builder()
+    definitions = tape.definitions()
+    uses: dict[int, list[tuple[Op, int | None]]] = {}
+    for op in tape.ops:
+        extents = dict(index_arrays(tape, op))
+        for operand in set(op.operands):
+            whole = op.operands.count(operand) == sum(v == operand for v, _ in index_arrays(tape, op))
+            uses.setdefault(operand, []).append((op, extents.get(operand) if whole else None))
+    kept = set(tape.outputs) | {guard.variable for guard in tape.guards}
+    renamed: dict[int, int] = {}
+    for op in tape.ops:
+        found = _before_wrapping(tape, definitions, op)
+        if found is not None and op.result not in kept:
+            array, extent = found
+            if all(each == extent for _, each in uses.get(op.result, ())):
+                renamed[op.result] = array
+    builder.ops = [replace(op, operands=tuple(renamed.get(v, v) for v in op.operands)) for op in tape.ops]
+    builder.guards = [guard for guard in tape.guards if not guard.signs]
+    return without_dead(builder.finish(tape.outputs))
+
+
+def _before_wrapping(tape: Tape, definitions: Mapping[int, Op], op: Op) -> tuple[int, int] | None:
+    """The array and the extent of ``where(array < 0, array + extent, array)``; None if an op is not that."""
+    if op.name != "where":
+        return None
+    test, sum_ = definitions.get(op.operands[0]), definitions.get(op.operands[1])
+    array = op.operands[2]
+    if test is None or sum_ is None or test.name != "less" or sum_.name != "add":
+        return None
+    if test.operands[0] != array or sum_.operands[0] != array or tape.types[op.result] != tape.types[array]:
+        return None
+    zero, extent = (tape.constants.get(each.operands[1]) for each in (test, sum_))
+    if type(zero) is not int or zero or type(extent) is not int:
+        return None
+    return array, extent
