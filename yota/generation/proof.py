@@ -18,10 +18,10 @@ from yota.generation.subject import Call, Subject, subject_of
 from yota.rules.registry import registry
 from yota.tracing.replay import evaluate
 
-__all__ = ["proved"]
+__all__ = ["compared", "gradients_of", "products_of", "proved", "trials"]
 
 _LARGE, _MOST_LARGE = 67, 3
-_TOLERANCE = 1e-9
+_TOLERANCE, _TOLERANCE_OF_SINGLE = 1e-9, 1e-4
 _MOST_ROWS = 256
 """Rows of a matrix up to which all of it is compared; the product with a vector is at every size."""
 
@@ -39,13 +39,14 @@ def proved(text: str, name: str, call: Call, wrt: Wrt, wanted: Sequence[str], *,
     sys.modules[module.__name__] = module
     try:
         exec(compile(text, "<module under proof>", "exec"), module.__dict__)
-        for size in _trials(call.dimensions()):
+        for size in trials(call.dimensions()):
             _proved_at(module, name, call, wrt, wanted, size, strict)
     finally:
         del sys.modules[module.__name__]
 
 
-def _trials(names: Sequence[str]) -> list[Mapping[str, int]]:
+def trials(names: Sequence[str]) -> list[Mapping[str, int]]:
+    """Sizes at which code for all of them is tried."""
     same = [dict.fromkeys(names, size) for size in (1, 2, 3)]
     mixed = [{name: 1 + (position + shift) % 3 for position, name in enumerate(names)} for shift in (0, 1)]
     # An array that has many axes is large soon enough.
@@ -75,7 +76,7 @@ def _proved_at(
     try:
         if "value" in wanted:
             found = getattr(module, name)(*leaves)
-            _compare(found, value, f"the value at {shown}")
+            compared(found, value, f"the value at {shown}")
             if strict and np.asarray(found).tobytes() != np.asarray(value).tobytes():
                 raise ArgumentError(f"at {shown} the code for all sizes has other bits than NumPy; leave strict out")
         if set(wanted) <= {"value"}:
@@ -83,16 +84,16 @@ def _proved_at(
         subject = subject_of(call, wrt, size)
         if "gradient" in wanted:
             found = getattr(module, f"{name}_value_and_gradient")(*leaves)
-            _compare_gradients(found, value, _gradients(subject, leaves), shown)
-        for what, given, expected in _products(subject, leaves, wanted):
-            _compare(getattr(module, f"{name}_{what}")(*leaves, *given), expected, f"the {what} at {shown}")
+            _compare_gradients(found, value, gradients_of(subject, leaves), shown)
+        for what, given, expected in products_of(subject, leaves, wanted):
+            compared(getattr(module, f"{name}_{what}")(*leaves, *given), expected, f"the {what} at {shown}")
     except (ArithmeticError, IndexError, ValueError) as fault:
         if isinstance(fault, YotaError):
             raise
         raise ArgumentError(f"at {shown} the code for all sizes raises {type(fault).__name__}: {fault}") from None
 
 
-def _gradients(subject: Subject, leaves: Sequence[Any]) -> list[Any]:
+def gradients_of(subject: Subject, leaves: Sequence[Any]) -> list[Any]:
     """Gradients by a tape of just this size, op by op."""
     wanted = [subject.tape.inputs[leaf].variable for leaf in subject.layout.wanted]
     found = gradient_tape(subject.tape, wanted, registry())
@@ -101,7 +102,7 @@ def _gradients(subject: Subject, leaves: Sequence[Any]) -> list[Any]:
     return [None if variable is None else next(rest) for variable in found.variables]
 
 
-def _products(
+def products_of(
     subject: Subject, leaves: Sequence[Any], wanted: Sequence[str]
 ) -> Iterator[tuple[str, tuple[Any, ...], Any]]:
     """Functions that involve a vector or give a matrix, with further arguments and what they should give."""
@@ -129,19 +130,24 @@ def _row(found: Derivative, leaves: Sequence[Any], vector: Any) -> Any:
 
 
 def _compare_gradients(found: Any, value: Any, gradients: Sequence[Any], shown: str) -> None:
-    _compare(found[0], value, f"the value at {shown}")
+    compared(found[0], value, f"the value at {shown}")
     parts = found[1] if isinstance(found[1], tuple) else (found[1],)
     for part, gradient in zip(parts, gradients, strict=True):
-        _compare(part, np.zeros(np.shape(part)) if gradient is None else gradient, f"the gradient at {shown}")
+        compared(part, np.zeros(np.shape(part)) if gradient is None else gradient, f"the gradient at {shown}")
 
 
-def _compare(found: Any, expected: Any, what: str) -> None:
+def compared(found: Any, expected: Any, what: str, *, single: bool = False) -> None:
+    """Raise unless ``what`` was found as expected, of numbers of ``single`` precision or not."""
     if isinstance(expected, tuple):
         for one, other in zip(found, expected, strict=True):
-            _compare(one, other, what)
+            compared(one, other, what)
         return
+    # Where large terms cancel, what is left has errors of their size.
+    finite = np.abs(np.asarray(expected)[np.isfinite(expected)])
+    tolerance = _TOLERANCE_OF_SINGLE if single else _TOLERANCE
+    scale = tolerance * max(1.0, float(finite.max(initial=0.0)))
     same = np.shape(found) == np.shape(expected) and np.allclose(
-        found, expected, rtol=_TOLERANCE, atol=_TOLERANCE, equal_nan=True
+        found, expected, rtol=tolerance, atol=scale, equal_nan=True
     )
     if not same:
         raise ArgumentError(

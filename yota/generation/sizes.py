@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -49,6 +49,16 @@ class Samples:
             return None
         above, below = _parts(found)
         return above if below == "1" else f"({above}) // {below}"
+
+    def never_negative(self, values: Sequence[int]) -> bool:
+        """Whether an int that has ``values`` at the samples is certain to be none below zero at any sizes from 1 on."""
+        import sympy
+
+        # In sizes less one, all of which are zero or more, no coefficient may pull it down.
+        less = [{name: extent - 1 for name, extent in size.items()} for size in self.sizes]
+        exact = [Fraction(value) for value in values]
+        found = exact[0] if len(set(exact)) == 1 else Samples(self.names, tuple(less))._polynomial(exact)
+        return found is not None and all(term >= 0 for term in sympy.expand(found).as_coefficients_dict().values())
 
     def real(self, values: Sequence[float]) -> str | None:
         """Python text of a float: a polynomial, its reciprocal, or the square root of such."""
@@ -121,18 +131,24 @@ class Samples:
         return None
 
 
-def samples_of(names: Sequence[str]) -> Samples:
-    """Samples enough to find polynomials of third degree in a few names, and to notice what is none."""
+def samples_of(names: Sequence[str], smallest: int = 5, apart: int = 1, avoided: Collection[int] = ()) -> Samples:
+    """Samples enough to find polynomials of third degree in a few names, and to notice what is none.
+
+    Sizes are ``smallest`` at least, and as far ``apart`` from one another in each sample, and from those ``avoided``.
+    """
     count = {1: 7, 2: 14}.get(len(names), 24)
+    span = (12 if len(names) > 1 else 16) + 4 * (apart - 1) * (len(names) + len(avoided))
     found: list[dict[str, int]] = []
     state = 1
     while len(found) < count:
         sizes = []
         for _ in names:
             state = (state * 1103515245 + 12345) % 2**31
-            sizes.append(5 + (state >> 16) % (12 if len(names) > 1 else 16))
+            sizes.append(smallest + (state >> 16) % span)
         sample = dict(zip(names, sizes, strict=True))
-        if len(set(sizes)) == len(sizes) and sample not in found:
+        pairs = itertools.combinations([*avoided, *sizes], 2)
+        near = any(abs(one - other) < apart for one, other in pairs if one in sizes or other in sizes)
+        if not near and sample not in found:
             found.append(sample)
     return Samples(tuple(names), tuple(found))
 

@@ -17,7 +17,7 @@ from yota.ir.tape import Tape, TapeBuilder
 from yota.passes.pipeline import passes
 from yota.rules.registry import registry
 
-__all__ = ["Sized", "sized"]
+__all__ = ["Sized", "canonical", "sized"]
 
 _FIRST = 5
 _STEP = 4
@@ -48,7 +48,7 @@ class Sized:
 
     def general(self, tapes: Sequence[Tape]) -> General:
         """The tape that ``tapes``, one for each size, are cases of."""
-        return generalised([_canonical(_simplified(tape, self.strict)) for tape in tapes], self.samples)
+        return generalised([canonical(_simplified(tape, self.strict)) for tape in tapes], self.samples)
 
     def value(self) -> General:
         """The function itself for all sizes."""
@@ -92,9 +92,9 @@ def sized(call: Call, wrt: Wrt, *, strict: bool = False) -> Sized:
     samples = samples_of(names)
     found = Sized(samples, tuple(subject_of(call, wrt, size) for size in samples.sizes), strict)
     # The recordings themselves are compared first: there the lines are still those of the function.
-    general = generalised([_canonical(subject.tape) for subject in found.subjects], samples)
+    general = generalised([canonical(subject.tape) for subject in found.subjects], samples)
     for size, larger in _larger(call, wrt, names):
-        held(general, _canonical(larger.tape), size, samples)
+        held(general, canonical(larger.tape), size, samples)
     return found
 
 
@@ -143,7 +143,7 @@ def _folded(tape: Tape) -> Tape:
     return builder.finish(tape.outputs)
 
 
-def _canonical(tape: Tape) -> Tape:
+def canonical(tape: Tape) -> Tape:
     """The tape with a constant of its own for each use, so that equal numbers of different origin are kept apart."""
     builder = TapeBuilder(tape.name)
     known = {

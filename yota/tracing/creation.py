@@ -68,8 +68,12 @@ def fresh(trace: Trace, value: Any) -> Any:
     return trace.constant(value)
 
 
+_MADE_BY = {"empty": "zeros", "empty_like": "zeros_like"}
+"""What memory happens to hold is no part of a function: it would be another tape each time."""
+
+
 def _filled(name: str) -> Callable[..., Any]:
-    original = getattr(numpy, name)
+    original = getattr(numpy, _MADE_BY.get(name, name))
 
     def create(trace: Trace, *args: Any, **keywords: Any) -> Any:
         args, keywords = _plain_sizes(args), {key: _plain_sizes(value) for key, value in keywords.items()}
@@ -103,7 +107,7 @@ def _full_like(
 
 
 def _like(name: str) -> Callable[..., Any]:
-    original = getattr(numpy, name)
+    original = getattr(numpy, _MADE_BY.get(name, name))
 
     def create(trace: Trace, a: Any, *args: Any, **keywords: Any) -> Any:
         # NumPy looks at the memory order of the prototype, so it must see the concrete array.

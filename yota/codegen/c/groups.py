@@ -6,7 +6,9 @@ import math
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 
-from yota.codegen.c.patterns import is_fixed
+import numpy as np
+
+from yota.codegen.c.patterns import is_fixed, is_uniform
 from yota.codegen.c.pull import UnreachableError
 from yota.codegen.c.regions import LONGEST_UNROLLED, REDUCTIONS, Root, studied
 from yota.codegen.c.spelling import cost, is_known_op
@@ -89,6 +91,8 @@ class _Planner:
         self.tape, self.types, self.known = tape, tape.types, known
         self.looks, self.gathers, self.places = looks, gathers, places
         self.definitions = tape.definitions()
+        # Of an array whose elements are all the same, code has the number.
+        self.tables = frozenset(v for v, value in tape.constants.items() if np.ndim(value) and not is_uniform(value))
         self.inside = {op.result for op in tape.ops if op.result not in outside and self._is_known(op)}
         self.stored: set[int] = set()
         self.rounds = 0
@@ -140,7 +144,7 @@ class _Planner:
         """Variables that are in memory as a whole."""
         tape = self.tape
         found = {entry.variable for entry in tape.inputs}
-        found.update(variable for variable in tape.constants if self.types[variable].shape)
+        found.update(self.tables)
         found.update(self.stored)
         wanted = [*tape.outputs, *(guard.variable for guard in tape.guards)]
         for op in tape.ops:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import linecache
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from yota.codegen.c.body import write
@@ -44,6 +44,7 @@ def plan_kernel(
     *,
     known: Mapping[int, str] | None = None,
     whole: bool = False,
+    reserved: Iterable[str] = (),
 ) -> Kernel:
     """The plan of the kernel that computes ``group``.
 
@@ -55,8 +56,10 @@ def plan_kernel(
         Names of variables that stand fast.
     whole
         See `yota.codegen.c.body.write`.
+    reserved
+        Further names that are taken.
     """
-    names = LocalNames(name, (known or {}).values())
+    names = LocalNames(name, [*(known or {}).values(), *reserved])
     found = ArrayNames(tape, names)
     found.update(known or {})
     for variable in parameters or ():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +12,16 @@ from yota.ir.indexing import GATHER, NEWAXIS, Index, Slice
 from yota.ir.tape import Op, Tape
 from yota.passes.rewrite import Rewriting
 
-__all__ = ["gathered_extents", "given_places", "index_arrays", "is_fixed", "normalised", "pattern_shape", "place"]
+__all__ = [
+    "gathered_extents",
+    "given_places",
+    "index_arrays",
+    "is_fixed",
+    "is_uniform",
+    "normalised",
+    "pattern_shape",
+    "place",
+]
 
 
 def is_fixed(tape: Tape, op: Op, given: frozenset[int] = frozenset()) -> bool:
@@ -24,6 +34,15 @@ def is_fixed(tape: Tape, op: Op, given: frozenset[int] = frozenset()) -> bool:
     known = all(each in tape.constants or each in given for each in op.operands[1:])
     whole = all(tape.types[each].dtype.kind in "iu" for each in op.operands[1:])
     return len(op.operands) > 1 and known and whole
+
+
+def is_uniform(value: Any) -> bool:
+    """Whether all elements of a constant are the same, to the bit."""
+    array = np.asarray(value)
+    if not array.size:
+        return False
+    flat = np.ascontiguousarray(array).reshape(-1)
+    return bool(np.array_equal(flat[1:].view(np.uint8), flat[:-1].view(np.uint8)))
 
 
 def given_places(tape: Tape) -> frozenset[int]:

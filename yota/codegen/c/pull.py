@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from yota.codegen.c.index import Bounds, Linear, Point, flat, reindexed, reshaped, spread
-from yota.codegen.c.patterns import gathered_extents, pattern_shape, place
+from yota.codegen.c.patterns import gathered_extents, is_uniform, pattern_shape, place
 from yota.codegen.c.spelling import computed_in
 from yota.codegen.c.values import Values
 from yota.ir.indexing import NEWAXIS, Slice
@@ -136,8 +136,9 @@ class Pull:
         if variable in self.leaves:
             return [], lambda _: values.load(variable, self.place(variable, point), type.dtype)
         if variable in tape.constants:
-            # Only scalars: arrays are leaves.
-            return [], lambda _: values.literal(tape.constants[variable], type.dtype)
+            # A number, or an array of one number: other arrays are leaves.
+            number = np.asarray(tape.constants[variable]).reshape(-1)[0]
+            return [], lambda _: values.literal(number, type.dtype)
         op = self._definitions[variable]
         shape = tape.types[op.operands[0]].shape if op.operands else ()
         if op.primitive.elementwise:
@@ -193,7 +194,7 @@ class Pull:
             return Linear(0, ((axis, 1),))
         known = np.asarray(self.tape.constants[array])
         offset = flat(where, known.shape)
-        if not offset.terms:
+        if not offset.terms or is_uniform(known):
             return Linear(int(known.reshape(-1)[offset.constant]))
         axis = -1 - self.values.load(array, offset, known.dtype)
         self.bounds[axis] = int(known.min()), int(known.max()) + 1

@@ -16,6 +16,7 @@ from yota.codegen.c.names import FileNames, LocalNames
 from yota.codegen.c.patterns import normalised
 from yota.codegen.c.plan import KernelPlan, Piece
 from yota.codegen.c.products import as_sums
+from yota.codegen.c.sizes import Sizes, put_in_place
 from yota.codegen.c.tables import Tables
 from yota.codegen.c.types import c_type, literal
 from yota.codegen.count import operations
@@ -23,12 +24,12 @@ from yota.errors import CodegenError
 from yota.ir.tape import Guard, Op, Tape
 from yota.passes.dce import run as without_dead
 
-__all__ = ["NO_MEMORY", "Body", "Shared", "body_of"]
+__all__ = ["NO_MEMORY", "WRONG_SIZES", "Body", "Shared", "body_of"]
 
 NO_MEMORY = -1
 """What a function returns if there is no memory for its intermediate arrays."""
-_ON_STACK = 2_048
-"""Bytes of an intermediate array that may stand on the stack."""
+WRONG_SIZES = -2
+"""What a function returns if sizes are too small for what it does."""
 
 
 @dataclass(slots=True)
@@ -72,7 +73,14 @@ class Body:
 
 
 def body_of(
-    tape: Tape, name: str, inputs: Sequence[str], results: Sequence[str], shared: Shared, *, strict: bool = False
+    tape: Tape,
+    name: str,
+    inputs: Sequence[str],
+    results: Sequence[str],
+    shared: Shared,
+    *,
+    strict: bool = False,
+    sizes: Sizes | None = None,
 ) -> Body:
     """The body of the C function ``name`` that computes a tape's outputs.
 
@@ -84,6 +92,8 @@ def body_of(
         Names of its parameters: arrays and results are pointers, numbers are values.
     strict
         Compute the first output exactly as the function was written.
+    sizes
+        What it takes from sizes; the tape has an input for each of what is made, after ``inputs``.
 
     Raises
     ------
@@ -92,8 +102,11 @@ def body_of(
     """
     tape = without_dead(normalised(as_sums(symbolic.optimise(tape, strict=strict))))
     _refuse_empty(tape)
-    plan = schedule(tape, looks=False, gathers=("getitem", "scatter"))
-    return _Function(tape, plan, name, inputs, results, shared).body()
+    sizes = sizes or Sizes()
+    made = tape.inputs[len(inputs) :]
+    places = frozenset(entry.variable for entry in made if tape.types[entry.variable].shape)
+    plan = schedule(tape, looks=False, gathers=("getitem", "scatter"), places=places)
+    return _Function(tape, plan, name, inputs, results, shared, sizes).body()
 
 
 def _refuse_empty(tape: Tape) -> None:
@@ -111,15 +124,17 @@ class _Function:
         inputs: Sequence[str],
         results: Sequence[str],
         shared: Shared,
+        sizes: Sizes,
     ) -> None:
-        self.tape, self.plan, self.name, self.shared = tape, plan, name, shared
+        self.tape, self.plan, self.name, self.shared, self.sizes = tape, plan, name, shared, sizes
         self.definitions = tape.definitions()
-        self.names = LocalNames(name, [*inputs, *results])
+        made = [each.name for each in sizes.made]
+        self.names = LocalNames(name, [*inputs, *results, *made, *sizes.names])
         self.texts: dict[int, str] = {}
         self.used: set[str] = set()
         self.pieces: tuple[Piece, ...] = ()
         self.targets: dict[int, str] = {}
-        for entry, text in zip(tape.inputs, inputs, strict=True):
+        for entry, text in zip(tape.inputs, [*inputs, *made], strict=True):
             self.texts[entry.variable] = text
         self.results = list(zip(tape.outputs, results, strict=True))
         for variable, text in self.results:
@@ -142,8 +157,10 @@ class _Function:
         lines += self._copies()
         unused = [f"(void){text};" for text in self.inputs if text not in self.used]
         counts = ", ".join(f"{count} {name}" for name, count in operations(self.tape).items())
+        made = [each for each in self.sizes.made if each.name in self.used]
+        own = {each.name: each.declaration for each in made} | own
         heap = [name for name, line in own.items() if "malloc(" in line]
-        framed = _framed(list(own.values()), heap, lines)
+        framed = _framed(list(own.values()), heap, [*put_in_place(made), *lines])
         return Body(tuple(kernels), (*unused, *framed), self.pieces, bool(heap), counts)
 
     def _inline(self, group: Group) -> list[str]:
@@ -171,7 +188,7 @@ class _Function:
                 kind = c_type(type.dtype)
                 if not type.shape:
                     found[name] = f"{kind} {name};"
-                elif type.size * type.dtype.itemsize <= _ON_STACK:
+                elif type.size * type.dtype.itemsize <= self.sizes.on_stack:
                     found[name] = f"{kind} {name}[{type.size}];"
                 else:
                     found[name] = f"{kind} *const {name} = malloc({type.size} * sizeof *{name});"
@@ -186,7 +203,15 @@ class _Function:
             variable: self._table(variable) for variable in self.tape.constants if inline and self._is_table(variable)
         }
         return plan_kernel(
-            self.tape, self.definitions, self.plan.leaves, group, name, self.shared.needs, known=known, whole=True
+            self.tape,
+            self.definitions,
+            self.plan.leaves,
+            group,
+            name,
+            self.shared.needs,
+            known=known,
+            whole=True,
+            reserved=self.sizes.names,
         )
 
     def _is_table(self, variable: int) -> bool:

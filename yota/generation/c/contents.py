@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import yota
-from yota.codegen.c.lines import Needs
-from yota.codegen.c.names import FileNames
 from yota.codegen.c.parts import parts as inline_functions
-from yota.codegen.c.standalone import NO_MEMORY, Shared
-from yota.codegen.c.tables import Tables
+from yota.codegen.c.standalone import NO_MEMORY, WRONG_SIZES
 from yota.codegen.render import render
 from yota.errors import ArgumentError
 from yota.generation.c.extension import extension
-from yota.generation.c.functions import FunctionWriter
-from yota.generation.c.interface import Function, Parameter, arguments_of, harmless, parameter_names
-from yota.generation.c.selftest import SelfTest, self_test_of
-from yota.generation.derivatives import hessian_of, hvp_of, jacobian_of
+from yota.generation.c.interface import Function, Parameter, harmless
+from yota.generation.c.proof import proved
+from yota.generation.c.selftest import SelfTest
+from yota.generation.c.sized import written_for_all_sizes
+from yota.generation.c.written import Written, written
 from yota.generation.plain import visible
-from yota.generation.provenance import called, command_lines, description, headline, reference_of, summary
+from yota.generation.provenance import command_lines, description, headline, reference_of
 from yota.generation.request import Request
-from yota.generation.subject import Subject, source_of, subject_of
-from yota.ir.tape import Guard, Tape
+from yota.generation.subject import source_of
+from yota.ir.tape import Guard
 from yota.tracing.location import source_line
 
 __all__ = ["MARK", "collected", "head_lines", "stem_of", "tidied"]
@@ -40,6 +38,8 @@ class _Plan:
     banner: tuple[str, ...]
     guard: str
     header: str
+    file: str
+    switch: str
     types: tuple[str, ...]
     headers: tuple[str, ...]
     complex: bool
@@ -57,45 +57,41 @@ def collected(request: Request) -> tuple[dict[str, str], tuple[str, ...]]:
     Raises
     ------
     ArgumentError
-        If a size has a name.
+        If the function does something else at another size.
     CodegenError
         If something in the function cannot be said in C.
     """
-    sizes = request.call.dimensions()
-    if sizes:
-        raise ArgumentError(
-            f'target="c" needs sizes that are numbers, and {", ".join(sizes)} is a name: write a spec such as '
-            f'float64[100,3], or generate for NumPy (target="numpy")'
-        )
-    subject = subject_of(request.call, request.wrt)
-    names = FileNames()
-    title = names.fresh(called(request.wish))
-    shared = Shared(names, Needs(), Tables(names))
-    inputs = arguments_of(subject.arguments.leaves, parameter_names(title))
-    writer = FunctionWriter(title, subject, inputs, summary(request.call.function), shared, request.strict)
-    tapes = _filled(writer, subject, request)
+    found = written_for_all_sizes(request) if request.call.dimensions() else written(request)
+    title = found.title
     stem = stem_of(request.stem or title)
     notes = [f"{visible(request.wish)!r} is called {title} in the file"] if title != request.wish else []
-    notes += [f"{visible(each.source)} is called {each.name} in the file" for each in inputs if _differs(each)]
-    plan = _plan(request, writer, stem)
+    notes += [f"{visible(each.source)} is called {each.name} in the file" for each in found.inputs if _differs(each)]
+    plan = _plan(request, found, stem)
     source = render("c/pair/source.c.jinja", plan=plan)
     used = tuple(header for header, names in _HEADERS.items() if re.search(rf"\b({names})", source))
-    header = replace(plan, banner=_banner(request, writer, tapes))
+    header = replace(plan, banner=_banner(request, found))
     files = {
         f"{stem}.c": render("c/pair/source.c.jinja", plan=replace(plan, headers=used)),
         f"{stem}.h": render("c/pair/header.h.jinja", plan=header),
     }
     if request.extension:
-        decisions = [_decision(guard) for guard in subject.tape.guards]
-        files |= extension(stem, plan.functions, plan.banner, decisions, complex=plan.complex)
-    return {name: tidied(text) for name, text in files.items()}, tuple(notes)
+        decisions = [_decision(guard) for guard in found.guards]
+        files |= extension(
+            stem, plan.functions, found.wrapped, plan.banner, decisions,
+            sizes=found.sizes, call=found.call, complex=plan.complex,
+        )  # fmt: skip
+    files = {name: tidied(text) for name, text in files.items()}
+    if found.sizes:
+        note = proved(files[f"{stem}.c"], (f"{stem}.h", files[f"{stem}.h"]), title, request)
+        notes += [note] if note else []
+    return files, tuple(notes)
 
 
 _HEADERS = {
     "complex.h": r"complex64\b|complex128\b",
     "math.h": r"(?!sizeof|if|for|return|square)[a-z][a-z0-9]+\(|NAN\b|INFINITY\b",
     "stddef.h": r"ptrdiff_t\b",
-    "stdint.h": r"u?int(8|32|64)_t\b|INT64_MIN\b|UINT64_C\b",
+    "stdint.h": r"u?int(8|32|64)_t\b|INT64_MIN\b|UINT64_C\b|PTRDIFF_MAX\b",
     "stdlib.h": r"malloc\b|calloc\b",
     "string.h": r"memset\b|memcpy\b",
 }
@@ -107,21 +103,6 @@ def _differs(parameter: Parameter) -> bool:
     return parameter.name != re.sub(r"[.\[]", "_", parameter.source).translate({ord("]"): None, ord("'"): None})
 
 
-def _filled(writer: FunctionWriter, subject: Subject, request: Request) -> list[Tape]:
-    tapes = []
-    if "value" in request.wanted:
-        tapes.append(writer.add_value())
-    if "gradient" in request.wanted:
-        tapes.append(writer.add_gradient())
-    if "jacobian" in request.wanted:
-        tapes.append(writer.add_matrix("jacobian", jacobian_of(subject)))
-    if "hvp" in request.wanted:
-        tapes.append(writer.add_hvp(hvp_of(subject)))
-    if "hessian" in request.wanted:
-        tapes.append(writer.add_matrix("hessian", hessian_of(subject)))
-    return [subject.tape, *tapes]
-
-
 def stem_of(wish: str) -> str:
     """The name of the files without what follows the dot."""
     if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*", wish):
@@ -129,34 +110,30 @@ def stem_of(wish: str) -> str:
     return wish
 
 
-def _plan(request: Request, writer: FunctionWriter, stem: str) -> _Plan:
-    needs, functions = writer.shared.needs, tuple(map(_portable, writer.found))
+def _plan(request: Request, found: Written, stem: str) -> _Plan:
+    functions = tuple(map(_portable, found.functions))
     guard = re.sub(r"[^0-9A-Za-z]", "_", stem).upper()
     guard = guard if guard[0].isalpha() else f"H_{guard}"
-    test = None
-    if request.self_test:
-        both = next((each for each in functions if each.name == f"{writer.title}_value_and_gradient"), None)
-        if both is None:
-            raise ArgumentError("self_test checks the gradient; add 'gradient' to with_")
-        test = self_test_of(both, writer.subject.layout.wanted, f"{guard}_SELF_TEST", f"{stem}.c")
-    parts = [render(part.template, part=part).rstrip() for part in inline_functions(needs)]
+    parts = [render(part.template, part=part).rstrip() for part in inline_functions(found.needs)]
     kinds = {each.type.dtype.kind for function in functions for each in function.parameters}
-    is_complex = needs.complex or "c" in kinds
+    types = [("complex.h", "c" in kinds), ("stddef.h", bool(found.sizes)), ("stdint.h", bool(kinds & set("biu")))]
     license = request.license
     return _Plan(
         license=tuple(map(harmless, license.split("\n"))) if license else (),
         banner=(*head_lines(request), "", f"Documentation is in {stem}.h."),
         guard=guard,
         header=f"{stem}.h",
-        types=(*(("complex.h",) if "c" in kinds else ()), *(("stdint.h",) if kinds & set("biu") else ())),
+        file=f"{stem}.c",
+        switch=f"{guard}_SELF_TEST",
+        types=tuple(name for name, needed in types if needed),
         headers=(),
-        complex=is_complex,
+        complex=found.needs.complex or "c" in kinds,
         pragmas="#pragma" in "".join(parts) or any("PRAGMA(" in line for line in _lines_of(functions)),
         source=tuple(harmless(line.expandtabs(4)) for line in source_of(request.call.function).split("\n")),
-        tables=tuple(writer.shared.tables.lines),
+        tables=found.tables,
         parts=tuple(map(_with_macro, parts)),
         functions=functions,
-        test=test,
+        test=found.test,
     )
 
 
@@ -191,11 +168,11 @@ def _quiet(line: str) -> str:
     return line.replace("*/", "*''/").replace("/*", "/''*").replace("??", "?''?")
 
 
-def _banner(request: Request, writer: FunctionWriter, tapes: Sequence[Tape]) -> tuple[str, ...]:
+def _banner(request: Request, found: Written) -> tuple[str, ...]:
     """What the header says at its top."""
     lines = [*head_lines(request), "", harmless(f"{headline(request.wanted)} of {reference_of(request)}."), ""]
-    lines += map(harmless, description(request, tapes))
-    lines += ["", *_CONVENTIONS, "", *_statuses(writer)]
+    lines += map(harmless, description(request, found.tapes))
+    lines += ["", *_CONVENTIONS, "", *_statuses(found)]
     return tuple(lines)
 
 
@@ -205,12 +182,14 @@ _CONVENTIONS = (
 )
 
 
-def _statuses(writer: FunctionWriter) -> list[str]:
+def _statuses(found: Written) -> list[str]:
     """What functions return."""
     lines = ["Functions return 0"]
-    if any(function.allocates for function in writer.found):
+    if any(function.allocates for function in found.functions):
         lines.append(f"{NO_MEMORY} if there is no memory for intermediate arrays")
-    guards = writer.subject.tape.guards
+    if found.sizes:
+        lines.append(f"{WRONG_SIZES} unless {found.sizes}")
+    guards = found.guards
     if guards:
         lines.append("and, where a decision would be another than when this was recorded, its number")
     text = ", ".join(lines) + "."

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from yota.autodiff.reverse import gradient_tape
 from yota.codegen.c.names import FOREIGN, LocalNames
-from yota.codegen.c.standalone import Shared, body_of
+from yota.codegen.c.standalone import Body, Shared, body_of
 from yota.codegen.c.types import c_type
 from yota.compilation.factored import leanest
 from yota.generation.c.interface import Function, Parameter, arguments_of, documented, result
@@ -17,8 +18,6 @@ from yota.passes.pipeline import run
 from yota.rules.registry import registry
 
 __all__ = ["FunctionWriter"]
-
-_ON_STACK = 2_048
 
 
 class FunctionWriter:
@@ -32,7 +31,17 @@ class FunctionWriter:
         Its parameters.
     summary
         What its author says about it; empty if nothing.
+
+    Attributes
+    ----------
+    sizes
+        Names of the sizes that functions take.
+    on_stack
+        Bytes of an array that may stand on the stack.
     """
+
+    sizes: tuple[str, ...] = ()
+    on_stack = 2_048
 
     def __init__(
         self, title: str, subject: Subject, inputs: tuple[Parameter, ...], summary: str, shared: Shared, strict: bool
@@ -42,7 +51,7 @@ class FunctionWriter:
         self.found: list[Function] = []
 
     def _names(self, name: str) -> LocalNames:
-        return LocalNames(name, [*FOREIGN, *(each.name for each in self.inputs)])
+        return LocalNames(name, [*FOREIGN, *self.sizes, *(each.name for each in self.inputs)])
 
     def _name(self, ending: str) -> str:
         return self.shared.names.derived(self.title, ending)
@@ -80,7 +89,7 @@ class FunctionWriter:
         self._add(
             name,
             f"Value of {self.title} and its gradient by {listed}.",
-            found.tape if self.strict else leanest(found.tape, given, registry()),
+            found.tape if self.strict or self.sizes else leanest(found.tape, given, registry()),
             self.inputs,
             results,
             computed=[value, *present],
@@ -90,9 +99,9 @@ class FunctionWriter:
         called = ", ".join([*(each.name for each in self.inputs), f"&{value.name}", *(each.name for each in slopes)])
         lines = (f"{value.kind.removesuffix('*')}{value.name};", f"return {name}({called});")
         parameters = (*self.inputs, *slopes)
-        text = documented(f"Gradient of {self.title} by {listed}.", parameters, "")
+        text = documented(f"Gradient of {self.title} by {listed}.", parameters, "", self.sizes)
         allocates = self.found[-1].allocates
-        self.found.append(Function(alone, parameters, _indented(lines), documentation=text, allocates=allocates))
+        self._put(Function(alone, parameters, _indented(lines), documentation=text, allocates=allocates))
         return found.tape
 
     def add_matrix(self, word: str, found: Derivative) -> Tape:
@@ -135,9 +144,9 @@ class FunctionWriter:
     def _add_rows(self, name: str, summary: str, matrix: Parameter, row: Function, found: Derivative) -> None:
         vector, product = row.inputs[-1], row.results[0]
         size, kind = vector.type.size, c_type(vector.type.dtype)
-        names = LocalNames(name, [*FOREIGN, *(each.name for each in self.inputs), matrix.name])
+        names = LocalNames(name, [*FOREIGN, *self.sizes, *(each.name for each in self.inputs), matrix.name])
         unit, number = names.fresh("unit"), names.fresh("row")
-        heap = size * vector.type.dtype.itemsize > _ON_STACK
+        heap = size * vector.type.dtype.itemsize > self.on_stack
         place = f"{matrix.name} + {number} * {product.type.size}"
         called = ", ".join([*(each.name for each in self.inputs), unit, place])
         lines = [
@@ -153,9 +162,9 @@ class FunctionWriter:
             "return status;",
         ]
         parameters = (*self.inputs, matrix)
-        text = documented(summary, parameters, "")
+        text = documented(summary, parameters, "", self.sizes)
         allocates = heap or row.allocates
-        self.found.append(Function(name, parameters, _indented(lines), documentation=text, allocates=allocates))
+        self._put(Function(name, parameters, _indented(lines), documentation=text, allocates=allocates))
 
     def _add(
         self,
@@ -169,18 +178,19 @@ class FunctionWriter:
         opening: Sequence[str] = (),
         public: bool = True,
     ) -> None:
-        body = body_of(
-            run(tape, strict=self.strict),
-            name,
-            [each.name for each in inputs],
-            [each.name for each in (results if computed is None else computed)],
-            self.shared,
-            strict=self.strict,
-        )
+        written = [each.name for each in (results if computed is None else computed)]
+        body = self.body(name, tape, [each.name for each in inputs], written)
         parameters = (*inputs, *results)
-        text = documented(summary, parameters, body.operations) if public else ()
+        text = documented(summary, parameters, body.operations, self.sizes) if public else ()
         lines = _indented([*opening, *body.lines])
-        self.found.append(Function(name, parameters, lines, body.kernels, body.pieces, text, public, body.allocates))
+        self._put(Function(name, parameters, lines, body.kernels, body.pieces, text, public, body.allocates))
+
+    def _put(self, function: Function) -> None:
+        self.found.append(replace(function, sizes=self.sizes))
+
+    def body(self, name: str, tape: Tape, inputs: Sequence[str], results: Sequence[str]) -> Body:
+        """The body of one function."""
+        return body_of(run(tape, strict=self.strict), name, inputs, results, self.shared, strict=self.strict)
 
 
 def _cleared(slope: Parameter) -> str:

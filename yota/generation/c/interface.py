@@ -79,6 +79,8 @@ class Function:
         Whether the header has it.
     allocates
         Whether it can run out of memory.
+    sizes
+        Names of the sizes that it takes, ahead of its parameters.
     """
 
     name: str
@@ -89,6 +91,7 @@ class Function:
     documentation: tuple[str, ...] = ()
     public: bool = True
     allocates: bool = False
+    sizes: tuple[str, ...] = ()
 
     @property
     def inputs(self) -> list[Parameter]:
@@ -128,15 +131,18 @@ def result(name: str, what: str, type: TensorType, names: LocalNames) -> Paramet
     return Parameter(names.fresh(name), what, type, True)
 
 
-def parameter_names(function: str) -> LocalNames:
+def parameter_names(function: str, sizes: Sequence[str] = ()) -> LocalNames:
     """Names for the parameters of a function, in C and in C++."""
-    return LocalNames(function, FOREIGN)
+    return LocalNames(function, [*FOREIGN, *sizes])
 
 
-def documented(summary: str, parameters: Sequence[Parameter], operations: str) -> tuple[str, ...]:
+def documented(
+    summary: str, parameters: Sequence[Parameter], operations: str, sizes: Sequence[str] = ()
+) -> tuple[str, ...]:
     """What the header says about a function."""
-    width = max((len(each.name) for each in parameters), default=0)
+    width = max((len(each) for each in (*sizes, *(each.name for each in parameters))), default=0)
     lines = [*textwrap.wrap(harmless(summary), _COLUMNS), ""]
+    lines += [f"    {each.ljust(width)}  in  ptrdiff_t" for each in sizes]
     for each in parameters:
         kind = c_type(each.type.dtype) if each.type.dtype.kind != "c" else _SPELLED[c_type(each.type.dtype)]
         note = "" if each.source == each.name else f"; {harmless(each.source)}"

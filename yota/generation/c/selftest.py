@@ -17,8 +17,10 @@ class SelfTest:
 
     Parameters
     ----------
-    guard
-        The macro that switches the check on.
+    name
+        The function.
+    sizes
+        Numbers of sizes that it takes, by the names of sizes.
     declarations
         Definitions of a point, a direction, and the results.
     points
@@ -29,8 +31,6 @@ class SelfTest:
         Statements that add up the derivative along the direction, and the size of its terms.
     """
 
-    guard: str
-    file: str
     name: str
     distance: str
     tolerance: str
@@ -38,9 +38,10 @@ class SelfTest:
     points: tuple[str, ...]
     moves: tuple[str, ...]
     slopes: tuple[str, ...]
+    sizes: tuple[tuple[str, int], ...] = ()
 
 
-def self_test_of(both: Function, wanted: Sequence[int], guard: str, file: str) -> SelfTest:
+def self_test_of(both: Function, wanted: Sequence[int]) -> SelfTest:
     """The check of ``both``, which gives value and gradient by its inputs at positions ``wanted``."""
     single = any(each.type.dtype.name in ("float32", "complex64") for each in both.parameters)
     value, *slopes = both.results
@@ -61,11 +62,9 @@ def self_test_of(both: Function, wanted: Sequence[int], guard: str, file: str) -
         moves += _loop(size, f"moved{number}[at] = x{number}[at]{step};")
     given = [f"moved{number}" if each.pointer else f"moved{number}[0]" for number, each in enumerate(both.inputs)]
     results = ["&value", *(f"g{number}" for number in sorted(wanted))]
-    moves.append(f"status = {both.name}({', '.join([*given, *results])});")
+    moves.append(f"status = {both.name}({', '.join([*both.sizes, *given, *results])});")
     assert len(slopes) == len(wanted)
     return SelfTest(
-        guard,
-        file,
         both.name,
         "0.01" if single else "1e-3",
         "1e-3" if single else "1e-8",

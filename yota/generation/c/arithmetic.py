@@ -1,0 +1,254 @@
+"""Numbers and arrays that come from sizes, spelled in C: the Python text that makes them as expressions and loops."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+
+from yota.errors import CodegenError
+
+__all__ = ["ATOM", "PRODUCT", "SUM", "Spelled", "filling", "real", "whole"]
+
+SUM, PRODUCT, UNARY, ATOM = range(4)
+"""How tightly an expression binds."""
+
+_SIGNS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.FloorDiv: "/", ast.Div: "/"}
+
+
+class Spelled(str):
+    """C text that knows how tightly it binds."""
+
+    level: int
+
+    def __new__(cls, text: str, level: int = ATOM) -> Spelled:
+        """Text with its level."""
+        made = super().__new__(cls, text)
+        made.level = level
+        return made
+
+    def within(self, level: int) -> str:
+        """The text where something that binds like ``level`` may stand."""
+        return str(self) if self.level >= level else f"({self})"
+
+
+def whole(text: str, names: Mapping[str, str]) -> Spelled:
+    """An int of sizes, which have ``names`` in C.
+
+    Examples
+    --------
+    >>> whole("(N*(N - 1)) // 2", {"N": "N"}), whole("3*N**2 + 1", {"N": "n"})
+    ('N * (N - 1) / 2', '3 * n * n + 1')
+    """
+    return _whole(_parsed(text), names)
+
+
+def real(text: str, names: Mapping[str, str]) -> Spelled:
+    """A float of sizes.
+
+    Examples
+    --------
+    >>> real("float(np.divide(1, N))", {"N": "N"}), real("-math.sqrt(float(2*N))", {"N": "N"})
+    ('1.0 / (double)N', '-sqrt((double)(2 * N))')
+    """
+    return _element(_parsed(text), (), names, "double")
+
+
+def filling(text: str, target: str, shape: Sequence[str], kind: str, names: Mapping[str, str]) -> tuple[str, ...]:
+    """Loops, and the statement in them that puts an element of the array which ``text`` makes in place.
+
+    Parameters
+    ----------
+    target
+        Where its memory is.
+    shape
+        Its extents in C.
+    kind
+        The C type of its elements.
+    """
+    tree = _parsed(text)
+    triangle = _triangle(tree)
+    if triangle is not None:
+        which, rows, offset, part = triangle
+        return (*_triangular(which, str(_whole(rows, names)), offset), f"{target}[at] = {_COUNTERS[part]};")
+    counters = _COUNTERS[: len(shape)]
+    if len(counters) < len(shape):
+        raise CodegenError(f"an array of {len(shape)} axes that depends on sizes cannot be made in C; pass it")
+    value = _element(tree, counters, names, kind)
+    place = counters[0]
+    for counter, extent in zip(counters[1:], shape[1:], strict=True):
+        place = f"{f'({place})' if ' ' in place else place} * {_factor(extent)} + {counter}"
+    loops = (f"for (ptrdiff_t {each} = 0; {each} < {end}; {each}++)" for each, end in zip(counters, shape, strict=True))
+    return (*loops, f"{target}[{place}] = {value};")
+
+
+_COUNTERS = ("row", "column", "layer", "cell")
+
+
+def _factor(text: str) -> str:
+    return text if text.isidentifier() or text.isdigit() else f"({text})"
+
+
+def _parsed(text: str) -> ast.expr:
+    return ast.parse(text, mode="eval").body
+
+
+def _whole(tree: ast.expr, names: Mapping[str, str]) -> Spelled:
+    if isinstance(tree, ast.Constant) and type(tree.value) is int:
+        return Spelled(str(tree.value))
+    if isinstance(tree, ast.Name) and tree.id in names:
+        return Spelled(names[tree.id])
+    if isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.USub):
+        return Spelled(f"-{_whole(tree.operand, names).within(UNARY + 1)}", UNARY)
+    if isinstance(tree, ast.BinOp) and isinstance(tree.op, ast.Pow) and isinstance(tree.right, ast.Constant):
+        count = tree.right.value
+        if type(count) is int and 0 < count < 9:
+            return Spelled(" * ".join([_whole(tree.left, names).within(ATOM)] * count), PRODUCT if count > 1 else ATOM)
+    if isinstance(tree, ast.BinOp) and type(tree.op) in _SIGNS and not isinstance(tree.op, ast.Div):
+        return _joined(_whole(tree.left, names), type(tree.op), _whole(tree.right, names))
+    raise _unknown(tree)
+
+
+def _joined(left: Spelled, sign: type[ast.operator], right: Spelled) -> Spelled:
+    level = SUM if sign in (ast.Add, ast.Sub) else PRODUCT
+    # Quotients are exact as they stand: nothing may be divided sooner.
+    inner = level if sign in (ast.Add, ast.Mult) and "/" not in right else level + 1
+    return Spelled(f"{left.within(level)} {_SIGNS[sign]} {right.within(inner)}", level)
+
+
+def _element(tree: ast.expr, at: Sequence[str], names: Mapping[str, str], kind: str) -> Spelled:
+    """An element of what ``tree`` makes, at the counters ``at``."""
+    if isinstance(tree, ast.Call):
+        return _called(tree, at, names, kind)
+    if isinstance(tree, ast.Constant) and isinstance(tree.value, bool):
+        return Spelled(str(int(tree.value)))
+    if isinstance(tree, ast.Constant) and isinstance(tree.value, float):
+        return Spelled(repr(tree.value)) if tree.value == tree.value else Spelled("NAN")
+    if isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.USub):
+        return Spelled(f"-{_element(tree.operand, at, names, kind).within(ATOM)}", UNARY)
+    if isinstance(tree, ast.BinOp) and isinstance(tree.op, ast.Div):
+        return _divided(tree.left, tree.right, at, names, kind)
+    if isinstance(tree, ast.BinOp) and (at or not _is_whole(tree)):
+        return _joined(_element(tree.left, at, names, kind), type(tree.op), _element(tree.right, at, names, kind))
+    if isinstance(tree, ast.Subscript) and isinstance(tree.slice, (ast.Tuple, ast.Slice, ast.Constant)):
+        return _element(tree.value, _kept(tree.slice, at), names, kind)
+    return _whole(tree, names)
+
+
+def _is_whole(tree: ast.expr) -> bool:
+    return not any(
+        isinstance(part, (ast.Call, ast.Div)) or (isinstance(part, ast.Constant) and isinstance(part.value, float))
+        for part in ast.walk(tree)
+    )
+
+
+def _kept(index: ast.expr, at: Sequence[str]) -> tuple[str, ...]:
+    """Counters of the axes that ``index`` does not put in."""
+    entries = index.elts if isinstance(index, ast.Tuple) else [index]
+    fresh = [isinstance(entry, ast.Constant) and entry.value is None for entry in entries]
+    return tuple(counter for place, counter in enumerate(at) if place >= len(fresh) or not fresh[place])
+
+
+def _called(tree: ast.Call, at: Sequence[str], names: Mapping[str, str], kind: str) -> Spelled:
+    name = ast.unparse(tree.func)
+    if isinstance(tree.func, ast.Attribute) and tree.func.attr == "astype":
+        return _element(tree.func.value, at, names, kind)
+    given = tree.args
+    if name == "np.divide":
+        return _divided(given[0], given[1], at, names, kind)
+    if name == "float" or name.startswith("np.float"):
+        return _cast(given[0], "float" if name == "np.float32" else "double", at, names, kind)
+    if name.startswith(("np.int", "np.uint")):
+        return _whole(given[0], names)
+    if name == "math.sqrt":
+        return Spelled(f"sqrt({_element(given[0], at, names, kind)})")
+    if name in ("np.full", "np.broadcast_to"):
+        return _element(given[1 if name == "np.full" else 0], at, names, kind)
+    if name == "np.arange":
+        return _counted(given, at[0], names, kind)
+    if name == "np.linspace":
+        return _spaced(given, at[0], names)
+    if name in ("np.eye", "np.tri"):
+        return _masked(tree, at)
+    if name == "np.where":
+        choice = _element(given[0].left if isinstance(given[0], ast.Compare) else given[0], at, names, kind)
+        one, other = (_element(each, at, names, kind) for each in given[1:])
+        return Spelled(f"{choice.removesuffix(' ? 1.0 : 0.0')} ? {one} : {other}", SUM - 1)
+    raise _unknown(tree)
+
+
+def _divided(above: ast.expr, below: ast.expr, at: Sequence[str], names: Mapping[str, str], kind: str) -> Spelled:
+    """A quotient of floats, of whole numbers too."""
+    parts = []
+    for each in (above, below):
+        text = _element(each, at, names, kind)
+        real = f"{text}.0" if text.isdigit() else f"(double){text.within(ATOM)}"
+        parts.append(Spelled(real, UNARY) if _is_whole(each) else text)
+    return _joined(parts[0], ast.Div, parts[1])
+
+
+def _cast(tree: ast.expr, cast: str, at: Sequence[str], names: Mapping[str, str], kind: str) -> Spelled:
+    if _is_whole(tree):
+        return Spelled(f"({cast}){_whole(tree, names).within(ATOM)}", UNARY)
+    inner = _element(tree, at, names, kind)
+    return inner if cast == "double" else Spelled(f"(float){inner.within(ATOM)}", UNARY)
+
+
+def _counted(given: Sequence[ast.expr], counter: str, names: Mapping[str, str], kind: str) -> Spelled:
+    number = Spelled(f"({kind}){counter}", UNARY) if kind in ("float", "double") else Spelled(counter)
+    if len(given) < 2:
+        return number
+    return _joined(_element(given[0], (), names, kind), ast.Add, number)
+
+
+def _spaced(given: Sequence[ast.expr], counter: str, names: Mapping[str, str]) -> Spelled:
+    """As NumPy computes it: the last one is exact."""
+    start, stop = (_element(each, (), names, "double") for each in given[:2])
+    count = _whole(given[2], names)
+    step = f"({stop.within(SUM)} - {start.within(PRODUCT)}) / (double)({count} - 1)"
+    inner = f"(double){counter} * ({step})" + ("" if start == "0.0" else f" + {start.within(PRODUCT)}")
+    last = f"{counter} == {count} - 1 ? {stop} : {inner}"
+    return Spelled(f"{counter} == 0 ? {start} : {last}", SUM - 1)
+
+
+def _masked(tree: ast.Call, at: Sequence[str]) -> Spelled:
+    offset = next((_constant(each.value) for each in tree.keywords if each.arg == "k"), 0)
+    sign = "==" if ast.unparse(tree.func) == "np.eye" else "<="
+    return Spelled(f"{at[1]} {sign} {_shifted(at[0], offset)} ? 1.0 : 0.0", SUM - 1)
+
+
+def _triangle(tree: ast.expr) -> tuple[str, ast.expr, int, int] | None:
+    """``triu`` or ``tril``, extent, offset, and which of the two arrays, of an array of their positions."""
+    if isinstance(tree, ast.Call) and isinstance(tree.func, ast.Attribute) and tree.func.attr == "astype":
+        tree = tree.func.value
+    if isinstance(tree, ast.Subscript) and isinstance(tree.value, ast.Call):
+        name = ast.unparse(tree.value.func)
+        if name in ("np.triu_indices", "np.tril_indices"):
+            extent, offset = tree.value.args
+            return name[3:7], extent, _constant(offset), _constant(tree.slice)
+    return None
+
+
+def _triangular(which: str, extent: str, offset: int) -> tuple[str, str]:
+    row, column = _COUNTERS[:2]
+    edge = _shifted(row, offset)
+    first, end = "0", f"{column} < {extent}"
+    if which == "triu":
+        first = edge if offset >= 0 else f"{edge} > 0 ? {edge} : 0"
+    else:
+        end = f"{column} <= {edge}" if offset <= 0 else f"{end} && {column} <= {edge}"
+    return (
+        f"for (ptrdiff_t {row} = 0, at = 0; {row} < {extent}; {row}++)",
+        f"for (ptrdiff_t {column} = {first}; {end}; {column}++, at++)",
+    )
+
+
+def _shifted(counter: str, offset: int) -> str:
+    return counter if not offset else f"{counter} {'+' if offset > 0 else '-'} {abs(offset)}"
+
+
+def _constant(tree: ast.expr) -> int:
+    return int(ast.literal_eval(tree))
+
+
+def _unknown(tree: ast.expr) -> CodegenError:
+    return CodegenError(f"{ast.unparse(tree)} cannot be said in C")

@@ -1,0 +1,154 @@
+"""Holds C for all sizes against yota at sizes that it was not made from, where there is a compiler to build it."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import subprocess
+import sys
+import tempfile
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from yota.codegen.c.standalone import WRONG_SIZES
+from yota.errors import ArgumentError, CodegenError
+from yota.generation.proof import compared, gradients_of, products_of, trials
+from yota.generation.request import Request
+from yota.generation.subject import subject_of
+from yota.runtime.compiler import Compiler, find
+
+__all__ = ["proved"]
+
+_FLAGS = ("-std=c99", "-O1", "-fPIC", "-shared", "-ffp-contract=off", "-w")
+_LONG, _SHORT = 150, 3
+"""Extents of which one loop is longer than the blocks of sums."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """A call: function, sizes, arguments, and what it should write."""
+
+    name: str
+    size: Mapping[str, int]
+    inputs: tuple[Any, ...]
+    expected: tuple[Any, ...]
+    what: str
+
+    @property
+    def single(self) -> bool:
+        """Whether it is of numbers of single precision."""
+        return any(np.asarray(each).dtype.name in ("float32", "complex64") for each in (*self.inputs, *self.expected))
+
+
+def proved(source: str, header: tuple[str, str], title: str, request: Request) -> str:
+    """Hold a C file against yota; a note if that could not be done.
+
+    Parameters
+    ----------
+    source
+        Text of the C file.
+    header
+        Name and text of its header.
+    title
+        Name of the function in it.
+
+    Raises
+    ------
+    ArgumentError
+        If it computes something else at some sizes.
+    """
+    try:
+        compiler = find()
+    except CodegenError:
+        compiler = None
+    # A program that has Python inside is not to be started again.
+    if compiler is None or not Path(sys.executable or "").name.startswith("python"):
+        return (
+            "not held against NumPy at other sizes, for want of a C compiler: build it with self_test=True and run it"
+        )
+    cases = list(_cases(title, request))
+    with tempfile.TemporaryDirectory(prefix="yota-") as folder:
+        results = _run(compiler, Path(folder), source, header, cases)
+    if results is None:
+        raise ArgumentError(
+            "the code for all sizes ends in a fault at small sizes; fix the sizes, as in float64[100,3]"
+        )
+    for number, case in enumerate(cases):
+        if results[f"status{number}"] == 0:
+            for place, expected in enumerate(case.expected):
+                found = np.reshape(results[f"result{number}_{place}"], np.shape(expected))
+                compared(found, expected, case.what, single=case.single)
+        elif results[f"status{number}"] != WRONG_SIZES:
+            raise ArgumentError(f"{case.what}: the code for all sizes returns {results[f'status{number}']}")
+    return ""
+
+
+def _run(
+    compiler: Compiler, folder: Path, source: str, header: tuple[str, str], cases: Sequence[_Case]
+) -> dict[str, Any] | None:
+    """Statuses and results of all cases; None if the process that called did not end well."""
+    (folder / "proved.c").write_text(source)
+    (folder / header[0]).write_text(header[1])
+    library, arrays, results = folder / "proved.so", folder / "cases.npz", folder / "results.npz"
+    replace(compiler, flags=_FLAGS).compile(folder / "proved.c", library)
+    calls: list[tuple[str, list[int], list[str], list[str]]] = []
+    stored: dict[str, Any] = {}
+    for number, case in enumerate(cases):
+        inputs: list[str] = []
+        outputs: list[str] = []
+        for place, value in enumerate(case.inputs):
+            inputs.append(f"input{number}_{place}")
+            stored[inputs[-1]] = np.ascontiguousarray(value) if np.ndim(value) else np.asarray(value)
+        for place, value in enumerate(case.expected):
+            outputs.append(f"output{number}_{place}")
+            stored[outputs[-1]] = np.full(np.shape(value) or (1,), 7, np.asarray(value).dtype)
+        calls.append((case.name, list(case.size.values()), inputs, outputs))
+    stored["calls"] = np.array(json.dumps(calls))
+    np.savez(arrays, **stored)
+    words = [sys.executable, "-I", str(Path(__file__).with_name("runner.py")), str(library), str(arrays), str(results)]
+    done = subprocess.run(words, capture_output=True, check=False)
+    if done.returncode:
+        return None
+    with np.load(results) as found:
+        return dict(found)
+
+
+def _cases(title: str, request: Request) -> Iterator[_Case]:
+    names = request.call.dimensions()
+    more = [{name: _LONG if name == long else _SHORT for name in names} for long in names]
+    for size in itertools.chain(trials(names), more):
+        yield from _cases_at(title, request, size)
+
+
+def _cases_at(title: str, request: Request, size: Mapping[str, int]) -> Iterator[_Case]:
+    function, arguments = request.call.arguments(size)
+    try:
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            value = function(*arguments.values)
+    except Exception:  # noqa: BLE001
+        # Where the function has no value, the code has none to be held against.
+        return
+    wanted = request.wanted
+    leaves = tuple(leaf.value for leaf in arguments.leaves)
+    shown = ", ".join(f"{each} = {extent}" for each, extent in size.items())
+    values = value if isinstance(value, tuple) else (value,)
+    if "value" in wanted:
+        yield _Case(title, size, leaves, values, f"the value at {shown}")
+    if set(wanted) <= {"value"}:
+        return
+    subject = subject_of(request.call, request.wrt, size)
+    if "gradient" in wanted:
+        by = [leaves[leaf] for leaf in subject.layout.wanted]
+        slopes = (
+            np.zeros_like(leaf) if each is None else np.asarray(each, np.asarray(leaf).dtype)
+            for leaf, each in zip(by, gradients_of(subject, leaves), strict=True)
+        )
+        yield _Case(f"{title}_value_and_gradient", size, leaves, (value, *slopes), f"the gradient at {shown}")
+    for what, given, expected in products_of(subject, leaves, wanted):
+        yield _Case(f"{title}_{what}", size, (*leaves, *given), (expected,), f"the {what} at {shown}")

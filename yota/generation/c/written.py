@@ -1,0 +1,114 @@
+"""The functions of a C file, written: what its texts are put together from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from yota.codegen.c.lines import Needs
+from yota.codegen.c.names import FileNames
+from yota.codegen.c.plan import KernelPlan
+from yota.codegen.c.standalone import Shared
+from yota.codegen.c.tables import Tables
+from yota.errors import ArgumentError
+from yota.generation.c.extension import SizedCall, called_from_python
+from yota.generation.c.functions import FunctionWriter
+from yota.generation.c.interface import Function, Parameter, arguments_of, parameter_names
+from yota.generation.c.selftest import SelfTest, self_test_of
+from yota.generation.derivatives import hessian_of, hvp_of, jacobian_of
+from yota.generation.provenance import called, summary
+from yota.generation.request import Request
+from yota.generation.subject import Subject, subject_of
+from yota.ir.tape import Guard, Tape
+
+__all__ = ["Written", "filled", "tested", "written"]
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What a file is put together from.
+
+    Parameters
+    ----------
+    title
+        Name of the function itself in C.
+    inputs
+        Its parameters.
+    functions
+        All functions.
+    needs, tables
+        What they rely on.
+    tapes
+        What they were made from.
+    guards
+        Decisions that they check.
+    test
+        The check that the file can run on itself.
+    wrapped
+        Functions as Python calls them.
+    sizes
+        What sizes must be, in words; empty if they are numbers.
+    call
+        Where Python finds sizes.
+    """
+
+    title: str
+    inputs: tuple[Parameter, ...]
+    functions: tuple[Function, ...]
+    needs: Needs
+    tables: tuple[str, ...]
+    tapes: tuple[Tape, ...]
+    guards: tuple[Guard, ...]
+    test: SelfTest | None
+    wrapped: tuple[KernelPlan, ...]
+    sizes: str = ""
+    call: SizedCall | None = None
+
+
+def written(request: Request) -> Written:
+    """Functions for arguments of fixed sizes."""
+    subject = subject_of(request.call, request.wrt)
+    names = FileNames()
+    title = names.fresh(called(request.wish))
+    inputs = arguments_of(subject.arguments.leaves, parameter_names(title))
+    shared = Shared(names, Needs(), Tables(names))
+    writer = FunctionWriter(title, subject, inputs, summary(request.call.function), shared, request.strict)
+    tapes = filled(writer, request.wanted)
+    functions = tuple(writer.found)
+    return Written(
+        title,
+        inputs,
+        functions,
+        shared.needs,
+        tuple(shared.tables.lines),
+        tuple(tapes),
+        tuple(subject.tape.guards),
+        tested(request, title, functions, subject),
+        called_from_python(functions) if request.extension else (),
+    )
+
+
+def filled(writer: FunctionWriter, wanted: Sequence[str]) -> list[Tape]:
+    """Have ``writer`` write what is wanted; the tapes that it was written from."""
+    tapes = [writer.subject.tape]
+    if "value" in wanted:
+        tapes.append(writer.add_value())
+    if "gradient" in wanted:
+        tapes.append(writer.add_gradient())
+    if "jacobian" in wanted:
+        tapes.append(writer.add_matrix("jacobian", jacobian_of(writer.subject)))
+    if "hvp" in wanted:
+        tapes.append(writer.add_hvp(hvp_of(writer.subject)))
+    if "hessian" in wanted:
+        tapes.append(writer.add_matrix("hessian", hessian_of(writer.subject)))
+    return tapes
+
+
+def tested(request: Request, title: str, functions: Sequence[Function], subject: Subject) -> SelfTest | None:
+    """The check that a file can run on itself, if that is wanted."""
+    if not request.self_test:
+        return None
+    both = next((each for each in functions if each.name == f"{title}_value_and_gradient"), None)
+    if both is None:
+        raise ArgumentError("self_test checks the gradient; add 'gradient' to with_")
+    return self_test_of(both, subject.layout.wanted)

@@ -1,0 +1,144 @@
+"""Constants that depend on sizes, taken out of the tapes of several sizes: there they are further arguments."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from yota.errors import ArgumentError
+from yota.generation.generalise import General, generalised
+from yota.generation.sizes import Samples
+from yota.generation.sizing import canonical
+from yota.ir.tape import Tape, TapeBuilder
+from yota.ir.types import TensorType
+
+__all__ = ["Separated", "Varying", "separated"]
+
+
+@dataclass(frozen=True, slots=True)
+class Varying:
+    """A constant that depends on sizes.
+
+    Parameters
+    ----------
+    hint
+        What it may be called.
+    text
+        Python text that makes it.
+    type
+        Its type; the shape is that of the first sample.
+    shape
+        Texts of its extents.
+    """
+
+    hint: str
+    text: str
+    type: TensorType
+    shape: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Separated:
+    """Tapes of several sizes that differ in nothing but sizes; their last inputs are ``varying``.
+
+    Parameters
+    ----------
+    general
+        The tape for all sizes before that.
+    """
+
+    tapes: tuple[Tape, ...]
+    varying: tuple[Varying, ...]
+    general: General
+
+
+def separated(tapes: Sequence[Tape], samples: Samples) -> Separated:
+    """Take the constants that depend on sizes out of ``tapes``, one for each sample.
+
+    Raises
+    ------
+    ArgumentError
+        If the tapes are not cases of one, or an array of positions has some that count from the end.
+    """
+    own = [canonical(tape) for tape in tapes]
+    general = generalised(own, samples)
+    places = {variable: place for place, variable in enumerate(general.tape.constants)}
+    found: dict[tuple[str, TensorType], list[int]] = {}
+    for variable, text in general.constants.items():
+        found.setdefault((text, general.tape.types[variable]), []).append(places[variable])
+    varying = [
+        Varying(
+            _hint(text, type),
+            text,
+            type,
+            tuple(_extent(each) for each in general.shapes[list(places)[first]]),
+        )
+        for (text, type), (first, *_) in found.items()
+    ]
+    for tape in own:
+        _refuse_negative(tape, [list(tape.constants)[first] for first, *_ in found.values()])
+    return Separated(tuple(_with_inputs(tape, varying, list(found.values())) for tape in own), tuple(varying), general)
+
+
+def _extent(extent: int) -> str:
+    return getattr(extent, "text", str(extent))
+
+
+def _refuse_negative(tape: Tape, variables: Sequence[int]) -> None:
+    used = {operand for op in tape.ops if op.name in ("getitem", "scatter") for operand in op.operands[1:]}
+    for variable in variables:
+        value = np.asarray(tape.constants[variable])
+        if variable in used and value.dtype.kind == "i" and value.size and value.min() < 0:
+            raise ArgumentError(
+                "an array of positions that depends on sizes counts from the end, which code in C and CUDA for all "
+                "sizes does not have; write positions from the beginning, or generate for NumPy"
+            )
+
+
+def _hint(text: str, type: TensorType) -> str:
+    """What a constant is, in a word."""
+    if not type.shape:
+        return "scale"
+    if "tri" in text and "_indices" in text:
+        return "rows" if "[0]" in text else "columns"
+    word = re.search(r"np\.(\w+)\(", text.replace("np.broadcast_to", "").replace("np.where", ""))
+    known = {"arange": "counted", "linspace": "grid", "eye": "identity", "tri": "triangle", "full": "filled"}
+    return known.get(word[1], "table") if word else "table"
+
+
+def _with_inputs(tape: Tape, varying: Sequence[Varying], places: Sequence[Sequence[int]]) -> Tape:
+    """The tape with further inputs in place of constants."""
+    variables = list(tape.constants)
+    builder = TapeBuilder(tape.name)
+    known = {
+        entry.variable: builder.input(tape.types[entry.variable], entry.argument, entry.name, entry.path)
+        for entry in tape.inputs
+    }
+    for number, (each, own) in enumerate(zip(varying, places, strict=True)):
+        first = tape.types[variables[own[0]]]
+        made = builder.input(first, len(tape.inputs) + number, each.hint)
+        known |= {variables[place]: made for place in own}
+
+    arrays: dict[int, int] = {}
+
+    def use(variable: int) -> int:
+        if variable not in known:
+            value = tape.constants[variable]
+            if id(value) not in arrays:
+                arrays[id(value)] = builder.constant(value)
+            known[variable] = arrays[id(value)]
+        return known[variable]
+
+    for op in tape.ops:
+        builder.location = op.location
+        made = builder.emit(op.primitive, [use(each) for each in op.operands], op.static, tape.types[op.result])
+        known[op.result] = made
+        if op.result in tape.names:
+            builder.names[made] = tape.names[op.result]
+    for guard in tape.guards:
+        builder.location = guard.location
+        builder.guard(use(guard.variable), guard.expected, guard.kind)
+    return builder.finish([use(output) for output in tape.outputs])
