@@ -248,3 +248,62 @@ def test_compilers_that_keep_no_headers_do_without(cache: Path, monkeypatch: pyt
     for number in range(3):
         assert native.build(code(number)).answer() == number
     assert headers.ready(store.Store(cache), compiler.find()) is None
+
+
+@needs_compiler
+@pytest.mark.parametrize("obstacle", ["a file in the way", "nothing may be written"])
+def test_folder_that_cannot_be_written_to(obstacle: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = tmp_path / "cache"
+    if obstacle == "a file in the way":
+        place.write_text("")
+    else:
+        monkeypatch.setenv("YOTA_CACHE_DIR", str(place))
+        assert native.build(code(20)).answer() == 20
+        # Whoever is root may write in any case.
+        monkeypatch.setattr(store.os, "access", lambda path, _: path != place)
+    monkeypatch.setenv("YOTA_CACHE_DIR", str(place))
+    store._spare.cache_clear()
+    with pytest.warns(RuntimeWarning, match=r"cannot be kept in .*cache, .*a folder of your own in YOTA_CACHE_DIR"):
+        assert native.build(code(21)).answer() == 21
+    monkeypatch.setattr(compiler.Compiler, "compile", lambda *_: pytest.fail("compiled again"))
+    assert native.build(code(21)).answer() == 21
+    if obstacle == "nothing may be written":
+        assert native.build(code(20)).answer() == 20
+
+
+def test_user_without_a_home(monkeypatch: pytest.MonkeyPatch) -> None:
+    def homeless() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    for name in ("YOTA_CACHE_DIR", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(Path, "home", homeless)
+    assert store.folder().name.startswith("yota-")
+
+
+@needs_compiler
+@pytest.mark.parametrize("text", ["", "[]", "{", '[["cc"], 1, []]', '{"a": 1}', '[[], "cc", []]'])
+def test_notes_that_are_not_whole_are_made_again(cache: Path, text: str) -> None:
+    native.build(code(22))
+    (note,) = cache.glob("compiler-*.json")
+    note.write_text(text)
+    compiler._found.cache_clear()
+    assert native.build(code(23)).answer() == 23
+    compiler._found.cache_clear()
+
+
+@needs_compiler
+def test_compilers_with_arguments_and_without_openmp(
+    cache: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """One that takes the flag for OpenMP but has no header of it is used without threads."""
+    wrapper = tmp_path / "other cc"
+    wrapper.write_text(
+        '#!/bin/sh\nfor each in "$@"; do [ "$each" = -xc ] && grep -q omp.h /dev/stdin && exit 1; done\nexec cc "$@"\n'
+    )
+    wrapper.chmod(0o700)
+    monkeypatch.setenv("CC", f"'{wrapper}' -DEXTRA=1")
+    found = compiler.find()
+    assert found.command == (str(wrapper), "-DEXTRA=1")
+    assert "-fopenmp" not in found.flags
+    assert native.build(code(24).replace("(24)", "(24 + EXTRA)")).answer() == 25

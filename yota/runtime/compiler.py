@@ -131,8 +131,19 @@ def _found(wanted: str, _path: str, kept: Store | None) -> Compiler:
         return _tried(command, include)
     # Trying a compiler out takes longer than loading what it has compiled.
     text = kept.note(_identity(command, include), lambda: json.dumps(dataclasses.astuple(_tried(command, include))))
-    parts = json.loads(text)
-    return Compiler(tuple(parts[0]), parts[1], tuple(parts[2]))
+    try:
+        return _noted(text)
+    except (ValueError, TypeError, LookupError):
+        # Whatever is there was not written here.
+        return _tried(command, include)
+
+
+def _noted(text: str) -> Compiler:
+    """What was found out about a compiler before."""
+    command, version, flags = json.loads(text)
+    if not command or not all(type(each) is str for each in (*command, version, *flags)):
+        raise TypeError(text)
+    return Compiler(tuple(command), version, tuple(flags))
 
 
 def _identity(command: tuple[str, ...], include: Path) -> str:
@@ -168,7 +179,11 @@ def _command(wanted: str) -> tuple[str, ...]:
 
 
 def _works(command: tuple[str, ...], flags: tuple[str, ...]) -> bool:
+    # Some take the flag for OpenMP and have neither its header nor its library.
+    text = "int one(void) { return 1; }\n"
+    if "-fopenmp" in flags:
+        text = "#include <omp.h>\nint threads(void) { return omp_get_max_threads(); }\n"
     try:
-        return not _run([*command, *flags, "-xc", "-", "-o", os.devnull], "int one(void) { return 1; }\n").returncode
+        return not _run([*command, *flags, "-xc", "-", "-o", os.devnull], text).returncode
     except OSError:
         return False

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
+import functools
 import hashlib
 import os
+import shutil
 import stat
 import tempfile
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
@@ -25,7 +29,13 @@ def folder() -> Path:
     if named:
         return Path(named)
     base = os.environ.get("XDG_CACHE_HOME")
-    return Path(base if base and os.path.isabs(base) else Path.home() / ".cache") / "yota"
+    if base and os.path.isabs(base):
+        return Path(base) / "yota"
+    try:
+        return Path.home() / ".cache" / "yota"
+    except RuntimeError:
+        # A user without a home, as processes in containers may have.
+        return Path(tempfile.gettempdir(), f"yota-{_MINE}")
 
 
 class Store:
@@ -34,7 +44,7 @@ class Store:
     Parameters
     ----------
     path
-        The folder; made if it is missing.
+        The folder; made if it is missing. Where nothing can be written, files are made for this process alone.
 
     Raises
     ------
@@ -44,11 +54,10 @@ class Store:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        try:
+        with contextlib.suppress(OSError):
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        except OSError as error:
-            raise CodegenError(f"{path} cannot be made ({error}); name another folder in YOTA_CACHE_DIR") from error
-        if not _is_private(path):
+        self._writable = os.access(path, os.W_OK | os.X_OK) and path.is_dir()
+        if self._writable and not _is_private(path):
             raise CodegenError(
                 f"compiled code is not kept in {path}, since others may write there; "
                 "run: chmod 700 on it, or name another folder in YOTA_CACHE_DIR"
@@ -67,6 +76,8 @@ class Store:
             with contextlib.suppress(OSError):
                 os.utime(place)  # the latest used are kept
             return place
+        if not self._writable:
+            return _spare(self.path).get(key, make, suffix)
         with tempfile.TemporaryDirectory(prefix="making-", dir=self.path) as scratch:
             fresh = Path(scratch, f"fresh{suffix}")
             make(fresh)
@@ -94,6 +105,8 @@ class Store:
         if known is not None:
             return known
         text = make()
+        if not self._writable:
+            return text
         self.write(self.path / f"{key}.json", text)
         return text
 
@@ -130,6 +143,20 @@ class Store:
             for file in (place, place.with_suffix(".sha256")):
                 with contextlib.suppress(OSError):
                     file.unlink()
+
+
+@functools.cache
+def _spare(path: Path) -> Store:
+    """A store that goes with this process, in the place of one at ``path``."""
+    warnings.warn(
+        f"compiled code cannot be kept in {path}, so that every process compiles anew; "
+        "name a folder of your own in YOTA_CACHE_DIR",
+        RuntimeWarning,
+        stacklevel=2,
+    )
+    made = tempfile.mkdtemp(prefix="yota-")
+    atexit.register(shutil.rmtree, made, ignore_errors=True)
+    return Store(Path(made))
 
 
 def _digest(place: Path) -> str:
