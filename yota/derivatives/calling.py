@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -16,6 +16,9 @@ __all__ = ["caller"]
 _MOST_DIRECT = 256
 _ABSENT: Any = object()
 
+_Place: TypeAlias = tuple[Callable[[Any], Any], Any, Any]
+_Latest: TypeAlias = tuple[Callable[..., Any], Any, Any, tuple[_Place, ...]]
+
 
 def caller(form: Differentiated) -> Callable[..., Any]:
     """A function of the arguments that gives what ``form`` gives; inside of a trace it is recorded."""
@@ -24,19 +27,23 @@ def caller(form: Differentiated) -> Callable[..., Any]:
 
     # One array is by far the most frequent call: everything else is left to another function.
     def call(x: Any = _ABSENT, /, *rest: Any, **kwargs: Any) -> Any:
-        changed = calls.changed
-        if changed is not None and changed():
-            calls.forget()
         known = calls.latest
-        if (
-            known is not None
-            and type(x) is array
-            and x.dtype is known[1]
-            and x.shape == known[2]
-            and not rest
-            and not kwargs
-        ):
-            return known[0](x)
+        if known is not None and type(x) is array and not rest and not kwargs:
+            function, dtype, shape, places = known
+            if x.dtype is dtype and x.shape == shape:
+                unchanged = False
+                try:
+                    for get, key, value in places:
+                        if get(key) is not value:
+                            break
+                    else:
+                        unchanged = True
+                except ValueError:  # a variable of a closure was deleted
+                    pass
+                if unchanged:
+                    return function(x)
+        if calls.changed is not None and calls.changed():
+            calls.forget()
         return calls.make(() if x is _ABSENT else (x, *rest), kwargs)
 
     calls.front = quick(call) if form.target.name == "c" else None
@@ -51,8 +58,9 @@ class _Calls:
     changed
         Whether what the function reads has changed; None if it reads nothing.
     latest
-        What was called last with a single array, and that array's dtype and shape: one object, so that threads never
-        see them mixed.
+        What was called last with a single array, that array's dtype and shape, and ``(get, key, object)`` for all that
+        the function reads: what was compiled holds while each ``get(key)`` is the object. One tuple, so that threads
+        never see them mixed.
     direct
         Compiled functions by the types of all arguments.
     front
@@ -64,7 +72,7 @@ class _Calls:
     def __init__(self, form: Differentiated) -> None:
         self.form = form
         self.changed = form.captured.changed if form.captured else None
-        self.latest: tuple[Callable[..., Any], Any, Any] | None = None
+        self.latest: _Latest | None = None
         self.direct: dict[Any, Callable[..., Any]] = {}
         self.front: Any = None
 
@@ -82,12 +90,13 @@ class _Calls:
             found = self.direct.get(_kinds(args))
             if found is not None:
                 if len(args) == 1 and type(args[0]) is np.ndarray:
-                    self.latest = found, args[0].dtype, args[0].shape
+                    self.latest = found, args[0].dtype, args[0].shape, self._watched()
                 return found(*args)
         if current() is not None:
             return self.form.traced(args, kwargs)
         prepared, function, positions, leaves = self.form.prepare(args, kwargs)
         result, _ = prepared(function, positions, leaves)
+        self.latest = None  # more may be watched from now on
         if self.changed is None and self.form.captured:  # what the function reads shows when it runs
             self.changed = self.form.captured.changed
         if not kwargs and prepared.direct is not None and len(self.direct) < _MOST_DIRECT:
@@ -95,6 +104,20 @@ class _Calls:
             if hasattr(self.front, "forms") and watch(self.front, self.form.captured.identities()):
                 offer(self.front, prepared.direct, args)
         return result
+
+    def _watched(self) -> tuple[_Place, ...]:
+        """Variables that must still hold what they held; else one place that tells whether anything changed."""
+        if self.changed is None:
+            return ()
+        places = self.form.captured.held()
+        return ((self._has_changed, "", False),) if places is None else places
+
+    def _has_changed(self, _: str) -> bool:
+        assert self.changed is not None
+        changed = self.changed()
+        if changed:
+            self.forget()
+        return changed
 
 
 def _kinds(args: tuple[Any, ...]) -> tuple[Any, ...]:

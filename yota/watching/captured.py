@@ -20,6 +20,7 @@ from yota.watching.reach import ABSENT, Reach, content
 __all__ = ["Captured"]
 
 _NUMBERS = (int, float, complex, str, bool, bytes, type(None))
+_CONTENT = operator.attrgetter("cell_contents")
 _UNSTRUCTURED = (np.ndarray, *_NUMBERS, types.FunctionType, type, types.ModuleType)
 
 
@@ -124,6 +125,18 @@ class Captured:
         if self._structures or unfilled or any(type(names) is not dict for names, *_ in places):
             return None
         return (*cells, *places)
+
+    def held(self) -> tuple[tuple[Callable[[Any], Any], Any, Any], ...] | None:
+        """``(get, key, object)`` for each variable read: while ``get(key) is object`` for all, nothing has changed.
+
+        ``get`` raises ValueError for a variable of a closure that was deleted. None where that does not say all.
+        """
+        # `dict.get` gives None for a variable that is not there.
+        vague = any(value is ABSENT or value is None for value in self._values) or len(self._filled) < len(self._held)
+        other = any(type(names) is not dict for names, _ in self._places)
+        if vague or other or self._structures:
+            return None
+        return (*((_CONTENT, cell, held) for cell, held in self._filled), *self._read)
 
     def agrees(self, other: Captured) -> bool:
         """Whether another function of the same code captured the same, as a lambda does that is made anew."""
