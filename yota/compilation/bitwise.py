@@ -54,6 +54,7 @@ def _inputs(builder: TapeBuilder, tape: Tape, captured: tuple[Any, ...], exact: 
             known[entry.variable] = outside[id(array)].variable
         else:
             known[entry.variable] = builder.input(exact.tape.types[entry.variable], -1, entry.name, ())
+            builder.captured[known[entry.variable]] = array
     return known
 
 

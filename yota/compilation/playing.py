@@ -10,12 +10,12 @@ import numpy as np
 from yota.compilation.device import to_cpu
 from yota.compilation.specialise import Target, compile_tape
 from yota.errors import ArgumentError
-from yota.ir.tape import Tape
+from yota.ir.tape import Input, Tape
 from yota.runtime.signals import StaleTape
 from yota.structures import is_on_device
 from yota.tracing.replay import evaluate, stale
 
-__all__ = ["compile", "inputs", "play"]
+__all__ = ["compile", "leaves", "play"]
 
 
 def play(tape: Tape, *args: Any) -> Any:
@@ -89,9 +89,21 @@ def compile(tape: Tape, target: str = "numpy", *, strict: bool = False) -> Calla
 
 
 def inputs(tape: Tape, args: tuple[Any, ...]) -> list[Any]:
-    """The leaves of a call in the order of the tape's inputs, of the types that the tape has."""
+    """What a call gives the tape's inputs: the leaves of the arguments, and what arrays from outside hold now."""
+    outside = [_fitting(tape, each.variable, each.name, tape.captured[each.variable]) for each in _outside(tape)]
+    return [*leaves(tape, args), *outside]
+
+
+def _outside(tape: Tape) -> list[Input]:
+    return [entry for entry in tape.inputs if entry.argument < 0]
+
+
+def leaves(tape: Tape, args: tuple[Any, ...]) -> list[Any]:
+    """The leaves of the arguments in the order of the tape's inputs, of the types that the tape has."""
     found: list[Any] = []
     for entry in tape.inputs:
+        if entry.argument < 0:
+            continue
         if entry.argument >= len(args):
             raise ArgumentError(f"{tape.name} misses argument {entry.argument + 1}, {entry.name}")
         value = args[entry.argument]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from yota.compilation.playing import inputs
+from yota.compilation.playing import leaves
 from yota.compilation.specialise import Target
 from yota.derivatives.differentiated import Differentiated
 from yota.errors import StaleTapeError
@@ -35,8 +35,8 @@ class SimpleGradient:
             )
         args = (*self._hidden, *args)
         # Checked first: the generated code trusts its inputs.
-        leaves = inputs(self.tape, args)
-        (value, gradients), _ = self._prepared(self._function, args, leaves)
+        given = leaves(self.tape, args)
+        (value, gradients), _ = self._prepared(self._function, args, given)
         return (value, *gradients)
 
     def __repr__(self) -> str:

@@ -98,6 +98,8 @@ class Tape:
         Decisions that the tape rests on.
     names
         Readable names of variables where the source gave one; for printing and generated code only.
+    captured
+        Arrays from outside of the function, by the input that reads what they hold at each call.
     """
 
     name: str
@@ -108,6 +110,7 @@ class Tape:
     types: Mapping[int, TensorType]
     guards: tuple[Guard, ...] = ()
     names: Mapping[int, str] = field(default_factory=dict)
+    captured: Mapping[int, Any] = field(default_factory=dict)
 
     def __str__(self) -> str:
         from yota.ir.show import show
@@ -146,6 +149,7 @@ class Tape:
         builder.types = dict(self.types)
         builder.guards = list(self.guards)
         builder.names = dict(self.names)
+        builder.captured = dict(self.captured)
         builder._definitions = self.definitions()
         builder.count = max(self.types, default=0)
         return builder
@@ -162,6 +166,7 @@ class TapeBuilder:
         self.types: dict[int, TensorType] = {}
         self.guards: list[Guard] = []
         self.names: dict[int, str] = {}
+        self.captured: dict[int, Any] = {}
         self.count = 0
         self.location: Location | None = None
         self._interned: dict[Any, int] = {}
@@ -237,6 +242,7 @@ class TapeBuilder:
             self.types,
             tuple(self.guards),
             self.names,
+            self.captured,
         )
 
 

@@ -83,7 +83,7 @@ class Trace:
         self.unseeded = False
         """Whether a generator of random numbers was made that nobody has seeded."""
         self._thread = threading.get_ident()
-        self.captured: dict[int, Any] = {}
+        self.captured = self.builder.captured
         """Arrays from outside that are inputs, by variable."""
         self.watched: list[tuple[Any, Any]] = []
         """Arrays from outside that are constants, each with the content that the tape relies on."""
