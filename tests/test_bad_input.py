@@ -461,6 +461,20 @@ def test_powers_with_a_traced_exponent():
         np.testing.assert_allclose(gradient, [p[1] * 2.0 ** p[1] * p[0] ** (p[1] - 1), 3.0 ** p[1] * np.log(3.0)])
 
 
+def test_a_number_that_becomes_no_number_is_another_branch():
+    def f(x):
+        level = float(x[0])
+        return x[1] * (1.0 if level != level else 2.0)
+
+    for target in ("numpy", "c"):
+        fg = yota.value_and_grad(f, dynamic=True, target=target)
+        for first, factor in ((0.5, 2.0), (np.nan, 1.0), (0.7, 2.0), (np.nan, 1.0), (-np.nan, 1.0), (0.5, 2.0)):
+            value, slope = fg(np.array([first, 3.0]))
+            assert value == 3.0 * factor and slope[1] == factor
+    _, tape = yota.trace(f, np.array([np.nan, 3.0]))
+    assert yota.play(tape, np.array([np.nan, 2.0])) == 2.0
+
+
 def test_decisions_on_numbers_of_any_kind():
     fg = yota.value_and_grad(lambda x: np.sum(x) * 2 if np.sum(x) else np.sum(x * x), dynamic=True)
     for scale in (0.0, 1.0, 3.0, 0.0):

@@ -3,7 +3,9 @@
 # ruff: noqa: NPY002  (users draw in the old way too)
 from __future__ import annotations
 
+import os
 import random
+import secrets
 import subprocess
 import sys
 import threading
@@ -51,6 +53,13 @@ REFUSED = {
     "in a class": lambda x: Layer().forward(x),
     "library": lambda x: x * scipy.stats.norm.rvs(size=4),
     "without a seed": lambda x: x * np.random.default_rng().random(4),
+    "old without a seed": lambda x: x * np.random.RandomState().rand(4),
+    "bits without a seed": lambda x: x * np.random.Generator(np.random.PCG64()).random(4),
+    "entropy": lambda x: x * np.random.default_rng(np.random.SeedSequence()).random(4),
+    "python without a seed": lambda x: x * random.Random().random(),
+    "of the system": lambda x: x * random.SystemRandom().random(),
+    "secrets": lambda x: x * secrets.randbelow(1000),
+    "bytes": lambda x: x * os.urandom(2)[1],
 }
 
 

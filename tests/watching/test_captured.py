@@ -129,6 +129,7 @@ READS = {
     "generator": (lambda x: np.stack(list(generated(x))), None, "FACTOR"),
     "partial": (functools.partial(lambda k, x: k * x * FACTOR, 1.0), None, "FACTOR"),
     "default": (lambda x, helper=deeper: helper(x), Settings, "scale"),
+    "built-in": (lambda x: x * max(1.0, 2.0), None, "max"),
     "class made inside": (lambda x: type("Made", (Settings,), {})().scale * x, Settings, "scale"),
 }
 
@@ -148,6 +149,7 @@ def test_changes_are_noticed(name, monkeypatch):
     before = total(X)
     for value in (3.0, 2.5):
         value = np.full(40, value) if attribute == "weights" else value
+        value = (lambda *_, value=value: value) if attribute == "max" else value
         if owner is None:
             monkeypatch.setitem(globals(), attribute, value)
         else:
@@ -326,3 +328,20 @@ def test_a_variable_that_is_deleted():
     for function in (f, fg):
         with pytest.raises(NameError):
             function(X)
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_tapes_keep_what_they_read_from_outside(strict):
+    data, other = np.arange(40.0), np.ones(40)
+    f = lambda x: np.sum(data * x**2 + other)
+    tape = yota.grad(f, X, strict=strict)[1].tape
+    dloss = yota.simplegrad(f, X, strict=strict)
+    compiled = tape.compile()
+    for _ in range(2):
+        for x in (X, 2 * X + 1):
+            for value, slope in (tape.play(x), compiled(x), dloss(x)):
+                np.testing.assert_allclose(value, f(x))
+                np.testing.assert_allclose(slope, 2 * data * x)
+        data += 3.0
+    with pytest.raises(errors.ArgumentError, match="misses argument 1, x"):
+        tape.play()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,7 +19,7 @@ from yota.rules.registry import Registry
 from yota.runtime.signals import EarlierIndexError, StaleTape
 from yota.structures import is_on_device
 from yota.tracing.record import Recording, Surroundings, record
-from yota.tracing.replay import CONVERSIONS, failing, stale
+from yota.tracing.replay import CONVERSIONS, agrees, failing, stale
 from yota.watching.afresh import Observed
 from yota.watching.contents import Contents
 from yota.watching.reach import Running
@@ -240,11 +241,16 @@ def _decision(tape: Tape, failed: tuple[int, Any]) -> tuple[int, Any]:
     """A failed guard in the terms in which decisions were recorded: a branch is true or false, whatever the number."""
     index, value = failed
     converted = CONVERSIONS[tape.guards[index].kind](value)
-    return index, converted.item() if isinstance(converted, np.generic) else converted
+    return index, _known_as(converted.item() if isinstance(converted, np.generic) else converted)
+
+
+def _known_as(value: Any) -> Any:
+    """A value as a branch is found by: a NaN equals none, not even itself."""
+    return value if value == value else math.nan
 
 
 def _first_difference(known: Tape, other: Tape) -> tuple[int, Any] | None:
     for index, (left, right) in enumerate(zip(known.guards, other.guards, strict=False)):
-        if left.expected != right.expected:
-            return index, right.expected
+        if not agrees(right.expected, left.expected):
+            return index, _known_as(right.expected)
     return None

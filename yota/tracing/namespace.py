@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from yota.tracing import library, randomness
+from yota.tracing import library, mathematics, randomness
 from yota.tracing.bytecode import callee, callee_name, is_call, running
 from yota.tracing.creation import CREATION, ITERATION, Concatenator
 from yota.tracing.cupy_names import cupy_replacements
@@ -25,24 +25,6 @@ from yota.tracing.state import current
 
 __all__ = ["recording", "replacements"]
 
-_MATH = {
-    **{
-        name: name
-        for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh", "exp", "expm1", "exp2", "log2", "log10", "log1p")
-    },
-    **{
-        name: name
-        for name in ("sqrt", "cbrt", "fabs", "degrees", "radians", "copysign", "fmod", "isnan", "isinf", "isfinite")
-    },
-    "asin": "arcsin",
-    "acos": "arccos",
-    "atan": "arctan",
-    "atan2": "arctan2",
-    "asinh": "arcsinh",
-    "acosh": "arccosh",
-    "atanh": "arctanh",
-    "pow": "power",
-}
 _INTERNAL = (
     "numpy.lib._function_base_impl",
     "numpy.lib._shape_base_impl",
@@ -128,33 +110,6 @@ def _on_traced(original: Any, form: Callable[..., Any]) -> Any:
     return call
 
 
-def _math_wrapper(original: Any, form: Callable[..., Any]) -> Any:
-    @functools.wraps(original)
-    def call(*args: Any, **keywords: Any) -> Any:
-        trace = current()
-        if trace is None or not any(map(is_traced, args)):
-            return original(*args, **keywords)
-        path = f"math.{original.__name__}"
-        found = record_call(trace, original, args, keywords, path) if trace.exact else NotImplemented
-        return form(*args, **keywords) if found is NotImplemented else found
-
-    return call
-
-
-def _hypot(*values: Any) -> Any:
-    return functools.reduce(np.hypot, values)
-
-
-def _log(value: Any, base: Any = None) -> Any:
-    return np.log(value) if base is None else np.log(value) / np.log(base)
-
-
-def _isclose(a: Any, b: Any, *, rel_tol: float = 1e-9, abs_tol: float = 0.0) -> bool:
-    # One decision: it goes the same way wherever the answer is the same.
-    bound = np.maximum(rel_tol * np.maximum(np.abs(a), np.abs(b)), abs_tol)
-    return bool(np.logical_or(np.equal(a, b), np.abs(a - b) <= bound))
-
-
 @functools.cache
 def _replacements() -> list[tuple[Any, str, Any]]:
     found: list[tuple[Any, str, Any]] = []
@@ -171,20 +126,7 @@ def _replacements() -> list[tuple[Any, str, Any]]:
     found += [(np, name, on_lists(getattr(np, name))) for name in ON_LISTS]
     found += [(np.linalg, name, on_lists(getattr(np.linalg, name))) for name in ON_LISTS_OF_LINALG]
     found += [(np, "r_", Concatenator(np.r_, False)), (np, "c_", Concatenator(np.c_, True))]
-    forms: dict[str, Callable[..., Any]] = {
-        name: getattr(np, target) for name, target in _MATH.items() if hasattr(math, name)
-    }
-    forms.update(
-        log=_log,
-        hypot=_hypot,
-        fsum=sum,
-        dist=lambda p, q: np.sqrt(sum((a - b) ** 2 for a, b in zip(p, q, strict=True))),
-        modf=lambda value: (np.fmod(value, 1.0), np.trunc(value)),
-        ldexp=lambda value, exponent: value * 2.0 ** int(exponent),
-        isclose=_isclose,
-        prod=lambda values, start=1: functools.reduce(lambda a, b: a * b, values, start),
-    )
-    found += [(math, name, _math_wrapper(getattr(math, name), form)) for name, form in forms.items()]
+    found += mathematics.replacements()
     return found
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import functools
+import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from yota.errors import TracingError
@@ -75,24 +76,35 @@ def _common() -> dict[str, Any]:
 
 
 def entropy() -> list[tuple[Any, str, Any]]:
-    """``(owner, name, function)``: what makes generators that nobody has seeded, noting that on the trace."""
-    if "numpy.random" not in sys.modules:
-        return []
-    return [(sys.modules["numpy.random"], "default_rng", _default_rng())]
+    """``(owner, name, function)``: what generators that nobody has seeded begin from, noting that it ran."""
+    found: list[tuple[Any, str, Any]] = [(os, "urandom", _noting(os.urandom, "os.urandom"))]
+    seeds: Any = sys.modules.get("numpy.random.bit_generator")
+    python = sys.modules.get("random")
+    if hasattr(seeds, "randbits"):
+        found.append((seeds, "randbits", _noting(seeds.randbits, "a generator of np.random without a seed")))
+    if python is not None:
+        source = "a generator of random without a seed"
+        found.append((python, "_urandom", _noting(os.urandom, source)))
+        found.append((python.Random, "seed", _noting(python.Random.seed, source, only=_is_unseeded)))
+    return found
+
+
+def _is_unseeded(generator: Any, a: Any = None, *args: Any, **keywords: Any) -> bool:
+    return a is None
 
 
 @functools.cache
-def _default_rng() -> Any:
-    original = sys.modules["numpy.random"].default_rng
+def _noting(original: Any, source: str, only: Callable[..., bool] | None = None) -> Any:
+    original = getattr(original, "__wrapped__", original)
 
     @functools.wraps(original)
-    def default_rng(seed: Any = None) -> Any:
+    def call(*args: Any, **keywords: Any) -> Any:
         trace = current()
-        if trace is not None and seed is None:
-            trace.unseeded = True
-        return original(seed)
+        if trace is not None and (only is None or only(*args, **keywords)):
+            trace.unseeded = trace.unseeded or source
+        return original(*args, **keywords)
 
-    return default_rng
+    return call
 
 
 def refusal(name: str, source: str) -> TracingError:

@@ -146,7 +146,7 @@ def _refuse_draws(
     trace: Trace, draws: Draws, recorded: Recording, again: Callable[[], Recording], generators: Collection[Any]
 ) -> None:
     """Refuse random numbers that come out otherwise when the function runs again."""
-    own, common = draws.own(), draws.common() or ("np.random.default_rng()" if trace.unseeded else "")
+    own, common = draws.own(), draws.common() or trace.unseeded
     if not (own or common):
         return
     draws = Draws(generators)

@@ -12,7 +12,7 @@ from yota.ir.tape import Guard, Op, Tape
 from yota.tracing.location import source_line
 from yota.tracing.trace import Trace
 
-__all__ = ["CONVERSIONS", "evaluate", "failing", "inline", "stale"]
+__all__ = ["CONVERSIONS", "agrees", "evaluate", "failing", "inline", "stale"]
 
 CONVERSIONS: dict[str, Callable[[Any], Any]] = {
     "bool": bool,
@@ -45,6 +45,11 @@ def stale(guard: Guard, found: Any, index: int) -> StaleTapeError:
         )
     fault.decision, fault.layout = (index, found), guard.kind == "layout"
     return fault
+
+
+def agrees(found: Any, expected: Any) -> bool:
+    """Whether a decision is the same one; a NaN is like another."""
+    return bool(found == expected or (found != found and expected != expected))
 
 
 def failing(tape: Tape, inputs: Mapping[int, Any]) -> tuple[int, Any] | None:
@@ -82,7 +87,7 @@ def evaluate(tape: Tape, inputs: Mapping[int, Any]) -> list[Any]:
 def _check(guards: Iterable[tuple[int, Guard]], values: Mapping[int, Any]) -> None:
     for index, guard in guards:
         found = CONVERSIONS[guard.kind](values[guard.variable])
-        if found != guard.expected:
+        if not agrees(found, guard.expected):
             raise stale(guard, found, index)
 
 

@@ -80,8 +80,8 @@ class Trace:
         """Arrays of which some reshape is a view or a copy, by identity."""
         self.ordered: Location | None = None
         """Where the function came to depend on how its arguments lie in memory; None if it does not."""
-        self.unseeded = False
-        """Whether a generator of random numbers was made that nobody has seeded."""
+        self.unseeded = ""
+        """What gave random numbers that no seed determines; empty if nothing did."""
         self._thread = threading.get_ident()
         self.captured = self.builder.captured
         """Arrays from outside that are inputs, by variable."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import dis
 import functools
 import sys
@@ -28,6 +29,8 @@ _WRAPPERS = (
     functools.cached_property,
     functools._lru_cache_wrapper,
 )
+_BUILT_IN = frozenset(vars(builtins)) - {"type"}
+"""Names of built-in functions; that of `type` is taken while a trace runs."""
 _PLAIN = (int, float, complex, str, bytes, type(None), np.ndarray, np.generic, np.ufunc, np.dtype)
 
 
@@ -191,7 +194,9 @@ class Reach:
     def _variable(self, names: Mapping[str, Any], name: str) -> Any:
         value = names.get(name, ABSENT)
         library = isinstance(value, types.ModuleType) and self._is_foreign(value.__name__)
-        if value is not ABSENT and not library and (id(names), name) not in self._taken:
+        # A variable of a built-in function's name may come to hide that.
+        known = value is not ABSENT or name in _BUILT_IN
+        if known and not library and (id(names), name) not in self._taken:
             self._taken.add((id(names), name))
             self.places.append((names, name))
         return value

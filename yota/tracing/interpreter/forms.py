@@ -30,7 +30,7 @@ def form_of(function: Any) -> Callable[..., Any] | None:
     form = getattr(found[1], "form", None)
     if form is not None:
         return functools.partial(form, trace)
-    if function.__module__ not in ("builtins", "math"):
+    if function.__module__ not in ("builtins", "math", "cmath"):
         trace.hold()  # what it is recorded as may be written in terms of NumPy's creation functions
     recorded: Callable[..., Any] = found[1]
     return recorded

@@ -1,0 +1,76 @@
+"""The modules math and cmath: every function that has a derivative, against central differences of the plain one."""
+
+from __future__ import annotations
+
+import cmath
+import math
+import sys
+
+import numpy as np
+import pytest
+
+import yota
+from yota import errors
+
+X = np.array([0.6, 0.3])
+
+REAL = {
+    **{
+        name: lambda x, name=name: getattr(math, name)(x[0])
+        for name in "gamma lgamma erf erfc sqrt exp sin atanh fabs".split()
+    },
+    "product from a traced start": lambda x: math.prod([2.0, 3.0], start=x[0]),
+    "product with a start": lambda x: math.prod([x[0], x[1]], start=2),
+    "atan2": lambda x: math.atan2(x[0], x[1]),
+}
+COMPLEX = {
+    **{
+        name: lambda z, name=name: getattr(cmath, name)(z)
+        for name in "exp log log10 sqrt sin cos tan sinh cosh tanh asin acos atan asinh acosh atanh".split()
+    },
+    "log to a base": lambda z: cmath.log(z, 3 + z),
+    "phase": lambda z: cmath.phase(z) * (1 + 2j),
+    "polar": lambda z: cmath.polar(z)[0] + 1j * cmath.polar(z)[1],
+    "rect": lambda z: cmath.rect(z.real, z.imag),
+}
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_functions_of_math(name):
+    f = REAL[name]
+    value, g = yota.grad(f, X)
+    np.testing.assert_allclose(value, f(X), rtol=1e-14)
+    assert yota.gradcheck(f, X) and g[0][0]
+    assert math.isclose(yota.grad(lambda v: f(np.array([v, 0.3])), 0.6)[1][0], g[0][0])
+
+
+@pytest.mark.parametrize("name", COMPLEX)
+def test_functions_of_cmath(name):
+    def f(x):
+        found = COMPLEX[name](x[0] + 1j * x[1])
+        return found.real + 0.7 * found.imag
+
+    value, g = yota.grad(f, X)
+    np.testing.assert_allclose(value, f(X), rtol=1e-14)
+    assert yota.gradcheck(f, X) and np.any(g[0])
+
+
+def test_cmath_of_real_numbers_is_complex():
+    root = yota.grad(lambda x: cmath.sqrt(x).imag, -4.0)
+    assert root[0] == 2.0 and root[1][0] == -0.25
+
+
+@pytest.mark.parametrize("name", ["frexp", "remainder", "nextafter"])
+def test_what_has_no_form_is_refused_with_a_cure(name):
+    def f(x):
+        given = [x[0], x[1]][: 1 if name == "frexp" else 2]
+        return np.sum(getattr(math, name)(*given))
+
+    with pytest.raises(errors.TracingError, match=rf"math\.{name} of a traced value.*(Write|Do it)"):
+        yota.grad(f, X)
+
+
+def test_without_scipy(monkeypatch):
+    monkeypatch.setitem(sys.modules, "scipy.special", None)
+    with pytest.raises(errors.TracingError, match=r"math\.erf.*scipy\.special\.erf\. Install SciPy"):
+        yota.trace(lambda x: math.erf(x[0]), X)

@@ -1,0 +1,161 @@
+"""Python's modules math and cmath on traced numbers: recorded as functions of NumPy and SciPy, or refused."""
+
+from __future__ import annotations
+
+import cmath
+import functools
+import importlib
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy
+
+from yota.tracing.exact import record_call
+from yota.tracing.methods import is_traced, is_tracer
+from yota.tracing.state import current
+
+__all__ = ["replacements"]
+
+# Traced values go where NumPy's annotations ask for arrays.
+np: Any = numpy
+
+_SAME = (
+    "sin cos tan sinh cosh tanh exp expm1 exp2 log2 log10 log1p sqrt cbrt fabs degrees radians copysign fmod "
+    "isnan isinf isfinite"
+).split()
+_RENAMED = {
+    "asin": "arcsin",
+    "acos": "arccos",
+    "atan": "arctan",
+    "atan2": "arctan2",
+    "asinh": "arcsinh",
+    "acosh": "arccosh",
+    "atanh": "arctanh",
+    "pow": "power",
+}
+_OF_SCIPY = {"gamma": "gamma", "lgamma": "gammaln", "erf": "erf", "erfc": "erfc"}
+_REFUSED = {
+    "frexp": "Write e = np.floor(np.log2(abs(x))) + 1 and m = x / 2**e.",
+    "remainder": "Write x - y * np.round(x / y).",
+    "nextafter": "Do it outside of the function; a step to the neighbouring number has no derivative of use.",
+}
+"""Functions that have no recorded form, and what to write in their places."""
+
+
+def _hypot(*values: Any) -> Any:
+    return functools.reduce(np.hypot, values)
+
+
+def _log(value: Any, base: Any = None) -> Any:
+    return np.log(value) if base is None else np.log(value) / np.log(base)
+
+
+def _isclose(a: Any, b: Any, *, rel_tol: float = 1e-9, abs_tol: float = 0.0) -> bool:
+    # One decision: it goes the same way wherever the answer is the same.
+    bound = np.maximum(rel_tol * np.maximum(np.abs(a), np.abs(b)), abs_tol)
+    return bool(np.logical_or(np.equal(a, b), np.abs(a - b) <= bound))
+
+
+def _of_scipy(name: str) -> Callable[[Any], Any]:
+    def form(value: Any) -> Any:
+        trace = current()
+        assert trace is not None
+        try:
+            # The rules are those of SciPy's functions, which is loaded only where they are called for.
+            special = importlib.import_module("scipy.special")
+        except ImportError:
+            raise trace.refuse(
+                f"math.{name} of a traced value takes its derivative from scipy.special.{_OF_SCIPY[name]}.",
+                "Install SciPy: pip install scipy.",
+            ) from None
+        return getattr(special, _OF_SCIPY[name])(value)
+
+    return form
+
+
+def _refusing(name: str, cure: str) -> Callable[..., Any]:
+    def form(*args: Any, **keywords: Any) -> Any:
+        trace = current()
+        assert trace is not None
+        raise trace.refuse(f"math.{name} of a traced value cannot be recorded.", cure)
+
+    return form
+
+
+def _forms() -> dict[str, Callable[..., Any]]:
+    return {
+        **{name: getattr(np, name) for name in _SAME},
+        **{name: getattr(np, target) for name, target in _RENAMED.items()},
+        **{name: _of_scipy(name) for name in _OF_SCIPY},
+        **{name: _refusing(name, cure) for name, cure in _REFUSED.items()},
+        "log": _log,
+        "hypot": _hypot,
+        "fsum": sum,
+        "dist": lambda p, q: np.sqrt(sum((a - b) ** 2 for a, b in zip(p, q, strict=True))),
+        "modf": lambda value: (np.fmod(value, 1.0), np.trunc(value)),
+        "ldexp": lambda value, exponent: value * 2.0 ** int(exponent),
+        "isclose": _isclose,
+        "prod": lambda values, start=1: functools.reduce(lambda a, b: a * b, values, start),
+        "sumprod": lambda p, q: sum(a * b for a, b in zip(p, q, strict=True)),
+        "fma": lambda x, y, z: x * y + z,
+    }
+
+
+def _complex(value: Any) -> Any:
+    """A complex number, from which NumPy's functions take complex results as those of cmath do."""
+    if not is_tracer(value):
+        return complex(value)
+    return value if value.dtype.kind == "c" else value.astype(complex)
+
+
+def _of_complex(name: str) -> Callable[[Any], Any]:
+    return lambda value: getattr(np, name)(_complex(value))
+
+
+def _complex_log(value: Any, base: Any = None) -> Any:
+    found = np.log(_complex(value))
+    return found if base is None else found / np.log(_complex(base))
+
+
+def _phase(value: Any) -> Any:
+    value = _complex(value)
+    return np.arctan2(np.imag(value), np.real(value))
+
+
+def _complex_forms() -> dict[str, Callable[..., Any]]:
+    names = {name: name for name in "exp sqrt sin cos tan sinh cosh tanh isnan isinf isfinite".split()}
+    names |= {name: target for name, target in _RENAMED.items() if name not in ("atan2", "pow")}
+    return {
+        **{name: _of_complex(target) for name, target in names.items()},
+        "log": _complex_log,
+        "log10": lambda value: _complex_log(value, 10.0),
+        "phase": _phase,
+        "polar": lambda value: (np.abs(_complex(value)), _phase(value)),
+        "rect": lambda r, phi: r * np.cos(phi) + r * np.sin(phi) * 1j,
+        "isclose": _isclose,
+    }
+
+
+def _wrapper(original: Any, form: Callable[..., Any]) -> Any:
+    @functools.wraps(original)
+    def call(*args: Any, **keywords: Any) -> Any:
+        trace = current()
+        if trace is None or not (any(map(is_traced, args)) or any(map(is_traced, keywords.values()))):
+            return original(*args, **keywords)
+        path = f"{original.__module__}.{original.__name__}"
+        found = record_call(trace, original, args, keywords, path) if trace.exact else NotImplemented
+        return form(*args, **keywords) if found is NotImplemented else found
+
+    return call
+
+
+@functools.cache
+def replacements() -> list[tuple[Any, str, Any]]:
+    """``(module, name, recording function)`` for both modules."""
+    return [
+        (module, name, _wrapper(getattr(module, name), form))
+        for module, forms in ((math, _forms()), (cmath, _complex_forms()))
+        for name, form in forms.items()
+        if hasattr(module, name)
+    ]
