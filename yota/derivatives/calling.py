@@ -11,7 +11,7 @@ from yota.derivatives.differentiated import Differentiated
 from yota.runtime.dispatch import offer, quick, watch
 from yota.tracing.state import current
 
-__all__ = ["caller"]
+__all__ = ["caller", "kinds"]
 
 _MOST_DIRECT = 256
 _ABSENT: Any = object()
@@ -87,7 +87,7 @@ class _Calls:
         if hasattr(self.front, "forms") and self.front.forms:
             watch(self.front, self.form.captured.identities())
         if not kwargs:
-            found = self.direct.get(_kinds(args))
+            found = self.direct.get(kinds(args))
             if found is not None:
                 if len(args) == 1 and type(args[0]) is np.ndarray:
                     self.latest = found, args[0].dtype, args[0].shape, self._watched()
@@ -100,7 +100,7 @@ class _Calls:
         if self.changed is None and self.form.captured:  # what the function reads shows when it runs
             self.changed = self.form.captured.changed
         if not kwargs and prepared.direct is not None and len(self.direct) < _MOST_DIRECT:
-            self.direct[_kinds(args)] = prepared.direct
+            self.direct[kinds(args)] = prepared.direct
             if hasattr(self.front, "forms") and watch(self.front, self.form.captured.identities()):
                 offer(self.front, prepared.direct, args)
         return result
@@ -120,5 +120,6 @@ class _Calls:
         return changed
 
 
-def _kinds(args: tuple[Any, ...]) -> tuple[Any, ...]:
+def kinds(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Types of arguments, by which compiled functions that take arrays and numbers are told apart."""
     return tuple([(a.dtype, a.shape) if type(a) is np.ndarray else type(a) for a in args])

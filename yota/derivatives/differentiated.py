@@ -139,6 +139,9 @@ def concrete(leaf: Leaf) -> Leaf:
 class Prepared:
     """Compiled value and gradient for one kind of arguments."""
 
+    valued = True
+    """Whether the results are a value and gradients, of which the caller gets several as a tuple."""
+
     def __init__(self, owner: Differentiated, function: Callable[..., Any], args: tuple[Any, ...]) -> None:
         self.owner = owner
         arguments = sort_arguments(function, args)
@@ -149,14 +152,16 @@ class Prepared:
         self.tapes = [self.root]
         """All of the tree."""
         simple = (
-            self.layout.single
-            and not owner.hidden
+            not owner.hidden
             and len(arguments.leaves) == len(args)
             and all(not leaf.path and _exact(leaf.value) for leaf in arguments.leaves)
+            and self.layout.wanted == self.layout.positions
             and not self.root.gradient.tape.guards
         )
-        self.direct = self.root.direct() if simple else None
-        """The generated function, where the caller's arguments and results are just its own."""
+        self.bare = self.root.direct() if simple else None
+        """The generated function, where it takes the caller's arguments as they are."""
+        self.direct = None if self.bare is None else self._calling(self.bare)
+        """A function of the caller's arguments that gives what the caller gets, if there is a short one."""
 
     def _specialise(self, function: Callable[..., Any], arguments: Arguments) -> Specialisation:
         captured = self.owner.captured
@@ -189,6 +194,17 @@ class Prepared:
     def result(self, chosen: Specialisation, outputs: tuple[Any, ...]) -> Any:
         """What the caller gets: value and gradients."""
         return outputs[0], self.layout.shaped(chosen.gradient.leaves, outputs[1:])
+
+    def _calling(self, bare: Callable[..., Any]) -> Callable[..., Any] | None:
+        """``bare`` with the results that the caller gets."""
+        if self.layout.single or not self.valued:
+            return bare if self.layout.single else None
+
+        def call(*args: Any) -> Any:
+            value, *gradients = bare(*args)
+            return value, tuple(gradients)
+
+        return call
 
     def __call__(
         self, function: Callable[..., Any], args: tuple[Any, ...], leaves: Sequence[Any]

@@ -88,6 +88,7 @@ class _Straight(Prepared):
     """Straight-line code for one kind of arguments."""
 
     owner: Matrices
+    valued = False
 
     def __init__(self, owner: Matrices, function: Callable[..., Any], args: tuple[Any, ...]) -> None:
         self.rows: dict[int, CompressedRows] = {}

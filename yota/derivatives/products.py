@@ -69,6 +69,8 @@ class HessianProducts(Differentiated):
 class _Product(Prepared):
     """Compiled code for one kind of arguments."""
 
+    valued = False
+
     def gradient(self, function: Callable[..., Any], arguments: Arguments) -> Gradient:
         """The tape of the product."""
         leaf = only_leaf(self.layout, arguments)

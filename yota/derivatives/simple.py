@@ -7,8 +7,9 @@ from typing import Any
 
 from yota.compilation.playing import leaves
 from yota.compilation.specialise import Target
+from yota.derivatives.calling import kinds
 from yota.derivatives.differentiated import Differentiated
-from yota.errors import StaleTapeError
+from yota.errors import ArgumentError, StaleTapeError
 
 __all__ = ["SimpleGradient", "simplegrad"]
 
@@ -21,6 +22,7 @@ class SimpleGradient:
         self._captured, self._outdated = form.captured, False
         self._prepared, self._function, *_ = form.prepare(args, {})
         self._hidden = form.hidden
+        self._bare, self._kinds = self._prepared.bare, kinds(args)
         self.tape = self._prepared.root.gradient.tape
         self.source = self._prepared.root.source
         self.__name__ = getattr(f, "__name__", type(f).__name__)
@@ -33,6 +35,11 @@ class SimpleGradient:
                 f"what {self.__name__} reads from outside has changed since it was compiled. Call simplegrad again, or "
                 "use yota.value_and_grad, which notices."
             )
+        if self._bare is not None and kinds(args) == self._kinds:
+            found: tuple[Any, ...] = self._bare(*args)
+            return found
+        if len(args) != len(self._kinds):
+            raise ArgumentError(f"{self.__name__} takes {len(self._kinds)} arguments, not {len(args)}")
         args = (*self._hidden, *args)
         # Checked first: the generated code trusts its inputs.
         given = leaves(self.tape, args)
