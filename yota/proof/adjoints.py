@@ -13,12 +13,13 @@ from yota.errors import DifferentiationError, RuleError, YotaError
 from yota.ir.types import type_of
 from yota.proof.compiled import Compiled, differentiable, gradient, results, second
 from yota.proof.findings import Finding, finding
+from yota.proof.places import drawn
 from yota.proof.specimens import Specimen, specimens
 from yota.rules import trials
 from yota.rules.body import evaluate
 from yota.rules.model import Rule
 from yota.rules.registry import Registry
-from yota.rules.sampling import points, statics
+from yota.rules.sampling import statics
 from yota.rules.statics import normalised
 
 __all__ = ["code", "complex_directions", "directions", "layouts", "second_order", "types"]
@@ -193,7 +194,7 @@ def _shapes(count: int) -> Iterator[tuple[tuple[int, ...], ...]]:
 
 def _shaped(rule: Rule, registry: Registry, position: int, shape: tuple[int, ...]) -> Any:
     """Points of the domain in ``shape``; one that has two axes does not lie in one piece."""
-    values = [point[rule.operands[position].name] for point in points(rule, registry, 12)]
+    values = [point[rule.operands[position].name] for point in drawn(rule, registry, 12)]
     filled = np.resize(np.asarray(values), (*shape[:-1], 2 * shape[-1]) if shape else (1,))
     return filled[..., ::2][...] if shape else filled[0]
 
@@ -253,7 +254,7 @@ def _calls(rule: Rule, registry: Registry) -> Iterator[tuple[list[Any], dict[str
         for specimen in itertools.islice(plain, 2):
             yield list(specimen.operands), specimen.keywords, specimen.symmetric
         return
-    found = list(points(rule, registry, 4))
+    found = drawn(rule, registry, 4)
     if found:
         columns = [np.array([point[each.name] for point in found]) for each in rule.operands]
         yield columns, {name: value.value for name, value in statics(rule).items()}, False
@@ -304,7 +305,7 @@ def _bend(
         slopes = dict(zip(first.wanted, first(*moved, weights), strict=True))
         return sum(_inner(move, slopes[place]) for place, move in along.items())
 
-    expected = (slope(step) - slope(-step)) / (2 * step)
+    expected = (8 * (slope(step) - slope(-step)) - slope(2 * step) + slope(-2 * step)) / (12 * step)
     found = 0.0 if steep.get(position) is None else _inner(direction, steep[position])
     return abs(found - expected) / max(abs(found), abs(expected), abs(slope(0.0)), 1e-2)
 

@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 
 from yota.errors import RuleError, YotaError
+from yota.proof import exact as oracle
 from yota.proof.compiled import differentiable, gradient, results
+from yota.proof.differences import slope
 from yota.proof.findings import Finding, finding
-from yota.proof.places import Point, corners, spread, thresholds
+from yota.proof.places import Point, corners, spread
 from yota.proof.reach import DIGITS
 from yota.rules import precise, trials
 from yota.rules.model import Expression, Rule, refusal
@@ -28,7 +30,7 @@ _SPECIAL = 1e-12 * 2.0**52
 _WITHIN = re.compile(r"\bWithin (\d+(?:\.\d+)?e-\d+): (.*?\.)(?:\s|$)", re.DOTALL)
 _SAY = 'or say in the docstring how many it keeps and why: "Within 1e-9: the terms cancel near 1."'
 _FORMULA = 1e-20
-_DIFFERENCES = 2e-5
+_DIFFERENCES = 1e-6
 _CUT_OFF = 1e-13
 _STEEP = 1e10
 _NEAR = (1e-3, -1e-3)
@@ -62,8 +64,7 @@ def _label(rule: Rule, result: str, name: str) -> str:
 
 def formulas(rule: Rule, registry: Registry, count: int) -> Iterator[Finding]:
     """Each partial as it is written, computed at 50 digits, against the derivative of the function at 50 digits."""
-    plain = [point for point, is_plain in corners(rule, registry) if is_plain]
-    points = [*spread(rule, registry, count), *thresholds(rule, registry), *plain]
+    points = oracle.places(rule, registry, count)
     for result, name in moving(rule, registry):
         yield _formula(rule, result, name, points, registry)
 
@@ -76,7 +77,7 @@ def _formula(rule: Rule, result: str, name: str, points: list[Point], registry: 
         try:
             off = _residual(rule, result, name, point, registry)
         except precise.NotPreciseError:
-            return _by_differences(rule, name, points, registry, label)
+            return _by_differences(rule, result, name, points, registry, label)
         except _FAULTS:
             continue
         tried += 1
@@ -88,20 +89,21 @@ def _formula(rule: Rule, result: str, name: str, points: list[Point], registry: 
     return finding(rule, label, law, worst, tolerance, place=place, note=note)
 
 
-def _by_differences(rule: Rule, name: str, points: list[Point], registry: Registry, label: str) -> Finding:
-    """The partials of all results by one operand against central differences, for functions that mpmath lacks."""
-    keywords = {key: value.value for key, value in statics(rule).items()}
-    position = [each.name for each in rule.operands].index(name)
+def _by_differences(rule: Rule, result: str, name: str, points: list[Point], registry: Registry, label: str) -> Finding:
+    """A partial against differences, for functions that mpmath lacks."""
     worst, place, tried = 0.0, "", 0
     for point in points:
-        operands = [np.array([value]) if isinstance(value, float) else value for value in point.values()]
-        if not 1e-3 < abs(point[name]) < 1e3:
-            continue
         try:
-            error = trials.direction_error(rule, operands, keywords, registry, only=position)
+            known = slope(rule, result, name, point, registry)
+            if known is None:
+                continue
+            doubles = {key: _double(value) for key, value in point.items()}
+            found = complex(trials.partial(rule, name, doubles, registry, result))
         except (RuleError, *_FAULTS):
             continue
         tried += 1
+        expected, scale = known
+        error = abs(found - expected) / max(scale, 1e-280)
         if not error <= worst:
             worst, place = error, shown(point)
     note = "" if tried else "not measured: no point at which differences tell anything"
@@ -117,21 +119,13 @@ def _residual(rule: Rule, result: str, name: str, point: Point, registry: Regist
     """Relative difference between a partial and the derivative, at one point; 0 where the oracle has no value."""
     mp = precise.context()
     with precise.LOCK, mp.workdps(DIGITS.get(rule.name, precise.DIGITS)):
-        function = precise.primal(rule, registry, result)
-        arguments = [value if isinstance(value, int) else mp.mpf(value) for value in point.values()]
-        names: dict[str, Any] = {**statics(rule), **dict(zip(point, arguments, strict=True))}
-        names |= {each: precise.primal(rule, registry, each)(*arguments) for each in rule.results}
+        exact, names = oracle.at(rule, result, name, point, registry)
         claimed = precise.value(registry.partial(rule, name, result), names, registry)
-        exact = precise.derivative(function, arguments, list(point).index(name))
         claimed = claimed if mp.im(exact) else mp.re(claimed)
         if mp.isnan(exact) or not abs(exact) < _STEEP * max(1, abs(claimed)):
             return 0.0
         # What the oracle itself loses, where a derivative is smaller than the function by many orders.
-        noise = (
-            abs(names[result])
-            * mp.mpf(10) ** (8 - mp.dps)
-            / max(abs(arguments[list(point).index(name)]), mp.mpf(1) / 100)
-        )
+        noise = abs(names[result]) * mp.mpf(10) ** (8 - mp.dps) / max(abs(names[name]), mp.mpf(1) / 100)
         off = max(abs(claimed - exact) - noise, 0)
         return float(off / max(abs(exact), abs(claimed), mp.mpf(10) ** -20))
 
@@ -199,6 +193,7 @@ def generated(
         return
     columns = [np.array([point[each.name] for point in points]) for each in rule.operands]
     columns = [column.astype(dtype) if column.dtype.kind == "f" else column for column in columns]
+    columns, points = _with_values(rule, columns, points, registry)
     measured: list[tuple[str, str, list[complex]]] = []
     try:
         for number, result in enumerate(rule.results):
@@ -211,10 +206,10 @@ def generated(
     for result, name, values in measured:
         label, mend = _label(rule, result, name), f"write d[{result}, {name}] in a form that keeps its digits, {_SAY}"
         worst, place, missing = 0.0, "", 0
-        for point, slope in zip(points, values, strict=True):
+        for point, value in zip(points, values, strict=True):
             try:
                 off = trials.miss(
-                    rule, name, point, slope, registry, digits=DIGITS.get(rule.name, 70), bits=bits, result=result
+                    rule, name, point, value, registry, digits=DIGITS.get(rule.name, 70), bits=bits, result=result
                 )
             except precise.NotPreciseError as fault:
                 yield finding(rule, label, law, 0.0, 0.0, note=f"not measured: {fault}")
@@ -228,6 +223,16 @@ def generated(
             reason = note if worst <= tolerance else mend
             reason = reason if missing < len(points) else "not measured: no point that the oracle reaches"
             yield finding(rule, label, law, worst, tolerance, unit="ulp", place=place, note=reason)
+
+
+def _with_values(
+    rule: Rule, columns: list[Any], points: list[Point], registry: Registry
+) -> tuple[list[Any], list[Point]]:
+    """The points at which the function itself has a value in this precision."""
+    keywords = {name: value.value for name, value in statics(rule).items()}
+    finite = [np.isfinite(each) for each in results(rule, columns, keywords, registry) if each.dtype.kind in "fc"]
+    kept = np.flatnonzero(np.all(finite, axis=0)) if finite else np.arange(len(points))
+    return [column[kept] for column in columns], [points[number] for number in kept]
 
 
 def _slopes(

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from yota.proof.reach import FEWER, RANGES
+from yota.proof.reach import FEWER, RANGES, TIED
 from yota.rules.display import walk
 from yota.rules.inspection import Registered
-from yota.rules.model import Call, Domain, Literal, Parameter, Rule
+from yota.rules.model import Call, Domain, Literal, Name, Parameter, Rule
 from yota.rules.sampling import points, sample, smooth
 
-__all__ = ["Point", "corners", "spread", "thresholds"]
+__all__ = ["Point", "corners", "drawn", "spread", "thresholds"]
 
 Point = dict[str, Any]
 """A number for each operand."""
@@ -34,7 +34,7 @@ def spread(rule: Rule, registry: Registered, count: int, *, seed: int = 7) -> li
     count = min(count, FEWER.get(rule.name, count))
     columns = [_axis(rule, operand, count, seed + stream) for stream, operand in enumerate(rule.operands)]
     names = [operand.name for operand in rule.operands]
-    found = [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
+    found = [_tied(rule, registry, dict(zip(names, values, strict=True))) for values in zip(*columns, strict=True)]
     return [point for point in found if smooth(rule, registry, point) and _finite(rule, registry, point)]
 
 
@@ -43,9 +43,30 @@ def corners(rule: Rule, registry: Registered) -> Iterator[tuple[Point, bool]]:
     sets = [_corners(operand) for operand in rule.operands]
     names = [operand.name for operand in rule.operands]
     for values in itertools.islice(itertools.product(*sets), _MOST_CORNERS):
-        point = dict(zip(names, values, strict=True))
+        point = _tied(rule, registry, dict(zip(names, values, strict=True)))
         if _finite(rule, registry, point):
             yield point, smooth(rule, registry, point)
+
+
+def drawn(rule: Rule, registry: Registered, count: int) -> list[Point]:
+    """Up to ``count`` points in the middle of the domain."""
+    found = list(points(rule, registry, 3 * count))
+    reached = [point for point in found if all(_reached(rule, name, value) for name, value in point.items())]
+    return [_tied(rule, registry, point) for point in (reached or found)[:count]]
+
+
+def _reached(rule: Rule, name: str, value: Any) -> bool:
+    low, high = RANGES.get((rule.name, name), (-math.inf, math.inf))
+    return bool(low <= value <= high)
+
+
+def _tied(rule: Rule, registry: Registered, point: Point) -> Point:
+    """The point with those operands that follow from others; SciPy's functions are none for others."""
+    if rule.name not in TIED or rule.target is None:
+        return point
+    name, function, given = TIED[rule.name]
+    with np.errstate(all="ignore"):
+        return {**point, name: float(registry.primitive(function).function(*(point[each] for each in given)))}
 
 
 def thresholds(rule: Rule, registry: Registered) -> Iterator[Point]:
@@ -54,20 +75,26 @@ def thresholds(rule: Rule, registry: Registered) -> Iterator[Point]:
         abs(literal.value)
         for expression in (*rule.partials.values(), *rule.primal.values())
         for part in walk(expression)
-        if isinstance(part, Call) and part.function in _COMPARISONS
+        if isinstance(part, Call) and part.function in _COMPARISONS and _reads(part, rule)
         for literal in part.arguments
         if isinstance(literal, Literal) and isinstance(literal.value, (int, float)) and literal.value
     }
-    base = next(points(rule, registry, 1), None)
+    base = next(iter(drawn(rule, registry, 1)), None)
     if base is None:
         return
     reals = [each for each in rule.operands if each.domain is not None and each.domain.kind in ("real", "complex")]
     for number, factor, operand in itertools.product(sorted(numbers), _SIDES, reals):
         value = float(number * factor)
         domain = operand.domain or Domain("real")
-        point = {**base, operand.name: value}
+        point = _tied(rule, registry, {**base, operand.name: value})
         if domain.low < value < domain.high and smooth(rule, registry, point) and _finite(rule, registry, point):
             yield point
+
+
+def _reads(comparison: Call, rule: Rule) -> bool:
+    """Whether operands are compared, and not results alone."""
+    names = {part.id for part in walk(comparison) if isinstance(part, Name)}
+    return bool(names & {each.name for each in rule.operands})
 
 
 def _corners(operand: Parameter) -> tuple[Any, ...]:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-__all__ = ["DIGITS", "FEWER", "RANGES"]
+__all__ = ["DIGITS", "FEWER", "RANGES", "TIED"]
 
 RANGES: dict[tuple[str, str], tuple[float, float]] = {
     ("sin", "x"): (-1e4, 1e4),
     ("cos", "x"): (-1e4, 1e4),
     ("tan", "x"): (-50, 50),
+    ("stdtrit", "v"): (0.05, 1e3),
     ("sinc", "x"): (-50, 50),
     ("hyp2f1", "c"): (0.5, 30),
     ("hyp2f1", "a"): (0.1, 10),
     ("hyp2f1", "b"): (0.1, 10),
-    ("hyp2f1", "x"): (-0.9, 0.9),
+    ("hyp2f1", "x"): (-90, 0.9),
     ("hyperu", "a"): (0.1, 10),
     ("hyperu", "b"): (0.1, 10),
     ("hyperu", "x"): (0.1, 30),
@@ -50,6 +51,14 @@ RANGES: dict[tuple[str, str], tuple[float, float]] = {
 
 DIGITS = {"powm1": 300, "boxcox": 300, "boxcox1p": 300, "gammainc": 250, "gammaincc": 250, "betaincc": 250}
 """Where the derivative is smaller than the function by many orders, more digits are computed with."""
+
+TIED = {
+    "pro_ang1_cv": ("cv", "pro_cv", ("m", "n", "c")),
+    "pro_rad1_cv": ("cv", "pro_cv", ("m", "n", "c")),
+    "obl_ang1_cv": ("cv", "obl_cv", ("m", "n", "c")),
+    "obl_rad1_cv": ("cv", "obl_cv", ("m", "n", "c")),
+}
+"""Operands that have to be what a function gives for others, by the rule's name."""
 
 FEWER = {
     "gammaincinv": 3,

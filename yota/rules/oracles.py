@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from yota.rules.oracles_distributions import distributions
+from yota.rules.oracles_inverses import root
 from yota.rules.oracles_waves import waves
 
 __all__ = ["special"]
@@ -89,25 +90,13 @@ def _incomplete(mp: Any) -> _Functions:
     return {
         "gammainc": lower,
         "gammaincc": upper,
-        "gammaincinv": lambda a, p: mp.exp(_root(mp, lambda s: lower(a, mp.exp(s)) - p)),
-        "gammainccinv": lambda a, p: mp.exp(_root(mp, lambda s: p - upper(a, mp.exp(s)))),
+        "gammaincinv": lambda a, p: mp.exp(root(mp, lambda s: lower(a, mp.exp(s)) - p)),
+        "gammainccinv": lambda a, p: mp.exp(root(mp, lambda s: p - upper(a, mp.exp(s)))),
         "betainc": ratio,
         "betaincc": lambda a, b, x: ratio(b, a, 1 - x),
-        "betaincinv": lambda a, b, p: _logistic(mp)["expit"](
-            _root(mp, lambda s: ratio(a, b, 1 / (1 + mp.exp(-s))) - p)
-        ),
+        "betaincinv": lambda a, b, p: _logistic(mp)["expit"](root(mp, lambda s: ratio(a, b, 1 / (1 + mp.exp(-s))) - p)),
         "stdtr": student,
     }
-
-
-def _root(mp: Any, function: Callable[[Any], Any]) -> Any:
-    """Where an increasing function passes 0: halved to a few digits, then by secants."""
-    low, high = mp.mpf(-700), mp.mpf(700)
-    with mp.workdps(15):
-        for _ in range(40):
-            middle = (low + high) / 2
-            low, high = (low, middle) if function(middle) > 0 else (middle, high)
-    return mp.findroot(function, (low, high), solver="secant", verify=False)
 
 
 def _information(mp: Any) -> _Functions:

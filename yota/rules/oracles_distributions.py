@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from yota.rules.oracles_inverses import root
+
 __all__ = ["distributions"]
 
 _Functions = dict[str, Callable[..., Any]]
@@ -57,14 +59,22 @@ def _normal(mp: Any) -> _Functions:
     def quantile(p: Any) -> Any:
         return mp.sqrt(2) * mp.erfinv(2 * p - 1)
 
-    def series(weight: Callable[[Any], Any], x: Any) -> Any:
-        """Terms of alternating signs, until they no longer count."""
-        last = int(mp.sqrt(mp.dps * mp.log(10) / 2) / x) + 3
-        return mp.fsum((-1) ** (k - 1) * weight(k) * mp.exp(-2 * (k * x) ** 2) for k in range(1, last))
+    def beyond(x: Any) -> Any:
+        """Terms of alternating signs, or what Poisson's summation makes of them, whichever are fewer."""
+        if x > 1:
+            return 2 * mp.fsum((-1) ** (k - 1) * mp.exp(-2 * (k * x) ** 2) for k in range(1, last(x)))
+        return 1 - mp.sqrt(2 * mp.pi) / x * mp.fsum(mp.exp(-c / x**2) for c in odd(x))
+
+    def last(x: Any) -> int:
+        return int(mp.sqrt(mp.dps * mp.log(10) / 2) / x) + 3
+
+    def odd(x: Any) -> list[Any]:
+        count = int(mp.sqrt(mp.dps * mp.log(10) / 2) * x) + 3
+        return [((2 * k - 1) * mp.pi) ** 2 / 8 for k in range(1, count)]
 
     return {
         "nrdtrimn": lambda p, s, x: x - s * quantile(p),
         "nrdtrisd": lambda m, p, x: (x - m) / quantile(p),
-        "kolmogorov": lambda x: 2 * series(lambda k: 1, x),
-        "_kolmogorov_slope": lambda x: -8 * x * series(lambda k: k * k, x),
+        "kolmogorov": beyond,
+        "kolmogi": lambda p: mp.exp(root(mp, lambda s: p - beyond(mp.exp(s)))),
     }

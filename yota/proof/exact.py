@@ -1,0 +1,82 @@
+"""Derivatives at 50 digits, computed once for each point, whichever partials are held against them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
+from weakref import WeakKeyDictionary
+
+from yota.proof.places import Point, corners, spread, thresholds
+from yota.proof.reach import DIGITS
+from yota.rules import precise
+from yota.rules.model import Rule
+from yota.rules.registry import Registry
+from yota.rules.sampling import statics
+
+__all__ = ["Exact", "at", "places"]
+
+_T = TypeVar("_T")
+_MOST = 20_000
+_kept: WeakKeyDictionary[Registry, dict[Any, Any]] = WeakKeyDictionary()
+"""What is known beside each registry; wrong versions of a rule have its text, and so the same function."""
+
+
+class Exact(NamedTuple):
+    """What holds at a point.
+
+    Parameters
+    ----------
+    slope
+        Derivative of the function.
+    names
+        Numbers that the operands and results stand for.
+    """
+
+    slope: Any
+    names: dict[str, Any]
+
+
+def at(rule: Rule, result: str, name: str, point: Point, registry: Registry) -> Exact:
+    """The derivative of ``result`` by ``name``; to be called while `precise.LOCK` is held.
+
+    Raises
+    ------
+    NotPreciseError
+        If the function is known in double precision only.
+    """
+    return _once(
+        registry,
+        ("at", rule.source, rule.name, result, name, tuple(point.items())),
+        lambda: _at(rule, result, name, point, registry),
+    )
+
+
+def _at(rule: Rule, result: str, name: str, point: Point, registry: Registry) -> Exact:
+    mp = precise.context()
+    with mp.workdps(DIGITS.get(rule.name, precise.DIGITS)):
+        function = precise.primal(rule, registry, result)
+        arguments = [value if isinstance(value, int) else mp.mpf(value) for value in point.values()]
+        names: dict[str, Any] = {**statics(rule), **dict(zip(point, arguments, strict=True))}
+        names |= {each: precise.primal(rule, registry, each)(*arguments) for each in rule.results}
+        return Exact(precise.derivative(function, arguments, list(point).index(name)), names)
+
+
+def places(rule: Rule, registry: Registry, count: int) -> list[Point]:
+    """Points at which formulas are held against derivatives: over the domain, beside thresholds, and corners."""
+    # Wrong versions compare with other numbers; the points of the right one serve them as well.
+    return _once(registry, ("places", rule.source, rule.name, count), lambda: _places(rule, registry, count))
+
+
+def _places(rule: Rule, registry: Registry, count: int) -> list[Point]:
+    plain = [point for point, is_plain in corners(rule, registry) if is_plain]
+    return [*spread(rule, registry, count), *thresholds(rule, registry), *plain]
+
+
+def _once(registry: Registry, key: Any, compute: Callable[[], _T]) -> _T:
+    known = _kept.setdefault(registry, {})
+    if key not in known:
+        if len(known) > _MOST:
+            known.clear()
+        known[key] = compute()
+    found: _T = known[key]
+    return found
