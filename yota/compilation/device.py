@@ -14,7 +14,7 @@ from yota.errors import ArgumentError
 from yota.structures import flatten, is_leaf, is_on_device, rebuild
 from yota.tracing.record import Leaf
 
-__all__ = ["beside", "captor_of", "on_host", "refuse_device", "target_for", "to_cpu", "to_cuda"]
+__all__ = ["beside", "captor_of", "computed", "on_host", "stacked", "target_for", "to_cpu", "to_cuda"]
 
 
 def target_for(target: Target, arguments: Arguments) -> Target:
@@ -92,20 +92,27 @@ def captor_of(prepared: Any, chosen: Specialisation, leaves: Sequence[Any]) -> C
     return captor
 
 
-def refuse_device(arguments: Arguments, what: str) -> None:
-    """Refuse arrays on the GPU where nothing is known to do with them.
+def computed(function: Callable[..., Any], args: Sequence[Any]) -> Any:
+    """``function(*args)``, whose value is where the arguments are."""
+    if not any(is_on_device(value) for argument in args for _, value in flatten(argument)):
+        return np.asarray(function(*args))
+    from yota.runtime import cuda
 
-    Raises
-    ------
-    ArgumentError
-        If there is one.
-    """
-    for leaf in arguments.leaves:
-        if is_on_device(leaf.value):
-            raise ArgumentError(
-                f"argument {_place(leaf)} is on the GPU, and {what} are computed with NumPy; pass "
-                f"yota.to_cpu({_place(leaf)}), or use yota.grad, yota.vjp or yota.batch"
-            )
+    try:
+        value = function(*args)
+    except TypeError:
+        # CuPy mixes with no arrays of NumPy's, which the function may have from outside.
+        value = function(*[_mapped(argument, _copied) for argument in args])
+    return cuda.to_device(value)
+
+
+def stacked(rows: Sequence[Any]) -> Any:
+    """Arrays as the rows of one."""
+    if not is_on_device(rows[0]):
+        return np.stack(rows)
+    from yota.runtime import cuda
+
+    return cuda.cupy().stack(rows)
 
 
 def beside(value: Any, other: Any) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from yota.compilation.arguments import Arguments, positional, sort_arguments
-from yota.compilation.device import refuse_device
+from yota.compilation.device import on_host
 from yota.compilation.layout import Layout, layout_of
 from yota.compilation.specialise import Gradient, Specialisation, Target
 from yota.derivatives.differentiated import Differentiated, Prepared, concrete
@@ -170,8 +170,7 @@ class _ByRows(Prepared):
     def __init__(self, owner: Matrices, function: Callable[..., Any], args: tuple[Any, ...]) -> None:
         self.owner, self.direct = owner, None
         arguments = sort_arguments(function, args)
-        refuse_device(arguments, "matrices of derivatives of functions that work on arrays as a whole")
-        self.layout = layout_of(function, owner.wrt, len(owner.hidden), arguments)
+        self.layout = layout_of(function, owner.wrt, len(owner.hidden), on_host(arguments))
         leaf = only_leaf(self.layout, arguments)
         self._rows = _rows(owner, function, arguments, leaf)
 

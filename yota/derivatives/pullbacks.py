@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from yota.compilation.device import beside
+from yota.compilation.device import beside, computed, stacked
 from yota.compilation.specialise import Target
 from yota.derivatives.gradients import gradient, value_and_grad
 from yota.derivatives.straight import Wanted
@@ -157,27 +157,32 @@ class Rows:
         return (value, matrix) if self._first is None else (*self._first(*args), matrix)
 
     def _matrix(self, *args: Any) -> tuple[Any, Any]:
-        value = np.asarray(self._function(*args))
+        value = computed(self._function, args)
         by = args[self.position]
         rows = [self._row(position, value, args) for position in np.ndindex(value.shape)]
         shape = (*value.shape, *np.shape(by))
         if not rows:
-            return np.zeros(shape, np.asarray(by).dtype), value
-        return np.reshape(np.stack(rows), shape), value
+            return beside(by, np.zeros(shape)) if is_on_device(by) else np.zeros(shape, np.asarray(by).dtype), value
+        return stacked(rows).reshape(shape), value
+
+    def _pulled(self, value: Any, seed: np.ndarray, args: tuple[Any, ...]) -> Any:
+        if is_on_device(value):
+            return self._pullback(beside(value, seed), *args)
+        return np.asarray(self._pullback(seed, *args))
 
     def _row(self, position: tuple[int, ...], value: Any, args: tuple[Any, ...]) -> Any:
         """One row: of a real value its gradient, of a complex one the complex derivative."""
         seed = np.zeros(value.shape, value.dtype if value.dtype.kind in "fc" else float)
         seed[position] = 1.0
-        first = np.asarray(self._pullback(seed, *args))
+        first = self._pulled(value, seed, args)
         if value.dtype.kind != "c":
             return first
         seed[position] = 1j
-        second = np.asarray(self._pullback(seed, *args))
+        second = self._pulled(value, seed, args)
         if first.dtype.kind != "c":
             return first + 1j * second
         # For a pullback conj(J) s + K conj(s) the two agree if K, the derivative by the conjugate, is zero.
-        scale = np.max(np.abs(first), initial=0.0)
+        scale = np.max(np.abs(first)) if first.size else 0.0
         if np.any(np.abs(second - 1j * first) > np.sqrt(np.finfo(first.dtype).eps) * scale):
             raise DifferentiationError(
                 "the function is not holomorphic: by a complex argument it has no complex derivative. Take the real "

@@ -78,6 +78,7 @@ class Pull:
         self.visited: dict[int, int] = {}
         self.folded: set[int] = set()
         self.places: dict[int, int] = {}
+        self._uniform: dict[int, Any] = {}
         self._definitions = definitions
         self._memo: dict[Request, int] = {}
 
@@ -133,6 +134,9 @@ class Pull:
     def _made(self, variable: int, point: Point) -> Made:
         tape, values = self.tape, self.values
         type = tape.types[variable]
+        number = self._same_everywhere(variable)
+        if number is not None:
+            return [], lambda _: values.literal(number, type.dtype)
         if variable in self.leaves:
             return [], lambda _: values.load(variable, self.place(variable, point), type.dtype)
         if variable in tape.constants:
@@ -157,6 +161,18 @@ class Pull:
         if op.name not in put_together:
             raise UnreachableError
         return put_together[op.name](op, point)
+
+    def _same_everywhere(self, variable: int) -> Any:
+        """The number that all elements of a constant array are; None if they differ, or if it is none."""
+        if variable not in self.tape.constants or not self.tape.types[variable].shape:
+            return None
+        if variable not in self._uniform:
+            flat = np.asarray(self.tape.constants[variable]).reshape(-1)
+            # Bytes tell zeros of different signs apart, and NaN from nothing.
+            same = flat.size > 0 and np.all(flat[:1].view(np.uint8) == flat[-1:].view(np.uint8))
+            whole = same and np.all(flat.view(f"V{flat.itemsize}") == flat[:1].view(f"V{flat.itemsize}"))
+            self._uniform[variable] = flat[0] if whole else None
+        return self._uniform[variable]
 
     def _looked_at(self, op: Op, point: Point, shape: tuple[int, ...]) -> Point | None:
         """The element of the first operand that a view has at ``point``; None for what is no view."""
