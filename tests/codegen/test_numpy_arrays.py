@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from tests.codegen.programs import Writer, arguments, check, evaluate
+from yota.codegen.contract import as_products
 from yota.codegen.targets.base import Source
 from yota.codegen.targets.numpy import generate
 from yota.ir.indexing import GATHER, Slice
@@ -375,6 +376,25 @@ def test_einsums(subscripts: str) -> None:
     ]
     product = write("einsum", *operands, subscripts=subscripts)
     agree(write.finish(product, write("sin", product)))
+
+
+@pytest.mark.parametrize("subscripts", ["kij,nkj->nki", "nkj,kij->nki", "ij,jk->ik", "ij,kj->ki", "kij,nkj->kin"])
+def test_products_lie_as_their_results_do(subscripts: str) -> None:
+    """What is side by side in the result is so in the product; two products of one array look at it once."""
+    extents = {letter: 3 + number for number, letter in enumerate(sorted(set(subscripts) - set(",->")))}
+    left, right, _ = subscripts.replace("->", ",").split(",")
+    write = Writer()
+    a, b, c = (
+        write.input(name, tuple(extents[letter] for letter in letters))
+        for name, letters in (("a", left), ("b", right), ("c", right))
+    )
+    tape = as_products(write.finish(*(write("einsum", a, other, subscripts=subscripts) for other in (b, c))))
+    assert not any(op.name == "einsum" for op in tape.ops)
+    for output in tape.outputs:
+        last = tape.definitions()[output]
+        assert last.name != "transpose" or last.keyword("axes")[-1] == tape.types[output].ndim - 1
+    looks = [(op.operands, op.static) for op in tape.ops if op.name in ("transpose", "reshape")]
+    assert len(set(looks)) == len(looks)
 
 
 def test_text_is_the_same_each_time_and_names_are_safe() -> None:

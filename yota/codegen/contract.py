@@ -19,13 +19,14 @@ def as_products(tape: Tape, kept: frozenset[int] = frozenset()) -> Tape:
         return tape
     builder = tape.builder()
     builder.ops = []
+    looks = _Looks(builder)
     renamed: dict[int, int] = {}
     for op in tape.ops:
         operands = tuple(renamed.get(operand, operand) for operand in op.operands)
         found = None
         if op.name == "einsum" and len(operands) == 2 and op.result not in kept:
             builder.location = op.location
-            found = _product(builder, str(op.keyword("subscripts")), operands, tape.types[op.result])
+            found = _product(looks, str(op.keyword("subscripts")), operands, tape.types[op.result])
         if found is None:
             builder.ops.append(Op(op.result, op.primitive, operands, op.static, op.location))
         else:
@@ -38,9 +39,28 @@ def as_products(tape: Tape, kept: frozenset[int] = frozenset()) -> Tape:
     return builder.finish(renamed.get(output, output) for output in tape.outputs)
 
 
-def _product(builder: TapeBuilder, subscripts: str, operands: tuple[int, ...], type: TensorType) -> int | None:
+class _Looks:
+    """Other looks at variables, each taken once."""
+
+    def __init__(self, builder: TapeBuilder) -> None:
+        self.builder = builder
+        self._taken: dict[tuple[str, int, tuple[int, ...]], int] = {}
+
+    def __call__(self, name: str, operand: int, **static: tuple[int, ...]) -> int:
+        ((_, value),) = static.items()
+        key = name, operand, value
+        if key not in self._taken:
+            self._taken[key] = self.builder.emit(primitive(name), (operand,), static)
+        return self._taken[key]
+
+
+def _product(looks: _Looks, subscripts: str, operands: tuple[int, ...], type: TensorType) -> int | None:
     """The variable of the same product by ``matmul``; None if it is none, or if BLAS could not do it."""
+    builder = looks.builder
     left, right, result = subscripts.replace("->", ",").split(",")
+    if result[-1:] not in right and not set(right) <= set(left):
+        # What is side by side in the result shall be so in the product.
+        left, right, operands = right, left, operands[::-1]
     one, two = (builder.types[operand] for operand in operands)
     if any(len(set(letters)) != len(letters) for letters in (left, right, result)):
         return None
@@ -57,26 +77,26 @@ def _product(builder: TapeBuilder, subscripts: str, operands: tuple[int, ...], t
         return None
     if not (batch or rows or columns):
         vectors = tuple(
-            _in_line(builder, each, letters, summed) for each, letters in zip(operands, (left, right), strict=True)
+            _in_line(looks, each, letters, summed) for each, letters in zip(operands, (left, right), strict=True)
         )
         return builder.emit(primitive("matmul"), vectors, ())
     if batch and not (_in_blas_order(left, batch) and _in_blas_order(right, batch)):
         return None
-    first = _arranged(builder, operands[0], left, (batch, rows, summed), extents)
-    second = _arranged(builder, operands[1], right, (batch, summed, columns), extents)
+    first = _arranged(looks, operands[0], left, (batch, rows, summed), extents)
+    second = _arranged(looks, operands[1], right, (batch, summed, columns), extents)
     found = builder.emit(primitive("matmul"), (first, second), ())
     shape = tuple(extents[letter] for letter in (*batch, *rows, *columns))
     if builder.types[found].shape != shape:
-        found = builder.emit(primitive("reshape"), (found,), {"shape": shape})
+        found = looks("reshape", found, shape=shape)
     order = [*batch, *rows, *columns]
-    return _transposed(builder, found, "".join(order), list(result))
+    return _transposed(looks, found, "".join(order), list(result))
 
 
-def _in_line(builder: TapeBuilder, operand: int, letters: str, order: list[str]) -> int:
+def _in_line(looks: _Looks, operand: int, letters: str, order: list[str]) -> int:
     """All elements of the operand as one axis."""
-    found = _transposed(builder, operand, letters, order)
-    type = builder.types[found]
-    return found if type.ndim == 1 else builder.emit(primitive("reshape"), (found,), {"shape": (type.size,)})
+    found = _transposed(looks, operand, letters, order)
+    type = looks.builder.types[found]
+    return found if type.ndim == 1 else looks("reshape", found, shape=(type.size,))
 
 
 def _in_blas_order(letters: str, batch: list[str]) -> bool:
@@ -85,7 +105,7 @@ def _in_blas_order(letters: str, batch: list[str]) -> bool:
 
 
 def _arranged(
-    builder: TapeBuilder,
+    looks: _Looks,
     operand: int,
     letters: str,
     groups: tuple[list[str], list[str], list[str]],
@@ -93,19 +113,17 @@ def _arranged(
 ) -> int:
     """The operand with the axes of each group side by side; the last two groups as one axis each."""
     batch, one, two = groups
-    found = _transposed(builder, operand, letters, [*batch, *one, *two])
+    found = _transposed(looks, operand, letters, [*batch, *one, *two])
     shape = (
         *(extents[letter] for letter in batch),
         math.prod(extents[letter] for letter in one),
         math.prod(extents[letter] for letter in two),
     )
-    if builder.types[found].shape == shape:
-        return found
-    return builder.emit(primitive("reshape"), (found,), {"shape": shape})
+    return found if looks.builder.types[found].shape == shape else looks("reshape", found, shape=shape)
 
 
-def _transposed(builder: TapeBuilder, operand: int, letters: str, order: list[str]) -> int:
+def _transposed(looks: _Looks, operand: int, letters: str, order: list[str]) -> int:
     axes = tuple(letters.index(letter) for letter in order)
     if axes == tuple(range(len(axes))):
         return operand
-    return builder.emit(primitive("transpose"), (operand,), {"axes": axes})
+    return looks("transpose", operand, axes=axes)
