@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from yota.ir.tape import Op, Tape
+from yota.passes.readers import Readers
 from yota.passes.rows import place
 from yota.passes.units import Growing, Member
 from yota.passes.views import is_view
@@ -34,7 +35,7 @@ class _Sinker:
         self.kept = set(tape.outputs) | {guard.variable for guard in tape.guards}
         self.ops = tape.definitions()
         self.number = {op.result: number for number, op in enumerate(tape.ops)}
-        self._known_readers: dict[int, list[Growing]] | None = None
+        self.readers = Readers(units, self.kept, self.types)
         self.home = {v: group for group in self.groups for v in group.axes}
 
     def run(self) -> None:
@@ -47,48 +48,17 @@ class _Sinker:
             for variable in [v for v in group.axes if self.home.get(v) is group]:
                 self._repeat(group, variable)
 
-    def _readers(self) -> dict[int, list[Growing]]:
-        """Units that read each variable; a lone view stands for those who read the view."""
-        if self._known_readers is None:
-            self._known_readers = self._find_readers()
-        return self._known_readers
-
-    def _find_readers(self) -> dict[int, list[Growing]]:
-        direct: dict[int, list[Growing]] = {}
-        for unit in self.units:
-            for member in unit.members:
-                for operand in member.op.operands:
-                    known = direct.setdefault(operand, [])
-                    if all(unit is not other for other in known):
-                        known.append(unit)
-        found: dict[int, list[Growing]] = {}
-        # Units stand in no order, ops do: whoever reads a view is known before the view's operand is looked at.
-        for variable in sorted(direct, key=lambda variable: self.number.get(variable, -1), reverse=True):
-            known = found[variable] = []
-            for unit in direct[variable]:
-                for target in self._behind_view(unit, found):
-                    if all(target is not other for other in known):
-                        known.append(target)
-        return found
-
-    def _behind_view(self, unit: Growing, readers: Mapping[int, list[Growing]]) -> list[Growing]:
-        """``unit`` itself, or who reads it if it is a lone view."""
-        op = unit.members[0].op
-        if unit.extent or not is_view(op, self.types):
-            return [unit]
-        return [*readers.get(op.result, ()), *([unit] if op.result in self.kept else ())]
-
     def _move_from(self, group: Growing) -> None:
-        readers = self._readers()
         for target in self.groups:
             if target is group or target.extent != group.extent or target.before & group.bit == 0:
                 continue
-            moved = self._movable(group, target, readers)
-            if moved and self._transfer(group, target, moved, keep=False):
-                readers = self._readers()
+            moved = self._movable(group, target)
+            if moved:
+                self._transfer(group, target, moved, keep=False)
 
-    def _movable(self, group: Growing, target: Growing, readers: Mapping[int, list[Growing]]) -> list[Op]:
+    def _movable(self, group: Growing, target: Growing) -> list[Op]:
         """Ops whose results only ``target``, or other such ops, read; if moving them saves arrays."""
+        readers = self.readers.of
         inner: dict[int, set[int]] = {}
         for member in group.members:
             for operand in member.op.operands:
@@ -96,14 +66,14 @@ class _Sinker:
         moved: dict[int, Op] = {}
         for member in reversed(group.members):
             variable = member.op.result
-            outside = [unit for unit in readers.get(variable, ()) if unit is not group]
+            outside = [unit for unit in readers(variable) if unit is not group]
             if variable not in group.axes or variable in self.kept or not (outside or inner.get(variable)):
                 continue
             if all(unit is target for unit in outside) and inner.get(variable, set()) <= moved.keys():
                 moved[variable] = member.op
-        gone = {v for v in moved if any(unit is target for unit in readers.get(v, ()))}
+        gone = {v for v in moved if any(unit is target for unit in readers(v))}
         needed = {v for op in moved.values() for v in op.operands if v in group.axes and v not in moved}
-        extra = {v for v in needed if v not in self.kept and all(unit is group for unit in readers[v])}
+        extra = {v for v in needed if v not in self.kept and all(unit is group for unit in readers(v))}
         gone = {v for v in gone if not is_view(moved[v], self.types)}
         if not moved or len(extra) > len(gone) or (len(extra) == len(gone) and extra):
             return []
@@ -111,7 +81,7 @@ class _Sinker:
 
     def _repeat(self, group: Growing, variable: int) -> None:
         """Compute a cheap variable again in each loop that reads it, rather than store it."""
-        outside = [unit for unit in self._readers().get(variable, ()) if unit is not group]
+        outside = [unit for unit in self.readers.of(variable) if unit is not group]
         if not outside or variable in self.kept or any(unit.extent != group.extent for unit in outside):
             return
         ops = self._recipe(group, variable, _MOST_REPEATED)
@@ -124,7 +94,6 @@ class _Sinker:
     def _recipe(self, group: Growing, variable: int, most: int) -> list[Op] | None:
         """Ops that compute ``variable`` from whole arrays; None if they are too many or too dear."""
         needed: dict[int, Op] = {}
-        readers = self._readers()
         pending = [variable]
         while pending:
             op = self.ops[pending.pop()]
@@ -135,7 +104,7 @@ class _Sinker:
             needed[op.result] = op
             for v in op.operands:
                 inside = v in group.axes and v not in needed and v not in self.kept
-                if inside and all(unit.extent == group.extent for unit in readers[v]):
+                if inside and all(unit.extent == group.extent for unit in self.readers.of(v)):
                     pending.append(v)
         return sorted(needed.values(), key=lambda op: self.number[op.result])
 
@@ -162,8 +131,8 @@ class _Sinker:
         if along is None or not self._consistent(target, axes):
             return False
         placed += along
-        self._known_readers = None
         self._stand_outside(outside)
+        self.readers.add(target, (member.op for member in placed))
         target.members += placed
         target.members.sort(key=lambda member: self.number[member.op.result])
         target.axes = axes
@@ -173,6 +142,7 @@ class _Sinker:
         else:
             names = {op.result for op in ops}
             group.members = [m for m in group.members if m.op.result not in names]
+            self.readers.drop(group, ops)
             for name in names:
                 group.axes.pop(name, None)
                 self.home[name] = target
@@ -181,7 +151,10 @@ class _Sinker:
     def _stand_outside(self, views: Iterable[Op]) -> None:
         """Give views of whole arrays a place of their own, so that their readers are known to read those arrays."""
         alone = {unit.members[0].op.result for unit in self.units if not unit.extent}
-        self.units += [Growing([Member(op)]) for op in views if op.result not in alone]
+        for op in views:
+            if op.result not in alone:
+                self.units.append(Growing([Member(op)]))
+                self.readers.add(self.units[-1], (op,))
 
     def _views_along(self, target: Growing, axes: dict[int, int], arrived: set[int]) -> list[Member] | None:
         """Views of what has arrived; None if one of them needs it whole."""
