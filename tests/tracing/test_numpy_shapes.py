@@ -345,10 +345,51 @@ def _at_rows(x, v, ufunc=np.add):
     return y
 
 
-@pytest.mark.parametrize("order", ["A", "K"])
-def test_the_order_in_memory_is_no_part_of_a_tape(order):
-    with pytest.raises(errors.TracingError, match=r'Use order="C" or order="F"'):
-        yota.grad(lambda x: np.sum(np.ravel(x, order=order)), FORTRAN)
+IN_MEMORY = {
+    "ravel A": lambda x: np.ravel(x, order="A"),
+    "ravel K": lambda x: x.ravel("K"),
+    "flatten K of a view": lambda x: x[:, ::-1].T.flatten("K"),
+    "reshape A": lambda x: np.sin(x.T).reshape(6, order="A"),
+    "a fresh array": lambda x: (x.T * 2 + 1).ravel("K"),
+    "a copy by columns": lambda x: np.array(x, order="F").ravel("K"),
+    "another dtype by columns": lambda x: x.astype(complex, order="F").ravel("K"),
+    "a result by columns": lambda x: np.exp(x, order="F").ravel("A"),
+    "three axes": lambda x: np.swapaxes(x[:, None] * np.ones((2, 2, 3)), 0, 2).ravel("K"),
+}
+
+
+@pytest.mark.parametrize("lie", [np.ascontiguousarray, np.asfortranarray, lambda x: np.repeat(x, 2, 1)[:, ::2]])
+@pytest.mark.parametrize("name", IN_MEMORY)
+def test_orders_in_memory_are_numpys(name, lie):
+    function, x = IN_MEMORY[name], lie(real(2, 3))
+    value, tape = yota.trace(function, x)
+    assert np.array_equal(value, function(x))
+    weights = np.cos(np.arange(value.size))
+    found = yota.gradient(lambda x: np.sum(weights * np.real(function(x))))(x)
+    step = [np.real(function(lie(x + 1e-6 * (np.arange(x.size).reshape(x.shape) == i)))) for i in range(x.size)]
+    by_hand = [np.sum(weights * (each - np.real(function(x)))) / 1e-6 for each in step]
+    np.testing.assert_allclose(np.ravel(found), by_hand, atol=1e-4)
+
+
+def test_another_order_in_memory_is_another_tape():
+    ravel = yota.compile(yota.trace(lambda x: x.ravel("K"), FORTRAN)[1])
+    assert np.array_equal(ravel(FORTRAN), FORTRAN.ravel("K"))
+    with pytest.raises(errors.StaleTapeError, match="depends on how the arguments lie in memory"):
+        ravel(np.ascontiguousarray(FORTRAN))
+    slope = yota.gradient(lambda x: np.sum(x.ravel("K")[:2]), dynamic=True)
+    assert not np.array_equal(slope(FORTRAN), slope(np.ascontiguousarray(FORTRAN)))
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (lambda x: (x.T @ x).ravel("K"), "matmul may lay its result out otherwise"),
+        (lambda x: np.broadcast_to(x[0], (2, x.shape[1])).ravel("K"), "share a place in memory"),
+    ],
+)
+def test_an_order_in_memory_that_is_not_known_is_refused(function, message):
+    with pytest.raises(errors.TracingError, match=message):
+        yota.grad(lambda x: np.sum(function(x)), FORTRAN)
 
 
 @pytest.mark.parametrize("name", SHAPES)

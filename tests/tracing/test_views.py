@@ -214,3 +214,19 @@ def test_a_compiled_tape_knows_the_order_of_its_argument():
     assert compiled(x) == _through_a_reshape(x)
     with pytest.raises(yota.errors.StaleTapeError, match="ascontiguousarray"):
         compiled(np.asfortranarray(x))
+
+
+def test_parts_of_complex_arrays_are_written():
+    def function(z, v):
+        z = z.copy()
+        z.real = v
+        z.imag[1:] *= 2
+        z.real.sort()
+        return z
+
+    z = np.array([1 + 2j, complex(np.inf, -np.inf), complex(1, np.nan)])
+    v = np.array([3.0, -1.0, 0.5])
+    assert np.array_equal(yota.trace(function, z, v)[0], function(z, v), equal_nan=True)
+    assert yota.gradcheck(lambda z, v: np.sum(np.real(function(z, v) * (1 - 2j)) * v), np.array([1j, 2 + 1j, 3]), v)
+    with pytest.raises(TypeError, match="does not have imaginary part"):
+        yota.trace(lambda v: setattr(v.copy(), "imag", 1.0), v)

@@ -11,6 +11,7 @@ import numpy
 from yota.ir.catalog import primitive
 from yota.tracing.implementations import implements
 from yota.tracing.methods import is_tracer
+from yota.tracing.order import arranged
 from yota.tracing.places import diagonal
 
 if TYPE_CHECKING:
@@ -21,18 +22,35 @@ np: Any = numpy
 
 
 @implements(numpy.matmul)
-def _matmul(trace: Trace, a: Any, b: Any, **keywords: Any) -> Any:
+def _matmul(
+    trace: Trace,
+    a: Any,
+    b: Any,
+    *,
+    axes: Any = None,
+    dtype: Any = None,
+    order: Any = "K",
+    casting: str = "same_kind",
+    subok: bool = True,
+) -> Any:
     a, b = trace.traced(a), trace.traced(b)
     if not a.ndim or not b.ndim:
         raise ValueError("matmul: an operand has 0 axes; use * for scalars")
-    return trace.apply(primitive("matmul"), (a, b))
+    if dtype is not None:
+        a, b = a.astype(dtype, copy=False), b.astype(dtype, copy=False)
+    if axes is None:
+        return arranged(trace.apply(primitive("matmul"), (a, b)), order, (a, b))
+    ends = [tuple(range(-len(each), 0)) for each in axes]
+    moved = [np.moveaxis(each, own, end) for each, own, end in zip((a, b), axes, ends, strict=False)]
+    return np.moveaxis(np.matmul(*moved), ends[-1], axes[-1]) if len(axes) > 2 else np.matmul(*moved)
 
 
 @implements(numpy.dot)
 def _dot(trace: Trace, a: Any, b: Any) -> Any:
-    a, b = trace.traced(a), trace.traced(b)
+    a, b = (each if is_tracer(each) else np.asarray(each) for each in (a, b))
     if not a.ndim or not b.ndim:
         return a * b
+    a, b = trace.traced(a), trace.traced(b)
     if b.ndim <= 2 and a.ndim <= 2:
         return trace.apply(primitive("matmul"), (a, b))
     return np.tensordot(a, b, axes=([-1], [-1 if b.ndim == 1 else -2]))
@@ -40,7 +58,7 @@ def _dot(trace: Trace, a: Any, b: Any) -> Any:
 
 @implements(numpy.inner)
 def _inner(trace: Trace, a: Any, b: Any) -> Any:
-    a, b = trace.traced(a), trace.traced(b)
+    a, b = (each if is_tracer(each) else np.asarray(each) for each in (a, b))
     return a * b if not a.ndim or not b.ndim else np.tensordot(a, b, axes=([-1], [-1]))
 
 
@@ -50,16 +68,16 @@ def _vdot(trace: Trace, a: Any, b: Any) -> Any:
 
 
 @implements(numpy.vecdot)
-def _vecdot(trace: Trace, x1: Any, x2: Any, axis: int = -1) -> Any:
-    return np.sum(np.conjugate(trace.traced(x1)) * x2, axis=axis)
+def _vecdot(trace: Trace, x1: Any, x2: Any, axis: int = -1, dtype: Any = None, keepdims: bool = False) -> Any:
+    return np.sum(np.conjugate(trace.traced(x1)) * x2, axis=axis, dtype=dtype, keepdims=keepdims)
 
 
-def _matrix_by_vector(trace: Trace, x1: Any, x2: Any) -> Any:
-    return np.sum(trace.traced(x1) * np.expand_dims(trace.traced(x2), -2), axis=-1)
+def _matrix_by_vector(trace: Trace, x1: Any, x2: Any, dtype: Any = None) -> Any:
+    return np.sum(trace.traced(x1) * np.expand_dims(trace.traced(x2), -2), axis=-1, dtype=dtype)
 
 
-def _vector_by_matrix(trace: Trace, x1: Any, x2: Any) -> Any:
-    return np.sum(np.expand_dims(np.conjugate(trace.traced(x1)), -1) * trace.traced(x2), axis=-2)
+def _vector_by_matrix(trace: Trace, x1: Any, x2: Any, dtype: Any = None) -> Any:
+    return np.sum(np.expand_dims(np.conjugate(trace.traced(x1)), -1) * trace.traced(x2), axis=-2, dtype=dtype)
 
 
 if hasattr(numpy, "matvec"):

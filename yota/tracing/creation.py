@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from yota.tracing.methods import is_traced, is_tracer
+from yota.tracing.order import laid_out
 from yota.tracing.state import current
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ __all__ = ["CREATION", "ITERATION", "array"]
 # Traced values go where NumPy's annotations ask for arrays.
 np: Any = numpy
 _original_array = numpy.array
+_ORDERS = {"asfortranarray": "F", "ascontiguousarray": "C"}
 
 
 def array(trace: Trace, value: Any, dtype: Any = None, **keywords: Any) -> Any:
@@ -52,10 +54,11 @@ def _from_value(name: str, copies: bool) -> Callable[..., Any]:
         if is_tracer(value) and not copies and keywords.get("copy") is not True:
             if not isinstance(value._value(), numpy.ndarray):
                 value = trace.wrap(value._current(), numpy.asarray(value._value()))
-            return value if dtype is None else value.astype(dtype, copy=False)
+            kept = value if dtype is None else value.astype(dtype, copy=False)
+            return laid_out(kept, _ORDERS.get(name, keywords.get("order", args[0] if args else None)))
         if is_traced(value):
             keywords.pop("copy", None)
-            return array(trace, value, dtype, **keywords)
+            return laid_out(array(trace, value, dtype, **keywords), _ORDERS.get(name, keywords.get("order")))
         return fresh(trace, original(value, dtype, *args, **keywords))
 
     return create
@@ -154,11 +157,18 @@ def _vectorize(trace: Trace, pyfunc: Any, *args: Any, **keywords: Any) -> Any:
     plain = numpy_vectorize(pyfunc, *args, **keywords)
 
     def call(*operands: Any, **named: Any) -> Any:
-        if named or keywords.get("signature") or not any(map(is_traced, operands)):
+        if keywords.get("signature") or not any(map(is_traced, (*operands, *named.values()))):
             return plain(*operands, **named)
-        arrays = np.broadcast_arrays(*operands)
-        flat = [np.ravel(each) for each in arrays]
-        results = [pyfunc(*items) for items in zip(*flat, strict=True)]
+        given: dict[Any, Any] = {**dict(enumerate(operands)), **named}
+        excluded = set(keywords.get("excluded") or ())
+        spread = [key for key in given if key not in excluded]
+        arrays = np.broadcast_arrays(*(given[key] for key in spread))
+        results = []
+        for items in zip(*(np.ravel(each) for each in arrays), strict=True):
+            one = {**given, **dict(zip(spread, items, strict=True))}
+            results.append(pyfunc(*(one[place] for place in range(len(operands))), **{key: one[key] for key in named}))
+        if results and isinstance(results[0], tuple):
+            return tuple(np.reshape(array(trace, each), arrays[0].shape) for each in zip(*results, strict=True))
         return np.reshape(array(trace, results), arrays[0].shape)
 
     return call
@@ -185,6 +195,14 @@ def _fromiter(trace: Trace, iter: Any, dtype: Any, count: int = -1, **keywords: 
     return fresh(trace, numpy_fromiter(values, dtype, count, **keywords))
 
 
+def _require(trace: Trace, a: Any, dtype: Any = None, requirements: Any = None, *, like: Any = None) -> Any:
+    if not is_tracer(a):
+        return numpy_require(a, dtype, requirements)
+    wanted = {str(each)[:1].upper() for each in requirements or ()}
+    result = a if dtype is None else a.astype(dtype, copy=False)
+    return laid_out(result, "F" if "F" in wanted else "C" if "C" in wanted else "K")
+
+
 def _ndenumerate(trace: Trace, arr: Any) -> Any:
     return ((index, arr[index]) for index in numpy.ndindex(numpy.shape(arr)))
 
@@ -207,18 +225,42 @@ class Concatenator:
         pieces = key if isinstance(key, tuple) else (key,)
         if trace is None or not any(map(is_traced, pieces)):
             return self.__wrapped__[key]
+        axis, least, first = (-1, 2, 0) if self._columns else (0, 1, -1)
+        if isinstance(pieces[0], str):
+            axis, least, first = self._directive(trace, pieces[0], axis, least, first)
+            pieces = pieces[1:]
         if any(isinstance(piece, str) for piece in pieces):
-            raise trace.refuse("a string directive in np.r_ or np.c_ is not supported.", "Use np.concatenate.")
-        parts = [
-            np.atleast_1d(self.__wrapped__[piece] if isinstance(piece, slice) else np.asarray(piece))
-            for piece in pieces
+            raise ValueError("special directives must be the first entry.")
+        parts = [self._part(piece, least, first) for piece in pieces]
+        # Python's numbers adapt to the arrays' dtypes.
+        weighed = [
+            piece if type(piece) in numpy.ScalarType else part.dtype for piece, part in zip(pieces, parts, strict=True)
         ]
-        if self._columns:
-            return np.concatenate([each[:, None] if each.ndim == 1 else each for each in parts], axis=-1)
-        return np.concatenate(parts)
+        kind = numpy.result_type(*weighed)
+        return np.concatenate([part.astype(kind, copy=False) for part in parts], axis=axis)
+
+    @staticmethod
+    def _directive(trace: Trace, text: str, axis: int, least: int, first: int) -> tuple[int, int, int]:
+        """Axis, least number of axes, and the place of the first of an array's own, as NumPy reads a string."""
+        try:
+            numbers = [int(each) for each in text.split(",")]
+        except ValueError:
+            raise trace.refuse(f"np.r_[{text!r}, ...] makes a matrix.", "Use np.concatenate, or numbers.") from None
+        axis, least, first = (*numbers, *(axis, least, first)[len(numbers) :])[:3]
+        return axis, least, first
+
+    def _part(self, piece: Any, least: int, first: int) -> Any:
+        part = np.atleast_1d(self.__wrapped__[piece]) if isinstance(piece, slice) else np.asarray(piece)
+        missing = least - part.ndim
+        if missing <= 0:
+            return part
+        start = first if first >= 0 else missing + first + 1
+        start = min(max(start, 0), missing)
+        return np.reshape(part, (1,) * start + part.shape + (1,) * (missing - start))
 
 
 numpy_full, numpy_arange, numpy_vectorize = numpy.full, numpy.arange, numpy.vectorize
+numpy_require: Any = numpy.require
 numpy_fromiter, numpy_frompyfunc = numpy.fromiter, numpy.frompyfunc
 numpy_linspace: Any = numpy.linspace
 
@@ -237,6 +279,7 @@ CREATION: dict[str, Callable[..., Any]] = {
     "vectorize": _vectorize,
     "frompyfunc": _frompyfunc,
     "fromiter": _fromiter,
+    "require": _require,
 }
 """Recorded forms by name in the numpy namespace; each takes the trace first."""
 

@@ -35,6 +35,8 @@ from yota.tracing.exact import path_of, record_call, write_call
 from yota.tracing.implementations import IMPLEMENTATIONS
 from yota.tracing.location import here, source_line
 from yota.tracing.methods import is_tracer
+from yota.tracing.order import arranged
+from yota.tracing.ufuncs import OF_COMPLEX
 from yota.tracing.views import overwrite
 
 if TYPE_CHECKING:
@@ -151,7 +153,7 @@ def call_ufunc(trace: Trace, ufunc: np.ufunc, method: str, inputs: tuple[Any, ..
         if _is_constant(trace, (inputs, list(kwargs.values()))):
             return _constant(trace, ufunc(*concrete(trace, inputs), **concrete(trace, kwargs)))
         raise missing(trace, ufunc)
-    return _elementwise(trace, known, inputs, kwargs)
+    return _elementwise(trace, ufunc, known, inputs, kwargs)
 
 
 def _is_taken_apart(trace: Trace, ufunc: np.ufunc, method: str, inputs: tuple[Any, ...]) -> bool:
@@ -179,9 +181,10 @@ def _ufunc_as_made(trace: Trace, ufunc: np.ufunc, method: str, inputs: tuple[Any
     return None
 
 
-def _elementwise(trace: Trace, known: Any, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    for name in ("casting", "order", "subok"):
+def _elementwise(trace: Trace, ufunc: np.ufunc, known: Any, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    for name in ("casting", "subok"):
         kwargs.pop(name, None)
+    order: Any = kwargs.pop("order", "K")
     dtype: Any = kwargs.pop("dtype", None)
     where = kwargs.pop("where", True)
     if dtype is not None:
@@ -193,7 +196,10 @@ def _elementwise(trace: Trace, known: Any, inputs: tuple[Any, ...], kwargs: dict
     def compute(rest: dict[str, Any]) -> Any:
         if rest:
             raise trace.refuse(f"np.{known.name} with {', '.join(rest)}= is not supported.", "Leave it out.")
-        return trace.apply(known, inputs)
+        form = OF_COMPLEX.get(ufunc)
+        if form is not None and trace.traced(inputs[0]).dtype.kind == "c":
+            return form(trace, *inputs)
+        return arranged(trace.apply(known, inputs), order, inputs)
 
     if where is True:
         return _with_out(trace, kwargs, compute)

@@ -118,6 +118,7 @@ def _vander(trace: Trace, x: Any, N: Any = None, increasing: bool = False) -> An
     x = trace.traced(x)
     if x.ndim != 1:
         raise ValueError("x must be a one-dimensional array or sequence.")
+    x = x.astype(numpy.promote_types(x.dtype, int), copy=False)
     count = len(x) if N is None else int(N)
     columns = np.broadcast_to(x[:, None], (len(x), max(count - 1, 0)))
     powers = np.cumprod(np.concatenate([numpy.ones((len(x), min(count, 1)), x.dtype), columns], axis=1), axis=1)

@@ -111,10 +111,20 @@ class ArrayMethods:
         """Real part."""
         return np.real(self) if self.dtype.kind == "c" else self
 
+    @real.setter
+    def real(self, value: Any) -> None:
+        self.real[...] = value
+
     @property
     def imag(self) -> Any:
         """Imaginary part."""
         return np.imag(self)
+
+    @imag.setter
+    def imag(self, value: Any) -> None:
+        if self.dtype.kind != "c":
+            raise TypeError("array does not have imaginary part to set")
+        self.imag[...] = value
 
     # -- shape -------------------------------------------------------------------------------------------
 
@@ -223,6 +233,22 @@ class ArrayMethods:
         """See `numpy.ndarray.take`."""
         return np.take(self, indices, axis, out, mode)
 
+    def compress(self, condition: Any, axis: int | None = None, out: Any = None) -> Any:
+        """See `numpy.ndarray.compress`."""
+        return np.compress(condition, self, axis, out)
+
+    def choose(self, choices: Any, out: Any = None, mode: str = "raise") -> Any:
+        """See `numpy.ndarray.choose`."""
+        return np.choose(self, choices, out, mode)
+
+    def view(self, dtype: Any = None, type: Any = None) -> Any:
+        """See `numpy.ndarray.view`: all of the array, as it is."""
+        if (dtype not in (None, np.ndarray) and np.dtype(dtype) != self.dtype) or type not in (None, np.ndarray):
+            raise self._trace.refuse(
+                "a view of a traced value as another dtype cannot be recorded.", "Take .real and .imag, or use astype."
+            )
+        return self[...]
+
     def clip(self, min: Any = None, max: Any = None, out: Any = None, **keywords: Any) -> Any:
         """See `numpy.ndarray.clip`."""
         return np.clip(self, min, max, out, **keywords)
@@ -260,9 +286,11 @@ class ArrayMethods:
         kind = np.dtype(dtype)
         if kind.kind not in "biufc":
             raise self._trace.refuse(f"a traced value cannot be cast to {kind}.", "Use a floating dtype.")
+        from yota.tracing.order import laid_out
+
         if kind == self.dtype:
-            return self.copy(order) if copy else self
-        return self._recorder().apply(primitive("astype"), (self,), {"dtype": kind})
+            return self.copy(order) if copy else laid_out(self, order)
+        return laid_out(self._recorder().apply(primitive("astype"), (self,), {"dtype": kind}), order)
 
     def copy(self, order: str = "C") -> Any:
         """See `numpy.ndarray.copy`."""

@@ -40,6 +40,7 @@ _INTERNAL = (
     "numpy._core.shape_base",
     "numpy._core.function_base",
     "numpy.lib._arraysetops_impl",
+    "numpy.lib._scimath_impl",
     "numpy.fft._helper",
     "numpy.fft._pocketfft",
     "numpy.linalg._linalg",

@@ -9,6 +9,7 @@ import numpy
 
 from yota.rules.statics import axes_of
 from yota.tracing.implementations import implements
+from yota.tracing.reductions import root
 
 if TYPE_CHECKING:
     from yota.tracing.trace import Trace
@@ -106,7 +107,7 @@ def _nanvar(
 
 @implements(numpy.nanstd)
 def _nanstd(trace: Trace, a: Any, *args: Any, **keywords: Any) -> Any:
-    return trace.apply(trace.registry.primitive("_root"), (np.nanvar(trace.traced(a), *args, **keywords),))
+    return root(trace, np.nanvar(trace.traced(a), *args, **keywords))
 
 
 @implements(numpy.nanmedian)

@@ -16,7 +16,7 @@ from yota.tracing.implementations import implements
 if TYPE_CHECKING:
     from yota.tracing.trace import Trace
 
-__all__ = ["reduce"]
+__all__ = ["reduce", "root"]
 
 # Traced values go where NumPy's annotations ask for arrays.
 np: Any = numpy
@@ -99,6 +99,11 @@ def _number(shape: tuple[int, ...], axes: tuple[int, ...]) -> int:
     return math.prod(shape[axis] for axis in axes)
 
 
+def _counted(a: Any, where: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
+    """How many elements of ``a`` a mask lets into a reduction."""
+    return np.asarray(np.sum(np.broadcast_to(where, a.shape), axis=axes, keepdims=keepdims))
+
+
 @implements(numpy.mean)
 def _mean(trace: Trace, a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, where: Any = True) -> Any:
     a = trace.traced(a)
@@ -110,14 +115,14 @@ def _mean(trace: Trace, a: Any, axis: Any = None, dtype: Any = None, keepdims: b
     total = np.sum(a, axis=axis, dtype=dtype, keepdims=keepdims, where=where)
     if where is True:
         return _shared(total, _number(a.shape, axes_of(axis, a.ndim)))
-    return _shared(total, np.sum(np.broadcast_to(where, a.shape), axis=axes_of(axis, a.ndim), keepdims=keepdims))
+    return _shared(total, _counted(a, where, axes_of(axis, a.ndim), keepdims))
 
 
 def _shared(total: Any, count: Any) -> Any:
     """``total / count``, where the count of float16 numbers may be past the largest of them."""
-    if total.dtype != np.float16:
-        return total / count
-    return (total.astype(np.float32) / count).astype(np.float16)
+    wide = np.dtype(np.float32) if total.dtype == np.float16 else total.dtype
+    count = count.astype(wide) if hasattr(count, "dtype") else count
+    return (total.astype(wide, copy=False) / count).astype(total.dtype, copy=False)
 
 
 @implements(numpy.var)
@@ -142,14 +147,22 @@ def _var(
     axes = axes_of(axis, a.ndim)
     if where is True:
         return _shared(total, max(_number(a.shape, axes) - ddof, 0))
-    count = np.sum(np.broadcast_to(where, a.shape), axis=axes, keepdims=keepdims)
+    count = _counted(a, where, axes, keepdims)
     return _shared(total, np.maximum(count - ddof, 0))
 
 
 @implements(numpy.std)
 def _std(trace: Trace, a: Any, *args: Any, **keywords: Any) -> Any:
     """Where all elements are equal the derivative is taken to be 0."""
-    return trace.apply(trace.registry.primitive("_root"), (np.var(trace.traced(a), *args, **keywords),))
+    return root(trace, np.var(trace.traced(a), *args, **keywords))
+
+
+def root(trace: Trace, variance: Any) -> Any:
+    """The standard deviation that belongs to a variance."""
+    if variance.dtype.kind == "c":
+        # dtype=complex: the variance of what has no imaginary part, or NumPy's own sense of one.
+        return np.sqrt(variance)
+    return trace.apply(trace.registry.primitive("_root"), (variance,))
 
 
 def _accumulate(name: str) -> Any:

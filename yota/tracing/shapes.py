@@ -11,6 +11,7 @@ from yota.ir.catalog import primitive
 from yota.rules.statics import axes_of
 from yota.tracing.implementations import implements
 from yota.tracing.methods import is_tracer
+from yota.tracing.order import axes_in_memory, memory_order
 from yota.tracing.views import overwrite, view
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ np: Any = numpy
 @implements(numpy.reshape)
 def _reshape(trace: Trace, a: Any, shape: Any = None, order: str = "C", newshape: Any = None, copy: Any = None) -> Any:
     a = trace.traced(a)
-    order = _memory_order(trace, a, order)
+    order = memory_order(trace, a, order)
     target = newshape if shape is None else shape
     sizes = tuple(int(size) for size in (target if isinstance(target, (tuple, list, np.ndarray)) else (target,)))
     if order == "F":
@@ -39,14 +40,9 @@ def _reshape(trace: Trace, a: Any, shape: Any = None, order: str = "C", newshape
 @implements(numpy.ravel)
 def _ravel(trace: Trace, a: Any, order: str = "C") -> Any:
     a = trace.traced(a)
-    return np.reshape(a, (-1 if a.size else 0,), order=_memory_order(trace, a, order))
-
-
-def _memory_order(trace: Trace, a: Any, order: str) -> str:
-    """``order`` as "C" or "F": how an argument lies in memory is no part of a tape."""
-    if order in ("C", "F") or a.ndim < 2 or a.shape[-1] == a.size:
-        return "F" if order == "F" else "C"
-    raise trace.refuse(f'order="{order}" depends on how an array lies in memory.', 'Use order="C" or order="F".')
+    axes = axes_in_memory(trace, a) if order == "K" else None
+    a = a if axes is None else np.transpose(a, axes)
+    return np.reshape(a, (-1 if a.size else 0,), order="C" if order == "K" else order)
 
 
 @implements(numpy.transpose, numpy.permute_dims)

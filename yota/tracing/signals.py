@@ -20,7 +20,10 @@ np: Any = numpy
 
 @implements(numpy.interp)
 def _interp(trace: Trace, x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
-    x, xp, fp = trace.traced(x), trace.traced(xp), trace.traced(fp)
+    # NumPy computes in double precision, whatever it is given.
+    x, xp = (trace.traced(each).astype(float, copy=False) for each in (x, xp))
+    fp = trace.traced(fp)
+    fp = fp.astype(complex if fp.dtype.kind == "c" else float, copy=False)
     if xp.ndim != 1 or fp.ndim != 1 or xp.size != fp.size or not xp.size:
         raise ValueError("fp and xp are not of the same length, or no data points")
     if period is not None:

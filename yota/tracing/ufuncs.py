@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy
 
 from yota.tracing.implementations import implements
+from yota.tracing.methods import is_tracer
 from yota.tracing.views import view
 
 if TYPE_CHECKING:
     from yota.tracing.trace import Trace
+
+__all__ = ["OF_COMPLEX"]
 
 # Traced values go where NumPy's annotations ask for arrays.
 np: Any = numpy
@@ -46,8 +50,14 @@ def _modf(trace: Trace, x: Any) -> Any:
 
 @implements(numpy.ldexp)
 def _ldexp(trace: Trace, x1: Any, x2: Any) -> Any:
-    x1 = trace.traced(x1)
-    return x1 * np.exp2(np.astype(np.asarray(x2), x1.dtype))
+    x1, x2 = trace.traced(x1), np.asarray(x2)
+    if not is_tracer(x2) and np.all(np.abs(x2) < numpy.finfo(x1.dtype).maxexp):
+        return x1 * np.exp2(np.astype(x2, x1.dtype))
+    # In three steps, since the whole power may be out of reach where the result is not.
+    part = x2 // 3
+    for exponent in (part, part, x2 - 2 * part):
+        x1 = x1 * np.exp2(np.astype(exponent, x1.dtype))
+    return x1
 
 
 @implements(numpy.clip)
@@ -64,7 +74,25 @@ def _clip(
 
 @implements(numpy.round, numpy.around)
 def _round(trace: Trace, a: Any, decimals: int = 0) -> Any:
-    return np.rint(a) if not decimals else np.rint(a * 10.0**decimals) / 10.0**decimals
+    if not decimals:
+        return np.rint(a)
+    scale = 10.0 ** abs(decimals)
+    return np.rint(a * scale) / scale if decimals > 0 else np.rint(a / scale) * scale
+
+
+def _sign(trace: Trace, z: Any) -> Any:
+    """Of a complex number its direction, which changes along the circle."""
+    size = np.absolute(z)
+    nothing = np.equal(size, 0)
+    return np.where(nothing, z.dtype.type(0), z / np.where(nothing, size.dtype.type(1), size))
+
+
+def _rint(trace: Trace, z: Any) -> Any:
+    return np.rint(np.real(z)) + 1j * np.rint(np.imag(z))
+
+
+OF_COMPLEX: dict[Any, Callable[..., Any]] = {numpy.sign: _sign, numpy.rint: _rint}
+"""Ufuncs whose rules are for real numbers, as they are recorded of complex ones."""
 
 
 @implements(numpy.real)

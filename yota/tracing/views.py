@@ -13,6 +13,7 @@ from yota.ir.catalog import primitive
 from yota.ir.indexing import GATHER, NEWAXIS, Index, Slice, to_numpy
 from yota.tracing.leaving import to_int
 from yota.tracing.methods import is_tracer
+from yota.tracing.parts import with_part
 
 if TYPE_CHECKING:
     from yota.tracing.trace import Trace
@@ -357,4 +358,6 @@ def _with_view(tracer: Tracer, base: Tracer, written: Tracer) -> Any:
     if name == "transpose":
         inverse = tuple(int(axis) for axis in np.argsort(static["axes"]))
         return trace.apply(primitive("transpose"), (written,), {"axes": inverse})
+    if name in ("real", "imag"):
+        return with_part(base, name, written)
     raise trace.refuse(f"writing through the view that {name} gives is not supported.", "Write into the array itself.")

@@ -1,0 +1,170 @@
+"""A thousand calls of NumPy with their keywords, traced: results have NumPy's values, shapes and dtypes.
+
+`numpy.calls` has a paragraph of calls for each test. The arguments are of single precision and lie in memory in all
+ways by turns.
+"""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import yota
+
+PARAGRAPHS = Path(__file__).with_name("numpy.calls").read_text(encoding="utf-8").strip().split("\n\n")
+RNG = np.random.default_rng(3)
+MASK = np.array([[1, 0, 1, 1], [1, 1, 0, 1], [0, 1, 1, 1]], bool)
+
+
+def normal(*shape):
+    return RNG.standard_normal(shape)
+
+
+def holed(array, value, *places):
+    for place in places:
+        array[place] = value
+    return array
+
+
+def positive(array):
+    return array @ array.T + 3 * np.eye(len(array))
+
+
+ARGUMENTS = {
+    "x": normal(3, 4),
+    "y": normal(3, 4),
+    "v": normal(4),
+    "w": normal(4),
+    "s": normal(3, 3) + 3 * np.eye(3),
+    "p": positive(normal(3, 3)),
+    "t": normal(2, 3, 4),
+    "b": normal(2, 3, 3) + 3 * np.eye(3),
+    "u": RNG.uniform(-0.9, 0.9, (3, 4)),
+    "zz": normal(4) + 1j * normal(4),
+    "zx": normal(3, 4) + 1j * normal(3, 4),
+    "n": holed(normal(3, 4), np.nan, (0, 1), (2, 3)),
+    "z0": holed(normal(3, 4), 0.0, (0, 1), (1, 1), (1, 2)),
+    "q0": np.array([20.0, 55.0]),
+    "ti": normal(6, 2, 3),
+    "ti6": normal(2, 3, 2, 3),
+    "ti7": np.moveaxis(normal(2, 3, 6), 2, 1),
+    "v6": normal(2, 3),
+}
+
+
+def written(write):
+    """A function of the array after ``write`` changed a copy of it."""
+
+    def function(array, *rest, **keywords):
+        array = array.copy()
+        write(array, *rest, **keywords)
+        return array
+
+    return function
+
+
+def at(ufunc, array, places, *values):
+    array = array.copy()
+    ufunc.at(array, places if len(places) > 1 else places[0], *values)
+    return array
+
+
+def copied(array, *mask):
+    result = np.zeros((3, 4))
+    np.copyto(result, array, **({"where": mask[0]} if mask else {}))
+    return result
+
+
+def rebuilt(array):
+    u, s, vh = np.linalg.svd(array, full_matrices=False)
+    return (u * np.exp(s)) @ vh
+
+
+def padding(vector, width, axis, keywords):
+    vector[: width[0]] = 7.0
+    vector[len(vector) - width[1] :] = 8.0
+
+
+SCOPE = {
+    "np": np,
+    "m": MASK,
+    "at": at,
+    "fill": written(np.fill_diagonal),
+    "srt": written(lambda array, **keywords: array.sort(**keywords)),
+    "pta": written(np.put_along_axis),
+    "put": written(np.put),
+    "pm": written(np.putmask),
+    "place": written(np.place),
+    "cpt": copied,
+    "recon": rebuilt,
+    "padfun": padding,
+}
+
+
+def laid(array, turn):
+    """The array in one of five ways to lie in memory."""
+    if turn == 1:
+        return np.asfortranarray(array)
+    if turn == 2:
+        spread = np.zeros([2 * extent for extent in array.shape], array.dtype)[(slice(None, None, 2),) * array.ndim]
+        spread[...] = array
+        return spread
+    if turn == 3:
+        return np.flip(np.flip(array).copy())
+    array = array.copy()
+    array.flags.writeable = turn != 4
+    return array
+
+
+def calls(paragraph):
+    """The calls of a paragraph, apart at semicolons."""
+    return [each for each in re.split(r";\s*", paragraph) if each]
+
+
+def single(array):
+    return array.astype(np.complex64 if array.dtype.kind == "c" else np.float32)
+
+
+def fault(call, turn):
+    """What is wrong with the result of a traced call; None if nothing is."""
+    code = compile(call, call, "eval")
+    names = [name for name in ARGUMENTS if name in code.co_names or re.search(rf"\b{name}\b", call)]
+    arguments = [laid(single(ARGUMENTS[name]), turn) for name in names]
+
+    def function(*given):
+        result = eval(code, {**SCOPE, **dict(zip(names, given, strict=True))})
+        return result[0] if isinstance(result, (tuple, list)) else result
+
+    wanted = np.asarray(function(*arguments))
+    kept = [each.copy() for each in arguments]
+    found = np.asarray(yota.trace(function, *arguments)[0])
+    if any(not np.array_equal(one, other, equal_nan=True) for one, other in zip(arguments, kept, strict=True)):
+        return f"{call} writes its arguments"
+    if (found.shape, found.dtype) != (wanted.shape, wanted.dtype):
+        return f"{call} gives {found.dtype}{found.shape}, and by NumPy {wanted.dtype}{wanted.shape}"
+    if not np.allclose(found, wanted, rtol=3e-5, atol=3e-5, equal_nan=True):
+        return f"{call} gives {found}, and by NumPy {wanted}"
+    return None
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("number", range(len(PARAGRAPHS)))
+def test_calls(number):
+    faults = [fault(call, turn % 5) for turn, call in enumerate(calls(PARAGRAPHS[number]), number)]
+    assert not list(filter(None, faults))
+
+
+def test_a_wrong_result_is_a_fault(monkeypatch):
+    times = []
+
+    class Growing:
+        """Each sum is larger than the one before."""
+
+        @staticmethod
+        def sum(x):
+            times.append(1)
+            return np.sum(x) * len(times)
+
+    monkeypatch.setitem(SCOPE, "np", Growing)
+    assert "by NumPy" in fault("np.sum(x)", 0)
