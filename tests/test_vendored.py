@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ctypes
+import json
+import os
 import pickle
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -116,6 +119,33 @@ def test_cross_entropy(tmp_path: Path) -> None:
     assert same(gradients[1], gradient["b",])
 
 
+CURRENT = """
+import json, sys
+from yota.cli import main
+for words in json.loads(sys.argv[1]):
+    assert main([*words[1:], "--check"]) == 0, words
+"""
+WITH_PACKAGES = "import jinja2, numpy, optree, pygments, rich, sympy, typer"
+
+
+def pythons() -> list[str]:
+    """This interpreter, those named in $YOTA_PYTHONS, and other versions on the path."""
+    named = os.environ.get("YOTA_PYTHONS", "").split(os.pathsep)
+    return [sys.executable, *filter(None, named), *(f"python3.{minor}" for minor in range(10, 15))]
+
+
+@pytest.mark.parametrize("python", pythons())
+def test_other_processes_and_pythons_write_the_same_bytes(python: str) -> None:
+    if shutil.which(python) is None:
+        pytest.skip(f"{python} is not here")
+    if subprocess.run([python, "-c", WITH_PACKAGES], capture_output=True, check=False).returncode:
+        pytest.skip(f"{python} has not the packages that yota needs")
+    environment = {**os.environ, "PYTHONHASHSEED": "4711", "PYTHONPATH": str(ROOT), "LC_ALL": "C", "TZ": "Asia/Tokyo"}
+    words = [python, "-c", CURRENT, json.dumps([command(file) for file in (*FILES, *C_FILES)])]
+    done = subprocess.run(words, capture_output=True, text=True, cwd=ROOT, env=environment, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 @needs_compiler
 def test_lennard_jones_in_c(tmp_path: Path) -> None:
     (file,) = C_FILES
@@ -127,7 +157,8 @@ def test_lennard_jones_in_c(tmp_path: Path) -> None:
     value, found = np.zeros(()), [np.zeros((4, 3)), np.zeros(()), np.zeros(())]
     places = [each.ctypes.data_as(ctypes.c_void_p) for each in (x, value, *found)]
     numbers = ctypes.c_double(1.5), ctypes.c_double(0.9)
-    assert ctypes.CDLL(str(library)).lennard_jones_value_and_gradient(places[0], *numbers, *places[1:]) == 0
+    run = ctypes.CDLL(str(library)).lennard_jones_value_and_gradient
+    assert run(ctypes.c_ssize_t(4), places[0], *numbers, *places[1:]) == 0
     expected, g = yota.grad(f, x, 1.5, 0.9)
     np.testing.assert_allclose(value, expected, rtol=1e-14)
     for one, other in zip(found, g, strict=True):

@@ -194,6 +194,18 @@ def test_strict_code_of_any_size_has_numpys_bits() -> None:
         assert module.quadratic_value_and_gradient(A, x)[0] == quadratic(A, x)
 
 
+def centred(x):
+    return np.sum((x - x.mean()) ** 2) / len(x) + np.linalg.norm(x) ** 3 + np.var(x)
+
+
+def test_strict_code_of_any_size_calls_what_the_function_calls() -> None:
+    module = loaded(str(yota.generate(centred, {"x": "float64[N]"}, strict=True)))
+    for size in (1, 2, 7, 300, 5000):
+        x = RANDOM.random(size)
+        assert module.centred(x) == centred(x)
+        assert module.centred_value_and_gradient(x)[0] == centred(x)
+
+
 @pytest.mark.parametrize("name", ["np", "Any", "float"])
 def test_names_that_the_module_needs(name: str) -> None:
     with pytest.raises(errors.ArgumentError, match="cannot name a size"):

@@ -13,6 +13,7 @@ from yota.errors import ArgumentError
 from yota.generation.patterns import array_text
 from yota.generation.plain import visible
 from yota.generation.sizes import Samples
+from yota.ir.calls import Form, Items
 from yota.ir.indexing import Slice
 from yota.ir.location import Location
 from yota.ir.tape import Guard, Tape
@@ -179,9 +180,17 @@ def _general(values: Sequence[Any], samples: Samples, location: Location | None)
     first = values[0]
     if isinstance(first, tuple) and all(isinstance(value, tuple) and len(value) == len(first) for value in values):
         return tuple(_general(parts, samples, location) for parts in zip(*values, strict=True))
+    if isinstance(first, Form) and all(isinstance(value, Form) and value.path == first.path for value in values):
+        parts = {
+            name: _general([getattr(value, name) for value in values], samples, location)
+            for name in ("arguments", "keywords")
+        }
+        return replace(first, **parts)
+    if isinstance(first, Items) and all(isinstance(value, Items) for value in values):
+        return replace(first, items=_general([value.items for value in values], samples, location))
     if isinstance(first, Slice):
-        parts = [[getattr(value, name) for value in values] for name in ("start", "stop", "step")]
-        return Slice(*(_general(part, samples, location) for part in parts))
+        ends = [[getattr(value, name) for value in values] for name in ("start", "stop", "step")]
+        return Slice(*(_general(end, samples, location) for end in ends))
     if all(value == first and type(value) is type(first) for value in values):
         return first
     if all(isinstance(value, (int, np.integer)) and not isinstance(value, bool) for value in values):

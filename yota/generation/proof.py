@@ -39,8 +39,10 @@ def proved(text: str, name: str, call: Call, wrt: Wrt, wanted: Sequence[str], *,
     sys.modules[module.__name__] = module
     try:
         exec(compile(text, "<module under proof>", "exec"), module.__dict__)
-        for size in trials(call.dimensions()):
-            _proved_at(module, name, call, wrt, wanted, size, strict)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for size in trials(call.dimensions()):
+                _proved_at(module, name, call, wrt, wanted, size, strict)
     finally:
         del sys.modules[module.__name__]
 
@@ -65,8 +67,7 @@ def _proved_at(
 ) -> None:
     function, arguments = call.arguments(size)
     try:
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")
+        with np.errstate(all="ignore"):
             value = function(*arguments.values)
     except Exception:  # noqa: BLE001
         # Where the function has no value, neither has the module.

@@ -18,6 +18,7 @@ from yota.generation.constants import Constants
 from yota.generation.generalise import Extent, General
 from yota.generation.kernel import PRECONDITION, Kernel
 from yota.generation.plain import visible
+from yota.ir.calls import Form, Items, Place
 from yota.ir.indexing import GATHER, NEWAXIS, Slice
 from yota.ir.tape import Op
 from yota.tracing.location import source_line
@@ -31,6 +32,7 @@ _OPERATORS = {
     "subtract": "-",
     "multiply": "*",
     "divide": "/",
+    "power": "**",
     "matmul": "@",
     "less": "<",
     "less_equal": "<=",
@@ -132,7 +134,10 @@ class _Writer:
         operands = [self._text(operand) for operand in op.operands]
         self.texts[op.result] = name
         type = self.tape.types[op.result]
-        if op.name == "setitem":
+        if op.name == "call" and op.keyword("form").writes:
+            yield f"{name} = np.array({operands[0]})"
+            yield self._called(op.keyword("form"), [name, *operands[1:]])
+        elif op.name == "setitem":
             yield f"{name} = np.array({operands[0]})"
             yield f"{name}{self._index(op, op.keyword('index'), operands[2:])} = {operands[1]}"
         elif op.name == "scatter":
@@ -161,6 +166,8 @@ class _Writer:
 
     def _expression(self, op: Op, operands: Sequence[str]) -> str:
         listed = ", ".join(operands)
+        if op.name == "call":
+            return self._called(op.keyword("form"), operands)
         if op.name == "getitem":
             source = operands[0] if self.tape.types[op.operands[0]].shape else f"np.asarray({operands[0]})"
             return f"{source}{self._index(op, op.keyword('index'), operands[1:])}"
@@ -184,6 +191,28 @@ class _Writer:
             return f"np.{op.name}({listed}{self._axes(op)})"
         keywords = [f"{name}={_static(value)}" for name, value in op.static]
         return f"{self._function(op)}({', '.join([*operands, *keywords])})"
+
+    def _called(self, form: Form, operands: Sequence[str]) -> str:
+        """A call as the function made it."""
+
+        def text(value: Any) -> str:
+            if isinstance(value, Place):
+                return operands[value.operand]
+            if isinstance(value, Items):
+                inner = ", ".join(map(text, value.items))
+                return f"[{inner}]" if value.kind is list else f"({inner},)"
+            return _static(value)
+
+        given = [*map(text, form.arguments), *(f"{name}={text(value)}" for name, value in form.keywords)]
+        module, _, rest = form.path.partition(".")
+        if module == "numpy":
+            function = f"np.{rest}"
+        elif module in ("yota", "__main__"):
+            raise CodegenError(f"{form.path} is no function that a module could call")
+        else:
+            self.imports[f"import {form.path.rpartition('.')[0]}"] = None
+            function = form.path
+        return f"{function}({', '.join(given)})" + ("" if form.part is None else f"[{form.part}]")
 
     def _plain(self, op: Op) -> bool:
         """Whether the operator does what the function does: Python's own raise at zero, and numbers are no matrices."""

@@ -52,11 +52,11 @@ class Sized:
 
     def value(self) -> General:
         """The function itself for all sizes."""
-        return self.general([subject.tape for subject in self.subjects])
+        return self.general([subject.valued(subject.tape, self.strict) for subject in self.subjects])
 
     def gradient(self) -> General:
         """Value and gradient for all sizes."""
-        return self.general([_adjoints(subject).tape for subject in self.subjects])
+        return self.general([subject.valued(_adjoints(subject).tape, self.strict) for subject in self.subjects])
 
     def shapes(self) -> list[tuple[int | str, ...]]:
         """Shape of each leaf, by the names of sizes."""

@@ -43,6 +43,7 @@ _APART = 13
 """Loops of about the same length run together: extents that are not meant to be alike must not look it."""
 _MEMORY = re.compile(r"[mc]alloc\(\(size_t\)(\(.+?\))(?: \*|,) sizeof")
 """Memory for more elements than a single size has."""
+_ASKED = re.compile(r"= malloc\(\(size_t\)(\(.+?\)|\w+) \* sizeof")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -197,8 +198,8 @@ class _Sized:
 
     def _finished(self, function: Function, needed: Mapping[str, Sequence[str]]) -> Function:
         """The function with sizes handed to it and on."""
-        lines = [_handed_on(line, needed) for line in function.lines]
-        delegates = len(lines) == 2 and lines[-1].lstrip().startswith("return ") and "(" in lines[-1]
+        lines = [_roomy(_handed_on(line, needed), self.conditions.least, self.names) for line in function.lines]
+        delegates = " ".join(lines).count(";") == 2 and lines[1].lstrip().startswith("return ") and "(" in lines[1]
         checks = [] if delegates or not function.public else list(self._checks(lines))
         unused = [f"    (void){name};" for name in self.sizes if name not in _used([*checks, *lines], self.sizes)]
         kernels = tuple(
@@ -276,6 +277,16 @@ def _handed_on(line: str, needed: Mapping[str, Sequence[str]]) -> str:
         return f"{match[1]}({given}"
 
     return re.sub(r"\b(\w+)\(", call, line)
+
+
+def _roomy(line: str, least: Mapping[str, int], names: Mapping[str, str]) -> str:
+    """A line that asks for memory even if there is nothing to keep: some C libraries have no memory of no bytes."""
+    match = _ASKED.search(line)
+    if match is None:
+        return line
+    sizes = {names[name]: extent for name, extent in least.items()}
+    count = eval(match[1].replace("/", "//"), {"__builtins__": {}}, sizes)
+    return line if count > 0 else line.replace(");", " + 1);")
 
 
 def _size(name: str) -> Argument:
