@@ -60,6 +60,16 @@ def test_entries(function: Any, target: str) -> None:
 
 
 @pytest.mark.parametrize("target", TARGETS)
+def test_each_of_several_values_keeps_the_order_of_its_sums(target: str) -> None:
+    def several(x: Any) -> list[Any]:
+        return [x[0] * x[1] + x[0] * x[2], (x[0] - x[1]) + (x[2] - x[3])]
+
+    x = np.array([1.0, 1e17, 1e17, 1.0])
+    value, _ = jacobian(several, with_value=True, target=target)(x)
+    np.testing.assert_array_equal(value, several(x))
+
+
+@pytest.mark.parametrize("target", TARGETS)
 def test_quaternions(target: str) -> None:
     def smooth(q: Any) -> Any:
         return rotated(q) if q.dtype.kind != "c" else rotated_complex(q)

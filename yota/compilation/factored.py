@@ -75,7 +75,7 @@ def several_forms(tape: Tape) -> Iterator[Tape]:
     """Ways to write a scalar tape; a long one only with its arithmetic factored."""
     from yota.codegen.symbolic import forms
 
-    found = forms(tape)
+    found = forms(tape, values=len(tape.outputs))
     yield found[0]
     if len(tape) <= _SMALL:
         yield from (form for form in found[1:_MOST_FORMS] if form.ops != found[0].ops and len(form) < len(tape))
