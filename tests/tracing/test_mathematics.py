@@ -74,3 +74,23 @@ def test_without_scipy(monkeypatch):
     monkeypatch.setitem(sys.modules, "scipy.special", None)
     with pytest.raises(errors.TracingError, match=r"math\.erf.*scipy\.special\.erf\. Install SciPy"):
         yota.trace(lambda x: math.erf(x[0]), X)
+
+
+def test_results_are_numbers_of_pythons():
+    single = np.array([0.5, 0.25], np.float32)
+    for f in (
+        lambda x: single * math.sin(x[0]),
+        lambda x: single * math.log(x[0], 3),
+        lambda x: single * math.hypot(x[0], x[1], 2.0),
+        lambda x: single * math.modf(x[0] * 3)[0],
+        lambda x: single * math.erf(x[0]),
+        lambda x: single * math.fsum(x),
+        lambda x: single[:1] * math.sqrt(x[0]),
+    ):
+        for x in (X, single):
+            value, tape = yota.trace(f, x)
+            for found in (value, yota.play(tape, x), yota.compile(tape)(x)):
+                assert found.dtype == f(x).dtype
+                np.testing.assert_allclose(found, f(x), rtol=1e-6 if found.dtype == np.float32 else 1e-14)
+    assert type(yota.grad(math.sin, 0.5)[0]) is float
+    assert yota.trace(lambda x: math.sqrt(x), 0.25)[1].types[2].weak

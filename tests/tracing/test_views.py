@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import yota
+from yota import errors
 
 WRITES = [
     lambda y: y.__setitem__(0, 3.0),
@@ -230,3 +231,60 @@ def test_parts_of_complex_arrays_are_written():
     assert yota.gradcheck(lambda z, v: np.sum(np.real(function(z, v) * (1 - 2j)) * v), np.array([1j, 2 + 1j, 3]), v)
     with pytest.raises(TypeError, match="does not have imaginary part"):
         yota.trace(lambda v: setattr(v.copy(), "imag", 1.0), v)
+
+
+def eliminated(A, b):
+    """Solves by elimination; the pivot may stand in its row already."""
+    A, b, n = A.copy(), np.copy(b), len(b)
+    for k in range(n - 1):
+        p = k + np.argmax(np.abs(A[k:, k]))
+        A[[k, p]] = A[[p, k]]
+        b[[k, p]] = b[[p, k]]
+        for i in range(k + 1, n):
+            factor = A[i, k] / A[k, k]
+            A[i, k:] -= factor * A[k, k:]
+            b[i] -= factor * b[k]
+    x = np.zeros(n)
+    for i in range(n)[::-1]:
+        x[i] = (b[i] - A[i, i + 1 :] @ x[i + 1 :]) / A[i, i]
+    return x
+
+
+def test_rows_are_exchanged_at_traced_positions():
+    rng = np.random.default_rng(0)
+    fg = yota.value_and_grad(lambda A, b: np.sum(eliminated(A, b) ** 2), wrt=(0, 1), dynamic=True)
+    for _ in range(12):
+        A, b = rng.normal(size=(3, 3)), rng.normal(size=3)
+        value, (dA, db) = fg(A, b)
+        x = np.linalg.solve(A, b)
+        np.testing.assert_allclose(value, x @ x, rtol=1e-9)
+        slope = np.linalg.solve(A.T, 2 * x)
+        np.testing.assert_allclose(db, slope, rtol=1e-8)
+        np.testing.assert_allclose(dA, -np.outer(slope, x), rtol=1e-8)
+
+
+def test_the_last_value_stays_at_traced_positions():
+    def f(x, v):
+        y = x * 0
+        y[np.argsort(x) // 2] = v
+        return np.sum(y * np.arange(1.0, 5.0))
+
+    x, v = np.array([0.3, 0.1, 0.4, 0.2]), np.array([1.0, 2.0, 3.0, 4.0])
+    value, g = yota.grad(f, x, v)
+    assert value == f(x, v)
+    assert yota.gradcheck(lambda v: f(x, v), v) and np.count_nonzero(g[1]) == 2
+    tape = yota.trace(f, x, v)[1]
+    assert yota.play(tape, x * 2, v) == value
+    with pytest.raises(errors.StaleTapeError):
+        yota.play(tape, x[::-1].copy(), v)
+
+
+def test_whole_numbers_index_plain_arrays():
+    plain = np.arange(4.0)
+    f = lambda x: np.sum(plain[[0, np.argmax(x)]] * x[:2])
+    x = np.array([0.1, 0.4, 0.9, 0.2])
+    assert yota.grad(f, x)[0] == f(x) and yota.gradcheck(f, x)
+    with pytest.raises(errors.TracingError, match=r"np\.asarray\(a\)\[i\]"):
+        yota.grad(lambda x: np.sum(plain[np.argsort(x)] * x), x)
+    assert yota.gradcheck(lambda x: np.sum(np.asarray(plain)[np.argsort(x)] * x), x)
+    assert yota.gradcheck(yota.interpreted(lambda x: np.sum(plain[np.argsort(x)] * x) + np.sum(plain[x > 0.3])), x)

@@ -18,6 +18,7 @@ __all__ = [
     "Reader",
     "caller",
     "here",
+    "is_interpreter",
     "is_library",
     "is_library_file",
     "is_own",
@@ -48,6 +49,11 @@ def is_library(frame: FrameType) -> bool:
 def is_own(frame: FrameType) -> bool:
     """Whether the frame runs code of yota."""
     return frame.f_code.co_filename.startswith(_PACKAGES[0])
+
+
+def is_interpreter(frame: FrameType) -> bool:
+    """Whether the frame runs the interpreter of source."""
+    return frame.f_code.co_filename.startswith(_INTERPRETER)
 
 
 def is_library_file(name: str) -> bool:
@@ -81,7 +87,7 @@ class Reader(Protocol):
 
 def _reader(frame: FrameType) -> Reader | None:
     """What the interpreter of source is at in a frame of its own."""
-    if not frame.f_code.co_filename.startswith(_INTERPRETER) or "activation" not in frame.f_code.co_varnames:
+    if not is_interpreter(frame) or "activation" not in frame.f_code.co_varnames:
         return None
     found: Reader | None = frame.f_locals.get("activation")
     return found

@@ -20,7 +20,7 @@ __all__ = ["replacements"]
 # Traced values go where NumPy's annotations ask for arrays.
 np: Any = numpy
 
-_SAME = (
+_NAMES = (
     "sin cos tan sinh cosh tanh exp expm1 exp2 log2 log10 log1p sqrt cbrt fabs degrees radians copysign fmod "
     "isnan isinf isfinite"
 ).split()
@@ -83,10 +83,46 @@ def _refusing(name: str, cure: str) -> Callable[..., Any]:
     return form
 
 
+def _same(name: str, target: str) -> Callable[..., Any]:
+    """The form of a function that is one of NumPy's; like all of math's it gives a Python number."""
+    original, ufunc = getattr(math, name, None), getattr(np, target)
+
+    def python(*values: Any) -> Any:
+        try:
+            return original(*values)  # type: ignore[misc]
+        except (ValueError, OverflowError):
+            return np.asarray(ufunc(*values)).item()
+
+    def form(*args: Any) -> Any:
+        trace = current()
+        assert trace is not None
+        known = trace.registry.find(ufunc)
+        if known is None or any(np.ndim(value) for value in args):
+            return ufunc(*args)
+        return trace.apply(known, tuple(map(_double, args)), python=python)
+
+    return form
+
+
+def _double(value: Any) -> Any:
+    """A number in the precision that math computes in."""
+    narrow = is_tracer(value) and value.dtype.kind == "f" and value.itemsize < 8
+    return value.astype(float) if narrow else value
+
+
+def _number(value: Any) -> Any:
+    """A result as Python's number."""
+    if isinstance(value, tuple):
+        return tuple(map(_number, value))
+    is_scalar = is_tracer(value) and value.dtype.kind == "f" and isinstance(value._value(), np.generic)
+    return _double(value).item() if is_scalar else value
+
+
 def _forms() -> dict[str, Callable[..., Any]]:
     return {
-        **{name: getattr(np, name) for name in _SAME},
-        **{name: getattr(np, target) for name, target in _RENAMED.items()},
+        **{
+            name: _same(name, target) for name, target in {**dict(zip(_NAMES, _NAMES, strict=True)), **_RENAMED}.items()
+        },
         **{name: _of_scipy(name) for name in _OF_SCIPY},
         **{name: _refusing(name, cure) for name, cure in _REFUSED.items()},
         "log": _log,
@@ -145,7 +181,10 @@ def _wrapper(original: Any, form: Callable[..., Any]) -> Any:
             return original(*args, **keywords)
         path = f"{original.__module__}.{original.__name__}"
         found = record_call(trace, original, args, keywords, path) if trace.exact else NotImplemented
-        return form(*args, **keywords) if found is NotImplemented else found
+        if found is not NotImplemented:
+            return found
+        result = form(*args, **keywords)
+        return _number(result) if original.__module__ == "math" else result
 
     return call
 

@@ -265,39 +265,47 @@ def _scattered(tracer: Tracer, entries: Index, arrays: list[Any], value: Any) ->
     """The array after an assignment at integer arrays; where positions repeat, the last value stays."""
     trace = tracer._trace
     variables = [trace.lift(array) for array in arrays]
-    if not all(trace.is_constant(variable) for variable in variables):
-        _check_distinct(trace, tracer.shape, entries, arrays)
+    if all(trace.is_constant(variable) for variable in variables):
+        whole = np.arange(tracer.size).reshape(tracer.shape)
+        targets: Any = whole[to_numpy(entries, [trace.values[variable] for variable in variables])]
+        kept = _last(targets.ravel())
+    else:
+        whole = np.arange(np.prod(tracer.shape, dtype=np.intp)).reshape(tracer.shape)
+        targets = trace.apply(primitive("getitem"), (whole, *arrays), {"index": entries})
+        kept = _decided_last(trace, np.ravel(targets))
+    if len(kept) == np.prod(targets.shape, dtype=np.intp):
         return _assigned(trace, tracer, value, entries, arrays)
-    flat = np.arange(tracer.size).reshape(tracer.shape)
-    targets = flat[to_numpy(entries, [trace.values[variable] for variable in variables])]
-    # np.unique finds first occurrences; on the reversed targets these are the last writes.
-    _, position = np.unique(targets.ravel()[::-1], return_index=True)
-    if len(position) == targets.size:
-        return _assigned(trace, tracer, value, entries, arrays)
-    kept = np.sort(targets.size - 1 - position)
     pieces = np.reshape(np.broadcast_to(value, targets.shape), (-1,))[kept]
     result = trace.apply(
-        primitive("setitem"), (np.reshape(tracer, (-1,)), pieces, targets.ravel()[kept]), {"index": (GATHER,)}
+        primitive("setitem"), (np.reshape(tracer, (-1,)), pieces, np.ravel(targets)[kept]), {"index": (GATHER,)}
     )
-    whole: Any = np.reshape(result, tracer.shape)
-    return whole  # type: ignore[no-any-return]
+    filled: Any = np.reshape(result, tracer.shape)
+    return filled  # type: ignore[no-any-return]
+
+
+def _last(targets: Any) -> Any:
+    """Where each position that is assigned to occurs last."""
+    # np.unique finds first occurrences; on the reversed targets these are the last writes.
+    _, position = np.unique(targets[::-1], return_index=True)
+    return np.sort(targets.size - 1 - position)
+
+
+def _decided_last(trace: Trace, targets: Any) -> Any:
+    """The same for traced positions; which of them are equal becomes a guard."""
+    known = trace.values[targets._current()]
+    kept = _last(known)
+    ordered = np.sort(targets[kept])
+    bool(np.all(ordered[1:] != ordered[:-1]))
+    if len(kept) < known.size:
+        order = np.argsort(known[kept])
+        last = kept[order[np.searchsorted(known[kept][order], known)]]
+        bool(np.all(targets == targets[last]))
+    return kept
 
 
 def _assigned(trace: Trace, tracer: Tracer, value: Any, entries: Index, arrays: list[Any]) -> Tracer:
     result: Tracer = trace.apply(primitive("setitem"), (tracer, value, *arrays), {"index": entries})
     return result
-
-
-def _check_distinct(trace: Trace, shape: tuple[int, ...], entries: Index, arrays: list[Any]) -> None:
-    """Refuse traced positions that repeat; that they do not becomes a guard."""
-    flat = np.arange(np.prod(shape, dtype=np.intp)).reshape(shape)
-    targets: Any = np.ravel(trace.apply(primitive("getitem"), (flat, *arrays), {"index": entries}))
-    ordered = np.sort(targets)
-    if not np.all(ordered[1:] != ordered[:-1]):
-        raise trace.refuse(
-            "an assignment at traced positions writes some elements twice, and only the last value would stay.",
-            "Use np.add.at on zeros to add them up.",
-        )
 
 
 def overwrite(tracer: Tracer, value: Any) -> None:

@@ -7,8 +7,11 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
+
 from yota.tracing.interpreter.calls import call, method_of, ready, special
 from yota.tracing.location import is_library_file
+from yota.tracing.methods import is_traced
 from yota.tracing.state import current
 
 __all__ = ["binary", "compare", "in_place", "item", "iterate", "set_item", "truth", "unary"]
@@ -123,6 +126,9 @@ def truth(value: Any) -> bool:
 def item(value: Any, index: Any) -> Any:
     """``value[index]``."""
     own = special(value, "__getitem__")
+    trace = current()
+    if type(value) is np.ndarray and trace is not None and is_traced(index):
+        value = trace.traced(value)
     ready(value)
     return value[index] if own is None else call(own, (index,), {})
 
