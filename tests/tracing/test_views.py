@@ -272,11 +272,11 @@ def test_the_last_value_stays_at_traced_positions():
     x, v = np.array([0.3, 0.1, 0.4, 0.2]), np.array([1.0, 2.0, 3.0, 4.0])
     value, g = yota.grad(f, x, v)
     assert value == f(x, v)
-    assert yota.gradcheck(lambda v: f(x, v), v) and np.count_nonzero(g[1]) == 2
+    assert yota.gradcheck(f, x, v) and np.count_nonzero(g[1]) == 2
     tape = yota.trace(f, x, v)[1]
     assert yota.play(tape, x * 2, v) == value
     with pytest.raises(errors.StaleTapeError):
-        yota.play(tape, x[::-1].copy(), v)
+        yota.play(tape, np.sort(x), v)
 
 
 def test_whole_numbers_index_plain_arrays():

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Look", "derived", "look", "normalise", "overwrite", "read", "view", "write"]
 
+_REPEATED = 64
+"""Traced positions up to which it is found out which are equal: each becomes a guard."""
 _POSITIONS = frozenset(("argsort", "argmax", "argmin", "flatnonzero", "searchsorted"))
 
 
@@ -291,16 +293,17 @@ def _last(targets: Any) -> Any:
 
 
 def _decided_last(trace: Trace, targets: Any) -> Any:
-    """The same for traced positions; which of them are equal becomes a guard."""
-    known = trace.values[targets._current()]
-    kept = _last(known)
-    ordered = np.sort(targets[kept])
-    bool(np.all(ordered[1:] != ordered[:-1]))
-    if len(kept) < known.size:
-        order = np.argsort(known[kept])
-        last = kept[order[np.searchsorted(known[kept][order], known)]]
-        bool(np.all(targets == targets[last]))
-    return kept
+    """The same for traced positions; whether some are equal, and then which, becomes a guard."""
+    ordered = np.sort(targets)
+    if np.all(ordered[1:] != ordered[:-1]):
+        return np.arange(targets.size)
+    if targets.size > _REPEATED:
+        raise trace.refuse(
+            "an assignment at traced positions writes some elements twice, and only the last value would stay.",
+            "Use np.add.at on zeros to add them up.",
+        )
+    later = np.argmax((targets[:, None] == targets)[:, ::-1], axis=1)
+    return np.array(sorted({targets.size - 1 - int(each) for each in later}))
 
 
 def _assigned(trace: Trace, tracer: Tracer, value: Any, entries: Index, arrays: list[Any]) -> Tracer:
