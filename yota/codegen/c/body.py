@@ -5,25 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-import numpy as np
-
+from yota.codegen.c.frame import Frame, Sink
 from yota.codegen.c.groups import Group
 from yota.codegen.c.index import Bounds, Linear, flat, merged, spread
-from yota.codegen.c.lines import Needs, Writer, filled, offset_text
-from yota.codegen.c.nest import Nest, Sink
+from yota.codegen.c.lines import Needs, Writer, filled
+from yota.codegen.c.nest import Nest
 from yota.codegen.c.plan import Partial
 from yota.codegen.c.pull import Pull
 from yota.codegen.c.regions import Region, Root, regions
 from yota.codegen.c.spelling import cost
-from yota.codegen.c.types import c_type, suffix
 from yota.codegen.names import Names
 from yota.ir.tape import Op, Tape
 
 __all__ = ["Body", "write"]
 
-_COUNTERS = ("i", "j", "k", "l", "m", "n", "o", "p")
 _LIMIT = 2_000_000
 
 
@@ -63,7 +59,7 @@ def write(
     return BodyWriter(tape, definitions, leaves, group, arrays, results, names, needs, whole).run()
 
 
-class BodyWriter:
+class BodyWriter(Frame):
     def __init__(
         self,
         tape: Tape,
@@ -76,12 +72,10 @@ class BodyWriter:
         needs: Needs,
         whole: bool = False,
     ) -> None:
-        self.whole = whole
-        self.tape, self.definitions, self.leaves, self.group = tape, definitions, leaves, group
-        self.arrays, self.results, self.names, self.needs = arrays, results, names, needs
+        super().__init__(tape, group, results, names, needs, whole=whole)
+        self.definitions, self.leaves, self.arrays = definitions, leaves, arrays
         self.reads: set[int] = set()
         self.work = 0
-        self.counters = [names.fresh(_COUNTERS[axis]) for axis in range(len(group.extents))]
 
     def run(self) -> Body:
         """Write all regions."""
@@ -97,10 +91,10 @@ class BodyWriter:
         if not group.extents:
             ((_, pull, sinks),) = pulled
             return Body(self._straight(pull, sinks), self.reads, [], self.work, 0, pull.places)
-        partials = self._partials(several, axes)
+        partials = self.partials(several, axes)
         lines: list[str] = []
         for partial in partials:
-            lines += self._cleared(partial)
+            lines += self.cleared(partial)
         for box, pull, sinks in pulled:
             lines += self._nest(box, pull, sinks, axes, several)
         outer = axes[0]
@@ -172,10 +166,6 @@ class BodyWriter:
     def _depth(self, offset: Linear, axes: Sequence[int]) -> int:
         return max((axes.index(axis) + 1 for axis, _ in offset.terms if axis in axes), default=0)
 
-    def _text(self, offset: Linear, axes: Sequence[int], numbers: Mapping[int, str] | None = None) -> str:
-        kept = Linear(offset.constant, tuple(term for term in offset.terms if term[0] in axes or term[0] < 0))
-        return offset_text(kept, self.counters, numbers)
-
     def _reader(self, axes: Sequence[int]) -> Callable[[int, Linear, Mapping[int, str]], str]:
         def read(variable: int, offset: Linear, numbers: Mapping[int, str]) -> str:
             self.reads.add(variable)
@@ -229,61 +219,6 @@ class BodyWriter:
                 size = max(1, self.tape.types[root.variable].size)
                 found[root.variable] = [f"memset({name}, 0, {size} * sizeof *{name});"]
         return found
-
-    def target(self, sink: Sink, axes: Sequence[int], numbers: Mapping[int, str] | None = None) -> str:
-        """Where a value goes, with the texts of what its place takes from index arrays."""
-        name = self.results[sink.root.variable]
-        return f"{name}[{self._text(sink.offset, axes, numbers)}]" if self._is_array(sink.root) else f"*{name}"
-
-    def _is_array(self, root: Root) -> bool:
-        return self.tape.types[root.variable].size > 1 or bool(self.tape.types[root.variable].shape)
-
-    def is_private(self, root: Root, several: bool, axes: Sequence[int]) -> bool:
-        """Whether every thread must have a result of its own, to be merged in the end."""
-        reduced = root.reduced
-        if not any(reduced):
-            return False
-        # Loops that are reduced must be the innermost ones for a sum to be complete when it is stored.
-        return several or reduced[0] or reduced != sorted(reduced)
-
-    def _partials(self, several: bool, axes: Sequence[int]) -> list[Partial]:
-        found = []
-        for root in self.group.roots:
-            if self.is_private(root, several, axes):
-                assert root.reduction is not None
-                type = self.tape.types[root.variable]
-                merge = {"sum": "add", "prod": "multiply"}.get(root.merge, root.merge)
-                name, size = self.results[root.variable], max(1, type.size)
-                part = f"{name}_parts[at + part * {size}]" if size > 1 else f"{name}_parts[part]"
-                merged = self.merge(merge, type.dtype).format("so_far", part)
-                found.append(Partial(name, c_type(type.dtype), size, merged))
-        return found
-
-    def merge(self, name: str, dtype: np.dtype[Any]) -> str:
-        """How a value joins a total: a format of both."""
-        if name in ("add", "sum"):
-            return "{0} + {1}"
-        if name in ("multiply", "prod"):
-            if dtype.kind == "c":
-                self.needs.parts.add(("complex_multiply", dtype.name))
-                return f"complex_multiply{suffix(dtype)}({{0}}, {{1}})"
-            return "{0} * {1}"
-        part = "larger" if name == "max" else "smaller"
-        self.needs.parts.add((part, dtype.name))
-        return f"{part}{suffix(dtype)}({{0}}, {{1}})"
-
-    def neutral(self, merge: str) -> str:
-        return {"sum": "0.0", "prod": "1.0", "max": "-INFINITY", "min": "INFINITY"}[merge]
-
-    def _cleared(self, partial: Partial) -> list[str]:
-        root = next(root for root in self.group.roots if self.results[root.variable] == partial.name)
-        assert root.reduction is not None
-        neutral = self.neutral(root.merge)
-        if partial.size == 1 and not self._is_array(root):
-            return [f"*{partial.name} = {neutral};"]
-        if neutral == "0.0":
-            return [f"memset({partial.name}, 0, {partial.size} * sizeof *{partial.name});"]
-        return [f"for (ptrdiff_t at = 0; at < {partial.size}; at++)", f"    {partial.name}[at] = {neutral};"]
 
     def _nest(self, box: Region, pull: Pull, sinks: list[Sink], axes: Sequence[int], several: bool) -> list[str]:
         for sink in sinks:

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from yota.codegen.c.frame import Frame, Sink
 from yota.codegen.c.index import Linear
 from yota.codegen.c.lines import Writer, filled
-from yota.codegen.c.regions import Region, Root
+from yota.codegen.c.regions import Region
 from yota.codegen.c.types import c_type, suffix
 
-if TYPE_CHECKING:
-    from yota.codegen.c.body import BodyWriter
-
-__all__ = ["Nest", "Sink"]
+__all__ = ["Nest"]
 
 _BLOCK = 128
 """Elements that are added up without compensation: as many as in NumPy's pairwise sums."""
@@ -27,26 +23,12 @@ _VECTOR = 64
 """Bytes of a vector."""
 
 
-@dataclass(slots=True)
-class Sink:
-    """What becomes of a value: stored, or added to a sum."""
-
-    root: Root
-    value: int
-    offset: Linear
-    dtype: np.dtype[Any]
-    merge: str = ""
-    depth: int = 0
-    name: str = ""
-    rest: str = ""
-
-
 class Nest:
     """The loops over one region."""
 
     def __init__(
         self,
-        body: BodyWriter,
+        body: Frame,
         box: Region,
         sinks: list[Sink],
         axes: Sequence[int],

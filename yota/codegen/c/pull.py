@@ -10,14 +10,14 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from yota.codegen.c.index import Bounds, Linear, Point, flat, reindexed, reshaped, spread
+from yota.codegen.c.inside import UnreachableError, piece_of, within
 from yota.codegen.c.patterns import gathered_extents, is_uniform, pattern_shape, place
 from yota.codegen.c.spelling import computed_in
 from yota.codegen.c.values import Values
-from yota.ir.indexing import NEWAXIS, Slice
 from yota.ir.indexing import Index as ArrayIndex
 from yota.ir.tape import Op, Tape
 
-__all__ = ["CutError", "Pull", "UnreachableError"]
+__all__ = ["Pull"]
 
 Request: TypeAlias = tuple[int, Point]
 Made: TypeAlias = tuple[list[Request], Callable[[list[int]], int]]
@@ -26,23 +26,6 @@ _MOST_PICKED = 64
 """Elements that may be added by index arrays in straight code."""
 _BOOLEAN = np.dtype(bool)
 _FOLDS = {"sum": "add", "prod": "multiply", "max": "maximum", "min": "minimum"}
-
-
-class CutError(Exception):
-    """Different pieces are needed on the two sides of ``place`` along loop axis ``axis``."""
-
-    def __init__(self, axis: int, place: int) -> None:
-        super().__init__(axis, place)
-        self.axis, self.place = axis, place
-
-
-class UnreachableError(Exception):
-    """An element is at no linear form of the loop counters, or too much work lies behind it.
-
-    ``variable`` is what it is an element of, if that is what is in the way.
-    """
-
-    variable: int | None = None
 
 
 class Pull:
@@ -258,28 +241,9 @@ class Pull:
         dtype = self.tape.types[op.result].dtype
         return requests, lambda found: self.fold(op.name, [self.values.cast(each, dtype) for each in found], dtype)
 
-    def _piece(self, where: Linear, cuts: Sequence[int]) -> int:
-        """Between which two of ``cuts`` a position is, all counters considered."""
-        low, high = where.reach(self.bounds)
-        for number, (start, stop) in enumerate(itertools.pairwise(cuts)):
-            if start <= low and high < stop:
-                return number
-            if start <= low < stop:
-                raise self._cut(where, stop)
-        raise UnreachableError
-
-    def _cut(self, where: Linear, place: int) -> Exception:
-        """The cut that tells positions below ``place`` from the others."""
-        if len(where.terms) != 1 or where.terms[0][0] < 0:
-            return UnreachableError()
-        ((axis, coefficient),) = where.terms
-        if coefficient > 0:
-            return CutError(axis, -((where.constant - place) // coefficient))
-        return CutError(axis, (where.constant - place) // -coefficient + 1)
-
     def _stack(self, op: Op, point: Point) -> Made:
         axis = op.keyword("axis")
-        number = self._piece(point[axis], range(len(op.operands) + 1))
+        number = piece_of(point[axis], range(len(op.operands) + 1), self.bounds)
         return self._converted(op, op.operands[number], point[:axis] + point[axis + 1 :])
 
     def _converted(self, op: Op, variable: int, point: Point) -> Made:
@@ -289,56 +253,9 @@ class Pull:
     def _concatenate(self, op: Op, point: Point) -> Made:
         axis = op.keyword("axis")
         cuts = list(itertools.accumulate((self.tape.types[v].shape[axis] for v in op.operands), initial=0))
-        number = self._piece(point[axis], cuts)
+        number = piece_of(point[axis], cuts, self.bounds)
         inner = (*point[:axis], point[axis].shifted(-cuts[number]), *point[axis + 1 :])
         return self._converted(op, op.operands[number], inner)
-
-    def _within(self, point: Point, index: ArrayIndex, shape: tuple[int, ...]) -> Point | None:
-        """Where in a region that is written to ``index`` a point lies; None if it lies outside."""
-        found: list[Linear] = []
-        axes = iter(zip(point, shape, strict=True))
-        for entry in index:
-            if entry is NEWAXIS:
-                found.append(Linear(0))
-                continue
-            where, extent = next(axes)
-            low, high = where.reach(self.bounds)
-            if isinstance(entry, Slice):
-                positions = range(*slice(entry.start, entry.stop, entry.step).indices(extent))
-                if not positions:
-                    return None
-                inner = self._inside(where, positions)
-                if inner is None:
-                    return None
-                found.append(inner)
-            else:
-                assert isinstance(entry, int)
-                if high < entry or low > entry:
-                    return None
-                if low != high:
-                    raise self._cut(where, entry if low < entry else entry + 1)
-        return tuple(found)
-
-    def _inside(self, where: Linear, positions: range) -> Linear | None:
-        low, high = where.reach(self.bounds)
-        first, last = min(positions[0], positions[-1]), max(positions[0], positions[-1])
-        if high < first or low > last:
-            return None
-        if low < first:
-            raise self._cut(where, first)
-        if high > last:
-            raise self._cut(where, last + 1)
-        distance = where.shifted(-positions.start)
-        step = positions.step
-        if step == 1:
-            return distance
-        if any(each % step for _, each in distance.terms):
-            if low == high:
-                return None if distance.constant % step else Linear(distance.constant // step)
-            raise UnreachableError
-        if distance.constant % step:
-            return None
-        return Linear(distance.constant // step, tuple((axis, each // step) for axis, each in distance.terms))
 
     def _scatter(self, op: Op, point: Point) -> Made:
         shape = self.tape.types[op.result].shape
@@ -348,7 +265,7 @@ class Pull:
             return self._picked(op, point)
         requests = []
         for piece, index in zip(op.operands, indices, strict=True):
-            inner = self._within(point, index, shape)
+            inner = within(point, index, shape, self.bounds)
             if inner is not None:
                 requests.append((piece, spread(inner, self.tape.types[piece].shape)))
 
@@ -386,7 +303,7 @@ class Pull:
         target, value, *arrays = op.operands
         if arrays:
             raise UnreachableError
-        inner = self._within(point, op.keyword("index"), self.tape.types[target].shape)
+        inner = within(point, op.keyword("index"), self.tape.types[target].shape, self.bounds)
         if inner is None:
             return _same(target, point)
         return self._converted(op, value, spread(inner, self.tape.types[value].shape))

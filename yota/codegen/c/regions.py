@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from yota.codegen.c.index import Linear, Point, spread
+from yota.codegen.c.inside import CutError, UnreachableError
 from yota.codegen.c.patterns import pattern_shape
-from yota.codegen.c.pull import CutError, Pull, UnreachableError
+from yota.codegen.c.pull import Pull
 from yota.ir.tape import Op, Tape
 
 __all__ = ["LONGEST_UNROLLED", "REDUCTIONS", "Region", "Root", "regions", "studied"]

@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from yota.codegen.c.body import BodyWriter
+from yota.codegen.c.frame import Sink
 from yota.codegen.c.groups import Group
 from yota.codegen.c.index import Bounds, Linear, flat
 from yota.codegen.c.lines import Needs, Writer, filled
-from yota.codegen.c.nest import Sink
 from yota.codegen.c.pull import Pull
 from yota.codegen.c.regions import Region, Root, regions
 from yota.codegen.c.types import c_type

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from yota.codegen.c.nest import Sink
+from yota.codegen.c.frame import Sink
 from yota.codegen.cuda.counters import Counters
 from yota.codegen.cuda.memory import Memory, shifted
 from yota.codegen.cuda.shape import Shape

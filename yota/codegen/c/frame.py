@@ -1,0 +1,117 @@
+"""What all loops of a kernel have in common: where results go, and how totals start and are merged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from yota.codegen.c.groups import Group
+from yota.codegen.c.index import Linear
+from yota.codegen.c.lines import Needs, offset_text
+from yota.codegen.c.plan import Partial
+from yota.codegen.c.regions import Root
+from yota.codegen.c.types import c_type, suffix
+from yota.codegen.names import Names
+from yota.ir.tape import Tape
+
+__all__ = ["Frame", "Sink"]
+
+_COUNTERS = ("i", "j", "k", "l", "m", "n", "o", "p")
+
+
+@dataclass(slots=True)
+class Sink:
+    """What becomes of a value: stored, or added to a sum."""
+
+    root: Root
+    value: int
+    offset: Linear
+    dtype: np.dtype[Any]
+    merge: str = ""
+    depth: int = 0
+    name: str = ""
+    rest: str = ""
+
+
+class Frame:
+    """The kernel of one group.
+
+    Parameters
+    ----------
+    results
+        Names of what it writes.
+    whole
+        Whether the outermost loop runs from end to end, rather than from ``first`` to ``last``.
+    """
+
+    def __init__(
+        self, tape: Tape, group: Group, results: Mapping[int, str], names: Names, needs: Needs, *, whole: bool
+    ) -> None:
+        self.tape, self.group, self.results = tape, group, results
+        self.names, self.needs, self.whole = names, needs, whole
+        self.counters = [names.fresh(_COUNTERS[axis]) for axis in range(len(group.extents))]
+
+    def target(self, sink: Sink, axes: Sequence[int], numbers: Mapping[int, str] | None = None) -> str:
+        """Where a value goes, with the texts of what its place takes from index arrays."""
+        name = self.results[sink.root.variable]
+        return f"{name}[{self._text(sink.offset, axes, numbers)}]" if self._is_array(sink.root) else f"*{name}"
+
+    def _text(self, offset: Linear, axes: Sequence[int], numbers: Mapping[int, str] | None = None) -> str:
+        kept = Linear(offset.constant, tuple(term for term in offset.terms if term[0] in axes or term[0] < 0))
+        return offset_text(kept, self.counters, numbers)
+
+    def _is_array(self, root: Root) -> bool:
+        return self.tape.types[root.variable].size > 1 or bool(self.tape.types[root.variable].shape)
+
+    def is_private(self, root: Root, several: bool, axes: Sequence[int]) -> bool:
+        """Whether every thread must have a result of its own, to be merged in the end."""
+        reduced = root.reduced
+        if not any(reduced):
+            return False
+        # Loops that are reduced must be the innermost ones for a sum to be complete when it is stored.
+        return several or reduced[0] or reduced != sorted(reduced)
+
+    def merge(self, name: str, dtype: np.dtype[Any]) -> str:
+        """How a value joins a total: a format of both."""
+        if name in ("add", "sum"):
+            return "{0} + {1}"
+        if name in ("multiply", "prod"):
+            if dtype.kind == "c":
+                self.needs.parts.add(("complex_multiply", dtype.name))
+                return f"complex_multiply{suffix(dtype)}({{0}}, {{1}})"
+            return "{0} * {1}"
+        part = "larger" if name == "max" else "smaller"
+        self.needs.parts.add((part, dtype.name))
+        return f"{part}{suffix(dtype)}({{0}}, {{1}})"
+
+    def neutral(self, merge: str) -> str:
+        """What a total starts from."""
+        return {"sum": "0.0", "prod": "1.0", "max": "-INFINITY", "min": "INFINITY"}[merge]
+
+    def partials(self, several: bool, axes: Sequence[int]) -> list[Partial]:
+        """The results that every thread has a part of."""
+        found = []
+        for root in self.group.roots:
+            if self.is_private(root, several, axes):
+                assert root.reduction is not None
+                type = self.tape.types[root.variable]
+                merge = {"sum": "add", "prod": "multiply"}.get(root.merge, root.merge)
+                name, size = self.results[root.variable], max(1, type.size)
+                part = f"{name}_parts[at + part * {size}]" if size > 1 else f"{name}_parts[part]"
+                merged = self.merge(merge, type.dtype).format("so_far", part)
+                found.append(Partial(name, c_type(type.dtype), size, merged))
+        return found
+
+    def cleared(self, partial: Partial) -> list[str]:
+        """Statements that start a thread's part."""
+        root = next(root for root in self.group.roots if self.results[root.variable] == partial.name)
+        assert root.reduction is not None
+        neutral = self.neutral(root.merge)
+        if partial.size == 1 and not self._is_array(root):
+            return [f"*{partial.name} = {neutral};"]
+        if neutral == "0.0":
+            return [f"memset({partial.name}, 0, {partial.size} * sizeof *{partial.name});"]
+        return [f"for (ptrdiff_t at = 0; at < {partial.size}; at++)", f"    {partial.name}[at] = {neutral};"]

@@ -1,0 +1,98 @@
+"""Whether an element lies inside of a piece of an array: for all counters of its loops, or where those must be cut."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+from yota.codegen.c.index import Bounds, Linear, Point
+from yota.ir.indexing import NEWAXIS, Index, Slice
+
+__all__ = ["CutError", "UnreachableError", "piece_of", "within"]
+
+
+class CutError(Exception):
+    """Different pieces are needed on the two sides of ``place`` along loop axis ``axis``."""
+
+    def __init__(self, axis: int, place: int) -> None:
+        super().__init__(axis, place)
+        self.axis, self.place = axis, place
+
+
+class UnreachableError(Exception):
+    """An element is at no linear form of the loop counters, or too much work lies behind it.
+
+    ``variable`` is what it is an element of, if that is what is in the way.
+    """
+
+    variable: int | None = None
+
+
+def piece_of(where: Linear, cuts: Sequence[int], bounds: Bounds) -> int:
+    """Between which two of ``cuts`` a position is, all counters considered."""
+    low, high = where.reach(bounds)
+    for number, (start, stop) in enumerate(itertools.pairwise(cuts)):
+        if start <= low and high < stop:
+            return number
+        if start <= low < stop:
+            raise _cut(where, stop)
+    raise UnreachableError
+
+
+def within(point: Point, index: Index, shape: tuple[int, ...], bounds: Bounds) -> Point | None:
+    """Where in a region that is written to ``index`` a point lies; None if it lies outside."""
+    found: list[Linear] = []
+    axes = iter(zip(point, shape, strict=True))
+    for entry in index:
+        if entry is NEWAXIS:
+            found.append(Linear(0))
+            continue
+        where, extent = next(axes)
+        low, high = where.reach(bounds)
+        if isinstance(entry, Slice):
+            positions = range(*slice(entry.start, entry.stop, entry.step).indices(extent))
+            if not positions:
+                return None
+            inner = _inside(where, positions, bounds)
+            if inner is None:
+                return None
+            found.append(inner)
+        else:
+            assert isinstance(entry, int)
+            if high < entry or low > entry:
+                return None
+            if low != high:
+                raise _cut(where, entry if low < entry else entry + 1)
+    return tuple(found)
+
+
+def _inside(where: Linear, positions: range, bounds: Bounds) -> Linear | None:
+    low, high = where.reach(bounds)
+    first, last = min(positions[0], positions[-1]), max(positions[0], positions[-1])
+    if high < first or low > last:
+        return None
+    if low < first:
+        raise _cut(where, first)
+    if high > last:
+        raise _cut(where, last + 1)
+    distance = where.shifted(-positions.start)
+    step = positions.step
+    if step == 1:
+        return distance
+    if any(each % step for _, each in distance.terms):
+        if low == high:
+            return None if distance.constant % step else Linear(distance.constant // step)
+        raise UnreachableError
+    if distance.constant % step:
+        return None
+    return Linear(distance.constant // step, tuple((axis, each // step) for axis, each in distance.terms))
+
+
+def _cut(where: Linear, place: int) -> Exception:
+    """The cut that tells positions below ``place`` from the others."""
+    if len(where.terms) != 1 or where.terms[0][0] < 0:
+        return UnreachableError()
+    ((axis, coefficient),) = where.terms
+    if coefficient > 0:
+        return CutError(axis, -((where.constant - place) // coefficient))
+    return CutError(axis, (where.constant - place) // -coefficient + 1)
