@@ -132,6 +132,56 @@ def unknown_constant(x):
     return np.sum(x * np.sin(np.arange(len(x))))
 
 
+LIMIT = 300_000
+
+
+def far_away(x):
+    return np.sum(x**2) if len(x) > LIMIT else np.sum(x)
+
+
+def at_one_size(x):
+    few = 8 * 25
+    if x.shape[0] == few:
+        return np.sum(np.sin(x))
+    return np.sum(x)
+
+
+def helped(x):
+    return _shortened(x, x.size)
+
+
+def _shortened(x, count):
+    return np.sum(x[: min(count, 70_000)] ** 2)
+
+
+def too_far_away(x):
+    return np.sum(x[:, None] * x) if len(x) < 10**6 else np.sum(x)
+
+
+def harmless(x, y):
+    """Numbers are compared, but no sizes."""
+    return np.sum(np.where(x > 1000, x, y)) if y > -5000 else y
+
+
+@pytest.mark.parametrize(
+    "f, message",
+    [
+        (far_away, r"far_away, line \d+: `return np.sum\(x\*\*2\) if .*other steps are taken when N changes"),
+        (at_one_size, r"at_one_size, line \d+: `return np.sum\(np.sin\(x\)\)`: other steps are taken"),
+        (helped, r"_shortened, line \d+: `.*min\(count, 70_000\).*`: other steps are taken"),
+        (too_far_away, r"too_far_away, line \d+: `len\(x\) < 10 \*\* 6`: arrays of such a size are too large to find"),
+    ],
+)
+def test_branches_on_sizes_that_are_rare_or_far_away(f: Any, message: str) -> None:
+    with pytest.raises(errors.ArgumentError, match=message):
+        yota.generate(f, {"x": "float64[N]"})
+
+
+def test_comparisons_of_values_are_no_branches_on_sizes() -> None:
+    module = loaded(str(yota.generate(harmless, {"x": "float64[N]", "y": "float"})))
+    assert module.harmless(np.array([2000.0, 3.0]), 7.0) == 2007.0
+
+
 @pytest.mark.parametrize(
     "f, message",
     [

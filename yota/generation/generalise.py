@@ -19,7 +19,7 @@ from yota.ir.location import Location
 from yota.ir.tape import Guard, Tape
 from yota.tracing.location import source_line
 
-__all__ = ["Extent", "General", "generalised", "held"]
+__all__ = ["Extent", "General", "elements", "generalised", "held"]
 
 
 class Extent(int):
@@ -143,6 +143,11 @@ def held(general: General, tape: Tape, size: Mapping[str, int], samples: Samples
         shape = _at(general.shapes[op.result], size)
         if shape != tape.types[other.result].shape or _at(op.static, size) != other.static:
             raise _different(op.location, samples, "another part of an array is taken, or another shape made,")
+
+
+def elements(general: General, size: Mapping[str, int]) -> int:
+    """Elements that all arrays of the tape have at one size."""
+    return sum(math.prod(_at(shape, size)) for shape in general.shapes.values())
 
 
 def _at(value: Any, size: Mapping[str, int]) -> Any:

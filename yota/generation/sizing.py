@@ -10,9 +10,10 @@ import numpy as np
 from yota.autodiff.reverse import Adjoints, gradient_tape
 from yota.compilation.layout import Wrt
 from yota.errors import ArgumentError
-from yota.generation.generalise import General, generalised, held
+from yota.generation.generalise import General, elements, generalised, held
 from yota.generation.sizes import Samples, samples_of
 from yota.generation.subject import Call, Subject, subject_of
+from yota.generation.thresholds import Threshold, noting, thresholds
 from yota.ir.tape import Tape, TapeBuilder
 from yota.passes.pipeline import passes
 from yota.rules.registry import registry
@@ -25,6 +26,10 @@ _LARGER = (64, 256, 1024, 4096, 16384)
 """Sizes at which the function must still do the same."""
 _MOST_WORK = 4_000_000
 """Elements that all arrays of a tape may have together."""
+_MOST_TRIED = 20_000_000
+"""The same where the function compares a size with a number."""
+_MOST_THRESHOLDS = 24
+_SMALLEST = 2
 _RESERVED = ("np", "npt", "math", "Any", "float", "further")
 
 
@@ -90,12 +95,44 @@ def sized(call: Call, wrt: Wrt, *, strict: bool = False) -> Sized:
         if name in _RESERVED or not name.isascii() or name.startswith("_"):
             raise ArgumentError(f"{name!r} cannot name a size; use a plain name such as N")
     samples = samples_of(names)
-    found = Sized(samples, tuple(subject_of(call, wrt, size) for size in samples.sizes), strict)
+    first, functions = noting(lambda: subject_of(call, wrt, samples.sizes[0]))
+    found = Sized(samples, (first, *(subject_of(call, wrt, size) for size in samples.sizes[1:])), strict)
     # The recordings themselves are compared first: there the lines are still those of the function.
     general = generalised([canonical(subject.tape) for subject in found.subjects], samples)
     for size, larger in _larger(call, wrt, names):
         held(general, canonical(larger.tape), size, samples)
+    for size in _around(general, names, thresholds(functions)):
+        try:
+            subject = subject_of(call, wrt, size)
+        except (ArithmeticError, ValueError):
+            continue
+        held(general, canonical(subject.tape), size, samples)
     return found
+
+
+def _around(general: General, names: Sequence[str], numbers: Sequence[Threshold]) -> Iterator[dict[str, int]]:
+    """Sizes at which, and next to which, the function may branch.
+
+    Raises
+    ------
+    ArgumentError
+        If it branches on a size at which arrays are too large to be tried.
+    """
+    small = _small(names)
+    for each in sorted(numbers, key=lambda each: not each.of_size)[:_MOST_THRESHOLDS]:
+        for name in names:
+            sizes = [{**small, name: each.number + step} for step in (-1, 0, 1) if each.number + step >= _SMALLEST]
+            if all(elements(general, size) <= _MOST_TRIED for size in sizes):
+                yield from sizes
+            elif each.of_size:
+                raise ArgumentError(
+                    f"{each.place}: arrays of such a size are too large to find out whether the function does "
+                    "something else there. Fix the size, as in float64[100], or write it without the comparison"
+                )
+
+
+def _small(names: Sequence[str]) -> dict[str, int]:
+    return {name: _FIRST + place for place, name in enumerate(names)}
 
 
 def _larger(call: Call, wrt: Wrt, names: Sequence[str]) -> Iterator[tuple[dict[str, int], Subject]]:
@@ -103,7 +140,7 @@ def _larger(call: Call, wrt: Wrt, names: Sequence[str]) -> Iterator[tuple[dict[s
 
     A branch on a size is seen only where it goes the other way.
     """
-    small = {name: _FIRST + place for place, name in enumerate(names)}
+    small = _small(names)
     for name in names:
         work, growth = 0, _STEP**2
         for extent in _LARGER:
