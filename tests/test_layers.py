@@ -41,6 +41,7 @@ DOORS = {
         "rules/symbols",
         "rules/laws",
         "rules/cancellation",
+        "rules/closed",
         "codegen/symbolic",
         "codegen/printers",
         "generation/sizes",

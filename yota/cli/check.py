@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 __all__ = ["HELP", "check"]
 
 HELP = """
-Prove the rules of a file: the laws of the language; each partial against its function at 50 digits, as a formula and
-as generated code in double and single precision; each adjoint along random directions, with its shape and dtype;
-kinks, broadcasting, empty and strided operands; the second order.
+Prove the rules of a file: the laws of the language; each partial against its function, as a formula ("exact" where that
+can be shown, or else at 50 digits), and as generated code in double and single precision; each adjoint along random
+directions, with its shape and dtype; kinks, broadcasting, empty and strided operands; the second order.
 
     yota check my.rules
     yota check my.rules --import mypkg      where the rules are of functions in mypkg
@@ -79,7 +79,8 @@ def _print(report: Report, every: bool) -> None:
     if rows:
         table(["rule", "argument", "law", "worst error", "where", ""], rows, right=["worst error"])
     wrong = sum(not each.held for each in report.findings)
-    text(f"{report.file}: {report.rules} rules, {len(report.findings)} laws held against them")
+    rules = "1 rule" if report.rules == 1 else f"{report.rules} rules"
+    text(f"{report.file}: {rules}, {len(report.findings)} laws held against them")
     text(f"{len(report.faults)} faults of the language, {wrong} of mathematics")
     notes = dict.fromkeys(f"{each.rule}: {each.note}" for each in report.findings if each.note)
     for note in notes:

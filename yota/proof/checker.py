@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +14,7 @@ from yota._resources import folder
 from yota.errors import RuleError
 from yota.proof import adjoints, partials
 from yota.proof.findings import Finding, Report, finding
-from yota.rules import laws
+from yota.rules import closed, laws
 from yota.rules.model import Rule
 from yota.rules.registry import Registry, registry
 from yota.rules.source import Source, read_file
@@ -38,13 +41,24 @@ def prove(rule: Rule, known: Registry, points: int = POINTS) -> Iterator[Finding
         yield from adjoints.types(rule, known)
         yield from adjoints.code(rule, known)
     else:
-        yield from partials.formulas(rule, known, points)
+        yield from map(partial(_exact, rule, known), partials.formulas(rule, known, points))
         yield from partials.kinks(rule, known)
         yield from partials.generated(rule, known, points)
         yield from partials.generated(rule, known, points, np.float32)
         yield from adjoints.complex_directions(rule, known)
         yield from adjoints.layouts(rule, known)
     yield from adjoints.second_order(rule, known)
+
+
+def _exact(rule: Rule, known: Registry, found: Finding) -> Finding:
+    """The finding on a partial; where the formula itself is shown to be right, it says so."""
+    if found.law != partials.FORMULA or not found.held or found.note:
+        return found
+    result, _, name = found.argument.rpartition(" by ")
+    if not closed.exactly(rule, result or rule.results[0], name, known):
+        return found
+    where, _, _ = found.where.partition(",")
+    return replace(found, law="formula", error="exact", where=where, measured=0.0)
 
 
 def prove_file(
@@ -75,6 +89,10 @@ def prove_file(
     report.rules = len(rules) + len(unread)
     report.faults += map(str, unread)
     shipped = folder("rules") in path.resolve().parents
+    if shipped:
+        # What a user's file names is never imported.
+        for module in sorted({rule.target.rpartition(".")[0] for rule in rules if rule.target is not None}):
+            import_module(module)
     known = registry() if shipped else registry().with_rules(rules)
     wrong = _faults(source, rules, known, shipped)
     report.faults += wrong

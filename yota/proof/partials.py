@@ -23,8 +23,10 @@ from yota.rules.registry import Registry
 from yota.rules.sampling import smooth, statics
 from yota.rules.vocabulary import callees
 
-__all__ = ["allowance", "borders", "formulas", "generated", "kink_error", "kinks", "moving", "shown"]
+__all__ = ["FORMULA", "allowance", "borders", "formulas", "generated", "kink_error", "kinks", "moving", "shown"]
 
+FORMULA = "formula, 50 digits"
+"""The law of a partial as it is written."""
 _ELEMENTARY = 8.0
 _SPECIAL = 1e-12 * 2.0**52
 _WITHIN = re.compile(r"\bWithin (\d+(?:\.\d+)?e-\d+): (.*?\.)(?:\s|$)", re.DOTALL)
@@ -70,7 +72,7 @@ def formulas(rule: Rule, registry: Registry, count: int) -> Iterator[Finding]:
 
 
 def _formula(rule: Rule, result: str, name: str, points: list[Point], registry: Registry) -> Finding:
-    law, label = "formula, 50 digits", _label(rule, result, name)
+    law, label = FORMULA, _label(rule, result, name)
     worst, place, tried = 0.0, "", 0
     tolerance = _CUT_OFF if "_" in {rule.name[:1], *_callees(registry.partial(rule, name, result))} else _FORMULA
     for point in points:

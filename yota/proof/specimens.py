@@ -18,6 +18,7 @@ __all__ = ["Specimen", "operands", "specimens"]
 
 _EXTENT = 3
 _MOST = 12
+_WIDTH = 60
 _VALUES: dict[str, tuple[Any, ...]] = {"axis": (None, 0, -1, (0, -1)), "keepdims": (False, True)}
 """What keywords with names that NumPy uses may be."""
 
@@ -39,7 +40,8 @@ class Specimen:
     def __str__(self) -> str:
         parts = [f"{each.dtype}{list(each.shape)}" for each in map(np.asarray, self.operands)]
         parts += [f"{name}={value!r}" for name, value in self.keywords.items()]
-        return ", ".join(parts)
+        shown = ", ".join(parts)
+        return shown if len(shown) <= _WIDTH else f"{shown[:_WIDTH]}..."
 
 
 @cache

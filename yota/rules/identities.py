@@ -32,7 +32,7 @@ class _Dual(NamedTuple):
 
 
 def follows(rule: Rule, result: str, parameter: str, registry: Registered) -> bool:
-    r"""Whether the written partial equals the derivative of the primal wherever both have a value.
+    r"""Whether the partial equals the derivative of the primal wherever both have a value.
 
     Both are computed in a finite field, at two places drawn at random, with functions as opaque numbers that
     depend on their arguments, and that differentiate by their own rules. A wrong yes is as likely as a wrong
@@ -49,7 +49,7 @@ def follows(rule: Rule, result: str, parameter: str, registry: Registered) -> bo
     """
     if result not in rule.primal or rule.kind != "elementwise":
         return False
-    written = rule.partials[result, parameter]
+    written = registry.partial(rule, parameter, result)
     try:
         return any(
             all(_agree(rule, result, parameter, written, _Field(registry, salt, squares)) for salt in _SALTS)

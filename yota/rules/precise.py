@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from yota.errors import YotaError
@@ -187,10 +187,16 @@ def _head(name: str, arguments: list[Any]) -> Any:
         if any(size > largest or 0 < size < _SMALLEST for size in sizes):
             raise OverflowError(f"{name} of a number so large or so small is not computed")
     try:
-        return heads()[name](*arguments)
+        return _kept(name, context().prec, *arguments) if name in _special(context()) else heads()[name](*arguments)
     except (AttributeError, NotImplementedError) as fault:
         # What mpmath says to a complex number, or to one that is none, where it knows real ones only.
         raise TypeError(f"{name} is not computed for {arguments}: {fault}") from None
+
+
+@lru_cache(maxsize=8192)
+def _kept(name: str, precision: int, *arguments: Any) -> Any:
+    """A special function, which takes long, and which a formula and its neighbours ask for at the same places."""
+    return heads()[name](*arguments)
 
 
 def primal(rule: Rule, registry: Registered, result: str | None = None) -> Callable[..., Any]:

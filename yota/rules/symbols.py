@@ -16,7 +16,7 @@ from yota.rules.inspection import Registered
 from yota.rules.model import Call, Domain, Expression, Literal, Name, Rule
 from yota.rules.readback import from_sympy
 
-__all__ = ["derive", "head", "to_sympy"]
+__all__ = ["derive", "flat", "head", "to_sympy"]
 
 _OPERATORS: dict[str, Callable[..., Any]] = {
     "add": lambda a, b: a + b,
@@ -107,8 +107,8 @@ def _choice(name: str) -> Any:
                 return self.func(condition, a.diff(symbol), b.diff(symbol))
             a, b = self.args
             da, db = a.diff(symbol), b.diff(symbol)
-            above = _plain_head("greater" if name in ("maximum", "fmax") else "less")
-            tie = _choice("where")(_plain_head("equal")(a, b), (da + db) / 2, db)
+            above = flat("greater" if name in ("maximum", "fmax") else "less")
+            tie = _choice("where")(flat("equal")(a, b), (da + db) / 2, db)
             return _choice("where")(above(a, b), da, tie)
 
     Choice.__name__ = name
@@ -116,7 +116,8 @@ def _choice(name: str) -> Any:
 
 
 @cache
-def _plain_head(name: str) -> Any:
+def flat(name: str) -> Any:
+    """The opaque sympy function that stands for a function without slope."""
     import sympy
 
     class Flat(sympy.Function):  # type: ignore[misc]
@@ -133,7 +134,7 @@ def _opaque(name: str, registry: Registered) -> Any:
     import sympy
 
     if name in _FLAT:
-        return _plain_head(name)
+        return flat(name)
     rule = registry.rules(name)[0] if registry.knows(name) else None
     if rule is not None and len(rule.results) > 1:
         raise RuleError(f"{name} gives several results, so sympy cannot differentiate it; write the partial")
