@@ -94,3 +94,30 @@ def test_caches_are_refused():
             yota.grad(f, X)
     assert cached(X[0]) == X[0] * X[0]
     np.testing.assert_allclose(yota.grad(lambda x: cached.__wrapped__(x[0]) * cached(3.0), X)[1][0], [18 * X[0], 0, 0])
+
+
+class Direction:
+    """A class with operators, of which NumPy knows nothing."""
+
+    def __init__(self, *parts):
+        self.parts = parts
+
+    def __rmul__(self, factor):
+        return Direction(*(factor * part for part in self.parts))
+
+    def __radd__(self, other):
+        return sum(self.parts) + other
+
+    def __matmul__(self, other):
+        return sum(a * b for a, b in zip(self.parts, other.parts, strict=True))
+
+
+def test_operators_of_the_users_classes_take_traced_numbers():
+    def f(x):
+        a, b = Direction(x[0], x[1]), Direction(x[1], 2.0)
+        return 2.0 * (a @ b) * a @ b + (x[0] + b) + (x[0] == b)
+
+    x = np.array([0.3, 0.8])
+    assert np.isclose(yota.grad(f, x)[0], f(x), rtol=1e-14) and yota.gradcheck(f, x)
+    with pytest.raises(errors.TracingError, match=r"test_kinds.py:\d+.*a Direction is used"):
+        yota.grad(lambda x: np.sum(x * Direction(1.0)), x)

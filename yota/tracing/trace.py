@@ -171,6 +171,14 @@ class Trace:
         self.outer[inner] = value._trace.wrap(variable, value._value())
         return inner
 
+    def is_foreign(self, value: Any) -> bool:
+        """Whether ``value`` is nothing that NumPy computes with."""
+        if type(value) is Tracer or type(value) in _SCALARS or isinstance(value, (np.ndarray, np.generic)):
+            return False
+        if isinstance(value, (list, tuple, int, float, complex)):
+            return False
+        return not (hasattr(value, "__array__") or is_on_device(value))
+
     def _lift_sequence(self, value: Any) -> int:
         if isinstance(value, (list, tuple, np.ndarray)):
             return self.lift(array(self, value))
@@ -178,7 +186,10 @@ class Trace:
             return self._capture(np.asarray(value))
         if isinstance(value, (int, float, complex)):  # a subclass, such as an IntEnum
             return self.lift(operator.index(value) if isinstance(value, int) else +value)
-        raise TracingError(f"a {type(value).__name__} cannot be used together with a traced value")
+        raise self.refuse(
+            f"a {type(value).__name__} is used together with a traced value.",
+            "Use numbers and arrays, or do it outside of the function.",
+        )
 
     def _capture(self, value: np.ndarray) -> int:
         # The array belongs to the user, who may write into it later: the tape never relies on that it does not.

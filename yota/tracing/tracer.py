@@ -46,6 +46,8 @@ def _apply_operator(tracer: Tracer, name: str, python: Callable[[Any, Any], Any]
     trace = tracer._recorder()
     if isinstance(left, str) or isinstance(right, str) or left is None or right is None:
         return NotImplemented
+    if not tracer.ndim and (trace.is_foreign(left) or trace.is_foreign(right)):
+        return NotImplemented  # a class of the user's has the operator's other form
     if name == "power" and not is_tracer(right) and isinstance(right, (int, float, numpy.number)):
         special = _POWERS.get(float(right))
         if special and is_tracer(left) and isinstance(left._value(), numpy.ndarray):

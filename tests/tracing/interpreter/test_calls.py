@@ -269,14 +269,46 @@ def test_what_is_not_known_is_refused(name):
         yota.itrace(f, X)
 
 
+def test_classes_made_inside():
+    def f(x):
+        class Base:
+            """A docstring."""
+
+            scale = 2.0
+
+            def __init__(self, v):
+                self.v = np.array([v, v])
+
+            def value(self):
+                return np.sum(self.v) * self.scale
+
+        class Derived(Base):
+            def value(self):
+                out = np.zeros(1)
+                out[0] = super().value() + x[1]
+                return out[0] * self.__twice()
+
+            def __twice(self):
+                return 2.0
+
+        @dataclass
+        class Record:
+            a: float
+            b: float = 3.0
+
+        assert Base.__doc__ == "A docstring." and Derived.__name__ == "Derived"
+        record = Record(x[0])
+        return Derived(x[0]).value() + record.a * record.b
+
+    assert_interpreted(f, X)
+
+
 def test_syntax_that_is_not_known_is_refused():
     def f(x):
-        class Inner:
-            pass
+        y = 1.0 + (yield x)
+        return y
 
-        return x
-
-    with pytest.raises(errors.TracingError, match=r"test_calls.py:\d+:9: `class Inner.*ClassDef.*Use yota.trace"):
+    with pytest.raises(errors.TracingError, match="generator"):
         yota.itrace(f, X)
 
     async def g(x):

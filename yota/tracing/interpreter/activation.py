@@ -93,6 +93,8 @@ class Activation:
         scope: Activation = self
         while scope.outer is not None:
             scope = scope.outer
+            if name == "__class__" and isinstance(scope.definition.tree, ast.ClassDef):
+                return scope
             if name in scope.definition.local and not isinstance(scope.definition.tree, ast.ClassDef):
                 return scope
             if name in scope.definition.outside:

@@ -8,7 +8,7 @@ from typing import Any
 from yota.tracing.interpreter import operators
 from yota.tracing.interpreter.activation import Activation
 from yota.tracing.interpreter.calls import call, ready
-from yota.tracing.interpreter.expressions import attribute, index_of
+from yota.tracing.interpreter.expressions import attribute
 from yota.tracing.interpreter.source import is_readable
 from yota.tracing.interpreter.tables import evaluate, executes
 from yota.tracing.methods import is_tracer
@@ -24,7 +24,7 @@ def assign(activation: Activation, target: ast.expr, value: Any) -> None:
     elif isinstance(target, ast.Attribute):
         _set_attribute(activation, target, evaluate(activation, target.value), value)
     elif isinstance(target, ast.Subscript):
-        array, index = evaluate(activation, target.value), index_of(activation, target.slice)
+        array, index = evaluate(activation, target.value), evaluate(activation, target.slice)
         _set_item(activation, target, array, index, value)
     elif isinstance(target, (ast.Tuple, ast.List)):
         activation.part = target
@@ -110,7 +110,7 @@ def _augmented(activation: Activation, part: ast.AugAssign) -> None:
         receiver = evaluate(activation, target.value)
         old = attribute(receiver, activation.definition.mangled(target.attr))
     else:
-        receiver, index = evaluate(activation, target.value), index_of(activation, target.slice)
+        receiver, index = evaluate(activation, target.value), evaluate(activation, target.slice)
         activation.part = target
         old = operators.item(receiver, index)
     value = evaluate(activation, part.value)
@@ -139,5 +139,5 @@ def _remove(activation: Activation, target: ast.expr) -> None:
     elif isinstance(target, ast.Attribute):
         delattr(evaluate(activation, target.value), activation.definition.mangled(target.attr))
     elif isinstance(target, ast.Subscript):
-        array, index = evaluate(activation, target.value), index_of(activation, target.slice)
+        array, index = evaluate(activation, target.value), evaluate(activation, target.slice)
         del array[index]

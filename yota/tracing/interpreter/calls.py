@@ -56,7 +56,8 @@ def _method(method: MethodType, args: tuple[Any, ...], keywords: Mapping[str, An
     inner = method.__func__
     if is_readable(inner):
         return functions.run(inner, (method.__self__, *args), keywords)  # type: ignore[arg-type]
-    return natively(method, args, keywords)
+    form = form_of(inner)
+    return natively(method, args, keywords) if form is None else form(method.__self__, *args, **keywords)
 
 
 def _inner(function: Any, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> Any:
@@ -124,9 +125,6 @@ def natively(function: Any, args: tuple[Any, ...], keywords: Mapping[str, Any]) 
     if trace is None or _is_safe(trace, function):
         return function(*args, **keywords)
     trace.hold()
-    if type(function) is MethodType:
-        # A recorded form may have taken its place.
-        function = getattr(function.__self__, function.__name__, function)
     return function(*args, **keywords)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from yota.errors import TracingError
 from yota.tracing.interpreter import (  # noqa: F401  (they register what they evaluate and execute)
     assignment,
+    classes,
     comprehensions,
     expressions,
     patterns,

@@ -16,7 +16,7 @@ from yota.tracing.interpreter.functions import make
 from yota.tracing.interpreter.source import is_readable
 from yota.tracing.interpreter.tables import evaluate, evaluates
 
-__all__ = ["function_of", "index_of", "is_true"]
+__all__ = ["attribute", "function_of", "is_true"]
 
 _CONVERSIONS: dict[int, Any] = {-1: lambda value: value, ord("s"): str, ord("r"): repr, ord("a"): ascii}
 
@@ -127,16 +127,9 @@ def attribute(value: Any, name: str) -> Any:
 
 @evaluates(ast.Subscript)
 def _subscript(activation: Activation, part: ast.Subscript) -> Any:
-    value, index = replaced(evaluate(activation, part.value)), index_of(activation, part.slice)
+    value, index = replaced(evaluate(activation, part.value)), evaluate(activation, part.slice)
     activation.part = part
     return operators.item(value, index)
-
-
-def index_of(activation: Activation, part: ast.AST) -> Any:
-    """What stands between brackets."""
-    if isinstance(part, ast.Index):  # as Python 3.8 spells it
-        part = getattr(part, "value")  # noqa: B009
-    return evaluate(activation, part)
 
 
 @evaluates(ast.Slice)
