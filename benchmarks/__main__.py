@@ -28,17 +28,19 @@ def main(arguments: list[str] | None = None) -> int:
         for workload in WORKLOADS.values():
             print(f"{workload.name:20} {workload.title}")
         return 0
-    unknown = sorted(set(options.names) - set(WORKLOADS) - {"overheads"})
+    others = ["launches"] if "cuda" in (options.target or ()) else ["overheads"]
+    unknown = sorted(set(options.names) - set(WORKLOADS) - set(others))
     if unknown:
-        print(f"no workload {', '.join(unknown)}; there are: {', '.join(WORKLOADS)}, overheads", file=sys.stderr)
+        known = ", ".join([*WORKLOADS, *others])
+        print(f"no workload {', '.join(unknown)}; there are: {known}", file=sys.stderr)
         return 2
-    return run(options, options.names or [*WORKLOADS, "overheads"])
+    return run(options, options.names or [*WORKLOADS, *others])
 
 
 def parse(arguments: list[str] | None) -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="NAME", help="workloads, or `overheads`; all without any")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="workloads, `overheads`, `launches`; all without any")
     parser.add_argument("--list", action="store_true", help="list the workloads and stop")
     parser.add_argument("--target", action="append", metavar="TARGET", help="a target of yota; may be repeated")
     parser.add_argument("--peers", metavar="A,B", help="only these peers besides plain and yota")
@@ -52,6 +54,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
 def run(options: argparse.Namespace, names: list[str]) -> int:
     """Measure, print and write; 1 if a workload failed."""
     from benchmarks.bars import judge
+    from benchmarks.launches import measure_launches
     from benchmarks.machine import describe_machine
     from benchmarks.overheads import measure_overheads
     from benchmarks.peers import all_peers
@@ -74,6 +77,8 @@ def run(options: argparse.Namespace, names: list[str]) -> int:
         try:
             if name == "overheads":
                 results["overheads"] = measure_overheads(peers, settings)
+            elif name == "launches":
+                results["launches"] = measure_launches(settings)
             else:
                 results["workloads"][name] = run_workload(WORKLOADS[name], peers, settings)
         except Exception:  # noqa: BLE001  one workload that fails must not lose the others' numbers

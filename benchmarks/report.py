@@ -23,6 +23,9 @@ def show_results(results: dict[str, Any]) -> None:
         show_skipped(workloads)
     if "overheads" in results:
         table("Overheads", ["what", "measured"], overheads(results["overheads"]))
+    if "launches" in results:
+        rows = [[name, duration(seconds)] for name, seconds in results["launches"].items()]
+        table("A gradient of 1,000 numbers on the GPU", ["what", "measured"], rows)
     if results["bars"]:
         table("Promises", ["promise", "measured", "bound", ""], promises(results["bars"]))
 
@@ -64,9 +67,10 @@ def multiples(workloads: dict[str, Any], columns: list[str]) -> list[Row]:
     rows = []
     for name, one in workloads.items():
         contenders = one["contenders"]
-        if "yota" not in contenders:
+        name_of_own = next((column for column in columns if column.startswith("yota") and column in contenders), None)
+        if name_of_own is None:
             continue
-        own = contenders["yota"]["median"]
+        own = contenders[name_of_own]["median"]
         rows.append(
             [
                 name,

@@ -10,15 +10,16 @@ import argparse
 import math
 import re
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from benchmarks import nvrtc
 from benchmarks.workload import Workload
-from benchmarks.workloads.gpu import GPU_WORKLOADS, QUICK, points_of
+from benchmarks.workloads.gpu import GPU_WORKLOADS
+from benchmarks.workloads.sized import Sized
 
 __all__ = ["Estimate", "Machine", "estimate"]
 
@@ -50,8 +51,8 @@ class Estimate:
 
     Parameters
     ----------
-    kernels, bytes, operations
-        Launches, memory traffic and arithmetic of one call.
+    kernels, calls, bytes, operations
+        Launches, calls of libraries, memory traffic and arithmetic of one call.
     registers, spilled
         Largest number of registers and of spilled bytes of any kernel; None where NVRTC is not installed.
     single
@@ -59,6 +60,7 @@ class Estimate:
     """
 
     kernels: int
+    calls: int
     bytes: int
     operations: int
     registers: int | None
@@ -68,9 +70,11 @@ class Estimate:
     def seconds(self, machine: Machine) -> float:
         """The least time that the machine needs."""
         peak = machine.single if self.single else machine.double
-        return max(self.bytes / machine.bandwidth, self.operations / peak) + self.kernels * LAUNCH
+        return max(self.bytes / machine.bandwidth, self.operations / peak) + (self.kernels + self.calls) * LAUNCH
 
 
+_PRODUCTS = ("matmul", "einsum")
+"""What libraries do; additions at places are sorted first, by one too."""
 _SHAPED = re.compile(r"([a-z]+\d*)\[([\d,]*)\]")
 
 
@@ -82,34 +86,65 @@ def traffic(what: str) -> int:
     return math.prod(map(int, filter(None, match[2].split(",")))) * np.dtype(match[1]).itemsize
 
 
-def estimate(workload: Workload, points: int) -> Estimate:
-    """What the generated kernels of a workload take at so many points.
+def estimate(workload: Workload, points: int | None = None) -> Estimate:
+    """What the generated kernels of a workload, and the library calls between them, take at so many points.
 
-    Code for fewer is looked at: it does the same for each.
+    Code for few points is looked at, and for twice as many: each further point takes the same.
     """
+    sized = workload.arguments
+    assert isinstance(sized, Sized)
+    few = sized.steady or sized.quick
+    one, two = (_of(workload, sized.make(count)) for count in (few, 2 * few))
+    beyond = ((sized.count if points is None else points) - few) / few
+    return replace(
+        two,
+        bytes=round(one.bytes + beyond * (two.bytes - one.bytes)),
+        operations=round(one.operations + beyond * (two.operations - one.operations)),
+    )
+
+
+def _of(workload: Workload, arguments: tuple[Any, ...]) -> Estimate:
     from yota.autodiff.reverse import gradient_tape
+    from yota.codegen.c.patterns import index_arrays
     from yota.codegen.count import elements
     from yota.codegen.targets import cuda
+    from yota.compilation.arguments import sort_arguments
     from yota.passes.pipeline import run
     from yota.rules.registry import registry
-    from yota.tracing.record import Leaf, record
+    from yota.tracing.record import record
 
     function: Callable[..., Any] = workload.write(np)
-    arguments = workload.arguments(True)
-    leaves = [Leaf(value, number, f"x{number}", ()) for number, value in enumerate(arguments)]
-    tape = record(function, leaves, tuple, registry=registry()).tape
-    found = run(gradient_tape(tape, [tape.inputs[number].variable for number in workload.positions], registry()).tape)
+    given = sort_arguments(function, arguments)
+    tape = record(function, given.leaves, given.rebuild, registry=registry()).tape
+    wanted = [
+        entry.variable
+        for entry in tape.inputs
+        if entry.argument in workload.positions and tape.types[entry.variable].differentiable
+    ]
+    found = run(gradient_tape(tape, wanted, registry()).tape)
     source = cuda.generate(found)
     moved = sum(traffic(parameter.what) for kernel in source.kernels for parameter in kernel.parameters)
+    calls = [op for op in found.ops if op.name in _PRODUCTS or (op.name == "scatter" and index_arrays(found, op))]
+    for op in calls:
+        types = [found.types[variable] for variable in (*op.operands, op.result)]
+        moved += sum(type.size * type.dtype.itemsize for type in types)
+    products = sum(elements(replace(found, ops=(op,))) for op in calls if op.name in _PRODUCTS)
     used = nvrtc.resources(source.code, "sm_90").values() if nvrtc.is_installed() and source.code else []
     return Estimate(
         kernels=len(source.kernels),
-        bytes=round(moved * points / QUICK),
-        operations=round(elements(found) * points / QUICK),
+        calls=len(calls),
+        bytes=moved,
+        # A product of matrices takes an addition with each multiplication.
+        operations=elements(found) + products,
         registers=max((each.registers for each in used), default=None),
         spilled=max((each.spilled for each in used), default=None),
         single=any(type.dtype == np.float32 for type in found.types.values()),
     )
+
+
+def row(words: Iterable[Any]) -> str:
+    """A row of a table in Markdown."""
+    return f"| {' | '.join(map(str, words))} |"
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -121,14 +156,15 @@ def main(arguments: list[str] | None = None) -> int:
     if unknown:
         print(f"no workload {', '.join(unknown)}; there are: {', '.join(GPU_WORKLOADS)}", file=sys.stderr)
         return 2
-    heads = ["workload", "kernels", "MB", "Mops", "registers", "spilled", *(f"{each.name} ms" for each in MACHINES)]
-    print(" | ".join(heads))
+    machines = [f"{each.name} ms" for each in MACHINES]
+    heads = ["workload", "kernels", "calls", "MB", "Mops", "registers", "spilled bytes", *machines]
+    print(row(heads), row(["---"] * len(heads)), sep="\n")
     for name in options.names or GPU_WORKLOADS:
-        found = estimate(GPU_WORKLOADS[name], points_of(GPU_WORKLOADS[name]))
-        words: list[Any] = [name, found.kernels, f"{found.bytes / 1e6:.1f}", f"{found.operations / 1e6:.1f}"]
+        found = estimate(GPU_WORKLOADS[name])
+        words: list[Any] = [name, found.kernels, found.calls]
+        words += [f"{each / 1e6:.1f}" for each in (found.bytes, found.operations)]
         words += ["?" if each is None else each for each in (found.registers, found.spilled)]
-        words += [f"{found.seconds(machine) * 1e3:.3f}" for machine in MACHINES]
-        print(" | ".join(map(str, words)))
+        print(row([*words, *(f"{found.seconds(machine) * 1e3:.3f}" for machine in MACHINES)]))
     return 0
 
 

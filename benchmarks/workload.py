@@ -29,6 +29,8 @@ class Workload:
         Whether the function has many results, of which the Jacobian takes the place of the gradient.
     single
         Whether it is a function of a few numbers, where calls cost more than arithmetic.
+    large
+        Whether at its full size it is for a GPU alone.
     specific
         For a peer that cannot run ``write``: a factory of ``function(*arguments) -> (value, gradient)``.
     """
@@ -40,6 +42,7 @@ class Workload:
     wrt: int | tuple[int, ...] = 0
     jacobian: bool = False
     single: bool = False
+    large: bool = False
     specific: Mapping[str, Callable[[], Callable[..., Any]]] = field(default_factory=dict)
 
     @property

@@ -6,16 +6,28 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from benchmarks.bars import judge
+from benchmarks.hand import terms
+from benchmarks.launches import measure_launches
 from benchmarks.peers import Peer, all_peers
-from benchmarks.runner import Settings, WrongGradientError, run_workload
+from benchmarks.roofline import estimate
+from benchmarks.runner import Settings, WrongGradientError, prepare, run_workload
 from benchmarks.timing import Call, interleave
 from benchmarks.workloads import WORKLOADS
+from benchmarks.workloads.gpu import GPU_WORKLOADS
+from tests.cuda.device import device
+from tests.cuda.hosted import needs_compiler
+from tests.cuda.nvrtc import compiled, needs_nvrtc
+
+__all__ = ["device"]
 
 ROOT = Path(__file__).parent.parent
 QUICK = Settings(repeats=1, shortest=1e-5, fresh=1, quick=True)
@@ -29,6 +41,45 @@ def peers(*names: str) -> list[Peer]:
 def test_gradients_agree(name: str) -> None:
     result = run_workload(WORKLOADS[name], peers("plain", "yota", "autograd", "hand"), QUICK)
     assert {"plain", "yota", "autograd"} <= set(result["contenders"])
+
+
+@pytest.mark.parametrize("name", ["gpu_harmonics", "gpu_lennard_jones", "gpu_mixture", "gpu_autoencoder"])
+def test_what_a_gpu_is_for_is_right(name: str) -> None:
+    found = run_workload(GPU_WORKLOADS[name], peers("plain", "yota"), QUICK)
+    assert set(found["contenders"]) == {"plain", "yota"}
+
+
+@needs_compiler
+@pytest.mark.parametrize("name", ["gpu_terms", "gpu_lennard_jones"])
+def test_who_has_a_gpu_takes_part(device: Any, name: str) -> None:
+    others = [peer for peer in all_peers(["cuda"]) if peer.package == "cupy"]
+    # The stand-in is no package that could be found.
+    found = run_workload(GPU_WORKLOADS[name], [replace(peer, package="numpy") for peer in others], QUICK)
+    hand = {"hand cuda"} if name == "gpu_terms" else set()
+    assert set(found["contenders"]) == {"yota cuda"} | hand
+    full = Settings(repeats=1, shortest=1e-5, fresh=1)
+    slow = prepare(Peer("slow", lambda _: None), replace(GPU_WORKLOADS[name], arguments=lambda _: ()), (), full)
+    assert slow == "has no GPU to do this on"
+
+
+@needs_compiler
+def test_launches_are_measured(device: Any) -> None:
+    device.cuda.get_current_stream = lambda: SimpleNamespace(synchronize=lambda: None)
+    found = measure_launches(QUICK)
+    assert set(found) == {f"{way}{end}" for way in ("call", "graph", "kernels") for end in ("", ", waited for")}
+
+
+@needs_nvrtc
+def test_the_kernel_by_hand_compiles() -> None:
+    found = compiled(terms.source(), "compute_90")
+    assert found.succeeded and not found.log, found.log[:2000]
+
+
+def test_the_roofline_grows_with_the_points() -> None:
+    one, two = (estimate(GPU_WORKLOADS["gpu_chain"], points) for points in (10**8, 2 * 10**8))
+    # The numbers are read, and the gradient written.
+    assert one.bytes == pytest.approx(16e8, rel=1e-3) and two.bytes == pytest.approx(32e8, rel=1e-3)
+    assert estimate(GPU_WORKLOADS["gpu_autoencoder"], 100).operations > 2 * 3 * 100 * 784 * 400
 
 
 def test_a_wrong_gradient_is_noticed() -> None:

@@ -49,6 +49,8 @@ class Peer:
         Turns an array of the gradient into NumPy's.
     differentiates
         False for the plain function, which gives a value alone.
+    large
+        Whether it takes part in what is for a GPU alone.
     obstacle
         Says why it cannot take part although its package is there; None if it can.
     """
@@ -60,6 +62,7 @@ class Peer:
     fetch: Callable[[Any], Any] = as_it_is
     differentiates: bool = True
     obstacle: Callable[[], str | None] = nothing
+    large: bool = False
 
     @property
     def absent(self) -> str | None:

@@ -24,6 +24,10 @@ class TorchAsNumPy:
         return a.amax(dim=axis, keepdim=keepdims)
 
     @staticmethod
+    def maximum(a: Any, other: float) -> Any:
+        return a.clamp(min=other)
+
+    @staticmethod
     def concatenate(arrays: Any, axis: int = 0) -> Any:
         import torch
 

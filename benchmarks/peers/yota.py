@@ -13,7 +13,7 @@ import numpy as np
 from benchmarks.peers.peer import Peer
 from benchmarks.workload import Workload
 
-__all__ = ["yota_peer"]
+__all__ = ["from_gpu", "gpu_obstacle", "to_gpu", "yota_peer"]
 
 _NUMBERS = itertools.count()
 
@@ -77,6 +77,6 @@ def from_gpu(value: Any) -> Any:
 def yota_peer(target: str) -> Peer:
     """The column for one target; NumPy's is plainly ``yota``."""
     if target == "cuda":
-        return Peer("yota cuda", prepare_for_gpu, "cupy", to_gpu, from_gpu, obstacle=gpu_obstacle)
+        return Peer("yota cuda", prepare_for_gpu, "cupy", to_gpu, from_gpu, obstacle=gpu_obstacle, large=True)
     name = "yota" if target == "numpy" else f"yota {target}"
     return Peer(name, partial(prepare, target=target), package="yota")

@@ -9,9 +9,15 @@ from typing import Any
 import numpy as np
 
 from benchmarks.workload import Workload
+from benchmarks.workloads.harmonics import HARMONICS
+from benchmarks.workloads.large import LARGE
 from benchmarks.workloads.polynomials import polynomial
+from benchmarks.workloads.sized import Sized
 
-__all__ = ["GPU_WORKLOADS", "QUICK", "points_of", "terms"]
+__all__ = ["GPU_WORKLOADS", "TERMS", "terms"]
+
+TERMS = 200
+"""Terms of the long polynomial."""
 
 
 def write_chain(np: Any) -> Any:
@@ -57,31 +63,64 @@ def write_terms(np: Any, count: int) -> Any:
     return many_terms
 
 
-QUICK = 10_000
-"""Points of a quick run."""
-
-
-def numbers(quick: bool, count: int, rows: int = 0, last: bool = False, dtype: Any = float) -> tuple[Any, ...]:
-    count = QUICK if quick else count
+def numbers(count: int, rows: int = 0, last: bool = False, dtype: Any = float) -> tuple[Any, ...]:
     shape = (count,) if not rows else (count, rows) if last else (rows, count)
     return (np.random.default_rng(1).standard_normal(shape).astype(dtype),)
 
 
-def points_of(each: Workload) -> int:
-    """Points of a workload at its full size."""
-    assert isinstance(each.arguments, partial)
-    return int(each.arguments.keywords["count"])
+def fused_chain() -> Any:
+    """Value and gradient by CuPy's fusion, which leaves differentiating to a person."""
+    import cupy
+
+    if not hasattr(cupy, "fuse"):
+        return None
+
+    @cupy.fuse()
+    def total(x: Any) -> Any:
+        return cupy.sum(cupy.exp(-x * x) * cupy.sin(x) + x * cupy.tanh(x))
+
+    @cupy.fuse()
+    def slope(x: Any) -> Any:
+        bell, swing = cupy.exp(-x * x), cupy.tanh(x)
+        return bell * (cupy.cos(x) - 2.0 * x * cupy.sin(x)) + swing + x * (1.0 - swing * swing)
+
+    def value_and_gradient(x: Any) -> tuple[float, Any]:
+        gradient = slope(x)
+        return float(total(x)), gradient
+
+    return value_and_gradient
 
 
-def workload(name: str, title: str, write: Callable[[Any], Any], **sizes: Any) -> Workload:
-    return Workload(name=name, title=title, write=write, arguments=partial(numbers, **sizes))
+def terms_by_hand() -> Any:
+    from benchmarks.hand.terms import terms_by_hand
+
+    return terms_by_hand()
+
+
+def workload(name: str, title: str, write: Callable[[Any], Any], count: int, **others: Any) -> Workload:
+    specific = others.pop("specific", {})
+    arguments = Sized(partial(numbers, **others), count)
+    return Workload(name=name, title=title, write=write, arguments=arguments, large=True, specific=specific)
 
 
 GPU_WORKLOADS = {
     each.name: each
     for each in (
-        workload("gpu_chain", "fused elementwise functions of 1e8 numbers", write_chain, count=100_000_000),
-        workload("gpu_chain_single", "the same in single precision", write_chain, count=100_000_000, dtype=np.float32),
+        workload(
+            "gpu_chain",
+            "fused elementwise functions of 1e8 numbers",
+            write_chain,
+            count=100_000_000,
+            specific={"cupy fuse": fused_chain},
+        ),
+        workload(
+            "gpu_chain_single",
+            "the same in single precision",
+            write_chain,
+            count=100_000_000,
+            dtype=np.float32,
+            specific={"cupy fuse": fused_chain},
+        ),
         workload(
             "gpu_polynomial", "polynomial of 8 variables at 1e8 points", write_polynomial, count=100_000_000, rows=8
         ),
@@ -96,9 +135,12 @@ GPU_WORKLOADS = {
         workload(
             "gpu_terms",
             "polynomial of 200 terms at 1e7 points",
-            partial(write_terms, count=200),
+            partial(write_terms, count=TERMS),
             count=10_000_000,
             rows=8,
+            specific={"hand cuda": terms_by_hand},
         ),
+        HARMONICS,
+        *LARGE,
     )
 }
