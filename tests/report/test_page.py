@@ -9,6 +9,7 @@ import pytest
 
 import yota
 from tests.report.pages import TEXT, Reader, made
+from yota.errors import ArgumentError
 from yota.generation.subject import call_of, subject_of
 from yota.ir.show import show_op
 from yota.report.collect import report_of
@@ -67,6 +68,29 @@ def test_every_op_is_shown_once_with_what_it_reads() -> None:
     shown = {row.ops: (text(row), set(row.reads.split())) for row in rows if not text(row).startswith("const")}
     assert shown == ops
     assert "\n".join(text(row) for row in found.code) == g.source.rstrip("\n")
+
+
+@pytest.mark.parametrize("target", ["c", "cuda"])
+def test_code_of_other_targets_is_linked_by_lines(target: str) -> None:
+    found = report(made(TEXT, "layer"), SHAPES, target=target)
+    tanh = named(found, "tanh")
+    (line,) = [row for block in found.sources for row in block.rows if tanh in about(row)]
+    code = [row for row in found.code if tanh in about(row)]
+    assert any("tanh(" in text(row) for row in code)
+    # What stands under the user's line is about all of its ops, and about no others.
+    assert all(about(row) <= about(line) | {each for other in code for each in about(other)} for row in code)
+    assert any(about(row) == about(line) for row in code)
+    assert found.language == {"c": "C", "cuda": "CUDA"}[target]
+    assert any(total.name == "kernels" and int(total.value) > 0 for total in found.totals)
+    whole = "\n".join(text(row) for row in found.code)
+    assert "tanh(" in whole
+    assert whole.count("{") == whole.count("}")
+    assert [row.label for row in found.code] == [str(number + 1) for number in range(len(found.code))]
+
+
+def test_a_target_that_is_not_known() -> None:
+    with pytest.raises(ArgumentError, match="code can be shown for: 'numpy', 'c', 'cuda'"):
+        page(made(TEXT, "layer"), SHAPES, target="fortran")
 
 
 def test_lines_of_scalar_code_come_from_what_is_written_inside_them() -> None:

@@ -17,6 +17,7 @@ HELP = """
 Write the tape explorer: one HTML file with the source, the tape, the rules applied and the generated code, linked.
 
     yota report examples/polynomial.py:polynomial --arg "x=float64[8]" -o polynomial.html
+    yota report examples/polynomial.py:polynomial --arg "x=float64[8]" --target c -o polynomial_in_c.html
 
 Pointing at a line lights up what it came from and what it became. The file needs no network.
 """
@@ -26,6 +27,7 @@ def report(
     function: Function,
     arg: Arguments = [],  # noqa: B006  (typer reads it, nobody writes it)
     out: Output = "-",
+    target: Annotated[str, typer.Option("--target", help="Whose code to show: numpy, c or cuda.")] = "numpy",
     wrt: Wrt = [],  # noqa: B006
     strict: Strict = False,
     rules: Rules = [],  # noqa: B006
@@ -41,7 +43,7 @@ def report(
         load_rules(path)
     f = function_at(function)
     with working("tracing and differentiating"):
-        found = page(f, given(arg), wrt=tuple(wrt) or None, strict=strict)
+        found = page(f, given(arg), target=target, wrt=tuple(wrt) or None, strict=strict)
     if out == "-":
         output({"html": found}) if as_json else text(found)
         return 0

@@ -12,7 +12,8 @@ from yota.generation.subject import Subject
 from yota.ir.show import show_constant, show_op
 from yota.ir.tape import Op, Tape
 from yota.report.diagram import drawn
-from yota.report.origins import Generated, Reversed, generated, reversed_tape, stamp
+from yota.report.native import native
+from yota.report.origins import MOST, Generated, Reversed, generated, reversed_tape, stamp
 from yota.report.plan import Card, Pair, Report, Row
 from yota.report.sources import source_blocks
 from yota.report.text import pieces, plain
@@ -23,13 +24,14 @@ from yota.rules.registry import Registry, registry
 __all__ = ["report_of"]
 
 
-def report_of(subject: Subject, sizes: Mapping[str, int], *, strict: bool = False) -> Report:
+def report_of(subject: Subject, sizes: Mapping[str, int], *, target: str = "numpy", strict: bool = False) -> Report:
     """The report on a function and its gradient; ``sizes`` are those that have names, at what they were taken to be."""
     known = registry()
     wanted = [subject.tape.inputs[leaf].variable for leaf in subject.layout.wanted]
     found = reversed_tape(subject.tape, wanted, known)
     found = replace(found, tape=subject.valued(found.tape, strict))
-    made = generated(found.tape, strict=strict)
+    numpy = target == "numpy"
+    made = generated(found.tape, strict=strict) if numpy else native(found.tape, target, strict=strict)
     stands_for = _stands_for(made, found.tape)
     inputs = ", ".join(f"{entry.name}: {subject.tape.types[entry.variable]}" for entry in subject.tape.inputs)
     summary = f"value and gradient for {inputs}" if inputs else "value"
@@ -38,11 +40,12 @@ def report_of(subject: Subject, sizes: Mapping[str, int], *, strict: bool = Fals
         title=subject.tape.name,
         summary=summary,
         version=yota.__version__,
-        totals=totals(subject.tape, found.tape, made.lowered),
+        totals=totals(subject.tape, found.tape, made),
         sources=source_blocks(found.tape.ops),
         tape=_pairs(found, made, stands_for, dict(zip(wanted, found.gradients, strict=True))),
         rules=_cards(found, known),
         code=_code(made, stands_for),
+        language={"numpy": "NumPy", "c": "C", "cuda": "CUDA"}[target],
         diagram=drawn(found.tape, found.primal),
     )
 
@@ -98,7 +101,7 @@ def _groups(made: Generated, stands_for: Mapping[int, set[int]]) -> dict[int, st
     """The fusion group in which each op ended up, or all of those that it lives on in."""
     found: dict[int, str] = {}
     number = 0
-    for unit in made.lowered.units:
+    for unit in made.lowered.units if made.lowered else ():
         if unit.extent:
             number += 1
             for member in unit.members:
@@ -144,13 +147,17 @@ def _code(made: Generated, stands_for: Mapping[int, set[int]]) -> tuple[Row, ...
     for number, origins in made.lines.items():
         for origin in origins:
             at[origin].append(number)
+    further: dict[int, set[int]] = defaultdict(set)
     for variable, others in stands_for.items():
         if variable not in others and len(others) <= _NEAR:
             for number in (number for other in others for number in at[other]):
-                lines[number].add(variable)
+                further[number].add(variable)
+    for number, variables in further.items():
+        if len(variables) <= MOST:
+            lines[number] |= variables
+    rows = [line for part in made.parts for line in pieces(part.text, part.language)]
     return tuple(
-        Row(str(number), line, " ".join(map(str, sorted(lines.get(number, ())))))
-        for number, line in enumerate(pieces(made.text), start=1)
+        Row(str(number), line, " ".join(map(str, sorted(lines.get(number, ()))))) for number, line in enumerate(rows, 1)
     )
 
 

@@ -12,9 +12,13 @@ from yota.codegen.targets.numpy import Lowered, generate, lowered
 from yota.ir.location import Location
 from yota.ir.tape import Op, Tape
 from yota.passes.pipeline import run
+from yota.report.plan import Part
 from yota.rules.registry import Registry
 
-__all__ = ["Generated", "Reversed", "generated", "reversed_tape", "stamp"]
+__all__ = ["MOST", "Generated", "Reversed", "generated", "reversed_tape", "stamp"]
+
+MOST = 48
+"""Ops that one line may be about: a light on more of them shows nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,17 +56,23 @@ class Generated:
 
     Parameters
     ----------
-    text
-        The source.
+    parts
+        The source, in pieces of one language.
     lines
         For numbers of lines, from 1: variables of the tape with adjoints that they compute.
+    final
+        The last tape.
     lowered
-        The last tape and the plan.
+        The plan, of NumPy code.
+    kernels
+        How many functions there are in another language.
     """
 
-    text: str
+    parts: tuple[Part, ...]
     lines: Mapping[int, tuple[int, ...]]
-    lowered: Lowered
+    final: Tape
+    lowered: Lowered | None = None
+    kernels: int = 0
 
 
 def reversed_tape(tape: Tape, wrt: Iterable[int], registry: Registry) -> Reversed:
@@ -90,7 +100,7 @@ def generated(tape: Tape, *, strict: bool = False) -> Generated:
         number: tuple(sorted({origin for variable in variables for origin in behind.get(variable, ())}))
         for number, variables in placed.items()
     }
-    return Generated(text, lines, found)
+    return Generated((Part("python", text),), lines, final, found)
 
 
 def stamp(op: Op) -> int:
@@ -114,7 +124,8 @@ def _behind(found: Lowered) -> dict[int, frozenset[int]]:
     for op in found.tape.ops:
         inside = (known.get(operand, frozenset()) for operand in op.operands if operand not in computed)
         own = frozenset([stamp(op)]) - {0}
-        known[op.result] = own.union(*inside)
+        both = own.union(*inside)
+        known[op.result] = both if len(both) <= MOST else own
     return known
 
 

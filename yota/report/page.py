@@ -7,13 +7,17 @@ from typing import Any
 
 from yota.codegen.render import render
 from yota.compilation.layout import Wrt
+from yota.errors import ArgumentError
 from yota.generation.subject import call_of, subject_of
 from yota.report.collect import report_of
 
-__all__ = ["page"]
+__all__ = ["TARGETS", "page"]
+
+TARGETS = ("numpy", "c", "cuda")
+"""Targets whose code a report can show."""
 
 
-def page(f: Callable[..., Any], args: Any, *, wrt: Wrt = None, strict: bool = False) -> str:
+def page(f: Callable[..., Any], args: Any, *, target: str = "numpy", wrt: Wrt = None, strict: bool = False) -> str:
     """The tape explorer for ``f``, as the text of one HTML file.
 
     Parameters
@@ -22,10 +26,17 @@ def page(f: Callable[..., Any], args: Any, *, wrt: Wrt = None, strict: bool = Fa
         A plain NumPy function.
     args
         Specs or values of its arguments; see `yota.generate`. Sizes that have names are shown at small numbers.
+    target
+        Whose code to show: that of ``"numpy"``, ``"c"`` or ``"cuda"``.
     wrt
         What to differentiate by; see `yota.generate`.
     strict
         Whether the value has NumPy's bits; see `yota.grad`.
+
+    Raises
+    ------
+    ArgumentError
+        If an argument, its spec, or the target is wrong.
 
     Examples
     --------
@@ -35,8 +46,10 @@ def page(f: Callable[..., Any], args: Any, *, wrt: Wrt = None, strict: bool = Fa
     >>> page(energy, {"x": "float64[3]"}).splitlines()[0]
     '<!doctype html>'
     """
+    if target not in TARGETS:
+        raise ArgumentError(f"target={target!r} is not known; code can be shown for: 'numpy', 'c', 'cuda'")
     call, sizes = call_of(f, args).at_some_size()
     subject = subject_of(call, wrt, sizes)
-    text = render("report/page.html.jinja", report=report_of(subject, sizes, strict=strict))
+    text = render("report/page.html.jinja", report=report_of(subject, sizes, target=target, strict=strict))
     # As ASCII the file reads the same wherever it is put, and however.
     return text.encode("ascii", "xmlcharrefreplace").decode()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["Box", "Card", "Diagram", "Edge", "Pair", "Piece", "Report", "Row", "SourceBlock", "Total"]
+__all__ = ["Box", "Card", "Diagram", "Edge", "Pair", "Part", "Piece", "Report", "Row", "SourceBlock", "Total"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,6 +12,14 @@ class Piece:
     """Text of one colour; ``kind`` is a class of the style sheet, or empty."""
 
     kind: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Generated source of one language: ``"python"``, ``"c"`` or ``"cuda"``."""
+
+    language: str
     text: str
 
 
@@ -125,4 +133,5 @@ class Report:
     tape: tuple[Pair, ...]
     rules: tuple[Card, ...]
     code: tuple[Row, ...]
+    language: str
     diagram: Diagram

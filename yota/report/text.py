@@ -1,4 +1,4 @@
-"""Lines of Python as pieces of one colour each."""
+"""Lines of source as pieces of one colour each."""
 
 from __future__ import annotations
 
@@ -14,18 +14,19 @@ def plain(text: str) -> tuple[Piece, ...]:
     return (Piece("", text),)
 
 
-def pieces(text: str) -> list[tuple[Piece, ...]]:
-    r"""The lines of ``text``, a tuple of pieces for each.
+def pieces(text: str, language: str = "python") -> list[tuple[Piece, ...]]:
+    r"""The lines of ``text``, a tuple of pieces for each; ``language`` is that of a `Part`.
 
     Examples
     --------
     >>> pieces("x = 1  # one\n")
     [(Piece(kind='', text='x = '), Piece(kind='n', text='1'), Piece(kind='', text='  '), Piece(kind='c', text='# one'))]
     """
-    from pygments.lexers import PythonLexer
+    from pygments.lexers import CLexer, CudaLexer, PythonLexer
 
+    lexer = {"python": PythonLexer, "c": CLexer, "cuda": CudaLexer}[language]
     lines: list[list[Piece]] = [[]]
-    for token, value in PythonLexer(stripnl=False, ensurenl=False).get_tokens(text):
+    for token, value in lexer(stripnl=False, ensurenl=False).get_tokens(text):
         name = str(token).removeprefix("Token.")
         kind = next((kind for prefix, kind in _KINDS if name.startswith(prefix)), "")
         for position, part in enumerate(value.split("\n")):

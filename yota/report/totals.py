@@ -9,12 +9,13 @@ from yota.codegen.targets.numpy import Lowered
 from yota.ir.tape import Tape
 from yota.passes.units import Unit
 from yota.passes.views import is_view
+from yota.report.origins import Generated
 from yota.report.plan import Total
 
 __all__ = ["sized", "totals"]
 
 
-def totals(primal: Tape, recorded: Tape, found: Lowered) -> tuple[Total, ...]:
+def totals(primal: Tape, recorded: Tape, made: Generated) -> tuple[Total, ...]:
     """Figures for a page.
 
     Parameters
@@ -23,10 +24,28 @@ def totals(primal: Tape, recorded: Tape, found: Lowered) -> tuple[Total, ...]:
         The function.
     recorded
         The function with its adjoints, before any pass.
-    found
+    made
         What was generated from it.
     """
-    counts = ", ".join(f"{count} {name}" for name, count in operations(found.tape).items())
+    counts = ", ".join(f"{count} {name}" for name, count in operations(made.final).items())
+    work = (
+        Total("operations", f"{total(made.final)}", f"{counts or 'none'}; {total(recorded)} before the passes"),
+        Total("elements", _counted(elements(made.final)), f"{_counted(elements(primal))} in the function alone"),
+    )
+    return (*work, *(_kernels(made) if made.lowered is None else _memory(recorded, made.lowered)))
+
+
+def _kernels(made: Generated) -> tuple[Total, ...]:
+    """Figures about code in another language."""
+    found = {part.language: part.text.strip("\n").count("\n") + 1 for part in made.parts}
+    language = next((each for each in found if each != "python"), "python")
+    beside = f"{found['python']} lines of Python around them" if "python" in found else "nothing of Python around them"
+    name = {"c": "C", "cuda": "CUDA"}.get(language, "Python")
+    return (Total("kernels", f"{made.kernels}", f"{found[language]} lines of {name}; {beside}"),)
+
+
+def _memory(recorded: Tape, found: Lowered) -> tuple[Total, ...]:
+    """Figures about NumPy code."""
     once = _moved_op_by_op(recorded)
     moved = moved_bytes(found)
     groups = [unit for unit in found.units if unit.extent]
@@ -38,8 +57,6 @@ def totals(primal: Tape, recorded: Tape, found: Lowered) -> tuple[Total, ...]:
         f"{len(loops)} blocked loop{plural}, {alone} ops on whole arrays" if found.units else "scalar code: no arrays"
     )
     return (
-        Total("operations", f"{total(found.tape)}", f"{counts or 'none'}; {total(recorded)} before the passes"),
-        Total("elements", _counted(elements(found.tape)), f"{_counted(elements(primal))} in the function alone"),
         Total("bytes moved", sized(moved), f"{sized(once)} if every op ran by itself"),
         Total("workspace", sized(workspace), "kept between calls" if workspace else "none is needed"),
         Total("fusion groups", f"{len(groups)}", shape if found.units else "scalar code: no arrays"),
