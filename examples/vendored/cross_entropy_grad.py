@@ -32,8 +32,9 @@ __all__ = [
 ]
 
 _constant = np.arange(128, dtype=np.int64)
+_ones = np.full((10,), 1.0, np.float64)
 _constant_1 = np.full((128,), -0.0078125, np.float64)
-_ones = np.full((128,), 1.0, np.float64)
+_ones_1 = np.full((128,), 1.0, np.float64)
 _PRECONDITIONS = (("return -np.mean(logarithms[np.arange(len(X)), labels])", "True"),)
 
 
@@ -185,11 +186,10 @@ def _cross_entropy(model_W: Any, model_b: Any, X: Any, labels: Any) -> Any:
     # scores = scores - np.max(scores, axis=1, keepdims=True)
     scores_1 = scores - np.maximum.reduce(scores, axis=1, keepdims=True)
     # logarithms = scores - np.log(np.sum(np.exp(scores), axis=1, keepdims=True))
-    v1 = np.log(np.add.reduce(np.exp(scores_1), axis=1, keepdims=True))
-    logarithms = scores_1 - v1
+    logarithms = scores_1 - np.log(np.matmul(np.exp(scores_1), _ones[:, None]))
     # return -np.mean(logarithms[np.arange(len(X)), labels])
-    v2 = -(np.add.reduce(logarithms[_constant, labels]) / 128)
-    return v2
+    v1 = -(np.add.reduce(logarithms[_constant, labels]) / 128)
+    return v1
 
 
 @np.errstate(all="ignore")
@@ -207,21 +207,20 @@ def _cross_entropy_value_and_gradient(
     scores_1 = scores - v1
     # logarithms = scores - np.log(np.sum(np.exp(scores), axis=1, keepdims=True))
     v2 = np.exp(scores_1)
-    v3 = np.add.reduce(v2, axis=1, keepdims=True)
+    v3 = np.matmul(v2, _ones[:, None])
     logarithms = scores_1 - np.log(v3)
     # scores = scores - np.max(scores, axis=1, keepdims=True)
     v4 = scores == v1
-    v5 = np.add.reduce(v4.astype(np.float64), axis=1, keepdims=True)
+    v5 = np.matmul(v4.astype(np.float64), _ones[:, None])
     # return -np.mean(logarithms[np.arange(len(X)), labels])
     value = -(np.add.reduce(logarithms[_constant, labels]) / 128)
     d_logarithms = np.zeros((128, 10))
     d_logarithms[_constant, labels] = _constant_1
     # scores = scores - np.max(scores, axis=1, keepdims=True)
-    d_scores = (-np.add.reduce(d_logarithms, axis=1))[:, None] / v3 * v2 + d_logarithms
-    v6 = np.where(v4, (-np.add.reduce(d_scores, axis=1))[:, None] / v5, 0)
+    d_scores = (-np.matmul(d_logarithms, _ones))[:, None] / v3 * v2 + d_logarithms
     # scores = X @ model.W + model.b
-    d_scores_1 = d_scores + v6
-    d_model_b = np.matmul(_ones, d_scores_1)
+    d_scores_1 = d_scores + np.where(v4, (-np.matmul(d_scores, _ones))[:, None] / v5, 0)
+    d_model_b = np.matmul(_ones_1, d_scores_1)
     d_model_W = X.T @ d_scores_1
     return value, d_model_W, d_model_b
 

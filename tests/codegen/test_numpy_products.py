@@ -81,3 +81,30 @@ def test_inner_products_of_vectors_have_gradients_without_products_of_matrices()
         np.testing.assert_array_equal(g[0], 3 * y)
         np.testing.assert_array_equal(g[1], 3 * x)
         assert g.source.count(" @ ") + g.source.count("np.matmul") <= 1
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("keepdims", [False, True])
+@pytest.mark.parametrize(
+    ("shape", "by_ones"), [((600, 3), True), ((70, 64), True), ((3, 64, 5), True), ((600, 65), False)]
+)
+@pytest.mark.parametrize("order", ["C", "F", "gaps"])
+def test_sums_of_short_rows_are_products_by_ones(
+    shape: tuple[int, ...], by_ones: bool, keepdims: bool, dtype: str, order: str
+) -> None:
+    write = Writer()
+    x = write.input("x", shape, dtype)
+    source = generate(write.finish(write("sum", x, axis=(len(shape) - 1,), keepdims=keepdims)))
+    assert ("ones" in source.text) == by_ones
+    values = np.random.default_rng(0).normal(size=(*shape[:-1], 2 * shape[-1])).astype(dtype)
+    values = values[..., ::2] if order == "gaps" else np.array(values[..., : shape[-1]], order=order)  # type: ignore[call-overload]
+    values[1, ..., 1], values[2, ..., 0] = np.inf, np.nan
+    found, exact = load(source)(values), values.astype(np.longdouble).sum(axis=-1, keepdims=keepdims)
+    assert (found.dtype, found.shape) == (values.dtype, exact.shape)
+    np.testing.assert_allclose(found, exact, rtol=0, atol=np.finfo(dtype).eps * 8 * shape[-1])
+
+
+def test_strict_sums_of_short_rows_are_numpys() -> None:
+    write = Writer()
+    x = write.input("x", (600, 3))
+    assert "ones" not in generate(write.finish(write("sum", x, axis=(1,))), strict=True).text

@@ -24,7 +24,7 @@ from yota.codegen.workspace import Looks
 from yota.codegen.wrap import wrapped
 from yota.ir.tape import Guard, Op, Tape
 from yota.ir.types import TupleType
-from yota.passes.distinct import distinct
+from yota.passes.distinct import distinct, unsigned
 from yota.passes.units import Unit
 
 __all__ = ["Lowering"]
@@ -50,6 +50,7 @@ class Lowering:
         self.tape, self.units, self.exact = tape, units, exact
         self.storage = plan_storage(tape, units, exact)
         self.distinct = distinct(tape)
+        self.unsigned = unsigned(tape) | self.distinct
         self.nested = nested(tape, units, self.storage)
         self.names = Names(_OWN_NAMES)
         self.constants = Constants(tape, self.names)
@@ -109,9 +110,11 @@ class Lowering:
         apart = frozenset(number for number, operand in enumerate(op.operands) if operand in self.distinct)
         type, exact = self.tape.types[op.result], op.result in self.exact
         dense = rows is None and not exact and all(operand in self.storage.made for operand in op.operands)
-        ones = self.constants.ones if dense else None
+        ones = self.constants.ones if rows is None and not exact else None
         cuts = not exact and cuts_bits(op, self.tape.types)
-        return Call(op, operands, types, type, self.constants.name, self._import, rows, apart, exact, ones, cuts)
+        plus = frozenset(number for number, operand in enumerate(op.operands) if operand in self.unsigned)
+        known = (self.constants.name, self._import, rows, apart, exact, ones, dense, cuts, plus)
+        return Call(op, operands, types, type, *known)
 
     def _import(self, module: str) -> None:
         self.imports[module] = None

@@ -99,7 +99,7 @@ def _column_sums(loop: LoopLowering, member: Member, call: Call) -> str | None:
     extent, block = loop.unit.extent, loop.unit.block
     each = math.prod(loop.types[operand].shape[1:-1])
     cut = "[: stop - start]" if each == 1 else f"[: (stop - start) * {each}]"
-    call = replace(call, ones=loop.lowering.constants.ones)
+    call = replace(call, ones=loop.lowering.constants.ones, dense=True)
     return numpy_calls.column_sums(call, block * each, cut if extent % block else "")
 
 

@@ -1,4 +1,4 @@
-"""Which index arrays hold no number twice, so that what is added at their places can be added at once."""
+"""Which index arrays hold no number twice, so that pieces can be added at their places at once, or none below 0."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy as np
 from yota.ir.indexing import GATHER
 from yota.ir.tape import Op, Tape
 
-__all__ = ["distinct"]
+__all__ = ["distinct", "unsigned"]
 
 
 def distinct(tape: Tape) -> frozenset[int]:
@@ -18,6 +18,12 @@ def distinct(tape: Tape) -> frozenset[int]:
         if _positions(op, tape) or (_selects(op) and op.operands[0] in found):
             found.add(op.result)
     return frozenset(found)
+
+
+def unsigned(tape: Tape) -> frozenset[int]:
+    """Constant arrays of integers, none below 0."""
+    arrays = {variable: np.asarray(value) for variable, value in tape.constants.items()}
+    return frozenset(v for v, each in arrays.items() if each.dtype.kind in "iu" and each.ndim and not np.any(each < 0))
 
 
 def _apart(value: np.ndarray) -> bool:

@@ -7,7 +7,7 @@ import numpy as np
 from yota.errors import TapeError
 from yota.ir.infer import infer
 from yota.ir.types import TensorType
-from yota.passes import reading
+from yota.passes import reading, runs
 from yota.passes.case import Case, Rule
 
 __all__ = ["EXACT", "unbroadcast"]
@@ -136,5 +136,6 @@ EXACT: dict[str, tuple[Rule, ...]] = {
     "any": (_truth,),
     "all": (_truth,),
     "concatenate": (_join_of_one,),
-    "getitem": (_read_of_uniform, *reading.RULES),
+    "getitem": (_read_of_uniform, *reading.RULES, runs.read),
+    "scatter": (runs.addition,),
 }

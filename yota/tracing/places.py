@@ -137,4 +137,10 @@ def _repeat(trace: Trace, a: Any, repeats: Any, axis: Any = None) -> Any:
     if axis is None:
         a, axis = np.ravel(a), 0
     positions = numpy.repeat(numpy.arange(a.shape[axis]), repeats)
+    axis = axis % a.ndim
+    times = len(positions) // max(a.shape[axis], 1)
+    if times > 0 and numpy.size(repeats) == 1:
+        # The adjoint of a broadcast is a sum, which costs less than adding at places.
+        spread = np.broadcast_to(np.expand_dims(a, axis + 1), (*a.shape[: axis + 1], times, *a.shape[axis + 1 :]))
+        return np.reshape(spread, (*a.shape[:axis], len(positions), *a.shape[axis + 1 :]))
     return np.take(a, positions, axis=axis)

