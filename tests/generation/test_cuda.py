@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -79,6 +80,62 @@ def test_the_python_file_computes_what_numpy_does(device, function, specs):
         getattr(launched, function.__name__)(*given)
 
 
+@needs_compiler
+def test_arrays_that_are_elsewhere_or_empty_or_gapped(device):
+    def total(x):
+        return np.sum(np.sin(x) * x)
+
+    launched = loaded(yota.generate(total, {"x": "float64[6,4]"}, target="cuda").files["total.py"])
+    wide = np.random.default_rng(3).standard_normal((6, 8))
+    value, slope = launched.total_value_and_gradient(on_device(wide)[:, ::2])
+    np.testing.assert_allclose(np.asarray(value), total(wide[:, ::2]))
+    np.testing.assert_allclose(slope, np.sin(wide[:, ::2]) + wide[:, ::2] * np.cos(wide[:, ::2]))
+    there = on_device(wide[:, :4])
+    there.device = SimpleNamespace(id=1)
+    with pytest.raises(ValueError, match="x is on device 1, and device 0 is the current one"):
+        launched.total(there)
+    with pytest.raises(TypeError, match=r"x must be a CuPy array, float64\(6, 4\), not float32\(6, 4\)"):
+        launched.total(on_device(wide[:, :4].astype(np.float32)))
+    empty = loaded(yota.generate(total, {"x": "float64[0,4]"}, target="cuda").files["total.py"])
+    value, slope = empty.total_value_and_gradient(on_device(np.empty((0, 4))))
+    assert float(value) == 0.0 and slope.shape == (0, 4)
+
+
+def mixed(x, y, s, flags):
+    return s * np.sum(np.where(flags, np.exp(-x * x), 1.0) * np.sin(y))
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    ("function", "specs"),
+    [*CASES, (mixed, {"x": "float64[500]", "y": "float32[500]", "s": "float", "flags": "bool[500]"})],
+    ids=lambda case: getattr(case, "__name__", ""),
+)
+def test_the_python_file_checks_itself(device, capsys, function, specs):
+    text = yota.generate(function, specs, target="cuda", self_test=True).files[f"{function.__name__}.py"]
+    module = loaded(text)
+    module._self_test()
+    assert "agrees with differences" in capsys.readouterr().out
+    name = f"{function.__name__}_value_and_gradient"
+    right = getattr(module, name)
+    count = len(right(*map(_at_a_half, specs.values()))) - 1
+    for number in range(1, count + 1):
+
+        def wrong(*arguments, number=number):
+            found = list(right(*arguments))
+            found[number] = found[number] * 3
+            return found
+
+        setattr(module, name, wrong)
+        with pytest.raises(AssertionError, match="the gradient gives"):
+            module._self_test()
+
+
+def _at_a_half(spec):
+    dtype, _, shape = spec.rstrip("]").partition("[")
+    return on_device(np.full(tuple(map(int, shape.split(","))), 0.5).astype(dtype)) if shape else 0.5
+
+
 @needs_nvrtc
 @pytest.mark.parametrize("architecture", VIRTUAL)
 def test_nvrtc_compiles_it(architecture):
@@ -98,9 +155,9 @@ def test_nvcc_compiles_it_alone(tmp_path):
 
 
 def test_the_python_file_is_formatted(tmp_path):
-    for function, specs in CASES:
+    for number, (function, specs) in enumerate(CASES):
         name = f"{function.__name__}.py"
-        text = yota.generate(function, specs, target="cuda").files[name]
+        text = yota.generate(function, specs, target="cuda", self_test=number != 1).files[name]
         (tmp_path / name).write_text(text)
     command = [sys.executable, "-m", "ruff", "format", "--isolated", "--diff", "--line-length", "100", str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True)
@@ -117,6 +174,8 @@ def test_what_cannot_be_said_in_kernels_is_refused():
         yota.generate(energy, {"x": "float64[N,3]", "eps": "float"}, target="cuda")
     with pytest.raises(ArgumentError, match="has value and gradient"):
         yota.generate(energy, CASES[0][1], target="cuda", with_=("hessian",))
+    with pytest.raises(ArgumentError, match="add 'gradient' to with_"):
+        yota.generate(energy, CASES[0][1], target="cuda", with_=("value",), self_test=True)
     with pytest.raises(ArgumentError, match="strict=True"):
         yota.generate(energy, CASES[0][1], target="cuda", strict=True)
     with pytest.raises(CodegenError, match=r"numpy.linalg.det is beyond kernels"):

@@ -21,6 +21,7 @@ from yota.codegen.wrap import wrapped
 from yota.errors import ArgumentError
 from yota.generation.c.contents import head_lines, stem_of, tidied
 from yota.generation.c.interface import Parameter, arguments_of, harmless, parameter_names, result
+from yota.generation.cuda.selftest import SelfTest, self_test_of
 from yota.generation.plain import docstring
 from yota.generation.provenance import called, description, headline, reference_of, summary
 from yota.generation.request import Request
@@ -98,6 +99,7 @@ def collected(request: Request) -> tuple[dict[str, str], tuple[str, ...]]:
     module = render(
         "cuda/pair/module.py.jinja",
         plan=plan,
+        test=writer.self_test() if request.self_test else None,
         head=[docstring(line) for line in head_lines(request)],
         summary=f"{headline(request.wanted)} of {docstring(reference_of(request))}, with the kernels of {stem}.cu.",
         code=code.replace('"""', "'''"),
@@ -123,9 +125,10 @@ def _check(request: Request) -> None:
     more = [each for each in request.wanted if each not in ("value", "gradient")]
     if more:
         raise ArgumentError(f'with_={more[0]!r}: target="cuda" has value and gradient; use target="c" or "numpy"')
-    if request.strict or request.self_test:
-        word = "strict" if request.strict else "self_test"
-        raise ArgumentError(f'{word}=True is not for target="cuda"; use target="c" or "numpy"')
+    if request.strict:
+        raise ArgumentError('strict=True is not for target="cuda"; use target="c" or "numpy"')
+    if request.self_test and "gradient" not in request.wanted:
+        raise ArgumentError("self_test checks the gradient; add 'gradient' to with_")
 
 
 def _on_device(line: str) -> str:
@@ -141,6 +144,10 @@ class _Writer:
         self.needs, self.totals, self.tables = Needs(), set[str](), Tables(names)
         self.functions: list[_Function] = []
         self.kernels: list[KernelPlan] = []
+
+    def self_test(self) -> SelfTest:
+        """The check of the gradient, which must have been added last."""
+        return self_test_of(self.inputs, self.subject.layout.wanted, self.functions[-1].name)
 
     def add_gradient(self) -> Tape:
         """Value and gradient in one."""

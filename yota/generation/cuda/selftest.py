@@ -1,0 +1,80 @@
+"""The check that a CUDA module can run on itself: its gradient against differences of its value."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from yota.codegen.literals import dtype_text, tuple_text
+from yota.codegen.wrap import wrapped
+from yota.generation.c.interface import Parameter
+
+__all__ = ["SelfTest", "self_test_of"]
+
+_PRECISE, _ROUGH = ("1e-3", "1e-6", "1e-10"), ("2e-3", "1e-2", "3e-4")
+"""In double and in single precision: the distance between points, and what of slope and value may be lost."""
+
+
+@dataclass(frozen=True, slots=True)
+class SelfTest:
+    """Texts for the template.
+
+    Parameters
+    ----------
+    gradient
+        Name of the function under test.
+    points
+        Statements that make its arguments.
+    call, moved
+        Statements that call it there, and that give the value at a distance along a direction.
+    distance, tolerance, noise
+        How far points are apart, and what of the slope and of the value may be lost.
+    """
+
+    gradient: str
+    points: tuple[str, ...]
+    call: tuple[str, ...]
+    moved: tuple[str, ...]
+    distance: str
+    tolerance: str
+    noise: str
+
+
+def self_test_of(inputs: Sequence[Parameter], leaves: Collection[int], function: str) -> SelfTest:
+    """The check.
+
+    Parameters
+    ----------
+    inputs, leaves
+        What the function takes, and by which of that the gradient is.
+    function
+        The name of the function that gives value and gradient.
+    """
+    dtypes = [inputs[leaf].type.dtype for leaf in leaves]
+    single = any(dtype in (np.dtype(np.float32), np.dtype(np.complex64)) for dtype in dtypes)
+    steps = {leaf: f"steps[{number}]" for number, leaf in enumerate(leaves)}
+    moved = [_moved(each, steps.get(number)) for number, each in enumerate(inputs)]
+    names = ", ".join(each.name for each in inputs)
+    points = wrapped([_point(each) for each in inputs], 4)
+    call = wrapped([f"value, *gradients = {function}({names})"], 4)
+    away = wrapped([f"found = {function}({', '.join(moved)})", "return float(found[0])"], 8)
+    return SelfTest(function, points, call, away, *(_ROUGH if single else _PRECISE))
+
+
+def _point(parameter: Parameter) -> str:
+    dtype = dtype_text(parameter.type.dtype).replace("np.", "cp.", 1)
+    shape = tuple_text(parameter.type.shape) if parameter.type.shape else "()"
+    if parameter.type.dtype.kind not in "fc":
+        made = f"cp.{'ones' if parameter.type.dtype.kind == 'b' else 'zeros'}({shape}, {dtype})"
+        return f"{parameter.name} = {made if parameter.type.shape else f'{made}.item()'}"
+    return f"{parameter.name} = " + (f"_point({shape}, {dtype})" if parameter.type.shape else "0.5")
+
+
+def _moved(parameter: Parameter, step: str | None) -> str:
+    if step is None:
+        return parameter.name
+    if not parameter.type.shape:
+        return f"{parameter.name} + distance * {step}.item()"
+    return f"{parameter.name} + (distance * {step}).astype({parameter.name}.dtype)"
