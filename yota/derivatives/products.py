@@ -28,7 +28,7 @@ from yota.tracing.record import Leaf, Recording, record
 from yota.tracing.replay import inline
 from yota.tracing.state import current
 
-__all__ = ["HessianProducts"]
+__all__ = ["HessianProducts", "along", "shortest"]
 
 _MOST_OPERATIONS = 20_000
 
@@ -60,7 +60,7 @@ class HessianProducts(Differentiated):
         plain = Arguments(tuple(map(concrete, arguments.leaves)), arguments.values)
         leaf = only_leaf(layout_of(function, self.wrt, len(self.hidden), plain), plain)
         recorded = _recorded(function, plain, leaf, trace.registry)
-        found = _along(recorded.tape, leaf, trace.registry)
+        found = along(recorded.tape, leaf, trace.registry)
         inputs = {entry.variable: each.value for entry, each in zip(found.inputs, arguments.leaves, strict=False)}
         (product,) = inline(found, trace, {**inputs, **recorded.outer})
         return product
@@ -76,7 +76,7 @@ class _Product(Prepared):
         leaf = only_leaf(self.layout, arguments)
         around = self.owner.captured.surroundings(arguments.values)
         recorded = _recorded(function, arguments, leaf, registry(), live=True, around=around)
-        return Gradient.of(recorded, _shortest(recorded.tape, leaf, registry()), (leaf,))
+        return Gradient.of(recorded, shortest(recorded.tape, leaf, registry()), (leaf,))
 
     def compiled_tape(self, gradient: Gradient) -> Tape:
         """The tape of the product is as short as it gets."""
@@ -113,7 +113,7 @@ def _check(function: Callable[..., Any], by: Leaf, direction: Leaf, count: int) 
         )
 
 
-def _along(tape: Tape, leaf: int, known: Registry) -> Tape:
+def along(tape: Tape, leaf: int, known: Registry) -> Tape:
     """The gradient's own gradient, with the direction as seed: the Hessian is symmetric."""
     by, direction = tape.inputs[leaf].variable, _direction(tape)
     found = gradient_tape(tape, [by], known)
@@ -127,19 +127,19 @@ def _along(tape: Tape, leaf: int, known: Registry) -> Tape:
     return dce.run(builder.finish([zeros_like(builder, by) if product is None else product]))
 
 
-def _shortest(tape: Tape, leaf: int, known: Registry) -> Tape:
+def shortest(tape: Tape, leaf: int, known: Registry) -> Tape:
     """The product; if that is scalar code, of several ways to write it the one with the fewest operations.
 
     These are forward over reverse, reverse over reverse and mixtures of them; B. Pearlmutter, "Fast exact
     multiplication by the Hessian" (Neural Computation 6, 1994).
     """
-    whole = _along(tape, leaf, known)
+    whole = along(tape, leaf, known)
     value = unrolled(tape) if is_scalar(pipeline.run(whole)) else None
     if value is None:
         return whole
     found = [pipeline.run(whole)]
     for form in forms(value):
-        found.append(pipeline.run(_along(form, leaf, known)))
+        found.append(pipeline.run(along(form, leaf, known)))
         slope = slope_of(form, leaf, known)
         if slope is not None:
             found += _mixed(slope, leaf, known)

@@ -10,6 +10,8 @@ import numpy as np
 
 from yota.compilation.specialise import Target
 from yota.derivatives.differentiated import Differentiated
+from yota.derivatives.products import along, shortest
+from yota.derivatives.straight import Wanted, straight_line
 from yota.errors import ArgumentError
 from yota.generation.signature import path_text
 from yota.generation.subject import Subject
@@ -67,7 +69,8 @@ def jacobian_of(subject: Subject, *, whole: bool = True) -> Derivative:
         return gradient(lambda *leaves: np.sum(values[-1] * function(*leaves)), leaf)(*values[:-1])
 
     if whole and result.size <= _UNROLLED:
-        return Derivative(_recorded(subject, rows), like)
+        found = straight_line(_recorded(subject, function), leaf, Wanted(1), registry())
+        return Derivative(found.tape if found else _recorded(subject, rows), like)
     seed = Leaf(np.ones(result.shape, result.dtype)[()], len(subject.arguments.leaves), "seed")
     return Derivative(_recorded(subject, weighted, seed), like, seed)
 
@@ -87,16 +90,19 @@ def hessian_of(subject: Subject, *, whole: bool = True) -> Derivative:
         return np.reshape(np.stack(found), like.shape)
 
     if whole and by.size <= _UNROLLED:
-        return Derivative(_recorded(subject, rows), like)
-    direction = _direction(subject, leaf)
-    return Derivative(_recorded(subject, _product(subject, leaf), direction), like, direction)
+        found = straight_line(_recorded(subject, function), leaf, Wanted(2), registry())
+        return Derivative(found.tape if found else _recorded(subject, rows), like)
+    product = hvp_of(subject, whole=whole)
+    return Derivative(product.tape, like, product.extra)
 
 
-def hvp_of(subject: Subject, *, whole: bool = False) -> Derivative:
-    """Second derivatives times ``extra``, in any case."""
+def hvp_of(subject: Subject, *, whole: bool = True) -> Derivative:
+    """Second derivatives times ``extra``, in any case; ``whole`` says whether they may be scalar code."""
     leaf, by = _wanted(subject, "hvp")
-    direction = _direction(subject, leaf)
-    return Derivative(_recorded(subject, _product(subject, leaf), direction), by, direction)
+    direction, function = _direction(subject, leaf), _on_leaves(subject)
+    tape = _recorded(subject, lambda *leaves: function(*leaves[:-1]), direction)
+    made = shortest(tape, leaf, registry()) if whole else along(tape, leaf, registry())
+    return Derivative(made, by, direction)
 
 
 def gradient(function: Callable[..., Any], leaf: int) -> Callable[..., Any]:
@@ -124,16 +130,6 @@ def _on_leaves(subject: Subject) -> Callable[..., Any]:
 def _direction(subject: Subject, leaf: int) -> Leaf:
     value = subject.arguments.leaves[leaf].value
     return Leaf(np.ones_like(value) if isinstance(value, np.ndarray) else value, len(subject.arguments.leaves), "v")
-
-
-def _product(subject: Subject, leaf: int) -> Callable[..., Any]:
-    function = _on_leaves(subject)
-
-    def product(*values: Any) -> Any:
-        slope = gradient(function, leaf)
-        return gradient(lambda *leaves: np.sum(slope(*leaves) * values[-1]), leaf)(*values[:-1])
-
-    return product
 
 
 def _recorded(subject: Subject, function: Callable[..., Any], *extra: Leaf) -> Tape:
