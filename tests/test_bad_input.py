@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+import struct
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,8 +17,6 @@ import scipy.linalg
 import scipy.ndimage
 import scipy.optimize
 import scipy.special
-from numpy import array as plain_array
-from numpy import zeros as plain_zeros
 
 import yota
 from yota import errors
@@ -189,14 +188,11 @@ def test_threads():
 
 
 LEAKS = {
-    "array imported by name": lambda x: np.sum(plain_array([x[0], x[1]])),
-    "zeros imported by name": lambda x: _write(plain_zeros(3), x),
     "plain += traced": lambda x: _add(OUTSIDE, x),
     "out= plain": lambda x: np.add(x, x, out=OUTSIDE),
     "add.at plain": lambda x: np.add.at(OUTSIDE, [0], x[0]),
     "copyto plain": lambda x: np.copyto(OUTSIDE, x),
     "float in arithmetic": lambda x: float(x[0]) * 2 + x[1],
-    "math imported by name": lambda x: _sine(x[0]) + x[1],
     "np.float64": lambda x: np.float64(x[0]) * x[1],
     "plain.dot": lambda x: OUTSIDE.dot(x),
     "object array": lambda x: np.sum(np.array([x[0], x[1]], dtype=object)),
@@ -215,7 +211,6 @@ LEAKS = {
     "where without out": lambda x: np.sum(np.log(x, where=x > 1)),
 }
 OUTSIDE = np.ones(3)
-_sine = math.sin
 
 
 def _write(out, x):
@@ -404,8 +399,7 @@ def test_unknown_target():
 
 
 STALE_OR_ZERO = {
-    "function of C returned at once": lambda x: _sine(x[0]),
-    "gamma function returned at once": lambda x: math.gamma(x[0]),
+    "function of C returned at once": lambda x: struct.unpack("d", struct.pack("d", x[0]))[0],
     "np.float64 returned at once": lambda x: np.float64(x[0]),
     "sum of floats": lambda x: sum(map(float, x)),
 }

@@ -59,10 +59,10 @@ def itrace(
     """Run ``f`` once by an interpreter of its source and record what it does.
 
     Value and tape are those of `trace`, but the source shows what operators cannot: each op and each guard knows the
-    exact expression that it comes from; variables have the names that they are assigned to; creation functions
-    are recorded by whatever name the function knows them, ``zeros`` as well as ``np.zeros``; ``float(x)`` keeps its
-    derivative; what `functools.cache` or `numpy.vectorize` wrapped outside is looked into. The functions of yours
-    that ``f`` calls are interpreted too; those of Python's own library, of NumPy and of SciPy run as they are.
+    exact expression that it comes from; variables have the names that they are assigned to; functions are known
+    wherever they come from, a `math.sin` out of a table as well as ``np.sin``; ``float(x)`` keeps its derivative; what
+    `functools.cache` or `numpy.vectorize` wrapped outside is looked into. The functions of yours that ``f`` calls are
+    interpreted too; those of Python's own library, of NumPy and of SciPy run as they are.
 
     Parameters
     ----------

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from yota.tracing.bytecode import callee, consumer
-from yota.tracing.location import ENTRY, caller, is_interpreter, is_library, is_own
+from yota.tracing.location import ENTRY, caller, library_function
 from yota.tracing.written import is_written_out
 
 if TYPE_CHECKING:
@@ -91,24 +91,13 @@ def to_array(tracer: Tracer, dtype: Any) -> Any:
             "yota.interpreted(f).",
         )
     if not trace.is_constant(variable):
-        name = _library_function(sys._getframe(1))
+        name = library_function(sys._getframe(1))
         place = f" in {name}" if name else ""
         raise trace.refuse(
             f"a traced value is being turned into a plain array{place}, which would lose its derivative.",
-            "Call NumPy's functions as np.name(...) rather than by names imported from numpy, write into arrays "
-            "made inside the function by np.zeros and the like, or give the function that needs a plain array a rule.",
+            "Use NumPy's functions, write into arrays made inside the function by np.zeros and the like, or give the "
+            "function that needs a plain array a rule.",
         )
     value = np.array(trace.values[variable], dtype=dtype)
     value.flags.writeable = False
     return value
-
-
-def _library_function(frame: FrameType | None) -> str:
-    """The function of a library that the user's code called and that is running; empty if there is none."""
-    found = ""
-    while frame is not None and (is_library(frame) and not is_interpreter(frame)):
-        module = frame.f_globals.get("__name__", "")
-        if not is_own(frame):
-            found = f"{module}.{frame.f_code.co_name}"
-        frame = frame.f_back
-    return found

@@ -18,6 +18,7 @@ from yota.tracing.methods import is_traced
 from yota.tracing.special import SPECIAL
 from yota.tracing.state import current
 from yota.tracing.statistics import STATISTICS
+from yota.tracing.transforms import TRANSFORMS
 
 if TYPE_CHECKING:
     from yota.tracing.trace import Trace
@@ -72,6 +73,7 @@ _FORMS: dict[tuple[str, str], Callable[..., Any]] = {
     **MATRICES,
     **SPECIAL,
     **STATISTICS,
+    **TRANSFORMS,
 }
 
 

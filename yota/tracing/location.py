@@ -22,6 +22,7 @@ __all__ = [
     "is_library",
     "is_library_file",
     "is_own",
+    "library_function",
     "location_of",
     "raised_at",
     "source_line",
@@ -54,6 +55,16 @@ def is_own(frame: FrameType) -> bool:
 def is_interpreter(frame: FrameType) -> bool:
     """Whether the frame runs the interpreter of source."""
     return frame.f_code.co_filename.startswith(_INTERPRETER)
+
+
+def library_function(frame: FrameType | None) -> str:
+    """The function of a library that the user's code called and that is running; empty if there is none."""
+    found = ""
+    while frame is not None and is_library(frame) and not is_interpreter(frame):
+        if not is_own(frame):
+            found = f"{frame.f_globals.get('__name__', '')}.{frame.f_code.co_name}"
+        frame = frame.f_back
+    return found
 
 
 def is_library_file(name: str) -> bool:

@@ -6,9 +6,9 @@ import functools
 import math
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from types import FrameType
+from types import CellType, FrameType
 from typing import Any
 
 import numpy as np
@@ -18,12 +18,13 @@ from yota.tracing.bytecode import callee, callee_name, is_call, running
 from yota.tracing.creation import CREATION, ITERATION, Concatenator
 from yota.tracing.cupy_names import cupy_replacements
 from yota.tracing.exact import record_call
+from yota.tracing.kinds import Namespace
 from yota.tracing.lists import ON_LISTS, ON_LISTS_OF_LINALG, converter, on_lists
 from yota.tracing.location import is_library
 from yota.tracing.methods import is_traced
 from yota.tracing.state import current
 
-__all__ = ["recording", "replacements"]
+__all__ = ["imported", "recorders", "recording", "replacements"]
 
 _INTERNAL = (
     "numpy.lib._function_base_impl",
@@ -134,6 +135,35 @@ def _replacements() -> list[tuple[Any, str, Any]]:
 def replacements() -> list[tuple[Any, str, Any]]:
     """``(owner, name, recording form)`` for every name that records while a trace runs."""
     return [*_replacements(), *library.replacements(), *randomness.entropy(), *cupy_replacements()]
+
+
+def recorders() -> dict[int, Any]:
+    """Recording forms by the identity of what they stand for, and of themselves."""
+    found: dict[int, Any] = {}
+    for _, _, form in replacements():
+        found[id(form)] = form  # another trace may have put it in a place
+        if hasattr(form, "__wrapped__"):
+            found[id(form.__wrapped__)] = form
+    return found
+
+
+def imported(
+    known: Mapping[int, Any], variables: Iterable[tuple[dict[str, Any], str]], cells: Iterable[CellType]
+) -> list[tuple[Any, str, Any]]:
+    """``(owner, name, recording form)`` for variables of the user's that hold a function with a ``known`` form."""
+    found: list[tuple[Any, str, Any]] = []
+    for names, name in variables:
+        form = known.get(id(names.get(name)))
+        if form is not None:
+            found.append((Namespace(names), name, form))
+    for cell in cells:
+        try:
+            form = known.get(id(cell.cell_contents))
+        except ValueError:  # not filled yet
+            continue
+        if form is not None:
+            found.append((cell, "cell_contents", form))
+    return found
 
 
 @contextmanager

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from types import CodeType
+from types import CellType, CodeType
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from yota.tracing.intercept import interceptions, opaque, recorded
 from yota.tracing.kinds import kinds
 from yota.tracing.location import raised_at, source_line
 from yota.tracing.methods import is_traced
-from yota.tracing.namespace import recording
+from yota.tracing.namespace import imported, recorders, recording
 from yota.tracing.naming import name_variables
 from yota.tracing.randomness import Draws, refusal
 from yota.tracing.state import current, entered
@@ -70,10 +70,15 @@ class Surroundings:
         Generators of random numbers.
     namespaces
         Global variables of code that asks for ``type(x)``.
+    variables, cells
+        Variables of modules, and of functions around it: by one the function may know what records while it is
+        traced, as after ``from numpy import zeros``.
     """
 
     generators: Collection[Any] = ()
     namespaces: Collection[dict[str, Any]] = ()
+    variables: Collection[tuple[dict[str, Any], str]] = ()
+    cells: Collection[CellType] = ()
 
 
 def record(
@@ -121,7 +126,13 @@ def record(
     known = [*registry.user_targets(), *map(opaque, primitives)]
     around = around or Surroundings()
     name = getattr(function, "__name__", type(function).__name__)
-    extra = [*interceptions(known, function), *kinds(around.namespaces)]
+    forms = recorders()
+    extra = [
+        *interceptions(known, function),
+        *kinds(around.namespaces),
+        *imported(forms, around.variables, around.cells),
+    ]
+    function = forms.get(id(function), function)
 
     def run(*, perturbed: bool = False) -> tuple[Trace, Recording]:
         trace = Trace(name, registry, live=live, perturbed=perturbed, exact=exact)
@@ -258,8 +269,11 @@ def _equal(value: Any, other: Any) -> bool:
 
 def _leaked(leak: Leak) -> TracingError:
     kind = type(leak.number).__name__
+    place = f" in {leak.library}" if leak.library else ""
+    cure = f"Leave {kind}() out, or pass yota.interpreted(f)."
+    if leak.library:
+        cure = "Write what that does with NumPy's functions, or give a function that calls it a rule."
     return TracingError(
-        f"{leak.location}: `{source_line(leak.location)}`: {kind}() takes a traced value off the tape, and what is "
-        f"computed from it would lose its derivative. Leave {kind}() out, and use np.sin(x) rather than math functions "
-        "imported by name."
+        f"{leak.location}: `{source_line(leak.location)}`: {kind}() takes a traced value off the tape{place}, and what "
+        f"is computed from it would lose its derivative. {cure}"
     )

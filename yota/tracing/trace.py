@@ -22,7 +22,7 @@ from yota.rules.registry import Registry
 from yota.structures import is_on_device
 from yota.tracing.bytecode import running
 from yota.tracing.creation import array
-from yota.tracing.location import caller, here, is_library, is_own, location_of, source_line, users
+from yota.tracing.location import caller, here, is_library, is_own, library_function, location_of, source_line, users
 from yota.tracing.memory import owner_of
 from yota.tracing.tracer import Tracer
 
@@ -37,10 +37,11 @@ _SCALARS = (bool, int, float, complex)
 class Leak:
     """A Python number that a traced value turned into; it is kept so that its identity stays unique."""
 
-    __slots__ = ("guard", "location", "number", "variable")
+    __slots__ = ("guard", "library", "location", "number", "variable")
 
-    def __init__(self, number: Any, variable: int, location: Location | None, guard: Guard | None) -> None:
-        self.number, self.variable, self.location, self.guard = number, variable, location, guard
+    def __init__(self, number: Any, variable: int, guard: Guard | None) -> None:
+        self.number, self.variable, self.guard = number, variable, guard
+        self.location, self.library = here(), library_function(sys._getframe(1))
 
 
 class Trace:
@@ -377,13 +378,12 @@ class Trace:
 
         ``returned`` says that the function itself seems to return it at once: if it does, no guard is needed.
         """
-        location = here()
         if self.is_constant(variable):
             return number
         # The product is a new object even for a factor of one, so that its identity is its own. The perturbation moves
         # zeros as well, or a root finder would hide where its result came from.
         number = number + (abs(number) + 1.0) * _PERTURBATION if self.perturbed else number * 1.0
-        self.leaks[id(number)] = Leak(number, variable, location, self.builder.guards[-1] if returned else None)
+        self.leaks[id(number)] = Leak(number, variable, self.builder.guards[-1] if returned else None)
         return number
 
     def refuse(self, what: str, cure: str) -> TracingError:

@@ -89,7 +89,9 @@ def test_what_dispatch_cannot_see_is_recorded(name):
     np.testing.assert_allclose(yota.gradient(yota.interpreted(f))(X) @ direction, slope, rtol=1e-7)
 
 
-@pytest.mark.parametrize("name", ["creation by its own name", "vectorized outside", "cached", "compiled elsewhere"])
+@pytest.mark.parametrize(
+    "name", ["math in a table", "float in an array", "vectorized outside", "cached", "compiled elsewhere"]
+)
 def test_trace_refuses_these(name):
     with pytest.raises((errors.YotaError, TypeError)):
         yota.trace(SEEN[name], X)
