@@ -151,7 +151,7 @@ class _Host:
         number = 0
         for each in plan.steps:
             if isinstance(each, Op):
-                raise _beyond(each)
+                raise _beyond(self.tape, each)
             for group in separated(each):
                 step = plan_step(
                     self.tape, definitions, plan.leaves, group, f"{self.name}_kernel{number}", self.needs, self.totals,
@@ -191,9 +191,13 @@ class _Host:
         return name
 
 
-def _beyond(op: Op) -> CodegenError:
+def _beyond(tape: Tape, op: Op) -> CodegenError:
     where = f"{op.location}: " if op.location else ""
     name = op.primitive.target or op.name
+    if not all(tape.types[variable].size for variable in (*op.operands, op.result)):
+        return CodegenError(
+            f"{where}{name} is of an array without elements, for which there is nothing to launch; name sizes above 0"
+        )
     return CodegenError(
         f"{where}{name} is beyond kernels that need no library; generate the rest without it, or use yota.grad with "
         "arrays of CuPy's"
