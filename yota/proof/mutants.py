@@ -62,15 +62,15 @@ class Mutant:
 
 
 def mutants(rule: Rule, known: Registry) -> Iterator[Mutant]:
-    """All wrong versions of ``rule``."""
+    """All wrong versions of what ``rule`` says; a partial that follows from the primal is not written anywhere."""
     for name, expression in rule.adjoints.items():
         if refusal(expression) is None:
             for wrong, change in _versions(expression):
                 yield Mutant(replace(rule, adjoints={**rule.adjoints, name: wrong}), f"d[{name}]", change)
     if rule.kind == "elementwise":
         for result, name in partials.moving(rule, known):
-            expression = known.partial(rule, name, result)
-            for wrong, change in _versions(expression):
+            written = rule.partials.get((result, name))
+            for wrong, change in _versions(written) if written is not None else ():
                 wrongs = {**rule.partials, (result, name): wrong}
                 yield Mutant(replace(rule, partials=wrongs), f"d[{result}, {name}]", change)
 

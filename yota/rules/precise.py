@@ -156,6 +156,10 @@ def value(expression: Expression, names: Mapping[str, Any], registry: Registered
             return value(expression.arguments[0], names, registry)[number.value]
         if expression.function == "astype":
             return value(expression.arguments[0], names, registry)
+        if expression.function == "where" and len(expression.arguments) == 3:
+            # The other side need not have a value.
+            condition, one, other = expression.arguments
+            return value(one if value(condition, names, registry) else other, names, registry)
         arguments = [value(argument, names, registry) for argument in expression.arguments]
         return _apply(expression.function, arguments, registry)
     raise NotPreciseError(f"`{show(expression)}` has no value of one element")
