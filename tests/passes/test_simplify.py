@@ -185,6 +185,25 @@ def test_elements_are_taken_from_where_they_were_put(function):
     assert left <= {"getitem", "multiply", "add"}
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "left"),
+    [
+        (Slice(1, 5), Slice(1, 5), 1),
+        (Slice(1, 5), Slice(0, 6), 1),
+        (2, Slice(0, 6, 2), 1),
+        (Slice(1, 5, 2), Slice(1, 5), 1),
+        (Slice(4, 0, -2), Slice(0, 5, 2), 1),
+        (Slice(0, 6), Slice(1, 5), 2),
+        (Slice(1, 5), Slice(1, 5, 2), 2),
+        (Slice(1, 4), Slice(2, 6), 2),
+        (3, 2, 2),
+    ],
+)
+def test_what_is_written_over_is_not_written(first, second, left):
+    found = check(lambda x: (x * 2.0).call("setitem", 7.5, index=(first,)).call("setitem", 8.5, index=(second,)), (6,))
+    assert names(found).count("setitem") == left
+
+
 def test_reads_of_reads_compose():
     found = check(lambda x: x[1, Slice(0, 4, 1)][(Slice(1, 4, 2),)], (3, 4))
     assert names(found) == ["getitem"]

@@ -288,3 +288,25 @@ def test_whole_numbers_index_plain_arrays():
         yota.grad(lambda x: np.sum(plain[np.argsort(x)] * x), x)
     assert yota.gradcheck(lambda x: np.sum(np.asarray(plain)[np.argsort(x)] * x), x)
     assert yota.gradcheck(yota.interpreted(lambda x: np.sum(plain[np.argsort(x)] * x) + np.sum(plain[x > 0.3])), x)
+
+
+def test_a_view_is_not_written_back_to_where_it_is():
+    def f(x):
+        y = x * 1.0
+        y[1:3] += 1.0
+        y[0] *= y[1]
+        return np.sum(y * y)
+
+    _, tape = yota.trace(f, np.arange(4.0))
+    assert [op.name for op in tape.ops].count("setitem") == 2
+
+    def another_view(x):
+        y = x * 1.0
+        part = y[1:3]
+        y[2] = 7.0
+        y[1:3] = part * 2.0
+        y[0:2] = part
+        return np.sum(y * y)
+
+    x = np.arange(4.0)
+    assert yota.value_and_grad(another_view)(x)[0] == another_view(x)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from yota.ir.indexing import GATHER, NEWAXIS, Index, Slice
 from yota.ir.tape import Op, TapeBuilder
 
-__all__ = ["Chain", "Chains", "is_basic", "meet", "overlap", "positions"]
+__all__ = ["Chain", "Chains", "covers", "is_basic", "meet", "overlap", "positions"]
 
 _LONGEST_WALK = 64
 
@@ -100,6 +100,18 @@ def is_basic(index: Index) -> bool:
 def meet(one: Index, two: Index, shape: tuple[int, ...]) -> bool:
     """Whether two basic indices of an array of ``shape`` may share an element."""
     return all(overlap(positions(a, n), positions(b, n)) for a, b, n in zip(one, two, shape, strict=True))
+
+
+def covers(one: Index, two: Index, shape: tuple[int, ...]) -> bool:
+    """Whether a basic index of an array of ``shape`` has all elements of another one."""
+    ranges = ((positions(a, n), positions(b, n)) for a, b, n in zip(one, two, shape, strict=True))
+    return all(
+        not there or (there[0] in here and there[-1] in here and _steps_over(here, there)) for here, there in ranges
+    )
+
+
+def _steps_over(one: range, two: range) -> bool:
+    return len(two) == 1 or two.step % one.step == 0
 
 
 def positions(entry: object, extent: int) -> range:

@@ -221,6 +221,8 @@ def write(tracer: Tracer, index: Any, value: Any) -> None:
         if not index:
             return
         index = Ellipsis
+    if _is_there(tracer, index, value):
+        return
     value = _castable(trace, tracer, value)
     mask = None if trace.exact else _mask(tracer, index)
     if mask is not None and not np.ndim(value):
@@ -234,6 +236,14 @@ def write(tracer: Tracer, index: Any, value: Any) -> None:
     else:
         result = trace.apply(primitive("setitem"), (tracer, value), {"index": entries})
     _assign(tracer, result._variable)
+
+
+def _is_there(tracer: Tracer, index: Any, value: Any) -> bool:
+    """Whether ``value`` is the view ``tracer[index]``, as Python assigns it once more after ``tracer[index] += a``."""
+    if not is_tracer(value) or value._base is not tracer or value._base_variable != tracer._current():
+        return False
+    entries, arrays = normalise(tracer._trace, index, tracer.shape)
+    return not arrays and bool(value._read == ("getitem", {"index": entries}))
 
 
 def _mask(tracer: Tracer, index: Any) -> Any:

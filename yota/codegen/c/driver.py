@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from yota.codegen.c.groups import Group
-from yota.codegen.c.kernel import Kernel
+from yota.codegen.c.kernel import WORTH_KEEPING, Kernel
 from yota.codegen.lower import Lowering
 from yota.codegen.plan import FunctionPlan, Step
 from yota.ir.tape import Op, Tape
@@ -26,6 +26,7 @@ class Driver(Lowering):
         ops = [step for step in steps if isinstance(step, Op)]
         self._kernels = {kernel.outputs[0]: kernel for kernel in kernels}
         self._others = {variable for kernel in kernels for variable in kernel.outputs[1:]}
+        self._freed = _freed(tape, ops, kernels)
         self._quiet = all(op.name in _QUIET for op in ops)
         definitions = tape.definitions()
         rest = iter(kernels)
@@ -56,7 +57,28 @@ class Driver(Lowering):
         for variable in kernel.outputs:
             self.texts[variable] = self.name(variable)
             names.append(self.texts[variable])
-        return Step(before=(*self.remark(op), f"{', '.join(names)} = {kernel.plan.name}({arguments})"))
+        lines = [f"{', '.join(names)} = {kernel.plan.name}({arguments})"]
+        freed = ", ".join(self.texts[variable] for variable in self._freed.get(op.result, ()))
+        if freed:
+            lines.append(f"del {freed}")
+        return Step(before=(*self.remark(op), *lines))
 
     def _text(self, variable: int) -> str:
         return self.texts[variable] if variable in self.texts else self.constants.text(variable)
+
+
+def _freed(tape: Tape, ops: Sequence[Op], kernels: Sequence[Kernel]) -> dict[int, list[int]]:
+    """By a kernel's first result: large results of other kernels that it is the last to read.
+
+    Their memory is still in the cache when it is given to the next result.
+    """
+    kept = {*tape.outputs, *(guard.variable for guard in tape.guards), *(each for op in ops for each in op.operands)}
+    kept.update(entry.variable for entry in tape.inputs)
+    last = {variable: kernel.outputs[0] for kernel in kernels for variable in kernel.inputs}
+    freed: dict[int, list[int]] = {}
+    for kernel in kernels:
+        for variable in kernel.outputs:
+            type = tape.types[variable]
+            if variable in last and variable not in kept and type.size * type.dtype.itemsize >= WORTH_KEEPING:
+                freed.setdefault(last[variable], []).append(variable)
+    return freed

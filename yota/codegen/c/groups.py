@@ -12,6 +12,7 @@ from yota.codegen.c.inside import UnreachableError
 from yota.codegen.c.patterns import is_fixed, is_uniform
 from yota.codegen.c.regions import LONGEST_UNROLLED, REDUCTIONS, Root, studied
 from yota.codegen.c.spelling import cost, is_known_op
+from yota.codegen.c.stencils import read_apart
 from yota.codegen.c.types import is_known
 from yota.ir.indexing import GATHER
 from yota.ir.tape import Op, Tape
@@ -94,8 +95,12 @@ class _Planner:
         # Of an array whose elements are all the same, code has the number.
         self.tables = frozenset(v for v, value in tape.constants.items() if np.ndim(value) and not is_uniform(value))
         self.inside = {op.result for op in tape.ops if op.result not in outside and self._is_known(op)}
-        self.stored: set[int] = set()
+        work, costs = self._work(frozenset()), {op.result: self._cost(op) for op in tape.ops}
+        worthy = {each for each in self.inside if work[each] > _WORTH_STORING}
+        self.stored = read_apart(tape, worthy, costs, _WORTH_STORING)
         self.rounds = 0
+        self.studied: dict[int, tuple[Root, frozenset[int], frozenset[int]]] = {}
+        """What was found about roots, with the variables that it depends on and which of these were in memory."""
 
     def _is_known(self, op: Op) -> bool:
         types = [self.types[variable] for variable in (*op.operands, op.result)]
@@ -123,7 +128,7 @@ class _Planner:
         for op in self.tape.ops:
             if op.result in leaves and op.result in self.inside and not self._is_look(op, leaves):
                 try:
-                    roots[op.result] = studied(self.tape, self.definitions, op.result, leaves - {op.result})
+                    roots[op.result] = self._studied(op.result, leaves)
                 except UnreachableError as error:
                     self._avoid(op.result, error.variable)
                     return None
@@ -132,6 +137,17 @@ class _Planner:
             self.rounds += 1
             return None
         return Schedule(tuple(steps), leaves)
+
+    def _studied(self, variable: int, leaves: frozenset[int]) -> Root:
+        """How a root is computed; what an earlier try found out counts as long as the same is in memory."""
+        known = self.studied.get(variable)
+        if known is not None and known[1] & leaves == known[2]:
+            return known[0]
+        root = studied(self.tape, self.definitions, variable, leaves - {variable})
+        visited = (self.definitions[each] for each in {variable, *root.visited} if each in self.definitions)
+        around = frozenset(each for op in visited for each in (op.result, *op.operands))
+        self.studied[variable] = root, around, around & leaves
+        return root
 
     def _avoid(self, variable: int, cause: int | None) -> None:
         """Have in memory what loops cannot go through; leave to others what loops cannot compute at all."""
@@ -270,23 +286,29 @@ class _Planner:
         """Whether some user of a variable is not computed as often, so that storing the user would not do."""
         users = [op for op in self.tape.ops if variable in op.operands]
         for op in users:
+            if is_view(op, self.types):
+                if self._is_frontier(op.result, where, repeated, work):
+                    return True
+                continue
             if op.result not in where or where[op.result] != where[variable]:
                 return True
             if variable in repeated and op.result not in repeated:
                 return True
         return False
 
+    def _cost(self, op: Op) -> int:
+        return 0 if is_view(op, self.types) else cost(op.name, self.types[op.result].dtype)
+
     def _work(self, leaves: frozenset[int]) -> dict[int, int]:
         """About how much work it is to compute one element of each variable from what is in memory."""
         found: dict[int, int] = {}
         for op in self.tape.ops:
-            own = 0 if is_view(op, self.types) else cost(op.name, self.types[op.result].dtype)
             factor = 1
             if op.name in REDUCTIONS:
                 size = self.types[op.operands[0]].size
                 factor = max(1, size // max(1, self.types[op.result].size))
             inner = sum(found.get(operand, 0) for operand in op.operands if operand not in leaves)
-            found[op.result] = min(own + factor * inner, 10_000)
+            found[op.result] = min(self._cost(op) + factor * inner, 10_000)
         return found
 
 

@@ -16,11 +16,11 @@ from yota.codegen.c.types import c_type, npy_type, scalar_type
 from yota.ir.tape import Op, Tape
 from yota.ir.types import TensorType
 
-__all__ = ["ArrayNames", "Kernel", "argument_of", "plan_kernel", "remarks", "result_hint", "result_of"]
+__all__ = ["WORTH_KEEPING", "ArrayNames", "Kernel", "argument_of", "plan_kernel", "remarks", "result_hint", "result_of"]
 
 _WORTH_THREADS = 4_000_000
 _WORTH_RELEASING = 50_000
-_WORTH_KEEPING = 1 << 19
+WORTH_KEEPING = 1 << 17
 """Bytes of a result whose memory is kept for the next one."""
 
 
@@ -138,7 +138,7 @@ def result_of(name: str, type: TensorType, shares: tuple[Partial, ...] = ()) -> 
     make = ""
     if not type.shape:
         make = f"{'plain' if type.weak else 'number'}_{scalar_type(type.dtype).lower()}"
-    large = type.size * type.dtype.itemsize >= _WORTH_KEEPING
+    large = type.size * type.dtype.itemsize >= WORTH_KEEPING
     allocate = "large_array" if large else "PyArray_SimpleNew"
     handed = next((f"{name}_parts + part * {each.size}" for each in shares if each.name == name), name)
     return Result(

@@ -11,6 +11,7 @@ from yota.codegen.c.index import Linear, Point, spread
 from yota.codegen.c.inside import CutError, UnreachableError
 from yota.codegen.c.patterns import pattern_shape
 from yota.codegen.c.pull import Pull
+from yota.codegen.c.stencils import source_of_parts
 from yota.ir.tape import Op, Tape
 
 __all__ = ["LONGEST_UNROLLED", "REDUCTIONS", "Region", "Root", "regions", "studied"]
@@ -138,6 +139,10 @@ def studied(tape: Tape, definitions: dict[int, Op], variable: int, leaves: froze
             if not _apply(root, cut):
                 raise UnreachableError from None
             continue
+        except UnreachableError as error:
+            if error.variable is None:
+                error.variable = source_of_parts(tape, definitions, root.visited, variable)
+            raise
         if not mixed and _mixes(root, folded):
             mixed = True
             _unroll(root, len(root.loops) - 1)
@@ -165,10 +170,12 @@ def _attempt(tape: Tape, definitions: dict[int, Op], root: Root, leaves: frozens
         limit = _MOST_VALUES if root.loops else _MOST_IN_SCALARS
         pull = Pull(tape, definitions, leaves, dict(enumerate(region)), limit)
         source = root.reduction.operands[0] if root.reduction else root.variable
-        for lane in root.lanes:
-            pull.at(source, spread(root.point(lane, region), tape.types[source].shape))
-        for variable, count in pull.visited.items():
-            root.visited[variable] = max(root.visited.get(variable, 0), count)
+        try:
+            for lane in root.lanes:
+                pull.at(source, spread(root.point(lane, region), tape.types[source].shape))
+        finally:
+            for variable, count in pull.visited.items():
+                root.visited[variable] = max(root.visited.get(variable, 0), count)
         root.values += len(pull.values)
         folded |= pull.folded
     return folded

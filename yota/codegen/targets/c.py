@@ -16,6 +16,7 @@ from yota.codegen.c.patterns import given_places, normalised
 from yota.codegen.c.plan import FilePlan
 from yota.codegen.c.results import in_place
 from yota.codegen.c.spelling import EXACT
+from yota.codegen.c.written import read_where_written
 from yota.codegen.contract import as_products
 from yota.codegen.names import Names
 from yota.codegen.render import render
@@ -76,7 +77,7 @@ def generate(tape: Tape, *, strict: bool = False) -> Source:
     tape = symbolic.optimise(tape, strict=strict)
     tape = normalised(tape, frozenset(cone(tape, tape.outputs[:1])) if strict else frozenset())
     exact = frozenset(cone(tape, tape.outputs[:1])) if strict else frozenset()
-    tape = in_place(as_products(tape, exact))
+    tape = in_place(read_where_written(as_products(tape, exact)))
     outside = frozenset(op.result for op in tape.ops if op.result in exact and not _is_exact(tape, op))
     plan = schedule(tape, outside, gathers=("getitem", "scatter"), places=given_places(tape))
     direct = _is_direct(tape, plan)

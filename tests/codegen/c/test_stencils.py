@@ -1,0 +1,73 @@
+"""Steps of stencils: each is computed once, however many there are, and every array is in memory once."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import yota
+from tests.codegen.compiled import needs_compiler
+from yota.codegen.c.groups import Group, schedule
+from yota.codegen.c.written import read_where_written
+from yota.passes.pipeline import run
+
+STEPS = 12
+
+
+def in_place(u0):
+    u = u0.copy()
+    for _ in range(STEPS):
+        u[1:-1] += 0.1 * (u[2:] - 2 * u[1:-1] + u[:-2])
+    return np.sum(u**2)
+
+
+def anew(u0):
+    u = u0
+    for _ in range(STEPS):
+        v = np.zeros_like(u)
+        v[1:-1] = u[1:-1] + 0.1 * (u[2:] - 2 * u[1:-1] + u[:-2])
+        u = v
+    return np.sum(u**2)
+
+
+def around(u0):
+    u = u0
+    for _ in range(STEPS):
+        u = u + 0.1 * (np.roll(u, 1) - 2 * u + np.roll(u, -1))
+    return np.sum(u**2)
+
+
+def waves(u0):
+    u, v = u0.copy(), np.zeros_like(u0)
+    for _ in range(STEPS):
+        change = -4 * u
+        change[1:] += u[:-1]
+        change[:-1] += u[1:]
+        change[:, 1:] += u[:, :-1]
+        change[:, :-1] += u[:, 1:]
+        v += 0.1 * change
+        u += 0.1 * v
+    return np.sum(u**2)
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    ("f", "shape"), [(in_place, (300,)), (anew, (300,)), (around, (300,)), (waves, (17, 19))], ids=lambda f: str(f)
+)
+def test_gradients(f, shape):
+    x = np.random.default_rng(0).normal(size=shape)
+    direction = np.random.default_rng(1).normal(size=shape)
+    value, gradient = yota.value_and_grad(f, target="c")(x)
+    shifted = f(x + 1e-30j * direction)  # the functions are polynomials: exact
+    np.testing.assert_allclose(value, f(x), rtol=1e-13)
+    np.testing.assert_allclose(np.sum(gradient * direction), shifted.imag * 1e30, rtol=1e-11)
+
+
+@pytest.mark.parametrize("f", [in_place, anew, around])
+def test_kernels_are_linear_in_the_steps(f):
+    """No kernel reaches far back, and a step has few of them."""
+    _, g = yota.grad(f, np.ones(300))
+    tape = read_where_written(run(g.tape))
+    groups = [step for step in schedule(tape).steps if isinstance(step, Group)]
+    assert len(groups) <= 4 * STEPS
+    assert max(len(root.visited) for group in groups for root in group.roots) <= 80
