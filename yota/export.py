@@ -100,7 +100,7 @@ def generate(
         What its arguments are like: a dict by name, or a sequence in order, of specs such as ``"float64[4,3]"`` (see
         `yota.specs.parse`) or of example values. A string is a spec; a fixed string is ``"'mean'"``. Extents may be
         names, ``"float64[N,3]"``, and the last ones any number of axes, ``"float64[B,...]"``: the module then serves
-        all sizes, and is proved at several that it was not made from. Functions in C take such sizes first.
+        all sizes, and is proved at several that it was not made from. Functions in C and CUDA take such sizes first.
     target
         ``"numpy"``: one Python file that needs numpy only. ``"c"``: a C99 file and its header that need libm only.
         ``"cuda"``: a CUDA file with kernels and functions that launch them, and a Python file that does so with CuPy.

@@ -20,7 +20,7 @@ from yota.codegen.cuda.layout import Layout
 from yota.codegen.cuda.loops import Loops, Total
 from yota.codegen.cuda.memory import Memory
 from yota.codegen.cuda.pull import StridedPull
-from yota.codegen.cuda.shape import Shape, shape_of
+from yota.codegen.cuda.shape import Shape, open_shape, shape_of
 from yota.codegen.cuda.spelling import CudaWriter
 from yota.codegen.names import Names
 from yota.ir.tape import Op, Tape
@@ -56,6 +56,8 @@ class CudaBody(BodyWriter):
         How arguments and results lie in memory.
     threads
         Threads of a block.
+    open
+        Whether extents may be others when it runs.
     """
 
     def __init__(
@@ -71,9 +73,10 @@ class CudaBody(BodyWriter):
         *,
         layout: Layout,
         threads: int,
+        open: bool = False,
     ) -> None:
         super().__init__(tape, definitions, leaves, group, arrays, results, names, needs)
-        self.layout, self.threads = layout, threads
+        self.layout, self.threads, self.open = layout, threads, open
         self.memory = Memory(tape.types, arrays, results, layout, threads)
         self._reduced: frozenset[int] = frozenset()
         self._axes_left: Sequence[int] = ()
@@ -97,13 +100,13 @@ class CudaBody(BodyWriter):
         axes = self._axes([sinks for _, _, sinks in pulled], [pull for _, pull, _ in pulled], len(boxes) > 1)
         self._axes_left = axes
         extents = self._extents(axes)
-        shape = shape_of(group, axes, extents, self.threads)
-        if shape.flat and len(axes) == 1 and len(boxes) == 1:
+        shape = (open_shape if self.open else shape_of)(group, axes, extents, self.threads)
+        if not self.open and shape.flat and len(axes) == 1 and len(boxes) == 1:
             access = self._access(pulled[0][1], pulled[0][2], axes[0], shape)
             self.memory.reach(access, self.names)
             shape = shape_of(group, axes, extents, access.threads, access.width)
         self._reduced = frozenset(shape.reduced)
-        counters = Counters(self.counters, extents, "int64_t" if self._is_wide(pulled) else "int")
+        counters = Counters(self.counters, extents, "int64_t" if self.open or self._is_wide(pulled) else "int")
         totals: dict[tuple[int, Linear], Total] = {}
         inner, hoisted = self._points(pulled, shape, totals)
         found = tuple(totals.values())

@@ -61,21 +61,28 @@ def plan_step(
     totals: set[str],
     layout: Layout,
     threads: int,
+    *,
+    open: bool = False,
+    reserved: Iterable[str] = (),
 ) -> Step:
     """The kernels that compute ``group``.
 
     Parameters
     ----------
+    open
+        Whether extents may be others when they run.
+    reserved
+        Names that are taken.
     needs, totals
         Take in what the lines rely on.
     """
-    names = CudaNames(name)
+    names = CudaNames(name, reserved)
     found = ArrayNames(tape, names)
     found.update(layout.tables)
     results = {root.variable: names.fresh(result_hint(tape, root.variable)) for root in group.roots}
     body = CudaBody(
         tape, definitions, leaves, group, found, results, names, needs,
-        layout=layout, threads=threads,
+        layout=layout, threads=threads, open=open,
     )  # fmt: skip
     text = body.text()
     totals.update(_family(total) for total in text.totals)

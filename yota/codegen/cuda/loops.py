@@ -74,7 +74,7 @@ class Loops:
         body = [*counters, *self.inner]
         total = self.shape.points[0]
         lines = [*self.hoisted[0], *self._declared(self.totals)]
-        if self.shape.blocks * self.threads >= total:
+        if self.shape.blocks * self.threads >= total and not self.shape.open:
             lines += [f"const {self.index} {at} = {self._thread()};", f"if ({at} < {total}) {{"]
         else:
             step = f"({self.index})gridDim.x * {self.threads}"

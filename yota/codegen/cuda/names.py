@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from yota.codegen.c.names import LocalNames
 
 __all__ = ["CudaNames"]
@@ -33,8 +35,8 @@ class CudaNames(LocalNames):
     ['x', 'class_', 'parts_1', 'y1_1', 'shared_1']
     """
 
-    def __init__(self, kernel: str) -> None:
-        super().__init__(kernel)
+    def __init__(self, kernel: str, known: Iterable[str] = ()) -> None:
+        super().__init__(kernel, known)
         for word in (*_OWN, *_WORDS):
             self._taken.add(word)
             self._taken.add(f"{word}f")

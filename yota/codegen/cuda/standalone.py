@@ -14,6 +14,7 @@ from yota.codegen.c.groups import schedule
 from yota.codegen.c.kernel import result_hint
 from yota.codegen.c.lines import Needs
 from yota.codegen.c.names import LocalNames
+from yota.codegen.c.patterns import is_uniform
 from yota.codegen.c.products import as_sums
 from yota.codegen.c.tables import Tables
 from yota.codegen.c.types import c_type
@@ -78,6 +79,8 @@ def body_of(
     tables: Tables,
     needs: Needs,
     totals: set[str],
+    *,
+    sizes: Sequence[str] | None = None,
 ) -> Body:
     """The body of the host function ``name`` that computes a tape's outputs.
 
@@ -87,6 +90,8 @@ def body_of(
         Names of its parameters: arrays and results are pointers to device memory, numbers are values.
     tables, needs, totals
         Take in what the kernels rely on.
+    sizes
+        Names of sizes, where extents may be others when the kernels run.
 
     Raises
     ------
@@ -101,7 +106,7 @@ def body_of(
             f"{tape.guards[0].location}: the function branches on its arguments' values, and kernels are launched "
             "before anybody has looked at them; use np.where"
         )
-    return _Host(tape, stored, name, inputs, results, tables, needs, totals).body()
+    return _Host(tape, stored, name, inputs, results, tables, needs, totals, sizes).body()
 
 
 def _with_own_outputs(tape: Tape) -> Tape:
@@ -127,9 +132,10 @@ class _Host:
         tables: Tables,
         needs: Needs,
         totals: set[str],
+        sizes: Sequence[str] | None,
     ) -> None:
-        self.tape, self.name, self.needs, self.totals = tape, name, needs, totals
-        self.names = LocalNames(name, [*inputs, *results, "stream", "workspace"])
+        self.tape, self.name, self.needs, self.totals, self.sizes = tape, name, needs, totals, sizes
+        self.names = LocalNames(name, [*inputs, *results, *(sizes or ()), "stream", "workspace", "room"])
         self.texts = {entry.variable: text for entry, text in zip(tape.inputs, inputs, strict=True)}
         self.texts.update(zip(tape.outputs, results, strict=True))
         known = {v: tables.name(tape.names.get(v, name), value) for v, value in self._arrays()}
@@ -142,7 +148,8 @@ class _Host:
 
     def _arrays(self) -> list[tuple[int, Any]]:
         used = {operand for op in self.tape.ops for operand in op.operands}
-        return [(v, value) for v, value in self.tape.constants.items() if v in used and self.tape.types[v].shape]
+        found = ((v, value) for v, value in self.tape.constants.items() if v in used and self.tape.types[v].shape)
+        return [(variable, value) for variable, value in found if not is_uniform(value)]
 
     def body(self) -> Body:
         plan = schedule(self.tape, known=is_known_to_cuda, looks=False)
@@ -155,7 +162,7 @@ class _Host:
             for group in separated(each):
                 step = plan_step(
                     self.tape, definitions, plan.leaves, group, f"{self.name}_kernel{number}", self.needs, self.totals,
-                    self.layout, THREADS,
+                    self.layout, THREADS, open=self.sizes is not None, reserved=self.sizes or (),
                 )  # fmt: skip
                 calls += self._calls(step)
                 number += 1

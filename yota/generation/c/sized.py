@@ -15,32 +15,24 @@ from yota.codegen.c.sizes import Made, Sizes
 from yota.codegen.c.standalone import NO_MEMORY, WRONG_SIZES, Shared
 from yota.codegen.c.tables import Tables
 from yota.codegen.c.types import c_type
-from yota.errors import ArgumentError, CodegenError
+from yota.errors import ArgumentError
 from yota.generation.c.arithmetic import filling, real, whole
+from yota.generation.c.attempts import at_samples
 from yota.generation.c.extension import SizedCall, called_from_python
 from yota.generation.c.interface import Function, Parameter, arguments_of, parameter_names
 from yota.generation.c.selftest import SelfTest
-from yota.generation.c.texts import Conditions, DifferentError, Texts
+from yota.generation.c.texts import Conditions, Texts
 from yota.generation.c.writers import ON_STACK, Prepared, Reading, Writing
 from yota.generation.c.written import Written, filled, tested
 from yota.generation.demands import demand
-from yota.generation.provenance import called
 from yota.generation.request import Request
-from yota.generation.sizes import Samples, samples_of
-from yota.generation.sizing import sized
-from yota.generation.subject import Call, Subject, subject_of
+from yota.generation.sizes import Samples
+from yota.generation.subject import Subject
 from yota.generation.varying import Varying, separated
 from yota.ir.tape import Tape
 
 __all__ = ["written_for_all_sizes"]
 
-_SMALLEST, _SMALLEST_OF_MANY = (340, 440, 560), (135, 170, 210)
-"""Extents from which on code is no longer written in another way for its arrays being small.
-
-More than one is tried: statements are also cut where they are long, which numbers with more digits make them.
-"""
-_APART = 13
-"""Loops of about the same length run together: extents that are not meant to be alike must not look it."""
 _MEMORY = re.compile(r"[mc]alloc\(\(size_t\)(\(.+?\))(?: \*|,) sizeof")
 """Memory for more elements than a single size has."""
 _ASKED = re.compile(r"= malloc\(\(size_t\)(\(.+?\)|\w+) \* sizeof")
@@ -55,47 +47,7 @@ def written_for_all_sizes(request: Request) -> Written:
     ArgumentError
         If the function does something else at another size, or the code for one size differs in more than numbers.
     """
-    call, wrt = request.call, request.wrt
-    if call.open:
-        raise ArgumentError(
-            f'target="{request.target}" needs a known number of axes; write them out instead of `...`, as in '
-            'float64[B,N,M], or generate for NumPy (target="numpy")'
-        )
-    sized(call, wrt, strict=request.strict)
-    title = FileNames().fresh(called(request.wish))
-    names = _size_names(title, call.dimensions())
-    starts = _SMALLEST if len(names) < 3 else _SMALLEST_OF_MANY
-    for start in starts:
-        samples = _samples(call, start)
-        try:
-            subjects = [subject_of(call, wrt, size) for size in samples.sizes]
-            return _Sized(request, samples, subjects, title, names).written()
-        except DifferentError:
-            if start == starts[-1]:
-                raise
-        except CodegenError as fault:
-            raise CodegenError(_with_names(str(fault), samples)) from None
-    raise AssertionError("unreachable")
-
-
-def _samples(call: Call, start: int) -> Samples:
-    """Sizes that are large, and unlike one another and the extents that are numbers."""
-    names = call.dimensions()
-    _, arguments = call.arguments(dict.fromkeys(names, 1))
-    known = {extent for leaf in arguments.leaves for extent in getattr(leaf.value, "shape", ())}
-    return samples_of(names, start, _APART, sorted(known))
-
-
-def _with_names(text: str, samples: Samples) -> str:
-    """A message with names for the sizes of the first sample."""
-    for name, extent in samples.sizes[0].items():
-        text = re.sub(rf"(?<=[\[,]){extent}(?=[\],])", name, text)
-    return text
-
-
-def _size_names(title: str, names: Sequence[str]) -> dict[str, str]:
-    local = LocalNames(title, FOREIGN)
-    return {name: local.fresh(name) for name in names}
+    return at_samples(request, lambda *found: _Sized(request, *found).written())
 
 
 class _Sized:

@@ -175,6 +175,8 @@ def _statements(lines: Iterable[str]) -> list[str]:
 def _broken(line: str) -> list[str]:
     """The lines of a statement."""
     statement = line.lstrip(" ")
+    if statement.startswith(("for (", "if (")):
+        return [line]
     indent = line[: len(line) - len(statement)]
     return [f"{indent}{part}" for part in filled(statement, _COLUMNS - len(indent))] if statement else [line]
 

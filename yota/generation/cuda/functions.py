@@ -1,0 +1,226 @@
+"""The functions of a CUDA file, in C++ and in Python: what they launch, and what lies between the launches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from yota.autodiff.reverse import gradient_tape
+from yota.codegen.c.lines import Needs
+from yota.codegen.c.names import FOREIGN, FileNames, LocalNames
+from yota.codegen.c.tables import Tables
+from yota.codegen.c.types import c_type
+from yota.codegen.cuda.plan import KernelPlan
+from yota.codegen.cuda.standalone import Body, body_of
+from yota.codegen.literals import dtype_text, shape_text, tuple_text
+from yota.generation.c.interface import Parameter, arguments_of, harmless, parameter_names, result
+from yota.generation.cuda.selftest import SelfTest, self_test_of
+from yota.generation.provenance import called, summary
+from yota.generation.request import Request
+from yota.generation.subject import Subject, subject_of
+from yota.ir.tape import Tape
+from yota.passes.pipeline import run
+from yota.rules.registry import registry
+
+__all__ = ["Function", "FunctionWriter", "Written", "filled", "written"]
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """One function, in CUDA and in Python: texts only.
+
+    Parameters
+    ----------
+    parameters
+        Declaration, name, and what it is for a reader.
+    cleared
+        Results that stay zero, and their bytes.
+    workspace
+        Bytes of it.
+    buffers
+        Name, type, start and bytes of each part of the workspace.
+    launches, python
+        Statements of the functions in C++ and in Python.
+    arguments
+        What the Python function takes.
+    sizes
+        Names of the sizes that the C++ function takes.
+    failed
+        The condition under which they will not do.
+    made
+        Definitions of what is computed from them.
+    """
+
+    name: str
+    summary: str
+    parameters: tuple[tuple[str, str, str], ...]
+    cleared: tuple[tuple[str, str], ...]
+    workspace: str
+    buffers: tuple[tuple[str, str, str, str], ...]
+    launches: tuple[str, ...]
+    python: tuple[str, ...]
+    arguments: tuple[str, ...]
+    operations: str
+    sizes: tuple[str, ...] = ()
+    failed: str = ""
+    made: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What a pair of files is put together from; ``sizes`` says what they must be, empty if they are numbers."""
+
+    title: str
+    functions: tuple[Function, ...]
+    kernels: tuple[KernelPlan, ...]
+    needs: Needs
+    totals: set[str]
+    tables: tuple[str, ...]
+    tapes: tuple[Tape, ...]
+    test: SelfTest | None = None
+    sizes: str = ""
+
+
+def written(request: Request) -> Written:
+    """Functions for arguments of fixed sizes."""
+    subject = subject_of(request.call, request.wrt)
+    names = FileNames()
+    title = names.fresh(called(request.wish))
+    writer = FunctionWriter(title, subject, names, summary(request.call.function))
+    tapes = filled(writer, request.wanted)
+    lines = tuple(writer.tables.lines)
+    return Written(
+        title,
+        tuple(writer.functions),
+        tuple(writer.kernels),
+        writer.needs,
+        writer.totals,
+        lines,
+        tuple(tapes),
+        writer.self_test() if request.self_test else None,
+    )
+
+
+def filled(writer: FunctionWriter, wanted: Sequence[str]) -> list[Tape]:
+    """Have ``writer`` write what is wanted; the tapes that it was written from."""
+    tape = writer.subject.tape
+    tapes = [tape]
+    if "value" in wanted:
+        writer.add(writer.title, tape, [None] * len(tape.outputs))
+    if "gradient" in wanted:
+        tapes.append(writer.add_gradient())
+    return tapes
+
+
+class FunctionWriter:
+    """Writes the functions of one file.
+
+    Attributes
+    ----------
+    sizes
+        Names of the sizes that functions take.
+    """
+
+    sizes: tuple[str, ...] = ()
+
+    def __init__(self, title: str, subject: Subject, names: FileNames, about: str, sizes: tuple[str, ...] = ()) -> None:
+        self.sizes = sizes
+        self.title, self.subject, self.names, self.about = title, subject, names, about
+        self.inputs = arguments_of(subject.arguments.leaves, parameter_names(title, self.sizes))
+        self.needs, self.totals, self.tables = Needs(), set[str](), Tables(names)
+        self.functions: list[Function] = []
+        self.kernels: list[KernelPlan] = []
+
+    def self_test(self) -> SelfTest:
+        """The check of the gradient, which must have been added last."""
+        return self_test_of(self.inputs, self.subject.layout.wanted, self.functions[-1].name)
+
+    def add_gradient(self) -> Tape:
+        """Value and gradient in one."""
+        leaves = self.subject.layout.wanted
+        tape = self.subject.tape
+        found = gradient_tape(tape, [tape.inputs[leaf].variable for leaf in leaves], registry())
+        by = [self.inputs[leaf] for leaf in leaves]
+        present = [each if variable is not None else None for each, variable in zip(by, found.variables, strict=True)]
+        self.add(f"{self.title}_value_and_gradient", found.tape, [None, *by], present=[True, *map(bool, present)])
+        return found.tape
+
+    def add(self, name: str, tape: Tape, by: list[Parameter | None], present: list[bool] | None = None) -> None:
+        """One function; ``by`` says for each result which argument it is the gradient by."""
+        name = self.names.fresh(name) if name != self.title else name
+        local = LocalNames(name, [*FOREIGN, *self.sizes, "stream", "workspace", *(each.name for each in self.inputs)])
+        several = len([each for each in by if each is not None]) > 1
+        types = iter(tape.types[output] for output in tape.outputs)
+        results = []
+        for number, each in enumerate(by):
+            if each is None:
+                wish = "value" if by.count(None) == 1 else f"value_{number}"
+                results.append(result(wish, "value", next(types), local))
+            else:
+                wish = f"gradient_{each.name}" if several else "gradient"
+                there = present is None or present[number]
+                results.append(result(wish, f"gradient by {each.name}", next(types) if there else each.type, local))
+        computed = [each.name for each, there in zip(results, present or [True] * len(results), strict=True) if there]
+        body = self.body(name, tape, [each.name for each in self.inputs], computed)
+        self.kernels += [call.kernel for call in body.calls]
+        self.functions.append(self._function(name, results, computed, body))
+
+    def body(self, name: str, tape: Tape, inputs: list[str], results: list[str]) -> Body:
+        """What one function does."""
+        return body_of(run(tape), name, inputs, results, self.tables, self.needs, self.totals)
+
+    def _function(self, name: str, results: list[Parameter], computed: list[str], body: Body) -> Function:
+        cleared = tuple((each.name, str(_bytes(each))) for each in results if each.name not in computed)
+        launches = tuple(
+            f"{call.kernel.name}<<<{call.kernel.launch.blocks}, {call.kernel.launch.threads}, 0, stream>>>"
+            f"({', '.join(text for text, _ in call.arguments)});"
+            for call in body.calls
+        )
+        parameters = tuple((_declared(each), each.name, str(each.type)) for each in (*self.inputs, *results))
+        buffers = tuple((each.name, each.type, str(each.start), str(each.bytes)) for each in body.buffers)
+        about = self.about if name == self.title and self.about else _SUMMARIES[len(self.functions)].format(self.title)
+        return Function(
+            name, harmless(about), parameters, cleared, str(body.workspace), buffers, launches,
+            self._python(results, computed, body), tuple(each.name for each in self.inputs), body.operations,
+        )  # fmt: skip
+
+    def _python(self, results: list[Parameter], computed: list[str], body: Body) -> tuple[str, ...]:
+        lines = []
+        for each in self.inputs:
+            if each.type.shape:
+                checked = (
+                    f'_checked({each.name}, "{each.name}", {tuple_text(each.type.shape)}, {_cupy(each.type.dtype)})'
+                )
+                lines.append(f"{each.name} = {checked}")
+        for each in results:
+            maker = "empty" if each.name in computed else "zeros"
+            shape = shape_text(each.type.shape) if each.type.shape else "()"
+            lines.append(f"{each.name} = cp.{maker}({shape}, {_cupy(each.type.dtype)})")
+        lines += [f"{each.name} = cp.empty({each.bytes}, cp.uint8)" for each in body.buffers]
+        for call in body.calls:
+            launch = call.kernel.launch
+            given = tuple_text(f"{_cupy(np.dtype(kind))}({text})" if kind else text for text, kind in call.arguments)
+            lines.append(f'_kernel("{call.kernel.name}")(({launch.blocks},), ({launch.threads},), {given})')
+        lines.append(f"return {', '.join(each.name for each in results)}")
+        return tuple(lines)
+
+
+_SUMMARIES = ("Value of {}.", "Value of {} and its gradient.")
+
+
+def _cupy(dtype: np.dtype[Any]) -> str:
+    return dtype_text(dtype).replace("np.", "cp.", 1)
+
+
+def _bytes(parameter: Parameter) -> int:
+    return parameter.type.size * parameter.type.dtype.itemsize
+
+
+def _declared(parameter: Parameter) -> str:
+    kind = c_type(parameter.type.dtype)
+    if parameter.written:
+        return f"{kind} *"
+    return f"const {kind} *" if parameter.type.shape else f"{kind} "
