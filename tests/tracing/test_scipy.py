@@ -1,10 +1,14 @@
 """scipy.linalg, scipy.signal and scipy.ndimage: values are SciPy's, gradients those of differences."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 import scipy.linalg as la
 import scipy.ndimage as nd
 import scipy.signal as sg
+import scipy.stats as st
 
 import yota
 from yota.errors import TracingError
@@ -97,17 +101,16 @@ def test_map_coordinates(mode):
     ("loss", "text"),
     [
         (lambda x: np.sum(nd.map_coordinates(x, PLACES)), "order=1"),
-        (lambda x: np.sum(nd.gaussian_filter(x, 1.0, order=1)), "order 0"),
-        (lambda x: np.sum(sg.lfilter([1.0], [1.0], x, zi=np.zeros((6, 0)))[0]), "zi"),
-        (lambda x: np.sum(sg.fftconvolve(x, x, axes=0)), "axes="),
-        (lambda x: np.sum(la.solve_triangular(np.stack([x[:6, :6]] * 2), x[:6, 0])), "stacked"),
+        (lambda x: np.sum(nd.gaussian_filter(x, 1.0, output=np.zeros((6, 7)))), "output="),
+        (lambda x: np.sum(sg.filtfilt([1.0], [1.0], x, method="gust")), 'method="pad"'),
+        (lambda x: np.sum(sg.resample(x, 4, window="hann")), "window"),
         (lambda x: np.sum(la.lu_factor(x[:6, :6])[0]), "plain array"),
-        (lambda x: np.sum(nd.sobel(x)), "plain array"),
+        (lambda x: np.sum(nd.spline_filter(x)), "plain array"),
         (lambda x: np.sum(la.toeplitz(x)), "several axes"),
         (lambda x: np.sum(la.eigh(x[:6, :6], np.eye(6))[0]), "with b is not recorded"),
         (lambda x: np.sum(la.qr(x, pivoting=True)[0]), "with pivoting is not recorded"),
         (lambda x: np.sum(la.svd(x)[0]), "not determined"),
-        (lambda x: np.sum(la.inv(x[:6, :6], assume_a="sym")), "assume_a is not recorded"),
+        (lambda x: np.sum(la.inv(x[:6, :6], assume_a="banded")), "assume_a='banded' is not recorded"),
     ],
 )
 def test_refusals(loss, text):
@@ -118,3 +121,58 @@ def test_refusals(loss, text):
 def test_generated_code_calls_scipy_by_its_names():
     _, g = yota.grad(lambda a: np.sum(la.expm(a)), A)
     assert "import scipy.linalg" in g.source and "scipy.linalg.expm(" in g.source
+
+
+CALLS = Path(__file__).with_name("scipy.calls").read_text(encoding="utf-8").strip().split("\n\n")
+LINE, TALL = RANDOM.standard_normal(12), RANDOM.standard_normal((5, 6))
+ARGUMENTS = {
+    "a": A + 3 * np.eye(4),
+    "p": POSITIVE,
+    "q": Q,
+    "v": V,
+    "w": RANDOM.standard_normal(4),
+    "line": LINE,
+    "image": TALL,
+    "z": TALL[0] + 1j * TALL[1],
+    "h": RANDOM.uniform(1.2, 3.0, (3, 4)),
+    "g": RANDOM.uniform(0.2, 0.9, (3, 4)),
+}
+
+
+def outcome(call, names, given):
+    result = eval(call, {"np": np, "la": la, "nd": nd, "sg": sg, "st": st, **dict(zip(names, given, strict=True))})
+    return result[0] if isinstance(result, tuple) else result
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("number", range(len(CALLS)))
+def test_calls(number):
+    """Calls with their keywords: values and dtypes in double and single precision, and a slope along one direction."""
+    for call in filter(None, re.split(r";\s*", CALLS[number])):
+        names = [name for name in ARGUMENTS if re.search(rf"\b{name}\b", call)]
+        double = [ARGUMENTS[name] for name in names]
+        for given in ([np.asfortranarray(each) for each in double], [single(each) for each in double]):
+            wanted = np.asarray(outcome(call, names, given))
+            found = np.asarray(yota.trace(lambda *each: outcome(call, names, each), *given)[0])  # noqa: B023
+            assert (found.dtype, found.shape) == (wanted.dtype, wanted.shape), call
+            tolerance = 1e-10 if given[0].dtype.itemsize >= 8 and given[0].dtype != np.complex64 else 2e-4
+            np.testing.assert_allclose(found, wanted, rtol=tolerance, atol=tolerance, err_msg=call)
+        shape = np.shape(outcome(call, names, double))
+        weights = np.cos(np.arange(np.prod(shape, dtype=int)).reshape(shape))
+
+        def loss(*each, call=call, names=names, weights=weights):
+            result = outcome(call, names, each)
+            return np.sum(weights * (np.real(result) + 0.5 * np.imag(result)))
+
+        slopes = yota.grad(loss, *double)[1]
+        ways = [np.sin(np.arange(each.size) + 1.0).reshape(each.shape) for each in double]
+        ways = [way + way.T if name == "p" else way for name, way in zip(names, ways, strict=True)]
+        high, low = (
+            loss(*(each + step * way for each, way in zip(double, ways, strict=True))) for step in (1e-6, -1e-6)
+        )
+        total = sum(np.sum(np.real(np.conj(slope) * way)) for slope, way in zip(slopes, ways, strict=True))
+        assert total == pytest.approx((high - low) / 2e-6, rel=2e-5, abs=2e-5), call
+
+
+def single(array):
+    return array.astype(np.complex64 if array.dtype.kind == "c" else np.float32)

@@ -121,7 +121,7 @@ def _like(name: str) -> Callable[..., Any]:
 
 def _arange(trace: Trace, *args: Any, **keywords: Any) -> Any:
     if not any(is_traced(each) and each.dtype.kind == "f" for each in (*args, *keywords.values())):
-        return _filled("arange")(trace, *args, **keywords)
+        return fresh(trace, numpy_arange(*_plain_sizes(args), **keywords))
     start, stop, step = (0, args[0], 1) if len(args) == 1 else (*args, 1)[:3]
     count = int(np.ceil((stop - start) / step))
     return start + step * numpy_arange(max(count, 0))

@@ -36,6 +36,8 @@ def _matrix(trace: Trace, name: str, a: Any, keywords: dict[str, Any]) -> Any:
 def _eigh(
     trace: Trace, a: Any, b: Any = None, *, lower: bool = True, eigvals_only: bool = False, **keywords: Any
 ) -> Any:
+    if eigvals_only and b is not None:
+        return _eigvalsh(trace, a, b, lower=lower, **keywords)
     a = _matrix(trace, "eigh", a, {"b": b, **keywords})
     if eigvals_only:
         return np.linalg.eigvalsh(a, "L" if lower else "U")
@@ -44,6 +46,12 @@ def _eigh(
 
 
 def _eigvalsh(trace: Trace, a: Any, b: Any = None, *, lower: bool = True, **keywords: Any) -> Any:
+    if b is not None and keywords.get("type", 1) == 1:
+        # As by LAPACK: b = f @ f^H, and the eigenvalues are those of f^-1 @ a @ f^-H.
+        whole = hermitian(trace, _matrix(trace, "eigvalsh", a, {**keywords, "type": None}), bool(lower))
+        factor = np.linalg.cholesky(hermitian(trace, trace.traced(b), bool(lower)))
+        half = np.linalg.solve(factor, whole)
+        return np.linalg.eigvalsh(np.linalg.solve(factor, np.conjugate(half.T)))
     return np.linalg.eigvalsh(_matrix(trace, "eigvalsh", a, {"b": b, **keywords}), "L" if lower else "U")
 
 
@@ -88,6 +96,12 @@ def _pinv(trace: Trace, a: Any, *, atol: Any = None, rtol: Any = None, **keyword
     return np.linalg.pinv(a, rcond=cutoff)
 
 
+def _pinvh(trace: Trace, a: Any, atol: Any = None, rtol: Any = None, lower: bool = True, **keywords: Any) -> Any:
+    a = hermitian(trace, _matrix(trace, "pinvh", a, {"atol": atol, **keywords}), bool(lower))
+    cutoff = float(numpy.finfo(a.dtype).eps) * max(a.shape) if rtol is None else float(rtol)
+    return np.linalg.pinv(a, rcond=cutoff, hermitian=True)
+
+
 FACTORS: dict[tuple[str, str], Callable[..., Any]] = {
     ("scipy.linalg", "eigh"): _eigh,
     ("scipy.linalg", "eigvalsh"): _eigvalsh,
@@ -97,5 +111,6 @@ FACTORS: dict[tuple[str, str], Callable[..., Any]] = {
     ("scipy.linalg", "svdvals"): _svdvals,
     ("scipy.linalg", "qr"): _qr,
     ("scipy.linalg", "pinv"): _pinv,
+    ("scipy.linalg", "pinvh"): _pinvh,
 }
 """Recorded forms by module and name; each takes the trace first."""

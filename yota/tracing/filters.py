@@ -1,4 +1,4 @@
-"""Functions of scipy.signal and scipy.ndimage: convolutions, linear filters, interpolation."""
+"""Functions of scipy.signal and scipy.ndimage: convolutions and interpolation; other files have other filters."""
 
 from __future__ import annotations
 
@@ -9,6 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from yota.tracing.methods import is_traced
+from yota.tracing.neighbours import NEIGHBOURS
+from yota.tracing.recursive import RECURSIVE
+from yota.tracing.smoothing import SMOOTHING
+from yota.tracing.windows import no_more, padded, weighted
 
 if TYPE_CHECKING:
     from yota.tracing.trace import Trace
@@ -17,18 +21,6 @@ __all__ = ["FILTERS"]
 
 # Traced values go where NumPy's annotations ask for arrays.
 np: Any = numpy
-
-_PADDING: dict[str, Any] = {
-    "reflect": "symmetric",
-    "grid-mirror": "symmetric",
-    "mirror": "reflect",
-    "nearest": "edge",
-    "wrap": "wrap",
-    "grid-wrap": "wrap",
-    "constant": "edge",
-    "grid-constant": "edge",
-}
-"""NumPy's names for SciPy's modes; the outside of a constant mode is written over."""
 
 
 def _convolve(trace: Trace, in1: Any, in2: Any, mode: str = "full", method: str = "auto") -> Any:
@@ -52,9 +44,19 @@ def _centre(full: Any, shape: Sequence[int]) -> Any:
 
 
 def _fftconvolve(trace: Trace, in1: Any, in2: Any, mode: str = "full", axes: Any = None) -> Any:
-    if axes is not None:
-        raise trace.refuse("scipy.signal.fftconvolve with axes= is not recorded.", "Convolve along all axes.")
-    return _convolve(trace, in1, in2, mode, "fft")
+    a, v = trace.traced(in1), trace.traced(in2)
+    if axes is None or a.ndim < 2:
+        return _convolve(trace, a, v, mode, "fft")
+    chosen = numpy.lib.array_utils.normalize_axis_tuple(axes, a.ndim)
+    sizes = [a.shape[axis] + v.shape[axis] - 1 for axis in chosen]
+    if a.dtype.kind == "c" or v.dtype.kind == "c":
+        full = np.fft.ifftn(np.fft.fftn(a, sizes, chosen) * np.fft.fftn(v, sizes, chosen), axes=chosen)
+    else:
+        full = np.fft.irfftn(np.fft.rfftn(a, sizes, chosen) * np.fft.rfftn(v, sizes, chosen), sizes, chosen)
+    if mode == "full":
+        return full
+    small = {axis: abs(a.shape[axis] - v.shape[axis]) + 1 if mode == "valid" else a.shape[axis] for axis in chosen}
+    return _centre(full, tuple(small.get(axis, extent) for axis, extent in enumerate(full.shape)))
 
 
 def _correlate(trace: Trace, in1: Any, in2: Any, mode: str = "full", method: str = "auto") -> Any:
@@ -62,47 +64,34 @@ def _correlate(trace: Trace, in1: Any, in2: Any, mode: str = "full", method: str
     return _convolve(trace, in1, np.conjugate(v[(slice(None, None, -1),) * v.ndim]), mode, method)
 
 
-def _lfilter(trace: Trace, b: Any, a: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
-    if zi is not None:
-        raise trace.refuse("scipy.signal.lfilter with zi= gives two results and is not recorded.", "Leave zi out.")
-    operands = tuple(np.atleast_1d(trace.traced(each)) for each in (b, a, x))
-    return trace.apply(trace.registry.primitive("lfilter"), operands, {"axis": axis % operands[2].ndim})
+def _plane(name: str, *, flipped: bool) -> Callable[..., Any]:
+    """The form of ``convolve2d`` or ``correlate2d``, of which the second looks at the kernel ``flipped``."""
+
+    def form(trace: Trace, in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", fillvalue: Any = 0) -> Any:
+        a, v = trace.traced(in1), trace.traced(in2)
+        if a.ndim != 2 or v.ndim != 2:
+            raise ValueError(f"{name} inputs must both be 2-D arrays")
+        wide = [extent - 1 for extent in v.shape]
+        plain = mode == "valid" or (boundary in ("fill", "pad") and not is_traced(fillvalue) and fillvalue == 0)
+        if (flipped or not plain) and any(extent > own for extent, own in zip(wide, a.shape, strict=True)):
+            raise trace.refuse(f"scipy.signal.{name} is recorded for kernels no larger than the image.", "")
+        v = np.conjugate(v[::-1, ::-1]) if flipped else v
+        if mode == "valid":
+            return _convolve(trace, a, v, mode, "direct")
+        if plain:
+            full = _convolve(trace, a, v, "full", "direct")
+        else:
+            kind = {"fill": "constant", "pad": "constant", "wrap": "wrap", "circular": "wrap"}.get(boundary, "reflect")
+            full = _convolve(trace, padded(trace, a, wide, wide, kind, fillvalue), v, "valid", "direct")
+        if mode == "full":
+            return full
+        starts = [(extent + flipped) // 2 for extent in wide]
+        return full[tuple(slice(start, start + extent) for start, extent in zip(starts, a.shape, strict=True))]
+
+    return form
 
 
 # -- scipy.ndimage ---------------------------------------------------------------------------------------
-
-
-def _padded(trace: Trace, x: Any, before: Sequence[int], after: Sequence[int], mode: str, cval: Any) -> Any:
-    """``x`` continued beyond its ends."""
-    if mode not in _PADDING:
-        raise RuntimeError("boundary mode not supported")
-    for axis, (low, high) in enumerate(zip(before, after, strict=True)):
-        extent = x.shape[axis]
-        if not low and not high:
-            continue
-        places = numpy.pad(numpy.arange(extent), (low, high), _PADDING[mode])
-        x = x[(slice(None),) * axis + (places,)]
-        if "constant" in mode:
-            where = numpy.arange(-low, extent + high)
-            shape = (-1,) + (1,) * (x.ndim - axis - 1)
-            x = np.where(((where >= 0) & (where < extent)).reshape(shape), x, cval)
-    return x
-
-
-def _weighted(trace: Trace, x: Any, weights: Any, mode: str, cval: Any, origin: Any, flipped: bool) -> Any:
-    """Sums of the neighbours of each element of ``x``, times ``weights``."""
-    x, weights = trace.traced(x), trace.traced(weights)
-    if x.ndim != weights.ndim or not isinstance(mode, str):
-        raise trace.refuse("scipy.ndimage filters are recorded for one mode and weights with as many axes.", "")
-    origins = [origin] * x.ndim if isinstance(origin, int) else list(origin)
-    if flipped:
-        weights = weights[(slice(None, None, -1),) * x.ndim]
-        origins = [-each - (extent % 2 == 0) for each, extent in zip(origins, weights.shape, strict=True)]
-    before = [extent // 2 + each for extent, each in zip(weights.shape, origins, strict=True)]
-    after = [extent - 1 - each for extent, each in zip(weights.shape, before, strict=True)]
-    known = trace.registry.primitive("signal_correlate")
-    padded = _padded(trace, x, before, after, mode, cval)
-    return trace.apply(known, (padded, np.conjugate(weights)), {"mode": "valid", "method": "direct"})
 
 
 def _nd_correlate(
@@ -115,8 +104,8 @@ def _nd_correlate(
     origin: Any = 0,
     **rest: Any,
 ) -> Any:
-    _no_more(trace, "correlate", output, rest)
-    return _weighted(trace, input, weights, mode, cval, origin, False)
+    no_more(trace, "correlate", output, rest)
+    return weighted(trace, input, weights, mode, cval, origin, False)
 
 
 def _nd_convolve(
@@ -129,42 +118,8 @@ def _nd_convolve(
     origin: Any = 0,
     **rest: Any,
 ) -> Any:
-    _no_more(trace, "convolve", output, rest)
-    return _weighted(trace, input, weights, mode, cval, origin, True)
-
-
-def _no_more(trace: Trace, name: str, output: Any, rest: dict[str, Any]) -> None:
-    if output is not None or any(value is not None for value in rest.values()):
-        raise trace.refuse(f"scipy.ndimage.{name} with output= or axes= is not recorded.", "Leave them out.")
-
-
-def _gaussian_filter(
-    trace: Trace,
-    input: Any,
-    sigma: Any,
-    order: Any = 0,
-    output: Any = None,
-    mode: str = "reflect",
-    cval: Any = 0.0,
-    truncate: float = 4.0,
-    *,
-    radius: Any = None,
-    axes: Any = None,
-) -> Any:
-    x = trace.traced(input)
-    _no_more(trace, "gaussian_filter", output, {"axes": axes})
-    if order != 0:
-        raise trace.refuse("scipy.ndimage.gaussian_filter is recorded for order 0 only.", "Use order=0.")
-    for axis in range(x.ndim):
-        width = sigma if np.ndim(sigma) == 0 else sigma[axis]
-        if not width > 1e-15:
-            continue
-        reach = radius if radius is None or np.ndim(radius) == 0 else radius[axis]
-        reach = int(truncate * width + 0.5) if reach is None else reach
-        bell = np.exp(-0.5 * np.square(numpy.arange(-reach, reach + 1) / width))
-        kernel = np.reshape(bell / np.sum(bell), (-1,) + (1,) * (x.ndim - axis - 1))
-        x = _weighted(trace, x, np.reshape(kernel, (1,) * axis + kernel.shape), mode, cval, 0, False)
-    return x
+    no_more(trace, "convolve", output, rest)
+    return weighted(trace, input, weights, mode, cval, origin, True)
 
 
 def _map_coordinates(
@@ -178,7 +133,7 @@ def _map_coordinates(
     prefilter: bool = True,
 ) -> Any:
     """Linear interpolation; order 1 only."""
-    _no_more(trace, "map_coordinates", output, {})
+    no_more(trace, "map_coordinates", output, {})
     if order != 1 or mode not in ("constant", "nearest"):
         raise trace.refuse(
             "scipy.ndimage.map_coordinates is recorded for order=1 and the modes 'constant' and 'nearest'.",
@@ -209,10 +164,14 @@ FILTERS: dict[tuple[str, str], Callable[..., Any]] = {
     ("scipy.signal", "convolve"): _convolve,
     ("scipy.signal", "fftconvolve"): _fftconvolve,
     ("scipy.signal", "correlate"): _correlate,
-    ("scipy.signal", "lfilter"): _lfilter,
+    ("scipy.signal", "oaconvolve"): _fftconvolve,
+    ("scipy.signal", "convolve2d"): _plane("convolve2d", flipped=False),
+    ("scipy.signal", "correlate2d"): _plane("correlate2d", flipped=True),
+    **RECURSIVE,
+    **SMOOTHING,
     ("scipy.ndimage", "convolve"): _nd_convolve,
     ("scipy.ndimage", "correlate"): _nd_correlate,
-    ("scipy.ndimage", "gaussian_filter"): _gaussian_filter,
     ("scipy.ndimage", "map_coordinates"): _map_coordinates,
+    **NEIGHBOURS,
 }
 """Recorded forms by module and name; each takes the trace first."""

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
+from yota.tracing.equations import EQUATIONS, stacked
 from yota.tracing.factors import FACTORS
+from yota.tracing.matrix_functions import MATRIX_FUNCTIONS
 
 if TYPE_CHECKING:
     from yota.tracing.trace import Trace
@@ -22,28 +24,20 @@ def _norm(trace: Trace, a: Any, ord: Any = None, axis: Any = None, keepdims: boo
     return np.linalg.norm(trace.traced(a), ord, axis, keepdims)
 
 
-def _inv(trace: Trace, a: Any, overwrite_a: bool = False, check_finite: bool = True, **keywords: Any) -> Any:
-    if any(keywords.values()):
-        raise trace.refuse(f"scipy.linalg.inv with {', '.join(keywords)} is not recorded.", "Use np.linalg.inv(a).")
-    return np.linalg.inv(trace.traced(a))
-
-
 def _det(trace: Trace, a: Any, **_: Any) -> Any:
-    return np.linalg.det(trace.traced(a))
-
-
-def _solve(trace: Trace, a: Any, b: Any, **keywords: Any) -> Any:
-    if any(keywords.get(name) for name in ("lower", "transposed", "assume_a")):
-        raise trace.refuse("scipy.linalg.solve with keywords is not supported.", "Use np.linalg.solve(a, b).")
-    return np.linalg.solve(trace.traced(a), trace.traced(b))
+    a = trace.traced(a)
+    return np.linalg.det(a.astype(numpy.result_type(a.dtype, float), copy=False))
 
 
 def _solve_triangular(
     trace: Trace, a: Any, b: Any, trans: Any = 0, lower: bool = False, unit_diagonal: bool = False, **_: Any
 ) -> Any:
     a, b = trace.traced(a), trace.traced(b)
+    if a.ndim > 2 and b.ndim == 1:
+        b = np.broadcast_to(b[:, None], (*a.shape[:-1], 1))
+        return _solve_triangular(trace, a, b, trans, lower, unit_diagonal)[..., 0]
     if a.ndim != 2 or b.ndim not in (1, 2):
-        raise trace.refuse("scipy.linalg.solve_triangular of stacked matrices is not recorded.", "Write a loop.")
+        return stacked(lambda a, b: _solve_triangular(trace, a, b, trans, lower, unit_diagonal), (a, b))
     kind = {"N": 0, "T": 1, "C": 2}.get(trans, trans)
     if kind:
         a, lower = (a.T if kind == 1 else np.conjugate(a.T)), not lower
@@ -92,11 +86,13 @@ def _block_diag(trace: Trace, *arrs: Any) -> Any:
     if any(block.ndim > 2 for block in blocks):
         raise trace.refuse("scipy.linalg.block_diag of stacked matrices is not recorded.", "Pass matrices.")
     width = sum(block.shape[1] for block in blocks)
+    kind = numpy.result_type(*(block.dtype for block in blocks))
     rows, before = [], 0
     for block in blocks:
         height, own = block.shape
         after = width - before - own
-        rows.append(np.concatenate([np.zeros((height, before)), block, np.zeros((height, after))], axis=1))
+        zeros = [np.zeros((height, extent), dtype=kind) for extent in (before, after)]
+        rows.append(np.concatenate([zeros[0], block, zeros[1]], axis=1))
         before += own
     return np.concatenate(rows, axis=0)
 
@@ -132,14 +128,11 @@ def _vector(trace: Trace, name: str, c: Any) -> Any:
 
 MATRICES: dict[tuple[str, str], Callable[..., Any]] = {
     ("scipy.linalg", "norm"): _norm,
-    ("scipy.linalg", "inv"): _inv,
     ("scipy.linalg", "det"): _det,
-    ("scipy.linalg", "solve"): _solve,
     ("scipy.linalg", "solve_triangular"): _solve_triangular,
     ("scipy.linalg", "cholesky"): _cholesky,
     ("scipy.linalg", "cho_factor"): _cho_factor,
     ("scipy.linalg", "cho_solve"): _cho_solve,
-    ("scipy.linalg", "expm"): _square("expm"),
     ("scipy.linalg", "logm"): _square("logm"),
     ("scipy.linalg", "sqrtm"): _square("sqrtm"),
     ("scipy.linalg", "solve_sylvester"): _solve_sylvester,
@@ -147,6 +140,8 @@ MATRICES: dict[tuple[str, str], Callable[..., Any]] = {
     ("scipy.linalg", "toeplitz"): _toeplitz,
     ("scipy.linalg", "circulant"): _circulant,
     ("scipy.linalg", "hankel"): _hankel,
+    **EQUATIONS,
     **FACTORS,
+    **MATRIX_FUNCTIONS,
 }
 """Recorded forms by module and name; each takes the trace first."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from yota.ir.catalog import primitive
+from yota.tracing.order import laid_out
 
 if TYPE_CHECKING:
     from yota.tracing.trace import Trace
@@ -17,7 +18,7 @@ __all__ = ["ArrayMethods", "is_traced", "is_tracer"]
 np: Any = numpy
 
 _UNTRACED = frozenset(
-    "base byteswap choose ctypes data dump dumps getfield resize setfield setflags strides tobytes tofile view".split()
+    "base byteswap ctypes data dump dumps getfield resize setfield setflags strides tobytes tofile".split()
 )
 
 
@@ -286,8 +287,6 @@ class ArrayMethods:
         kind = np.dtype(dtype)
         if kind.kind not in "biufc":
             raise self._trace.refuse(f"a traced value cannot be cast to {kind}.", "Use a floating dtype.")
-        from yota.tracing.order import laid_out
-
         if kind == self.dtype:
             return self.copy(order) if copy else laid_out(self, order)
         return laid_out(self._recorder().apply(primitive("astype"), (self,), {"dtype": kind}), order)

@@ -7,15 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from yota.tracing.methods import is_tracer
-
 if TYPE_CHECKING:
     from yota.tracing.trace import Trace
     from yota.tracing.tracer import Tracer
 
 __all__ = ["arranged", "axes_in_memory", "laid_out", "memory_order"]
 
-_FAITHFUL = frozenset(("transpose", "reshape", "getitem", "astype", "setitem", "conjugate", "broadcast_to"))
+_FAITHFUL = frozenset(("transpose", "reshape", "getitem", "astype", "setitem", "conjugate", "broadcast_to", "call"))
 """Primitives whose concrete results lie in memory as NumPy's do; those that act on each element are others."""
 
 
@@ -47,9 +45,11 @@ def axes_in_memory(trace: Trace, a: Tracer) -> tuple[int, ...] | None:
 def arranged(result: Any, order: str, operands: Sequence[Any] = ()) -> Any:
     """A fresh result as the keyword ``order`` asks it to lie in memory; "A" goes by the operands."""
     if order in ("A", "a"):
-        flags = [np.asarray(each._value() if is_tracer(each) else each).flags for each in operands]
+        flags = [np.asarray(each._value() if hasattr(each, "_value") else each).flags for each in operands]
         order = "F" if all(each.f_contiguous for each in flags) else "C"
-    return result if order in ("K", "k", None) or not is_tracer(result) or result.ndim < 2 else result.copy(order)
+    return (
+        result if order in ("K", "k", None) or not hasattr(result, "_value") or result.ndim < 2 else result.copy(order)
+    )
 
 
 def laid_out(value: Any, order: Any) -> Any:

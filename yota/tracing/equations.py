@@ -1,0 +1,131 @@
+"""Systems of linear equations of scipy.linalg, by what is assumed of their matrices."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy
+
+from yota.tracing.decompositions import hermitian
+
+if TYPE_CHECKING:
+    from yota.tracing.trace import Trace
+
+__all__ = ["EQUATIONS", "stacked"]
+
+# Traced values go where NumPy's annotations ask for arrays.
+np: Any = numpy
+
+_KINDS = {
+    "general": "gen",
+    "symmetric": "sym",
+    "hermitian": "her",
+    "positive definite": "pos",
+    "lower triangular": "lower",
+    "upper triangular": "upper",
+}
+
+
+def stacked(form: Callable[..., Any], arrays: tuple[Any, ...]) -> Any:
+    """``form`` of matrices, for each of those that stacks of them hold."""
+    lead = numpy.broadcast_shapes(*(each.shape[:-2] for each in arrays))
+    if not lead:
+        return form(*arrays)
+    whole = [np.broadcast_to(each, lead + each.shape[-2:]) for each in arrays]
+    places = itertools.product(*map(range, lead))
+    found = np.stack([form(*(each[place] for each in whole)) for place in places])
+    return np.reshape(found, lead + found.shape[1:])
+
+
+def _solve(
+    trace: Trace,
+    a: Any,
+    b: Any,
+    lower: bool = False,
+    overwrite_a: bool = False,
+    overwrite_b: bool = False,
+    check_finite: bool = True,
+    assume_a: str | None = None,
+    transposed: bool = False,
+) -> Any:
+    a, b = _assumed(trace, "solve", trace.traced(a), assume_a, lower), trace.traced(b)
+    return np.linalg.solve(np.swapaxes(a, -1, -2) if transposed else a, b)
+
+
+def _inv(
+    trace: Trace,
+    a: Any,
+    overwrite_a: bool = False,
+    check_finite: bool = True,
+    *,
+    assume_a: str | None = None,
+    lower: bool = False,
+) -> Any:
+    return np.linalg.inv(_assumed(trace, "inv", trace.traced(a), assume_a, lower))
+
+
+def _assumed(trace: Trace, name: str, a: Any, kind: str | None, lower: bool) -> Any:
+    """``a`` as it is read under an assumption: of a symmetric matrix one triangle."""
+    kind = _KINDS.get(kind or "gen", kind)
+    if kind in (None, "gen"):
+        return a
+    if kind in ("lower", "upper"):
+        return (np.tril if kind == "lower" else np.triu)(a)
+    if kind in ("her", "pos") or (kind == "sym" and a.dtype.kind != "c"):
+        return hermitian(trace, a, lower)
+    if kind == "diagonal":
+        return np.triu(np.tril(a))
+    if kind == "tridiagonal":
+        return np.triu(np.tril(a, 1), -1)
+    raise trace.refuse(f"scipy.linalg.{name} with assume_a={kind!r} is not recorded.", "Leave it out.")
+
+
+def _lstsq(
+    trace: Trace,
+    a: Any,
+    b: Any,
+    cond: Any = None,
+    overwrite_a: bool = False,
+    overwrite_b: bool = False,
+    check_finite: bool = True,
+    lapack_driver: Any = None,
+) -> Any:
+    a, b = trace.traced(a), trace.traced(b)
+    if a.ndim != 2 or lapack_driver == "gelsy":
+        raise trace.refuse("scipy.linalg.lstsq of stacked matrices or by gelsy is not recorded.", "Write a loop.")
+    cutoff = float(numpy.finfo(numpy.result_type(a.dtype, numpy.float32)).eps) if cond is None else float(cond)
+    found, residuals, rank, singular = np.linalg.lstsq(a, b, cutoff)
+    full = residuals.size and b.ndim == 1
+    return found, residuals[0] if full else residuals, rank, singular
+
+
+def _continuous_lyapunov(trace: Trace, a: Any, q: Any) -> Any:
+    a = trace.traced(a)
+    return trace.apply(trace.registry.primitive("solve_sylvester"), (a, np.conjugate(a.T), q))
+
+
+def _discrete_lyapunov(trace: Trace, a: Any, q: Any, method: str | None = None) -> Any:
+    a, q = trace.traced(a), trace.traced(q)
+    count = len(a)
+    one = numpy.eye(count)
+    if (method or ("direct" if count < 10 else "bilinear")).lower() == "direct":
+        return np.reshape(np.linalg.solve(numpy.eye(count**2) - np.kron(a, np.conjugate(a)), np.ravel(q)), q.shape)
+    star = np.conjugate(a.T)
+    back = np.linalg.inv(star + one)
+    middle = np.matmul(star - one, back)
+    return _continuous_lyapunov(
+        trace, np.conjugate(middle.T), -2 * np.matmul(np.matmul(np.linalg.inv(a + one), q), back)
+    )
+
+
+EQUATIONS: dict[tuple[str, str], Callable[..., Any]] = {
+    ("scipy.linalg", "solve"): _solve,
+    ("scipy.linalg", "inv"): _inv,
+    ("scipy.linalg", "lstsq"): _lstsq,
+    ("scipy.linalg", "solve_continuous_lyapunov"): _continuous_lyapunov,
+    ("scipy.linalg", "solve_lyapunov"): _continuous_lyapunov,
+    ("scipy.linalg", "solve_discrete_lyapunov"): _discrete_lyapunov,
+}
+"""Recorded forms by module and name; each takes the trace first."""

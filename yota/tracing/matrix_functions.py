@@ -1,0 +1,151 @@
+"""Functions of a square matrix by its exponential, the polar decomposition, and matrices made of vectors, SciPy's."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy
+
+from yota.tracing.equations import stacked
+
+if TYPE_CHECKING:
+    from yota.tracing.trace import Trace
+
+__all__ = ["MATRIX_FUNCTIONS"]
+
+# Traced values go where NumPy's annotations ask for arrays.
+np: Any = numpy
+
+
+def _double(trace: Trace, a: Any) -> Any:
+    """``a`` in double precision, in which some functions compute whatever they are given."""
+    a = trace.traced(a)
+    return a.astype(numpy.result_type(a.dtype, float), copy=False)
+
+
+def _exponential(trace: Trace, a: Any) -> Any:
+    a = trace.traced(a)
+    a = a if a.ndim else _double(trace, a)
+    a = np.atleast_2d(a)
+    a = a if a.dtype.kind in "fc" else a.astype(float)
+    known = trace.registry.primitive("expm")
+    return stacked(lambda each: trace.apply(known, (each,)), (a,))
+
+
+def _cosine(trace: Trace, A: Any) -> Any:
+    a = trace.traced(A)
+    turned = _exponential(trace, 1j * a)
+    return 0.5 * (turned + _exponential(trace, -1j * a)) if a.dtype.kind == "c" else np.real(turned)
+
+
+def _sine(trace: Trace, A: Any) -> Any:
+    a = trace.traced(A)
+    turned = _exponential(trace, 1j * a)
+    return -0.5j * (turned - _exponential(trace, -1j * a)) if a.dtype.kind == "c" else np.imag(turned)
+
+
+def _hyperbolic_cosine(trace: Trace, A: Any) -> Any:
+    a = trace.traced(A)
+    return 0.5 * (_exponential(trace, a) + _exponential(trace, -a))
+
+
+def _hyperbolic_sine(trace: Trace, A: Any) -> Any:
+    a = trace.traced(A)
+    return 0.5 * (_exponential(trace, a) - _exponential(trace, -a))
+
+
+def _tangent(trace: Trace, A: Any) -> Any:
+    return np.linalg.solve(_cosine(trace, A), _sine(trace, A))
+
+
+def _hyperbolic_tangent(trace: Trace, A: Any) -> Any:
+    return np.linalg.solve(_hyperbolic_cosine(trace, A), _hyperbolic_sine(trace, A))
+
+
+def _exponential_along(
+    trace: Trace, A: Any, E: Any, method: Any = None, compute_expm: bool = True, check_finite: bool = True
+) -> Any:
+    a, e = (_double(trace, each) for each in (A, E))
+    along = trace.apply(trace.registry.primitive("_expm_slope"), (a, e))
+    return (_exponential(trace, a), along) if compute_expm else along
+
+
+def _polar(trace: Trace, a: Any, side: str = "right") -> Any:
+    if side not in ("right", "left"):
+        raise ValueError("`side` must be either 'right' or 'left'")
+    known = trace.registry.primitive("linalg_svd")
+    left, sizes, right = trace.apply(known, (trace.traced(a),), {"full_matrices": False})
+    # The positive factor is on the side that is named.
+    outer = np.conjugate(right.T) if side == "right" else left
+    return np.matmul(left, right), np.matmul(outer * sizes, np.conjugate(outer.T))
+
+
+def _companion(trace: Trace, a: Any) -> Any:
+    a = np.atleast_1d(trace.traced(a))
+    if a.shape[-1] < 2:
+        raise ValueError(f"The length of `a` along the last axis must be at least 2; shape is {a.shape}.")
+    row = -a[..., 1:] / (1.0 * a[..., :1])
+    count = row.shape[-1]
+    below = np.broadcast_to(numpy.eye(count - 1, count), (*row.shape[:-1], count - 1, count))
+    return np.concatenate([row[..., None, :], below.astype(row.dtype)], axis=-2)
+
+
+def _leslie(trace: Trace, f: Any, s: Any) -> Any:
+    f, s = np.atleast_1d(trace.traced(f)), np.atleast_1d(trace.traced(s))
+    below = np.concatenate([np.diag(s), numpy.zeros((len(s), 1), s.dtype)], axis=1)
+    return np.concatenate([f[None, :], below], axis=0)
+
+
+def _convolution_matrix(trace: Trace, a: Any, n: int, mode: str = "full") -> Any:
+    a = trace.traced(a)
+    if n <= 0 or mode not in ("full", "valid", "same"):
+        raise ValueError("n must be a positive integer, and mode 'full', 'valid' or 'same'")
+    extent = a.shape[-1]
+    places = numpy.arange(extent + n - 1)[:, None] - numpy.arange(n)[None, :]
+    inside = (places >= 0) & (places < extent)
+    whole = np.where(inside, a[..., numpy.where(inside, places, 0)], a.dtype.type(0))
+    cut = {"full": 0, "same": min(n, extent) - 1, "valid": 2 * (min(n, extent) - 1)}[mode]
+    return whole[..., cut // 2 : whole.shape[-2] - (cut - cut // 2), :]
+
+
+def _toeplitz(trace: Trace, c_or_cr: Any) -> Any:
+    module = sys.modules["scipy.linalg"]
+    c, r = c_or_cr if isinstance(c_or_cr, tuple) else (c_or_cr, None)
+    return module.toeplitz(trace.traced(c)) if r is None else module.toeplitz(trace.traced(c), r)
+
+
+def _matmul_toeplitz(trace: Trace, c_or_cr: Any, x: Any, check_finite: bool = False, workers: Any = None) -> Any:
+    return np.matmul(_toeplitz(trace, c_or_cr), _double(trace, x))
+
+
+def _solve_toeplitz(trace: Trace, c_or_cr: Any, b: Any, check_finite: bool = True) -> Any:
+    return np.linalg.solve(_toeplitz(trace, c_or_cr), trace.traced(b))
+
+
+def _procrustes(trace: Trace, A: Any, B: Any, check_finite: bool = True) -> Any:
+    product = np.matmul(trace.traced(B).T, np.conjugate(trace.traced(A))).T
+    known = trace.registry.primitive("linalg_svd")
+    u, w, vt = trace.apply(known, (product,), {"full_matrices": False})
+    return np.matmul(u, vt), np.sum(w)
+
+
+MATRIX_FUNCTIONS: dict[tuple[str, str], Callable[..., Any]] = {
+    ("scipy.linalg", "expm"): _exponential,
+    ("scipy.linalg", "cosm"): _cosine,
+    ("scipy.linalg", "sinm"): _sine,
+    ("scipy.linalg", "tanm"): _tangent,
+    ("scipy.linalg", "coshm"): _hyperbolic_cosine,
+    ("scipy.linalg", "sinhm"): _hyperbolic_sine,
+    ("scipy.linalg", "tanhm"): _hyperbolic_tangent,
+    ("scipy.linalg", "expm_frechet"): _exponential_along,
+    ("scipy.linalg", "polar"): _polar,
+    ("scipy.linalg", "companion"): _companion,
+    ("scipy.linalg", "leslie"): _leslie,
+    ("scipy.linalg", "convolution_matrix"): _convolution_matrix,
+    ("scipy.linalg", "matmul_toeplitz"): _matmul_toeplitz,
+    ("scipy.linalg", "solve_toeplitz"): _solve_toeplitz,
+    ("scipy.linalg", "orthogonal_procrustes"): _procrustes,
+}
+"""Recorded forms by module and name; each takes the trace first."""

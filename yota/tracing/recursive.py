@@ -1,0 +1,179 @@
+"""Recursive filters of scipy.signal: with states before and after, in sections, forwards and backwards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy
+
+if TYPE_CHECKING:
+    from yota.tracing.trace import Trace
+
+__all__ = ["RECURSIVE"]
+
+# Traced values go where NumPy's annotations ask for arrays.
+np: Any = numpy
+
+
+def _lfilter(trace: Trace, b: Any, a: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
+    b, a, x = (np.atleast_1d(trace.traced(each)) for each in (b, a, x))
+    axis = range(x.ndim)[axis]
+    if zi is None:
+        return _filtered(trace, b, a, x, axis)
+    before = trace.traced(zi)
+    count = max(b.size, a.size) - 1
+    shape = tuple(count if each == axis else extent for each, extent in enumerate(x.shape))
+    before = np.broadcast_to(before, shape)
+    longer = np.concatenate([x, np.zeros(shape)], axis=axis)
+    # What the states hold goes through the recursive part alone; what they hold afterwards is found from what the
+    # filter would go on to give.
+    whole = _filtered(trace, b, a, longer, axis) + _filtered(trace, a[:1], a, _lengthened(before, x, axis), axis)
+    cut = x.shape[axis]
+    rest = np.take(whole, numpy.arange(cut, cut + count), axis=axis)
+    after = _filtered(trace, a / a[0], np.ones(1), rest, axis) if count else rest
+    return np.take(whole, numpy.arange(cut), axis=axis), after
+
+
+def _lengthened(before: Any, x: Any, axis: int) -> Any:
+    return np.concatenate([before, np.zeros(x.shape)], axis=axis)
+
+
+def _filtered(trace: Trace, b: Any, a: Any, x: Any, axis: int) -> Any:
+    operands = tuple(trace.traced(each) for each in (b, a, x))
+    return trace.apply(trace.registry.primitive("lfilter"), operands, {"axis": axis})
+
+
+def _steady(trace: Trace, b: Any, a: Any) -> Any:
+    """The states of a filter whose input was always 1: the solution of a system that is solved from its first row."""
+    b, a = (np.atleast_1d(trace.traced(each)) for each in (b, a))
+    if b.ndim != 1 or a.ndim != 1:
+        raise ValueError("Numerator and denominator must be 1-D.")
+    count = max(len(a), len(b))
+    b, a = (np.concatenate([each, np.zeros(count - len(each))]) / a[0] for each in (b, a))
+    drive = b[1:] - a[1:] * b[0]
+    first = np.sum(drive) / np.sum(a)
+    sums = np.concatenate([a[:1], a[1:-1]])
+    earlier = np.concatenate([np.zeros(1), drive[:-1]])
+    return np.cumsum(sums) * first - np.cumsum(earlier)
+
+
+def _sections(trace: Trace, sos: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
+    sos, x = trace.traced(sos), trace.traced(x)
+    if sos.ndim != 2 or sos.shape[1] != 6:
+        raise ValueError("sos array must be shape (n_sections, 6)")
+    states = []
+    for place in range(sos.shape[0]):
+        row = sos[place]
+        if zi is None:
+            x = _lfilter(trace, row[:3], row[3:], x, axis)
+            continue
+        x, after = _lfilter(trace, row[:3], row[3:], x, axis, trace.traced(zi)[place])
+        states.append(after)
+    return x if zi is None else (x, np.stack(states))
+
+
+def _steady_sections(trace: Trace, sos: Any) -> Any:
+    sos = trace.traced(sos)
+    scale: Any = 1.0
+    rows = []
+    for place in range(sos.shape[0]):
+        b, a = sos[place, :3], sos[place, 3:]
+        rows.append(scale * _steady(trace, b, a))
+        scale = scale * (np.sum(b) / np.sum(a))
+    return np.stack(rows)
+
+
+def _extended(x: Any, count: int, axis: int, kind: str | None) -> Any:
+    """``x`` with ``count`` more elements at each end of an axis."""
+    if not count or kind is None:
+        return x
+    extent = x.shape[axis]
+    left, right = (np.take(x, numpy.asarray(each), axis=axis) for each in ([0], [extent - 1]))
+    if kind == "constant":
+        parts = [np.repeat(left, count, axis), x, np.repeat(right, count, axis)]
+        return np.concatenate(parts, axis=axis)
+    before = np.take(x, numpy.arange(count, 0, -1), axis=axis)
+    after = np.take(x, numpy.arange(extent - 2, extent - 2 - count, -1), axis=axis)
+    if kind == "odd":
+        before, after = 2 * left - before, 2 * right - after
+    return np.concatenate([before, x, after], axis=axis)
+
+
+def _length(padtype: str | None, padlen: int | None, usual: int, extent: int) -> int:
+    if padtype not in ("even", "odd", "constant", None):
+        raise ValueError(
+            f"Unknown value '{padtype}' given to padtype. padtype must be 'even', 'odd', 'constant', or None."
+        )
+    edge = 0 if padtype is None else usual if padlen is None else int(padlen)
+    if extent <= edge:
+        raise ValueError(f"The length of the input vector x must be greater than padlen, which is {edge}.")
+    return edge
+
+
+def _both_ways(x: Any, axis: int, once: Callable[[Any, Any], Any]) -> Any:
+    """``once``, which takes an array and its first element, applied forwards and then backwards."""
+    for _ in range(2):
+        x = np.flip(once(x, np.take(x, numpy.asarray([0]), axis=axis)), axis)
+    return x
+
+
+def _filtfilt(
+    trace: Trace,
+    b: Any,
+    a: Any,
+    x: Any,
+    axis: int = -1,
+    padtype: str | None = "odd",
+    padlen: int | None = None,
+    method: str = "pad",
+    irlen: int | None = None,
+) -> Any:
+    if method != "pad":
+        raise trace.refuse(f"scipy.signal.filtfilt with method={method!r} is not recorded.", 'Pass method="pad".')
+    b, a, x = (np.atleast_1d(trace.traced(each)) for each in (b, a, x))
+    axis = range(x.ndim)[axis]
+    edge = _length(padtype, padlen, 3 * max(len(a), len(b)), x.shape[axis])
+    steady = np.reshape(_steady(trace, b, a), tuple(-1 if each == axis else 1 for each in range(x.ndim)))
+    found = _both_ways(
+        _extended(x, edge, axis, padtype), axis, lambda x, first: _lfilter(trace, b, a, x, axis, steady * first)[0]
+    )
+    return np.take(found, numpy.arange(edge, edge + x.shape[axis]), axis=axis)
+
+
+def _sosfiltfilt(
+    trace: Trace, sos: Any, x: Any, axis: int = -1, padtype: str | None = "odd", padlen: int | None = None
+) -> Any:
+    sos, x = np.asarray(sos), trace.traced(x)
+    axis = range(x.ndim)[axis]
+    usual = 2 * sos.shape[0] + 1 - int(np.minimum(np.sum(sos[:, 2] == 0), np.sum(sos[:, 5] == 0)))
+    edge = _length(padtype, padlen, 3 * usual, x.shape[axis])
+    shape = (sos.shape[0], *(2 if each == axis else 1 for each in range(x.ndim)))
+    steady = np.reshape(_steady_sections(trace, sos), shape)
+    found = _both_ways(
+        _extended(x, edge, axis, padtype), axis, lambda x, first: _sections(trace, sos, x, axis, steady * first)[0]
+    )
+    return np.take(found, numpy.arange(edge, edge + x.shape[axis]), axis=axis)
+
+
+def _deconvolve(trace: Trace, signal: Any, divisor: Any) -> Any:
+    whole, part = np.atleast_1d(trace.traced(signal)), np.atleast_1d(trace.traced(divisor))
+    if whole.ndim > 1 or part.ndim > 1:
+        raise ValueError("signal and divisor must be 1-D.")
+    count = len(whole) - len(part) + 1
+    if count < 1:
+        return np.zeros(0), whole
+    quotient = _lfilter(trace, whole, part, numpy.eye(1, count)[0])
+    return quotient, whole - np.convolve(part, quotient)
+
+
+RECURSIVE: dict[tuple[str, str], Callable[..., Any]] = {
+    ("scipy.signal", "lfilter"): _lfilter,
+    ("scipy.signal", "lfilter_zi"): _steady,
+    ("scipy.signal", "sosfilt"): _sections,
+    ("scipy.signal", "sosfilt_zi"): _steady_sections,
+    ("scipy.signal", "filtfilt"): _filtfilt,
+    ("scipy.signal", "deconvolve"): _deconvolve,
+    ("scipy.signal", "sosfiltfilt"): _sosfiltfilt,
+}
+"""Recorded forms by module and name; each takes the trace first."""
