@@ -43,6 +43,12 @@ def test_fewer_than_sympy(system: object) -> None:
     assert by_yota(problem) <= 0.95 * min(by_sympy(problem), by_sympy(problem, horner))
 
 
+@pytest.mark.parametrize(("name", "most"), [("katsura-8", 113), ("cyclic-6", 93)])
+def test_systems_take_no_more_than_has_been_reached(name: str, most: int) -> None:
+    (problem,) = (each for each in PROBLEMS if each.name.startswith(name))
+    assert by_yota(problem) <= most
+
+
 def test_harmonics_are_written_in_two_ways() -> None:
     points = np.random.default_rng(0).normal(size=(2, 3))
     one, other = (np.array([f(point) for point in points]) for f in (harmonics(4), harmonics_by_recurrence(4)))

@@ -262,6 +262,7 @@ def program(steps):
 
 @settings(max_examples=150, deadline=None)
 @example(SCALED_TWICE, False, 0)
+@example([("add", 0, 0, 2.0), ("add", 0, 0, 2.0), ("subtract", 0, 0, 2.0)], False, 0)
 @given(STEPS, st.booleans(), st.integers(0, 1000))
 def test_random_programs(steps, strict, seed):
     tape = gradient(tape_of(program(steps), (4,)))

@@ -40,6 +40,8 @@ class Options:
         Whether sums are nested after Horner first.
     seed
         Decides between choices that look equal; with 0 the first one is taken.
+    most
+        How many products a term counts as at most: most of a long one may be shared with others.
     """
 
     window: int = 64
@@ -47,6 +49,7 @@ class Options:
     shared: bool = True
     nest: bool = False
     seed: int = 0
+    most: int = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +222,7 @@ class _Factoring:
         """Number of products in a term."""
         found = self._costs.get(term)
         if found is None:
-            found = self._costs[term] = self._counted(term)
+            found = self._costs[term] = min(self._counted(term), self.options.most)
         return found
 
     def _counted(self, term: Term) -> float:

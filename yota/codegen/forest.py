@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass, field
 
-from yota.codegen.polynomial import Monomial, Term
+from yota.codegen.polynomial import Monomial, Term, multiply
 
 __all__ = ["Forest", "Sum"]
 
@@ -71,6 +71,47 @@ class Forest:
             found.add(atom)
             pending.extend(other for _, monomial in self.parts(atom) for other, _ in monomial)
         return sorted(found)
+
+    def reaches(self, atom: int, other: int) -> bool:
+        """Whether ``atom`` is made from ``other``, or is it."""
+        found: set[int] = set()
+        pending = [atom]
+        while pending:
+            each = pending.pop()
+            if each == other:
+                return True
+            if each not in found:
+                found.add(each)
+                pending.extend(inner for _, monomial in self.parts(each) for inner, _ in monomial)
+        return False
+
+    def tidy(self, kept: Container[int]) -> None:
+        """Drop sums that nothing needs, and those that are but another name of an atom, unless they are ``kept``."""
+        names = {}
+        for atom, each in self.sums.items():
+            if atom not in kept and len(terms := each.alive()) == 1 and terms[0][0] == 1.0:
+                ((other, exponent),) = terms[0][1] if len(terms[0][1]) == 1 else ((0, 0),)
+                if exponent == 1:
+                    names[atom] = other
+        for atom, other in names.items():
+            while other in names:
+                other = names[other]
+            names[atom] = other
+
+        def named(term: Term) -> Term:
+            if names.keys().isdisjoint(atom for atom, _ in term[1]):
+                return term
+            monomial: Monomial = ()
+            for atom, exponent in term[1]:
+                monomial = multiply(monomial, ((names.get(atom, atom), exponent),))
+            return term[0], monomial
+
+        self.roots = {variable: named(term) for variable, term in self.roots.items()}
+        self.quotients = {atom: (named(top), named(bottom)) for atom, (top, bottom) in self.quotients.items()}
+        for each in self.sums.values():
+            each.terms = [None if term is None else named(term) for term in each.terms]
+        living = set(self.living())
+        self.sums = {atom: each for atom, each in self.sums.items() if atom in kept or atom in living}
 
     def parts(self, atom: int) -> Iterable[Term]:
         """The terms that an atom is made from."""

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Iterable
 
 from yota.codegen.forest import Forest
-from yota.codegen.polynomial import Monomial, Term
+from yota.codegen.polynomial import Monomial, Term, chain_length
 
-__all__ = ["Products", "share"]
+__all__ = ["Products", "share", "weight"]
 
 _SAMPLE = 8
 
@@ -71,13 +70,27 @@ class Products:
         return {atom: 1, **arrays}
 
 
-def share(forest: Forest, terms: Iterable[Term]) -> Products:
-    """Extract the products that several of ``terms`` have in common."""
+def share(forest: Forest) -> Products:
+    """Extract the products that several terms of ``forest`` have in common."""
     products = Products(forest)
-    for term in terms:
+    for term in [*forest.roots.values(), *(term for atom in forest.living() for term in forest.parts(atom))]:
         products.add(term)
     _Extraction(products).run()
     return products
+
+
+def weight(forest: Forest) -> int:
+    """Number of operations of a forest on scalars, its common products shared."""
+    forest = forest.copy()
+    products = share(forest)
+    total = len(products.pairs)
+    total += sum(_length(factors) for factors in products.factors.values())
+    return total + sum(len(forest.sums[atom].alive()) - 1 if atom in forest.sums else 1 for atom in forest.living())
+
+
+def _length(factors: dict[int, int]) -> int:
+    """Number of products that a monomial takes."""
+    return sum(chain_length(exponent) + 1 for exponent in factors.values()) - 1
 
 
 class _Extraction:

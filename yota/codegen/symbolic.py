@@ -18,8 +18,8 @@ from yota.codegen.forest import Forest
 from yota.codegen.harvest import Harvest
 from yota.codegen.horner import nest
 from yota.codegen.plant import ARITHMETIC, plant
-from yota.codegen.polynomial import Term
-from yota.codegen.sharing import Products, share
+from yota.codegen.revise import revise
+from yota.codegen.sharing import share, weight
 from yota.ir.tape import Op, Tape
 from yota.ir.types import TensorType
 from yota.passes import cse, dce
@@ -32,6 +32,8 @@ Kind: TypeAlias = tuple[tuple[int, ...], "np.dtype[Any]"]
 _LARGEST_EXPONENT = 64
 _SMALL = 400
 """Number of ops up to which many ways of factoring are tried and the best is taken."""
+_MEDIUM = 1000
+"""Number of ops up to which the best is improved for as long as that helps."""
 _LARGE = 4000
 """Number of ops past which only one is tried, so that time grows no faster than the tape."""
 
@@ -46,7 +48,13 @@ _THOROUGH = (
 )
 _SOME = (Options(nest=True, window=16), Options(window=8))
 _ONE = (Options(nest=True, window=5),)
+_QUICK = (Options(window=8), Options(window=8, equal_outside=False))
+_WORTH_A_LOOK = 1.02
+_MOST_REVISED = 2
+"""Forms of one function that are compared in earnest."""
 _AGAIN = (Options(seed=1, equal_outside=False), Options(seed=2), Options(nest=True), Options(nest=True, seed=3))
+_STARTS = 8
+"""How many of the thorough ways are compared, for one to start revising from: those that nest nothing."""
 _ROUNDS = 4
 """How often what was found is rewritten again, while that helps."""
 
@@ -61,6 +69,15 @@ def optimise(tape: Tape, *, strict: bool = False, values: int = 1) -> Tape:
     values
         How many of the outputs, the first ones, are values rather than derivatives.
     """
+    least = _improved(tape, strict, values)
+    if elements(least) == elements(tape):
+        return least
+    revised = _revised(tape, strict, values)
+    return _improved(revised, strict, values) if elements(revised) < elements(least) else least
+
+
+def _improved(tape: Tape, strict: bool, values: int) -> Tape:
+    """The best of many ways, and of what further rounds make of it."""
     least = tape
     for choices in _rounds(len(tape)):
         found = _tried(least, choices, strict, values)[0]
@@ -76,11 +93,20 @@ def forms(tape: Tape, *, strict: bool = False, values: int = 1) -> list[Tape]:
 
 
 def best(tapes: Sequence[Tape], *, values: int = 1) -> int:
-    """Which of several tapes that compute the same comes out with the fewest operations, after a quick search."""
-    if len(tapes) == 1:
-        return 0
-    quick = [elements(_tried(tape, _SOME[-1:], False, values)[0]) for tape in tapes]
-    return quick.index(min(quick))
+    """Which of several tapes that compute the same comes out with the fewest operations.
+
+    All are factored in a quick way, and those that look best with some care.
+    """
+    quick = [elements(_tried(tape, _QUICK, False, values)[0]) for tape in tapes]
+    close = [number for number, count in enumerate(quick) if count <= _WORTH_A_LOOK * min(quick)]
+    # What has been factored less before leaves more to be found.
+    close.sort(key=lambda number: (quick[number], -len(tapes[number])))
+    found = {number: quick[number] for number in sorted(close[:_MOST_REVISED])}
+    if len(found) > 1:
+        found = {
+            number: min(count, elements(_revised(tapes[number], False, values))) for number, count in found.items()
+        }
+    return min(found, key=found.__getitem__)
 
 
 def _tried(tape: Tape, choices: tuple[Options, ...], strict: bool, values: int) -> list[Tape]:
@@ -97,7 +123,7 @@ def _rounds(length: int) -> Iterator[tuple[Options, ...]]:
     """What is tried first, and what again on the best of it."""
     yield _choices(length)
     if length <= _LARGE:
-        yield from [_AGAIN] * (_ROUNDS if length <= _SMALL else 1)
+        yield from [_AGAIN] * (_ROUNDS if length <= _MEDIUM else 1)
 
 
 def _choices(length: int) -> tuple[Options, ...]:
@@ -160,15 +186,37 @@ def _forests(tape: Tape, kinds: dict[int, Kind], ordered: set[int]) -> dict[Kind
     return {kind: plant(tape, ops, roots, ordered, uses) for kind, ops in groups.items()}
 
 
-def _rebuilt(tape: Tape, kinds: dict[int, Kind], forests: dict[Kind, Forest], options: Options) -> Tape:
-    rewriting = Rewriting(tape)
-    harvests: dict[Kind, Harvest] = {}
+def _revised(tape: Tape, strict: bool, values: int) -> Tape:
+    """A short tape with its scalar arithmetic factored well, and greedy choices taken back."""
+    if len(tape) > _SMALL:
+        return tape
+    kept = protected(tape, values)
+    kinds = _kinds(tape, kept if strict else frozenset())
+    forests = _forests(tape, kinds, kept)
+    if all(each.is_array for each in forests.values()):
+        return tape
+    found = {}
     for kind, planted in forests.items():
-        forest = planted.copy()
-        if options.nest:
-            nest(forest, options.seed)
-        factor(forest, options)
-        harvests[kind] = Harvest(rewriting, forest, _shared(forest))
+        ways = [_factored(planted, options) for options in _THOROUGH[: 1 if planted.is_array else _STARTS]]
+        found[kind] = ways[0] if planted.is_array else revise(planted, min(ways, key=weight))
+    return _harvested(tape, kinds, found)
+
+
+def _rebuilt(tape: Tape, kinds: dict[int, Kind], forests: dict[Kind, Forest], options: Options) -> Tape:
+    return _harvested(tape, kinds, {kind: _factored(planted, options) for kind, planted in forests.items()})
+
+
+def _factored(planted: Forest, options: Options) -> Forest:
+    forest = planted.copy()
+    if options.nest:
+        nest(forest, options.seed)
+    factor(forest, options)
+    return forest
+
+
+def _harvested(tape: Tape, kinds: dict[int, Kind], forests: dict[Kind, Forest]) -> Tape:
+    rewriting = Rewriting(tape)
+    harvests = {kind: Harvest(rewriting, forest, share(forest)) for kind, forest in forests.items()}
     for op in tape.ops:
         rewriting.builder.location = op.location
         if op.result not in kinds:
@@ -178,13 +226,3 @@ def _rebuilt(tape: Tape, kinds: dict[int, Kind], forests: dict[Kind, Forest], op
         if op.result in harvest.forest.roots:
             rewriting.bind(op.result, harvest.root(op.result))
     return dce.run(cse.run(rewriting.finish()))
-
-
-def _shared(forest: Forest) -> Products:
-    return share(forest, _monomials(forest))
-
-
-def _monomials(forest: Forest) -> Iterator[Term]:
-    yield from forest.roots.values()
-    for atom in forest.living():
-        yield from forest.parts(atom)
