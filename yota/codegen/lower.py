@@ -223,9 +223,10 @@ class Lowering:
         return texts, lines
 
     def _partial(self, variable: int) -> bool:
-        """Whether a result looks at an array of another size than its own."""
+        """Whether a result looks at an array of another size than its own, or at the real parts of one."""
         (root,) = self.storage.roots[variable]
-        return self.tape.types[root].size != self.tape.types[variable].size
+        whole, type = self.tape.types[root], self.tape.types[variable]
+        return whole.size != type.size or whole.dtype != type.dtype
 
 
 def _formatted(step: Step) -> Step:

@@ -126,8 +126,32 @@ def _turned_product(case: Case) -> int | None:
     return case.make("matmul", (right, left), (), case.type)
 
 
+def _common_factor(case: Case) -> int | None:
+    """``a @ b + a @ c`` to ``a @ (b + c)``, where nobody else reads the products."""
+    products = [case.definition(operand, "matmul") for operand in case.operands]
+    if case.operands[0] == case.operands[1] or not all(map(case.single, case.operands)):
+        return None
+    one, two = products
+    if one is None or two is None or case.type.dtype.kind not in "fc":
+        return None
+    types = {case.type_of(operand) for operand in case.operands}
+    if types != {case.type} or case.type.ndim != 2:
+        return None
+    for shared, other in ((0, 1), (1, 0)):
+        rest = one.operands[other], two.operands[other]
+        first, second = map(case.type_of, rest)
+        if one.operands[shared] != two.operands[shared] or first != second or first.dtype != case.type.dtype:
+            continue
+        total = case.make(case.primitive, rest, (), first)
+        common = one.operands[shared]
+        return case.make("matmul", (total, common) if shared else (common, total), (), case.type)
+    return None
+
+
 LOOSE: dict[str, tuple[Rule, ...]] = {
     "sum": (_sum_of_one, _sum_of_broadcast, _sum_of_multiple),
     "matmul": (_matmul_of_broadcast, _multiple),
     "transpose": (_turned_product,),
+    "add": (_common_factor,),
+    "subtract": (_common_factor,),
 }

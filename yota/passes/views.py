@@ -14,7 +14,8 @@ __all__ = ["is_view", "roots", "shares"]
 
 _VIEWS = frozenset({"reshape", "transpose", "broadcast_to"})
 _FRESH = frozenset(
-    "where astype setitem scatter deposit sum prod max min matmul concatenate stack cumsum cumprod sort".split()
+    "inv solve cholesky pinv"
+    " where astype setitem scatter deposit sum prod max min matmul concatenate stack cumsum cumprod sort".split()
 )
 
 
@@ -40,6 +41,8 @@ def shares(op: Op, types: Mapping[int, TensorType]) -> tuple[int, ...]:
     if op.name == "call":
         return op.operands if op.keyword("form").view else ()
     if isinstance(op.primitive.function, np.ufunc) or op.name in _FRESH or op.name == "getitem":
+        return ()
+    if (op.primitive.target or "").startswith("numpy.fft."):
         return ()
     if op.name == "einsum" and len(op.operands) > 1:
         return ()
