@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -213,13 +214,15 @@ def test_colours_tell_entries_apart(number: int) -> None:
         assert 1 in alone, (row, column)
 
 
-def test_index_arrays_may_change() -> None:
-    jacobian = yota.jacobian(lambda x, where: x[where] ** 2, sparse=True)
+@pytest.mark.parametrize("sparse", [True, False])
+def test_index_arrays_may_change(sparse: bool) -> None:
+    jacobian = yota.jacobian(lambda x, where: x[where] ** 2, sparse=sparse)
     x = RANDOM.standard_normal(24)
     for where in (np.array([3, 1, 1]), np.array([0, 2, 5]), np.array([0, 2, 5])):
         expected = np.zeros((3, 24))
         expected[np.arange(3), where] = 2.0 * x[where]
-        np.testing.assert_allclose(jacobian(x, where).toarray(), expected)
+        found = jacobian(x, where)
+        np.testing.assert_allclose(found.toarray() if sparse else found, expected)
 
 
 def test_long_arrays_go_by_products_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -228,6 +231,46 @@ def test_long_arrays_go_by_products_at_once(monkeypatch: pytest.MonkeyPatch) -> 
     found = yota.hessian(chained, sparse=True)(x)
     np.testing.assert_allclose(found.diagonal(1), -400.0 * x[:-1])
     assert found.nnz == 700 + 2 * 699
+
+
+@pytest.mark.parametrize(
+    "name, target",
+    [
+        *((name, "numpy") for name in FUNCTIONS),
+        *(
+            pytest.param(name, "c", marks=needs_compiler)
+            for name in ("padded", "scattered", "broadcast", "known matrix", "empty", "nothing")
+        ),
+    ],
+)
+def test_whole_matrices(name: str, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that are not asked to be sparse are spread out."""
+    monkeypatch.setattr("yota.derivatives.matrices._rows", lambda *_: pytest.fail("one row after the other"))
+    f, _ = FUNCTIONS[name]
+    x = RANDOM.uniform(0.5, 1.5, 24)
+    value, found = yota.jacobian(f, with_value=True, target=target)(x)
+    expected = np.asarray(f(x))
+    np.testing.assert_allclose(value, expected, rtol=1e-13)
+    assert found.shape == (*expected.shape, 24)
+    steps = complex_steps(lambda z: np.asarray(f(z)), x)
+    np.testing.assert_allclose(found.reshape(steps.shape), steps, rtol=1e-11, atol=1e-13)
+
+
+def test_matrices_of_matrices() -> None:
+    x = RANDOM.uniform(0.5, 1.5, (4, 6))
+    found = yota.jacobian(laplacian)(x)
+    assert found.shape == (4, 6, 4, 6)
+    np.testing.assert_allclose(found.reshape(24, 24), complex_steps(laplacian, x), atol=1e-13)
+    hessian = yota.hessian(lambda u: np.sum(laplacian(u) ** 2))(x)
+    half = complex_steps(laplacian, x)
+    np.testing.assert_allclose(hessian.reshape(24, 24), 2.0 * half.T @ half, atol=1e-12)
+
+
+def test_dense_matrices_and_no_scipy_take_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = RANDOM.uniform(0.5, 1.5, 100)
+    np.testing.assert_allclose(yota.hessian(lambda x: np.sum(x) ** 2)(x), np.full((100, 100), 2.0))
+    monkeypatch.setitem(sys.modules, "scipy.sparse", None)
+    np.testing.assert_allclose(yota.hessian(lambda x: np.sum(x**3))(x), np.diag(6.0 * x))
 
 
 def test_float32_and_layouts() -> None:

@@ -1,10 +1,11 @@
-"""Sparse Jacobians and Hessians of code that works on arrays as a whole: few products with the matrix give all entries.
+"""Jacobians and Hessians with few entries, of code that works on arrays as a whole: few products give all of them.
 
 Rows, or columns, that have no entry in the same place are computed in one product, and told apart by the pattern.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -24,6 +25,9 @@ from yota.rules.registry import Registry
 
 __all__ = ["compressed"]
 
+_MOST_ENTRIES = 100_000_000
+_MOST_IN_DENSE = 4_000_000
+"""Entries up to which a matrix that shall not be sparse is looked at all the same."""
 _MOST_PRODUCTS = 64
 _MOST_OPS = 20_000
 
@@ -72,7 +76,7 @@ def compressed(
     _refuse_complex(tape, by)
     tape = _sloped(tape, by, registry) if wanted.order == 2 else _joined(tape)
     result = tape.outputs[-1]
-    found = pattern(tape, result, by, values)
+    found = pattern(tape, result, by, values, _MOST_ENTRIES if wanted.sparse else _MOST_IN_DENSE)
     matrix = (found.matrix + found.matrix.T).tocsr() if wanted.order == 2 else found.matrix
     matrix.sort_indices()
     plan = _symmetric(matrix) if wanted.order == 2 else _shortest(matrix)
@@ -84,6 +88,9 @@ def compressed(
         )
     builder = tape.builder()
     data = _gathered(builder, plan, _computed(builder, tape, by, plan, registry), tape.types[by].dtype)
+    if not wanted.sparse:
+        shape = (*tape.types[result].shape, *tape.types[by].shape)
+        data = _spread(builder, data, _rows(matrix) * matrix.shape[1] + matrix.indices, shape)
     outputs = (*(tape.outputs if wanted.with_value else ()), data)
     made = dce.run(builder.finish(outputs))
     return Entries(made, matrix.shape, _rows(matrix), matrix.indices), found.relied
@@ -177,6 +184,15 @@ def _flat(builder: TapeBuilder, like: int, found: int | None) -> int:
     found = zeros_like(builder, like) if found is None else found
     type = builder.types[found]
     return found if type.ndim == 1 else builder.emit(primitive("reshape"), (found,), {"shape": (type.size,)})
+
+
+def _spread(builder: TapeBuilder, data: int, places: np.ndarray, shape: tuple[int, ...]) -> int:
+    """The whole matrix, with zeros between its entries."""
+    size = math.prod(shape)
+    where = builder.constant(places)
+    static = {"shape": (size,), "indices": ((GATHER,),)}
+    whole = builder.emit(primitive("scatter"), (data, where), static)
+    return builder.emit(primitive("reshape"), (whole,), {"shape": shape})
 
 
 def _gathered(builder: TapeBuilder, plan: _Products, products: Sequence[int], dtype: np.dtype[Any]) -> int:

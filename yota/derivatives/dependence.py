@@ -16,8 +16,6 @@ from yota.ir.tape import Op, Tape
 
 __all__ = ["Pattern", "pattern"]
 
-_MOST_ENTRIES = 100_000_000
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pattern:
@@ -35,13 +33,15 @@ class Pattern:
     relied: frozenset[int]
 
 
-def pattern(tape: Tape, result: int, by: int, values: Mapping[int, Any]) -> Pattern:
+def pattern(tape: Tape, result: int, by: int, values: Mapping[int, Any], most: int) -> Pattern:
     """The pattern of the derivatives of ``result`` by the input ``by``: entries may be zero, all others are.
 
     Parameters
     ----------
     values
         Values of inputs that are the same in every call, as far as the pattern goes.
+    most
+        Entries that any variable on the way may have.
 
     Raises
     ------
@@ -49,11 +49,11 @@ def pattern(tape: Tape, result: int, by: int, values: Mapping[int, Any]) -> Patt
         If nearly all entries may be other than zero, and too many to be kept.
     """
     known = Known(tape, values)
-    found = _propagated(tape, result, by, known)
+    found = _propagated(tape, result, by, known, most)
     return Pattern(found, frozenset(known.relied))
 
 
-def _propagated(tape: Tape, result: int, by: int, known: Known) -> Any:
+def _propagated(tape: Tape, result: int, by: int, known: Known, most: int) -> Any:
     sparse = library()
     size = tape.types[by].size
     found = {by: sparse.eye_array(size, dtype=bool, format="csr")}
@@ -61,7 +61,7 @@ def _propagated(tape: Tape, result: int, by: int, known: Known) -> Any:
     for op in tape.ops:
         if tape.types[op.result].differentiable:
             parts = [
-                _carried(tape, op, link(tape, op, position, known), found[operand])
+                _carried(tape, op, link(tape, op, position, known), found[operand], most)
                 for position, operand in enumerate(op.operands)
                 if operand in found
             ]
@@ -83,24 +83,24 @@ def _union(parts: list[Any]) -> Any:
     return total
 
 
-def _carried(tape: Tape, op: Op, link: Link, matrix: Any) -> Any:
+def _carried(tape: Tape, op: Op, link: Link, matrix: Any, most: int) -> Any:
     """The rows of ``matrix`` for an operand, as the op passes them on to its result."""
     count = tape.types[op.result].size
     if isinstance(link, Pairs):
-        return _joined(op, link.results, link.operands, count, matrix)
+        return _joined(op, link.results, link.operands, count, matrix, most)
     if link.inner is not None:
         kept = np.flatnonzero(link.inner >= 0)
-        matrix = _joined(op, link.inner[kept], kept, link.count, matrix)
+        matrix = _joined(op, link.inner[kept], kept, link.count, matrix, most)
     if link.outer is not None:
         kept = np.flatnonzero(link.outer >= 0)
-        matrix = _joined(op, kept, link.outer[kept], count, matrix)
+        matrix = _joined(op, kept, link.outer[kept], count, matrix, most)
     return matrix
 
 
-def _joined(op: Op, rows: Any, columns: Any, count: int, matrix: Any) -> Any:
+def _joined(op: Op, rows: Any, columns: Any, count: int, matrix: Any, most: int) -> Any:
     """For each row the union of the rows of ``matrix`` that it is joined with."""
     many = int(np.sum(np.diff(matrix.indptr).astype(np.int64)[columns]))
-    if many > _MOST_ENTRIES:
+    if many > most:
         raise DifferentiationError(
             f"{op.location or op.name}: {op.name} makes too many elements depend on one another for sparse=True "
             f"({many} pairs); leave sparse=True out, or write what is sparse without it"

@@ -29,9 +29,9 @@ def jacobian(
     """A function that gives all partial derivatives of ``f`` by one argument.
 
     Of scalar code, all entries are computed by one straight-line function: those that are zero whatever the argument
-    are left out, and work that entries have in common is done once. Functions of large arrays take one pullback for
-    each element of the result; with ``sparse``, rows or columns that have no entry in the same place are computed
-    together, so that a few products with the matrix give all entries.
+    are left out, and work that entries have in common is done once. Of functions of large arrays, rows or columns that
+    have no entry in the same place are computed together, so that a few products give all entries, where that is
+    possible (and SciPy is installed); else there is one pullback for each element of the result.
 
     Parameters
     ----------

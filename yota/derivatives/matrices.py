@@ -94,9 +94,11 @@ class _Straight(Prepared):
         self.rows: dict[int, CompressedRows] = {}
         self.relied: dict[int, Any] = {}
         super().__init__(owner, function, args)
+        if self.relied:
+            self.direct = None
         if owner.wanted.sparse and self.direct is not None:
             call, rows = self.direct, self.rows[id(self.root.gradient.tape)]
-            self.direct = None if self.relied else lambda *leaves: _sparse(rows, call(*leaves))
+            self.direct = lambda *leaves: _sparse(rows, call(*leaves))
 
     def gradient(self, function: Callable[..., Any], arguments: Arguments) -> Gradient:
         """The tape of all entries."""
@@ -113,17 +115,20 @@ class _Straight(Prepared):
         return gradient
 
     def _found(self, recorded: Recording, leaf: int, arguments: Arguments) -> Entries:
-        """The entries as scalar code, or, if they shall be sparse, by products of arrays."""
+        """The entries as scalar code, or, where they are few, by products of arrays."""
         wanted, tape = self.owner.wanted, recorded.tape
-        if wanted.sparse and _LONG < tape.types[tape.inputs[leaf].variable].size > len(tape):
-            with contextlib.suppress(DifferentiationError):
+        if _LONG < tape.types[tape.inputs[leaf].variable].size > len(tape):
+            with contextlib.suppress(DifferentiationError, ArgumentError):
                 return self._compressed(recorded, leaf, arguments)
         found = _entries(recorded, leaf, wanted, registry())
         if found is not None:
             return found
-        if not wanted.sparse:
-            raise _NoScalarCode
-        return self._compressed(recorded, leaf, arguments)
+        try:
+            return self._compressed(recorded, leaf, arguments)
+        except (DifferentiationError, ArgumentError):
+            if wanted.sparse:
+                raise
+            raise _NoScalarCode from None
 
     def _compressed(self, recorded: Recording, leaf: int, arguments: Arguments) -> Entries:
         """The entries of a function of arrays; what their places rely on is looked at before each call."""
