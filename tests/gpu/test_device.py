@@ -12,11 +12,15 @@ from benchmarks.peers.yota import gpu_obstacle
 from benchmarks.workloads import WORKLOADS
 from benchmarks.workloads.gpu import GPU_WORKLOADS
 from tests.codegen.cuda.test_golden import EXAMPLES
+from tests.codegen.cuda.test_halves import CASES as HALVES
+from tests.codegen.cuda.test_halves import gradient
+from tests.codegen.cuda.test_places import CASES as PLACES
 from tests.codegen.cuda.test_random import compare
 from tests.codegen.cuda.test_scatter import tapes as scatters
 from tests.codegen.programs import arguments
 from tests.cuda.collected import DTYPES, SHAPES, collected
 from tests.cuda.specimens import specimens
+from tests.derivatives.test_cuda import POINTS, A, X, arm, arm_slope, dense, energy, energy_bend
 from yota.codegen.targets import cuda, numpy
 from yota.errors import CodegenError
 from yota.ir.tape import Tape
@@ -91,6 +95,63 @@ def test_workloads(name: str) -> None:
     for one, other in zip(flatten(yota.to_cpu(found)), flatten(wanted), strict=True):
         scale = np.max(np.abs(other), initial=0.0)
         np.testing.assert_allclose(one, other, rtol=1e-4 if single else 1e-9, atol=(1e-5 if single else 1e-11) * scale)
+
+
+@pytest.mark.parametrize("name", HALVES)
+def test_numbers_of_16_bits(name: str) -> None:
+    function, values, slope = HALVES[name]
+    _, found = on_device(gradient(name, function, *values), values)
+    wide = [np.asarray(value, float) for value in values]
+    for result, wanted in zip(found, (function(*wide), *slope(*wide)), strict=True):
+        scale = float(np.max(np.abs(wanted))) + 0.01
+        digits = 0.51 * np.finfo(result.dtype).eps
+        np.testing.assert_allclose(result.astype(float), wanted, rtol=digits, atol=1e-5 * scale)
+
+
+def test_bfloat16() -> None:
+    kind = np.dtype(pytest.importorskip("ml_dtypes").bfloat16)
+    x = np.linspace(0.1, 1.0, 100_003).astype(kind)
+    form = yota.value_and_grad(lambda x: np.sum(np.sin(x) * np.exp(-x * x)))
+    value, found = form(yota.to_cuda(x))
+    expected, wanted = form(x.astype(np.float32))
+    assert value.dtype == found.dtype == kind
+    np.testing.assert_allclose(float(value), expected, rtol=2**-8)
+    np.testing.assert_allclose(yota.to_cpu(found).astype(float), wanted, rtol=2**-8, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", PLACES)
+def test_index_arrays(name: str) -> None:
+    function, values, slope = PLACES[name]
+    wrt = tuple(number for number, value in enumerate(values) if value.dtype.kind in "fc")
+    value, found = yota.value_and_grad(function, wrt)(*map(yota.to_cuda, values))
+    wanted = slope(*values)
+    near = 1e-11 if values[0].dtype.itemsize > 4 else 1e-4
+    np.testing.assert_allclose(yota.to_cpu(value), function(*values), rtol=near)
+    for one, other in zip(found, wanted if isinstance(wanted, tuple) else (wanted,), strict=True):
+        np.testing.assert_allclose(yota.to_cpu(one), other, rtol=near, atol=near)
+
+
+def test_an_index_out_of_bounds_is_told_later() -> None:
+    x, i = np.linspace(0, 1, 50), np.arange(0, -50, -1)
+    form = yota.value_and_grad(lambda x, i: np.sum(np.sin(x[i])), 0)
+    there, good = yota.to_cuda(x), yota.to_cuda(i)
+    form(there, good)
+    bad = good.copy()
+    bad[7] = 50
+    value, _ = form(there, bad)
+    assert np.isnan(float(value))
+    with pytest.raises(IndexError, match="out of bounds"):
+        form(there, good)
+    assert not np.isnan(float(form(there, good)[0]))
+
+
+def test_matrices_of_derivatives() -> None:
+    points = yota.to_cuda(POINTS)
+    np.testing.assert_allclose(yota.to_cpu(yota.batch(yota.jacobian(arm))(points)), arm_slope(POINTS), rtol=1e-10)
+    found = yota.to_cpu(yota.batch(yota.hessian(energy))(points))
+    np.testing.assert_allclose(found, energy_bend(POINTS), rtol=1e-10, atol=1e-12)
+    bend = yota.to_cpu(yota.jacobian(dense)(yota.to_cuda(X)))
+    np.testing.assert_allclose(bend, (1 - np.tanh(A @ X) ** 2)[:, None] * A, rtol=1e-10)
 
 
 def test_layouts_streams_and_captures() -> None:

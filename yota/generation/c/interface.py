@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
 
 from yota.codegen.c.lines import comment
 from yota.codegen.c.names import FOREIGN, LocalNames
@@ -19,6 +22,8 @@ from yota.tracing.record import Leaf
 __all__ = ["Function", "Parameter", "arguments_of", "documented", "harmless", "parameter_names", "result"]
 
 _COLUMNS = 92
+Known: TypeAlias = Callable[["np.dtype[Any]"], bool]
+"""Whether a target has a dtype."""
 _SPELLED = {"complex64": "float _Complex", "complex128": "double _Complex"}
 
 
@@ -104,8 +109,8 @@ class Function:
         return [each for each in self.parameters if each.written]
 
 
-def arguments_of(leaves: Sequence[Leaf], names: LocalNames) -> tuple[Parameter, ...]:
-    """The parameters for the leaves of a call.
+def arguments_of(leaves: Sequence[Leaf], names: LocalNames, known: Known = is_known) -> tuple[Parameter, ...]:
+    """The parameters for the leaves of a call, of dtypes that are ``known``.
 
     Raises
     ------
@@ -115,7 +120,7 @@ def arguments_of(leaves: Sequence[Leaf], names: LocalNames) -> tuple[Parameter, 
     found = []
     for leaf in leaves:
         type, source = type_of(leaf.value), path_text(leaf)
-        if not is_known(type.dtype):
+        if not known(type.dtype):
             raise CodegenError(
                 f"{source} has dtype {type.dtype}, which generated C does not have; use float32 or wider"
             )
@@ -124,9 +129,9 @@ def arguments_of(leaves: Sequence[Leaf], names: LocalNames) -> tuple[Parameter, 
     return tuple(found)
 
 
-def result(name: str, what: str, type: TensorType, names: LocalNames) -> Parameter:
+def result(name: str, what: str, type: TensorType, names: LocalNames, known: Known = is_known) -> Parameter:
     """A parameter that is written to."""
-    if not is_known(type.dtype):
+    if not known(type.dtype):
         raise CodegenError(f"the {what} has dtype {type.dtype}, which generated C does not have")
     return Parameter(names.fresh(name), what, type, True)
 

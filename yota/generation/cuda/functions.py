@@ -12,7 +12,8 @@ from yota.autodiff.reverse import gradient_tape
 from yota.codegen.c.lines import Needs
 from yota.codegen.c.names import FOREIGN, FileNames, LocalNames
 from yota.codegen.c.tables import Tables
-from yota.codegen.c.types import c_type
+from yota.codegen.c.types import c_type, is_known
+from yota.codegen.cuda.halves import is_half
 from yota.codegen.cuda.plan import KernelPlan
 from yota.codegen.cuda.standalone import Body, body_of
 from yota.codegen.literals import dtype_text, shape_text, tuple_text
@@ -129,7 +130,7 @@ class FunctionWriter:
     def __init__(self, title: str, subject: Subject, names: FileNames, about: str, sizes: tuple[str, ...] = ()) -> None:
         self.sizes = sizes
         self.title, self.subject, self.names, self.about = title, subject, names, about
-        self.inputs = arguments_of(subject.arguments.leaves, parameter_names(title, self.sizes))
+        self.inputs = arguments_of(subject.arguments.leaves, parameter_names(title, self.sizes), _is_known)
         self.needs, self.totals, self.tables = Needs(), set[str](), Tables(names)
         self.functions: list[Function] = []
         self.kernels: list[KernelPlan] = []
@@ -158,11 +159,12 @@ class FunctionWriter:
         for number, each in enumerate(by):
             if each is None:
                 wish = "value" if by.count(None) == 1 else f"value_{number}"
-                results.append(result(wish, "value", next(types), local))
+                results.append(result(wish, "value", next(types), local, _is_known))
             else:
                 wish = f"gradient_{each.name}" if several else "gradient"
                 there = present is None or present[number]
-                results.append(result(wish, f"gradient by {each.name}", next(types) if there else each.type, local))
+                type = next(types) if there else each.type
+                results.append(result(wish, f"gradient by {each.name}", type, local, _is_known))
         computed = [each.name for each, there in zip(results, present or [True] * len(results), strict=True) if there]
         body = self.body(name, tape, [each.name for each in self.inputs], computed)
         self.kernels += [call.kernel for call in body.calls]
@@ -209,6 +211,10 @@ class FunctionWriter:
 
 
 _SUMMARIES = ("Value of {}.", "Value of {} and its gradient.")
+
+
+def _is_known(dtype: np.dtype[Any]) -> bool:
+    return is_known(dtype) or is_half(dtype)
 
 
 def _cupy(dtype: np.dtype[Any]) -> str:

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from yota.codegen.cuda.halves import is_half
 from yota.codegen.literals import dtype_text, tuple_text
 from yota.codegen.wrap import wrapped
+from yota.errors import ArgumentError
 from yota.generation.c.interface import Parameter
 
 __all__ = ["SelfTest", "self_test_of"]
@@ -51,8 +53,15 @@ def self_test_of(inputs: Sequence[Parameter], leaves: Collection[int], function:
         What the function takes, and by which of that the gradient is.
     function
         The name of the function that gives value and gradient.
+
+    Raises
+    ------
+    ArgumentError
+        If there are numbers of 16 bits, whose differences say nothing.
     """
     dtypes = [inputs[leaf].type.dtype for leaf in leaves]
+    if any(map(is_half, dtypes)):
+        raise ArgumentError("self_test=True: differences of float16 numbers cannot check a gradient; leave it out")
     single = any(dtype in (np.dtype(np.float32), np.dtype(np.complex64)) for dtype in dtypes)
     steps = {leaf: f"steps[{number}]" for number, leaf in enumerate(leaves)}
     moved = [_moved(each, steps.get(number)) for number, each in enumerate(inputs)]
