@@ -26,6 +26,8 @@ class Simplifier(Protocol):
     rewriting: Rewriting
     uses: dict[int, int]
     writes: Chains
+    derived: bool
+    """Whether the op is of the derivative alone: the value is not computed from it."""
 
     def apply(self, case: Case) -> int:
         """What stands for ``case``."""

@@ -9,7 +9,6 @@ from yota.ir.infer import infer
 from yota.ir.types import TensorType
 from yota.passes import reading, runs
 from yota.passes.case import Case, Rule
-from yota.passes.writes import covers, is_basic
 
 __all__ = ["EXACT", "unbroadcast"]
 
@@ -129,18 +128,6 @@ def _read_of_uniform(case: Case) -> int | None:
     return case.make("broadcast_to", (scalar,), {"shape": case.type.shape}, case.type)
 
 
-def _written_over(case: Case) -> int | None:
-    """A write over all that an earlier one wrote, which nobody needs any more."""
-    array, *rest = case.operands
-    index, shape = case.keyword("index"), case.type.shape
-    earlier = case.definition(array, "setitem")
-    if earlier is None or not case.single(array) or not is_basic(index) or not is_basic(earlier.keyword("index")):
-        return None
-    if not covers(index, earlier.keyword("index"), shape):
-        return None
-    return case.make("setitem", (earlier.operands[0], *rest), case.static, case.type)
-
-
 EXACT: dict[str, tuple[Rule, ...]] = {
     "reshape": (_reshape,),
     "transpose": (_transpose,),
@@ -149,7 +136,6 @@ EXACT: dict[str, tuple[Rule, ...]] = {
     "any": (_truth,),
     "all": (_truth,),
     "concatenate": (_join_of_one,),
-    "setitem": (_written_over,),
     "getitem": (_read_of_uniform, *reading.RULES, runs.read),
     "scatter": (runs.addition,),
 }

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from yota.ir.tape import Tape
-from yota.passes import arithmetic, contraction, einsums, layout
+from yota.passes import arithmetic, contraction, einsums, layout, overwriting
 from yota.passes.case import Case, Rule
 from yota.passes.rewrite import Rewriting, protected, use_counts
 from yota.passes.writes import Chains
 
 __all__ = ["run"]
 
-EXACT: dict[str, tuple[Rule, ...]] = {**arithmetic.EXACT, **layout.EXACT}
+EXACT: dict[str, tuple[Rule, ...]] = {**arithmetic.EXACT, **layout.EXACT, **overwriting.EXACT}
 """Rules whose result has the same bits: for scalars they also hold where the value is computed in strict mode."""
 
-LOOSE: dict[str, tuple[Rule, ...]] = {**arithmetic.LOOSE, **contraction.LOOSE, **einsums.LOOSE}
+LOOSE: dict[str, tuple[Rule, ...]] = {**arithmetic.LOOSE, **contraction.LOOSE, **einsums.LOOSE, **overwriting.LOOSE}
 """Rules that may change the last bit."""
 
 _DEEPEST = 8
@@ -26,7 +26,7 @@ class _Simplifier:
         self.rewriting = Rewriting(tape)
         self.uses: dict[int, int] = {}
         self.writes = Chains()
-        self.loose = True
+        self.loose, self.derived = True, False
         self._depth = 0
 
     def apply(self, case: Case) -> int:
@@ -62,13 +62,14 @@ def run(tape: Tape, *, strict: bool = False) -> Tape:
     """Simplify every op; with ``strict``, the value only loses ops on scalars that do nothing."""
     simplifier = _Simplifier(tape)
     rewriting = simplifier.rewriting
-    kept = protected(tape) if strict else set()
+    value = protected(tape)
+    kept = value if strict else set()
     counts = use_counts(tape)
     for entry in tape.inputs:
         simplifier.uses[rewriting[entry.variable]] = counts.get(entry.variable, 0)
     for op in tape.ops:
         rewriting.builder.location = op.location
-        simplifier.loose = op.result not in kept
+        simplifier.loose, simplifier.derived = op.result not in kept, op.result not in value
         case = Case(simplifier, op.primitive, rewriting.operands(op), op.static, tape.types[op.result])
         found = simplifier.apply(case)
         rewriting.bind(op.result, found)

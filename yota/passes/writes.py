@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from yota.ir.indexing import GATHER, NEWAXIS, Index, Slice
 from yota.ir.tape import Op, TapeBuilder
 
-__all__ = ["Chain", "Chains", "covers", "is_basic", "meet", "overlap", "positions"]
+__all__ = ["Chain", "Chains", "covers", "extents", "is_basic", "meet", "overlap", "positions"]
 
 _LONGEST_WALK = 64
 
@@ -112,6 +112,12 @@ def covers(one: Index, two: Index, shape: tuple[int, ...]) -> bool:
 
 def _steps_over(one: range, two: range) -> bool:
     return len(two) == 1 or two.step % one.step == 0
+
+
+def extents(index: Index, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape of what stands at a basic index of an array of ``shape``."""
+    both = zip(index, shape, strict=True)
+    return tuple(len(positions(entry, extent)) for entry, extent in both if isinstance(entry, Slice))
 
 
 def positions(entry: object, extent: int) -> range:

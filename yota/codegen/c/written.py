@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from yota.ir.indexing import Slice
 from yota.ir.tape import Op, Tape
 from yota.passes.rewrite import Rewriting
-from yota.passes.writes import is_basic, positions
+from yota.passes.writes import extents, is_basic
 
 __all__ = ["read_where_written"]
 
@@ -37,5 +36,4 @@ def _is_whole(tape: Tape, op: Op) -> bool:
     value, result, index = tape.types[op.operands[1]], tape.types[op.result], op.keyword("index")
     if value.size < _SMALLEST or value.dtype != result.dtype or not is_basic(index):
         return False
-    extents = zip(index, result.shape, strict=True)
-    return value.shape == tuple(len(positions(entry, n)) for entry, n in extents if isinstance(entry, Slice))
+    return value.shape == extents(index, result.shape)
