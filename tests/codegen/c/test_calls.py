@@ -321,3 +321,31 @@ def test_threads_do_not_get_the_same_memory() -> None:
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+def test_arguments_called_as_functions_are() -> None:
+    def total(large_array: Any, widened: Any) -> Any:
+        return np.sum(large_array.astype(np.float32).astype(float) * widened)
+
+    x = np.random.default_rng(0).random(100_000)
+    value, (first, second) = yota.value_and_grad(total, (0, 1), target="c")(x, x)
+    np.testing.assert_allclose(value, np.sum(x.astype(np.float32).astype(float) * x), rtol=1e-12)
+    np.testing.assert_allclose(first, x, rtol=1e-6)
+    np.testing.assert_array_equal(second, x.astype(np.float32))
+
+
+@pytest.mark.parametrize("wide, narrow", [("float64", "float32"), ("complex128", "complex64")])
+@pytest.mark.parametrize("count", [1, 2, 4, 40])
+def test_rounding_to_single_precision_is_done(count: int, wide: str, narrow: str) -> None:
+    """GCC 12 folds it away in vectors of two and of four."""
+    write = Writer()
+    x = write.input("x", (count,), wide)
+    pieces = [write("getitem", x, index=(number,)) for number in range(count)]
+    single = [write("astype", piece, dtype=np.dtype(narrow)) for piece in pieces]
+    straight = write("stack", *(write("subtract", s, p) for s, p in zip(single, pieces, strict=True)), axis=0)
+    loop = write("subtract", write("astype", x, dtype=np.dtype(narrow)), x)
+    function = compiled(write.finish(straight, loop))
+    values = (np.random.default_rng(0).random((count, 2)) @ [1.0, 1j if wide == "complex128" else 1.0]).astype(wide)
+    expected = values.astype(narrow) - values
+    for found in function(values):
+        np.testing.assert_array_equal(found, expected)

@@ -233,7 +233,18 @@ class Writer:
             return _Text(f"{macro}({text.text}, 0.0)")
         if value.dtype.kind == "b":
             return _Text(f"({text.within(UNARY)} != 0)")
+        if self.is_rounded(value, source):
+            part = "complex_widened" if value.dtype.kind == "c" else "widened"
+            self.needs.parts.add((part, source.dtype.name))
+            return _Text(f"{part}({text.text})")
         return _Text(f"({c_type(value.dtype)}){text.within(UNARY)}", UNARY)
+
+    def is_rounded(self, value: Value, source: Value) -> bool:
+        """Whether a number is brought to single precision and back, which compilers may take for nothing."""
+        if source.kind != "cast" or source.dtype.name not in ("float32", "complex64"):
+            return False
+        precise = (np.float64, np.complex128)
+        return value.dtype in precise and self.values[source.operands[0]].dtype in precise
 
     def _rely(self, spelling: Spelling, operand: Value) -> None:
         if spelling.simd:

@@ -21,7 +21,7 @@ _VARIABLES = "first last at parts part so_far extent threads args count module r
 _OWN = (
     "memset memcpy malloc free larger smaller larger_number smaller_number sign_of remainder_of floored_quotient"
     " heaviside log_add_exp square total add_to complex_add_to complex_total complex_multiply complex_divide"
-    " complex_square complex64 complex128 parts_of"
+    " complex_square complex64 complex128 parts_of widened complex_widened large_array"
 ).split()
 _LIBRARY = (
     "sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh exp exp2 expm1 log log2 log10 log1p pow sqrt"

@@ -9,6 +9,7 @@ import numpy as np
 from yota.codegen.c.lines import Writer
 from yota.codegen.c.spelling import Spelling, is_known_op, spell
 from yota.codegen.c.types import is_known, suffix
+from yota.codegen.c.values import Value
 from yota.codegen.cuda.halves import is_half
 from yota.ir.tape import Op, Tape
 
@@ -39,6 +40,10 @@ def is_known_to_cuda(tape: Tape, op: Op) -> bool:
 
 class CudaWriter(Writer):
     """Writes values as statements of CUDA."""
+
+    def is_rounded(self, value: Value, source: Value) -> bool:
+        """Never: NVIDIA's compiler rounds what it is told to round."""
+        return False
 
     def spelled(self, name: str, dtype: np.dtype[Any], result: np.dtype[Any]) -> Spelling | None:
         """How an op is written."""
