@@ -166,3 +166,12 @@ def test_a_gradient_needs_no_sympy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_naming_the_gradients_imports_neither_tracing_nor_numpy() -> None:
+    program = (
+        "import sys; from yota import grad, gradient, value_and_grad;"
+        "print(sorted(each for each in sys.modules if each in ('numpy', 'yota.tracing', 'yota.codegen')))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

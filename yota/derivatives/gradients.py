@@ -4,27 +4,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from yota.compilation.device import captor_of
-from yota.compilation.layout import Wrt
-from yota.compilation.specialise import Target
-from yota.derivatives.calling import caller
-from yota.derivatives.differentiated import Differentiated, with_receiver
 from yota.derivatives.naming import named
-from yota.ir.tape import Tape
-from yota.result import GradResult
-from yota.runtime.cache import Table
-from yota.structures import is_on_device
-from yota.tracing.state import current
-from yota.watching.captured import Captured
 
+if TYPE_CHECKING:
+    from yota.compilation.layout import Wrt
+    from yota.result import GradResult
+
+# What traces and compiles is imported when it is first needed, so that to import `grad` costs next to nothing.
 __all__ = ["grad", "gradient", "value_and_grad"]
-
-_known = Table(most=128)
-"""Differentiated forms that `grad` has made, the latest used last."""
 
 
 def grad(
@@ -83,38 +72,12 @@ def grad(
     >>> float(val), g[0]
     (14.0, array([2., 4., 6.]))
     """
+    from yota.compilation.specialise import Target
+    from yota.derivatives.evaluated import evaluated, seeded
+
     if seed is not None:
-
-        def seeded(weights: Any, *arguments: Any, **keywords: Any) -> Any:
-            return np.sum(np.real(np.conjugate(weights) * f(*arguments, **keywords)))
-
-        weights = seed if is_on_device(seed) else np.asarray(seed)
-        _, g = grad(seeded, weights, *args, dynamic=dynamic, target=target, strict=strict, **kwargs)
-        return f(*args, **kwargs), GradResult(g.gradients[1:], g.tape, g.source)
-    form = _differentiated(f, Target(target, strict), dynamic)
-    if current() is not None:
-        value, gradients = form.traced(args, kwargs)
-        return value, GradResult(gradients, Tape("", (), {}, (), (), {}), "")
-    prepared, function, positions, leaves = form.prepare(args, kwargs)
-    (value, gradients), chosen = prepared(function, positions, leaves)
-    captor = captor_of(prepared, chosen, leaves) if prepared.target.name == "cuda" else None
-    return value, GradResult(gradients, chosen.gradient.tape, chosen.source, captor)
-
-
-def _differentiated(function: Callable[..., Any], target: Target, dynamic: bool) -> Differentiated:
-    plain, hidden = with_receiver(function)
-    # A lambda that is written in a loop is a new function in each round, with the same code and captured values.
-    key = (getattr(plain, "__code__", plain), target, dynamic, tuple(map(id, hidden)))
-    found: Differentiated | None = _known.pop(key, None)
-    if found is None:
-        found = Differentiated(function, None, target, dynamic=dynamic)
-    elif found.function is not plain:
-        captured = Captured(plain)
-        if not found.captured.agrees(captured):
-            found = Differentiated(function, None, target, dynamic=dynamic)
-        found.adopt(plain, captured)
-    _known.insert(key, found)
-    return found
+        return seeded(f, seed, args, kwargs, Target(target, strict), dynamic)
+    return evaluated(f, args, kwargs, Target(target, strict), dynamic)
 
 
 def value_and_grad(
@@ -162,6 +125,10 @@ def value_and_grad(
     >>> fg(np.ones(2))[1], fg(np.ones(4))[1]
     (array([1., 1.]), array([0.5, 0.5, 0.5, 0.5]))
     """
+    from yota.compilation.specialise import Target
+    from yota.derivatives.calling import caller
+    from yota.derivatives.differentiated import Differentiated
+
     # A batched function exists only once its module is loaded, which brings much of the code generation with it.
     batching = sys.modules.get("yota.batching.batch")
     if batching is not None and isinstance(f, batching.Batched):
