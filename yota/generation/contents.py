@@ -108,7 +108,7 @@ def _add_value(parts: Parts, subject: Subject, common: Documented, strict: bool,
         kernel = kernel_of(subject.valued(subject.tape, strict), name, parts.constants, strict=strict)
     parts.kernels.append(kernel)
     types = [subject.tape.types[output] for output in subject.tape.outputs]
-    parts.functions.append(value_function(common, kernel.name, types, kernel.operations))
+    parts.functions.append(value_function(common, kernel, types))
 
 
 def _add_gradient(parts: Parts, subject: Subject, common: Documented, strict: bool, sized: Sized | None) -> Tape:
@@ -127,6 +127,6 @@ def _add_gradient(parts: Parts, subject: Subject, common: Documented, strict: bo
         parts.records.append(gradient_class(record, by))
     present = [variable is not None for variable in found.variables]
     value = subject.tape.types[subject.tape.outputs[0]]
-    both, alone = gradient_functions(common, kernel.name, value, by, present, record, kernel.operations)
+    both, alone = gradient_functions(common, kernel, value, by, present, record)
     parts.functions += [alone, both]
     return found.tape

@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from yota.generation.kernel import Kernel
 from yota.generation.plain import docstring
 from yota.generation.signature import Parameter, described, hint
 from yota.ir.types import TensorType
@@ -69,10 +70,10 @@ class Documented:
         """Parameters as they stand in ``def``."""
         return ", ".join(f"{each.name}: {each.hint}" for each in (*self.parameters, *extra))
 
-    def checked(self, extra: Sequence[Parameter] = ()) -> str:
-        """The arguments that a kernel takes."""
+    def checked(self, kernel: Kernel, extra: Sequence[Parameter] = ()) -> str:
+        """The arguments that ``kernel`` takes."""
         # Arguments are evaluated from left to right: the sizes are known when they are asked for.
-        sizes = [f'sizes["{name}"]' for name in self.sizes]
+        sizes = [f'sizes["{name}"]' for name in kernel.sizes]
         return ", ".join([*(each.checked for each in (*self.parameters, *extra)), *sizes])
 
     def sections(
@@ -97,22 +98,23 @@ class Documented:
                 "TypeError",
                 "    If an argument has another dtype and cannot be cast safely.",
             ]
-            lines += ["ValueError", "    If an argument has another shape."]
-            if self.guarded:
-                lines += ["    If a branch goes another way than the one recorded."]
+            shaped = any(each.type.shape for each in (*self.parameters, *extra))
+            lines += ["ValueError"] if shaped or self.guarded else []
+            lines += ["    If an argument has another shape."] if shaped else []
+            lines += ["    If a branch goes another way than the one recorded."] if self.guarded else []
         if operations:
             lines += ["", "Notes", "-----", *textwrap.wrap(f"Operations: {operations}.", _COLUMNS)]
         return tuple(lines[1:] if lines[0] == "" else lines)
 
 
-def value_function(common: Documented, kernel: str, types: Sequence[TensorType], operations: str) -> Function:
+def value_function(common: Documented, kernel: Kernel, types: Sequence[TensorType]) -> Function:
     """The function itself, without derivative."""
     hints = [hint(type) for type in types]
     returns = hints[0] if len(hints) == 1 else f"tuple[{', '.join(hints)}]"
-    body = (*common.opening, f"value: {returns} = {kernel}({common.checked()})", "return value")
+    body = (*common.opening, f"value: {returns} = {kernel.name}({common.checked(kernel)})", "return value")
     results = [("value" if len(types) == 1 else f"value{number}", described(type)) for number, type in enumerate(types)]
     summary = common.summary or f"Value of {common.name}."
-    documentation = common.sections(results, operations=operations)
+    documentation = common.sections(results, operations=kernel.operations)
     return Function(common.name, common.header(), returns, summary, documentation, body)
 
 
@@ -124,12 +126,11 @@ def gradient_class(name: str, wanted: Sequence[Parameter]) -> RecordClass:
 
 def gradient_functions(
     common: Documented,
-    kernel: str,
+    kernel: Kernel,
     value: TensorType,
     wanted: Sequence[Parameter],
     present: Sequence[bool],
     record: str,
-    operations: str,
 ) -> tuple[Function, Function]:
     """Value with gradient, and gradient alone; ``present`` says which parameters the kernel gives one for."""
     single = len(wanted) == 1
@@ -137,7 +138,7 @@ def gradient_functions(
     count = iter(range(1, 1 + sum(present)))
     parts = [f"results[{next(count)}]" if found else _zero(each) for each, found in zip(wanted, present, strict=True)]
     whole = parts[0] if single else f"{record}({'*results[1:]' if all(present) else ', '.join(parts)})"
-    call = f"{kernel}({common.checked()})"
+    call = f"{kernel.name}({common.checked(kernel)})"
     body = (
         *common.opening,
         f"results: tuple[Any, ...] = {call if any(present) else f'({call},)'}",
@@ -151,7 +152,7 @@ def gradient_functions(
         common.header(),
         f"tuple[{hint(value)}, {gradient}]",
         _shortened(f"Value of {common.name} and its gradient by {by}."),
-        common.sections([("value", described(value)), ("gradient", kind)], operations=operations),
+        common.sections([("value", described(value)), ("gradient", kind)], operations=kernel.operations),
         body,
     )
     names = ", ".join(each.name for each in common.parameters)

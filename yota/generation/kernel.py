@@ -44,12 +44,15 @@ class Kernel:
         Statements that they rely on.
     operations
         What the banner says about its work.
+    sizes
+        Names of the sizes that it takes last.
     """
 
     name: str
     blocks: tuple[str, ...]
     imports: tuple[str, ...]
     operations: str
+    sizes: tuple[str, ...] = ()
 
 
 def kernel_of(tape: Tape, name: str, constants: Constants, *, strict: bool = False) -> Kernel:

@@ -81,7 +81,7 @@ class Matrices:
         names = [each.name for each in self.common.parameters]
         (extra,) = parameters([made.found.extra], names, own=("v",), shapes=shapes)
         result = hint(self._by.type)
-        call = f"product: {result} = {made.kernel.name}({self.common.checked((extra,))})"
+        call = f"product: {result} = {made.kernel.name}({self.common.checked(made.kernel, (extra,))})"
         kind = described(self._by.type, made.shape)
         documentation = self.common.sections([("product", kind)], (extra,), made.kernel.operations)
         summary = f"Second derivatives of {self.common.name} by {self._by.name}, times v."
@@ -122,7 +122,7 @@ class Matrices:
         made = self._recorded(f"_{name}" if small else product if shared else f"_{name}_row", of)
         like = made.found.tape.types[made.found.tape.outputs[0]] if small else made.found.like
         if small:
-            lines = [f"matrix: {hint(like)} = {made.kernel.name}({self.common.checked()})"]
+            lines = [f"matrix: {hint(like)} = {made.kernel.name}({self.common.checked(made.kernel)})"]
         else:
             lines = self._loop(made, hint(like), dtype_text(like.dtype))
         work = made.kernel.operations if small else f"for each row {made.kernel.operations}"
@@ -137,7 +137,7 @@ class Matrices:
         rows = [self._extent(extent) for extent in made.rows]
         count = _product(made.rows) if self.sized is None else " * ".join(map(_factor, rows)) or "1"
         given = [each.name for each in self.common.parameters] + ["unit"]
-        given += [f'sizes["{name}"]' for name in self.common.sizes]
+        given += [f'sizes["{name}"]' for name in made.kernel.sizes]
         cast = "" if dtype == "np.float64" else f", dtype={dtype}"
         return [
             *(f"{each.name} = {each.checked}" for each in self.common.parameters),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -11,13 +13,14 @@ import numpy as np
 from yota.codegen.count import operations
 from yota.codegen.literals import dtype_text, scalar
 from yota.codegen.names import Names
-from yota.codegen.targets.call import infix
+from yota.codegen.targets.call import infix, owner
 from yota.errors import ArgumentError, CodegenError
 from yota.generation.borrowed import MODULES, PREFIX
 from yota.generation.constants import Constants
 from yota.generation.generalise import Extent, General
 from yota.generation.kernel import PRECONDITION, Kernel
 from yota.generation.plain import visible
+from yota.generation.ranks import FURTHER
 from yota.ir.calls import Form, Items, Place
 from yota.ir.indexing import GATHER, NEWAXIS, Slice
 from yota.ir.tape import Op
@@ -41,11 +44,15 @@ _OPERATORS = {
     "equal": "==",
     "not_equal": "!=",
 }
+_WORD = re.compile(r"[A-Za-z_]\w*")
+_LONGEST = 72
+"""Characters of an expression that may stand in another."""
+_STATEMENTS = ("setitem", "scatter", "call")
 _BOXED = ("where", "reshape", "broadcast_to", "transpose", "stack", "concatenate", "real", "imag", "conjugate")
 
 
 def sized_kernel(general: General, name: str, sizes: Sequence[str], constants: Constants) -> Kernel:
-    """The kernel of a tape for all sizes; its parameters are the tape's inputs, then ``sizes``.
+    """The kernel of a tape for all sizes; its parameters are the tape's inputs, then those of ``sizes`` that it needs.
 
     Raises
     ------
@@ -54,12 +61,15 @@ def sized_kernel(general: General, name: str, sizes: Sequence[str], constants: C
     """
     writer = _Writer(general, sizes, constants)
     lines = list(writer.lines())
-    parameters = ", ".join(f"{each}: Any" for each in (*writer.parameters, *sizes))
+    words = {word for line in lines if not line.startswith("#") for word in _WORD.findall(line)}
+    # What is made for some number of further axes becomes code for any: it may need their extents even so.
+    used = tuple(size for size in sizes if size in words or size.startswith(FURTHER))
+    parameters = ", ".join(f"{each}: Any" for each in (*writer.parameters, *used))
     header = ['@np.errstate(all="ignore")', f"def {name}({parameters}) -> Any:"]
     text = "\n".join([*header, *(f"    {line}" for line in lines)])
     counts = ", ".join(f"{count} {each}" for each, count in operations(general.tape).items())
     imports = ["import math"] if "math." in text else []
-    return Kernel(name, (text,), (*imports, *writer.imports), counts)
+    return Kernel(name, (text,), (*imports, *writer.imports), counts, used)
 
 
 class _Writer:
@@ -69,12 +79,29 @@ class _Writer:
         self.general, self.tape, self.constants = general, general.tape, constants
         self.names = Names(("np", "math", "scipy", "further", PRECONDITION, *sizes))
         self.texts: dict[int, str] = {}
+        self.inlined = self._single_uses()
         self.imports: dict[str, None] = {}
         self.parameters: list[str] = []
         for entry in self.tape.inputs:
             name = self.names.fresh(".".join((entry.name, *map(str, entry.path))))
             self.parameters.append(name)
             self.texts[entry.variable] = name
+
+    def _single_uses(self) -> set[int]:
+        """Results that are read once, by an op of the same line of the user's, and stand in its expression."""
+        uses = Counter(operand for op in self.tape.ops for operand in op.operands)
+        uses.update([*self.tape.outputs, *(guard.variable for guard in self.general.guards)])
+        kept = {*self.tape.outputs, *(guard.variable for guard in self.general.guards), *self.tape.names}
+        reader = {operand: op for op in self.tape.ops for operand in op.operands}
+        return {
+            op.result
+            for op in self.tape.ops
+            if uses[op.result] == 1
+            and op.result not in kept
+            and op.name not in _STATEMENTS
+            and reader[op.result].name not in _STATEMENTS
+            and source_line(reader[op.result].location) == source_line(op.location)
+        }
 
     def lines(self) -> Iterator[str]:
         """The body."""
@@ -129,11 +156,16 @@ class _Writer:
         return literal if type.weak else f"{dtype_text(type.dtype)}({literal})"
 
     def _statements(self, op: Op) -> Iterator[str]:
+        operands = [self._operand(op, operand) for operand in op.operands]
+        type = self.tape.types[op.result]
+        if op.result in self.inlined:
+            text = self._value(op, operands)
+            if len(text) <= _LONGEST:
+                self.texts[op.result] = text
+                return
         hint = self.tape.names.get(op.result)
         name = self.names.fresh(hint) if hint else self.names.numbered("v")
-        operands = [self._text(operand) for operand in op.operands]
         self.texts[op.result] = name
-        type = self.tape.types[op.result]
         if op.name == "call" and op.keyword("form").writes:
             yield f"{name} = np.array({operands[0]})"
             yield self._called(op.keyword("form"), [name, *operands[1:]])
@@ -144,12 +176,24 @@ class _Writer:
             yield f"{name} = np.zeros({_tuple(op.keyword('shape'))}, {dtype_text(type.dtype)})"
             yield from self._additions(op, name, operands)
         else:
-            text = self._expression(op, operands)
-            if type.weak and op.name not in ("add", "subtract", "multiply"):
-                text = f"{type.dtype.type(0).item().__class__.__name__}({text})"
-            elif not type.shape and op.name in _BOXED:
-                text = f"np.asarray({text})[()]"
-            yield f"{name} = {text}"
+            yield f"{name} = {self._value(op, operands)}"
+
+    def _value(self, op: Op, operands: Sequence[str]) -> str:
+        """The expression of an op's result, in its type."""
+        text, type = self._expression(op, operands), self.tape.types[op.result]
+        if type.weak and op.name not in ("add", "subtract", "multiply"):
+            return f"{type.dtype.type(0).item().__class__.__name__}({text})"
+        return f"np.asarray({text})[()]" if not type.shape and op.name in _BOXED else text
+
+    def _operand(self, op: Op, operand: int) -> str:
+        """An operand; beside an array of its dtype a number needs none of its own."""
+        value, type = self.tape.constants.get(operand), self.tape.types[operand]
+        if operand not in self.general.constants and not type.shape and type.dtype == np.float64:
+            beside = [self.tape.types[other] for other in op.operands if other != operand]
+            if op.name in _OPERATORS and any(each.shape and each.dtype == np.float64 for each in beside):
+                literal = scalar(float(value)) if value is not None else None
+                return literal if literal is not None else self._text(operand)
+        return self._text(operand)
 
     def _additions(self, op: Op, name: str, operands: Sequence[str]) -> Iterator[str]:
         rest = iter(operands)
@@ -157,7 +201,9 @@ class _Writer:
             piece = next(rest)
             arrays = [next(rest) for entry in index if entry is GATHER]
             place = self._index(op, index, arrays)
-            if arrays:
+            if place == f"[{arrays[0]}]" if arrays else False:
+                yield f"np.add.at({name}, {arrays[0]}, {piece})"
+            elif arrays:
                 where = self.names.fresh("where")
                 yield f"{where}: Any = np.s_{place}"
                 yield f"np.add.at({name}, {where}, {piece})"
@@ -169,11 +215,13 @@ class _Writer:
         if op.name == "call":
             return self._called(op.keyword("form"), operands)
         if op.name == "getitem":
-            source = operands[0] if self.tape.types[op.operands[0]].shape else f"np.asarray({operands[0]})"
+            source = owner(operands[0]) if self.tape.types[op.operands[0]].shape else f"np.asarray({operands[0]})"
             return f"{source}{self._index(op, op.keyword('index'), operands[1:])}"
         if op.name == "astype":
             kind = self.tape.types[op.operands[0]]
             value = f"np.real({listed})" if kind.is_complex and op.keyword("dtype").kind != "c" else listed
+            if kind.shape:
+                return f"{owner(value)}.astype({dtype_text(op.keyword('dtype'))})"
             return f"np.asarray({value}).astype({dtype_text(op.keyword('dtype'))})[()]"
         if op.name in ("reshape", "broadcast_to"):
             return f"np.{op.name}({listed}, {_tuple(op.keyword('shape'))})"
@@ -186,7 +234,7 @@ class _Writer:
         if op.name in _OPERATORS and self._plain(op):
             return infix(_OPERATORS[op.name], *operands)
         if op.name == "item":
-            return f"{operands[0]}[{op.keyword('index')}]"
+            return f"{owner(operands[0])}[{op.keyword('index')}]"
         if op.name in _REDUCTIONS:
             return f"np.{op.name}({listed}{self._axes(op)})"
         keywords = [f"{name}={_static(value)}" for name, value in op.static]
@@ -251,7 +299,8 @@ class _Writer:
             elif isinstance(entry, Slice):
                 step = "" if type(entry.step) is int and entry.step == 1 else f":{entry.step}"
                 start = "" if type(entry.start) is int and entry.start == 0 and not step else entry.start
-                texts.append(f"{start}:{'' if entry.stop is None else entry.stop}{step}")
+                open_end = entry.stop is None or (not step and str(entry.stop) == str(extent))
+                texts.append(f"{start}:{'' if open_end else entry.stop}{step}")
             else:
                 texts.append("None" if entry is NEWAXIS else next(rest) if entry is GATHER else str(entry))
         # Whole axes at the end go without saying.
