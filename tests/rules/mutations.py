@@ -101,6 +101,64 @@ def by_parts(text: str, source: random.Random) -> bytes:
     return text.encode()
 
 
+def by_growth(text: str, source: random.Random) -> bytes:
+    """Parts of formulas wrapped in others, deep, wide or with numbers at the ends of what doubles hold."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError):
+        return text.encode()
+    parts = [part for root in ast.walk(tree) if isinstance(root, ast.Assign) for part in ast.walk(root.value)]
+    parts = [part for part in parts if isinstance(part, ast.expr)]
+    if not parts:
+        return text.encode()
+    chosen = source.choice(parts)
+    inner, number = ast.unparse(chosen), source.choice(NUMBERS)
+    many = source.choice((2, 5, 12, 60))
+    other = source.choice(
+        (
+            f"({inner}) * {number}",
+            f"({inner}) ** {number}",
+            f"({inner}) ** ({inner})",
+            f"where(({inner}) > {number}, {inner}, {number})",
+            f"where({inner}, {inner}, ({inner}) * d[y])",
+            "exp(" * many + inner + ")" * many,
+            "(" * many + inner + " + 1) / 3" * many,
+            " + ".join([f"({inner})"] * many),
+            " * ".join(f"({inner} - {place})" for place in range(many)),
+            "where(x > 0, " * min(many, 12) + inner + ", 0)" * min(many, 12),
+        )
+    )
+    return _spliced(text, chosen, f"({other})").encode()
+
+
+def by_crowds(text: str, source: random.Random) -> bytes:
+    """The rules beside others that call each other: in long chains, twice each, in circles, or by the same name."""
+    length = source.choice((3, 12, 40))
+    step = source.choice(
+        (
+            "f{0}(x) + 1",
+            "f{0}(x) * f{0}(x + 1)",
+            "f{0}(f{0}(x))",
+            "where(x > {0}, f{0}(x), 0)",
+            "f{0}(x) - f{0}(x)",
+            "exp(f{0}(x)) ** f{0}(-x)",
+        )
+    )
+    first = source.choice(("x", "x * x", f"f{length}(x)", "f0(x)", "nothing(x)"))
+    kind, domain = source.choice((("elementwise", "Real"), ("elementwise", "Real(0, oo)"), ("tensor", "Array[n]")))
+    rules = [f"@{kind}\ndef f0(x: {domain}) -> y:\n    y = {first}\n"]
+    for number in range(length):
+        name = "f1" if source.random() < 0.05 else f"f{number + 1}"
+        derivative = source.choice(("", "", "    d[y, x] = 1\n", f"    d[y, x] = f{number}(x)\n", "    d[x] = d[y]\n"))
+        rules.append(f"@{kind}\ndef {name}(x: {domain}) -> y:\n    y = {step.format(number)}\n{derivative}")
+    if source.random() < 0.5:
+        source.shuffle(rules)
+    return "\n".join([text, *rules]).encode()
+
+
+NUMBERS = ("1e308", "5e-324", "-0.0", "1024", "1025", "-1024", "0.1", "1 / 3", "1e-9", "2**62", "2**1000", "1e16", "pi")
+
+
 def _spliced(text: str, place: ast.expr, other: str) -> str:
     lines = text.split("\n")
     first, last = place.lineno - 1, (place.end_lineno or place.lineno) - 1
@@ -217,4 +275,6 @@ WAYS: dict[str, Callable[[str, random.Random], bytes]] = {
     "tokens": by_tokens,
     "lines": by_lines,
     "parts": by_parts,
+    "growth": by_growth,
+    "crowds": by_crowds,
 }

@@ -264,3 +264,17 @@ def test_the_rules_of_the_readme(known):
     names = [each.name for each in known.define(text)]
     assert names == ["exp", "softsign", "matmul", "qr", "concatenate", "argmax"]
     assert show(known.partial(known.rules("softsign")[0], "x")).startswith("1 / (absolute(x) + 1)")
+
+
+def test_derived_partials_follow_what_is_overridden(monkeypatch):
+    monkeypatch.setattr(np, "my_slope", lambda x: 3 * x, raising=False)
+    known = registry().copy()
+    rule = '@elementwise("numpy.my_slope")\ndef my_slope(x: Real) -> y:\n    d[y, x] = {}'
+    known.define(rule.format(1))
+    known.define("@elementwise\ndef with_slope(x: Real) -> y:\n    y = my_slope(x) * x")
+    twice = known.rules("with_slope")[0]
+    assert show(known.partial(twice, "x")) == "x + my_slope(x)"
+    before = known.copy()
+    known.define(rule.format(3))
+    assert show(known.partial(twice, "x")) == "3 * x + my_slope(x)"
+    assert show(before.partial(twice, "x")) == "x + my_slope(x)"

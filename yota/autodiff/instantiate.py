@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from yota.errors import DifferentiationError, MissingRuleError
+from yota.errors import DifferentiationError, MissingRuleError, RuleError, TracingError
 from yota.ir.catalog import primitive
 from yota.ir.tape import Op, TapeBuilder
 from yota.ir.types import TensorType, TupleType
@@ -59,8 +59,35 @@ def contribution(
         return None
     for number, result in enumerate(rule.results):
         names[f"d[{result}]"] = adjoints.get(number, Absent(_type(builder, op, number)))
-    found = adjoint(body, names, builder, registry)
-    return None if isinstance(found, Absent) else _handle(builder, found)
+    try:
+        found = adjoint(body, names, builder, registry)
+    except (DifferentiationError, RuleError, TracingError):
+        raise
+    except (ValueError, TypeError) as fault:
+        raise RuleError(f"{_place(builder, rule, parameter, op)} cannot be computed: {fault}") from fault
+    if isinstance(found, Absent):
+        return None
+    handle = _handle(builder, found)
+    shape = builder.types[op.operands[position]].shape
+    if not _is_broadcast(builder.types[handle].shape, shape):
+        raise RuleError(
+            f"{_place(builder, rule, parameter, op)} has the shape {builder.types[handle].shape}, where "
+            f"{parameter.name} has {shape}. Write an expression of the shape of {parameter.name}, as in\n"
+            f"    d[{parameter.name}] = reshape(..., shape=shape({parameter.name}))"
+        )
+    return handle
+
+
+def _place(builder: TapeBuilder, rule: Rule, parameter: Parameter, op: Op) -> str:
+    """Which adjoint, of which rule, for which operands."""
+    types = ", ".join(str(builder.types[operand]) for operand in op.operands)
+    return f"{rule.file}:{rule.line}: d[{parameter.name}] of {rule.name}({types})"
+
+
+def _is_broadcast(found: tuple[int, ...], shape: tuple[int, ...]) -> bool:
+    """Whether an array of the shape ``found`` may have been broadcast from one of the shape ``shape``."""
+    last = found[len(found) - len(shape) :]
+    return len(found) >= len(shape) and all(own in (extent, 1) for own, extent in zip(shape, last, strict=True))
 
 
 def partial(builder: TapeBuilder, registry: Registry, op: Op, position: int) -> int | None:

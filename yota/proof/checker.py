@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 
 import numpy as np
 
-from yota._resources import folder
 from yota.errors import RuleError
 from yota.proof import adjoints, partials
 from yota.proof.findings import Finding, Report, finding
+from yota.proof.libraries import imported
 from yota.rules import closed, laws
 from yota.rules.model import Rule
 from yota.rules.registry import Registry, registry
@@ -88,11 +87,7 @@ def prove_file(
         return report
     report.rules = len(rules) + len(unread)
     report.faults += map(str, unread)
-    shipped = folder("rules") in path.resolve().parents
-    if shipped:
-        # What a user's file names is never imported.
-        for module in sorted({rule.target.rpartition(".")[0] for rule in rules if rule.target is not None}):
-            import_module(module)
+    shipped = imported(path, rules)
     known = registry() if shipped else registry().with_rules(rules)
     wrong = _faults(source, rules, known, shipped)
     report.faults += wrong

@@ -73,6 +73,7 @@ def _places(rule: Rule, registry: Registry, count: int) -> list[Point]:
 
 
 def _once(registry: Registry, key: Any, compute: Callable[[], _T]) -> _T:
+    key = (registry.revision, key)
     known = _kept.setdefault(registry, {})
     if key not in known:
         if len(known) > _MOST:

@@ -14,6 +14,7 @@ from yota.errors import YotaError
 from yota.proof import adjoints, partials
 from yota.proof.compiled import differentiable, results
 from yota.proof.findings import Finding
+from yota.proof.libraries import imported
 from yota.proof.places import Point, corners, spread
 from yota.proof.specimens import Specimen, specimens
 from yota.rules import trials
@@ -181,6 +182,7 @@ def survey(
     """Plant every fault in every rule of a file; ``keep`` chooses among them by number."""
     _, rules, _ = parse_all(read_file(path), str(path))
     known = registry()
+    imported(path, rules)
     if any(not known.knows(rule.name) for rule in rules):
         known = known.with_rules(rules)
     found = Survey(str(path))

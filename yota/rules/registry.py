@@ -268,6 +268,9 @@ class Registry:
 
     def _put(self, rules: Sequence[Rule], user: bool) -> None:
         names = {rule.name for rule in rules}
+        if not names.isdisjoint(self._rules):
+            # What was derived from rules that are overridden no longer follows.
+            self._derived.clear()
         for name in names:
             added = tuple(rule for rule in rules if rule.name == name)
             self._rules[name] = added + left_of(self._found(name), added)
