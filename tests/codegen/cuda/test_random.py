@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.codegen.programs import arguments, check, evaluate
+from tests.codegen.programs import Writer, arguments, check, evaluate
 from tests.cuda.collected import DTYPES, SHAPES, collected
 from tests.cuda.hosted import Source, load, needs_compiler
 from yota.codegen.targets.cuda import Form, generate
@@ -60,6 +60,21 @@ def test_arrays_are_read_where_they_lie() -> None:
             given.append(laid)
     sources = [generate(tape, form) for tape, form in zip(tapes, forms, strict=True)]
     for tape, source, values, function in zip(tapes, sources, given, load(sources), strict=True):
+        compare(tape, source, function(*values), values)
+
+
+def test_constants_in_any_order_are_read_in_theirs() -> None:
+    random = np.random.default_rng(2)
+    held = [random.standard_normal((40, 50)).T, np.broadcast_to(random.standard_normal(40), (50, 40))]
+    held.append(random.standard_normal((100, 80))[::-2, ::2])
+    tapes = []
+    for number, constant in enumerate(held):
+        write = Writer(f"constant{number}")
+        x = write.input("x", (50, 40))
+        tapes.append(write.finish(write("sum", write("multiply", x, write.constant(constant)), axis=(1,))))
+    sources = [generate(tape) for tape in tapes]
+    for tape, source, function in zip(tapes, sources, load(sources), strict=True):
+        values = arguments(tape)
         compare(tape, source, function(*values), values)
 
 

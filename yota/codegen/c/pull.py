@@ -151,7 +151,7 @@ class Pull:
             return None
         if variable not in self._uniform:
             flat = np.asarray(self.tape.constants[variable]).reshape(-1)
-            # Bytes tell zeros of different signs apart, and NaN from nothing.
+            # Bytes tell zeros of different signs apart, and NaN is equal to itself by them.
             same = flat.size > 0 and np.all(flat[:1].view(np.uint8) == flat[-1:].view(np.uint8))
             whole = same and np.all(flat.view(f"V{flat.itemsize}") == flat[:1].view(f"V{flat.itemsize}"))
             self._uniform[variable] = flat[0] if whole else None

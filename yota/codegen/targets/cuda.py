@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -111,7 +111,7 @@ def generate(
         If the tape has an op that neither a kernel nor CuPy can compute.
     """
     guards = [number for number, guard in enumerate(tape.guards) if not guard.signs]
-    wide = widened(unsigned(tape))
+    wide = widened(_in_c_order(unsigned(tape)))
     tape = as_products(symbolic.optimise(wide.tape))
     tape = normalised(tape, frozenset(op.result for op in tape.ops if op.name == "scatter"))
     tape, stored = placed(tape, *_stored(wide, forms))
@@ -146,6 +146,15 @@ def generate(
     text = render("numpy/module.py.jinja", plan=function)
     both = f"{text}\n\n# {entry}.cu\n\n{code}" if code else text
     return Source(both, function.name, code, kernels, text, driver.constants.objects, len(tape.guards), driver.fault)
+
+
+def _in_c_order(tape: Tape) -> Tape:
+    """``tape`` with its constant arrays as kernels read them."""
+    ordered = {
+        variable: np.asarray(value, order="C") if isinstance(value, np.ndarray) else value
+        for variable, value in tape.constants.items()
+    }
+    return replace(tape, constants=ordered)
 
 
 def _kernels(step: Step | Op, sorted_: Mapping[int, tuple[Addition, ...]]) -> Sequence[KernelPlan]:
