@@ -147,7 +147,8 @@ def generate(
     wanted = (with_,) if isinstance(with_, str) else tuple(with_)
     unknown = [each for each in wanted if each not in _CONTENTS]
     if unknown or not wanted:
-        raise ArgumentError(f"with_={with_!r}: a module can have {', '.join(map(repr, _CONTENTS))}")
+        what = f"with_={unknown[0]!r} is not known" if unknown else "with_ is empty"
+        raise ArgumentError(f"{what}; a module can have {', '.join(map(repr, _CONTENTS))}")
     if extension and target != "c":
         raise ArgumentError(f'extension=True goes with target="c", not {target!r}')
     request = Request(

@@ -126,6 +126,9 @@ class _Reader:
             # In brackets, so that a line break or an indent is as harmless as a space.
             tree = ast.parse(f"({self.text}\n)", mode="eval").body
         except SyntaxError as fault:
+            if "[]" in self.text.replace(" ", ""):
+                empty = "between these brackets extents are missing, as in float64[4,N]; a number has none: float64"
+                raise self.fault(self.text.index("["), empty) from None
             column = (fault.offset or 2) - 2 if fault.lineno == 1 else len(self.text)
             raise self.fault(column, f"this is no spec: {fault.msg}") from None
         except (ValueError, RecursionError, MemoryError) as fault:

@@ -89,6 +89,15 @@ def test_one_module_for_all_sizes(f: Any, specs: Any, arguments: Any) -> None:
         np.testing.assert_allclose(getattr(module, f.__name__)(*given), expected, rtol=1e-11)
 
 
+def test_sizes_that_must_agree_need_one_name() -> None:
+    def product(x, y):
+        return np.sum(x * y)
+
+    message = r"product, line \d+: `return np.sum\(x \* y\)`: at N = \d+, M = \d+ this raises ValueError: .*same name"
+    with pytest.raises(errors.ArgumentError, match=message):
+        yota.generate(product, {"x": "float64[N]", "y": "float64[M]"})
+
+
 def test_sizes_must_agree() -> None:
     specs = {"A": "float64[N,N]", "x": "float64[N]"}
     module = loaded(str(yota.generate(quadratic, specs)))

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import traceback
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
+import yota
 from yota.autodiff.reverse import Adjoints, gradient_tape
 from yota.compilation.layout import Wrt
-from yota.errors import ArgumentError
+from yota.errors import ArgumentError, YotaError
 from yota.generation.generalise import General, elements, generalised, held
 from yota.generation.sizes import Samples, samples_of
 from yota.generation.subject import Call, Subject, subject_of
@@ -30,6 +33,7 @@ _MOST_TRIED = 20_000_000
 """The same where the function compares a size with a number."""
 _MOST_THRESHOLDS = 24
 _SMALLEST = 2
+_OWN, _NUMPY = (str(Path(place).parent) for place in (yota.__file__, np.__file__))
 _RESERVED = ("np", "npt", "math", "Any", "float", "further")
 
 
@@ -95,7 +99,7 @@ def sized(call: Call, wrt: Wrt, *, strict: bool = False) -> Sized:
         if name in _RESERVED or not name.isascii() or name.startswith("_"):
             raise ArgumentError(f"{name!r} cannot name a size; use a plain name such as N")
     samples = samples_of(names)
-    first, functions = noting(lambda: subject_of(call, wrt, samples.sizes[0]))
+    first, functions = noting(lambda: _at(call, wrt, samples.sizes[0]))
     found = Sized(samples, (first, *(subject_of(call, wrt, size) for size in samples.sizes[1:])), strict)
     # The recordings themselves are compared first: there the lines are still those of the function.
     general = generalised([canonical(subject.tape) for subject in found.subjects], samples)
@@ -108,6 +112,27 @@ def sized(call: Call, wrt: Wrt, *, strict: bool = False) -> Sized:
             continue
         held(general, canonical(subject.tape), size, samples)
     return found
+
+
+def _at(call: Call, wrt: Wrt, size: Mapping[str, int]) -> Subject:
+    """The function at one size; where it fails there, what the sizes were is said too."""
+    try:
+        return subject_of(call, wrt, size)
+    except YotaError:
+        raise
+    except (ArithmeticError, IndexError, ValueError) as fault:
+        files = [frame for frame in traceback.extract_tb(fault.__traceback__) if not _is_foreign(frame.filename)]
+        place = f"{files[-1].name}, line {files[-1].lineno}: `{files[-1].line}`: " if files else ""
+        sizes = ", ".join(f"{name} = {extent}" for name, extent in size.items())
+        text = " ".join(str(fault).split())
+        raise ArgumentError(
+            f"{place}at {sizes} this raises {type(fault).__name__}: {text}. Sizes that must agree need the same name"
+        ) from fault
+
+
+def _is_foreign(file: str) -> bool:
+    """Whether a file is of NumPy's or of yota's own."""
+    return file.startswith((_OWN, _NUMPY))
 
 
 def _around(general: General, names: Sequence[str], numbers: Sequence[Threshold]) -> Iterator[dict[str, int]]:
