@@ -45,10 +45,11 @@ class Derivative:
     extra: Leaf | None = None
 
 
-def jacobian_of(subject: Subject, *, whole: bool = True) -> Derivative:
+def jacobian_of(subject: Subject, *, whole: bool = True, scalar: bool = True) -> Derivative:
     """Partial derivatives of each element of the result; ``extra`` weights the elements.
 
-    ``whole`` says whether a small matrix may be recorded in one piece.
+    ``whole`` says whether a small matrix may be recorded in one piece, ``scalar`` whether as scalar code, which is
+    other code for each size.
     """
     leaf, by = _wanted(subject, "jacobian")
     if len(subject.tape.outputs) != 1:
@@ -69,14 +70,14 @@ def jacobian_of(subject: Subject, *, whole: bool = True) -> Derivative:
         return gradient(lambda *leaves: np.sum(values[-1] * function(*leaves)), leaf)(*values[:-1])
 
     if whole and result.size <= _UNROLLED:
-        found = straight_line(_recorded(subject, function), leaf, Wanted(1), registry())
+        found = straight_line(_recorded(subject, function), leaf, Wanted(1), registry()) if scalar else None
         return Derivative(found.tape if found else _recorded(subject, rows), like)
     seed = Leaf(np.ones(result.shape, result.dtype)[()], len(subject.arguments.leaves), "seed")
     return Derivative(_recorded(subject, weighted, seed), like, seed)
 
 
-def hessian_of(subject: Subject, *, whole: bool = True) -> Derivative:
-    """Second derivatives; ``extra`` is a direction, and ``whole`` as in `jacobian_of`."""
+def hessian_of(subject: Subject, *, whole: bool = True, scalar: bool = True) -> Derivative:
+    """Second derivatives; ``extra`` is a direction, ``whole`` and ``scalar`` as in `jacobian_of`."""
     leaf, by = _wanted(subject, "hessian")
     function, like = _on_leaves(subject), TensorType(by.dtype, by.shape + by.shape)
 
@@ -90,18 +91,18 @@ def hessian_of(subject: Subject, *, whole: bool = True) -> Derivative:
         return np.reshape(np.stack(found), like.shape)
 
     if whole and by.size <= _UNROLLED:
-        found = straight_line(_recorded(subject, function), leaf, Wanted(2), registry())
+        found = straight_line(_recorded(subject, function), leaf, Wanted(2), registry()) if scalar else None
         return Derivative(found.tape if found else _recorded(subject, rows), like)
-    product = hvp_of(subject, whole=whole)
+    product = hvp_of(subject, whole=whole, scalar=scalar)
     return Derivative(product.tape, like, product.extra)
 
 
-def hvp_of(subject: Subject, *, whole: bool = True) -> Derivative:
-    """Second derivatives times ``extra``, in any case; ``whole`` says whether they may be scalar code."""
+def hvp_of(subject: Subject, *, whole: bool = True, scalar: bool = True) -> Derivative:
+    """Second derivatives times ``extra``, in any case; as scalar code if ``whole`` and ``scalar`` say so."""
     leaf, by = _wanted(subject, "hvp")
     direction, function = _direction(subject, leaf), _on_leaves(subject)
     tape = _recorded(subject, lambda *leaves: function(*leaves[:-1]), direction)
-    made = shortest(tape, leaf, registry()) if whole else along(tape, leaf, registry())
+    made = shortest(tape, leaf, registry()) if whole and scalar else along(tape, leaf, registry())
     return Derivative(made, by, direction)
 
 

@@ -108,7 +108,7 @@ def products_of(
 ) -> Iterator[tuple[str, tuple[Any, ...], Any]]:
     """Functions that involve a vector or give a matrix, with further arguments and what they should give."""
     if "hvp" in wanted:
-        found = hvp_of(subject)
+        found = hvp_of(subject, whole=False)
         assert found.extra is not None
         direction = np.cos(np.arange(float(np.size(found.extra.value)))).reshape(np.shape(found.extra.value))
         direction = direction.astype(np.asarray(found.extra.value).dtype)[()]

@@ -90,17 +90,17 @@ def written(request: Request) -> Written:
 
 def filled(writer: FunctionWriter, wanted: Sequence[str]) -> list[Tape]:
     """Have ``writer`` write what is wanted; the tapes that it was written from."""
-    tapes = [writer.subject.tape]
+    tapes, scalar = [writer.subject.tape], not writer.sizes
     if "value" in wanted:
         tapes.append(writer.add_value())
     if "gradient" in wanted:
         tapes.append(writer.add_gradient())
     if "jacobian" in wanted:
-        tapes.append(writer.add_matrix("jacobian", jacobian_of(writer.subject)))
+        tapes.append(writer.add_matrix("jacobian", jacobian_of(writer.subject, scalar=scalar)))
     if "hvp" in wanted:
-        tapes.append(writer.add_hvp(hvp_of(writer.subject)))
+        tapes.append(writer.add_hvp(hvp_of(writer.subject, scalar=scalar)))
     if "hessian" in wanted:
-        tapes.append(writer.add_matrix("hessian", hessian_of(writer.subject)))
+        tapes.append(writer.add_matrix("hessian", hessian_of(writer.subject, scalar=scalar)))
     return tapes
 
 
