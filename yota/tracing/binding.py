@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from yota.errors import RuleError
 from yota.ir.primitive import Primitive
+from yota.rules import calls
 from yota.tracing.methods import is_tracer
 
 if TYPE_CHECKING:
@@ -18,34 +20,20 @@ __all__ = ["bind", "hashable"]
 def bind(trace: Trace, known: Primitive, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Record ``known(*args, **kwargs)`` by the signature that its rule declares."""
     rule = trace.registry.rules(known.name)[0]
-    operands: list[Any] = []
-    static: dict[str, Any] = {}
-    rest = list(args)
     given = dict(kwargs)
-    for parameter in rule.operands:
-        if parameter.variadic:
-            operands += rest
-            rest = []
-        elif rest:
-            operands.append(rest.pop(0))
-        elif parameter.name in given:
-            operands.append(given.pop(parameter.name))
-        else:
+    arguments = list(args)
+    for parameter in [each for each in rule.operands if not each.variadic][len(arguments) :]:
+        if parameter.name not in given:
             raise TypeError(f"{known.name}() misses the argument {parameter.name!r}")
-    for parameter in rule.keywords:
-        if rest:
-            static[parameter.name] = hashable(trace, rest.pop(0))
-        elif parameter.name in given:
-            static[parameter.name] = hashable(trace, given.pop(parameter.name))
-        elif parameter.default is not None:
-            static[parameter.name] = getattr(parameter.default, "value", None)
-    if rest or given:
-        extra = ", ".join([*map(repr, rest), *given])
+        arguments.append(given.pop(parameter.name))
+    try:
+        operands, static = calls.bind(rule, arguments, given)
+    except RuleError as fault:
+        names = ", ".join(parameter.name for parameter in rule.parameters)
         raise trace.refuse(
-            f"{known.name} was called with {extra}, which its rule does not know.",
-            f"Rule parameters: {', '.join(parameter.name for parameter in rule.parameters)}.",
-        )
-    return trace.apply(known, operands, static)
+            f"the rule of {known.name} does not know this call: {fault}.", f"It takes {names}."
+        ) from None
+    return trace.apply(known, operands, {name: hashable(trace, value) for name, value in static.items()})
 
 
 def hashable(trace: Trace, value: Any) -> Any:

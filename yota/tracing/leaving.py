@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from yota.tracing.bytecode import callee, consumer
+from yota.tracing.leaks import leak
 from yota.tracing.location import ENTRY, caller, library_function
 from yota.tracing.written import is_written_out
 
@@ -49,7 +50,7 @@ def to_number(tracer: Tracer, convert: Callable[[Any], Any]) -> Any:
     if trace.is_constant(variable) or is_written_out(caller(3)):
         return number
     trace.decide(variable, convert.__name__, number)
-    return trace.leak(variable, number, returned=_is_returned(sys._getframe(2)))
+    return leak(trace, variable, number, returned=_is_returned(sys._getframe(2)))
 
 
 def _is_returned(frame: FrameType) -> bool:

@@ -14,15 +14,18 @@ import numpy as np
 from yota.errors import TracingError, YotaError
 from yota.ir.tape import Tape
 from yota.rules.registry import Registry
+from yota.tracing import leaks
+from yota.tracing.comparison import same, same_arrays
 from yota.tracing.intercept import interceptions, opaque, recorded
 from yota.tracing.kinds import kinds
+from yota.tracing.layout import guard_order
 from yota.tracing.location import raised_at, source_line
 from yota.tracing.methods import is_traced
 from yota.tracing.namespace import imported, recorders, recording
 from yota.tracing.naming import name_variables
 from yota.tracing.randomness import Draws, refusal
 from yota.tracing.state import current, entered
-from yota.tracing.trace import Leak, Trace
+from yota.tracing.trace import Trace
 
 __all__ = ["Leaf", "Recording", "Surroundings", "record"]
 
@@ -148,8 +151,8 @@ def record(
         raise _explained(fault, function, rebuild([_plain(leaf.value) for leaf in leaves])) from fault.__cause__
     _refuse_draws(trace, draws, found, lambda: run()[1], around.generators)
     left = not exact and any(guard.kind in ("float", "complex") for guard in found.tape.guards)
-    if left and not _same(found.tape, run(perturbed=True)[1].tape):
-        raise _leaked(next(iter(trace.leaks.values())))
+    if left and not same(found.tape, run(perturbed=True)[1].tape):
+        raise leaks.refusal(next(iter(trace.leaks.values())))
     return found
 
 
@@ -166,7 +169,7 @@ def _refuse_draws(
         if own and draws.own():
             raise refusal(trace.builder.name, own)
         # Another thread may have drawn from what all share, or the function has seeded it: then nothing differs.
-        if not (_same(recorded.tape, other.tape) and _same_arrays(recorded.captured, other.captured)):
+        if not (same(recorded.tape, other.tape) and same_arrays(recorded.captured, other.captured)):
             raise refusal(trace.builder.name, own or common)
 
 
@@ -192,14 +195,23 @@ def _run(
         if not reads:
             name_variables(trace.builder)
         if around is None:
-            trace.guard_order()
+            guard_order(trace)
         elif trace.ordered is not None:
             around.rely_on_order()
         tape = trace.builder.finish(outputs)
         values = [trace.values[variable] for variable in outputs]
         value = tuple(values) if isinstance(result, (tuple, list)) else values[0]
-        ran = tuple(trace.ran.values())
-        return Recording(tape, value, trace.outer, trace.captured, trace.watched, ran, trace.uses, trace.calls)
+        seen, captures = trace.seen, trace.captures
+        return Recording(
+            tape,
+            value,
+            trace.outer,
+            captures.inputs,
+            captures.watched,
+            tuple(seen.ran.values()),
+            seen.uses,
+            seen.calls,
+        )
     finally:
         trace.finished = True
 
@@ -236,44 +248,3 @@ def _outputs(trace: Trace, result: Any) -> list[int]:
             trace.builder.guards.remove(leak.guard)
             leak.guard = None
     return [trace.lift(item) for item in items]
-
-
-def _same(left: Tape, right: Tape) -> bool:
-    """Whether two tapes do the same, whatever their variables are numbered: imports while one was made leave gaps."""
-    partner = {one.variable: other.variable for one, other in zip(left.inputs, right.inputs, strict=False)}
-
-    def alike(ours: Sequence[int], theirs: Sequence[int]) -> bool:
-        return len(ours) == len(theirs) and all(
-            _equal(left.constants[one], right.constants[other])
-            if one in left.constants and other in right.constants
-            else partner.get(one) == other
-            for one, other in zip(ours, theirs, strict=True)
-        )
-
-    if len(left.ops) != len(right.ops):
-        return False
-    for a, b in zip(left.ops, right.ops, strict=True):
-        if a.primitive is not b.primitive or a.static != b.static or not alike(a.operands, b.operands):
-            return False
-        partner[a.result] = b.result
-    return alike(left.outputs, right.outputs)
-
-
-def _same_arrays(left: Mapping[int, Any], right: Mapping[int, Any]) -> bool:
-    return len(left) == len(right) and all(map(_equal, left.values(), right.values()))
-
-
-def _equal(value: Any, other: Any) -> bool:
-    return np.array_equal(value, other, equal_nan=np.asarray(value).dtype.kind in "fc")
-
-
-def _leaked(leak: Leak) -> TracingError:
-    kind = type(leak.number).__name__
-    place = f" in {leak.library}" if leak.library else ""
-    cure = f"Leave {kind}() out, or pass yota.interpreted(f)."
-    if leak.library:
-        cure = "Write what that does with NumPy's functions, or give a function that calls it a rule."
-    return TracingError(
-        f"{leak.location}: `{source_line(leak.location)}`: {kind}() takes a traced value off the tape{place}, and what "
-        f"is computed from it would lose its derivative. {cure}"
-    )

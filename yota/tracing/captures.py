@@ -1,0 +1,105 @@
+"""Arrays from outside of the traced function: inputs that are read at each call, or constants with a known content."""
+
+from __future__ import annotations
+
+import sys
+from types import FrameType
+from typing import Any
+
+import numpy as np
+
+from yota.errors import ArgumentError
+from yota.ir.tape import TapeBuilder
+from yota.ir.types import type_of
+from yota.tracing.location import users
+from yota.tracing.observation import Observation
+
+__all__ = ["Captures", "acceptable", "frozen"]
+
+_LITERAL = 16
+"""Up to this many elements a constant array is worth spelling out in generated code."""
+
+
+class Captures:
+    """The arrays from outside that a recording met.
+
+    Parameters
+    ----------
+    builder
+        The tape that grows.
+    values
+        Concrete values by variable.
+    seen
+        Where uses are noted. If given, arrays of floating-point numbers are inputs, to be read afresh at each call of
+        the compiled code; else all are constants.
+    """
+
+    def __init__(self, builder: TapeBuilder, values: dict[int, Any], seen: Observation | None) -> None:
+        self._builder, self._values, self._seen = builder, values, seen
+        self.inputs = builder.captured
+        """Those that are inputs, by variable."""
+        self.watched: list[tuple[Any, Any]] = []
+        """Those that are constants, each with the content that the tape relies on."""
+        self._known: dict[int, tuple[Any, Any, int]] = {}
+
+    def array(self, value: np.ndarray) -> int:
+        """The variable for an array of the user's."""
+        # The user may write into it later: the tape never relies on that nobody does.
+        if self._seen is not None:
+            self._seen.use(value)
+        known = self._known.get(id(value))
+        if known is not None and np.array_equal(known[1], value, equal_nan=value.dtype.kind in "fc"):
+            return known[2]
+        snapshot = frozen(np.array(acceptable(value)))
+        fresh = self._seen is not None and known is None
+        if fresh and value.dtype.kind in "fc" and value.size > _LITERAL and value.dtype.isnative:
+            variable = self._builder.input(type_of(value), -1, _name_of(value), ())
+            self.inputs[variable] = value
+        else:
+            variable = self._builder.constant(snapshot)
+            self.watched.append((value, snapshot))
+        self._values[variable] = snapshot
+        self._known[id(value)] = (value, snapshot, variable)
+        return variable
+
+    def from_device(self, value: Any) -> int:
+        """An array on the GPU is an input always: nobody would fetch it at each call to see whether it changed."""
+        known = self._known.get(id(value))
+        if known is not None:
+            return known[2]
+        snapshot = frozen(value.get())
+        variable = self._builder.input(type_of(snapshot), -1, _name_of(value), ())
+        self.inputs[variable] = value
+        self._values[variable] = snapshot
+        self._known[id(value)] = (value, snapshot, variable)
+        return variable
+
+
+def _name_of(value: Any) -> str:
+    """The name by which the user's code knows an array from outside."""
+    for user in users(sys._getframe(1), inside=True):
+        local, outside = (
+            (user.f_locals, user.f_globals) if isinstance(user, FrameType) else (user.variables, user.globals)
+        )
+        for name, other in [*local.items(), *outside.items()]:
+            if other is value and not name.startswith("_"):
+                return name
+    return "data"
+
+
+def acceptable(value: Any) -> Any:
+    """A number or array in the machine's order of bytes; refused if it is neither."""
+    dtype = type_of(value).dtype
+    if dtype.kind not in "biufc":
+        raise ArgumentError(f"values of dtype {dtype} cannot be traced; use floating or complex numbers")
+    if not dtype.isnative:
+        return value.astype(dtype.newbyteorder("="))
+    return value
+
+
+def frozen(value: Any) -> Any:
+    """``value``, made read-only if it is an array."""
+    if isinstance(value, np.ndarray) and value.flags.writeable:
+        value = value.view()
+        value.flags.writeable = False
+    return value

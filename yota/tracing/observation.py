@@ -1,0 +1,69 @@
+"""What the user's code was seen to do while it was traced: where it stood, what it called, and with which arrays."""
+
+from __future__ import annotations
+
+import sys
+from types import CodeType, FrameType
+from typing import Any
+
+import numpy as np
+
+from yota.ir.location import Location
+from yota.tracing.bytecode import running
+from yota.tracing.location import caller, is_library, is_own, location_of, users
+from yota.tracing.memory import owner_of
+
+__all__ = ["Observation"]
+
+
+class Observation:
+    """Notes on the user's code, taken whenever something is recorded.
+
+    Parameters
+    ----------
+    calls
+        Whether its calls are noted, with the arrays among their arguments.
+    """
+
+    def __init__(self, *, calls: bool) -> None:
+        self._notes_calls = calls
+        self.ran: dict[int, tuple[CodeType, dict[str, Any]]] = {}
+        """Code of the user's that was running when something was recorded, and its global variables."""
+        self.uses: dict[int, set[tuple[int, int]]] = {}
+        """By the identity of what owns its memory, where the user's code handed over an array from outside."""
+        self.calls: dict[tuple[int, int], list[tuple[CodeType, dict[str, Any]]]] = {}
+        """What the user's code called, and the arrays among the arguments, by where it did."""
+
+    def here(self) -> Location | None:
+        """The user's line that is running; its code, and that which called it, is noted."""
+        innermost = None
+        for user in users(sys._getframe(1), inside=True):
+            innermost = innermost or user
+            code, names = (user.f_code, user.f_globals) if isinstance(user, FrameType) else (user.code, user.globals)
+            if id(code) in self.ran:
+                break
+            if code is not None:
+                self.ran[id(code)] = code, names
+            if self._notes_calls and isinstance(user, FrameType):
+                self._call(user)
+        innermost = innermost or caller(1)
+        return None if innermost is None else location_of(innermost)
+
+    def _call(self, frame: FrameType) -> None:
+        """Note who called the code of ``frame``, and with which arrays."""
+        outer = frame.f_back
+        if outer is None or is_library(outer):
+            return
+        code, values = frame.f_code, frame.f_locals
+        names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+        arrays = {name: values[name] for name in names if type(values.get(name)) is np.ndarray}
+        self.calls.setdefault((id(outer.f_code), running(outer).offset), []).append((code, arrays))
+
+    def use(self, value: np.ndarray) -> None:
+        """Note where the user's code hands over an array from outside."""
+        frame: FrameType | None = sys._getframe(1)
+        while frame is not None and is_own(frame):
+            frame = frame.f_back
+        if frame is None or is_library(frame) or caller(1) is not frame:
+            return  # a library may have computed with the content
+        self.uses.setdefault(id(owner_of(value)), set()).add((id(frame.f_code), running(frame).offset))
