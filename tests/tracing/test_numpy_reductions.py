@@ -1,5 +1,8 @@
 """NumPy's reductions, sorts, statistics and differences, with their keywords, against central differences."""
 
+import warnings
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -241,3 +244,27 @@ def test_averages_of_16_bits_are_numpys(name, count):
         assert value.dtype == slope.dtype == np.float16
         np.testing.assert_array_equal(value, expected)
     assert name not in ("mean", "nanmean") or np.all(np.abs(slope.astype(float) * count - 1) < 0.01)
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1, (0, 1), None])
+def test_medians_of_many_rows_with_gaps_are_found_at_once(axis: Any) -> None:
+    x = np.random.default_rng(0).normal(size=(300, 4))
+    x[::3, 1], x[7] = np.nan, np.nan
+    extent = {0: 4, 1: 300, -1: 300}.get(axis, ()) if isinstance(axis, int) else ()
+    weights = np.random.default_rng(1).normal(size=extent)
+
+    def loss(x: Any) -> Any:
+        found = np.nanmedian(x, axis=axis)
+        return np.sum(np.where(np.isnan(found), 0.0, found) * weights)
+
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # of the row without numbers
+        value, tape = yota.trace(loss, x)
+        assert value == loss(x)
+        gradient = yota.grad(loss, x)[1][0]
+        assert len(tape) < 60
+        for place in ((0, 0), (1, 1), (3, 1), (7, 2), (150, 3), (299, 0)):
+            shift = np.zeros_like(x)
+            shift[place] = 1e-7
+            slope = 0.0 if np.isnan(x[place]) else (loss(x + shift) - loss(x - shift)) / 2e-7
+            assert gradient[place] == pytest.approx(slope, abs=1e-6)

@@ -112,7 +112,22 @@ def _nanstd(trace: Trace, a: Any, *args: Any, **keywords: Any) -> Any:
 
 @implements(numpy.nanmedian)
 def _nanmedian(trace: Trace, a: Any, axis: Any = None, overwrite_input: bool = False, keepdims: bool = False) -> Any:
-    return np.nanquantile(trace.traced(a), 0.5, axis=axis, keepdims=keepdims)
+    a = trace.traced(a)
+    if a.dtype.kind != "f" or not a.size:
+        return np.nanquantile(a, 0.5, axis=axis, keepdims=keepdims)
+    # All rows at once: NumPy itself goes through them one by one.
+    axes = axes_of(axis, a.ndim)
+    rest = tuple(extent for place, extent in enumerate(a.shape) if place not in axes)
+    rows = np.reshape(np.moveaxis(a, axes, range(a.ndim - len(axes), a.ndim)), (*rest, -1))
+    count = np.sum(np.logical_not(np.isnan(rows)), axis=-1, keepdims=True)
+    # What is no number comes last; a row without numbers ends in one at place -1.
+    ordered = np.sort(rows, axis=-1)
+    middle = [np.take_along_axis(ordered, place, -1)[..., 0] for place in ((count - 1) // 2, count // 2)]
+    middle[1] = np.where(count[..., 0] == 0, middle[0], middle[1])
+    median = 0.5 * middle[0] + 0.5 * middle[1]
+    if not keepdims:
+        return median
+    return np.reshape(median, tuple(1 if place in axes else extent for place, extent in enumerate(a.shape)))
 
 
 @implements(numpy.average)
