@@ -109,13 +109,17 @@ def concrete(trace: Trace, value: Any) -> Any:
     return value
 
 
+_OUT_OF_COMPILED: dict[Any, tuple[int, tuple[str, ...]]] = {np.dot: (2, ("out",)), np.concatenate: (2, ("out",))}
+"""The same of functions of which NumPy 2.0 does not say what they take."""
+
+
 @functools.cache
 def _after_out(function: Any) -> tuple[int, tuple[str, ...]]:
     """Position of ``out`` among a function's parameters, and the names of those that follow it."""
     try:
         parameters = inspect.signature(function).parameters
     except (TypeError, ValueError):
-        return 0, ()
+        return _OUT_OF_COMPILED.get(function, (0, ()))
     names = tuple(parameters)
     by_position = "out" in names and parameters["out"].kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
     return (names.index("out"), names[names.index("out") :]) if by_position else (0, ())

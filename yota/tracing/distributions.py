@@ -77,6 +77,21 @@ def _support(family: Family, z: Any, shapes: tuple[Any, ...]) -> tuple[Any, Any]
     return inside, np.where(inside, z, 0.5)
 
 
+def _quantile(trace: Trace, name: str, method: str, q: Any, shapes: tuple[Any, ...], loc: Any, scale: Any) -> Any:
+    """Of a probability the value with so much below it, or above: at 0 and 1 the ends of the support."""
+    family, q = CONTINUOUS[name], trace.traced(q)
+    shapes = tuple(map(_positive, shapes))
+    inverse = getattr(family, method)
+    within = np.logical_and(q > 0, q < 1)
+    found = inverse(np.where(within, q, 0.5), *shapes)
+    high = family.high(*shapes) if callable(family.high) else family.high
+    first, last = (family.low, high) if method == "ppf" else (high, family.low)
+    end = np.where(q == 0, first, np.where(q == 1, last, np.nan))
+    # Not a number, too, where a shape is not: the ends do not know it.
+    found = np.where(within, found, np.where(np.isnan(found), found, end))
+    return found * _positive(scale) + loc
+
+
 _METHODS: dict[str, Callable[..., Any]] = {
     "logpdf": _log_density,
     "pdf": _density,
@@ -87,6 +102,9 @@ _METHODS: dict[str, Callable[..., Any]] = {
 }
 
 
+_INVERSE = ("ppf", "isf")
+
+
 def _positive(value: Any) -> Any:
     """``value``, not a number where it is not positive: SciPy's answer to a scale of 0."""
     return value if not is_traced(value) and np.all(np.asarray(value) > 0) else np.where(value > 0, value, np.nan)
@@ -95,6 +113,8 @@ def _positive(value: Any) -> Any:
 def _continuous(trace: Trace, name: str, method: str, x: Any, shapes: tuple[Any, ...], loc: Any, scale: Any) -> Any:
     plain_scale = not is_traced(scale) and np.ndim(scale) == 0 and scale == 1
     x = trace.traced(x)
+    if method in _INVERSE:
+        return _quantile(trace, name, method, x, shapes, loc, scale)
     z = x if not is_traced(loc) and np.ndim(loc) == 0 and loc == 0 else x - loc
     scale = None if plain_scale else _positive(scale)
     if scale is not None:
@@ -151,7 +171,7 @@ def replacements() -> list[tuple[Any, str, Any]]:
     module = sys.modules.get(_MODULE)
     if module is None or not hasattr(module, "rv_discrete"):
         return []
-    found = [(module.rv_continuous, name, _recording(module.rv_continuous, name)) for name in _METHODS]
+    found = [(module.rv_continuous, name, _recording(module.rv_continuous, name)) for name in (*_METHODS, *_INVERSE)]
     names = ["pmf", "logpmf", "cdf", "sf", "logcdf", "logsf"]
     found += [(module.rv_discrete, name, _recording(module.rv_discrete, name)) for name in names]
     return found + multivariate.replacements()

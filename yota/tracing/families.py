@@ -33,6 +33,8 @@ class Family:
         Its complement, without cancellation.
     logcdf, logsf
         Logarithms of both; by default taken of them.
+    ppf, isf
+        The inverses of ``cdf`` and ``sf``; the first variable is then a probability.
     low, high
         Ends of the support; ``high`` may depend on the shapes.
     open
@@ -44,6 +46,8 @@ class Family:
     sf: _Form
     logcdf: _Form | None = None
     logsf: _Form | None = None
+    ppf: _Form | None = None
+    isf: _Form | None = None
     low: float = -math.inf
     high: Callable[..., Any] | float = math.inf
     open: bool = False
@@ -74,12 +78,16 @@ _NORMAL = Family(
     sf=lambda z: _special("ndtr")(-z),
     logcdf=_ufunc("log_ndtr"),
     logsf=lambda z: _special("log_ndtr")(-z),
+    ppf=_ufunc("ndtri"),
+    isf=lambda q: -_special("ndtri")(q),
 )
 
 _STUDENT = Family(
     logpdf=lambda z, v: -_special("betaln")(0.5 * v, 0.5) - 0.5 * np.log(v) - (0.5 * v + 0.5) * np.log1p(z * z / v),
     cdf=lambda z, v: _special("stdtr")(v, z),
     sf=lambda z, v: _special("stdtr")(v, -z),
+    ppf=lambda q, v: _special("stdtrit")(v, q),
+    isf=lambda q, v: -_special("stdtrit")(v, q),
 )
 
 _GAMMA = Family(
@@ -87,6 +95,8 @@ _GAMMA = Family(
     cdf=lambda z, a: _special("gammainc")(a, z),
     sf=lambda z, a: _special("gammaincc")(a, z),
     low=0.0,
+    ppf=lambda q, a: _special("gammaincinv")(a, q),
+    isf=lambda q, a: _special("gammainccinv")(a, q),
 )
 
 _BETA = Family(
@@ -95,6 +105,8 @@ _BETA = Family(
     sf=lambda z, a, b: _special("betaincc")(a, b, z),
     low=0.0,
     high=1.0,
+    ppf=lambda q, a, b: _special("betaincinv")(a, b, q),
+    isf=lambda q, a, b: _special("betainccinv")(a, b, q),
 )
 
 _CHI2 = Family(
@@ -104,6 +116,8 @@ _CHI2 = Family(
     cdf=lambda z, v: _special("gammainc")(0.5 * v, 0.5 * z),
     sf=lambda z, v: _special("gammaincc")(0.5 * v, 0.5 * z),
     low=0.0,
+    ppf=lambda q, v: 2 * _special("gammaincinv")(0.5 * v, q),
+    isf=lambda q, v: 2 * _special("gammainccinv")(0.5 * v, q),
 )
 
 _EXPONENTIAL = Family(
@@ -113,6 +127,8 @@ _EXPONENTIAL = Family(
     logcdf=_log1mexp,
     logsf=lambda z: -z,
     low=0.0,
+    ppf=lambda q: -np.log1p(-q),
+    isf=lambda q: -np.log(q),
 )
 
 _UNIFORM = Family(
@@ -121,6 +137,8 @@ _UNIFORM = Family(
     sf=lambda z: 1 - z,
     low=0.0,
     high=1.0,
+    ppf=lambda q: 1.0 * q,
+    isf=lambda q: 1 - q,
 )
 
 
@@ -135,12 +153,19 @@ def _laplace(z: Any) -> Any:
     return np.where(z > 0, 1 - tail, tail)
 
 
+def _laplace_quantile(q: Any) -> Any:
+    low = q < 0.5
+    return np.where(low, np.log(2 * np.where(low, q, 0.5)), -np.log(2 * (1 - np.where(low, 0.5, q))))
+
+
 _LAPLACE = Family(
     logpdf=lambda z: -np.abs(z) - math.log(2),
     cdf=_laplace,
     sf=lambda z: _laplace(-z),
     logcdf=_laplace_log,
     logsf=lambda z: _laplace_log(-z),
+    ppf=_laplace_quantile,
+    isf=lambda q: -_laplace_quantile(q),
 )
 
 _LOGNORMAL = Family(
@@ -151,12 +176,23 @@ _LOGNORMAL = Family(
     logsf=lambda z, s: _special("log_ndtr")(-np.log(z) / s),
     low=0.0,
     open=True,
+    ppf=lambda q, s: np.exp(s * _special("ndtri")(q)),
+    isf=lambda q, s: np.exp(-s * _special("ndtri")(q)),
 )
+
+
+def _cotangent(q: Any) -> Any:
+    """The cotangent of ``pi * q``; near the ends of 0 to 1 the tangent of the distance from there keeps its digits."""
+    near = np.where(q > 0.5, q - 1, q)
+    return 1 / np.tan(math.pi * near)
+
 
 _CAUCHY = Family(
     logpdf=lambda z: -math.log(math.pi) - 2 * np.log(np.hypot(1.0, z)),
     cdf=lambda z: np.arctan2(1.0, -z) / math.pi,
     sf=lambda z: np.arctan2(1.0, z) / math.pi,
+    ppf=lambda q: -_cotangent(q),
+    isf=_cotangent,
 )
 
 _LOGISTIC = Family(
@@ -165,6 +201,75 @@ _LOGISTIC = Family(
     sf=lambda z: _special("expit")(-z),
     logcdf=_ufunc("log_expit"),
     logsf=lambda z: _special("log_expit")(-z),
+    ppf=_ufunc("logit"),
+    isf=lambda q: -_special("logit")(q),
+)
+
+_HALF_NORMAL = Family(
+    logpdf=lambda z: 0.5 * math.log(2 / math.pi) - 0.5 * z * z,
+    cdf=lambda z: _special("erf")(z / math.sqrt(2)),
+    sf=lambda z: 2 * _special("ndtr")(-z),
+    ppf=lambda q: _special("ndtri")(0.5 + 0.5 * q),
+    isf=lambda q: -_special("ndtri")(0.5 * q),
+    low=0.0,
+)
+
+_HALF_CAUCHY = Family(
+    logpdf=lambda z: math.log(2 / math.pi) - 2 * np.log(np.hypot(1.0, z)),
+    cdf=lambda z: 2 / math.pi * np.arctan(z),
+    sf=lambda z: 2 / math.pi * np.arctan2(1.0, z),
+    ppf=lambda q: np.tan(0.5 * math.pi * q),
+    isf=lambda q: 1 / np.tan(0.5 * math.pi * q),
+    low=0.0,
+)
+
+_RAYLEIGH = Family(
+    logpdf=lambda z: np.log(z) - 0.5 * z * z,
+    cdf=lambda z: -np.expm1(-0.5 * z * z),
+    sf=lambda z: np.exp(-0.5 * z * z),
+    logsf=lambda z: -0.5 * z * z,
+    ppf=lambda q: np.sqrt(-2 * np.log1p(-q)),
+    isf=lambda q: np.sqrt(-2 * np.log(q)),
+    low=0.0,
+)
+
+_WEIBULL = Family(
+    logpdf=lambda z, c: np.log(c) + _special("xlogy")(c - 1, z) - z**c,
+    cdf=lambda z, c: -np.expm1(-(z**c)),
+    sf=lambda z, c: np.exp(-(z**c)),
+    logsf=lambda z, c: -(z**c),
+    ppf=lambda q, c: (-np.log1p(-q)) ** (1.0 / c),
+    isf=lambda q, c: (-np.log(q)) ** (1.0 / c),
+    low=0.0,
+)
+
+_PARETO = Family(
+    logpdf=lambda z, b: np.log(b) - (b + 1) * np.log(z),
+    cdf=lambda z, b: -np.expm1(-b * np.log(z)),
+    sf=lambda z, b: z ** (-b),
+    logsf=lambda z, b: -b * np.log(z),
+    ppf=lambda q, b: np.exp(-np.log1p(-q) / b),
+    isf=lambda q, b: q ** (-1.0 / b),
+    low=1.0,
+)
+
+_GUMBEL = Family(
+    logpdf=lambda z: -z - np.exp(-z),
+    cdf=lambda z: np.exp(-np.exp(-z)),
+    sf=lambda z: -np.expm1(-np.exp(-z)),
+    logcdf=lambda z: -np.exp(-z),
+    ppf=lambda q: -np.log(-np.log(q)),
+    isf=lambda q: -np.log(-np.log1p(-q)),
+)
+
+_INVERSE_GAMMA = Family(
+    logpdf=lambda z, a: -(a + 1) * np.log(z) - _special("gammaln")(a) - 1 / z,
+    cdf=lambda z, a: _special("gammaincc")(a, 1 / z),
+    sf=lambda z, a: _special("gammainc")(a, 1 / z),
+    ppf=lambda q, a: 1 / _special("gammainccinv")(a, q),
+    isf=lambda q, a: 1 / _special("gammaincinv")(a, q),
+    low=0.0,
+    open=True,
 )
 
 CONTINUOUS: dict[str, Family] = {
@@ -179,6 +284,13 @@ CONTINUOUS: dict[str, Family] = {
     "lognorm": _LOGNORMAL,
     "cauchy": _CAUCHY,
     "logistic": _LOGISTIC,
+    "halfnorm": _HALF_NORMAL,
+    "halfcauchy": _HALF_CAUCHY,
+    "rayleigh": _RAYLEIGH,
+    "weibull_min": _WEIBULL,
+    "pareto": _PARETO,
+    "gumbel_r": _GUMBEL,
+    "invgamma": _INVERSE_GAMMA,
 }
 """By the names of SciPy's distributions."""
 

@@ -159,19 +159,20 @@ def _freqz(
     fs: float = 2 * numpy.pi,
     include_nyquist: bool = False,
 ) -> Any:
-    module = sys.modules["scipy.signal"]
-    b, a = (np.atleast_1d(trace.traced(each)) for each in (b, a))
+    sys.modules["scipy.signal"]
     if is_traced(worN):
         worN = trace.values[trace.lift(worN)] if trace.is_constant(trace.lift(worN)) else None
+    # Frequencies, and the dtype, are those that SciPy finds for other filters of this kind.
+    others = [numpy.ones(each.shape, each.dtype) if is_traced(each) else each for each in (b, a)]
+    b, a = (np.atleast_1d(trace.traced(each)) for each in (b, a))
     if b.ndim != 1 or a.ndim != 1 or plot is not None or worN is None:
         raise trace.refuse(
             "scipy.signal.freqz is recorded for vectors, plain frequencies and no plot.", "Write a loop."
         )
-    one = numpy.ones(1, numpy.result_type(*(each.dtype for each in (b, a) if each.dtype.kind in "fc")))
-    b, a = (each if each.dtype.kind in "fc" else each.astype(one.dtype) for each in (b, a))
-    places = module.freqz(one, one, worN, whole, None, fs, include_nyquist)[0]
+    places, like = sys.modules["scipy.signal"].freqz(*others, worN, whole, None, fs, include_nyquist)
     turns = numpy.exp(-1j * (2 * numpy.pi * places / fs))
-    return places, np.polyval(b[::-1], turns) / np.polyval(a[::-1], turns)
+    found = np.polyval(b[::-1], turns) / np.polyval(a[::-1], turns)
+    return places, found.astype(like.dtype, copy=False)
 
 
 def _medfilt(trace: Trace, volume: Any, kernel_size: Any = None) -> Any:
