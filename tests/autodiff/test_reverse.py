@@ -53,7 +53,7 @@ def my_product(a: Array[m, n], x: Array[n]) -> y:
         (
             "d[y] * x",
             (3, 2),
-            r"^<.*>:2: d\[a\] of my_product\(float64\[3,2\], .*\) cannot be computed: .*shape mismatch",
+            r"^<.*>:3: d\[a\] of my_product\(float64\[3,2\], .*\) cannot be computed: .*shape mismatch",
         ),
     ],
 )
