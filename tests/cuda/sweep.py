@@ -3,7 +3,7 @@
 ``compile``: the golden kernels, those of every rule and of over 200 random programs, by NVRTC for each architecture.
 ``run``: every size with every number of threads, and all random programs, watched for stray accesses and undefined
 behaviour, results full of other bytes at first. ``races``: the same sizes with a thread of the system for each of the
-kernel's. ``registers``: what polynomials take. It takes a quarter of an hour on two processors.
+kernel's. ``registers``: what polynomials take. It takes about an hour on two processors, races most of it.
 """
 
 from __future__ import annotations
