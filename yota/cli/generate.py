@@ -26,19 +26,20 @@ that it is what the source would give now (exit code 1 and a diff if not):
 
 A C99 file and its header beside it, for programs in C and C++:
 
-    yota generate pkg.energy:potential --arg "x=float64[4,3]" --arg "eps=float" --target c -o src/potential.c
+    yota generate pkg.energy:potential --arg "x=float64[N,3]" --arg "eps=float" --target c -o src/potential.c
 
 With `--extension` a Python extension module around it, and a `meson.build` and `pyproject.toml` that build it, are
 written beside them.
 
 A CUDA file with kernels and functions that launch them, and a Python file beside it that launches them with CuPy:
 
-    yota generate pkg.energy:potential --arg "x=float64[100000,3]" --target cuda -o src/potential.cu
+    yota generate pkg.energy:potential --arg "x=float64[N,3]" --target cuda -o src/potential.cu
 
 Specs: `float64[4,3]` an array, `float64` a NumPy number, `float` a Python number, `3`, `True` or `'mean'` a fixed
 value, and structures of them: `[float, float64[2]]`, `{'w': float64[3]}`, `Params(w=float64[3], b=float64)`, where
 the function's module knows the class `Params`. Arguments that have defaults may be left out. Extents may be names:
-`float64[N,3]` serves all sizes, and `float64[B,...]` arrays of any number of further axes.
+`float64[N,3]` serves all sizes, on every target, and `float64[B,...]` arrays of any number of further axes in NumPy
+modules. Functions in C and CUDA take such sizes first, and say in the head of the file how small they may be.
 """
 
 _ENDINGS = {
