@@ -134,7 +134,7 @@ class Harvest:
         key = abs(term[0]), term[1]
         factors = self.products.factors[key]
         numbers = [atom for atom in factors if atom in self.products.numbers]
-        if numbers and self.products.times[key] == 1 and len(factors) > 1:
+        if self.products.signed(term):
             rest = tuple(sorted(item for item in factors.items() if item[0] not in numbers))
             value = self.rewriting.builder.constant(-self.products.numbers[numbers[0]])
             return self._scaled(value, rest)

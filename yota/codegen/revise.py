@@ -12,7 +12,9 @@ from yota.codegen.sharing import weight
 
 __all__ = ["revise"]
 
-_SWEEPS = 3
+_SWEEPS = 8
+_IDLE = 2
+"""Sweeps without gain, one after the other, after which nothing more is expected."""
 _MOST_READERS = 6
 """Sums that are factored anew together where they lose a divisor that they had in common."""
 
@@ -39,14 +41,15 @@ class _Revision:
         self.least = weight(self.forest)
 
     def run(self) -> Forest:
-        first, start = self.least, self.forest
+        first, start, idle = self.least, self.forest, 0
         for _ in range(_SWEEPS):
             before = self.least
             moves = list(self._moves())
             self.choose.shuffle(moves)
             for atom, divided in moves:
                 self._attempt(atom, divided)
-            if self.least == before:
+            idle = idle + 1 if self.least == before else 0
+            if idle == _IDLE:
                 break
         # What changed without gain on the way is not worth another look of the code.
         return self.forest if self.least < first else start
@@ -71,10 +74,8 @@ class _Revision:
             found.sums[each] = Sum(list(self.planted[each].alive()), self.planted[each].ordered)
         if divided:
             divide(found, atom, self.planted, self.choose)
-        most = self.choose.choice((1024, 1024, 1, 2))
-        factor(
-            found, Options(seed=self.choose.randrange(1, 10**6), equal_outside=self.choose.random() < 0.3, most=most)
-        )
+        most, seed = self.choose.choice((1024, 1024, 1, 2)), self.choose.randrange(1, 10**6)
+        factor(found, Options(seed=seed, equal_outside=self.choose.random() < 0.3, most=most))
         found.tidy(self.planted)
         total = weight(found)
         if total <= self.least:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 import itertools
 
-from yota.codegen.forest import Forest
+from yota.codegen.forest import Forest, Sum
 from yota.codegen.polynomial import Monomial, Term, chain_length
 
 __all__ = ["Products", "share", "weight"]
@@ -47,6 +47,14 @@ class Products:
             factors[self._number(key[0])] = 1
         self.factors[key] = self._scalars_joined(factors) if self.forest.is_array else factors
 
+    def signed(self, term: Term) -> bool:
+        """Whether a term takes a sign without an operation: it is a number, or has one that is its own."""
+        key = abs(term[0]), term[1]
+        if not term[1]:
+            return True
+        factors = self.factors[key]
+        return self.times[key] == 1 and len(factors) > 1 and any(atom in self.numbers for atom in factors)
+
     def _number(self, value: float) -> int:
         atom = self._number_atoms.get(value)
         if atom is None:
@@ -85,7 +93,16 @@ def weight(forest: Forest) -> int:
     products = share(forest)
     total = len(products.pairs)
     total += sum(_length(factors) for factors in products.factors.values())
-    return total + sum(len(forest.sums[atom].alive()) - 1 if atom in forest.sums else 1 for atom in forest.living())
+    total += sum(term[0] < 0 and not products.signed(term) for term in forest.roots.values())
+    sums = [forest.sums[atom] for atom in forest.living() if atom in forest.sums]
+    total += sum(len(each.alive()) - 1 + _negations(each, products) for each in sums)
+    return total + len(forest.living()) - len(sums)
+
+
+def _negations(each: Sum, products: Products) -> int:
+    """Whether a sum begins with a negation: there is no term to subtract from, and no number to take the sign."""
+    terms = each.alive()
+    return int(all(term[0] < 0 for term in terms[: 2 if each.ordered else None]) and not products.signed(terms[0]))
 
 
 def _length(factors: dict[int, int]) -> int:
