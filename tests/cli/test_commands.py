@@ -161,7 +161,8 @@ def test_check(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
         "first",
         "lenght",
     ]
-    assert main(["check", "good.rules", "--mutants", "--json"]) == 0
+    (model / "written.rules").write_text(RULES + "    d[y, x] = 3 * x * x\n")
+    assert main(["check", "written.rules", "--mutants", "--json"]) == 0
     (survey,) = json.loads(capsys.readouterr().out)
     assert survey["found"] == survey["planted"] >= 3
     assert main(["check", str(ROOT / "rules" / "complex.rules")]) == 0
