@@ -348,3 +348,15 @@ def test_linters_have_nothing_to_say(tmp_path: Path) -> None:
             [sys.executable, "-m", *words, "."], capture_output=True, text=True, cwd=tmp_path, check=False
         )
         assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_sizes_that_divide_as_products_do() -> None:
+    """Arrays are divided by powers of two in another way: no sample is one."""
+
+    def scaled(x: Any) -> Any:
+        return np.sum((x / len(x)) ** 3 + (x / (len(x) - 1)) ** 2)
+
+    module = loaded(str(yota.generate(scaled, {"x": "float64[N]"})))
+    for size in (3, 4, 5, 8, 9, 300):
+        x = np.random.default_rng(0).random(size)
+        np.testing.assert_allclose(module.scaled(x), scaled(x), rtol=1e-13)

@@ -135,6 +135,7 @@ def samples_of(names: Sequence[str], smallest: int = 5, apart: int = 1, avoided:
     """Samples enough to find polynomials of third degree in a few names, and to notice what is none.
 
     Sizes are ``smallest`` at least, and as far ``apart`` from one another in each sample, and from those ``avoided``.
+    Neither they nor they less one are powers of two: to divide by those is written in another way.
     """
     count = {1: 7, 2: 14}.get(len(names), 24)
     span = (12 if len(names) > 1 else 16) + 4 * (apart - 1) * (len(names) + len(avoided))
@@ -148,7 +149,8 @@ def samples_of(names: Sequence[str], smallest: int = 5, apart: int = 1, avoided:
         sample = dict(zip(names, sizes, strict=True))
         pairs = itertools.combinations([*avoided, *sizes], 2)
         near = any(abs(one - other) < apart for one, other in pairs if one in sizes or other in sizes)
-        if not near and sample not in found:
+        special = any(each & (each - 1) == 0 or (each - 1) & (each - 2) == 0 for each in sizes)
+        if not near and not special and sample not in found:
             found.append(sample)
     return Samples(tuple(names), tuple(found))
 
