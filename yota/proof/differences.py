@@ -16,10 +16,12 @@ __all__ = ["slope"]
 _STEPS = (4e-3, 2e-3, 1e-3)
 """Parts of the distance to the end of the domain, or to 0."""
 _AGREEMENT = 1e-7
+_ROUNDING = 2e-13
+"""What the rounding of the function does to a difference with the shortest step."""
 _WEIGHTS = ((-2, 1 / 12), (-1, -2 / 3), (1, 2 / 3), (2, -1 / 12))
 
 
-def slope(rule: Rule, result: str, name: str, point: Point, registry: Registry) -> tuple[float, float] | None:
+def slope(rule: Rule, result: str, name: str, point: Point, registry: Registry) -> tuple[complex, float] | None:
     """Derivative of a result by an operand and its size, by differences of the fourth order.
 
     The size is at least a millionth of what the function would need to change by its own value. None if
@@ -43,8 +45,10 @@ def slope(rule: Rule, result: str, name: str, point: Point, registry: Registry) 
         found = [
             sum(weight * value(step * size * place) for place, weight in _WEIGHTS) / (step * size) for step in _STEPS
         ]
+        largest = max(abs(value(step * size)) for step in (0.0, *_STEPS))
     last = found[-1]
-    if last.imag or not math.isfinite(last.real):
+    if not math.isfinite(abs(last)):
         return None
-    scale = max(abs(last), 1e-6 * abs(value(0.0)) / size)
-    return (last.real, scale) if all(abs(each - last) <= _AGREEMENT * scale for each in found[:-1]) else None
+    scale = max(abs(last), 1e-6 * largest / size)
+    apart = _AGREEMENT * scale + _ROUNDING * largest / size
+    return (last, scale) if all(abs(each - last) <= apart for each in found[:-1]) else None

@@ -16,6 +16,9 @@ def imported(path: Path, rules: Sequence[Rule]) -> bool:
     """Whether a file is a shipped one; if so, the modules of its functions are imported."""
     if folder("rules") not in path.resolve().parents:
         return False
-    for module in sorted({rule.target.rpartition(".")[0] for rule in rules if rule.target is not None}):
+    modules = {rule.target.rpartition(".")[0] for rule in rules if rule.target is not None}
+    if path.resolve().parent.name == "scipy":
+        modules.add("scipy.special")
+    for module in sorted(modules):
         import_module(module)
     return True

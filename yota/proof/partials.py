@@ -105,6 +105,7 @@ def _by_differences(rule: Rule, result: str, name: str, points: list[Point], reg
             continue
         tried += 1
         expected, scale = known
+        found = found if expected.imag else found.real
         error = abs(found - expected) / max(scale, 1e-280)
         if not error <= worst:
             worst, place = error, shown(point)

@@ -9,6 +9,7 @@ RANGES: dict[tuple[str, str], tuple[float, float]] = {
     ("cos", "x"): (-1e4, 1e4),
     ("tan", "x"): (-50, 50),
     ("stdtrit", "v"): (0.05, 1e3),
+    ("_gamma_slope", "x"): (1e-3, 30),
     ("sinc", "x"): (-50, 50),
     ("hyp2f1", "c"): (0.5, 30),
     ("hyp2f1", "a"): (0.1, 10),
