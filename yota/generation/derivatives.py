@@ -10,7 +10,7 @@ import numpy as np
 
 from yota.compilation.specialise import Target
 from yota.derivatives.differentiated import Differentiated
-from yota.derivatives.products import along, shortest
+from yota.derivatives.directions import along, shortest
 from yota.derivatives.straight import Wanted, straight_line
 from yota.errors import ArgumentError
 from yota.generation.signature import path_text
