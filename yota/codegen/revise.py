@@ -15,6 +15,8 @@ __all__ = ["revise"]
 _SWEEPS = 8
 _IDLE = 2
 """Sweeps without gain, one after the other, after which nothing more is expected."""
+_EFFORT = 50_000
+"""Attempts, times the terms that each of them looks at, after which the search ends."""
 _MOST_READERS = 6
 """Sums that are factored anew together where they lose a divisor that they had in common."""
 
@@ -39,6 +41,8 @@ class _Revision:
         self.forest = forest.copy()
         self.forest.tidy(self.planted)
         self.least = weight(self.forest)
+        terms = sum(len(self.planted[atom].alive()) for atom in self.forest.living() if atom in self.planted)
+        self.left = _EFFORT // max(terms, 1)
 
     def run(self) -> Forest:
         first, start, idle = self.least, self.forest, 0
@@ -46,6 +50,7 @@ class _Revision:
             before = self.least
             moves = list(self._moves())
             self.choose.shuffle(moves)
+            moves, self.left = moves[: self.left], self.left - len(moves[: self.left])
             for atom, divided in moves:
                 self._attempt(atom, divided)
             idle = idle + 1 if self.least == before else 0

@@ -97,6 +97,8 @@ def best(tapes: Sequence[Tape], *, values: int = 1) -> int:
 
     All are factored in a quick way, and those that look best with some care.
     """
+    if len(tapes) == 1:
+        return 0
     quick = [elements(_tried(tape, _QUICK, False, values)[0]) for tape in tapes]
     close = [number for number, count in enumerate(quick) if count <= _WORTH_A_LOOK * min(quick)]
     # What has been factored less before leaves more to be found.
