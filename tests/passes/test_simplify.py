@@ -256,29 +256,6 @@ def test_products_that_are_read_elsewhere_stay() -> None:
     assert names(check(lambda a, b, c: a @ b + b @ c, (4, 4), (4, 4), (4, 4))).count("matmul") == 2
 
 
-@pytest.mark.parametrize("divisor", [4.0, 0.5, -2.0, 1024.0, 8])
-@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
-def test_arrays_are_divided_by_powers_of_two_by_products(divisor: float, dtype: str) -> None:
-    type = TensorType(np.dtype(dtype), (len(SPECIAL) + 4,))
-    with np.errstate(all="ignore"):
-        least = np.finfo(dtype).smallest_subnormal
-        values = np.array([*SPECIAL, 3.0, 3 * least, 5 * least, np.finfo(dtype).max], np.longdouble).astype(dtype)
-    found = simplified(tape_of(lambda x: x / divisor, type))
-    assert names(found) == ["multiply"]
-    with np.errstate(all="ignore"):
-        (result,) = evaluate(found, values)
-        expected = values / divisor
-    np.testing.assert_array_equal(result, expected)
-    assert result.dtype == expected.dtype
-    assert np.array_equal(np.signbit(result), np.signbit(expected))
-
-
-@pytest.mark.parametrize("divisor", [3.0, 2.0**11, 0.0, math.inf, math.nan])
-def test_other_divisors_stay(divisor: float) -> None:
-    assert names(simplified(tape_of(lambda x: x / divisor, (3,)))) == ["divide"]
-    assert names(simplified(tape_of(lambda x: x / 4.0, (3,)), strict=True)) == ["divide"]
-
-
 def test_conjugates_of_conjugates_are_none() -> None:
     complex_ = TensorType(np.dtype(complex), (3,))
     assert names(simplified(tape_of(lambda x: x.call("conjugate").call("conjugate"), complex_))) == []

@@ -10,8 +10,6 @@ from yota.passes.case import Case, Rule
 
 __all__ = ["EXACT", "LOOSE"]
 
-_LARGEST_EXPONENT = 11
-"""Powers of two up to which the reciprocal is exact in every type of real numbers."""
 _NEVER_MINUS_ZERO = frozenset({"square", "abs", "absolute", "exp", "cosh", "hypot", "exp2"})
 
 
@@ -57,18 +55,6 @@ def _double_negation(case: Case) -> int | None:
 def _double_conjugate(case: Case) -> int | None:
     inner = case.definition(case.operands[0])
     return case.same(inner.operands[0]) if inner is not None and inner.name in ("conjugate", "conj") else None
-
-
-def _divide_by_power_of_two(case: Case) -> int | None:
-    """``x / 4`` to ``0.25 * x`` for arrays: the same bits, at a third of the time."""
-    left, right = case.operands
-    value = case.value(right)
-    if not case.type.shape or case.type.dtype.kind != "f" or case.type_of(right).shape or not _is_number(value):
-        return None
-    part, exponent = math.frexp(float(value))
-    if abs(part) != 0.5 or abs(exponent) > _LARGEST_EXPONENT:
-        return None
-    return case.instead("multiply", case.constant(1 / value), left)
 
 
 def _negated(case: Case, variable: int) -> int | None:
@@ -227,7 +213,7 @@ def _is_plain(case: Case, variable: int, value: Any) -> bool:
 
 EXACT: dict[str, tuple[Rule, ...]] = {
     "multiply": (_multiply_by_one, _multiply_by_minus_one, _square, _sign_out),
-    "divide": (_divide_by_one, _divide_by_power_of_two, _sign_out),
+    "divide": (_divide_by_one, _sign_out),
     "negative": (_double_negation, _negate_coefficient),
     "add": (_add_negative, _zero_sum),
     "subtract": (_subtract_negative, _zero_difference),

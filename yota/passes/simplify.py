@@ -13,7 +13,15 @@ __all__ = ["run"]
 EXACT: dict[str, tuple[Rule, ...]] = {**arithmetic.EXACT, **layout.EXACT, **overwriting.EXACT}
 """Rules whose result has the same bits: for scalars they also hold where the value is computed in strict mode."""
 
-LOOSE: dict[str, tuple[Rule, ...]] = {**arithmetic.LOOSE, **contraction.LOOSE, **einsums.LOOSE, **overwriting.LOOSE}
+_TABLES: tuple[dict[str, tuple[Rule, ...]], ...] = (
+    arithmetic.LOOSE,
+    contraction.LOOSE,
+    einsums.LOOSE,
+    overwriting.LOOSE,
+)
+LOOSE: dict[str, tuple[Rule, ...]] = {
+    name: tuple(rule for table in _TABLES for rule in table.get(name, ())) for table in _TABLES for name in table
+}
 """Rules that may change the last bit."""
 
 _DEEPEST = 8
