@@ -135,10 +135,10 @@ def samples_of(names: Sequence[str], smallest: int = 5, apart: int = 1, avoided:
     """Samples enough to find polynomials of third degree in a few names, and to notice what is none.
 
     Sizes are ``smallest`` at least, and as far ``apart`` from one another in each sample, and from those ``avoided``.
-    Neither they nor they less one are powers of two: to divide by those is written in another way.
+    Nor are they, their neighbours or their sums powers of two: to divide by those is written in another way.
     """
     count = {1: 7, 2: 14}.get(len(names), 24)
-    span = (12 if len(names) > 1 else 16) + 4 * (apart - 1) * (len(names) + len(avoided))
+    span = 16 + 4 * (len(names) - 1) + 4 * (apart - 1) * (len(names) + len(avoided))
     found: list[dict[str, int]] = []
     state = 1
     while len(found) < count:
@@ -149,10 +149,16 @@ def samples_of(names: Sequence[str], smallest: int = 5, apart: int = 1, avoided:
         sample = dict(zip(names, sizes, strict=True))
         pairs = itertools.combinations([*avoided, *sizes], 2)
         near = any(abs(one - other) < apart for one, other in pairs if one in sizes or other in sizes)
-        special = any(each & (each - 1) == 0 or (each - 1) & (each - 2) == 0 for each in sizes)
-        if not near and not special and sample not in found:
+        if not near and not _is_special(sizes) and sample not in found:
             found.append(sample)
     return Samples(tuple(names), tuple(found))
+
+
+def _is_special(sizes: Sequence[int]) -> bool:
+    """Whether code may treat sizes in a way of their own: arrays are divided by powers of two by products."""
+    sums = (one + other for one, other in itertools.combinations(sizes, 2))
+    near = (extent + step for extent in sizes for step in (-1, 0, 1))
+    return any(each & (each - 1) == 0 for each in (*near, *sums))
 
 
 def _monomials(names: Sequence[str], degree: int) -> Iterator[tuple[str, ...]]:
