@@ -11,7 +11,10 @@ import numpy as np
 
 from yota.errors import MissingRuleError, TracingError
 from yota.rules.display import template
-from yota.tracing import (  # noqa: F401  (they register what they implement)
+from yota.tracing.binding import bind
+from yota.tracing.creation import fresh
+from yota.tracing.exact import path_of, record_call, write_call
+from yota.tracing.functions import (  # noqa: F401  (they register what they implement)
     algebra,
     decompositions,
     folds,
@@ -29,14 +32,11 @@ from yota.tracing import (  # noqa: F401  (they register what they implement)
     ufuncs,
     uniqueness,
 )
-from yota.tracing.binding import bind
-from yota.tracing.creation import fresh
-from yota.tracing.exact import path_of, record_call, write_call
+from yota.tracing.functions.ufuncs import OF_COMPLEX
 from yota.tracing.implementations import IMPLEMENTATIONS
 from yota.tracing.location import here, source_line
 from yota.tracing.methods import is_tracer
 from yota.tracing.order import arranged
-from yota.tracing.ufuncs import OF_COMPLEX
 from yota.tracing.views import overwrite
 
 if TYPE_CHECKING:

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from yota.rules.statics import axes_of
-from yota.tracing import distributions
 from yota.tracing.exact import record_call
-from yota.tracing.filters import FILTERS
-from yota.tracing.matrices import MATRICES
+from yota.tracing.functions import distributions
+from yota.tracing.functions.filters import FILTERS
+from yota.tracing.functions.matrices import MATRICES
+from yota.tracing.functions.special import SPECIAL
+from yota.tracing.functions.statistics import STATISTICS
+from yota.tracing.functions.transforms import TRANSFORMS
 from yota.tracing.methods import is_traced
-from yota.tracing.special import SPECIAL
 from yota.tracing.state import current
-from yota.tracing.statistics import STATISTICS
-from yota.tracing.transforms import TRANSFORMS
 
 if TYPE_CHECKING:
     from yota.tracing.trace import Trace

@@ -13,11 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from yota.tracing import library, mathematics, randomness
+from yota.tracing import library, randomness
 from yota.tracing.bytecode import callee, callee_name, is_call, running
 from yota.tracing.creation import CREATION, ITERATION, Concatenator
 from yota.tracing.cupy_names import cupy_replacements
 from yota.tracing.exact import record_call
+from yota.tracing.functions import mathematics
 from yota.tracing.kinds import Namespace
 from yota.tracing.lists import ON_LISTS, ON_LISTS_OF_LINALG, converter, on_lists
 from yota.tracing.location import is_library

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from yota.ir.catalog import primitive
 from yota.ir.indexing import GATHER, NEWAXIS, Index, Slice, to_numpy
-from yota.tracing.leaving import to_int
+from yota.tracing.indices import normalise
 from yota.tracing.methods import is_tracer
 from yota.tracing.parts import with_part
 
@@ -19,101 +18,10 @@ if TYPE_CHECKING:
     from yota.tracing.trace import Trace
     from yota.tracing.tracer import Tracer
 
-__all__ = ["Look", "derived", "look", "normalise", "overwrite", "read", "view", "write"]
+__all__ = ["Look", "derived", "look", "overwrite", "read", "view", "write"]
 
 _REPEATED = 64
 """Traced positions up to which it is found out which are equal: each becomes a guard."""
-_POSITIONS = frozenset(("argsort", "argmax", "argmin", "flatnonzero", "searchsorted"))
-
-
-def normalise(trace: Trace, index: Any, shape: tuple[int, ...]) -> tuple[Index, list[Any]]:
-    """``index`` as NumPy takes it for an array of ``shape``, and its integer arrays.
-
-    A boolean mask becomes the positions of its true elements; their number is a guard if the mask is traced.
-    """
-    entries: list[Any] = []
-    for entry in index if isinstance(index, tuple) else (index,):
-        entries.extend(_positions(trace, entry))
-    used = sum(1 for entry in entries if entry is not None and entry is not Ellipsis)
-    if used > len(shape):
-        raise IndexError(f"too many indices for array: array is {len(shape)}-dimensional, but {used} were indexed")
-    fill = [slice(None)] * (len(shape) - used)
-    where = next((position for position, entry in enumerate(entries) if entry is Ellipsis), None)
-    if where is None:
-        entries += fill
-    else:
-        entries[where : where + 1] = fill
-    result: list[Any] = []
-    arrays: list[Any] = []
-    axis = 0
-    for entry in entries:
-        if entry is None:
-            result.append(NEWAXIS)
-            continue
-        extent = shape[axis]
-        if isinstance(entry, slice):
-            result.append(_slice(entry, extent))
-        elif isinstance(entry, int):
-            result.append(_bounded(entry, extent, axis))
-        else:
-            result.append(GATHER)
-            arrays.append(_wrapped(entry, extent))
-        axis += 1
-    return tuple(result), arrays
-
-
-def _positions(trace: Trace, entry: Any) -> list[Any]:
-    if entry is None or entry is Ellipsis or isinstance(entry, slice):
-        return [entry]
-    if is_tracer(entry) and not entry.ndim and entry.dtype.kind in "iu":
-        return [to_int(entry, operator.index)]
-    if isinstance(entry, (bool, np.bool_)):
-        raise trace.refuse("an index that is a single boolean is not supported.", "Use an `if`, or np.where.")
-    if isinstance(entry, (int, np.integer)):
-        return [int(entry)]
-    if not (is_tracer(entry) or isinstance(entry, np.ndarray)):
-        entry = np.asarray(entry) if np.size(entry) else np.asarray(entry, dtype=np.intp)
-    if entry.dtype.kind == "b":
-        return list(np.nonzero(entry))
-    if entry.dtype.kind not in "iu":
-        raise IndexError("arrays used as indices must be of integer (or boolean) type")
-    return [int(entry)] if not entry.ndim else [entry]
-
-
-def _slice(entry: slice, extent: int) -> Slice:
-    start, stop, step = entry.indices(extent)
-    if step > 0:
-        return Slice(min(start, extent), max(stop, min(start, extent)), step)
-    return Slice(start, None if stop < 0 else stop, step)
-
-
-def _bounded(entry: int, extent: int, axis: int) -> int:
-    if not -extent <= entry < extent:
-        raise IndexError(f"index {entry} is out of bounds for axis {axis} with size {extent}")
-    return entry + extent if entry < 0 else entry
-
-
-def _wrapped(entry: Any, extent: int) -> Any:
-    if not isinstance(entry, np.ndarray) or not entry.size or _is_position(entry) or not _has_negative(entry):
-        return entry
-    return np.where(entry < 0, entry + extent, entry)
-
-
-def _has_negative(entry: Any) -> bool:
-    """Whether some numbers count from the end; of a traced array that is a guard."""
-    if not is_tracer(entry):
-        return bool(entry.min() < 0)
-    guards = entry._trace.builder.guards
-    known = len(guards)
-    found = not entry.min() >= 0
-    guards[known:] = [replace(guard, signs=True) for guard in guards[known:]]
-    return found
-
-
-def _is_position(entry: Any) -> bool:
-    """Whether a traced index was found as a position, and so needs no guard against numbers below 0."""
-    op = entry._trace.builder.definition(entry._current()) if is_tracer(entry) else None
-    return op is not None and op.name in _POSITIONS
 
 
 def _is_truth(index: Any) -> bool:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from yota.ir.catalog import primitive
+from yota.tracing.functions.places import diagonal
 from yota.tracing.implementations import implements
 from yota.tracing.methods import is_tracer
 from yota.tracing.order import arranged
-from yota.tracing.places import diagonal
 
 if TYPE_CHECKING:
     from yota.tracing.trace import Trace

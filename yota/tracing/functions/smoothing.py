@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
+from yota.tracing.functions.neighbours import NEIGHBOURS
 from yota.tracing.methods import is_traced
-from yota.tracing.neighbours import NEIGHBOURS
 
 if TYPE_CHECKING:
     from yota.tracing.trace import Trace

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
+from yota.tracing.functions.special import scipy_special
 from yota.tracing.methods import is_traced
-from yota.tracing.special import scipy_special
 from yota.tracing.state import current
 
 if TYPE_CHECKING:

@@ -11,8 +11,9 @@ import numpy
 from yota.ir.catalog import primitive
 from yota.rules.statics import axes_of
 from yota.tracing.implementations import implements
+from yota.tracing.indices import normalise
 from yota.tracing.methods import is_tracer
-from yota.tracing.views import normalise, overwrite
+from yota.tracing.views import overwrite
 
 if TYPE_CHECKING:
     from yota.tracing.trace import Trace

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from yota.tracing import multivariate
-from yota.tracing.families import CONTINUOUS, DISCRETE, Family
+from yota.tracing.functions import multivariate
+from yota.tracing.functions.families import CONTINUOUS, DISCRETE, Family
 from yota.tracing.methods import is_traced
 from yota.tracing.state import current
 

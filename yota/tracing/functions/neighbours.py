@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from yota.tracing.windows import no_more, padded, weighted
+from yota.tracing.functions.windows import no_more, padded, weighted
 
 if TYPE_CHECKING:
     from yota.tracing.trace import Trace

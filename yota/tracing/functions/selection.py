@@ -8,9 +8,9 @@ import numpy
 
 from yota.ir.catalog import primitive
 from yota.rules.statics import axes_of
+from yota.tracing.functions.places import along_axis
 from yota.tracing.implementations import implements
 from yota.tracing.methods import is_tracer
-from yota.tracing.places import along_axis
 from yota.tracing.views import overwrite
 
 if TYPE_CHECKING:

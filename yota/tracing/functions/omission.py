@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from yota.rules.statics import axes_of
+from yota.tracing.functions.reductions import root
 from yota.tracing.implementations import implements
-from yota.tracing.reductions import root
 
 if TYPE_CHECKING:
     from yota.tracing.trace import Trace

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
+from yota.tracing.functions.neighbours import NEIGHBOURS
+from yota.tracing.functions.recursive import RECURSIVE
+from yota.tracing.functions.smoothing import SMOOTHING
+from yota.tracing.functions.windows import no_more, padded, weighted
 from yota.tracing.methods import is_traced
-from yota.tracing.neighbours import NEIGHBOURS
-from yota.tracing.recursive import RECURSIVE
-from yota.tracing.smoothing import SMOOTHING
-from yota.tracing.windows import no_more, padded, weighted
 
 if TYPE_CHECKING:
     from yota.tracing.trace import Trace

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from yota.tracing.equations import EQUATIONS, stacked
-from yota.tracing.factors import FACTORS
-from yota.tracing.matrix_functions import MATRIX_FUNCTIONS
+from yota.tracing.functions.equations import EQUATIONS, stacked
+from yota.tracing.functions.factors import FACTORS
+from yota.tracing.functions.matrix_functions import MATRIX_FUNCTIONS
 
 if TYPE_CHECKING:
     from yota.tracing.trace import Trace

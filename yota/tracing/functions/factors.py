@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from yota.tracing.decompositions import hermitian
+from yota.tracing.functions.decompositions import hermitian
 
 if TYPE_CHECKING:
     from yota.tracing.trace import Trace

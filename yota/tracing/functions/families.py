@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy
 
-from yota.tracing.special import scipy_special
+from yota.tracing.functions.special import scipy_special
 
 __all__ = ["CONTINUOUS", "DISCRETE", "Family"]
 
