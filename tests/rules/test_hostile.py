@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from tests.rules.mutations import PARTS, TOKENS, WAYS
 from yota._resources import folder
 from yota.errors import RuleError
-from yota.rules import laws
+from yota.rules import agreement, cancellation, laws  # noqa: F401  (classes of data write code when they are defined)
 from yota.rules.registry import registry
 from yota.rules.syntax import HEADER, parse
 

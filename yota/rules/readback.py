@@ -34,6 +34,8 @@ def from_sympy(expression: Any) -> Expression:
 
 
 def _literal(number: Any) -> Expression:
+    if not number.is_finite:
+        raise RuleError(f"sympy finds {number}, which is no number of the rule language; write the partial")
     if number.is_Integer:
         return Literal(int(number))
     if number.is_Rational:
