@@ -23,7 +23,7 @@ def slices(places: Any, extent: int) -> list[Slice] | None:
     Examples
     --------
     >>> slices(np.r_[2, 1, np.arange(100)], 100)
-    [Slice(start=2, stop=0, step=-1), Slice(start=0, stop=100, step=1)]
+    [Slice(start=2, stop=None, step=-1), Slice(start=1, stop=100, step=1)]
     """
     where = np.asarray(places)
     if where.ndim != 1 or where.dtype.kind not in "iu" or where.size < _SHORTEST:
