@@ -80,11 +80,7 @@ class BodyWriter(Frame):
     def run(self) -> Body:
         """Write all regions."""
         group = self.group
-        cuts: tuple[set[int], ...] = tuple(set() for _ in group.extents)
-        for root in group.roots:
-            for own, places, extent in zip(cuts, root.cuts, root.extents, strict=True):
-                own.update({*places, extent})
-        boxes = regions(group.extents, cuts)
+        boxes = self._boxes()
         several = len(boxes) > 1
         pulled = [(box, *self._pulled(box)) for box in boxes]
         axes = self._axes([sinks for _, _, sinks in pulled], [pull for _, pull, _ in pulled], several)
@@ -101,6 +97,14 @@ class BodyWriter(Frame):
         extent = math.prod(group.extents[: outer + 1])
         checked = {array: size for _, pull, _ in pulled for array, size in pull.places.items()}
         return Body(lines, self.reads, partials, self.work, extent, checked)
+
+    def _boxes(self) -> list[Region]:
+        """The boxes in which all roots are computed in one way each."""
+        cuts: tuple[set[int], ...] = tuple(set() for _ in self.group.extents)
+        for root in self.group.roots:
+            for own, places, extent in zip(cuts, root.cuts, root.extents, strict=True):
+                own.update({*places, extent})
+        return regions(self.group.extents, cuts)
 
     def _pulled(self, box: Region) -> tuple[Pull, list[Sink]]:
         bounds: Bounds = dict(enumerate(box))

@@ -14,9 +14,9 @@ from yota.ir.tape import Op, Tape
 from yota.passes.views import is_view
 from yota.passes.writes import is_basic, meet
 
-__all__ = ["read_apart", "source_of_parts"]
+__all__ = ["SMALLEST", "read_apart", "source_of_parts"]
 
-_SMALLEST = 65
+SMALLEST = 65
 """Elements; smaller arrays are written out."""
 _MOST_PLACES = 16
 _PARTS = frozenset({"getitem", "setitem", "scatter"})
@@ -37,7 +37,7 @@ def read_apart(tape: Tape, wanted: Collection[int], costs: Mapping[int, int], mo
     for op in reversed(tape.ops):
         own = places.pop(op.result, {})
         is_apart = op.result in apart or _overlap(list(own)[:_MOST_PLACES])
-        worthy = op.result in wanted and tape.types[op.result].size >= _SMALLEST
+        worthy = op.result in wanted and tape.types[op.result].size >= SMALLEST
         if is_apart and worthy and local.get(op.result, most + 1) > most:
             found.add(op.result)
             is_apart, own = False, {}
@@ -95,6 +95,6 @@ def source_of_parts(tape: Tape, definitions: Mapping[int, Op], visited: Collecti
     parts = (definitions[each] for each in {*visited, variable} if each in definitions)
     sources = {operand for op in parts if op.name in _PARTS for operand in op.operands} & set(visited)
     found = [
-        each for each in sources if tape.types[each].size >= _SMALLEST and not is_view(definitions[each], tape.types)
+        each for each in sources if tape.types[each].size >= SMALLEST and not is_view(definitions[each], tape.types)
     ]
     return max(found, default=None)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
+from yota.codegen.c.stencils import SMALLEST
 from yota.ir.tape import Op, Tape
 from yota.passes.rewrite import Rewriting
 from yota.passes.writes import extents, is_basic
 
 __all__ = ["read_where_written"]
-
-_SMALLEST = 65
-"""Elements; smaller arrays are written out."""
 
 
 def read_where_written(tape: Tape) -> Tape:
@@ -34,6 +32,6 @@ def read_where_written(tape: Tape) -> Tape:
 def _is_whole(tape: Tape, op: Op) -> bool:
     """Whether a large value is written as it is: not broadcast, not converted."""
     value, result, index = tape.types[op.operands[1]], tape.types[op.result], op.keyword("index")
-    if value.size < _SMALLEST or value.dtype != result.dtype or not is_basic(index):
+    if value.size < SMALLEST or value.dtype != result.dtype or not is_basic(index):
         return False
     return value.shape == extents(index, result.shape)

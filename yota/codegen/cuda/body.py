@@ -12,7 +12,7 @@ from yota.codegen.c.groups import Group
 from yota.codegen.c.index import Bounds, Linear, flat
 from yota.codegen.c.lines import Needs, Writer, filled
 from yota.codegen.c.pull import Pull
-from yota.codegen.c.regions import Region, Root, regions
+from yota.codegen.c.regions import Region, Root
 from yota.codegen.c.types import c_type
 from yota.codegen.cuda.access import Access, access_of
 from yota.codegen.cuda.counters import Counters
@@ -84,11 +84,7 @@ class CudaBody(BodyWriter):
     def text(self) -> Text:
         """The kernel's text."""
         group = self.group
-        cuts: tuple[set[int], ...] = tuple(set() for _ in group.extents)
-        for root in group.roots:
-            for own, places, extent in zip(cuts, root.cuts, root.extents, strict=True):
-                own.update({*places, extent})
-        boxes = regions(group.extents, cuts)
+        boxes = self._boxes()
         pulled = [(box, *self._pulled(box)) for box in boxes]
         checked = self.memory.places
         for _, pull, _ in pulled:

@@ -94,32 +94,21 @@ def _plane(name: str, *, flipped: bool) -> Callable[..., Any]:
 # -- scipy.ndimage ---------------------------------------------------------------------------------------
 
 
-def _nd_correlate(
-    trace: Trace,
-    input: Any,
-    weights: Any,
-    output: Any = None,
-    mode: str = "reflect",
-    cval: Any = 0.0,
-    origin: Any = 0,
-    **rest: Any,
-) -> Any:
-    no_more(trace, "correlate", output, rest)
-    return weighted(trace, input, weights, mode, cval, origin, False)
+def _neighbours(name: str, flipped: bool) -> Callable[..., Any]:
+    def form(
+        trace: Trace,
+        input: Any,
+        weights: Any,
+        output: Any = None,
+        mode: str = "reflect",
+        cval: Any = 0.0,
+        origin: Any = 0,
+        **rest: Any,
+    ) -> Any:
+        no_more(trace, name, output, rest)
+        return weighted(trace, input, weights, mode, cval, origin, flipped)
 
-
-def _nd_convolve(
-    trace: Trace,
-    input: Any,
-    weights: Any,
-    output: Any = None,
-    mode: str = "reflect",
-    cval: Any = 0.0,
-    origin: Any = 0,
-    **rest: Any,
-) -> Any:
-    no_more(trace, "convolve", output, rest)
-    return weighted(trace, input, weights, mode, cval, origin, True)
+    return form
 
 
 def _map_coordinates(
@@ -169,8 +158,8 @@ FILTERS: dict[tuple[str, str], Callable[..., Any]] = {
     ("scipy.signal", "correlate2d"): _plane("correlate2d", flipped=True),
     **RECURSIVE,
     **SMOOTHING,
-    ("scipy.ndimage", "convolve"): _nd_convolve,
-    ("scipy.ndimage", "correlate"): _nd_correlate,
+    ("scipy.ndimage", "convolve"): _neighbours("convolve", flipped=True),
+    ("scipy.ndimage", "correlate"): _neighbours("correlate", flipped=False),
     ("scipy.ndimage", "map_coordinates"): _map_coordinates,
     **NEIGHBOURS,
 }
