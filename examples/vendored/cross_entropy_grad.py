@@ -31,10 +31,10 @@ __all__ = [
     "cross_entropy_value_and_gradient",
 ]
 
-_constant = np.arange(128, dtype=np.int64)
-_ones = np.full((10,), 1.0, np.float64)
-_constant_1 = np.full((128,), -0.0078125, np.float64)
-_ones_1 = np.full((128,), 1.0, np.float64)
+_positions = np.arange(128, dtype=np.int64)
+_ones = np.ones(10)
+_filled = np.full(128, -0.0078125)
+_ones_1 = np.ones(128)
 _PRECONDITIONS = (("return -np.mean(logarithms[np.arange(len(X)), labels])", "True"),)
 
 
@@ -188,7 +188,7 @@ def _cross_entropy(model_W: Any, model_b: Any, X: Any, labels: Any) -> Any:
     # logarithms = scores - np.log(np.sum(np.exp(scores), axis=1, keepdims=True))
     logarithms = scores_1 - np.log(np.matmul(np.exp(scores_1), _ones[:, None]))
     # return -np.mean(logarithms[np.arange(len(X)), labels])
-    v1 = -(np.add.reduce(logarithms[_constant, labels]) / 128)
+    v1 = -(np.add.reduce(logarithms[_positions, labels]) / 128)
     return v1
 
 
@@ -213,9 +213,9 @@ def _cross_entropy_value_and_gradient(
     v4 = scores == v1
     v5 = np.matmul(v4.astype(np.float64), _ones[:, None])
     # return -np.mean(logarithms[np.arange(len(X)), labels])
-    value = -(np.add.reduce(logarithms[_constant, labels]) / 128)
+    value = -(np.add.reduce(logarithms[_positions, labels]) / 128)
     d_logarithms = np.zeros((128, 10))
-    d_logarithms[_constant, labels] = _constant_1
+    d_logarithms[_positions, labels] = _filled
     # scores = scores - np.max(scores, axis=1, keepdims=True)
     d_scores = (-np.matmul(d_logarithms, _ones))[:, None] / v3 * v2 + d_logarithms
     # scores = X @ model.W + model.b

@@ -13,8 +13,10 @@ from yota.ir.infer import infer
 from yota.ir.tape import Op, Tape
 from yota.ir.types import TensorType
 
-__all__ = ["Constants"]
+__all__ = ["UNNAMED", "Constants"]
 
+UNNAMED = "constant"
+"""What an array is called that the function gives no name."""
 _PRINTED_ELEMENTS = 16
 
 
@@ -60,7 +62,7 @@ class Constants:
                 return f"{dtype_text(type.dtype)}({literal})"
         if variable not in self._texts:
             self._texts[variable] = self._spelled(variable, value) or self.name(
-                self._tape.names.get(variable, "constant"), value
+                self._tape.names.get(variable, UNNAMED), value
             )
         return self._texts[variable]
 
@@ -73,7 +75,7 @@ class Constants:
         else:
             rows = _nested(array)
             text = f"np.array({rows}, {dtype_text(array.dtype)})"
-        name = self._names.fresh(self._tape.names.get(variable, "constant"))
+        name = self._names.fresh(self._tape.names.get(variable, UNNAMED))
         self.lines.append(f"{name} = {text}")
         return name
 

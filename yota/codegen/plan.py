@@ -70,15 +70,15 @@ class Workspace:
         How many may wait for the next call.
     buffers
         What is allocated.
-    looks
-        Arrays of the shapes that the function works with, each in the memory of a buffer.
+    pack
+        Statement that returns arrays of the shapes that the function works with, each in the memory of a buffer.
     unpack
-        Statements that give the looks their names in the function.
+        Statements that give these arrays their names in the function.
     """
 
     kept: int
     buffers: tuple[Buffer, ...]
-    looks: tuple[str, ...]
+    pack: tuple[str, ...]
     unpack: tuple[str, ...]
 
 

@@ -11,7 +11,7 @@ from yota.codegen.literals import dtype_text
 from yota.codegen.names import Names
 from yota.codegen.plan import Buffer, Workspace
 from yota.codegen.storage import Storage
-from yota.codegen.wrap import wrapped
+from yota.codegen.wrap import WIDTH, wrapped
 
 __all__ = ["Looks", "inverse", "turned"]
 
@@ -63,8 +63,14 @@ class Looks:
         kept = next(kept for limit, kept in _KEPT if total <= limit)
         names = [name for name, _ in self._looks.values()]
         unpack = f"{', '.join(names)} = work" if len(names) > 1 else f"({names[0]},) = work"
-        looks = tuple(text for _, text in self._looks.values())
-        return (Workspace(kept, tuple(buffers), looks, wrapped([unpack], 4)),)
+        looks = [text for _, text in self._looks.values()]
+        return (Workspace(kept, tuple(buffers), _packed(looks), wrapped([unpack], 4)),)
+
+
+def _packed(looks: list[str]) -> tuple[str, ...]:
+    """The statement that returns all looks, which the function unpacks; too long, it has a line for each."""
+    line = f"return ({', '.join(looks)}{',' if len(looks) == 1 else ''})"
+    return (line,) if len(line) <= WIDTH - 4 else ("return (", *(f"    {look}," for look in looks), ")")
 
 
 def turned(text: str, order: tuple[int, ...]) -> str:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import textwrap
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from yota.codegen.constants import UNNAMED
 from yota.codegen.literals import dtype_text, scalar
 from yota.codegen.names import Names
 from yota.errors import CodegenError
@@ -37,7 +39,8 @@ class Constants:
     def display(self, hint: str, expression: str) -> str:
         """Name of the small array that ``expression``, a call of ``np.array`` or the like, makes."""
         value = eval(expression, {"np": np, "complex": complex, "__builtins__": {}})
-        return self.text(hint, (_pattern(value) if isinstance(value, np.ndarray) else None) or expression)
+        form = _form(value) if isinstance(value, np.ndarray) else None
+        return self._formed(hint, form) if form else self.text(hint, expression)
 
     def array(self, hint: str, value: np.ndarray[Any, Any]) -> str:
         """Name of an array.
@@ -55,8 +58,11 @@ class Constants:
                 f"the function uses an array of {value.size} elements of its surroundings, more than the {_MOST} that "
                 "a module may carry; pass it as an argument"
             )
-        short = _pattern(value)
-        return self.text(hint, short) if short else self._listed(hint, value)
+        form = _form(value)
+        return self._formed(hint, form) if form else self._listed(hint, value)
+
+    def _formed(self, hint: str, form: _Form) -> str:
+        return self.text(form.name if hint.startswith(UNNAMED) else hint, form.text)
 
     def _listed(self, hint: str, value: np.ndarray[Any, Any]) -> str:
         """An array whose elements stand in a string, many to a line."""
@@ -81,22 +87,35 @@ class Constants:
         return f"_{self._names.fresh(hint)}"
 
 
-def _pattern(value: np.ndarray[Any, Any]) -> str | None:
-    """An expression for arrays of a well-known form."""
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """A well-known form of an array: the expression that makes it, and a name where the user gave none."""
+
+    name: str
+    text: str
+
+
+def _form(value: np.ndarray[Any, Any]) -> _Form | None:
+    """The well-known form of an array, if it has one."""
+    size = str(value.shape[0] if value.ndim == 1 else value.shape)
     dtype = "" if value.dtype == np.float64 else f", {dtype_text(value.dtype)}"
-    shape = f"({value.shape[0]},)" if value.ndim == 1 else str(value.shape)
     if value.size == 0:
-        return f"np.zeros({shape}{dtype})"
+        return _Form("empty", f"np.zeros({size}{dtype})")
     first = value.flat[0]
+    for name in ("ones", "zeros"):
+        if _same(value, getattr(np, name)(value.shape, value.dtype)):
+            return _Form(name, f"np.{name}({size}{dtype})")
     if _same(value, np.full(value.shape, first)):
         literal = scalar(first)
-        return None if literal is None else f"np.full({shape}, {literal}, {dtype_text(value.dtype)})"
-    if value.ndim == 2 and value.shape[0] == value.shape[1]:
-        for text, made in (("np.eye({})", np.eye(len(value))), ("1.0 - np.eye({})", 1.0 - np.eye(len(value)))):
-            if value.dtype == np.float64 and _same(value, made):
-                return text.format(len(value))
+        return None if literal is None else _Form("filled", f"np.full({size}, {literal}{dtype})")
+    if value.ndim == 2 and value.shape[0] == value.shape[1] and value.dtype == np.float64:
+        identity = np.eye(len(value))
+        if _same(value, identity):
+            return _Form("identity", f"np.eye({len(value)})")
+        if _same(value, 1.0 - identity):
+            return _Form("off_diagonal", f"1.0 - np.eye({len(value)})")
     if value.ndim == 1 and value.dtype.kind in "iu" and _same(value, np.arange(len(value)).astype(value.dtype)):
-        return f"np.arange({len(value)}, dtype={dtype_text(value.dtype)})"
+        return _Form("positions", f"np.arange({len(value)}, dtype={dtype_text(value.dtype)})")
     return None
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from yota.codegen.constants import UNNAMED
 from yota.codegen.count import operations
 from yota.codegen.literals import dtype_text, scalar
 from yota.codegen.names import Names
@@ -110,7 +111,7 @@ class _Writer:
         known: dict[str, str] = {}
         for variable, text in self.general.constants.items():
             if self.tape.types[variable].shape and text not in known:
-                known[text] = self.names.fresh("constant")
+                known[text] = self.names.fresh(UNNAMED)
                 yield f"{known[text]} = {text}"
             if text in known:
                 self.texts[variable] = known[text]
@@ -148,7 +149,7 @@ class _Writer:
             return f"({text})" if isinstance(ast.parse(text, mode="eval").body, ast.BinOp) else text
         value, type = self.tape.constants[variable], self.tape.types[variable]
         if isinstance(value, np.ndarray) and value.ndim:
-            self.texts[variable] = self.constants.array(self.tape.names.get(variable, "constant"), value)
+            self.texts[variable] = self.constants.array(self.tape.names.get(variable, UNNAMED), value)
             return self.texts[variable]
         literal = scalar(value)
         if literal is None:

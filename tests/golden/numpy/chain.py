@@ -18,11 +18,7 @@ def _workspace():
     s0 = np.empty(50000)
     s1 = np.empty(50000)
     s2 = np.empty(50000)
-    return (
-        s0,
-        s1,
-        s2,
-    )
+    return (s0, s1, s2)
 
 
 @np.errstate(all="ignore")

@@ -16,10 +16,7 @@ _pool = deque(maxlen=4)
 
 def _workspace():
     s0 = np.empty(125000, np.float32)
-    return (
-        s0,
-        s0,
-    )
+    return (s0, s0)
 
 
 @np.errstate(all="ignore")

@@ -19,12 +19,7 @@ def _workspace():
     s1 = np.empty(37037)
     s2 = np.empty(37037)
     s3 = np.empty(37037)
-    return (
-        s0,
-        s1,
-        s2,
-        s3,
-    )
+    return (s0, s1, s2, s3)
 
 
 @np.errstate(all="ignore")
