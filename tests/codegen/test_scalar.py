@@ -236,6 +236,32 @@ def test_functions_of_scipy_are_imported():
     assert load(source)(0.0) == 0.5
 
 
+def test_keywords_are_passed_on():
+    def shifted(x, *, by, brackets, marker):
+        assert brackets == "{0}"
+        assert marker is given
+        return x + by
+
+    given = object()
+    primitive = Primitive("shifted", None, True, shifted)
+    builder = TapeBuilder("f")
+    x = builder.input(TensorType(FLOAT), 0, "x")
+    keywords = {"by": -3, "brackets": "{0}", "marker": given}
+    source = scalar_source(builder.finish([builder.emit(primitive, (x,), keywords, TensorType(FLOAT))]))
+    assert "by=-3" in source.text
+    assert load(source)(2.0) == -1.0
+
+
+@pytest.mark.parametrize("branch", [0, -1, 3])
+def test_branches_of_a_function_of_scipy(branch):
+    special = pytest.importorskip("scipy.special")
+    primitive = Primitive("lambertw", "scipy.special.lambertw", True, special.lambertw)
+    builder = TapeBuilder("f")
+    x = builder.input(TensorType(np.dtype(complex)), 0, "x")
+    source = scalar_source(builder.finish([builder.emit(primitive, (x,), {"k": branch, "tol": 1e-8})]))
+    assert load(source)(-0.2 + 0.1j) == special.lambertw(-0.2 + 0.1j, branch)
+
+
 @pytest.mark.parametrize("strict", [False, True])
 def test_long_programs_compile(strict):
     def function(x):

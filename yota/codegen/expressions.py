@@ -137,6 +137,7 @@ class _Writer:
             fast=self.fast,
             exact=exact,
             function=self.words.function(op.primitive) if op.name != "astype" else "",
+            keywords=self.words.keywords(op) if op.name != "astype" else (),
         )
         text = self._filled(op, spelling)
         self.words.imports.update(spelling.imports)

@@ -166,7 +166,14 @@ _CASTS = {"f": "float", "i": "int", "u": "int", "b": "bool"}
 
 
 def spell(
-    op: Op, type: TensorType, operands: tuple[TensorType, ...], *, fast: bool, exact: bool, function: str
+    op: Op,
+    type: TensorType,
+    operands: tuple[TensorType, ...],
+    *,
+    fast: bool,
+    exact: bool,
+    function: str,
+    keywords: tuple[str, ...] = (),
 ) -> Spelling:
     """How ``op`` is written.
 
@@ -180,6 +187,8 @@ def spell(
         The result must have NumPy's bits.
     function
         Text of the function itself, for ops that have no spelling of their own.
+    keywords
+        Texts of its static arguments, ``name=value`` each.
     """
     name = _ALIASES.get(op.name, op.name)
     module = (function.rpartition(".")[0],) if function.count(".") > 1 else ()
@@ -187,7 +196,8 @@ def spell(
         return _cast(op.keyword("dtype"), operands[0], fast)
     if name in _OPERATORS and (name in _DECISIONS or type.dtype.kind != "b"):
         return _OPERATORS[name]
-    holes = ", ".join(f"{{{number}}}" for number in range(len(op.operands)))
+    fixed = (text.replace("{", "{{").replace("}", "}}") for text in keywords)
+    holes = ", ".join([*(f"{{{number}}}" for number in range(len(op.operands))), *fixed])
     call = Spelling(f"{function}({holes})", imports=module, warns=True)
     if not fast:
         return call if name not in _SCALARS or type.weak else _SCALARS[name]

@@ -5,9 +5,10 @@ from __future__ import annotations
 import textwrap
 from typing import Any
 
+from yota.codegen.literals import static_text
 from yota.codegen.names import Names
 from yota.ir.primitive import Primitive
-from yota.ir.tape import Tape
+from yota.ir.tape import Op, Tape
 from yota.ir.types import TensorType
 from yota.passes.rewrite import protected, use_counts
 
@@ -97,6 +98,17 @@ class Vocabulary:
         if found is None:
             found = self._functions[primitive] = self._function(primitive)
         return found
+
+    def keywords(self, op: Op) -> tuple[str, ...]:
+        """Texts of a call's static arguments; one without a literal is an object that is used by its name."""
+        texts = []
+        for name, value in op.static:
+            text = static_text(value)
+            if text is None:
+                text = self._names.fresh(name)
+                self.objects[text] = value
+            texts.append(f"{name}={text}")
+        return tuple(texts)
 
     def _function(self, primitive: Primitive) -> str:
         target = primitive.target or ""
