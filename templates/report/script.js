@@ -31,19 +31,23 @@
 
   // Highlighting.
   const marks = ["lit", "kin", "from", "to"];
-  let marked = [];
+  const marked = new Set();
   let pinned = null;
+  let shown = null;
   const mark = (element, name) => {
     element.classList.add(name);
-    marked.push(element);
+    marked.add(element);
   };
   const clear = () => {
     for (const element of marked) element.classList.remove(...marks);
-    marked = [];
+    marked.clear();
+    shown = null;
   };
   const light = (element) => {
+    if (element && element === shown) return;
     clear();
     if (!element) return;
+    shown = element;
     const ops = numbers(element.dataset.ops);
     for (const op of ops) for (const other of about.get(op) || []) mark(other, "lit");
     mark(element, "lit");
@@ -59,7 +63,13 @@
       for (const path of edges.get(op) || []) mark(path, "lit");
     }
   };
+  // In the order in which they stand there.
+  const lights = (place) => [...place.getElementsByClassName("lit")];
+  const meet = (place, frame) => place.top < frame.bottom && place.bottom > frame.top;
   const inside = (element, frame) => {
+    // To ask where a line of a piece out of sight is would lay that piece out.
+    const piece = element.closest(".piece");
+    if (piece && !meet(piece.getBoundingClientRect(), frame)) return false;
     const place = element.getBoundingClientRect();
     return place.top >= frame.top && place.bottom <= frame.bottom && place.left < frame.right && place.right > frame.left;
   };
@@ -72,11 +82,11 @@
   const reveal = (element) => {
     for (const column of columns) {
       if (column.contains(element)) continue;
-      const lit = [...column.querySelectorAll(".lit")];
+      const lit = lights(column);
       const frame = column.querySelector(".scroll").getBoundingClientRect();
       if (lit.length && !lit.some((each) => inside(each, frame))) centre(lit[0]);
     }
-    const boxes = [...drawing.querySelectorAll(".box.lit")];
+    const boxes = lights(drawing).filter((each) => each.matches(".box"));
     const frame = drawing.getBoundingClientRect();
     if (boxes.length && !panel.hidden && !boxes.some((each) => inside(each, frame))) {
       const box = boxes[0].transform.baseVal[0].matrix;
@@ -91,9 +101,26 @@
   };
   const target = (event) => (event.target.closest ? event.target.closest("[data-ops]") : null);
 
-  document.addEventListener("mouseover", (event) => {
-    if (!pinned) light(target(event) || (document.activeElement.dataset.ops ? document.activeElement : null));
-  });
+  // However fast the mouse moves, what it is over is lit once a frame. A mouse at rest, under which the keyboard
+  // moves the lines, says nothing.
+  let over = null;
+  let due = false;
+  let resting = [0, 0];
+  let keyed = false;
+  const follow = () => {
+    due = false;
+    if (!pinned) light(over || (document.activeElement.dataset.ops ? document.activeElement : null));
+  };
+  const point = (event) => {
+    if (keyed && event.clientX === resting[0] && event.clientY === resting[1]) return;
+    keyed = false;
+    resting = [event.clientX, event.clientY];
+    over = target(event);
+    if (!due) requestAnimationFrame(follow);
+    due = true;
+  };
+  document.addEventListener("mouseover", point);
+  document.addEventListener("mousemove", point);
   document.addEventListener("focusin", (event) => {
     const element = target(event);
     if (element && !pinned) {
@@ -146,13 +173,11 @@
   let current = -1;
   const look = () => {
     const wanted = search.value.trim().toLowerCase();
-    hits = [];
+    const former = new Set(hits);
+    hits = wanted === "" ? [] : rows.filter((_, place) => texts[place].includes(wanted));
     current = -1;
-    rows.forEach((row, place) => {
-      const hit = wanted !== "" && texts[place].includes(wanted);
-      row.classList.toggle("hit", hit);
-      if (hit) hits.push(row);
-    });
+    for (const row of hits) if (!former.delete(row)) row.classList.add("hit");
+    for (const row of former) row.classList.remove("hit");
     document.body.classList.toggle("searching", wanted !== "");
     found.textContent = wanted === "" ? "" : `${hits.length} found`;
   };
@@ -174,9 +199,9 @@
   // Light and dark: the system's choice, until another one is made.
   const root = document.documentElement;
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
-  const follow = () => (root.dataset.theme = dark.matches ? "dark" : "light");
-  follow();
-  dark.addEventListener("change", follow);
+  const obey = () => (root.dataset.theme = dark.matches ? "dark" : "light");
+  obey();
+  dark.addEventListener("change", obey);
   const turn = () => (root.dataset.theme = root.dataset.theme === "dark" ? "light" : "dark");
   document.getElementById("theme").addEventListener("click", turn);
 
@@ -270,6 +295,7 @@
     0: fit,
   };
   document.addEventListener("keydown", (event) => {
+    keyed = true;
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.key === "Escape") {
       search.value = "";

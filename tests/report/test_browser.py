@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -177,10 +178,66 @@ def test_hostile_source_stays_text(opened: Any) -> None:
     assert found.locator("#source").inner_text().count("<img src=x") >= 1
 
 
+def test_a_mouse_at_rest_leaves_the_keyboard_alone(opened: Any) -> None:
+    source = "def f(x):\n    for _ in range(30):\n        x = np.sin(x) * 1.5 + 0.25\n    return np.sum(x)\n"
+    found = opened(made(source, "f", "<rest.py>"), {"x": "float64[500]"})
+    rows = found.locator("#tape .row[data-ops]")
+    rows.nth(5).hover()
+    rows.first.focus()
+    found.keyboard.press("ArrowDown")
+    found.evaluate("() => document.addEventListener('mouseover', () => (window.told = true))")
+    found.locator("#tape .scroll").evaluate("each => (each.scrollTop = 150)")
+    # The browser tells what has come to lie under the mouse; the page has a frame to answer.
+    found.wait_for_function("() => window.told")
+    found.evaluate("() => new Promise((go) => requestAnimationFrame(() => requestAnimationFrame(go)))")
+    assert found.evaluate("document.activeElement.classList.contains('lit')")
+    found.mouse.move(5, 5)
+    found.mouse.move(*[each + 4 for each in _middle(rows.nth(20))])
+    found.wait_for_function("() => document.querySelectorAll('#tape .row[data-ops]')[20].classList.contains('lit')")
+
+
+def _middle(row: Any) -> tuple[float, float]:
+    box = row.bounding_box()
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+
 def test_a_thousand_ops(opened: Any) -> None:
     source = "def f(x):\n    for _ in range(180):\n        x = np.sin(x) * 1.5 + 0.25\n    return np.sum(x)\n"
     found = opened(made(source, "f", "<long.py>"), {"x": "float64[50000]"})
     assert found.locator("#tape .op").count() > 1000
+    # What is out of sight is not laid out until it is needed, and has its place all the same.
+    assert found.evaluate(
+        """() => {
+          const rows = [...document.querySelectorAll("#tape .row")];
+          const seen = rows.filter((row) => row.checkVisibility({ contentVisibilityAuto: true }));
+          return seen.length < 300;
+        }"""
+    )
+    height = found.locator("#tape .scroll").evaluate("each => each.scrollHeight")
     found.locator("#tape .op", has_text="sin(").last.hover()
     assert len(lit(found, "source")) == 1
     assert len(lit(found, "code")) >= 1
+    assert found.locator("#tape .scroll").evaluate("each => each.scrollHeight") == height
+
+
+def test_a_key_in_the_search_box_changes_only_what_is_found_anew(opened: Any) -> None:
+    source = "def f(x):\n    for _ in range(20):\n        x = np.sin(x) * 1.5 + 0.25\n    return np.sum(x)\n"
+    found = opened(made(source, "f", "<search.py>"), {"x": "float64[50000]"})
+    found.evaluate(
+        """() => {
+          window.changes = 0;
+          const count = (records) => (window.changes += records.length);
+          const watch = new MutationObserver(count);
+          watch.observe(document.querySelector("main"), { subtree: true, attributes: true, childList: true });
+        }"""
+    )
+    found.keyboard.press("/")
+    hits, changes = [0], []
+    for key in "sinx":
+        found.keyboard.type(key)
+        hits.append(found.locator(".row.hit").count())
+        changes.append(found.evaluate("window.changes"))
+        found.evaluate("() => (window.changes = 0)")
+    # Each letter narrows what the letters before it found.
+    assert changes == [abs(after - before) for before, after in itertools.pairwise(hits)]
+    assert hits[1] > hits[2] >= hits[3] > hits[4] == 0

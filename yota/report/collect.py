@@ -14,7 +14,7 @@ from yota.ir.tape import Op, Tape
 from yota.report.diagram import drawn
 from yota.report.native import native
 from yota.report.origins import MOST, Generated, Reversed, generated, reversed_tape, stamp
-from yota.report.plan import Card, Pair, Report, Row
+from yota.report.plan import Card, Pair, Report, Row, Widths
 from yota.report.sources import source_blocks
 from yota.report.text import pieces, plain
 from yota.report.totals import totals
@@ -36,18 +36,30 @@ def report_of(subject: Subject, sizes: Mapping[str, int], *, target: str = "nump
     inputs = ", ".join(f"{entry.name}: {subject.tape.types[entry.variable]}" for entry in subject.tape.inputs)
     summary = f"value and gradient for {inputs}" if inputs else "value"
     summary += f" ({', '.join(f'{name} = {size}' for name, size in sizes.items())})" if sizes else ""
+    sources = source_blocks(found.tape.ops)
+    pairs = _pairs(found, made, stands_for, dict(zip(wanted, found.gradients, strict=True)))
+    code = _code(made, stands_for)
     return Report(
         title=subject.tape.name,
         summary=summary,
         version=yota.__version__,
         totals=totals(subject.tape, found.tape, made),
-        sources=source_blocks(found.tape.ops),
-        tape=_pairs(found, made, stands_for, dict(zip(wanted, found.gradients, strict=True))),
+        sources=sources,
+        tape=pairs,
         rules=_cards(found, known),
-        code=_code(made, stands_for),
+        code=code,
         language={"numpy": "NumPy", "c": "C", "cuda": "CUDA"}[target],
+        widest=Widths(
+            source=_widest(row for block in sources for row in block.rows),
+            tape=_widest(row for pair in pairs for row in (pair.primal, *pair.adjoints)),
+            code=_widest(code),
+        ),
         diagram=drawn(found.tape, found.primal),
     )
+
+
+def _widest(rows: Iterable[Row]) -> int:
+    return max((sum(len(piece.text) for piece in row.pieces) for row in rows), default=0)
 
 
 def _pairs(

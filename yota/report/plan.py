@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["Box", "Card", "Diagram", "Edge", "Pair", "Part", "Piece", "Report", "Row", "SourceBlock", "Total"]
+__all__ = ["Box", "Card", "Diagram", "Edge", "Pair", "Part", "Piece", "Report", "Row", "SourceBlock", "Total", "Widths"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +67,11 @@ class Pair:
     primal: Row
     adjoints: tuple[Row, ...] = ()
 
+    @property
+    def height(self) -> int:
+        """Lines that it takes."""
+        return 1 + len(self.adjoints)
+
 
 @dataclass(frozen=True, slots=True)
 class Card:
@@ -122,6 +127,15 @@ class Diagram:
 
 
 @dataclass(frozen=True, slots=True)
+class Widths:
+    """Characters of the longest line of each column that scrolls sideways."""
+
+    source: int
+    tape: int
+    code: int
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """A page."""
 
@@ -134,4 +148,5 @@ class Report:
     rules: tuple[Card, ...]
     code: tuple[Row, ...]
     language: str
+    widest: Widths
     diagram: Diagram
