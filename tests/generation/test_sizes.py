@@ -50,6 +50,12 @@ def joined(x, y):
     return np.sum(np.concatenate([x, y]) ** 2 * np.arange(len(x) + len(y)))
 
 
+def gaussian_process(theta, X, y):
+    distances = np.sum((X[:, None, :] - X[None, :, :]) ** 2, axis=-1)
+    K = theta[0] ** 2 * np.exp(-0.5 * distances / theta[1] ** 2) + theta[2] ** 2 * np.eye(len(X))
+    return 0.5 * y @ np.linalg.solve(K, y) + np.sum(np.log(np.diag(np.linalg.cholesky(K))))
+
+
 RANDOM = np.random.default_rng(3)
 CASES: list[tuple[Any, dict[str, str], Any]] = [
     (rosenbrock, {"x": "float64[N]"}, lambda n: (RANDOM.normal(size=n),)),
@@ -70,6 +76,11 @@ CASES: list[tuple[Any, dict[str, str], Any]] = [
         {"A": "float64[N,N]", "x": "float64[N]"},
         lambda n: (RANDOM.normal(size=(n, n)), RANDOM.normal(size=n)),
     ),
+    (
+        gaussian_process,
+        {"theta": "float64[3]", "X": "float64[N,D]", "y": "float64[N]"},
+        lambda n: (np.array([1.5, 0.8, 0.6]), RANDOM.normal(size=(n, 2)), RANDOM.normal(size=n)),
+    ),
     (spread, {"X": "float64[N,M]"}, lambda n: (RANDOM.normal(size=(n, 3)),)),
     (joined, {"x": "float64[N]", "y": "float64[M]"}, lambda n: (RANDOM.normal(size=n), RANDOM.normal(size=n + 2))),
 ]
@@ -87,6 +98,11 @@ def test_one_module_for_all_sizes(f: Any, specs: Any, arguments: Any) -> None:
         for found, wanted in zip(parts, (each for each in g if each is not None), strict=True):
             np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-11)
         np.testing.assert_allclose(getattr(module, f.__name__)(*given), expected, rtol=1e-11)
+
+
+def test_arrays_of_indices_keep_their_names() -> None:
+    text = str(yota.generate(lennard_jones, {"x": "float64[N,3]", "epsilon": "float"}))
+    assert "    one, other = np.triu_indices(N, 1)\n" in text
 
 
 def test_sizes_that_must_agree_need_one_name() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import textwrap
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,9 +10,11 @@ import numpy as np
 from yota.codegen.constants import UNNAMED
 from yota.codegen.literals import dtype_text, scalar
 from yota.codegen.names import Names
+from yota.codegen.targets.call import dtype_argument
 from yota.errors import CodegenError
+from yota.ir.types import type_of
 
-__all__ = ["Constants"]
+__all__ = ["Constants", "name_of_form"]
 
 _MOST = 1 << 16
 """Elements of one array that a module may carry."""
@@ -61,8 +62,8 @@ class Constants:
         form = _form(value)
         return self._formed(hint, form) if form else self._listed(hint, value)
 
-    def _formed(self, hint: str, form: _Form) -> str:
-        return self.text(form.name if hint.startswith(UNNAMED) else hint, form.text)
+    def _formed(self, hint: str, form: str) -> str:
+        return self.text(name_of_form(form) if hint.startswith(UNNAMED) else hint, form)
 
     def _listed(self, hint: str, value: np.ndarray[Any, Any]) -> str:
         """An array whose elements stand in a string, many to a line."""
@@ -87,35 +88,52 @@ class Constants:
         return f"_{self._names.fresh(hint)}"
 
 
-@dataclass(frozen=True, slots=True)
-class _Form:
-    """A well-known form of an array: the expression that makes it, and a name where the user gave none."""
+def name_of_form(text: str) -> str:
+    """What an array is called that ``text`` makes, where the function gives it no name.
 
-    name: str
-    text: str
+    Examples
+    --------
+    >>> name_of_form("np.arange(N, dtype=np.int64)"), name_of_form("1.0 - np.eye(3)")
+    ('positions', 'off_diagonal')
+    """
+    return next((name for start, name in _FORMS if text.startswith(start)), UNNAMED)
 
 
-def _form(value: np.ndarray[Any, Any]) -> _Form | None:
-    """The well-known form of an array, if it has one."""
+_FORMS = (
+    ("np.arange(", "positions"),
+    ("np.triu_indices(", "upper"),
+    ("np.tril_indices(", "lower"),
+    ("np.linspace(", "grid"),
+    ("np.ones(", "ones"),
+    ("np.zeros(", "zeros"),
+    ("np.full(", "filled"),
+    ("np.eye(", "identity"),
+    ("np.tri(", "triangle"),
+    ("1.0 - np.eye(", "off_diagonal"),
+    ("np.where(np.eye(", "diagonal"),
+    ("np.where(np.tri(", "triangle"),
+)
+
+
+def _form(value: np.ndarray[Any, Any]) -> str | None:
+    """An expression for an array of a well-known form."""
     size = str(value.shape[0] if value.ndim == 1 else value.shape)
-    dtype = "" if value.dtype == np.float64 else f", {dtype_text(value.dtype)}"
+    dtype = dtype_argument(type_of(value))
     if value.size == 0:
-        return _Form("empty", f"np.zeros({size}{dtype})")
+        return f"np.zeros({size}{dtype})"
     first = value.flat[0]
     for name in ("ones", "zeros"):
         if _same(value, getattr(np, name)(value.shape, value.dtype)):
-            return _Form(name, f"np.{name}({size}{dtype})")
+            return f"np.{name}({size}{dtype})"
     if _same(value, np.full(value.shape, first)):
         literal = scalar(first)
-        return None if literal is None else _Form("filled", f"np.full({size}, {literal}{dtype})")
-    if value.ndim == 2 and value.shape[0] == value.shape[1] and value.dtype == np.float64:
-        identity = np.eye(len(value))
-        if _same(value, identity):
-            return _Form("identity", f"np.eye({len(value)})")
-        if _same(value, 1.0 - identity):
-            return _Form("off_diagonal", f"1.0 - np.eye({len(value)})")
+        return None if literal is None else f"np.full({size}, {literal}{dtype})"
+    if value.ndim == 2 and value.shape[0] == value.shape[1]:
+        for text, made in (("np.eye({})", np.eye(len(value))), ("1.0 - np.eye({})", 1.0 - np.eye(len(value)))):
+            if value.dtype == np.float64 and _same(value, made):
+                return text.format(len(value))
     if value.ndim == 1 and value.dtype.kind in "iu" and _same(value, np.arange(len(value)).astype(value.dtype)):
-        return _Form("positions", f"np.arange({len(value)}, dtype={dtype_text(value.dtype)})")
+        return f"np.arange({len(value)}, dtype={dtype_text(value.dtype)})"
     return None
 
 

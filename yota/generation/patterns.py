@@ -74,7 +74,8 @@ def _lines(arrays: Sequence[Any], extent: str, samples: Samples, cast: str) -> I
             for offset in _OFFSETS:
                 for which in ("triu", "tril"):
                     for part in (0, 1):
-                        yield f"np.{which}_indices({name}, {offset})[{part}].astype({cast})"
+                        found = f"np.{which}_indices({name}, {offset})[{part}]"
+                        yield from (found, f"{found}.astype({cast})")
 
 
 def _planes(arrays: Sequence[Any], extents: list[str], samples: Samples, cast: str) -> Iterator[str | None]:
@@ -93,6 +94,18 @@ def _planes(arrays: Sequence[Any], extents: list[str], samples: Samples, cast: s
             if (one, other) == ("1.0", "0.0") and cast == "np.float64":
                 yield text
             yield f"np.where({text} == 1.0, {one}, {other}).astype({cast})"
+    if rows == columns:
+        yield from _triangles(arrays, rows, samples, cast)
+
+
+def _triangles(arrays: Sequence[Any], size: str, samples: Samples, cast: str) -> Iterator[str]:
+    """A number below the diagonal, another on it and a third above."""
+    if any(len(array) < 2 for array in arrays):
+        return
+    below, on, above = (_number([array[place] for array in arrays], samples) for place in ((1, 0), (0, 0), (0, 1)))
+    if None not in (below, on, above):
+        inner = f"np.where(np.eye({size}) == 1.0, {on}, {above})"
+        yield f"np.where(np.tri({size}, k=-1) == 1.0, {below}, {inner}).astype({cast})"
 
 
 def _masks(rows: str, columns: str, offset: int) -> Iterator[tuple[str, Callable[[Any], Any]]]:

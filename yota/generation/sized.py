@@ -5,8 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -14,38 +13,22 @@ from yota.codegen.constants import UNNAMED
 from yota.codegen.count import operations
 from yota.codegen.literals import dtype_text, scalar
 from yota.codegen.names import Names
-from yota.codegen.targets.call import infix, owner
-from yota.errors import ArgumentError, CodegenError
-from yota.generation.borrowed import MODULES, PREFIX
-from yota.generation.constants import Constants
+from yota.codegen.targets.call import dtype_argument
+from yota.errors import CodegenError
+from yota.generation.constants import Constants, name_of_form
 from yota.generation.generalise import Extent, General
 from yota.generation.kernel import PRECONDITION, Kernel
+from yota.generation.op_texts import OPERATORS, OpTexts, extents_text
 from yota.generation.plain import visible
 from yota.generation.ranks import FURTHER
-from yota.ir.calls import Form, Items, Place
-from yota.ir.indexing import GATHER, NEWAXIS, Slice
+from yota.ir.indexing import GATHER
 from yota.ir.tape import Op
 from yota.tracing.location import source_line
 
 __all__ = ["sized_kernel"]
 
-_REDUCTIONS = ("sum", "prod", "max", "min")
-_VIEWS = ("getitem", "reshape", "broadcast_to", "transpose", "real", "imag")
-_OPERATORS = {
-    "add": "+",
-    "subtract": "-",
-    "multiply": "*",
-    "divide": "/",
-    "power": "**",
-    "matmul": "@",
-    "less": "<",
-    "less_equal": "<=",
-    "greater": ">",
-    "greater_equal": ">=",
-    "equal": "==",
-    "not_equal": "!=",
-}
 _WORD = re.compile(r"[A-Za-z_]\w*")
+_VIEWS = ("getitem", "reshape", "broadcast_to", "transpose", "real", "imag")
 _LONGEST = 72
 """Characters of an expression that may stand in another."""
 _STATEMENTS = ("setitem", "scatter", "call")
@@ -70,7 +53,7 @@ def sized_kernel(general: General, name: str, sizes: Sequence[str], constants: C
     text = "\n".join([*header, *(f"    {line}" for line in lines)])
     counts = ", ".join(f"{count} {each}" for each, count in operations(general.tape).items())
     imports = ["import math"] if "math." in text else []
-    return Kernel(name, (text,), (*imports, *writer.imports), counts, used)
+    return Kernel(name, (text,), (*imports, *writer.ops.imports), counts, used)
 
 
 class _Writer:
@@ -81,7 +64,7 @@ class _Writer:
         self.names = Names(("np", "math", "scipy", "further", PRECONDITION, *sizes))
         self.texts: dict[int, str] = {}
         self.inlined = self._single_uses()
-        self.imports: dict[str, None] = {}
+        self.ops = OpTexts(general)
         self.parameters: list[str] = []
         for entry in self.tape.inputs:
             name = self.names.fresh(".".join((entry.name, *map(str, entry.path))))
@@ -110,11 +93,11 @@ class _Writer:
         last = ""
         known: dict[str, str] = {}
         for variable, text in self.general.constants.items():
-            if self.tape.types[variable].shape and text not in known:
-                known[text] = self.names.fresh(UNNAMED)
-                yield f"{known[text]} = {text}"
-            if text in known:
+            if self.tape.types[variable].shape:
+                if text not in known:
+                    known[text] = self.names.fresh(self.tape.names.get(variable) or name_of_form(text))
                 self.texts[variable] = known[text]
+        yield from _assignments(known)
         for op in self.tape.ops:
             line = visible(source_line(op.location))[:80].rstrip()
             if line and line != last:
@@ -169,19 +152,19 @@ class _Writer:
         self.texts[op.result] = name
         if op.name == "call" and op.keyword("form").writes:
             yield f"{name} = np.array({operands[0]})"
-            yield self._called(op.keyword("form"), [name, *operands[1:]])
+            yield self.ops.called(op.keyword("form"), [name, *operands[1:]])
         elif op.name == "setitem":
             yield f"{name} = np.array({operands[0]})"
-            yield f"{name}{self._index(op, op.keyword('index'), operands[2:])} = {operands[1]}"
+            yield f"{name}{self.ops.index(op, op.keyword('index'), operands[2:])} = {operands[1]}"
         elif op.name == "scatter":
-            yield f"{name} = np.zeros({_tuple(op.keyword('shape'))}, {dtype_text(type.dtype)})"
+            yield f"{name} = np.zeros({extents_text(op.keyword('shape'))}{dtype_argument(type)})"
             yield from self._additions(op, name, operands)
         else:
             yield f"{name} = {self._value(op, operands)}"
 
     def _value(self, op: Op, operands: Sequence[str]) -> str:
         """The expression of an op's result, in its type."""
-        text, type = self._expression(op, operands), self.tape.types[op.result]
+        text, type = self.ops.expression(op, operands), self.tape.types[op.result]
         if type.weak and op.name not in ("add", "subtract", "multiply"):
             return f"{type.dtype.type(0).item().__class__.__name__}({text})"
         return f"np.asarray({text})[()]" if not type.shape and op.name in _BOXED else text
@@ -191,123 +174,32 @@ class _Writer:
         value, type = self.tape.constants.get(operand), self.tape.types[operand]
         if operand not in self.general.constants and not type.shape and type.dtype == np.float64:
             beside = [self.tape.types[other] for other in op.operands if other != operand]
-            if op.name in _OPERATORS and any(each.shape and each.dtype == np.float64 for each in beside):
+            if op.name in OPERATORS and any(each.shape and each.dtype == np.float64 for each in beside):
                 literal = scalar(float(value)) if value is not None else None
                 return literal if literal is not None else self._text(operand)
         return self._text(operand)
 
     def _additions(self, op: Op, name: str, operands: Sequence[str]) -> Iterator[str]:
-        rest = iter(operands)
+        rest = iter(zip(op.operands, operands, strict=True))
         for index in op.keyword("indices"):
-            piece = next(rest)
-            arrays = [next(rest) for entry in index if entry is GATHER]
-            place = self._index(op, index, arrays)
-            if place == f"[{arrays[0]}]" if arrays else False:
+            _, piece = next(rest)
+            places = [next(rest) for entry in index if entry is GATHER]
+            arrays = [text for _, text in places]
+            place = self.ops.index(op, index, arrays)
+            if not arrays or self._lead_apart([variable for variable, _ in places]):
+                yield f"{name}{place} += {piece}"
+            elif place == f"[{arrays[0]}]":
                 yield f"np.add.at({name}, {arrays[0]}, {piece})"
-            elif arrays:
+            else:
                 where = self.names.fresh("where")
                 yield f"{where}: Any = np.s_{place}"
                 yield f"np.add.at({name}, {where}, {piece})"
-            else:
-                yield f"{name}{place} += {piece}"
 
-    def _expression(self, op: Op, operands: Sequence[str]) -> str:
-        listed = ", ".join(operands)
-        if op.name == "call":
-            return self._called(op.keyword("form"), operands)
-        if op.name == "getitem":
-            source = owner(operands[0]) if self.tape.types[op.operands[0]].shape else f"np.asarray({operands[0]})"
-            return f"{source}{self._index(op, op.keyword('index'), operands[1:])}"
-        if op.name == "astype":
-            kind = self.tape.types[op.operands[0]]
-            value = f"np.real({listed})" if kind.is_complex and op.keyword("dtype").kind != "c" else listed
-            if kind.shape:
-                return f"{owner(value)}.astype({dtype_text(op.keyword('dtype'))})"
-            return f"np.asarray({value}).astype({dtype_text(op.keyword('dtype'))})[()]"
-        if op.name in ("reshape", "broadcast_to"):
-            return f"np.{op.name}({listed}, {_tuple(op.keyword('shape'))})"
-        if op.name == "transpose":
-            return f"np.transpose({listed}, {_tuple(op.keyword('axes'))})"
-        if op.name in ("concatenate", "stack"):
-            return f"np.{op.name}(({listed},), axis={op.keyword('axis')})"
-        if op.name == "einsum":
-            return f'np.einsum("{op.keyword("subscripts")}", {listed}, optimize=True)'
-        if op.name in _OPERATORS and self._plain(op):
-            return infix(_OPERATORS[op.name], *operands)
-        if op.name == "item":
-            return f"{owner(operands[0])}[{op.keyword('index')}]"
-        if op.name in _REDUCTIONS:
-            return f"np.{op.name}({listed}{self._axes(op)})"
-        keywords = [f"{name}={_static(value)}" for name, value in op.static]
-        return f"{self._function(op)}({', '.join([*operands, *keywords])})"
-
-    def _called(self, form: Form, operands: Sequence[str]) -> str:
-        """A call as the function made it."""
-
-        def text(value: Any) -> str:
-            if isinstance(value, Place):
-                return operands[value.operand]
-            if isinstance(value, Items):
-                inner = ", ".join(map(text, value.items))
-                return f"[{inner}]" if value.kind is list else f"({inner},)"
-            return _static(value)
-
-        given = [*map(text, form.arguments), *(f"{name}={text(value)}" for name, value in form.keywords)]
-        module, _, rest = form.path.partition(".")
-        if module == "numpy":
-            function = f"np.{rest}"
-        elif module in ("yota", "__main__"):
-            raise CodegenError(f"{form.path} is no function that a module could call")
-        else:
-            self.imports[f"import {form.path.rpartition('.')[0]}"] = None
-            function = form.path
-        return f"{function}({', '.join(given)})" + ("" if form.part is None else f"[{form.part}]")
-
-    def _plain(self, op: Op) -> bool:
-        """Whether the operator does what the function does: Python's own raise at zero, and numbers are no matrices."""
-        weak = all(self.tape.types[operand].weak for operand in op.operands)
-        return op.name in ("add", "subtract", "multiply") or not weak
-
-    def _axes(self, op: Op) -> str:
-        axis = op.keyword("axis")
-        whole = len(axis) == self.tape.types[op.operands[0]].ndim
-        text = "" if whole else f", axis={axis[0] if len(axis) == 1 else _tuple(axis)}"
-        return f"{text}, keepdims=True" if op.keyword("keepdims") else text
-
-    def _function(self, op: Op) -> str:
-        module, _, name = (op.primitive.target or "").rpartition(".")
-        if module == "numpy" or module.startswith("numpy."):
-            return f"np{module[5:]}.{name}"
-        if module in (each.__name__ for each in MODULES):
-            return f"{PREFIX}{name}"
-        if not module or module.partition(".")[0] in ("yota", "__main__"):
-            raise CodegenError(f"{op.name} has no function that a module could call")
-        self.imports[f"import {module}"] = None
-        return f"{module}.{name}"
-
-    def _index(self, op: Op, index: Sequence[Any], arrays: Sequence[str]) -> str:
-        rest = iter(arrays)
-        texts = []
-        extents = iter(self.general.shapes[op.result if op.name == "scatter" else op.operands[0]])
-        for entry in index:
-            extent = None if entry is NEWAXIS else next(extents)
-            if (
-                isinstance(entry, Slice)
-                and str(entry.stop) == str(extent)
-                and (str(entry.start), str(entry.step)) == ("0", "1")
-            ):
-                texts.append(":")
-            elif isinstance(entry, Slice):
-                step = "" if type(entry.step) is int and entry.step == 1 else f":{entry.step}"
-                start = "" if type(entry.start) is int and entry.start == 0 and not step else entry.start
-                open_end = entry.stop is None or (not step and str(entry.stop) == str(extent))
-                texts.append(f"{start}:{'' if open_end else entry.stop}{step}")
-            else:
-                texts.append("None" if entry is NEWAXIS else next(rest) if entry is GATHER else str(entry))
-        # Whole axes at the end go without saying.
-        while len(texts) > 1 and texts[-1] == ":":
-            texts.pop()
-        return f"[{', '.join(texts)}]" if texts else "[()]"
+    def _lead_apart(self, arrays: Sequence[int]) -> bool:
+        """Whether index arrays, all of one axis, lead to no place twice, because one of them counts up."""
+        return all(self.tape.types[array].ndim == 1 for array in arrays) and any(
+            self.general.constants.get(array, "").startswith("np.arange(") for array in arrays
+        )
 
     def _outputs(self) -> str:
         made = {op.result: op for op in self.tape.ops}
@@ -321,20 +213,12 @@ class _Writer:
         return ", ".join(found)
 
 
-def _tuple(values: Sequence[Any]) -> str:
-    return f"({', '.join(map(str, values))},)" if len(values) == 1 else f"({', '.join(map(str, values))})"
-
-
-def _static(value: Any) -> str:
-    if isinstance(value, tuple):
-        return _tuple([_static(item) for item in value])
-    if isinstance(value, np.dtype):
-        return dtype_text(value)
-    if isinstance(value, Extent):
-        return str(value)
-    if value is None or isinstance(value, (bool, int, str)):
-        return repr(value)
-    text = scalar(value)
-    if text is None:
-        raise ArgumentError(f"the keyword value {value!r} cannot be spelled")
-    return text
+def _assignments(names: Mapping[str, str]) -> Iterator[str]:
+    """Statements that give each text its name; both results of one call get theirs at once."""
+    for text, name in names.items():
+        call, result = text[:-3], text[-3:]
+        pair = [names.get(f"{call}[{number}]") for number in (0, 1)]
+        if result not in ("[0]", "[1]") or None in pair:
+            yield f"{name} = {text}"
+        elif result == "[0]":
+            yield f"{pair[0]}, {pair[1]} = {call}"

@@ -219,6 +219,8 @@ def canonical(tape: Tape) -> Tape:
         value = tape.constants[variable]
         made = builder.variable(tape.types[variable])
         builder.constants[made] = value
+        if variable in tape.names:
+            builder.names[made] = tape.names[variable]
         return made
 
     for op in tape.ops:

@@ -53,11 +53,14 @@ class Captures:
         snapshot = frozen(np.array(acceptable(value)))
         fresh = self._seen is not None and known is None
         if fresh and value.dtype.kind in "fc" and value.size > _LITERAL and value.dtype.isnative:
-            variable = self._builder.input(type_of(value), -1, _name_of(value), ())
+            variable = self._builder.input(type_of(value), -1, _name_of(value) or "data", ())
             self.inputs[variable] = value
         else:
             variable = self._builder.constant(snapshot)
             self.watched.append((value, snapshot))
+            name = _name_of(value)
+            if name is not None:
+                self._builder.names.setdefault(variable, name)
         self._values[variable] = snapshot
         self._known[id(value)] = (value, snapshot, variable)
         return variable
@@ -68,15 +71,15 @@ class Captures:
         if known is not None:
             return known[2]
         snapshot = frozen(value.get())
-        variable = self._builder.input(type_of(snapshot), -1, _name_of(value), ())
+        variable = self._builder.input(type_of(snapshot), -1, _name_of(value) or "data", ())
         self.inputs[variable] = value
         self._values[variable] = snapshot
         self._known[id(value)] = (value, snapshot, variable)
         return variable
 
 
-def _name_of(value: Any) -> str:
-    """The name by which the user's code knows an array from outside."""
+def _name_of(value: Any) -> str | None:
+    """The name by which the user's code knows an array, if it has one."""
     for user in users(sys._getframe(1), inside=True):
         local, outside = (
             (user.f_locals, user.f_globals) if isinstance(user, FrameType) else (user.variables, user.globals)
@@ -84,7 +87,7 @@ def _name_of(value: Any) -> str:
         for name, other in [*local.items(), *outside.items()]:
             if other is value and not name.startswith("_"):
                 return name
-    return "data"
+    return None
 
 
 def acceptable(value: Any) -> Any:
