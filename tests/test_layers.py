@@ -20,17 +20,19 @@ BELOW = {
     "errors": set(),
     "_resources": {"errors"},
     "structures": {"errors"},
+    "marks": set(),
     "ir": {"errors"},
     "rules": {"errors", "_resources", "ir"},
-    "tracing": {"errors", "structures", "ir", "rules"},
+    "tracing": {"errors", "structures", "marks", "ir", "rules"},
     "autodiff": {"errors", "ir", "rules"},
     "passes": {"errors", "ir"},
     "codegen": {"errors", "_resources", "ir", "passes"},
     # It knows plans, and no tapes.
     "runtime": {"errors", "_resources", "codegen"},
-    "watching": {"errors", "structures", "tracing"},
+    "watching": {"errors", "structures", "marks", "tracing"},
     "compilation": {
-        *("errors", "structures", "ir", "rules", "tracing", "autodiff", "passes", "codegen", "runtime", "watching"),
+        *("errors", "structures", "marks", "ir", "rules", "tracing", "autodiff", "passes", "codegen", "runtime"),
+        "watching",
     },
 }
 # Folders of the top layer.

@@ -121,6 +121,7 @@ def _recorded(
         primitives=primitives,
         reads=reads,
         around=Captured(function).surroundings(args),
+        statics=arguments.statics,
     )
     return found.value, found.tape
 

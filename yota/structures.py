@@ -15,7 +15,7 @@ import numpy as np
 
 from yota.errors import ArgumentError
 
-__all__ = ["LIBRARIES", "Path", "children", "constant_of", "flatten", "is_leaf", "is_on_device", "rebuild", "update"]
+__all__ = ["LIBRARIES", "Path", "children", "flatten", "is_leaf", "is_on_device", "rebuild", "update"]
 
 Path = tuple[Any, ...]
 """Attribute names, positions and keys that lead from an argument to a leaf."""
@@ -83,18 +83,6 @@ def _registered(value: Any) -> list[tuple[Any, Any]] | None:
         return None
     parts, _, entries, _ = optree.tree_flatten_one_level(value)
     return list(zip(entries, parts, strict=True))
-
-
-def constant_of(value: Any) -> Any:
-    """What a constant is told apart by: itself, or for a set, bytes or numbers that can be written its content now."""
-    if isinstance(value, set):
-        return set, frozenset(value)
-    if isinstance(value, bytearray):
-        return bytearray, bytes(value)
-    array = sys.modules.get("array")
-    if array is not None and isinstance(value, array.array):
-        return value.typecode, value.tobytes()
-    return value
 
 
 def flatten(value: Any, path: Path = (), _inside: tuple[int, ...] = ()) -> Iterator[tuple[Path, Any]]:

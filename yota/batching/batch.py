@@ -132,7 +132,7 @@ class Batched:
 
     def _traced(self, function: Callable[..., Any], args: tuple[Any, ...], trace: Any) -> Any:
         arguments = sort_arguments(function, args)
-        plain = Arguments(tuple(map(concrete, arguments.leaves)), arguments.values)
+        plain = concrete(arguments)
         found = self._record(function, plain)
         inputs = {entry.variable: leaf.value for entry, leaf in zip(found.tape.inputs, arguments.leaves, strict=False)}
         return found.form.filled(inline(found.tape, trace, inputs))

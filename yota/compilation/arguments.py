@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 
 from yota.errors import ArgumentError
-from yota.structures import children, constant_of, flatten, is_leaf, is_on_device, rebuild
+from yota.ir.inputs import Static, spelled
+from yota.marks import mark_of
+from yota.structures import children, flatten, is_leaf, is_on_device, rebuild
 from yota.tracing.record import Leaf
 
 __all__ = ["Arguments", "key_of", "names_of", "positional", "sort_arguments"]
@@ -19,10 +21,11 @@ __all__ = ["Arguments", "key_of", "names_of", "positional", "sort_arguments"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Arguments:
-    """The leaves of a call, in order, and how to make the arguments again from replacements."""
+    """The leaves of a call, in order, the other parts, and how to make the arguments again from replacements."""
 
     leaves: tuple[Leaf, ...]
     values: tuple[Any, ...]
+    statics: tuple[Static, ...] = ()
 
     def rebuild(self, replacements: Sequence[Any]) -> tuple[Any, ...]:
         """The arguments, with each leaf replaced."""
@@ -78,52 +81,48 @@ def sort_arguments(function: Callable[..., Any], args: tuple[Any, ...]) -> Argum
         If an argument holds something that cannot be traced.
     """
     leaves: list[Leaf] = []
+    statics: list[Static] = []
     for position, (name, value) in enumerate(zip(names_of(function, len(args)), args, strict=True)):
         for path, part in flatten(value):
             if is_leaf(part):
-                leaves.append(Leaf(_checked(part, name, path), position, name, path))
+                leaves.append(Leaf(_checked(part, spelled(name, path)), position, name, path))
             else:
-                _refuse_lookalikes(part, name, path)
-    return Arguments(tuple(leaves), args)
+                _refuse_lookalikes(part, spelled(name, path))
+                statics.append(Static(part, position, name, path))
+    return Arguments(tuple(leaves), args, tuple(statics))
 
 
-def _at(name: str, path: tuple[Any, ...]) -> str:
-    return name + "".join(f".{key}" if isinstance(key, str) else f"[{key!r}]" for key in path)
-
-
-def _checked(value: Any, name: str, path: tuple[Any, ...]) -> Any:
+def _checked(value: Any, place: str) -> Any:
     kind = type(value)
     if isinstance(value, np.ma.MaskedArray) or kind.__name__ == "matrix":
-        raise ArgumentError(f"argument {_at(name, path)} is a {kind.__name__}; pass a plain array: np.asarray(...)")
+        raise ArgumentError(f"argument {place} is a {kind.__name__}; pass a plain array: np.asarray(...)")
     if not isinstance(value, (np.ndarray, np.generic)) and not is_on_device(value):
         return value
     if value.dtype.names is not None:
         raise ArgumentError(
-            f"argument {_at(name, path)} is a structured array with fields {list(value.dtype.names)}; "
+            f"argument {place} is a structured array with fields {list(value.dtype.names)}; "
             "pass a dict or dataclass of its columns"
         )
     if value.dtype == object:
-        raise ArgumentError(f"argument {_at(name, path)} is an object array; convert it: np.array({name}, dtype=float)")
+        raise ArgumentError(f"argument {place} is an object array; convert it: np.array({place}, dtype=float)")
     if value.dtype.name == "bfloat16":
         if is_on_device(value):
             return value
         raise ArgumentError(
-            f"argument {_at(name, path)} has dtype bfloat16, in which NumPy cannot compute; pass "
-            f"{_at(name, path)}.astype(np.float32), or have it on the GPU: yota.to_cuda({_at(name, path)})"
+            f"argument {place} has dtype bfloat16, in which NumPy cannot compute; pass "
+            f"{place}.astype(np.float32), or have it on the GPU: yota.to_cuda({place})"
         )
     if value.dtype.kind not in "biufc":
-        raise ArgumentError(f"argument {_at(name, path)} has dtype {value.dtype}; only numbers can be traced")
+        raise ArgumentError(f"argument {place} has dtype {value.dtype}; only numbers can be traced")
     return value
 
 
-def _refuse_lookalikes(value: Any, name: str, path: tuple[Any, ...]) -> None:
+def _refuse_lookalikes(value: Any, place: str) -> None:
     if hasattr(value, "__array__") or hasattr(value, "toarray"):
         module = type(value).__module__.partition(".")[0]
         method = {"pandas": ".to_numpy()", "scipy": ".toarray()", "torch": ".detach().numpy()"}.get(module)
-        cure = f"{name}{method}" if method else f"np.asarray({name})"
-        raise ArgumentError(
-            f"argument {_at(name, path)} is a {module}.{type(value).__name__}; pass a NumPy array: {cure}"
-        )
+        cure = f"{place}{method}" if method else f"np.asarray({place})"
+        raise ArgumentError(f"argument {place} is a {module}.{type(value).__name__}; pass a NumPy array: {cure}")
 
 
 def key_of(value: Any, leaves: list[Any]) -> Any:
@@ -140,7 +139,9 @@ def key_of(value: Any, leaves: list[Any]) -> Any:
         return kind
     # The commonest structures by a short way; `children` would find the same.
     if kind is dict:
-        return kind, tuple([(key, key_of(part, leaves)) for key, part in value.items()])
+        return kind, tuple(
+            [(key if type(key) is str else mark_of(key), key_of(part, leaves)) for key, part in value.items()]
+        )
     if kind is list or kind is tuple:
         return kind, tuple([key_of(part, leaves) for part in value])
     if is_leaf(value):
@@ -154,29 +155,9 @@ def key_of(value: Any, leaves: list[Any]) -> Any:
         return kind, value.dtype, value.shape
     parts = children(value)
     if parts is not None:
-        return kind, tuple([(key, key_of(part, leaves)) for key, part in parts])
-    constant = constant_of(value)
-    try:
-        hash(constant)
-    except TypeError:
-        return kind, _Identity(value)
-    return kind, constant
+        return kind, tuple([(mark_of(key), key_of(part, leaves)) for key, part in parts])
+    return mark_of(value)
 
 
 def _native(value: Any) -> Any:
     return np.asarray(value, dtype=value.dtype.newbyteorder("="))
-
-
-class _Identity:
-    """Stands in a key for an unhashable object; keeps it alive, so that its identity stays its own."""
-
-    __slots__ = ("value",)
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-    def __hash__(self) -> int:
-        return id(self.value)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Identity) and other.value is self.value

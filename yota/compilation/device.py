@@ -32,19 +32,15 @@ def target_for(target: Target, arguments: Arguments) -> Target:
     if any(leaf.value.ndim for leaf in here):
         other = next(leaf for leaf in here if leaf.value.ndim)
         raise ArgumentError(
-            f"argument {_place(there[0])} is on the GPU and argument {_place(other)} is a NumPy array; move one: "
-            f"yota.to_cuda({_place(other)}) or yota.to_cpu({_place(there[0])})"
+            f"argument {there[0].place} is on the GPU and argument {other.place} is a NumPy array; move one: "
+            f"yota.to_cuda({other.place}) or yota.to_cpu({there[0].place})"
         )
     if target.name == "c":
         raise ArgumentError(
-            f'argument {_place(there[0])} is on the GPU, where target="c" does not run; leave target out, or pass '
-            f"yota.to_cpu({_place(there[0])})"
+            f'argument {there[0].place} is on the GPU, where target="c" does not run; leave target out, or pass '
+            f"yota.to_cpu({there[0].place})"
         )
     return replace(target, name="cuda")
-
-
-def _place(leaf: Leaf) -> str:
-    return leaf.name + "".join(f".{key}" if isinstance(key, str) else f"[{key!r}]" for key in leaf.path)
 
 
 def on_host(arguments: Arguments) -> Arguments:
@@ -52,7 +48,7 @@ def on_host(arguments: Arguments) -> Arguments:
     if not any(is_on_device(leaf.value) for leaf in arguments.leaves):
         return arguments
     leaves = (Leaf(_seen(leaf.value), leaf.argument, leaf.name, leaf.path) for leaf in arguments.leaves)
-    return Arguments(tuple(leaves), arguments.values)
+    return replace(arguments, leaves=tuple(leaves))
 
 
 def _seen(value: Any) -> Any:

@@ -10,9 +10,12 @@ import numpy as np
 from yota.compilation.device import to_cpu
 from yota.compilation.specialise import Target, compile_tape
 from yota.errors import ArgumentError
-from yota.ir.tape import Input, Tape
+from yota.ir.inputs import Input, Static, spelled
+from yota.ir.tape import Tape
+from yota.ir.types import TensorType
+from yota.marks import mark_of
 from yota.runtime.signals import StaleTape
-from yota.structures import is_on_device
+from yota.structures import flatten, is_on_device
 from yota.tracing.replay import evaluate, stale
 
 __all__ = ["compile", "leaves", "play"]
@@ -68,11 +71,9 @@ def compile(tape: Tape, target: str = "numpy", *, strict: bool = False) -> Calla
     25.0
     """
     call, source = compile_tape(tape, Target(target, strict))
-    direct = [entry.argument for entry in tape.inputs] == list(range(len(tape.inputs))) and not tape.guards
-    kinds = [
-        float if type_.weak else (type_.dtype, type_.shape)
-        for type_ in (tape.types[entry.variable] for entry in tape.inputs)
-    ]
+    plain = [entry.argument for entry in tape.inputs] == list(range(len(tape.inputs)))
+    direct = plain and not tape.guards and not tape.statics
+    kinds = [_kind(tape.types[entry.variable]) for entry in tape.inputs]
     array = np.ndarray
 
     def compiled(*args: Any) -> Any:
@@ -88,37 +89,64 @@ def compile(tape: Tape, target: str = "numpy", *, strict: bool = False) -> Calla
     return compiled
 
 
+def _kind(type_: TensorType) -> Any:
+    """What tells a value of this type apart: the type of a Python number, or dtype and shape."""
+    if type_.weak:
+        return complex if type_.is_complex else float
+    return type_.dtype, type_.shape
+
+
 def inputs(tape: Tape, args: tuple[Any, ...]) -> list[Any]:
     """What a call gives the tape's inputs: the leaves of the arguments, and what arrays from outside hold now."""
-    outside = [_fitting(tape, each.variable, each.name, tape.captured[each.variable]) for each in _outside(tape)]
+    outside = [_fitting(tape, entry, tape.captured[entry.variable]) for entry in tape.inputs if entry.argument < 0]
     return [*leaves(tape, args), *outside]
 
 
-def _outside(tape: Tape) -> list[Input]:
-    return [entry for entry in tape.inputs if entry.argument < 0]
-
-
 def leaves(tape: Tape, args: tuple[Any, ...]) -> list[Any]:
-    """The leaves of the arguments in the order of the tape's inputs, of the types that the tape has."""
-    found: list[Any] = []
-    for entry in tape.inputs:
-        if entry.argument < 0:
-            continue
-        if entry.argument >= len(args):
-            raise ArgumentError(f"{tape.name} misses argument {entry.argument + 1}, {entry.name}")
-        value = args[entry.argument]
-        for key in entry.path:
-            value = getattr(value, key) if isinstance(key, str) and hasattr(value, key) else value[key]
-        found.append(_fitting(tape, entry.variable, entry.name, value))
+    """The leaves of the arguments in the order of the tape's inputs, of the types that the tape has.
+
+    Raises
+    ------
+    ArgumentError
+        If the arguments have other parts than the tape was recorded with, or of other types, or other static values.
+    """
+    parts = {(number, path): part for number, argument in enumerate(args) for path, part in flatten(argument)}
+    found = [_fitting(tape, entry, _taken(tape, entry, parts, args)) for entry in tape.inputs if entry.argument >= 0]
+    for static in tape.statics:
+        _check(tape, static, _taken(tape, static, parts, args))
+    for number, path in parts:
+        raise ArgumentError(
+            f"{tape.name} was recorded without argument {number + 1}{spelled('', path)}; leave it out, or trace anew"
+        )
     return found
 
 
-def _fitting(tape: Tape, variable: int, name: str, value: Any) -> Any:
-    type_ = tape.types[variable]
+def _taken(tape: Tape, wanted: Input | Static, parts: dict[tuple[int, Any], Any], args: tuple[Any, ...]) -> Any:
+    try:
+        return parts.pop((wanted.argument, wanted.path))
+    except KeyError:
+        if wanted.argument >= len(args):
+            missing = f"{tape.name} misses argument {wanted.argument + 1}, {wanted.name}"
+        else:
+            missing = f"argument {wanted.name} of {tape.name} has no {wanted.place}, with which the tape was recorded"
+        raise ArgumentError(missing) from None
+
+
+def _check(tape: Tape, static: Static, value: Any) -> None:
+    if value is not static.value and mark_of(value) != mark_of(static.value):
+        known = "what cannot be pickled" if static.value is ... else f"{static.value!r:.60}"
+        raise ArgumentError(
+            f"argument {static.place} of {tape.name} is {value!r:.60}, but the tape was recorded with {known}, which "
+            "is part of it; trace the function anew"
+        )
+
+
+def _fitting(tape: Tape, entry: Input, value: Any) -> Any:
+    type_ = tape.types[entry.variable]
     if type_.weak and type(value) in (float, int):
         return type_.dtype.type(value).item()
     array = value if is_on_device(value) else np.asarray(value)
     if array.shape != type_.shape or array.dtype != type_.dtype:
         given = f"{array.dtype.name}[{','.join(map(str, array.shape))}]"
-        raise ArgumentError(f"argument {name} of {tape.name} is {given}, but the tape was recorded with {type_}")
+        raise ArgumentError(f"argument {entry.place} of {tape.name} is {given}, but the tape was recorded with {type_}")
     return value

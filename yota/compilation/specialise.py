@@ -142,7 +142,15 @@ def trace_gradient(
     With ``strict`` the function is traced once more, call by call as it makes them, for the value alone.
     ``around`` is what it can reach besides its arguments.
     """
-    recorded = record(function, arguments.leaves, arguments.rebuild, registry=registry, live=True, around=around)
+    recorded = record(
+        function,
+        arguments.leaves,
+        arguments.rebuild,
+        registry=registry,
+        live=True,
+        around=around,
+        statics=arguments.statics,
+    )
     gradient = differentiate(recorded, arguments, wanted, registry)
     if not strict:
         return gradient

@@ -119,7 +119,7 @@ class Differentiated:
         assert trace is not None
         function, args = positional(self.function, (*self.hidden, *args), kwargs)
         arguments = sort_arguments(function, args)
-        plain = Arguments(tuple(map(concrete, arguments.leaves)), arguments.values)
+        plain = concrete(arguments)
         layout = layout_of(function, self.wrt, len(self.hidden), plain)
         recorded = record(function, plain.leaves, plain.rebuild, registry=trace.registry)
         gradient = differentiate(recorded, plain, layout.wanted, trace.registry)
@@ -130,10 +130,13 @@ class Differentiated:
         return outputs[0], layout.shaped(gradient.leaves, outputs[1:])
 
 
-def concrete(leaf: Leaf) -> Leaf:
-    """A leaf with its value in the place of a tracer."""
-    value = leaf.value._value() if type(leaf.value) is Tracer else leaf.value
-    return Leaf(value, leaf.argument, leaf.name, leaf.path)
+def concrete(arguments: Arguments) -> Arguments:
+    """The arguments with values in the place of tracers."""
+    return replace(arguments, leaves=tuple(map(_concrete, arguments.leaves)))
+
+
+def _concrete(leaf: Leaf) -> Leaf:
+    return replace(leaf, value=leaf.value._value()) if type(leaf.value) is Tracer else leaf
 
 
 class Prepared:

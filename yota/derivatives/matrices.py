@@ -65,7 +65,7 @@ class Matrices(Differentiated):
         assert trace is not None
         function, args = positional(self.function, (*self.hidden, *args), kwargs)
         arguments = sort_arguments(function, args)
-        plain = Arguments(tuple(map(concrete, arguments.leaves)), arguments.values)
+        plain = concrete(arguments)
         leaf = only_leaf(layout_of(function, self.wrt, len(self.hidden), plain), plain)
         if self.wanted.sparse:
             raise TracingError("a sparse matrix cannot be recorded; leave sparse=True out inside of a traced function")

@@ -47,7 +47,7 @@ class HessianProducts(Differentiated):
         assert trace is not None
         function, args = positional(self.function, (*self.hidden, *args), kwargs)
         arguments = sort_arguments(function, args)
-        plain = Arguments(tuple(map(concrete, arguments.leaves)), arguments.values)
+        plain = concrete(arguments)
         leaf = only_leaf(layout_of(function, self.wrt, len(self.hidden), plain), plain)
         recorded = _recorded(function, plain, leaf, trace.registry)
         found = along(recorded.tape, leaf, trace.registry)

@@ -24,9 +24,7 @@ def show(tape: Tape) -> str:
     line that it came from.
     """
     lines = [f"Tape of {tape.name}: {listed(tape.operations)}"]
-    for entry in tape.inputs:
-        path = "".join(f".{key}" if isinstance(key, str) else f"[{key!r}]" for key in entry.path)
-        lines.append(_noted(f"  inp %{entry.variable}::{tape.types[entry.variable]}", entry.name + path))
+    lines += [_noted(f"  inp %{each.variable}::{tape.types[each.variable]}", each.place) for each in tape.inputs]
     used = {operand for op in tape.ops for operand in op.operands} | set(tape.outputs)
     for variable, value in tape.constants.items():
         if variable in used:

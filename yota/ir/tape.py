@@ -10,33 +10,12 @@ import numpy as np
 
 from yota.ir.count import operations
 from yota.ir.infer import infer
+from yota.ir.inputs import Input, Static
 from yota.ir.location import Location
 from yota.ir.primitive import Primitive
 from yota.ir.types import TensorType, type_of
 
 __all__ = ["Guard", "Input", "Op", "Tape", "TapeBuilder"]
-
-
-@dataclass(frozen=True, slots=True)
-class Input:
-    """An input variable and where it sits among the function's arguments.
-
-    Parameters
-    ----------
-    variable
-        Its number on the tape.
-    argument
-        Position of the argument.
-    name
-        Name of the argument in the function's signature.
-    path
-        Field path inside the argument; ``()`` for an argument that is itself an array or a number.
-    """
-
-    variable: int
-    argument: int
-    name: str
-    path: tuple[Any, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +79,8 @@ class Tape:
         Readable names of variables where the source gave one; for printing and generated code only.
     captured
         Arrays from outside of the function, by the input that reads what they hold at each call.
+    statics
+        What the arguments held besides the inputs, where that is known.
     """
 
     name: str
@@ -111,6 +92,7 @@ class Tape:
     guards: tuple[Guard, ...] = ()
     names: Mapping[int, str] = field(default_factory=dict)
     captured: Mapping[int, Any] = field(default_factory=dict)
+    statics: tuple[Static, ...] = ()
 
     def __str__(self) -> str:
         from yota.ir.show import show
@@ -150,6 +132,7 @@ class Tape:
         builder.guards = list(self.guards)
         builder.names = dict(self.names)
         builder.captured = dict(self.captured)
+        builder.statics = self.statics
         builder._definitions = self.definitions()
         builder.count = max(self.types, default=0)
         return builder
@@ -167,6 +150,7 @@ class TapeBuilder:
         self.guards: list[Guard] = []
         self.names: dict[int, str] = {}
         self.captured: dict[int, Any] = {}
+        self.statics: tuple[Static, ...] = ()
         self.count = 0
         self.location: Location | None = None
         self._interned: dict[Any, int] = {}
@@ -243,6 +227,7 @@ class TapeBuilder:
             tuple(self.guards),
             self.names,
             self.captured,
+            self.statics,
         )
 
 

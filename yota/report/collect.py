@@ -77,8 +77,7 @@ def _pairs(
 
     pairs = []
     for entry in tape.inputs:
-        path = "".join(f".{key}" if isinstance(key, str) else f"[{key!r}]" for key in entry.path)
-        text = f"inp %{entry.variable}::{tape.types[entry.variable]}  {entry.name}{path}"
+        text = f"inp %{entry.variable}::{tape.types[entry.variable]}  {entry.place}"
         adjoint = gradients.get(entry.variable)
         note = f"its gradient is %{adjoint}" if adjoint is not None else ""
         row = Row("", plain(text), str(entry.variable), note=note)

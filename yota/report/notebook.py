@@ -10,6 +10,7 @@ import numpy as np
 
 from yota.codegen.count import total
 from yota.codegen.render import render
+from yota.ir.inputs import spelled
 from yota.ir.location import Location
 from yota.ir.show import show_constant, show_op
 from yota.ir.tape import Tape
@@ -71,8 +72,7 @@ def _gradients(name: str, value: Any) -> Iterator[_Gradient]:
         yield _Gradient(name, "no derivative", "")
     elif isinstance(value, Mapping):
         for path, part in value.items():
-            place = "".join(f".{key}" if isinstance(key, str) else f"[{key!r}]" for key in path)
-            yield from _gradients(name + place, part)
+            yield from _gradients(spelled(name, path), part)
     else:
         with np.printoptions(threshold=6, edgeitems=3, precision=6):
             yield _Gradient(name, str(type_of(value)), str(value))

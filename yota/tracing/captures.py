@@ -14,7 +14,7 @@ from yota.ir.types import type_of
 from yota.tracing.location import users
 from yota.tracing.observation import Observation
 
-__all__ = ["Captures", "acceptable", "frozen"]
+__all__ = ["Captures", "acceptable", "copied", "frozen"]
 
 _LITERAL = 16
 """Up to this many elements a constant array is worth spelling out in generated code."""
@@ -106,3 +106,8 @@ def frozen(value: Any) -> Any:
         value = value.view()
         value.flags.writeable = False
     return value
+
+
+def copied(value: Any) -> Any:
+    """``value``, or a copy that can be written if it is an array."""
+    return value.copy() if isinstance(value, np.ndarray) else value

@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 
 from yota.errors import TracingError, YotaError
+from yota.ir.inputs import Part, Static
 from yota.ir.tape import Tape
 from yota.rules.registry import Registry
 from yota.tracing import leaks
+from yota.tracing.captures import copied
 from yota.tracing.comparison import same, same_arrays
 from yota.tracing.intercept import interceptions, opaque, recorded
 from yota.tracing.kinds import kinds
@@ -33,14 +35,10 @@ _REPEATS = 6
 """Runs that show whether random numbers matter: a coin comes up the same that often once in 64 times."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Leaf:
-    """A number or array among the arguments: its value and where it sits."""
+class Leaf(Part):
+    """A number or array among the arguments."""
 
-    value: Any
-    argument: int
-    name: str
-    path: tuple[Any, ...] = ()
+    __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,6 +93,7 @@ def record(
     exact: bool = False,
     reads: bool = False,
     around: Surroundings | None = None,
+    statics: tuple[Static, ...] = (),
 ) -> Recording:
     """Trace ``function``.
 
@@ -120,6 +119,8 @@ def record(
         namespaces of libraries before one of them has traced values in hand.
     around
         What the function can reach besides its arguments.
+    statics
+        What the arguments hold besides the leaves.
 
     Raises
     ------
@@ -139,6 +140,7 @@ def record(
 
     def run(*, perturbed: bool = False) -> tuple[Trace, Recording]:
         trace = Trace(name, registry, live=live, perturbed=perturbed, exact=exact)
+        trace.builder.statics = statics
         trace.intercepted = {id(each.function): recorded(each) for each in known}
         return trace, _run(trace, function, leaves, rebuild, extra, reads=reads)
 
@@ -148,7 +150,7 @@ def record(
     except (TypeError, AttributeError, NotImplementedError) as fault:
         if isinstance(fault, YotaError) or current() is not None:
             raise
-        raise _explained(fault, function, rebuild([_plain(leaf.value) for leaf in leaves])) from fault.__cause__
+        raise _explained(fault, function, rebuild([copied(leaf.value) for leaf in leaves])) from fault.__cause__
     _refuse_draws(trace, draws, found, lambda: run()[1], around.generators)
     left = not exact and any(guard.kind in ("float", "complex") for guard in found.tape.guards)
     if left and not same(found.tape, run(perturbed=True)[1].tape):
@@ -199,7 +201,7 @@ def _run(
         elif trace.ordered is not None:
             around.rely_on_order()
         tape = trace.builder.finish(outputs)
-        values = [trace.values[variable] for variable in outputs]
+        values = [copied(trace.values[each]) if trace.is_constant(each) else trace.values[each] for each in outputs]
         value = tuple(values) if isinstance(result, (tuple, list)) else values[0]
         seen, captures = trace.seen, trace.captures
         return Recording(
@@ -229,10 +231,6 @@ def _explained(fault: Exception, function: Callable[..., Any], arguments: tuple[
         f"{where}a traced value is given to something that takes plain values alone ({type(fault).__name__}: {fault}). "
         "Use NumPy's functions, do it outside of the function, or put it into a function that has a rule."
     )
-
-
-def _plain(value: Any) -> Any:
-    return value.copy() if isinstance(value, np.ndarray) else value
 
 
 def _outputs(trace: Trace, result: Any) -> list[int]:

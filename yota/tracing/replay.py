@@ -9,6 +9,7 @@ import numpy as np
 
 from yota.errors import StaleTapeError
 from yota.ir.tape import Guard, Op, Tape
+from yota.tracing.captures import copied
 from yota.tracing.location import source_line
 from yota.tracing.trace import Trace
 
@@ -81,7 +82,8 @@ def evaluate(tape: Tape, inputs: Mapping[int, Any]) -> list[Any]:
             result = op.primitive.function(*(values[operand] for operand in op.operands), **dict(op.static))
             values[op.result] = np.asarray(result).item() if tape.types[op.result].weak else result
         _check(guards.get(len(tape.ops), ()), values)
-    return [values[variable] for variable in tape.outputs]
+    # The caller may write into results, and must not write into the tape's own arrays.
+    return [copied(values[each]) if each in tape.constants else values[each] for each in tape.outputs]
 
 
 def _check(guards: Iterable[tuple[int, Guard]], values: Mapping[int, Any]) -> None:

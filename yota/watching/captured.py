@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import operator
 import types
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
 from yota.errors import ArgumentError
-from yota.structures import children, constant_of, flatten
+from yota.marks import Itself, content_of, mark_of
+from yota.structures import children, flatten
 from yota.tracing.memory import owner_of
 from yota.tracing.randomness import is_generator
 from yota.tracing.record import Surroundings
@@ -89,7 +90,7 @@ class Captured:
         found = [*self._held, *self._values, *self._reach.defaults]
         for _, fingerprint in self._structures:
             if type(fingerprint) is list:
-                found += [part.value for _, part in fingerprint if type(part) is _Same]
+                found += [part.value for _, part in fingerprint if type(part) is Itself]
         return found
 
     def read_afresh(self, inputs: Iterable[Any], observed: Observed) -> list[Any]:
@@ -186,7 +187,7 @@ def _structures(values: Iterable[Any]) -> list[tuple[Any, Any]]:
 def _is_structure(value: Any) -> bool:
     if isinstance(value, _UNSTRUCTURED):
         return False
-    return children(value) is not None or constant_of(value) is not value
+    return children(value) is not None or content_of(value) is not None
 
 
 def _containers(values: Iterable[Any]) -> list[tuple[Any, tuple[Any, ...], tuple[Any, ...]]] | None:
@@ -202,7 +203,7 @@ def _containers(values: Iterable[Any]) -> list[tuple[Any, tuple[Any, ...], tuple
             continue
         parts = children(value)
         if parts is None:
-            if constant_of(value) is not value:
+            if content_of(value) is not None:
                 return None
             continue
         if type(value) is dict:
@@ -228,32 +229,15 @@ def _holds(known: tuple[Any, tuple[Any, ...], tuple[Any, ...]]) -> bool:
     return all(map(operator.is_, container, items))
 
 
-class _Same:
-    """Equal to itself alone; keeps what it stands for alive, so that its identity stays its own."""
-
-    __slots__ = ("value",)
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and other.value is self.value
-
-    __hash__ = None  # type: ignore[assignment]
-
-
 def _fingerprint(value: Any) -> Any:
     try:
-        return [(path, _mark(part)) for path, part in flatten(value)]
+        return [(mark_of(path), _mark(part)) for path, part in flatten(value)]
     except ArgumentError:  # it contains itself
-        return _Same(value)
+        return Itself(value)
 
 
-def _mark(part: Any) -> Any:
-    if type(part) in _NUMBERS:
-        return type(part), part
-    constant = constant_of(part)
-    return _Same(part) if constant is part else constant
+def _mark(part: Any) -> Hashable:
+    return mark_of(part) if type(part) in _NUMBERS or content_of(part) is not None else Itself(part)
 
 
 def _same(old: list[Any], new: list[Any]) -> bool:
@@ -261,4 +245,4 @@ def _same(old: list[Any], new: list[Any]) -> bool:
 
 
 def _equal(old: Any, new: Any) -> bool:
-    return type(old) is type(new) and type(old) in _NUMBERS and bool(old == new)
+    return type(old) in _NUMBERS and mark_of(old) == mark_of(new)
