@@ -52,6 +52,8 @@ CASES = [
     ("moments", (X, X * X), {}),
     ("moments", (Z, K), {}),
     ("leaned", (K,), {}),
+    ("chord", (K / 3,), {}),
+    ("chord", (Z,), {}),
 ]
 IDS = [f"{name}-{operands[0].dtype}-{len(keywords)}" for name, operands, keywords in CASES]
 DYADIC = np.array([1.0, -0.5, 2.0])

@@ -101,13 +101,16 @@ def _parts(expression: Expression) -> Iterator[tuple[Expression, str]]:
         # An exponent that is whole, a shape or an axis is no coefficient.
         if isinstance(argument, Literal) and not _is_coefficient(expression, position):
             continue
+        if expression.function == "branch" and position == 1:
+            # It says on which side the first argument is, and nothing else.
+            continue
         for wrong, change in _parts(argument):
             arguments = (*expression.arguments[:position], wrong, *expression.arguments[position + 1 :])
             yield replace(expression, arguments=arguments), change
 
 
 def _is_coefficient(call: Call, position: int) -> bool:
-    return call.function not in MACROS or call.function == "phase"
+    return call.function not in MACROS or call.function in ("branch", "phase")
 
 
 def _calls(call: Call) -> Iterator[tuple[Expression, str]]:

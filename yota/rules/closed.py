@@ -217,6 +217,7 @@ def _functions() -> dict[str, Callable[..., Any]]:
         "absolute": abs,
         "fabs": abs,
         "phase": lambda x, y: x / y,
+        "branch": lambda p, q: p,
         "conjugate": lambda x: x,
         "copysign": lambda a, b: abs(a) * sympy.sign(b),
         "exp2": lambda x: 2**x,

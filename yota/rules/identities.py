@@ -106,6 +106,8 @@ class _Field:
             return _Dual(number(expression.value))
         if not isinstance(expression, Call) or expression.keywords or expression.function in _NOT_ANALYTIC:
             raise UnclearError
+        if expression.function == "branch":
+            return self.dual(expression.arguments[0], names)
         if expression.function in ("power", "float_power") and len(expression.arguments) == 2:
             base, exponent = expression.arguments
             return self._power(self.dual(base, names), exponent, names)

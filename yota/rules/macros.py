@@ -140,6 +140,19 @@ def phase(emitter: Emitter, x: Handle, y: Handle) -> Handle:
     return emit(emitter, "divide", x, emit(emitter, "where", nothing, emitter.constant(1), y))
 
 
+@macro()
+def branch(emitter: Emitter, p: Handle, q: Handle) -> Handle:
+    """``p``; for complex numbers ``-p`` where ``q``, which is about ``1 / p`` on the branch that is meant, tells so.
+
+    A root of what has lost the sign of a zero lies on the other side of a branch cut as often as not.
+    """
+    if not emitter.type(p).is_complex:
+        return p
+    agreement = emit(emitter, "real", emit(emitter, "multiply", p, q))
+    opposite = emit(emitter, "less", agreement, emitter.constant(0))
+    return emit(emitter, "where", opposite, emit(emitter, "negative", p), p)
+
+
 @macro("v")
 def lower(emitter: Emitter, v: Handle) -> Handle:
     """The lower triangle of ``v`` with half its diagonal."""

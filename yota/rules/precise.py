@@ -24,7 +24,8 @@ _LARGEST = 10**1000
 _LARGEST_SPECIAL = 10**4
 _SMALLEST = 5e-324
 _CHEAP = frozenset(
-    "add subtract multiply divide negative positive square reciprocal where equal less greater phase absolute".split()
+    "add subtract multiply divide negative positive square reciprocal where equal less greater absolute"
+    " branch phase".split()
 )
 """Functions that take numbers of any size at no cost; all others are asked for moderate ones only."""
 LOCK = threading.RLock()
@@ -82,6 +83,7 @@ def _arithmetic(mp: Any) -> dict[str, Callable[..., Any]]:
         "real": mp.re,
         "imag": mp.im,
         "conjugate": mp.conj,
+        "branch": lambda p, q: p if mp.re(p * q) >= 0 else -p,
         "phase": lambda x, y: mp.mpf(0) if y == 0 else x / y,
         "astype": mp.mpf,
     }

@@ -27,7 +27,7 @@ __all__ = [
     "vocabulary",
 ]
 
-_ELEMENTWISE_MACROS = frozenset({"phase"})
+_ELEMENTWISE_MACROS = frozenset({"branch", "phase"})
 
 
 def scope(case: Inspection) -> None:

@@ -21,7 +21,7 @@ __all__ = ["FIXED", "MACROS", "SEED", "Spelling", "identifier"]
 SEED = "g"
 """What the adjoint of the result is called in exported modules."""
 MACROS = (
-    "adjoint contraction expand_dims extent inverse layer phase reverse rows section shapes squeeze unbroadcast "
+    "adjoint branch contraction expand_dims extent inverse layer phase reverse rows section shapes squeeze unbroadcast "
     "unreduce"
 ).split()
 """Macros and static functions that exported modules define for themselves."""
