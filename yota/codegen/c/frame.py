@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -53,6 +54,10 @@ class Frame:
         self.tape, self.group, self.results = tape, group, results
         self.names, self.needs, self.whole = names, needs, whole
         self.counters = [names.fresh(_COUNTERS[axis]) for axis in range(len(group.extents))]
+
+    def extent(self, axis: int) -> int:
+        """How many rounds the loops have that run as one with the loop of ``axis``, the only one."""
+        return math.prod(self.group.extents[: axis + 1])
 
     def target(self, sink: Sink, axes: Sequence[int], numbers: Mapping[int, str] | None = None) -> str:
         """Where a value goes, with the texts of what its place takes from index arrays."""

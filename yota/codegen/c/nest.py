@@ -11,6 +11,7 @@ from yota.codegen.c.frame import Frame, Sink
 from yota.codegen.c.index import Linear
 from yota.codegen.c.lines import Writer, filled
 from yota.codegen.c.regions import Region
+from yota.codegen.c.streams import streams
 from yota.codegen.c.types import c_type, suffix
 
 __all__ = ["Nest"]
@@ -42,6 +43,7 @@ class Nest:
             base = body.results[sink.root.variable]
             sink.name = body.names.fresh(f"{base}_sum" if sink.merge == "sum" else f"{base}_so_far")
             sink.rest = body.names.fresh(f"{sink.name}_rest") if self._compensated(sink) else ""
+        self.streams = [] if several else streams(body, sinks, axes, _BLOCK)
         self.held: list[Sink] = []
         self.start = ""
 
@@ -137,7 +139,7 @@ class Nest:
         if depth == 0 and self.several and not self.body.whole:
             lines += [f"const ptrdiff_t {counter}_first = {start};", f"const ptrdiff_t {counter}_last = {stop};"]
             start, stop = f"{counter}_first", f"{counter}_last"
-        if not parts and not scattered:
+        if not parts and not scattered and not self.streams:
             pragma = [f"#pragma omp simd{self._width()}"] if innermost and self._is_vector() else []
             inner = self._at(depth + 1)
             head = f"for (ptrdiff_t {counter} = {start}; {counter} < {stop}; {counter}++) {{"
@@ -199,11 +201,13 @@ class Nest:
         body = [
             *self._parts_declared(),
             *(f"{c_type(sink.dtype)} {sink.name}[{_BLOCK}];" for sink in scattered),
+            *(line for stream in self.streams for line in stream.declared(block, _BLOCK)),
             *self._pragma(parts),
             head,
             *(f"    {line}" for line in inner),
             "}",
             *([head, *added, "}"] if scattered else []),
+            *(stream.written(block, end) for stream in self.streams),
             *self._parts_added(),
         ]
         self.held = []
@@ -211,7 +215,7 @@ class Nest:
             return ["{", *(f"    {line}" for line in body), "}"]
         body.insert(0, f"const ptrdiff_t {end} = {block} + {_BLOCK} < {stop} ? {block} + {_BLOCK} : {stop};")
         outer = f"for (ptrdiff_t {block} = {start}; {block} < {stop}; {block} += {_BLOCK}) {{"
-        return [outer, *(f"    {line}" for line in body), "}"]
+        return [outer, *(f"    {line}" for line in body), "}", *(["finish_writing();"] if self.streams else [])]
 
     def _pragma(self, parts: list[Sink]) -> list[str]:
         if not self._is_vector() or any(sink.dtype.kind == "c" for sink in parts):
@@ -233,6 +237,12 @@ class Nest:
             return ""
         return f" simdlen({_VECTOR // max(sizes)})"
 
+    def _stored(self, sink: Sink, counter: str) -> str:
+        for stream in self.streams:
+            if any(sink is each for each in stream.sinks):
+                return stream.target(sink, counter, self.start)
+        return self.body.target(sink, self.axes)
+
     def _innermost(self, lines: list[str]) -> list[str]:
         """What becomes of the values of one point."""
         found: list[str] = []
@@ -241,7 +251,7 @@ class Nest:
         for sink in self.sinks:
             text = self.writer.text(sink.value, before)
             if not sink.merge:
-                found += filled(f"{self.body.target(sink, self.axes)} = {text};")
+                found += filled(f"{self._stored(sink, counter)} = {text};")
                 continue
             if sink in self.held:
                 found += filled(f"{sink.name}[{self._within_block(counter)}] = {text};")
