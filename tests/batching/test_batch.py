@@ -10,7 +10,7 @@ import pytest
 import yota
 from tests.codegen.compiled import has_compiler
 from yota.batching.batch import batch
-from yota.errors import ArgumentError, TracingError
+from yota.errors import ArgumentError, StaleTapeError, TracingError
 
 TARGETS = ["numpy", pytest.param("c", marks=pytest.mark.skipif(not has_compiler(), reason="there is no C compiler"))]
 
@@ -136,3 +136,20 @@ def test_value_and_grad_of_a_batch_is_point_by_point(target: str) -> None:
     np.testing.assert_allclose(values, [both(x)[0] for x in POINTS], rtol=1e-12)
     np.testing.assert_allclose(gradients.T, [both(x)[1] for x in POINTS], rtol=1e-12)
     np.testing.assert_allclose(yota.gradient(batch(polynomial), target=target)(POINTS), gradients.T, rtol=1e-12)
+
+
+def test_branches_on_what_is_the_same_for_all_points() -> None:
+    def f(x: Any, s: float) -> Any:
+        return np.sum(x) * s if s > 0 else np.sum(x * x)
+
+    points = np.arange(6.0).reshape(3, 2)
+    stale = batch(f, over=0)
+    np.testing.assert_allclose(stale(points, 2.0), points.sum(axis=1) * 2)
+    with pytest.raises(StaleTapeError, match="Pass dynamic=True"):
+        stale(points, -1.0)
+    found = batch(f, over=0, dynamic=True)
+    for _ in range(2):
+        np.testing.assert_allclose(found(points, 2.0), points.sum(axis=1) * 2)
+        np.testing.assert_allclose(found(points, -1.0), (points**2).sum(axis=1))
+    gradients = yota.value_and_grad(found, 0)
+    np.testing.assert_allclose(gradients(points, 2.0)[1], np.full((3, 2), 2.0))

@@ -13,14 +13,15 @@ from yota.codegen.symbolic import optimise
 from yota.compilation.arguments import Arguments, key_of, positional, sort_arguments
 from yota.compilation.device import on_host, target_for
 from yota.compilation.specialise import Target, compile_tape
-from yota.derivatives.differentiated import concrete
-from yota.errors import ArgumentError
-from yota.ir.tape import Tape
+from yota.derivatives.differentiated import MOST_TAPES, concrete
+from yota.errors import ArgumentError, StaleTapeError
+from yota.ir.tape import Guard, Tape
 from yota.passes.pipeline import run
 from yota.rules.registry import registry
 from yota.runtime.cache import Table
+from yota.runtime.signals import StaleTape
 from yota.tracing.record import Leaf, record
-from yota.tracing.replay import inline
+from yota.tracing.replay import inline, stale
 from yota.tracing.state import current
 from yota.tracing.tracer import Tracer
 from yota.watching.captured import Captured
@@ -37,6 +38,7 @@ def batch(
     axis: int = 0,
     target: str = "numpy",
     strict: bool = False,
+    dynamic: bool = False,
 ) -> Batched:
     """A function of one point, over many points at once.
 
@@ -49,8 +51,8 @@ def batch(
     axis
         Along which axis of those arguments, and of the results, the points are: 0 for an array ``(N, n)`` of points,
         -1 for rows ``(n, N)``.
-    target, strict
-        See `yota.grad`.
+    target, strict, dynamic
+        See `yota.grad`. A branch may ask for what is the same for all points, and for nothing else.
 
     Returns
     -------
@@ -64,6 +66,8 @@ def batch(
         When called, if the arguments do not have the same number of points.
     TracingError
         When called, if ``f`` branches on the values of a point, or uses a function that is not known over many points.
+    StaleTapeError
+        When called, if a branch on what is the same for all points goes another way, unless ``dynamic`` is given.
 
     Examples
     --------
@@ -72,18 +76,24 @@ def batch(
     >>> batch(lambda x: x[0] * x[1])(points)
     array([ 2., 12.])
     """
-    return Batched(f, over, axis, Target(target, strict))
+    return Batched(f, over, axis, Target(target, strict), dynamic=dynamic)
 
 
 class Batched:
     """``function`` over many points; see `batch`."""
 
     def __init__(
-        self, function: Callable[..., Any], over: int | str | tuple[int | str, ...] | None, axis: int, target: Target
+        self,
+        function: Callable[..., Any],
+        over: int | str | tuple[int | str, ...] | None,
+        axis: int,
+        target: Target,
+        *,
+        dynamic: bool = False,
     ) -> None:
         if axis not in (0, -1):
             raise ArgumentError(f"axis={axis!r}: points are along the first axis, 0, or along the last, -1")
-        self.function, self.over, self.axis, self.target = function, over, axis, target
+        self.function, self.over, self.axis, self.target, self.dynamic = function, over, axis, target, dynamic
         self.__name__ = getattr(function, "__name__", type(function).__name__)
         self.__wrapped__ = function
         self.source = ""
@@ -98,7 +108,8 @@ class Batched:
 
         ``target`` counts unless it is the default.
         """
-        return Batched(change(self.function), self.over, self.axis, self.target if target == Target() else target)
+        wanted = self.target if target == Target() else target
+        return Batched(change(self.function), self.over, self.axis, wanted, dynamic=self.dynamic)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Results for all points."""
@@ -112,13 +123,23 @@ class Batched:
         key = tuple([key_of(argument, leaves) for argument in args])
         if function is not self.function:
             key = (function.names, *key)  # type: ignore[attr-defined]
-        found = self._table.get(key)
-        if found is None or found.contents.changed():
-            found = self._compiled(function, args)
-            self._table.insert(key, found)
-        self.source = found.source
-        results = found.call(*leaves)
-        return found.form.filled(results if isinstance(results, tuple) else (results,))
+        ways = self._table.get(key)
+        if ways is None or any(way.contents.changed() for way in ways):
+            ways = (self._compiled(function, args),)
+            self._table.insert(key, ways)
+        for way in ways:
+            fault, results = way.run(leaves)
+            if fault is None:
+                return self._filled(way, results)
+            if not (self.dynamic or fault.layout):
+                raise fault
+        way = self._compiled(function, args)
+        self._table.insert(key, (*ways[1 - MOST_TAPES :], way))
+        return self._filled(way, way.call(*leaves))
+
+    def _filled(self, way: _Compiled, results: Any) -> Any:
+        self.source = way.source
+        return way.form.filled(results if isinstance(results, tuple) else (results,))
 
     def _compiled(self, function: Callable[..., Any], args: tuple[Any, ...]) -> _Compiled:
         self._captured.take(bearers(args))
@@ -128,7 +149,7 @@ class Batched:
         self._captured.settle()
         contents = Contents.of(recording.watched, self._captured.parts(), ())
         call, source = compile_tape(recording.tape, target_for(self.target, arguments))
-        return _Compiled(call, recording.form, source, contents)
+        return _Compiled(call, recording.form, source, contents, recording.tape.guards)
 
     def _traced(self, function: Callable[..., Any], args: tuple[Any, ...], trace: Any) -> Any:
         arguments = sort_arguments(function, args)
@@ -199,10 +220,20 @@ class _Recording:
 
 @dataclass(frozen=True, slots=True)
 class _Compiled:
+    """Code for one way through the function."""
+
     call: Callable[..., Any]
     form: _Form
     source: str
     contents: Contents
+    guards: Sequence[Guard]
+
+    def run(self, leaves: Sequence[Any]) -> tuple[StaleTapeError | None, Any]:
+        """The results, or the error that a branch goes another way."""
+        try:
+            return None, self.call(*leaves)
+        except StaleTape as signal:
+            return stale(self.guards[signal.index], signal.value, signal.index), None
 
 
 def _form(result: Any, found: list[Any]) -> _Form:

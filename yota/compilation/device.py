@@ -14,7 +14,7 @@ from yota.errors import ArgumentError
 from yota.structures import flatten, is_leaf, is_on_device, rebuild
 from yota.tracing.record import Leaf
 
-__all__ = ["beside", "captor_of", "computed", "on_host", "stacked", "target_for", "to_cpu", "to_cuda"]
+__all__ = ["beside", "captor_of", "computed", "joined", "on_host", "stacked", "target_for", "to_cpu", "to_cuda"]
 
 
 def target_for(target: Target, arguments: Arguments) -> Target:
@@ -109,6 +109,15 @@ def stacked(rows: Sequence[Any]) -> Any:
     from yota.runtime import cuda
 
     return cuda.cupy().stack(rows)
+
+
+def joined(blocks: Sequence[Any]) -> Any:
+    """Arrays one after the other along their first axis."""
+    if not is_on_device(blocks[0]):
+        return np.concatenate(blocks)
+    from yota.runtime import cuda
+
+    return cuda.cupy().concatenate(blocks)
 
 
 def beside(value: Any, other: Any) -> Any:

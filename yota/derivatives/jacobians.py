@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from typing import Any
 
+from yota.batching.batch import Batched
 from yota.compilation.specialise import Target
 from yota.derivatives.calling import caller
 from yota.derivatives.matrices import Matrices
@@ -31,7 +31,7 @@ def jacobian(
     Of scalar code, all entries are computed by one straight-line function: those that are zero whatever the argument
     are left out, and work that entries have in common is done once. Of functions of large arrays, rows or columns that
     have no entry in the same place are computed together, so that a few products give all entries, where that is
-    possible (and SciPy is installed); else there is one pullback for each element of the result.
+    possible (and SciPy is installed); else there is a pullback for each element of the result, of many of them at once.
 
     Parameters
     ----------
@@ -112,11 +112,9 @@ def hessian(
 def _matrix(
     f: Callable[..., Any], wrt: int | str, wanted: Wanted, target: Target, dynamic: bool, what: str
 ) -> Callable[..., Any]:
-    batching = sys.modules.get("yota.batching.batch")
-    if batching is not None and isinstance(f, batching.Batched):
+    if isinstance(f, Batched):
         plain = Target(strict=target.strict)
-        many: Callable[..., Any] = f.mapped(lambda one: _matrix(one, wrt, wanted, plain, dynamic, what), target)
-        return many
+        return f.mapped(lambda one: _matrix(one, wrt, wanted, plain, dynamic, what), target)
     return named(caller(Matrices(f, wrt, wanted, target, dynamic=dynamic)), f, what)
 
 

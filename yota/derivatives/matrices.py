@@ -1,4 +1,4 @@
-"""A function with its Jacobian or Hessian: straight-line code where there is one, else one pullback for each row."""
+"""A function with its Jacobian or Hessian: straight-line code where there is one, else a pullback for each row."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from yota.compilation.device import on_host
 from yota.compilation.layout import Layout, layout_of
 from yota.compilation.specialise import Gradient, Specialisation, Target
 from yota.derivatives.differentiated import Differentiated, Prepared, concrete
-from yota.derivatives.pullbacks import Rows
+from yota.derivatives.rows import Rows, largest
 from yota.derivatives.sparse import CompressedRows
 from yota.derivatives.straight import Entries, Wanted, straight_line
 from yota.errors import ArgumentError, DifferentiationError, TracingError
@@ -56,8 +56,8 @@ class Matrices(Differentiated):
         """Straight-line code for arguments like ``args``; where there is none, pullbacks."""
         try:
             return _Straight(self, function, args)
-        except _NoScalarCode:
-            return _ByRows(self, function, args)
+        except _NoScalarCode as fault:
+            return _ByRows(self, function, args, largest(fault.tape))
 
     def traced(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The derivatives inside of a running trace, recorded onto it."""
@@ -72,7 +72,7 @@ class Matrices(Differentiated):
         recorded = record(function, plain.leaves, plain.rebuild, registry=trace.registry)
         found = _entries(recorded, leaf, self.wanted, trace.registry)
         if found is None:
-            return _rows(self, function, plain, leaf)(*args)
+            return _rows(self, function, plain, leaf, largest(recorded.tape))(*args)
         values = dict(zip((entry.variable for entry in recorded.tape.inputs), arguments.leaves, strict=False))
         known = {**{variable: each.value for variable, each in values.items()}, **recorded.outer}
         places = zip(recorded.tape.inputs, found.tape.inputs, strict=True)
@@ -82,6 +82,10 @@ class Matrices(Differentiated):
 
 class _NoScalarCode(Exception):
     """The function does not fall apart into scalars."""
+
+    def __init__(self, tape: Tape) -> None:
+        super().__init__(tape.name)
+        self.tape = tape
 
 
 class _Straight(Prepared):
@@ -128,7 +132,7 @@ class _Straight(Prepared):
         except (DifferentiationError, ArgumentError):
             if wanted.sparse:
                 raise
-            raise _NoScalarCode from None
+            raise _NoScalarCode(tape) from None
 
     def _compressed(self, recorded: Recording, leaf: int, arguments: Arguments) -> Entries:
         """The entries of a function of arrays; what their places rely on is looked at before each call."""
@@ -168,24 +172,25 @@ class _Straight(Prepared):
 
 
 class _ByRows(Prepared):
-    """A pullback for each row, for functions of arrays."""
+    """A pullback for each row, for functions of arrays of up to ``size`` elements."""
 
     owner: Matrices
 
-    def __init__(self, owner: Matrices, function: Callable[..., Any], args: tuple[Any, ...]) -> None:
+    def __init__(self, owner: Matrices, function: Callable[..., Any], args: tuple[Any, ...], size: int) -> None:
         self.owner, self.direct = owner, None
         arguments = sort_arguments(function, args)
         self.layout = layout_of(function, owner.wrt, len(owner.hidden), on_host(arguments))
         leaf = only_leaf(self.layout, arguments)
-        self._rows = _rows(owner, function, arguments, leaf)
+        self._rows = _rows(owner, function, arguments, leaf, size)
 
     def __call__(self, function: Callable[..., Any], args: tuple[Any, ...], leaves: Sequence[Any]) -> tuple[Any, Any]:
         """The matrix, and None for its code."""
         return self._rows(*args), None
 
 
-def _rows(owner: Matrices, function: Callable[..., Any], arguments: Arguments, leaf: int) -> Rows:
-    return Rows(function, arguments.leaves[leaf].argument, owner.wanted, owner.target)
+def _rows(owner: Matrices, function: Callable[..., Any], arguments: Arguments, leaf: int, size: int) -> Rows:
+    position = arguments.leaves[leaf].argument
+    return Rows(function, position, owner.wanted, owner.target, dynamic=owner.dynamic, size=size)
 
 
 def only_leaf(layout: Layout, arguments: Arguments) -> int:

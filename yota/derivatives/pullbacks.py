@@ -1,4 +1,4 @@
-"""Derivatives of functions with many results by pullbacks: one gradient for each element of the result."""
+"""The derivative of a function along a direction, and its transpose: pushforward and pullback."""
 
 from __future__ import annotations
 
@@ -7,14 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from yota.compilation.device import beside, computed, stacked
-from yota.compilation.specialise import Target
-from yota.derivatives.gradients import gradient, value_and_grad
-from yota.derivatives.straight import Wanted
+from yota.compilation.device import beside
+from yota.derivatives.gradients import gradient
 from yota.errors import ArgumentError, DifferentiationError
 from yota.structures import is_on_device
 
-__all__ = ["Rows", "jvp", "vjp"]
+__all__ = ["jvp", "vjp", "weighted"]
 
 
 def vjp(
@@ -45,7 +43,7 @@ def vjp(
     >>> pullback(np.array([1.0, 0.0]))
     (array([2., 0.]),)
     """
-    weighted = gradient(_weighted(f), tuple(range(1, len(args) + 1)), target=target, strict=strict)
+    pulled = gradient(weighted(f), tuple(range(1, len(args) + 1)), target=target, strict=strict)
     found = f(*args)
     value = found if is_on_device(found) else np.asarray(found)
 
@@ -53,7 +51,7 @@ def vjp(
         seed = beside(value, cotangent)
         if seed.shape != value.shape:
             raise DifferentiationError(f"the cotangent has shape {seed.shape}, the value has shape {value.shape}")
-        return weighted(seed, *args)
+        return pulled(seed, *args)
 
     return found, pullback
 
@@ -114,7 +112,7 @@ def jvp(
     seed = np.zeros(found.shape, found.dtype if found.dtype.kind in "fc" else float)
     if not moved:
         return value, seed[()]
-    pulled = gradient(_weighted(f), tuple(position + 1 for position in moved))
+    pulled = gradient(weighted(f), tuple(position + 1 for position in moved))
 
     def along(seed: Any, *rest: Any) -> Any:
         adjoints = pulled(seed, *rest[:count])
@@ -126,66 +124,10 @@ def jvp(
     return value, tangent if found.shape else tangent[()]
 
 
-def _weighted(f: Callable[..., Any]) -> Callable[..., Any]:
-    def weighted(seed: Any, *args: Any) -> Any:
+def weighted(f: Callable[..., Any]) -> Callable[..., Any]:
+    """The sum of the results of ``f``, times weights that are its first argument: its gradient is the pullback."""
+
+    def total(seed: Any, *args: Any) -> Any:
         return np.sum(np.real(np.conjugate(seed) * f(*args)))
 
-    return weighted
-
-
-class Rows:
-    """All partial derivatives of ``function`` by the argument at ``position``, one row after the other."""
-
-    def __init__(self, function: Callable[..., Any], position: int, wanted: Wanted, target: Target) -> None:
-        if wanted.sparse:
-            name = getattr(function, "__name__", type(function).__name__)
-            raise ArgumentError(
-                f"{name} works on arrays as a whole, or is too long to be written out entry by entry, so that its "
-                "pattern of zeros is not known; leave sparse=True out"
-            )
-        self.position, self.wanted = position, wanted
-        options: dict[str, Any] = {"target": target.name, "strict": target.strict}
-        self._first = value_and_grad(function, position, **options) if wanted.order == 2 else None
-        self._function = gradient(function, position, **options) if wanted.order == 2 else function
-        self._pullback = gradient(_weighted(self._function), position + 1, **options)
-
-    def __call__(self, *args: Any) -> Any:
-        """The matrix; with values before it, if they are wanted."""
-        matrix, value = self._matrix(*args)
-        if not self.wanted.with_value:
-            return matrix
-        return (value, matrix) if self._first is None else (*self._first(*args), matrix)
-
-    def _matrix(self, *args: Any) -> tuple[Any, Any]:
-        value = computed(self._function, args)
-        by = args[self.position]
-        rows = [self._row(position, value, args) for position in np.ndindex(value.shape)]
-        shape = (*value.shape, *np.shape(by))
-        if not rows:
-            return beside(by, np.zeros(shape)) if is_on_device(by) else np.zeros(shape, np.asarray(by).dtype), value
-        return stacked(rows).reshape(shape), value
-
-    def _pulled(self, value: Any, seed: np.ndarray, args: tuple[Any, ...]) -> Any:
-        if is_on_device(value):
-            return self._pullback(beside(value, seed), *args)
-        return np.asarray(self._pullback(seed, *args))
-
-    def _row(self, position: tuple[int, ...], value: Any, args: tuple[Any, ...]) -> Any:
-        """One row: of a real value its gradient, of a complex one the complex derivative."""
-        seed = np.zeros(value.shape, value.dtype if value.dtype.kind in "fc" else float)
-        seed[position] = 1.0
-        first = self._pulled(value, seed, args)
-        if value.dtype.kind != "c":
-            return first
-        seed[position] = 1j
-        second = self._pulled(value, seed, args)
-        if first.dtype.kind != "c":
-            return first + 1j * second
-        # For a pullback conj(J) s + K conj(s) the two agree if K, the derivative by the conjugate, is zero.
-        scale = np.max(np.abs(first)) if first.size else 0.0
-        if np.any(np.abs(second - 1j * first) > np.sqrt(np.finfo(first.dtype).eps) * scale):
-            raise DifferentiationError(
-                "the function is not holomorphic: by a complex argument it has no complex derivative. Take the real "
-                "and the imaginary part of the argument as two arguments."
-            )
-        return np.conjugate(first)
+    return total

@@ -77,6 +77,12 @@ class Captures:
         self._known[id(value)] = (value, snapshot, variable)
         return variable
 
+    def rely_on(self, inner: Captures) -> None:
+        """Watch what a recording inside of this one relies on: its tape becomes part of this one's."""
+        for value, snapshot in inner.watched:
+            if not any(value is known and np.array_equal(snapshot, held) for known, held in self.watched):
+                self.watched.append((value, snapshot))
+
 
 def _name_of(value: Any) -> str | None:
     """The name by which the user's code knows an array, if it has one."""

@@ -204,6 +204,8 @@ def _run(
         values = [copied(trace.values[each]) if trace.is_constant(each) else trace.values[each] for each in outputs]
         value = tuple(values) if isinstance(result, (tuple, list)) else values[0]
         seen, captures = trace.seen, trace.captures
+        if around is not None:
+            around.captures.rely_on(captures)
         return Recording(
             tape,
             value,

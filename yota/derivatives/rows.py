@@ -1,0 +1,122 @@
+"""Matrices of derivatives by pullbacks: of many rows at once where that can be done, else of one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from yota.batching.batch import Batched, batch
+from yota.compilation.device import beside, computed, joined, stacked
+from yota.compilation.specialise import Target
+from yota.derivatives.gradients import gradient, value_and_grad
+from yota.derivatives.pullbacks import weighted
+from yota.derivatives.straight import Wanted
+from yota.errors import ArgumentError, DifferentiationError, StaleTapeError, YotaError
+from yota.ir.tape import Tape
+from yota.structures import is_on_device
+
+__all__ = ["Rows", "largest"]
+
+_MOST = 64
+"""Rows that are pulled back at once; measured: with more, they gain nothing."""
+_MOST_ELEMENTS = 1 << 20
+"""Elements up to which an array with one more axis, for the rows, is no burden on memory and caches."""
+
+
+def largest(tape: Tape) -> int:
+    """Elements of the largest array that the tape computes."""
+    return max((tape.types[op.result].size for op in tape.ops), default=1)
+
+
+class Rows:
+    """All partial derivatives of ``function`` by the argument at ``position``.
+
+    Parameters
+    ----------
+    function, position
+        The function, and the argument.
+    wanted, target, dynamic
+        See `Matrices`.
+    size
+        Elements of the largest array on the way, which decides how many rows are pulled back at once.
+    """
+
+    def __init__(
+        self, function: Callable[..., Any], position: int, wanted: Wanted, target: Target, *, dynamic: bool, size: int
+    ) -> None:
+        if wanted.sparse:
+            name = getattr(function, "__name__", type(function).__name__)
+            raise ArgumentError(
+                f"{name} works on arrays as a whole, or is too long to be written out entry by entry, so that its "
+                "pattern of zeros is not known; leave sparse=True out"
+            )
+        self.position, self.wanted, self._size = position, wanted, size
+        options: dict[str, Any] = {"target": target.name, "strict": target.strict, "dynamic": dynamic}
+        self._first = value_and_grad(function, position, **options) if wanted.order == 2 else None
+        self._function = gradient(function, position, **options) if wanted.order == 2 else function
+        self._pullback = gradient(weighted(self._function), position + 1, **options)
+        self._many: Batched | None = batch(self._pullback, over=0, **options)
+
+    def __call__(self, *args: Any) -> Any:
+        """The matrix; with values before it, if they are wanted."""
+        matrix, value = self._matrix(*args)
+        if not self.wanted.with_value:
+            return matrix
+        return (value, matrix) if self._first is None else (*self._first(*args), matrix)
+
+    def _matrix(self, *args: Any) -> tuple[Any, Any]:
+        value = computed(self._function, args)
+        by = args[self.position]
+        shape = (*value.shape, *np.shape(by))
+        if not value.size:
+            return beside(by, np.zeros(shape)) if is_on_device(by) else np.zeros(shape, np.asarray(by).dtype), value
+        rows = [self._rows(value, seeds, args)[:count] for seeds, count in self._seeds(value, by)]
+        return (rows[0] if len(rows) == 1 else joined(rows)).reshape(shape), value
+
+    def _seeds(self, value: Any, by: Any) -> Iterator[tuple[np.ndarray, int]]:
+        """Cotangents for all rows, some at a time, and how many of them there are.
+
+        Blocks are about equally long, and the last one is filled up with zeros: all are computed by the same code.
+        """
+        most = max(1, min(_MOST, _MOST_ELEMENTS // max(1, self._size, value.size, np.size(by))))
+        length = -(-value.size // -(-value.size // most))
+        for first in range(0, value.size, length):
+            count = min(length, value.size - first)
+            seeds = np.zeros((length, value.size), value.dtype if value.dtype.kind in "fc" else float)
+            seeds[np.arange(count), np.arange(first, first + count)] = 1.0
+            yield seeds.reshape(length, *value.shape), count
+
+    def _pulled(self, value: Any, seeds: np.ndarray, args: tuple[Any, ...]) -> Any:
+        """A row for each seed."""
+        there = beside(value, seeds) if is_on_device(value) else seeds
+        if self._many is not None and len(seeds) > 1:
+            try:
+                return self._many(there, *args)
+            except StaleTapeError:
+                raise
+            except YotaError:
+                # Not every function is known over many points.
+                self._many = None
+        return stacked([self._pullback(seed, *args) for seed in there])
+
+    def _rows(self, value: Any, seeds: np.ndarray, args: tuple[Any, ...]) -> Any:
+        """Rows: of a real value its gradient, of a complex one the complex derivative."""
+        first = self._pulled(value, seeds, args)
+        if value.dtype.kind != "c":
+            return first
+        second = self._pulled(value, 1j * seeds, args)
+        if first.dtype.kind != "c":
+            return first + 1j * second
+        if not first.size:
+            return first
+        # For a pullback conj(J) s + K conj(s) the two agree if K, the derivative by the conjugate, is zero.
+        axes = tuple(range(1, first.ndim))
+        scale = np.max(np.abs(first), axis=axes, keepdims=True)
+        if np.any(np.abs(second - 1j * first) > np.sqrt(np.finfo(first.dtype).eps) * scale):
+            raise DifferentiationError(
+                "the function is not holomorphic: by a complex argument it has no complex derivative. Take the real "
+                "and the imaginary part of the argument as two arguments."
+            )
+        return np.conjugate(first)
