@@ -68,8 +68,8 @@ lennard_jones_step0(
     const ptrdiff_t N,
     const double *restrict x,
     const double sigma,
-    const int64_t *restrict rows,
-    const int64_t *restrict columns,
+    const int64_t *restrict one,
+    const int64_t *restrict other,
     double *restrict v19
 )
 {
@@ -82,13 +82,13 @@ lennard_jones_step0(
         double v19_sum_part = 0.0;
         PRAGMA(omp simd reduction(+ : v19_sum_part))
         for (ptrdiff_t i = block; i < end; i++) {
-            const int64_t rows_i = rows[i];
-            const int64_t columns_i = columns[i];
+            const int64_t one_i = one[i];
+            const int64_t other_i = other[i];
             /* squared = np.sum((x[one] - x[other]) ** 2, axis=1) */
-            const double t1 = square(x[3 * rows_i + 1] - x[3 * columns_i + 1]);
-            const double t2 = square(x[3 * rows_i + 2] - x[3 * columns_i + 2]);
+            const double t1 = square(x[3 * one_i + 1] - x[3 * other_i + 1]);
+            const double t2 = square(x[3 * one_i + 2] - x[3 * other_i + 2]);
             /* attraction = (sigma**2 / squared) ** 3 */
-            const double t3 = t0 / (square(x[3 * rows_i] - x[3 * columns_i]) + t1 + t2);
+            const double t3 = t0 / (square(x[3 * one_i] - x[3 * other_i]) + t1 + t2);
             const double attraction = square(t3) * t3;
             v19_sum_part += square(attraction) - attraction;
         }
@@ -122,24 +122,24 @@ lennard_jones(
     const double most = (double)(PTRDIFF_MAX / 16);
     if ((double)N * ((double)N - 1) / 2 > most)
         return -1;
-    int64_t *const rows = malloc((size_t)(N * (N - 1) / 2) * sizeof *rows + 1);
-    int64_t *const columns = malloc((size_t)(N * (N - 1) / 2) * sizeof *columns + 1);
+    int64_t *const one = malloc((size_t)(N * (N - 1) / 2) * sizeof *one + 1);
+    int64_t *const other = malloc((size_t)(N * (N - 1) / 2) * sizeof *other + 1);
     double v19;
     int status = -1;
-    if (rows == NULL || columns == NULL)
+    if (one == NULL || other == NULL)
         goto done;
     status = 0;
     for (ptrdiff_t row = 0, at = 0; row < N; row++)
         for (ptrdiff_t column = row + 1; column < N; column++, at++) {
-            rows[at] = row;
-            columns[at] = column;
+            one[at] = row;
+            other[at] = column;
         }
-    lennard_jones_step0(N, x, sigma, rows, columns, &v19);
+    lennard_jones_step0(N, x, sigma, one, other, &v19);
     lennard_jones_step1(epsilon, v19, value);
 
 done:
-    free(rows);
-    free(columns);
+    free(one);
+    free(other);
     return status;
 }
 
@@ -152,8 +152,8 @@ lennard_jones_value_and_gradient_step0(
     const double *restrict x,
     const double epsilon,
     const double sigma,
-    const int64_t *restrict rows,
-    const int64_t *restrict columns,
+    const int64_t *restrict one,
+    const int64_t *restrict other,
     double *restrict v19,
     double *restrict v31,
     double *restrict v43,
@@ -182,12 +182,12 @@ lennard_jones_value_and_gradient_step0(
         double v44_held_2[128];
         PRAGMA(omp simd reduction(+ : v19_sum_part, v31_sum_part))
         for (ptrdiff_t i = block; i < end; i++) {
-            const int64_t rows_i = rows[i];
-            const int64_t columns_i = columns[i];
+            const int64_t one_i = one[i];
+            const int64_t other_i = other[i];
             /* squared = np.sum((x[one] - x[other]) ** 2, axis=1) */
-            const double t2 = x[3 * rows_i] - x[3 * columns_i];
-            const double t3 = x[3 * rows_i + 1] - x[3 * columns_i + 1];
-            const double t4 = x[3 * rows_i + 2] - x[3 * columns_i + 2];
+            const double t2 = x[3 * one_i] - x[3 * other_i];
+            const double t3 = x[3 * one_i + 1] - x[3 * other_i + 1];
+            const double t4 = x[3 * one_i + 2] - x[3 * other_i + 2];
             const double squared = square(t2) + square(t3) + square(t4);
             /* attraction = (sigma**2 / squared) ** 3 */
             const double t5 = t0 / squared;
@@ -212,12 +212,12 @@ lennard_jones_value_and_gradient_step0(
             v44_held_2[i - block] = t11;
         }
         for (ptrdiff_t i = block; i < end; i++) {
-            v43[3 * columns[i]] += v43_held[i - block];
-            v43[3 * columns[i] + 1] += v43_held_1[i - block];
-            v43[3 * columns[i] + 2] += v43_held_2[i - block];
-            v44[3 * rows[i]] += v44_held[i - block];
-            v44[3 * rows[i] + 1] += v44_held_1[i - block];
-            v44[3 * rows[i] + 2] += v44_held_2[i - block];
+            v43[3 * other[i]] += v43_held[i - block];
+            v43[3 * other[i] + 1] += v43_held_1[i - block];
+            v43[3 * other[i] + 2] += v43_held_2[i - block];
+            v44[3 * one[i]] += v44_held[i - block];
+            v44[3 * one[i] + 1] += v44_held_1[i - block];
+            v44[3 * one[i] + 2] += v44_held_2[i - block];
         }
         add_to(&v19_sum, &v19_sum_rest, v19_sum_part);
         add_to(&v31_sum, &v31_sum_rest, v31_sum_part);
@@ -275,29 +275,29 @@ lennard_jones_value_and_gradient(
     const double most = (double)(PTRDIFF_MAX / 16);
     if ((double)N * ((double)N - 1) / 2 > most)
         return -1;
-    int64_t *const rows = malloc((size_t)(N * (N - 1) / 2) * sizeof *rows + 1);
-    int64_t *const columns = malloc((size_t)(N * (N - 1) / 2) * sizeof *columns + 1);
+    int64_t *const one = malloc((size_t)(N * (N - 1) / 2) * sizeof *one + 1);
+    int64_t *const other = malloc((size_t)(N * (N - 1) / 2) * sizeof *other + 1);
     double v19;
     double v31;
     double *const v43 = malloc((size_t)(3 * N) * sizeof *v43);
     double *const v44 = malloc((size_t)(3 * N) * sizeof *v44);
     int status = -1;
-    if (rows == NULL || columns == NULL || v43 == NULL || v44 == NULL)
+    if (one == NULL || other == NULL || v43 == NULL || v44 == NULL)
         goto done;
     status = 0;
     for (ptrdiff_t row = 0, at = 0; row < N; row++)
         for (ptrdiff_t column = row + 1; column < N; column++, at++) {
-            rows[at] = row;
-            columns[at] = column;
+            one[at] = row;
+            other[at] = column;
         }
-    lennard_jones_value_and_gradient_step0(N, x, epsilon, sigma, rows, columns, &v19, &v31, v43, v44);
+    lennard_jones_value_and_gradient_step0(N, x, epsilon, sigma, one, other, &v19, &v31, v43, v44);
     lennard_jones_value_and_gradient_step1(epsilon, sigma, v19, v31, value, gradient_epsilon,
         gradient_sigma);
     lennard_jones_value_and_gradient_step2(N, v43, v44, gradient_x);
 
 done:
-    free(rows);
-    free(columns);
+    free(one);
+    free(other);
     free(v43);
     free(v44);
     return status;

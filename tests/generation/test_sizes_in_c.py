@@ -40,6 +40,17 @@ def laplace(u):
     return np.sum((4 * u[1:-1, 1:-1] - u[:-2, 1:-1] - u[2:, 1:-1] - u[1:-1, :-2] - u[1:-1, 2:]) ** 2)
 
 
+def windowed(x):
+    n = np.arange(len(x))
+    w = 0.5 - 0.5 * np.cos(2 * np.pi * n / len(x))
+    return np.sum((w * x) ** 2)
+
+
+def likelihood(mu, x):
+    n = len(x)
+    return -0.5 * n * np.log(2 * np.pi) - 0.5 * np.sum((x - mu) ** 2) + 1.5 * mu * np.log(n)
+
+
 def ends(x):
     return x[0] * x[-1] + np.sum(x * x[::-1]) + np.sum(np.roll(x, 1) * x)
 
@@ -73,6 +84,8 @@ FUNCTIONS: list[tuple[Callable[..., Any], dict[str, str], list[tuple[int, ...]]]
     ),
     (cross_entropy, {"X": "float64[N,K]"}, [(1, 1), (1, 4), (20, 3), (5, 200)]),
     (laplace, {"u": "float64[N,M]"}, [(5, 5), (7, 20)]),
+    (windowed, {"x": "float64[N]"}, [(1,), (2,), (65,)]),
+    (likelihood, {"mu": "float", "x": "float64[N]"}, [(1,), (300,)]),
     (ends, {"x": "float64[N]"}, [(2,), (3,), (200,)]),
     (padded, {"x": "float64[N]"}, [(4,), (50,)]),
     (decided, {"x": "float32[N]", "scale": "float"}, [(1,), (300,)]),

@@ -96,13 +96,14 @@ def name_of_form(text: str) -> str:
     >>> name_of_form("np.arange(N, dtype=np.int64)"), name_of_form("1.0 - np.eye(3)")
     ('positions', 'off_diagonal')
     """
+    if "_indices(" in text:
+        return "rows" if "[0]" in text else "columns"
+    text = text.removeprefix("np.broadcast_to(").lstrip("(")
     return next((name for start, name in _FORMS if text.startswith(start)), UNNAMED)
 
 
 _FORMS = (
     ("np.arange(", "positions"),
-    ("np.triu_indices(", "upper"),
-    ("np.tril_indices(", "lower"),
     ("np.linspace(", "grid"),
     ("np.ones(", "ones"),
     ("np.zeros(", "zeros"),

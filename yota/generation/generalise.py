@@ -19,7 +19,11 @@ from yota.ir.location import Location
 from yota.ir.tape import Guard, Tape
 from yota.tracing.location import source_line
 
-__all__ = ["Extent", "General", "elements", "generalised", "held"]
+__all__ = ["Extent", "General", "UnknownForm", "elements", "generalised", "held"]
+
+
+class UnknownForm(ArgumentError):
+    """A constant changes with the sizes in a way that no expression of them is known for."""
 
 
 class Extent(int):
@@ -222,7 +226,8 @@ def _constant(values: Sequence[Any], samples: Samples, location: Location | None
         text = samples.real([float(array) for array in arrays]) if first.dtype.kind == "f" else None
     if text is None:
         shown = ", ".join(visible(repr(value))[:24] for value in values[:3])
-        raise _different(location, samples, f"a constant whose form is unknown is met ({shown}, ...)")
+        what = f"a constant whose form is unknown is met ({shown}, ...)"
+        raise UnknownForm(_different(location, samples, what).args[0])
     if not first.ndim and not isinstance(values[0], (int, float)):
         return f"np.{first.dtype.name}({text})"
     return text

@@ -81,11 +81,27 @@ class Samples:
             text = _spelled(found, reciprocal, root, negative=root and values[0] < 0)
             if self._agrees(text, values):
                 return text
+        return self._measured(values)
+
+    def _measured(self, values: Sequence[float]) -> str | None:
+        """A real number times a product of sizes, or of their logarithms, perhaps with another number added."""
+        powers = [monomial for degree in (1, 2) for monomial in _monomials(self.names, degree)]
+        texts = [" * ".join(monomial) for monomial in dict.fromkeys(powers) if monomial]
+        texts += [f"float(np.log({text}))" for text in texts[: len(self.names)]]
+        texts += [f"{name} * float(np.log({other}))" for name in self.names for other in self.names]
+        for text in texts:
+            first, second, *_ = (_evaluated(text, size) for size in self.sizes)
+            candidates = [_times(values[0] / first, text)]
+            if first != second:
+                factor = (values[1] - values[0]) / (second - first)
+                candidates.append(f"{values[0] - factor * first!r} + {_times(factor, text)}")
+            for found in candidates:
+                if self._agrees(found, values):
+                    return found
         return None
 
     def _agrees(self, text: str, values: Sequence[float]) -> bool:
-        known = {"np": np, "math": math, "__builtins__": {"float": float}}
-        results = [eval(text, known, dict(size)) for size in self.sizes]
+        results = [_evaluated(text, size) for size in self.sizes]
         return all(abs(result - value) <= _CLOSE * abs(value) for result, value in zip(results, values, strict=True))
 
     def _monomial(self, values: Sequence[Fraction]) -> sympy.Expr | None:
@@ -159,6 +175,14 @@ def _is_special(sizes: Sequence[int]) -> bool:
     sums = (one + other for one, other in itertools.combinations(sizes, 2))
     near = (extent + step for extent in sizes for step in (-1, 0, 1))
     return any(each & (each - 1) == 0 for each in (*near, *sums))
+
+
+def _evaluated(text: str, size: Mapping[str, int]) -> float:
+    return float(eval(text, {"np": np, "math": math, "__builtins__": {"float": float}}, dict(size)))
+
+
+def _times(factor: float, text: str) -> str:
+    return text if factor == 1.0 else f"{factor!r} * {text}"
 
 
 def _monomials(names: Sequence[str], degree: int) -> Iterator[tuple[str, ...]]:

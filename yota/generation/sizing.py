@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +13,7 @@ import yota
 from yota.autodiff.reverse import Adjoints, gradient_tape
 from yota.compilation.layout import Wrt
 from yota.errors import ArgumentError, YotaError
-from yota.generation.generalise import General, elements, generalised, held
+from yota.generation.generalise import General, UnknownForm, elements, generalised, held
 from yota.generation.sizes import Samples, samples_of
 from yota.generation.subject import Call, Subject, subject_of
 from yota.generation.thresholds import Threshold, noting, thresholds
@@ -94,6 +94,17 @@ def sized(call: Call, wrt: Wrt, *, strict: bool = False) -> Sized:
     ArgumentError
         If a size has a name that the module needs itself.
     """
+    try:
+        return _sized(call, wrt, strict)
+    except UnknownForm as fault:
+        try:
+            # An array that was computed from a grid has no form that could be told; the grid itself may have one.
+            return _sized(replace(call, keeps=True), wrt, strict)
+        except ArgumentError:
+            raise fault from None
+
+
+def _sized(call: Call, wrt: Wrt, strict: bool) -> Sized:
     names = call.dimensions()
     for name in names:
         if name in _RESERVED or not name.isascii() or name.startswith("_"):

@@ -46,6 +46,8 @@ class Call:
         Their specs; None for a value that no spec describes.
     values
         Values where they were given, else None.
+    keeps
+        Whether what is computed from arrays that the function makes stays on the tape.
     """
 
     function: Callable[..., Any]
@@ -53,6 +55,7 @@ class Call:
     names: tuple[str, ...]
     specs: tuple[Spec | None, ...]
     values: tuple[Any, ...]
+    keeps: bool = False
 
     def dimensions(self) -> tuple[str, ...]:
         """Names of extents, in order of appearance."""
@@ -191,14 +194,17 @@ class Subject:
         if not strict:
             return tape
         leaves, rebuild = self.arguments.leaves, self.arguments.rebuild
-        return with_value(tape, (), record(self.function, leaves, rebuild, registry=registry(), exact=True))[0]
+        keeps = self.call.keeps
+        return with_value(
+            tape, (), record(self.function, leaves, rebuild, registry=registry(), exact=True, keeps=keeps)
+        )[0]
 
 
 def subject_of(call: Call, wrt: Wrt, sizes: Mapping[str, int] | None = None) -> Subject:
     """Trace the call."""
     function, arguments = call.arguments(sizes)
     layout = layout_of(function, wrt, len(call.hidden), arguments)
-    tape = record(function, arguments.leaves, arguments.rebuild, registry=registry()).tape
+    tape = record(function, arguments.leaves, arguments.rebuild, registry=registry(), keeps=call.keeps).tape
     return Subject(call, arguments, layout, tape, function)
 
 

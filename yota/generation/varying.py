@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from yota.errors import ArgumentError
+from yota.generation.constants import name_of_form
 from yota.generation.generalise import General, generalised
 from yota.generation.sizes import Samples
 from yota.generation.sizing import canonical
@@ -71,7 +71,7 @@ def separated(tapes: Sequence[Tape], samples: Samples) -> Separated:
         found.setdefault((text, general.tape.types[variable]), []).append(places[variable])
     varying = [
         Varying(
-            _hint(text, type),
+            general.tape.names.get(list(places)[first]) or (name_of_form(text) if type.shape else "scale"),
             text,
             type,
             tuple(_extent(each) for each in general.shapes[list(places)[first]]),
@@ -96,17 +96,6 @@ def _refuse_negative(tape: Tape, variables: Sequence[int]) -> None:
                 "an array of positions that depends on sizes counts from the end, which code in C and CUDA for all "
                 "sizes does not have; write positions from the beginning, or generate for NumPy"
             )
-
-
-def _hint(text: str, type: TensorType) -> str:
-    """What a constant is, in a word."""
-    if not type.shape:
-        return "scale"
-    if "tri" in text and "_indices" in text:
-        return "rows" if "[0]" in text else "columns"
-    word = re.search(r"np\.(\w+)\(", text.replace("np.broadcast_to", "").replace("np.where", ""))
-    known = {"arange": "counted", "linspace": "grid", "eye": "identity", "tri": "triangle", "full": "filled"}
-    return known.get(word[1], "table") if word else "table"
 
 
 def _with_inputs(tape: Tape, varying: Sequence[Varying], places: Sequence[Sequence[int]]) -> Tape:

@@ -14,7 +14,7 @@ from yota.ir.types import type_of
 from yota.tracing.location import users
 from yota.tracing.observation import Observation
 
-__all__ = ["Captures", "acceptable", "copied", "frozen"]
+__all__ = ["Captures", "acceptable", "copied", "frozen", "name_of"]
 
 _LITERAL = 16
 """Up to this many elements a constant array is worth spelling out in generated code."""
@@ -53,12 +53,12 @@ class Captures:
         snapshot = frozen(np.array(acceptable(value)))
         fresh = self._seen is not None and known is None
         if fresh and value.dtype.kind in "fc" and value.size > _LITERAL and value.dtype.isnative:
-            variable = self._builder.input(type_of(value), -1, _name_of(value) or "data", ())
+            variable = self._builder.input(type_of(value), -1, name_of(value) or "data", ())
             self.inputs[variable] = value
         else:
             variable = self._builder.constant(snapshot)
             self.watched.append((value, snapshot))
-            name = _name_of(value)
+            name = name_of(value)
             if name is not None:
                 self._builder.names.setdefault(variable, name)
         self._values[variable] = snapshot
@@ -71,7 +71,7 @@ class Captures:
         if known is not None:
             return known[2]
         snapshot = frozen(value.get())
-        variable = self._builder.input(type_of(snapshot), -1, _name_of(value) or "data", ())
+        variable = self._builder.input(type_of(snapshot), -1, name_of(value) or "data", ())
         self.inputs[variable] = value
         self._values[variable] = snapshot
         self._known[id(value)] = (value, snapshot, variable)
@@ -84,7 +84,7 @@ class Captures:
                 self.watched.append((value, snapshot))
 
 
-def _name_of(value: Any) -> str | None:
+def name_of(value: Any) -> str | None:
     """The name by which the user's code knows an array, if it has one."""
     for user in users(sys._getframe(1), inside=True):
         local, outside = (

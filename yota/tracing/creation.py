@@ -65,10 +65,12 @@ def _from_value(name: str, copies: bool) -> Callable[..., Any]:
 
 
 def fresh(trace: Trace, value: Any) -> Any:
-    """A new array as a constant of the tape that can be written to; integer arrays stay plain."""
-    if type(value) is not numpy.ndarray or value.dtype.kind not in "fc":
+    """A new array as a constant of the tape that can be written to; integer arrays stay plain if they may."""
+    if type(value) is not numpy.ndarray or value.dtype.kind not in ("fciu" if trace.keeps else "fc"):
         return value
-    return trace.constant(value)
+    found = trace.constant(value)
+    trace.unnamed.add(found._variable)
+    return found
 
 
 _MADE_BY = {"empty": "zeros", "empty_like": "zeros_like"}

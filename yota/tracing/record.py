@@ -91,6 +91,7 @@ def record(
     primitives: Collection[Callable[..., Any]] = (),
     live: bool = False,
     exact: bool = False,
+    keeps: bool = False,
     reads: bool = False,
     around: Surroundings | None = None,
     statics: tuple[Static, ...] = (),
@@ -114,6 +115,8 @@ def record(
         Whether arrays from outside are inputs; see `Trace`.
     exact
         Whether calls are recorded as they are made, to be evaluated with NumPy's bits and not differentiated.
+    keeps
+        Whether what is computed from arrays that the function makes stays on the tape; see `Trace`.
     reads
         Whether ``function`` is run from its source, which sees what it calls and names: nothing is put into the
         namespaces of libraries before one of them has traced values in hand.
@@ -139,7 +142,7 @@ def record(
     function = forms.get(id(function), function)
 
     def run(*, perturbed: bool = False) -> tuple[Trace, Recording]:
-        trace = Trace(name, registry, live=live, perturbed=perturbed, exact=exact)
+        trace = Trace(name, registry, live=live, perturbed=perturbed, exact=exact, keeps=keeps)
         trace.builder.statics = statics
         trace.intercepted = {id(each.function): recorded(each) for each in known}
         return trace, _run(trace, function, leaves, rebuild, extra, reads=reads)

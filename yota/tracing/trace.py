@@ -18,7 +18,7 @@ from yota.ir.tape import TapeBuilder
 from yota.ir.types import tuple_of, type_of
 from yota.rules.registry import Registry
 from yota.structures import is_on_device
-from yota.tracing.captures import Captures, acceptable, frozen
+from yota.tracing.captures import Captures, acceptable, frozen, name_of
 from yota.tracing.creation import array
 from yota.tracing.leaks import Leak
 from yota.tracing.location import here, source_line
@@ -47,16 +47,26 @@ class Trace:
     exact
         Whether the tape must give NumPy's bits: calls are recorded as they are made, and so is the order of arrays in
         memory.
+    keeps
+        Whether what is computed from arrays that the function makes stays on the tape, not only its result.
     """
 
     def __init__(
-        self, name: str, registry: Registry, *, live: bool = False, perturbed: bool = False, exact: bool = False
+        self,
+        name: str,
+        registry: Registry,
+        *,
+        live: bool = False,
+        perturbed: bool = False,
+        exact: bool = False,
+        keeps: bool = False,
     ) -> None:
         self.builder = TapeBuilder(name)
         self.registry = registry
         self.live = live
         self.perturbed = perturbed
         self.exact = exact
+        self.keeps = keeps
         self.values: dict[int, Any] = {}
         self.leaks: dict[int, Leak] = {}
         self.outer: dict[int, Tracer] = {}
@@ -64,6 +74,8 @@ class Trace:
         self.strides: dict[int, tuple[int, ...]] = {}
         self.reshaped: dict[int, Tracer] = {}
         """Arrays of which some reshape is a view or a copy, by identity."""
+        self.unnamed: set[int] = set()
+        """Arrays that the function made and has not used yet."""
         self.ordered: Location | None = None
         """Where the function came to depend on how its arguments lie in memory; None if it does not."""
         self.unseeded = ""
@@ -124,6 +136,8 @@ class Trace:
         if type(value) is Tracer:
             value._trace.check(value._variable)
             self.check()
+            if value._variable in self.unnamed:
+                self._name(value)
             return value._current() if value._trace is self else self._outer(value)
         leak = self.leaks.get(id(value))
         if leak is not None:
@@ -137,6 +151,13 @@ class Trace:
         if isinstance(value, np.ndarray) and value.dtype != object:
             return self.captures.array(value)
         return self._lift_sequence(value)
+
+    def _name(self, value: Tracer) -> None:
+        """Call a new array what the function calls it where it first uses it."""
+        self.unnamed.discard(value._variable)
+        name = name_of(value)
+        if name is not None:
+            self.builder.names.setdefault(value._variable, name)
 
     def _outer(self, value: Tracer) -> int:
         """An input that stands for a value of the trace around this one."""
@@ -196,7 +217,9 @@ class Trace:
     def record(self, primitive: Primitive, variables: tuple[int, ...], static: Mapping[str, Any], result: Any) -> Any:
         """Record an op whose concrete ``result`` is known already."""
         self.check()
-        constant = all(variable in self.builder.constants for variable in variables)
+        constant = all(map(self.is_constant, variables)) and not (
+            self.keeps and any(np.ndim(self.values[variable]) for variable in variables)
+        )
         if isinstance(result, (tuple, list)):
             return self._record_several(primitive, variables, static, result, constant)
         if constant:

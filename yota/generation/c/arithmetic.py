@@ -159,6 +159,8 @@ def _called(tree: ast.Call, at: Sequence[str], names: Mapping[str, str], kind: s
         return _cast(given[0], "float" if name == "np.float32" else "double", at, names, kind)
     if name.startswith(("np.int", "np.uint")):
         return _whole(given[0], names)
+    if name == "np.log":
+        return Spelled(f"log({_cast(given[0], 'double', at, names, kind)})")
     if name == "math.sqrt":
         return Spelled(f"sqrt({_element(given[0], at, names, kind)})")
     if name in ("np.full", "np.broadcast_to"):

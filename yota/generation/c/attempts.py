@@ -41,7 +41,7 @@ def at_samples(request: Request, write: Callable[[Samples, Sequence[Subject], st
             f'target="{request.target}" needs a known number of axes; write them out instead of `...`, as in '
             'float64[B,N,M], or generate for NumPy (target="numpy")'
         )
-    sized(call, wrt, strict=request.strict)
+    call = sized(call, wrt, strict=request.strict).subjects[0].call
     title = FileNames().fresh(called(request.wish))
     names = _size_names(title, call.dimensions())
     starts = _SMALLEST if len(names) < 3 else _SMALLEST_OF_MANY
