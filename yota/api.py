@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
-from yota.compilation.arguments import positional, sort_arguments
+from yota.compilation.arguments import function_of, positional, sort_arguments
 from yota.compilation.device import on_host
 from yota.compilation.playing import compile, play
 from yota.derivatives.differentiated import with_receiver
@@ -106,7 +106,7 @@ def _recorded(
     *,
     reads: bool,
 ) -> tuple[Any, Tape]:
-    function, hidden = with_receiver(f)
+    function, hidden = with_receiver(function_of(f))
     if reads:
         from yota.tracing.interpreter.entry import interpreted
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from yota.errors import ArgumentError
 
-__all__ = ["LIBRARIES", "Path", "children", "flatten", "is_leaf", "is_on_device", "rebuild", "update"]
+__all__ = ["LIBRARIES", "Path", "children", "flatten", "is_leaf", "is_on_device", "mapped", "rebuild", "update"]
 
 Path = tuple[Any, ...]
 """Attribute names, positions and keys that lead from an argument to a leaf."""
@@ -136,6 +136,11 @@ def _rebuild_registered(value: Any, made: list[tuple[Any, Any]]) -> Any:
         raise ArgumentError(f"optree cannot rebuild a {type(value).__name__}")
     metadata = optree.tree_flatten_one_level(value)[1]
     return unflatten(metadata, [part for _, part in made])
+
+
+def mapped(value: Any, change: Callable[[Any], Any]) -> Any:
+    """A copy of a structure with each leaf changed; a leaf itself is changed too."""
+    return rebuild(value, iter([change(part) for _, part in flatten(value) if is_leaf(part)]))
 
 
 def update(structure: Any, gradient: Any, step: Callable[[Any, Any], Any]) -> Any:

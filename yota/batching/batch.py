@@ -10,7 +10,7 @@ import numpy as np
 
 from yota.batching.ops import batched
 from yota.codegen.symbolic import optimise
-from yota.compilation.arguments import Arguments, key_of, positional, sort_arguments
+from yota.compilation.arguments import Arguments, function_of, key_of, positional, sort_arguments
 from yota.compilation.device import on_host, target_for
 from yota.compilation.specialise import Target, compile_tape
 from yota.derivatives.differentiated import MOST_TAPES, concrete
@@ -76,7 +76,7 @@ def batch(
     >>> batch(lambda x: x[0] * x[1])(points)
     array([ 2., 12.])
     """
-    return Batched(f, over, axis, Target(target, strict), dynamic=dynamic)
+    return Batched(function_of(f), over, axis, Target(target, strict), dynamic=dynamic)
 
 
 class Batched:
@@ -160,7 +160,7 @@ class Batched:
 
     def _record(self, function: Callable[..., Any], arguments: Arguments) -> _Recording:
         """The tape over all points, from a run at the first one."""
-        flags = [self._holds_points(function, leaf) for leaf in arguments.leaves]
+        flags = [self._holds_points(leaf) for leaf in arguments.leaves]
         count = _count(arguments.leaves, flags, self.axis)
         points = [
             Leaf(np.take(leaf.value, 0, axis=self.axis), leaf.argument, leaf.name, leaf.path) if flag else leaf
@@ -182,7 +182,7 @@ class Batched:
         tape = optimise(run(recorded.tape, strict=self.target.strict), strict=self.target.strict)
         return _Recording(batched(tape, flags, count, self.axis), forms[-1], recorded.watched, recorded.ran)
 
-    def _holds_points(self, function: Callable[..., Any], leaf: Leaf) -> bool:
+    def _holds_points(self, leaf: Leaf) -> bool:
         if not isinstance(leaf.value, np.ndarray) or leaf.value.ndim == 0:
             return False
         if self.over is None:
@@ -249,7 +249,10 @@ def _count(leaves: Sequence[Leaf], flags: Sequence[bool], axis: int) -> int:
     """Number of points, the same in all arguments."""
     counts = {leaf.name: leaf.value.shape[axis] for leaf, flag in zip(leaves, flags, strict=True) if flag}
     if not counts:
-        raise ArgumentError("batch was called without an array of points")
+        listed = ", ".join(leaf.place for leaf in leaves) or "none"
+        raise ArgumentError(
+            f"batch was called without an array of points, or over= names none; the arguments are: {listed}"
+        )
     if len(set(counts.values())) > 1:
         listed = ", ".join(f"{name}: {count}" for name, count in counts.items())
         raise ArgumentError(

@@ -9,6 +9,7 @@ from typing import Any
 from yota.errors import TracingError
 from yota.ir.catalog import primitive
 from yota.ir.indexing import GATHER, NEWAXIS, Slice
+from yota.ir.location import where
 from yota.ir.tape import Op, Tape, TapeBuilder
 from yota.ir.types import TensorType, TupleType
 
@@ -66,7 +67,7 @@ class _Batching:
         for guard in tape.guards:
             if guard.variable in self.many:
                 raise TracingError(
-                    f"{guard.location}: {tape.name} decides by the values of a point, and points may differ; "
+                    f"{where(guard.location)}{tape.name} decides by the values of a point, and points may differ; "
                     "write the choice with np.where"
                 )
             builder.guard(self.known[guard.variable], guard.expected, guard.kind)
@@ -115,7 +116,8 @@ class _Batching:
         found = self._over_points(op)
         if found is None or not self._fits(found, self.tape.types[op.result]):
             raise TracingError(
-                f"{op.location}: {op.name} is not known over many points like this; call {self.tape.name} in a loop"
+                f"{where(op.location)}{op.name} is not known over many points like this; call {self.tape.name} in a "
+                "loop"
             )
         self.known[op.result] = found
         self.many.add(op.result)

@@ -7,6 +7,7 @@ from typing import Any
 
 from yota.codegen.literals import static_text
 from yota.codegen.names import Names
+from yota.codegen.wrap import wrapped
 from yota.ir.primitive import Primitive
 from yota.ir.tape import Op, Tape
 from yota.ir.types import TensorType
@@ -22,6 +23,8 @@ def listed(head: str, items: str, tail: str = "") -> tuple[str, ...]:
     """A statement over a list of names; several names on each of its lines if it is long."""
     if len(head) + len(items) + len(tail) <= WIDTH:
         return (f"{head}{items}{tail}",)
+    if "," not in items:  # one name, which brackets would make a list of one
+        return wrapped([f"{head}{items}{tail}"], 0)
     inner = textwrap.wrap(f"{items.rstrip(',')},", WIDTH - 4, break_long_words=False, break_on_hyphens=False)
     return (f"{head}(", *(f"    {piece}" for piece in inner), f"){tail}")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,8 +15,9 @@ from yota.ir.inputs import Static, spelled
 from yota.marks import mark_of
 from yota.structures import children, flatten, is_leaf, is_on_device, rebuild
 from yota.tracing.record import Leaf
+from yota.tracing.subclasses import plain
 
-__all__ = ["Arguments", "key_of", "names_of", "positional", "sort_arguments"]
+__all__ = ["Arguments", "function_of", "key_of", "names_of", "parameters_of", "positional", "sort_arguments"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,14 +34,37 @@ class Arguments:
         return tuple(rebuild(value, rest) for value in self.values)
 
 
-def names_of(function: Callable[..., Any], count: int) -> list[str]:
-    """Parameter names for ``count`` positional arguments."""
+def function_of(given: Any) -> Callable[..., Any]:
+    """``given`` itself, which must be a function.
+
+    Raises
+    ------
+    ArgumentError
+        If it is not.
+    """
+    if not callable(given):
+        raise ArgumentError(
+            f"the first argument is {given!r:.60}, of type {type(given).__name__}; pass a function: f in the place of "
+            "f(x)"
+        )
+    function: Callable[..., Any] = given
+    return function
+
+
+def parameters_of(function: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
+    """The parameters of a function; none where it does not tell."""
     try:
-        parameters = list(inspect.signature(function).parameters.values())
+        return inspect.signature(function).parameters
     except (TypeError, ValueError):
-        return [f"x{position}" for position in range(count)]
+        return {}
+
+
+def names_of(function: Callable[..., Any], count: int) -> list[str]:
+    """Parameter names for ``count`` arguments by position."""
+    if isinstance(function, _Keywords):
+        return [*names_of(function.function, count - len(function.names)), *function.names]
     names: list[str] = []
-    for parameter in parameters:
+    for parameter in parameters_of(function).values():
         if parameter.kind is parameter.VAR_POSITIONAL:
             names += [f"{parameter.name}{position}" for position in range(max(0, count - len(names)))]
         else:
@@ -54,22 +78,35 @@ def positional(
     """The call with all of its arguments by position; keyword-only ones go through a wrapper."""
     if not kwargs:
         return function, args
-    bound = inspect.signature(function).bind(*args, **kwargs)
+    bound = _bound(function, args, kwargs)
     if not bound.kwargs:
         return function, bound.args
     return _Keywords(function, len(bound.args), tuple(bound.kwargs)), (*bound.args, *bound.kwargs.values())
+
+
+def _bound(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> inspect.BoundArguments:
+    name = getattr(function, "__name__", type(function).__name__)
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        raise ArgumentError(f"{name} does not tell the names of its arguments; pass them by position") from None
+    try:
+        return signature.bind(*args, **kwargs)
+    except TypeError as fault:
+        raise TypeError(f"{name}() {fault}") from None
 
 
 class _Keywords:
     """A function that takes its last arguments, which are keyword-only, by position."""
 
     def __init__(self, function: Callable[..., Any], count: int, names: tuple[str, ...]) -> None:
-        self._function, self._count, self.names = function, count, names
+        self.function, self.names = function, names
+        self._count = count
         functools.update_wrapper(self, function)
 
     def __call__(self, *args: Any) -> Any:
         keywords = dict(zip(self.names, args[self._count :], strict=True))
-        return self._function(*args[: self._count], **keywords)
+        return self.function(*args[: self._count], **keywords)
 
 
 def sort_arguments(function: Callable[..., Any], args: tuple[Any, ...]) -> Arguments:
@@ -93,11 +130,10 @@ def sort_arguments(function: Callable[..., Any], args: tuple[Any, ...]) -> Argum
 
 
 def _checked(value: Any, place: str) -> Any:
-    kind = type(value)
-    if isinstance(value, np.ma.MaskedArray) or kind.__name__ == "matrix":
-        raise ArgumentError(f"argument {place} is a {kind.__name__}; pass a plain array: np.asarray(...)")
     if not isinstance(value, (np.ndarray, np.generic)) and not is_on_device(value):
         return value
+    if isinstance(value, np.ndarray):
+        plain(value, f"argument {place}")
     if value.dtype.names is not None:
         raise ArgumentError(
             f"argument {place} is a structured array with fields {list(value.dtype.names)}; "

@@ -11,7 +11,8 @@ import numpy as np
 from yota.compilation.arguments import Arguments
 from yota.compilation.specialise import Specialisation, Target
 from yota.errors import ArgumentError
-from yota.structures import flatten, is_leaf, is_on_device, rebuild
+from yota.ir.location import where
+from yota.structures import flatten, is_on_device, mapped
 from yota.tracing.record import Leaf
 
 __all__ = ["beside", "captor_of", "computed", "joined", "on_host", "stacked", "target_for", "to_cpu", "to_cuda"]
@@ -72,8 +73,8 @@ def captor_of(prepared: Any, chosen: Specialisation, leaves: Sequence[Any]) -> C
         guards = [guard for guard in chosen.gradient.tape.guards if not guard.signs]
         if guards:
             raise ArgumentError(
-                f"a function that branches on traced data cannot be captured, for each call asks which way to go: "
-                f"{guards[0].location}. Use np.where, or call yota.grad"
+                f"{where(guards[0].location)}a function that branches on traced data cannot be captured, for each "
+                "call asks which way to go. Use np.where, or call yota.grad"
             )
         replay = Replay(chosen.call, (*leaves, *chosen.gradient.captured))
         outputs = replay.results if isinstance(replay.results, tuple) else (replay.results,)
@@ -98,7 +99,7 @@ def computed(function: Callable[..., Any], args: Sequence[Any]) -> Any:
         value = function(*args)
     except TypeError:
         # CuPy mixes with no arrays of NumPy's, which the function may have from outside.
-        value = function(*[_mapped(argument, _copied) for argument in args])
+        value = function(*[mapped(argument, _copied) for argument in args])
     return cuda.to_device(value)
 
 
@@ -160,7 +161,7 @@ def to_cuda(x: Any, dtype: Any = None) -> Any:
             return value
         return cuda.to_device(value, dtype if value.dtype.kind == "f" else None)
 
-    return _mapped(x, moved)
+    return mapped(x, moved)
 
 
 def to_cpu(x: Any) -> Any:
@@ -177,9 +178,4 @@ def to_cpu(x: Any) -> Any:
     >>> to_cpu({"w": np.ones(2), "steps": 3})
     {'w': array([1., 1.]), 'steps': 3}
     """
-    return _mapped(x, _copied)
-
-
-def _mapped(x: Any, move: Callable[[Any], Any]) -> Any:
-    leaves = [value for _, value in flatten(x) if is_leaf(value)]
-    return rebuild(x, iter([move(leaf) for leaf in leaves]))
+    return mapped(x, _copied)

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from yota.compilation.arguments import Arguments, names_of
+from yota.compilation.arguments import Arguments, names_of, parameters_of
 from yota.errors import ArgumentError
 from yota.structures import is_on_device
 
-__all__ = ["Layout", "Wrt", "layout_of"]
+__all__ = ["Layout", "Wrt", "checked", "layout_of"]
 
 Wrt = int | str | tuple[int | str, ...] | None
 """Argument positions and names to differentiate by; None for every argument that has a derivative."""
@@ -61,6 +61,33 @@ class Layout:
         return tuple([found.get(position) for position in self.positions])
 
 
+def checked(wrt: Any) -> Wrt:
+    """``wrt`` as positions and names.
+
+    Raises
+    ------
+    ArgumentError
+        If it is something else.
+    """
+    if wrt is None or isinstance(wrt, str):
+        return wrt
+    if isinstance(wrt, tuple):
+        return tuple(_place(each) for each in wrt)
+    return _place(wrt)
+
+
+def _place(wrt: Any) -> int | str:
+    if isinstance(wrt, str):
+        return wrt
+    if isinstance(wrt, (int, np.integer)) and not isinstance(wrt, bool):
+        return int(wrt)
+    places = f"; pass a tuple: wrt={tuple(wrt)!r}" if isinstance(wrt, (list, set, range)) else ""
+    raise ArgumentError(
+        f"wrt={wrt!r} is a {type(wrt).__name__}; an argument is named by its position or its name, several by a "
+        f"tuple{places}"
+    )
+
+
 def layout_of(function: Callable[..., Any], wrt: Wrt, hidden: int, arguments: Arguments) -> Layout:
     """The layout for a call of ``function``, whose first ``hidden`` arguments the caller does not see.
 
@@ -101,7 +128,7 @@ def _positions(function: Callable[..., Any], wrt: Wrt, hidden: int, count: int) 
     for each in wrt if isinstance(wrt, tuple) else (wrt,):
         if isinstance(each, str):
             if each not in names:
-                raise ArgumentError(f"wrt={each!r} is no argument of {_name(function)}; it has {', '.join(names)}")
+                raise _unknown(function, each, names[hidden:])
             found.append(names.index(each))
         else:
             if not -visible <= each < visible:
@@ -110,6 +137,15 @@ def _positions(function: Callable[..., Any], wrt: Wrt, hidden: int, count: int) 
                 )
             found.append(each % visible + hidden)
     return tuple(found)
+
+
+def _unknown(function: Callable[..., Any], wrt: str, names: Sequence[str]) -> ArgumentError:
+    if wrt in parameters_of(function):
+        return ArgumentError(
+            f"wrt={wrt!r} of {_name(function)} was left to its default, which is part of the function; pass it: "
+            f"{wrt}=..."
+        )
+    return ArgumentError(f"wrt={wrt!r} is no argument of {_name(function)}; it has {', '.join(names)}")
 
 
 def _name(function: Callable[..., Any]) -> str:
@@ -123,7 +159,9 @@ def _no_derivative(function: Callable[..., Any], arguments: Arguments, position:
     if isinstance(value, (np.ndarray, np.generic)):
         return ArgumentError(f"{where} has dtype {value.dtype}, which carries no derivative; pass {name}.astype(float)")
     if isinstance(value, int):
-        return ArgumentError(f"{where} is the int {value!r}, which is static; pass {float(value)!r} for a derivative")
+        return ArgumentError(
+            f"{where} is the {type(value).__name__} {value!r}, which is static; pass {float(value)!r} for a derivative"
+        )
     return ArgumentError(
         f"{where} is a {type(value).__name__} without floating-point values; there is nothing to differentiate by"
     )

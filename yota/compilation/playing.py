@@ -43,7 +43,7 @@ def play(tape: Tape, *args: Any) -> Any:
     >>> play(tape, 5.0)
     25.0
     """
-    values = to_cpu(inputs(tape, args))
+    values = to_cpu(inputs(_tape(tape), args))
     results = evaluate(tape, dict(zip((entry.variable for entry in tape.inputs), values, strict=True)))
     return results[0] if len(results) == 1 else tuple(results)
 
@@ -70,7 +70,7 @@ def compile(tape: Tape, target: str = "numpy", *, strict: bool = False) -> Calla
     >>> compile(tape)(5.0)
     25.0
     """
-    call, source = compile_tape(tape, Target(target, strict))
+    call, source = compile_tape(_tape(tape), Target(target, strict))
     plain = [entry.argument for entry in tape.inputs] == list(range(len(tape.inputs)))
     direct = plain and not tape.guards and not tape.statics
     kinds = [_kind(tape.types[entry.variable]) for entry in tape.inputs]
@@ -87,6 +87,12 @@ def compile(tape: Tape, target: str = "numpy", *, strict: bool = False) -> Calla
     compiled.source = source  # type: ignore[attr-defined]
     compiled.__name__ = compiled.__qualname__ = tape.name
     return compiled
+
+
+def _tape(given: Any) -> Tape:
+    if isinstance(given, Tape):
+        return given
+    raise ArgumentError(f"{given!r:.60} is a {type(given).__name__}, and no tape: value, tape = yota.trace(f, *args)")
 
 
 def _kind(type_: TensorType) -> Any:

@@ -34,6 +34,15 @@ class Target:
     name: str = "numpy"
     strict: bool = False
 
+    def __post_init__(self) -> None:
+        if self.name not in ("numpy", "c", "cuda"):
+            raise ArgumentError(f"target={self.name!r} is not known; the targets are: 'numpy', 'c', 'cuda'")
+        if self.strict and self.name == "cuda":
+            raise ArgumentError(
+                'strict=True is not for target="cuda": nothing on a GPU rounds as NumPy does. '
+                'Use target="c" or "numpy".'
+            )
+
 
 def compile_tape(tape: Tape, target: Target) -> tuple[Callable[..., Any], str]:
     """The generated function of a tape, and its source.
@@ -50,21 +59,11 @@ def compile_tape(tape: Tape, target: Target) -> tuple[Callable[..., Any], str]:
         written = c.generate(run(tape, strict=target.strict), strict=target.strict)
         return native.load(written), written.text
     if target.name == "cuda":
-        return _compiled_for_cuda(run(_checked(tape, target)))
-    if target.name != "numpy":
-        raise ArgumentError(f"target={target.name!r} is not known; the targets are: 'numpy', 'c', 'cuda'")
+        return _compiled_for_cuda(run(tape))
     from yota.codegen.targets.numpy import generate
 
     source = generate(run(tape, strict=target.strict), strict=target.strict)
     return load(source), source.text
-
-
-def _checked(tape: Tape, target: Target) -> Tape:
-    if target.strict:
-        raise ArgumentError(
-            'strict=True is not for target="cuda": nothing on a GPU rounds as NumPy does. Use target="c" or "numpy".'
-        )
-    return tape
 
 
 def _compiled_for_cuda(tape: Tape) -> tuple[Callable[..., Any], str]:

@@ -18,10 +18,10 @@ from yota.generation.provenance import called
 from yota.generation.ranks import axes
 from yota.generation.request import Request
 from yota.generation.subject import call_of
+from yota.ir.location import where
 from yota.ir.tape import Tape
 from yota.rules.registry import registry
 from yota.runtime.python import load
-from yota.tracing.location import source_line
 from yota.tracing.state import current
 from yota.watching.captured import Captured
 from yota.watching.contents import Contents
@@ -120,11 +120,10 @@ class _Stale:
 
     def __call__(self, number: int, found: object) -> StaleTapeError:
         guard = self.guards[number]
-        place = guard.location
-        where = f"{place.filename}:{place.line}: `{source_line(place)}`: " if place else ""
         fault = StaleTapeError(
-            f"{where}this decision was {guard.expected!r} when the function was traced and is {found} now; code for "
-            "all sizes goes one way only. Write it with np.where, or leave args= out and pass dynamic=True"
+            f"{where(guard.location)}this decision was {guard.expected!r} when the function was traced and is {found} "
+            "now; code for all sizes goes one way only. Write it with np.where, or leave args= out and pass "
+            "dynamic=True"
         )
         fault.decision = (number, found)
         return fault

@@ -12,13 +12,13 @@ import numpy as np
 
 # Tapes get their methods there.
 import yota.tapes  # noqa: F401
-from yota.compilation.arguments import Arguments, key_of, positional, sort_arguments
+from yota.compilation.arguments import Arguments, function_of, key_of, positional, sort_arguments
 from yota.compilation.collection import uncollected
 from yota.compilation.device import on_host, target_for
 from yota.compilation.factored import leanest
-from yota.compilation.layout import Wrt, layout_of
+from yota.compilation.layout import Wrt, checked, layout_of
 from yota.compilation.specialise import Gradient, Specialisation, Target, compile_tape, differentiate, trace_gradient
-from yota.errors import ArgumentError, StaleTapeError
+from yota.errors import StaleTapeError
 from yota.ir.tape import Tape
 from yota.rules.registry import registry
 from yota.runtime.cache import Table
@@ -69,10 +69,8 @@ class Differentiated:
     """
 
     def __init__(self, function: Callable[..., Any], wrt: Wrt, target: Target, *, dynamic: bool) -> None:
-        if not callable(function):
-            raise ArgumentError(f"the first argument must be a function, not a {type(function).__name__}")
-        self.function, self.hidden = with_receiver(function)
-        self.wrt = wrt
+        self.function, self.hidden = with_receiver(function_of(function))
+        self.wrt = checked(wrt)
         self.target = target
         self.dynamic = dynamic
         self.captured = Captured(self.function)

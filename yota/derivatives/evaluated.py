@@ -10,6 +10,7 @@ import numpy as np
 from yota.compilation.device import captor_of
 from yota.compilation.specialise import Target
 from yota.derivatives.differentiated import Differentiated, with_receiver
+from yota.errors import ArgumentError
 from yota.ir.tape import Tape
 from yota.result import GradResult
 from yota.runtime.cache import Table
@@ -42,8 +43,15 @@ def seeded(
 ) -> tuple[Any, GradResult]:
     """Value of ``f``, which may be an array, and the gradient of a result whose derivative by it is ``seed``."""
 
-    def weighted(weights: Any, *arguments: Any, **keywords: Any) -> Any:
-        return np.sum(np.real(np.conjugate(weights) * f(*arguments, **keywords)))
+    def weighted(seed: Any, *arguments: Any, **keywords: Any) -> Any:
+        value = f(*arguments, **keywords)
+        if np.ndim(seed) and np.shape(seed) != np.shape(value):
+            name = getattr(f, "__name__", type(f).__name__)
+            raise ArgumentError(
+                f"the seed has shape {np.shape(seed)}, and what {name} returns has shape {np.shape(value)}; pass a "
+                "seed of that shape"
+            )
+        return np.sum(np.real(np.conjugate(seed) * value))
 
     weights = seed if is_on_device(seed) else np.asarray(seed)
     _, g = evaluated(weighted, (weights, *args), kwargs, target, dynamic)

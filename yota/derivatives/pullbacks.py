@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from yota.compilation.arguments import function_of
 from yota.compilation.device import beside
 from yota.derivatives.gradients import gradient
 from yota.errors import ArgumentError, DifferentiationError
-from yota.structures import is_on_device
+from yota.structures import flatten, is_leaf, is_on_device, mapped
+from yota.tracing.captures import copied
 
 __all__ = ["jvp", "vjp", "weighted"]
 
@@ -34,7 +36,8 @@ def vjp(
     value
         ``f(*args)``.
     pullback
-        Takes a cotangent of the value's shape; gives a tuple with the adjoint of each argument.
+        Takes a cotangent of the value's shape; gives a tuple with the adjoint of each argument at that point, whatever
+        is written into the arguments meanwhile: None for one that has no derivative.
 
     Examples
     --------
@@ -43,7 +46,10 @@ def vjp(
     >>> pullback(np.array([1.0, 0.0]))
     (array([2., 0.]),)
     """
-    pulled = gradient(weighted(f), tuple(range(1, len(args) + 1)), target=target, strict=strict)
+    moved = [position for position, value in enumerate(args) if _is_moving(value)] or range(len(args))
+    by = tuple(1 + position for position in moved)
+    pulled = gradient(weighted(function_of(f)), by, target=target, strict=strict)
+    point = tuple(mapped(value, copied) for value in args)
     found = f(*args)
     value = found if is_on_device(found) else np.asarray(found)
 
@@ -51,9 +57,16 @@ def vjp(
         seed = beside(value, cotangent)
         if seed.shape != value.shape:
             raise DifferentiationError(f"the cotangent has shape {seed.shape}, the value has shape {value.shape}")
-        return pulled(seed, *args)
+        adjoints = dict(zip(moved, pulled(seed, *point), strict=True))
+        return tuple(adjoints.get(position) for position in range(len(point)))
 
     return found, pullback
+
+
+def _is_moving(value: Any) -> bool:
+    """Whether there is a derivative by an argument."""
+    parts = (part for _, part in flatten(value) if is_leaf(part))
+    return any(not hasattr(part, "dtype") or part.dtype.kind not in "biu" for part in parts)
 
 
 def jvp(
@@ -99,15 +112,23 @@ def jvp(
     >>> tangent
     array([3., 0.])
     """
+    for given, what in ((args, "the arguments"), (tangents, "the tangents")):
+        if not isinstance(given, (tuple, list)):
+            raise ArgumentError(f"{what} of jvp are a {type(given).__name__}; give a tuple: jvp(f, (x,), (v,))")
     args, count = tuple(args), len(args)
     if len(tangents) != count:
         raise ArgumentError(f"there are {count} arguments and {len(tangents)} tangents; give None for a fixed argument")
     moved = tuple(position for position, tangent in enumerate(tangents) if tangent is not None)
     for position in moved:
+        if not is_leaf(args[position]):
+            raise ArgumentError(
+                f"argument {position + 1} is a {type(args[position]).__name__}; a direction is one of an array or a "
+                "floating-point number, None for every other argument"
+            )
         given, wanted = np.shape(tangents[position]), np.shape(args[position])
         if given != wanted:
             raise DifferentiationError(f"tangent {position + 1} has shape {given}, its argument has shape {wanted}")
-    value = f(*args)
+    value = function_of(f)(*args)
     found = value if is_on_device(value) else np.asarray(value)
     seed = np.zeros(found.shape, found.dtype if found.dtype.kind in "fc" else float)
     if not moved:
@@ -130,4 +151,5 @@ def weighted(f: Callable[..., Any]) -> Callable[..., Any]:
     def total(seed: Any, *args: Any) -> Any:
         return np.sum(np.real(np.conjugate(seed) * f(*args)))
 
+    total.__name__ = getattr(f, "__name__", type(f).__name__)
     return total

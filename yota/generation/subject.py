@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from yota.compilation.arguments import Arguments, names_of, positional, sort_arguments
+from yota.compilation.arguments import Arguments, function_of, names_of, positional, sort_arguments
 from yota.compilation.bitwise import with_value
 from yota.compilation.layout import Layout, Wrt, layout_of
 from yota.derivatives.differentiated import with_receiver
@@ -103,9 +103,7 @@ def call_of(f: Callable[..., Any], args: Any) -> Call:
     ArgumentError
         If they do not fit the function.
     """
-    if not callable(f):
-        raise ArgumentError(f"the first argument must be a function, not a {type(f).__name__}")
-    function, hidden = with_receiver(f)
+    function, hidden = with_receiver(function_of(f))
     if isinstance(args, (str, *_SPECS)) or not isinstance(args, (Mapping, Sequence)):
         raise ArgumentError("args must be a sequence or a dict of specs or values, such as {'x': 'float64[4,3]'}")
     if isinstance(args, Mapping):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import linecache
 from dataclasses import dataclass
 
-__all__ = ["Location", "Span"]
+__all__ = ["Location", "Span", "where"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,3 +53,8 @@ class Span(Location):
         lines[-1] = lines[-1][: self.end_column - 1]
         lines[0] = lines[0][self.column - 1 :]
         return " ".join(" ".join(lines).split())
+
+
+def where(location: Location | None) -> str:
+    """A place and what stands there, to begin a message with; empty if the place is not known."""
+    return f"{location}: `{location.text}`: " if location else ""

@@ -13,6 +13,7 @@ from yota.ir.tape import TapeBuilder
 from yota.ir.types import type_of
 from yota.tracing.location import users
 from yota.tracing.observation import Observation
+from yota.tracing.subclasses import plain
 
 __all__ = ["Captures", "acceptable", "copied", "frozen", "name_of"]
 
@@ -101,6 +102,8 @@ def acceptable(value: Any) -> Any:
     dtype = type_of(value).dtype
     if dtype.kind not in "biufc":
         raise ArgumentError(f"values of dtype {dtype} cannot be traced; use floating or complex numbers")
+    if isinstance(value, np.ndarray) and type(value) is not np.ndarray:
+        plain(value, f"{_name_of(value)}, an array from outside of the function,")
     if not dtype.isnative:
         return value.astype(dtype.newbyteorder("="))
     return value

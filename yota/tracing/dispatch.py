@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from yota.errors import MissingRuleError, TracingError
+from yota.ir.location import where
 from yota.rules.display import template
 from yota.tracing.binding import bind
 from yota.tracing.creation import fresh
@@ -34,7 +35,7 @@ from yota.tracing.functions import (  # noqa: F401  (they register what they imp
 )
 from yota.tracing.functions.ufuncs import OF_COMPLEX
 from yota.tracing.implementations import IMPLEMENTATIONS
-from yota.tracing.location import here, source_line
+from yota.tracing.location import here
 from yota.tracing.methods import is_tracer
 from yota.tracing.order import arranged
 from yota.tracing.views import overwrite
@@ -238,16 +239,15 @@ def missing(trace: Trace, function: Any) -> MissingRuleError:
     """The error for a function without a rule, with the rule to paste."""
     name = getattr(function, "__name__", str(function))
     module = getattr(function, "__module__", None) or ("scipy.special" if not hasattr(np, name) else "numpy")
-    location = here()
-    where = f"{location}: `{source_line(location)}`: " if location else ""
+    place = where(here())
     elementwise = isinstance(function, np.ufunc)
     if not name.isidentifier():
         return MissingRuleError(
-            f"{where}{name} was made outside of the function that is traced and can have no rule. "
+            f"{place}{name} was made outside of the function that is traced and can have no rule. "
             "Make it inside with np.vectorize or np.frompyfunc, or write it by NumPy's functions."
         )
     count = function.nout if elementwise else 1
     rule = template(name, f"{module}.{name}", function.nin if elementwise else 1, elementwise, count)
     return MissingRuleError(
-        f"{where}no rule is known for {module}.{name}. Give it one with yota.diffrule, completing\n\n{rule}\n"
+        f"{place}no rule is known for {module}.{name}. Give it one with yota.diffrule, completing\n\n{rule}\n"
     )

@@ -6,8 +6,9 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from yota.errors import TracingError
+from yota.ir.location import where
 from yota.ir.tape import Guard
-from yota.tracing.location import here, library_function, source_line
+from yota.tracing.location import here, library_function
 
 if TYPE_CHECKING:
     from yota.tracing.trace import Trace
@@ -47,6 +48,6 @@ def refusal(known: Leak) -> TracingError:
     if known.library:
         cure = "Write what that does with NumPy's functions, or give a function that calls it a rule."
     return TracingError(
-        f"{known.location}: `{source_line(known.location)}`: {kind}() takes a traced value off the tape{place}, and "
+        f"{where(known.location)}{kind}() takes a traced value off the tape{place}, and "
         f"what is computed from it would lose its derivative. {cure}"
     )

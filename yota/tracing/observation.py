@@ -35,7 +35,7 @@ class Observation:
         """What the user's code called, and the arrays among the arguments, by where it did."""
 
     def here(self) -> Location | None:
-        """The user's line that is running; its code, and that which called it, is noted."""
+        """The line of the user's that is running, inside of the function; its code, and what called it, is noted."""
         innermost = None
         for user in users(sys._getframe(1), inside=True):
             innermost = innermost or user
@@ -46,7 +46,6 @@ class Observation:
                 self.ran[id(code)] = code, names
             if self._notes_calls and isinstance(user, FrameType):
                 self._call(user)
-        innermost = innermost or caller(1)
         return None if innermost is None else location_of(innermost)
 
     def _call(self, frame: FrameType) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 
 from yota.errors import TracingError, YotaError
 from yota.ir.inputs import Part, Static
+from yota.ir.location import where
 from yota.ir.tape import Tape
 from yota.rules.registry import Registry
 from yota.tracing import leaks
@@ -21,11 +22,11 @@ from yota.tracing.comparison import same, same_arrays
 from yota.tracing.intercept import interceptions, opaque, recorded
 from yota.tracing.kinds import kinds
 from yota.tracing.layout import guard_order
-from yota.tracing.location import raised_at, source_line
-from yota.tracing.methods import is_traced
+from yota.tracing.location import raised_at
 from yota.tracing.namespace import imported, recorders, recording
 from yota.tracing.naming import name_variables
 from yota.tracing.randomness import Draws, refusal
+from yota.tracing.results import outputs
 from yota.tracing.state import current, entered
 from yota.tracing.trace import Trace
 
@@ -196,15 +197,15 @@ def _run(
             if not reads:
                 trace.hold()
             result = function(*arguments)
-            outputs = _outputs(trace, result)
+            variables = outputs(trace, result)
         if not reads:
             name_variables(trace.builder)
         if around is None:
             guard_order(trace)
         elif trace.ordered is not None:
             around.rely_on_order()
-        tape = trace.builder.finish(outputs)
-        values = [copied(trace.values[each]) if trace.is_constant(each) else trace.values[each] for each in outputs]
+        tape = trace.builder.finish(variables)
+        values = [copied(trace.values[each]) if trace.is_constant(each) else trace.values[each] for each in variables]
         value = tuple(values) if isinstance(result, (tuple, list)) else values[0]
         seen, captures = trace.seen, trace.captures
         if around is not None:
@@ -230,24 +231,8 @@ def _explained(fault: Exception, function: Callable[..., Any], arguments: tuple[
             function(*arguments)
     except Exception:  # noqa: BLE001  (whatever the function raises is its user's)
         return fault
-    location = raised_at(fault)
-    where = f"{location}: `{source_line(location)}`: " if location else ""
     return TracingError(
-        f"{where}a traced value is given to something that takes plain values alone ({type(fault).__name__}: {fault}). "
-        "Use NumPy's functions, do it outside of the function, or put it into a function that has a rule."
+        f"{where(raised_at(fault))}a traced value is given to something that takes plain values alone "
+        f"({type(fault).__name__}: {fault}). Use NumPy's functions, do it outside of the function, or put it into a "
+        "function that has a rule."
     )
-
-
-def _outputs(trace: Trace, result: Any) -> list[int]:
-    items = result if isinstance(result, (tuple, list)) else [result]
-    for item in items:
-        if not (is_traced(item) or isinstance(item, (bool, int, float, complex, np.ndarray, np.generic))):
-            raise TracingError(
-                f"{trace.builder.name} returned a {type(item).__name__}; a function to be traced returns a number, an "
-                "array, or a tuple of them."
-            )
-        leak = trace.leaks.get(id(item))
-        if leak is not None and leak.guard is not None:
-            trace.builder.guards.remove(leak.guard)
-            leak.guard = None
-    return [trace.lift(item) for item in items]

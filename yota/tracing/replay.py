@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from yota.errors import StaleTapeError
+from yota.ir.location import where
 from yota.ir.tape import Guard, Op, Tape
 from yota.tracing.captures import copied
-from yota.tracing.location import source_line
 from yota.tracing.trace import Trace
 
 __all__ = ["CONVERSIONS", "agrees", "evaluate", "failing", "inline", "stale"]
@@ -27,7 +27,7 @@ CONVERSIONS: dict[str, Callable[[Any], Any]] = {
 
 def stale(guard: Guard, found: Any, index: int) -> StaleTapeError:
     """The error for a decision that went another way."""
-    place = f"{guard.location}: `{source_line(guard.location)}`: "
+    place = where(guard.location)
     if guard.kind == "layout":
         fault = StaleTapeError(
             f"{place}what this does depends on how the arguments lie in memory, by which a reshape is a view or a "

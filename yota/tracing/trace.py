@@ -12,7 +12,7 @@ import numpy as np
 from yota.errors import TracingError
 from yota.ir import catalog
 from yota.ir.catalog import primitive as built_in
-from yota.ir.location import Location
+from yota.ir.location import Location, where
 from yota.ir.primitive import Primitive
 from yota.ir.tape import TapeBuilder
 from yota.ir.types import tuple_of, type_of
@@ -277,6 +277,4 @@ class Trace:
 
     def refuse(self, what: str, cure: str) -> TracingError:
         """The error for something that cannot be recorded, with the user's line."""
-        location = here()
-        where = f"{location}: `{source_line(location)}`: " if location else ""
-        return TracingError(f"{where}{what} {cure}")
+        return TracingError(f"{where(here())}{what} {cure}")

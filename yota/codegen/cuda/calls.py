@@ -9,6 +9,7 @@ from yota.codegen.literals import dtype_text, tuple_text
 from yota.codegen.targets import numpy_calls
 from yota.codegen.targets.call import Call
 from yota.errors import CodegenError
+from yota.ir.location import where
 from yota.ir.types import TensorType
 
 __all__ = ["statements"]
@@ -86,8 +87,7 @@ def _check(call: Call) -> None:
     module, _, name = (call.op.primitive.target or "").rpartition(".")
     if module.split(".")[0] not in _LIBRARIES or name not in _ABSENT.get(module, "").split():
         return
-    where = f"{call.op.location}: " if call.op.location else ""
     raise CodegenError(
-        f'{where}{module}.{name} has no form on the GPU: neither CUDA\'s math library nor CuPy has it. Use target="c" '
-        'or "numpy", or give the function a rule with a primal in terms of others.'
+        f"{where(call.op.location)}{module}.{name} has no form on the GPU: neither CUDA's math library nor CuPy has it."
+        ' Use target="c" or "numpy", or give the function a rule with a primal in terms of others.'
     )

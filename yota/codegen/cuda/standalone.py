@@ -27,6 +27,7 @@ from yota.codegen.cuda.shape import THREADS, separated
 from yota.codegen.cuda.spelling import is_known_to_cuda
 from yota.errors import CodegenError
 from yota.ir.catalog import primitive
+from yota.ir.location import where
 from yota.ir.tape import Op, Tape
 from yota.passes.dce import run as without_dead
 
@@ -103,7 +104,7 @@ def body_of(
     tape, stored = placed(tape, wide.inputs, wide.outputs)
     if tape.guards:
         raise CodegenError(
-            f"{tape.guards[0].location}: the function branches on its arguments' values, and kernels are launched "
+            f"{where(tape.guards[0].location)}the function branches on its arguments' values, and kernels are launched "
             "before anybody has looked at them; use np.where"
         )
     return _Host(tape, stored, name, inputs, results, tables, needs, totals, sizes).body()
@@ -199,13 +200,13 @@ class _Host:
 
 
 def _beyond(tape: Tape, op: Op) -> CodegenError:
-    where = f"{op.location}: " if op.location else ""
+    place = where(op.location)
     name = op.primitive.target or op.name
     if not all(tape.types[variable].size for variable in (*op.operands, op.result)):
         return CodegenError(
-            f"{where}{name} is of an array without elements, for which there is nothing to launch; name sizes above 0"
+            f"{place}{name} is of an array without elements, for which there is nothing to launch; name sizes above 0"
         )
     return CodegenError(
-        f"{where}{name} is beyond kernels that need no library; generate the rest without it, or use yota.grad with "
+        f"{place}{name} is beyond kernels that need no library; generate the rest without it, or use yota.grad with "
         "arrays of CuPy's"
     )
