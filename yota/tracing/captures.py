@@ -103,7 +103,7 @@ def acceptable(value: Any) -> Any:
     if dtype.kind not in "biufc":
         raise ArgumentError(f"values of dtype {dtype} cannot be traced; use floating or complex numbers")
     if isinstance(value, np.ndarray) and type(value) is not np.ndarray:
-        plain(value, f"{_name_of(value)}, an array from outside of the function,")
+        plain(value, f"{name_of(value)}, an array from outside of the function,")
     if not dtype.isnative:
         return value.astype(dtype.newbyteorder("="))
     return value
