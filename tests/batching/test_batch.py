@@ -153,3 +153,21 @@ def test_branches_on_what_is_the_same_for_all_points() -> None:
         np.testing.assert_allclose(found(points, -1.0), (points**2).sum(axis=1))
     gradients = yota.value_and_grad(found, 0)
     np.testing.assert_allclose(gradients(points, 2.0)[1], np.full((3, 2), 2.0))
+
+
+def system(x: Any) -> Any:
+    n = len(x)
+    return np.array([x[i] ** 2 + sum(x[j] * x[(i + j) % n] for j in range(n)) - x[i - 1] for i in range(n)])
+
+
+@pytest.mark.skipif(not has_compiler(), reason="there is no C compiler")
+@pytest.mark.parametrize("axis", [0, -1])
+@pytest.mark.parametrize("size", [4, 5, 7])
+def test_jacobians_over_points_are_one_loop(size: int, axis: int) -> None:
+    x = np.random.default_rng(size).normal(size=(40, size))
+    each = batch(yota.jacobian(system), axis=axis, target="c")
+    found = np.moveaxis(each(x if axis == 0 else x.T.copy()), axis, 0)
+    assert each.source.count("_loops(") == 2 and "np.stack" not in each.source
+    for point, matrix in zip(x, found, strict=True):
+        slopes = [system(point + 1e-30j * unit).imag / 1e-30 for unit in np.eye(size)]
+        np.testing.assert_allclose(matrix, np.transpose(slopes), rtol=1e-14, atol=1e-14)

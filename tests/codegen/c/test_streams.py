@@ -118,15 +118,14 @@ def test_what_is_no_row_of_places_is_written_in_its_place() -> None:
     np.testing.assert_array_equal(gradient[1::2], 0.0)
 
 
-def test_too_many_results_for_the_nearest_cache_are_written_in_their_places(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_blocks_of_many_results_are_short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(streams, "_LARGE", 1)
     x = np.random.default_rng(2).normal(size=(300, 3)) + 0.0j
-    for elements, past in ((16, True), (17, False)):
-        function = yota.batch(lambda p, n=elements: tuple(p[k % 3] * (k + 2.0) for k in range(n)), target="c")
-        np.testing.assert_array_equal(
-            np.stack(function(x), -1), x[:, np.arange(elements) % 3] * np.arange(2, elements + 2)
-        )
-        assert ("write_past_caches(" in function.source) is past
+    for elements, rounds in ((16, 128), (17, 64), (128, 16), (129, 0)):
+        function = yota.batch(lambda p, n=elements: np.array([p[k % 3] * (k + 2.0) for k in range(n)]), target="c")
+        np.testing.assert_array_equal(function(x), x[:, np.arange(elements) % 3] * np.arange(2, elements + 2))
+        assert ("write_past_caches(" in function.source) is (rounds > 0)
+        assert f"block += {rounds}" in function.source or not rounds
 
 
 @pytest.fixture(scope="module")

@@ -43,7 +43,8 @@ class Nest:
             base = body.results[sink.root.variable]
             sink.name = body.names.fresh(f"{base}_sum" if sink.merge == "sum" else f"{base}_so_far")
             sink.rest = body.names.fresh(f"{sink.name}_rest") if self._compensated(sink) else ""
-        self.streams = [] if several else streams(body, sinks, axes, _BLOCK)
+        self.streams, rounds = ([], 0) if several else streams(body, sinks, axes)
+        self.block = rounds or _BLOCK
         self.held: list[Sink] = []
         self.start = ""
 
@@ -187,7 +188,7 @@ class Nest:
     def _blocks(
         self, depth: int, counter: str, start: str, stop: str, parts: list[Sink], scattered: list[Sink]
     ) -> list[str]:
-        known = start.isdigit() and stop.isdigit() and int(stop) - int(start) <= _BLOCK
+        known = start.isdigit() and stop.isdigit() and int(stop) - int(start) <= self.block
         block = start if known else self.body.names.fresh("block")
         end = stop if known else self.body.names.fresh("end")
         # What falls on one place must be added in turn, which vectors cannot: it is held until the block is computed.
@@ -200,8 +201,8 @@ class Nest:
         added = [f"    {self._target(sink)} += {sink.name}[{place}];" for sink in scattered]
         body = [
             *self._parts_declared(),
-            *(f"{c_type(sink.dtype)} {sink.name}[{_BLOCK}];" for sink in scattered),
-            *(line for stream in self.streams for line in stream.declared(block, _BLOCK)),
+            *(f"{c_type(sink.dtype)} {sink.name}[{self.block}];" for sink in scattered),
+            *(line for stream in self.streams for line in stream.declared(block, self.block)),
             *self._pragma(parts),
             head,
             *(f"    {line}" for line in inner),
@@ -213,8 +214,8 @@ class Nest:
         self.held = []
         if known:
             return ["{", *(f"    {line}" for line in body), "}"]
-        body.insert(0, f"const ptrdiff_t {end} = {block} + {_BLOCK} < {stop} ? {block} + {_BLOCK} : {stop};")
-        outer = f"for (ptrdiff_t {block} = {start}; {block} < {stop}; {block} += {_BLOCK}) {{"
+        body.insert(0, f"const ptrdiff_t {end} = {block} + {self.block} < {stop} ? {block} + {self.block} : {stop};")
+        outer = f"for (ptrdiff_t {block} = {start}; {block} < {stop}; {block} += {self.block}) {{"
         return [outer, *(f"    {line}" for line in body), "}", *(["finish_writing();"] if self.streams else [])]
 
     def _pragma(self, parts: list[Sink]) -> list[str]:

@@ -20,6 +20,10 @@ REDUCTIONS = frozenset({"sum", "prod", "max", "min"})
 LONGEST_UNROLLED = 16
 """Extent up to which an axis may be written out."""
 _MOST_LANES = 64
+_MOST_PUT_TOGETHER = 1024
+"""Lanes up to which an axis may be written out that is put together from many pieces."""
+_PIECE = 4
+"""Places that a loop is not worth."""
 _MOST_SCALARS = 16_384
 _MOST_REGIONS = 27
 _MOST_VALUES = 20_000
@@ -199,6 +203,9 @@ def _apply(root: Root, cut: CutError) -> bool:
     if cut.place in root.cuts[cut.axis] or not 0 < cut.place < extent:
         return False
     root.cuts[cut.axis].add(cut.place)
+    many = math.prod(len(each) + 1 for each in root.cuts) > _MOST_REGIONS
+    if (many or len(root.cuts[cut.axis]) * _PIECE > extent) and lanes * extent <= _MOST_PUT_TOGETHER:
+        _unroll(root, cut.axis)
     return True
 
 

@@ -15,7 +15,9 @@ __all__ = ["Stream", "streams"]
 _LARGE = 1 << 25
 """Bytes of results that have left the caches before someone reads them."""
 _AT_HAND = 1 << 15
-"""Bytes of all blocks together that the smallest cache holds."""
+"""Bytes of all blocks together that the nearest cache holds."""
+_ROUNDS = (128, 64, 32, 16)
+"""Lengths of blocks, in rounds of the loop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,20 +72,21 @@ class Stream:
         return offset_text(Linear(further, ((0, self.step),)), [counter])
 
 
-def streams(frame: Frame, sinks: Sequence[Sink], axes: Sequence[int], rounds: int) -> list[Stream]:
-    """What the only loop of a kernel writes in such an order, if it is much; blocks are ``rounds`` rounds long."""
+def streams(frame: Frame, sinks: Sequence[Sink], axes: Sequence[int]) -> tuple[list[Stream], int]:
+    """What the only loop of a kernel writes in such an order, if it is much, and how many rounds a block has."""
     if frame.whole or len(axes) != 1:
-        return []
+        return [], 0
     by_result: dict[int, list[Sink]] = {}
     for sink in sinks:
         if not sink.merge:
             by_result.setdefault(sink.root.variable, []).append(sink)
     runs = [run for each in by_result.values() for run in _runs(each, axes[0])]
     size = sum(len(run) * run[0].dtype.itemsize for run in runs)
-    if size * frame.extent(axes[0]) < _LARGE or size * rounds > _AT_HAND:
-        return []
+    rounds = next((each for each in _ROUNDS if size * each <= _AT_HAND), 0)
+    if size * frame.extent(axes[0]) < _LARGE or not rounds:
+        return [], 0
     frame.needs.parts.add(("past_caches", "uint8"))
-    return [_stream(frame, run) for run in runs]
+    return [_stream(frame, run) for run in runs], rounds
 
 
 def _runs(sinks: Sequence[Sink], axis: int) -> list[list[Sink]]:
