@@ -58,13 +58,36 @@ def gradcheck(
     if any(is_on_device(value) for arg in args for _, value in flatten(arg)):
         args = to_cpu(args)
     _, g = grad(f, *args)
+    against_differences(
+        f,
+        args,
+        lambda position, path: _adjoint(g, position, path),
+        rtol=rtol,
+        atol=atol,
+        directions=directions,
+        random=random,
+    )
+    return True
+
+
+def against_differences(
+    f: Callable[..., Any],
+    args: tuple[Any, ...],
+    adjoint: Callable[[int, tuple[Any, ...]], Any],
+    *,
+    rtol: float,
+    atol: float,
+    directions: int = 3,
+    random: Any = 0,
+) -> None:
+    """Compare adjoints, by position of the argument and path inside it, with differences of ``f``; see `gradcheck`."""
     generator = np.random.default_rng(random)
     leaves = [(position, path, value) for position, arg in enumerate(args) for path, value in flatten(arg)]
     moving = [entry for entry in leaves if is_leaf(entry[2]) and np.asarray(entry[2]).dtype.kind in "fc"]
     for _ in range(directions):
         steps = [_direction(generator, value) for *_, value in moving]
         found = sum(
-            float(np.sum(np.real(np.conjugate(_adjoint(g, position, path)) * step)))
+            float(np.sum(np.real(np.conjugate(adjoint(position, path)) * step)))
             for (position, path, _), step in zip(moving, steps, strict=True)
         )
         expected = _directional(f, args, steps)
@@ -73,7 +96,6 @@ def gradcheck(
                 f"the gradient of {getattr(f, '__name__', f)} gives the directional derivative {found!r}, "
                 f"central differences give {expected!r}"
             )
-    return True
 
 
 def check_rule(rule: str | Rule, *, points: int = 16) -> tuple[Finding, ...]:
