@@ -34,7 +34,7 @@ class Settings:
     shortest
         Seconds that one sample lasts at least.
     fresh
-        How often the first gradient is measured.
+        How often the first gradient is measured; not at all at 0.
     quick
         Whether to use small arguments.
     """
@@ -57,7 +57,7 @@ def run_workload(workload: Workload, peers: list[Peer], settings: Settings) -> d
             skipped[peer.name] = call
             continue
         calls[peer.name] = call
-        if peer.differentiates:
+        if peer.differentiates and settings.fresh:
             first[peer.name] = first_gradient(peer, workload, arguments, settings.fresh)
     compare({peer: calls[peer.name]() for peer in peers if peer.name in calls}, workload)
     timings = interleave(calls, settings.repeats, settings.shortest)

@@ -78,7 +78,8 @@ def test_can_be_differentiated(target: str) -> None:
         return np.sum(batch(network, over=0)(X, W))
 
     value, (by_X, by_W) = yota.value_and_grad(loss, wrt=(0, 1), target=target)(POINTS, WEIGHTS)
-    each = [yota.value_and_grad(network, wrt=(0, 1))(x, WEIGHTS) for x in POINTS]
+    one_point = yota.value_and_grad(network, wrt=(0, 1))
+    each = [one_point(x, WEIGHTS) for x in POINTS]
     np.testing.assert_allclose(value, sum(one[0] for one in each), rtol=1e-12)
     np.testing.assert_allclose(by_X, [one[1][0] for one in each], rtol=1e-11)
     np.testing.assert_allclose(by_W, sum(one[1][1] for one in each), rtol=1e-11)

@@ -10,16 +10,39 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import yota
+from yota.autodiff.reverse import gradient_tape
 from yota.passes.pipeline import run
+from yota.rules.registry import registry
 
 ENTRIES = [0, 1, -1, 2, slice(None), slice(1, None), slice(None, 2), slice(None, None, 2), slice(None, None, -1)]
 INDICES = st.tuples(st.sampled_from(ENTRIES), st.sampled_from(ENTRIES), st.sampled_from(ENTRIES[:5]))
 
 
+STEPS = st.lists(st.tuples(st.booleans(), INDICES, st.integers(0, 3)), min_size=2, max_size=9)
+
+
+def played(f: Any, x: Any) -> Any:
+    """Value and gradient, the tape with its adjoints passed through all passes and played op by op."""
+    _, tape = yota.trace(f, x)
+    found = gradient_tape(tape, [tape.inputs[0].variable], registry())
+    results = run(found.tape).play(x)
+    return results if isinstance(results, tuple) else (results, np.zeros_like(x))
+
+
 @settings(max_examples=80, deadline=None)
-@given(st.lists(st.tuples(st.booleans(), INDICES, st.integers(0, 3)), min_size=2, max_size=9), st.booleans())
+@given(STEPS, st.booleans())
 def test_random_writes_and_reads(steps: list[tuple[bool, Any, int]], fresh: bool) -> None:
-    x = np.random.default_rng(0).normal(size=(4, 5, 3))
+    check(written(steps, fresh), played)
+
+
+@settings(max_examples=6, deadline=None)
+@given(STEPS, st.booleans())
+def test_random_writes_and_reads_in_generated_code(steps: list[tuple[bool, Any, int]], fresh: bool) -> None:
+    check(written(steps, fresh), lambda f, x: yota.value_and_grad(f)(x))
+
+
+def written(steps: list[tuple[bool, Any, int]], fresh: bool) -> Any:
+    """A function that writes into an array and reads from it as ``steps`` say."""
 
     def f(x: Any) -> Any:
         y = np.zeros(x.shape) if fresh else x * 1.0
@@ -38,7 +61,13 @@ def test_random_writes_and_reads(steps: list[tuple[bool, Any, int]], fresh: bool
                 y[index] = part[..., :1]
         return total + np.sum(y * y)
 
-    value, gradient = yota.value_and_grad(f)(x)
+    return f
+
+
+def check(f: Any, way: Any) -> None:
+    """Hold value and gradient against NumPy and central differences."""
+    x = np.random.default_rng(0).normal(size=(4, 5, 3))
+    value, gradient = way(f, x)
     np.testing.assert_allclose(value, f(x), rtol=1e-12, atol=1e-12)
     direction = np.random.default_rng(1).normal(size=x.shape)
     step = 1e-5
