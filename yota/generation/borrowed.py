@@ -5,17 +5,18 @@ from __future__ import annotations
 import inspect
 import re
 
-from yota.ir import factors, incomplete
+from yota.ir import choices, factors, incomplete
 
 __all__ = ["MODULES", "PREFIX", "borrowed", "is_own", "renamed"]
 
 PREFIX = "_own__"
 """Ahead of the names of such functions; names made from a user's never have two underscores in a row."""
-MODULES = (factors, incomplete)
+MODULES = (choices, factors, incomplete)
 """Where they are: functions that need nothing but `np`."""
 _NAMES = "|".join(name for module in MODULES for name in module.__all__)
-_CALL = re.compile(rf"\byota\.ir\.(?:factors|incomplete)\.({_NAMES})\(")
-_IMPORT = re.compile(r"^import yota\.ir\.(?:factors|incomplete)\n", re.MULTILINE)
+_PLACES = "|".join(re.escape(module.__name__) for module in MODULES)
+_CALL = re.compile(rf"\b(?:{_PLACES})\.({_NAMES})\(")
+_IMPORT = re.compile(rf"^import (?:{_PLACES})\n", re.MULTILINE)
 
 
 def renamed(text: str) -> str:

@@ -40,7 +40,7 @@ def _source(case: Case, variable: int) -> int:
     op = case.definition(variable, "reshape")
     if op is not None and not case.type_of(op.operands[0]).shape:
         return _source(case, op.operands[0])
-    if case.type_of(variable).size > 1:
+    if case.type_of(variable).shape:
         value = case.value(variable)
         if value is not None:
             return case.constant(value)

@@ -77,7 +77,7 @@ def into(call: Call, out: str, *, held: str | None = None) -> list[str]:
         first = [] if held == operands[0] else [f"np.copyto({out}, {operands[0]})"]
         return [*first, assignment(call, out)]
     if op.name == "where":
-        return cutting(call, out)
+        return [cutting(call, out)]
     if op.name == "deposit":
         first = [] if held == operands[0] else [f"np.copyto({out}, {operands[0]})"]
         return [*first, *deposits(call, out)]
@@ -126,7 +126,7 @@ def statements(call: Call, name: str) -> list[str]:
             _recorded_call(replace(call, operands=(name, *call.operands[1:])), form),
         ]
     if op.name == "where" and call.cuts:
-        return [f"{name} = {room(call)}", *cutting(call, name)]
+        return [f"{name} = {room(call)}", cutting(call, name)]
     if op.name == "deposit":
         return [f'{name} = np.array({call.operands[0]}, order="C")', *deposits(call, name)]
     if op.name == "scatter":

@@ -1,11 +1,12 @@
-"""`where` on long arrays without a branch for each element: the mask's bits cut out of the operands' bits."""
+"""`where` on long arrays without a branch for each element, by the functions of `yota.ir.choices`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from yota.codegen.literals import dtype_text, shape_text
-from yota.codegen.targets.call import Call, dtype_argument, negated, owner
+from yota.codegen.literals import shape_text
+from yota.codegen.targets.call import Call, dtype_argument
+from yota.ir import choices
 from yota.ir.tape import Op
 from yota.ir.types import TensorType
 
@@ -14,7 +15,6 @@ __all__ = ["cuts_bits", "cutting", "overwritten", "room"]
 _SMALLEST = 2048
 """Elements from which on it is never slower than `np.where`; on random masks it takes a quarter to a seventh of the
 time (measured), since no processor foresees their branches."""
-_BITS = {2: "np.int16", 4: "np.int32", 8: "np.int64"}
 _ZEROS = ("0", "0.0", "False")
 
 
@@ -45,30 +45,14 @@ def room(call: Call) -> str:
     return f"np.empty({shape_text(call.shape)}{dtype_argument(call.type)})"
 
 
-def cutting(call: Call, out: str) -> list[str]:
-    """Statements that leave the choice in ``out``."""
-    mask = f"{owner(call.operands[0])}.view(np.int8)"
-    target = f"{owner(out)}.view({_BITS[call.type.dtype.itemsize]})"
-    chosen, other = (_bits(call, number) for number in (1, 2))
-    # A true element is 1, and -1 has all bits set.
-    if call.operands[2] in _ZEROS:
-        return [f"np.bitwise_and({chosen}, {negated(mask)}, out={target})"]
-    if call.operands[1] in _ZEROS:
-        return [f"np.bitwise_and({other}, {mask} - 1, out={target})"]
-    return [
-        f"np.bitwise_xor({chosen}, {other}, out={target})",
-        f"np.bitwise_and({target}, {negated(mask)}, out={target})",
-        f"np.bitwise_xor({target}, {other}, out={target})",
-    ]
-
-
-def _bits(call: Call, number: int) -> str:
-    text, dtype = call.operands[number], call.type.dtype
-    if call.types[number].weak or call.types[number].dtype != dtype or not _names_value(text):
-        text = f"{dtype_text(dtype)}({text})"
-    return f"{owner(text)}.view({_BITS[dtype.itemsize]})"
-
-
-def _names_value(text: str) -> bool:
-    """Whether ``text`` is no literal, which a constant may be whatever its type."""
-    return not (text[0] in "-.0123456789" or text in ("True", "False") or text.startswith(("np.inf", "np.nan")))
+def cutting(call: Call, out: str) -> str:
+    """The statement that leaves the choice in ``out``."""
+    mask, chosen, other = call.operands
+    if other in _ZEROS:
+        name, numbers = "keep", [chosen]
+    elif chosen in _ZEROS:
+        name, numbers = "drop", [other]
+    else:
+        name, numbers = "choose", [chosen, other]
+    call.import_module(choices.__name__)
+    return f"{choices.__name__}.{name}({', '.join([mask, *numbers])}, out={out})"
