@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from yota.codegen.literals import brackets, shape_text
-from yota.codegen.targets import numpy_calls
+from yota.codegen.targets import numpy_calls, numpy_reductions
 from yota.codegen.targets.call import Call, dtype_argument
 from yota.ir.tape import Op
 from yota.passes.order import ROWS
@@ -100,16 +100,16 @@ def _column_sums(loop: LoopLowering, member: Member, call: Call) -> str | None:
     each = math.prod(loop.types[operand].shape[1:-1])
     cut = "[: stop - start]" if each == 1 else f"[: (stop - start) * {each}]"
     call = replace(call, ones=loop.lowering.constants.ones, dense=True)
-    return numpy_calls.column_sums(call, block * each, cut if extent % block else "")
+    return numpy_reductions.column_sums(call, block * each, cut if extent % block else "")
 
 
 def _lower_number(loop: LoopLowering, op: Op, call: Call) -> None:
     type = loop.types[op.result]
     name = loop.lowering.name(op.result)
-    function = numpy_calls.REDUCTIONS[op.name]
+    function = numpy_reductions.REDUCTIONS[op.name]
     flat = "" if call.types[0].ndim == 1 else ", axis=None"
     total = f"{function}({call.operands[0]}{flat})"
-    if numpy_calls.is_count(call):
+    if numpy_reductions.is_count(call):
         total = f"np.count_nonzero({call.operands[0]})"
     if loop.single:
         _bind_number(loop, op.result, name, total, loop.lines)

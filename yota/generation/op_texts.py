@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from yota.codegen.literals import dtype_text, scalar
-from yota.codegen.targets.call import infix, negated, owner
+from yota.codegen.targets.call import OPERATORS, infix, negated, owner
 from yota.errors import ArgumentError, CodegenError
 from yota.generation.borrowed import MODULES, PREFIX
 from yota.generation.generalise import Extent, General
@@ -16,23 +16,9 @@ from yota.ir.calls import Form, Items, Place
 from yota.ir.indexing import GATHER, NEWAXIS, Slice
 from yota.ir.tape import Op
 
-__all__ = ["OPERATORS", "OpTexts", "extents_text"]
+__all__ = ["OpTexts", "extents_text"]
 
 _REDUCTIONS = ("sum", "prod", "max", "min")
-OPERATORS = {
-    "add": "+",
-    "subtract": "-",
-    "multiply": "*",
-    "divide": "/",
-    "power": "**",
-    "matmul": "@",
-    "less": "<",
-    "less_equal": "<=",
-    "greater": ">",
-    "greater_equal": ">=",
-    "equal": "==",
-    "not_equal": "!=",
-}
 
 
 class OpTexts:

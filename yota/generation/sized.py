@@ -13,12 +13,12 @@ from yota.codegen.constants import UNNAMED
 from yota.codegen.count import operations
 from yota.codegen.literals import dtype_text, scalar
 from yota.codegen.names import Names
-from yota.codegen.targets.call import dtype_argument
+from yota.codegen.targets.call import OPERATORS, dtype_argument
 from yota.errors import CodegenError
 from yota.generation.constants import Constants, name_of_form
 from yota.generation.generalise import Extent, General
 from yota.generation.kernel import PRECONDITION, Kernel
-from yota.generation.op_texts import OPERATORS, OpTexts, extents_text
+from yota.generation.op_texts import OpTexts, extents_text
 from yota.generation.plain import visible
 from yota.generation.ranks import FURTHER
 from yota.ir.indexing import GATHER

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-__all__ = ["GATHER", "NEWAXIS", "Index", "Slice", "getitem", "scatter", "setitem", "to_numpy"]
+__all__ = ["GATHER", "NEWAXIS", "Index", "Slice", "axis_behind", "getitem", "scatter", "setitem", "to_numpy"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +62,27 @@ def to_numpy(index: Index, arrays: Sequence[Any]) -> tuple[Any, ...]:
         else entry
         for entry in index
     )
+
+
+def axis_behind(index: Index, axis: int) -> tuple[int, Slice] | None:
+    """The axis of ``x`` that becomes ``axis`` of ``x[index]`` by a slice, and the slice; None if there is none.
+
+    Examples
+    --------
+    >>> axis_behind((2, NEWAXIS, Slice(1, 4)), 1)
+    (1, Slice(start=1, stop=4, step=1))
+    """
+    own = new = 0
+    for entry in index:
+        if entry is NEWAXIS:
+            new += 1
+            continue
+        if isinstance(entry, Slice):
+            if new == axis:
+                return own, entry
+            new += 1
+        own += 1
+    return None
 
 
 def getitem(x: Any, *where: Any, index: Index) -> Any:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from yota.ir.indexing import GATHER, NEWAXIS, Index, Slice
+from yota.ir.indexing import GATHER, NEWAXIS, Index, Slice, axis_behind
 from yota.ir.tape import Op
 from yota.ir.types import TensorType
 
@@ -194,7 +194,8 @@ def _scatter(
     axis = wish
     for index, known in zip(indices, axes, strict=True):
         if known is not None:
-            axis = _source(index, known)
+            found = axis_behind(index, known)
+            axis = None if found is None else found[0]
             break
     if axis is None:
         return None
@@ -208,21 +209,6 @@ def _scatter(
             return None
         reads.append(piece)
     return Placement(axis if result.shape[axis] == extent else None, tuple(reads))
-
-
-def _source(index: Index, axis: int) -> int | None:
-    """Axis of the indexed array that becomes ``axis`` of the region."""
-    old = new = 0
-    for entry in index:
-        if entry is NEWAXIS:
-            new += 1
-            continue
-        if isinstance(entry, Slice):
-            if new == axis:
-                return old
-            new += 1
-        old += 1
-    return None
 
 
 def _piece(index: Index, axis: int) -> int | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from yota.ir.indexing import NEWAXIS, Index, Slice
+from yota.ir.indexing import NEWAXIS, Index, Slice, axis_behind
 from yota.ir.tape import Op
 from yota.ir.types import TensorType
 from yota.passes.units import Member, Unit
@@ -40,17 +40,10 @@ class First:
 
 def landing(index: Index, read: int) -> tuple[int, int]:
     """Axis of the whole array that axis ``read`` of a piece lands on, and where it starts there."""
-    old = new = 0
-    for entry in index:
-        if entry is NEWAXIS:
-            new += 1
-            continue
-        if isinstance(entry, Slice):
-            if new == read:
-                return old, entry.start
-            new += 1
-        old += 1
-    raise AssertionError("a piece has no such axis")
+    found = axis_behind(index, read)
+    assert found is not None, "a piece has no such axis"
+    axis, entry = found
+    return axis, entry.start
 
 
 def first_piece(

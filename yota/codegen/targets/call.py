@@ -12,8 +12,23 @@ from yota.codegen.literals import dtype_text
 from yota.ir.tape import Op
 from yota.ir.types import TensorType
 
-__all__ = ["Call", "dtype_argument", "infix", "negated", "owner"]
+__all__ = ["OPERATORS", "Call", "dtype_argument", "infix", "negated", "owner"]
 
+OPERATORS = {
+    "add": "+",
+    "subtract": "-",
+    "multiply": "*",
+    "divide": "/",
+    "power": "**",
+    "matmul": "@",
+    "less": "<",
+    "less_equal": "<=",
+    "greater": ">",
+    "greater_equal": ">=",
+    "equal": "==",
+    "not_equal": "!=",
+}
+"""Operators of Python that arrays and numbers know, by the primitive that each stands for."""
 _COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
 _BINDING = {**dict.fromkeys(_COMPARISONS, 0), "+": 1, "-": 1, "*": 2, "/": 2, "@": 2, "**": 4}
 _NEGATION, _PRIMARY = 3, 5
