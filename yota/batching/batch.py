@@ -13,7 +13,8 @@ from yota.codegen.symbolic import optimise
 from yota.compilation.arguments import Arguments, function_of, key_of, positional, sort_arguments
 from yota.compilation.device import on_host, target_for
 from yota.compilation.specialise import Target, compile_tape
-from yota.derivatives.differentiated import MOST_TAPES, concrete
+from yota.derivatives.differentiated import MOST_TAPES
+from yota.derivatives.inside import inside
 from yota.errors import ArgumentError, StaleTapeError
 from yota.ir.tape import Guard, Tape
 from yota.passes.pipeline import run
@@ -21,7 +22,7 @@ from yota.rules.registry import registry
 from yota.runtime.cache import Table
 from yota.runtime.signals import StaleTape
 from yota.tracing.record import Leaf, record
-from yota.tracing.replay import inline, stale
+from yota.tracing.replay import stale
 from yota.tracing.state import current
 from yota.tracing.tracer import Tracer
 from yota.watching.captured import Captured
@@ -116,9 +117,10 @@ class Batched:
         function, args = positional(self.function, args, kwargs)
         trace = current()
         if trace is not None and any(type(leaf.value) is Tracer for leaf in sort_arguments(function, args).leaves):
-            return self._traced(function, args, trace)
+            return self._traced(function, args)
         if self._captured and self._captured.changed():
             self._table.clear()
+            self._captured.settle()
         leaves: list[Any] = []
         key = tuple([key_of(argument, leaves) for argument in args])
         if function is not self.function:
@@ -151,12 +153,10 @@ class Batched:
         call, source = compile_tape(recording.tape, target_for(self.target, arguments))
         return _Compiled(call, recording.form, source, contents, recording.tape.guards)
 
-    def _traced(self, function: Callable[..., Any], args: tuple[Any, ...], trace: Any) -> Any:
-        arguments = sort_arguments(function, args)
-        plain = concrete(arguments)
-        found = self._record(function, plain)
-        inputs = {entry.variable: leaf.value for entry, leaf in zip(found.tape.inputs, arguments.leaves, strict=False)}
-        return found.form.filled(inline(found.tape, trace, inputs))
+    def _traced(self, function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+        call = inside(function, args, {})
+        found = self._record(function, call.plain)
+        return found.form.filled(call.inline(found.tape, {}))
 
     def _record(self, function: Callable[..., Any], arguments: Arguments) -> _Recording:
         """The tape over all points, from a run at the first one."""

@@ -80,7 +80,7 @@ class _Calls:
         """Drop everything that was compiled."""
         self.latest = None
         self.direct.clear()
-        self.form.table.clear()
+        self.form.forget()
 
     def make(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call what was compiled for such arguments, or compile it."""

@@ -18,19 +18,16 @@ from yota.compilation.device import on_host, target_for
 from yota.compilation.factored import leanest
 from yota.compilation.layout import Wrt, checked, layout_of
 from yota.compilation.specialise import Gradient, Specialisation, Target, compile_tape, differentiate, trace_gradient
+from yota.derivatives.inside import inside
 from yota.errors import StaleTapeError
 from yota.ir.tape import Tape
 from yota.rules.registry import registry
 from yota.runtime.cache import Table
-from yota.tracing.record import Leaf, record
-from yota.tracing.replay import inline
-from yota.tracing.state import current
-from yota.tracing.tracer import Tracer
 from yota.watching.captured import Captured
 from yota.watching.contents import Contents
 from yota.watching.reach import bearers
 
-__all__ = ["MOST_TAPES", "Differentiated", "Prepared", "concrete", "with_receiver"]
+__all__ = ["MOST_TAPES", "Differentiated", "Prepared", "with_receiver"]
 
 MOST_TAPES = 1024
 """Tapes in one decision tree; a function that needs more than that branches too much for tracing to pay."""
@@ -81,6 +78,12 @@ class Differentiated:
         captured.adopt(self.captured)
         self.function, self.captured = function, captured
 
+    def forget(self) -> None:
+        """Drop everything that was compiled, and let the present state of what the function reads count."""
+        # In this order: another thread must not find what is outdated beside a state that says that nothing changed.
+        self.table.clear()
+        self.captured.settle()
+
     def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Specialisation]:
         """Value and gradients, and the specialisation that computed them."""
         prepared, function, args, leaves = self.prepare(args, kwargs)
@@ -92,7 +95,7 @@ class Differentiated:
         """The compiled form for a call; the call with its arguments by position; and their leaves."""
         function, args = positional(self.function, (*self.hidden, *args), kwargs)
         if self.captured and self.captured.changed():
-            self.table.clear()
+            self.forget()
         leaves: list[Any] = []
         try:
             key = tuple([key_of(argument, leaves) for argument in args])
@@ -113,28 +116,12 @@ class Differentiated:
 
     def traced(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
         """Value and gradients inside of a running trace, recorded onto it."""
-        trace = current()
-        assert trace is not None
-        function, args = positional(self.function, (*self.hidden, *args), kwargs)
-        arguments = sort_arguments(function, args)
-        plain = concrete(arguments)
-        layout = layout_of(function, self.wrt, len(self.hidden), plain)
-        recorded = record(function, plain.leaves, plain.rebuild, registry=trace.registry)
-        gradient = differentiate(recorded, plain, layout.wanted, trace.registry)
-        inputs = {
-            entry.variable: leaf.value for entry, leaf in zip(gradient.tape.inputs, arguments.leaves, strict=False)
-        }
-        outputs = inline(gradient.tape, trace, {**inputs, **recorded.outer})
+        call = inside(self.function, (*self.hidden, *args), kwargs)
+        layout = layout_of(call.function, self.wrt, len(self.hidden), call.plain)
+        recorded = call.record()
+        gradient = differentiate(recorded, call.plain, layout.wanted, call.trace.registry)
+        outputs = call.inline(gradient.tape, recorded.outer)
         return outputs[0], layout.shaped(gradient.leaves, outputs[1:])
-
-
-def concrete(arguments: Arguments) -> Arguments:
-    """The arguments with values in the place of tracers."""
-    return replace(arguments, leaves=tuple(map(_concrete, arguments.leaves)))
-
-
-def _concrete(leaf: Leaf) -> Leaf:
-    return replace(leaf, value=leaf.value._value()) if type(leaf.value) is Tracer else leaf
 
 
 class Prepared:

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from yota.compilation.arguments import Arguments, positional, sort_arguments
+from yota.compilation.arguments import Arguments, sort_arguments
 from yota.compilation.device import on_host
 from yota.compilation.layout import Layout, layout_of
 from yota.compilation.specialise import Gradient, Specialisation, Target
-from yota.derivatives.differentiated import Differentiated, Prepared, concrete
+from yota.derivatives.differentiated import Differentiated, Prepared
+from yota.derivatives.inside import inside
 from yota.derivatives.rows import Rows, largest
 from yota.derivatives.sparse import CompressedRows
 from yota.derivatives.straight import Entries, Wanted, straight_line
@@ -20,8 +21,6 @@ from yota.errors import ArgumentError, DifferentiationError, TracingError
 from yota.ir.tape import Tape
 from yota.rules.registry import Registry, registry
 from yota.tracing.record import Recording, record
-from yota.tracing.replay import inline
-from yota.tracing.state import current
 
 __all__ = ["Matrices"]
 
@@ -61,22 +60,17 @@ class Matrices(Differentiated):
 
     def traced(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The derivatives inside of a running trace, recorded onto it."""
-        trace = current()
-        assert trace is not None
-        function, args = positional(self.function, (*self.hidden, *args), kwargs)
-        arguments = sort_arguments(function, args)
-        plain = concrete(arguments)
-        leaf = only_leaf(layout_of(function, self.wrt, len(self.hidden), plain), plain)
+        call = inside(self.function, (*self.hidden, *args), kwargs)
+        leaf = only_leaf(layout_of(call.function, self.wrt, len(self.hidden), call.plain), call.plain)
         if self.wanted.sparse:
             raise TracingError("a sparse matrix cannot be recorded; leave sparse=True out inside of a traced function")
-        recorded = record(function, plain.leaves, plain.rebuild, registry=trace.registry)
-        found = _entries(recorded, leaf, self.wanted, trace.registry)
+        recorded = call.record()
+        found = _entries(recorded, leaf, self.wanted, call.trace.registry)
         if found is None:
-            return _rows(self, function, plain, leaf, largest(recorded.tape))(*args)
-        values = dict(zip((entry.variable for entry in recorded.tape.inputs), arguments.leaves, strict=False))
-        known = {**{variable: each.value for variable, each in values.items()}, **recorded.outer}
+            return _rows(self, call.function, call.plain, leaf, largest(recorded.tape))(*call.arguments.values)
         places = zip(recorded.tape.inputs, found.tape.inputs, strict=True)
-        outputs = inline(found.tape, trace, {new.variable: known[old.variable] for old, new in places})
+        outer = {new.variable: recorded.outer[old.variable] for old, new in places if old.variable in recorded.outer}
+        outputs = call.inline(found.tape, outer)
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
 

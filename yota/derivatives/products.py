@@ -7,18 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from yota.compilation.arguments import Arguments, positional, sort_arguments
+from yota.compilation.arguments import Arguments
 from yota.compilation.layout import layout_of
 from yota.compilation.specialise import Gradient, Specialisation, Target
-from yota.derivatives.differentiated import Differentiated, Prepared, concrete
+from yota.derivatives.differentiated import Differentiated, Prepared
 from yota.derivatives.directions import along, shortest
+from yota.derivatives.inside import inside
 from yota.derivatives.matrices import only_leaf
 from yota.errors import ArgumentError, DifferentiationError
 from yota.ir.tape import Tape
 from yota.rules.registry import Registry, registry
 from yota.tracing.record import Leaf, Recording, record
-from yota.tracing.replay import inline
-from yota.tracing.state import current
 
 __all__ = ["HessianProducts"]
 
@@ -43,16 +42,10 @@ class HessianProducts(Differentiated):
 
     def traced(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The product inside of a running trace, recorded onto it."""
-        trace = current()
-        assert trace is not None
-        function, args = positional(self.function, (*self.hidden, *args), kwargs)
-        arguments = sort_arguments(function, args)
-        plain = concrete(arguments)
-        leaf = only_leaf(layout_of(function, self.wrt, len(self.hidden), plain), plain)
-        recorded = _recorded(function, plain, leaf, trace.registry)
-        found = along(recorded.tape, leaf, trace.registry)
-        inputs = {entry.variable: each.value for entry, each in zip(found.inputs, arguments.leaves, strict=False)}
-        (product,) = inline(found, trace, {**inputs, **recorded.outer})
+        call = inside(self.function, (*self.hidden, *args), kwargs)
+        leaf = only_leaf(layout_of(call.function, self.wrt, len(self.hidden), call.plain), call.plain)
+        recorded = _recorded(call.function, call.plain, leaf, call.trace.registry)
+        (product,) = call.inline(along(recorded.tape, leaf, call.trace.registry), recorded.outer)
         return product
 
 

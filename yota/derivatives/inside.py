@@ -1,0 +1,65 @@
+"""A derivative that is called inside of a running trace: traced on plain values, and its tape recorded there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from yota.compilation.arguments import Arguments, positional, sort_arguments
+from yota.ir.tape import Tape
+from yota.tracing.record import Leaf, Recording, record
+from yota.tracing.replay import inline
+from yota.tracing.state import current
+from yota.tracing.trace import Trace
+from yota.tracing.tracer import Tracer
+
+__all__ = ["Inside", "inside"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Inside:
+    """A call inside of a trace.
+
+    Parameters
+    ----------
+    trace
+        The trace around the call.
+    function
+        The function that is differentiated.
+    arguments
+        What it is called with, traced values among them.
+    plain
+        The same with plain values.
+    """
+
+    trace: Trace
+    function: Callable[..., Any]
+    arguments: Arguments
+    plain: Arguments
+
+    def record(self) -> Recording:
+        """A run of the function on plain values."""
+        return record(self.function, self.plain.leaves, self.plain.rebuild, registry=self.trace.registry)
+
+    def inline(self, tape: Tape, outer: Mapping[int, Any]) -> list[Any]:
+        """Record ``tape``, which takes the function's arguments, onto the trace; its outputs.
+
+        ``outer`` are traced values that the function itself read, by variable.
+        """
+        given = {entry.variable: leaf.value for entry, leaf in zip(tape.inputs, self.arguments.leaves, strict=False)}
+        return inline(tape, self.trace, {**given, **outer})
+
+
+def inside(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Inside:
+    """A call of ``function`` in the trace that runs in this thread."""
+    trace = current()
+    assert trace is not None
+    function, args = positional(function, args, kwargs)
+    arguments = sort_arguments(function, args)
+    return Inside(trace, function, arguments, replace(arguments, leaves=tuple(map(_plain, arguments.leaves))))
+
+
+def _plain(leaf: Leaf) -> Leaf:
+    """A leaf with its value in the place of a tracer."""
+    return replace(leaf, value=leaf.value._value()) if type(leaf.value) is Tracer else leaf
