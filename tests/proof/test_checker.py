@@ -1,7 +1,11 @@
 """What the proof of a user's file finds: every fault, by its law; what is right passes."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
+import scipy.special  # noqa: F401  (functions are looked up among loaded modules)
 
 import yota
 from yota.proof.checker import prove_file
@@ -46,6 +50,38 @@ def test_what_is_right_passes(tmp_path):
     places = [each.where for each in found.findings if each.law == "adjoint, random directions"]
     assert all("my.rules:" in place for place in places)
     assert found.data()["findings"][0]["rule"] == "bell"
+
+
+@pytest.mark.parametrize(
+    ("primal", "partial"),
+    [
+        ("0.1 * x**3", "0.3 * x * x"),
+        ("x**(1 / 3)", "x**(-2 / 3) / 3"),
+        ("log(2) * x**3", "3 * log(2) * x**2"),
+        ("x**sqrt(2) * pi / 2", "x**(sqrt(2) - 1) * pi / sqrt(2)"),
+        ("x * ndtr(x)", "ndtr(x) + x * exp(-0.5 * x * x) / sqrt(2 * pi)"),
+    ],
+)
+@pytest.mark.parametrize("written", [True, False])
+def test_numbers_in_a_formula_mean_what_is_written(tmp_path, primal, partial, written):
+    rule = f"@elementwise\ndef f(x: Real(0, oo)) -> y:\n    y = {primal}\n"
+    found = report(tmp_path, rule + f"    d[y, x] = {partial}\n" * written)
+    assert found.held, (found.faults, wrong(found))
+    wrong_one = report(tmp_path, rule + f"    d[y, x] = 1.0000001 * ({partial})\n")
+    assert not wrong_one.held
+
+
+def test_what_shipped_rules_speak_of_is_imported(tmp_path):
+    path = tmp_path / "my.rules"
+    path.write_text("# yota rules 1\n@elementwise\ndef swish(x: Real) -> y:\n    y = x * expit(x)\n")
+    script = (
+        "import pathlib, sys\n"
+        "from yota.proof.checker import prove_file\n"
+        "assert 'scipy.special' not in sys.modules\n"
+        f"found = prove_file(pathlib.Path({str(path)!r}), points=2)\n"
+        "assert found.held and not any('not measured' in each.note for each in found.findings), found\n"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=120)
 
 
 def test_all_faults_are_reported(tmp_path):

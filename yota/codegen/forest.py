@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Container, Hashable, Iterable
 from dataclasses import dataclass, field
 
 from yota.codegen.polynomial import Monomial, Term, multiply
@@ -55,6 +55,11 @@ class Forest:
             self.is_array,
             self.count,
         )
+
+    def looks(self) -> Hashable:
+        """Two forests of one origin that look alike are the same, down to the order of their parts."""
+        sums = tuple((atom, tuple(each.terms), each.ordered) for atom, each in self.sums.items())
+        return sums, tuple(self.quotients.items()), tuple(self.roots.items()), frozenset(self.scalars), self.count
 
     def is_scalar(self, monomial: Monomial) -> bool:
         """Whether all atoms are 0-d while the forest's arithmetic is on arrays."""

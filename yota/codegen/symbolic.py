@@ -59,7 +59,7 @@ _ROUNDS = 4
 """How often what was found is rewritten again, while that helps."""
 
 
-def optimise(tape: Tape, *, strict: bool = False, values: int = 1) -> Tape:
+def optimise(tape: Tape, *, strict: bool = False, values: int = 1, once: bool = False) -> Tape:
     """``tape`` with its elementwise arithmetic rewritten to fewer operations; never more than it had.
 
     Parameters
@@ -68,7 +68,11 @@ def optimise(tape: Tape, *, strict: bool = False, values: int = 1) -> Tape:
         Leave what the value and the guards are computed from as it is.
     values
         How many of the outputs, the first ones, are values rather than derivatives.
+    once
+        Try one way only: the code will run so seldom that a search costs more than it saves.
     """
+    if once:
+        return _tried(tape, _ONE, strict, values)[0]
     least = _improved(tape, strict, values)
     if elements(least) == elements(tape):
         return least
@@ -117,8 +121,16 @@ def _tried(tape: Tape, choices: tuple[Options, ...], strict: bool, values: int) 
     if not kinds:
         return [tape]
     forests = _forests(tape, kinds, kept)
-    found = [_rebuilt(tape, kinds, forests, options) for options in choices]
-    return sorted([tape, *found], key=elements)
+    made: dict[Any, Tape] = {}
+    found = [tape]
+    for options in choices:
+        factored = {kind: _factored(planted, options) for kind, planted in forests.items()}
+        # Small tapes come out alike, whichever way is taken.
+        looks = tuple(each.looks() for each in factored.values())
+        if looks not in made:
+            made[looks] = _harvested(tape, kinds, factored)
+        found.append(made[looks])
+    return sorted(found, key=elements)
 
 
 def _rounds(length: int) -> Iterator[tuple[Options, ...]]:
@@ -202,10 +214,6 @@ def _revised(tape: Tape, strict: bool, values: int) -> Tape:
         ways = [_factored(planted, options) for options in _THOROUGH[: 1 if planted.is_array else _STARTS]]
         found[kind] = ways[0] if planted.is_array else revise(planted, min(ways, key=weight))
     return _harvested(tape, kinds, found)
-
-
-def _rebuilt(tape: Tape, kinds: dict[int, Kind], forests: dict[Kind, Forest], options: Options) -> Tape:
-    return _harvested(tape, kinds, {kind: _factored(planted, options) for kind, planted in forests.items()})
 
 
 def _factored(planted: Forest, options: Options) -> Forest:

@@ -44,10 +44,11 @@ class Target:
             )
 
 
-def compile_tape(tape: Tape, target: Target) -> tuple[Callable[..., Any], str]:
+def compile_tape(tape: Tape, target: Target, *, once: bool = False) -> tuple[Callable[..., Any], str]:
     """The generated function of a tape, and its source.
 
-    The function takes one positional argument for each input and gives the outputs.
+    The function takes one positional argument for each input and gives the outputs. With ``once`` NumPy code, which
+    will run a few times at most, is not searched for the fewest operations.
     """
     from yota.passes.pipeline import run
     from yota.runtime.python import load
@@ -62,7 +63,7 @@ def compile_tape(tape: Tape, target: Target) -> tuple[Callable[..., Any], str]:
         return _compiled_for_cuda(run(tape))
     from yota.codegen.targets.numpy import generate
 
-    source = generate(run(tape, strict=target.strict), strict=target.strict)
+    source = generate(run(tape, strict=target.strict), strict=target.strict, once=once)
     return load(source), source.text
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from yota.errors import DifferentiationError, RuleError, YotaError
 from yota.ir.types import type_of
-from yota.proof.compiled import Compiled, differentiable, gradient, results, second
+from yota.proof.compiled import LONG, Compiled, differentiable, gradient, results, second
 from yota.proof.findings import Finding, finding
 from yota.proof.places import drawn
 from yota.proof.specimens import Specimen, specimens
@@ -171,8 +171,12 @@ def layouts(rule: Rule, registry: Registry) -> Iterator[Finding]:
     law = "broadcast, 0-d, empty, strided"
     worst, place = 0.0, ""
     keywords = {name: value.value for name, value in statics(rule).items()}
+    places = drawn(rule, registry, 12)
     for shapes in _shapes(len(rule.operands)):
-        given = [_shaped(rule, registry, position, shape) for position, shape in enumerate(shapes)]
+        given = [
+            _shaped([place[each.name] for place in places], shape)
+            for each, shape in zip(rule.operands, shapes, strict=True)
+        ]
         try:
             error = max(_layout_error(rule, given, keywords, registry, number) for number in range(len(rule.results)))
         except _FAULTS as fault:
@@ -184,17 +188,19 @@ def layouts(rule: Rule, registry: Registry) -> Iterator[Finding]:
 
 
 def _shapes(count: int) -> Iterator[tuple[tuple[int, ...], ...]]:
-    """Shapes of the operands: all alike, of which one stretches, of which one is empty."""
-    for shape in ((), (0, 3), (4, 3)):
+    """Shapes of the operands: all alike, of which one stretches, of which one is empty.
+
+    Arrays are long enough to be computed as such, and do not fall apart into numbers.
+    """
+    for shape in ((), (0, 3), (9, 8)):
         yield (shape,) * count
     if count > 1:
-        yield ((3, 1), *((4,) for _ in range(count - 1)))
-        yield (*((2, 1, 3) for _ in range(count - 1)), ())
+        yield ((9, 1), *((8,) for _ in range(count - 1)))
+        yield (*((2, 1, 36) for _ in range(count - 1)), ())
 
 
-def _shaped(rule: Rule, registry: Registry, position: int, shape: tuple[int, ...]) -> Any:
-    """Points of the domain in ``shape``; one that has two axes does not lie in one piece."""
-    values = [point[rule.operands[position].name] for point in drawn(rule, registry, 12)]
+def _shaped(values: Sequence[Any], shape: tuple[int, ...]) -> Any:
+    """Numbers in ``shape``; an array does not lie in one piece."""
     filled = np.resize(np.asarray(values), (*shape[:-1], 2 * shape[-1]) if shape else (1,))
     return filled[..., ::2][...] if shape else filled[0]
 
@@ -202,7 +208,7 @@ def _shaped(rule: Rule, registry: Registry, position: int, shape: tuple[int, ...
 def _layout_error(rule: Rule, given: list[Any], keywords: dict[str, Any], registry: Registry, number: int) -> float:
     result = results(rule, given, keywords, registry)[number]
     weights = np.resize(np.array([1.0, -0.5, 2.0]), result.shape).astype(result.dtype)
-    compiled = gradient(rule, given, keywords, weights[()], registry, result=number)
+    compiled = gradient(rule, given, keywords, weights[()], registry, result=number, once=True)
     worst = 0.0
     for position, adjoint in zip(compiled.wanted, compiled(*given, weights[()]), strict=True):
         own = np.asarray(given[position])
@@ -256,7 +262,7 @@ def _calls(rule: Rule, registry: Registry) -> Iterator[tuple[list[Any], dict[str
         return
     found = drawn(rule, registry, 4)
     if found:
-        columns = [np.array([point[each.name] for point in found]) for each in rule.operands]
+        columns = [np.resize([point[each.name] for point in found], LONG) for each in rule.operands]
         yield columns, {name: value.value for name, value in statics(rule).items()}, False
 
 
@@ -274,7 +280,7 @@ def _second_error(
         return 0.0
     random = np.random.default_rng(5)
     weights = _random(random, result)[()]
-    first = gradient(rule, given, keywords, weights, registry, result=number)
+    first = gradient(rule, given, keywords, weights, registry, result=number, once=True)
     found = first(*given, weights)
     active = [position for position, slope in zip(first.wanted, found, strict=True) if slope is not None]
     if not active:

@@ -12,7 +12,7 @@ import numpy as np
 from yota.errors import RuleError
 from yota.proof import adjoints, partials
 from yota.proof.findings import Finding, Report, finding
-from yota.proof.libraries import imported
+from yota.proof.libraries import import_used, imported
 from yota.rules import closed, laws
 from yota.rules.model import Rule
 from yota.rules.registry import Registry, registry
@@ -89,6 +89,8 @@ def prove_file(
     report.faults += map(str, unread)
     shipped = imported(path, rules)
     known = registry() if shipped else registry().with_rules(rules)
+    if not shipped:
+        import_used(rules, known)
     wrong = _faults(source, rules, known, shipped)
     report.faults += wrong
     broken = [int(text[len(str(path)) + 1 :].split(":")[0]) for text in report.faults]

@@ -18,7 +18,10 @@ from yota.tracing.record import Leaf, record
 from yota.tracing.replay import inline
 from yota.tracing.state import current
 
-__all__ = ["Compiled", "differentiable", "gradient", "results", "second"]
+__all__ = ["LONG", "Compiled", "differentiable", "gradient", "results", "second"]
+
+LONG = 64
+"""Arrays of so many elements are computed as arrays; shorter ones may fall apart into numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +74,14 @@ def gradient(
     keywords: Mapping[str, Any],
     weights: Any,
     registry: Registry,
-    target: str = "numpy",
     result: int = 0,
+    *,
+    once: bool = False,
 ) -> Compiled:
     """The gradient of ``sum(real(conj(weights) * primitive(*operands)))``, which takes the operands and the weights.
 
-    Of several results the one numbered ``result`` counts.
+    Of several results the one numbered ``result`` counts. With ``once`` the code is not searched for the fewest
+    operations: where its shapes are at stake, and not its rounding.
     """
     known = recorded(registry.primitive(rule.name))
 
@@ -87,7 +92,7 @@ def gradient(
 
     wanted = differentiable(rule, operands, result)
     tape = _recorded(loss, (*operands, weights), rule, registry)
-    return _compiled(tape, wanted, registry, target)
+    return _compiled(tape, wanted, registry, once=once)
 
 
 def second(
@@ -105,7 +110,7 @@ def second(
         terms = [np.sum(np.real(np.conjugate(move) * slope)) for move, slope in zip(moves, slopes, strict=True)]
         return sum(terms[1:], terms[0])
 
-    return _compiled(_recorded(loss, (*arguments, *directions), rule, registry), first.wanted, registry, "numpy")
+    return _compiled(_recorded(loss, (*arguments, *directions), rule, registry), first.wanted, registry, once=True)
 
 
 def _recorded(loss: Callable[..., Any], arguments: Sequence[Any], rule: Rule, registry: Registry) -> Tape:
@@ -117,7 +122,7 @@ def _recorded(loss: Callable[..., Any], arguments: Sequence[Any], rule: Rule, re
         return record(loss, leaves, tuple, registry=registry).tape
 
 
-def _compiled(tape: Tape, wanted: tuple[int, ...], registry: Registry, target: str) -> Compiled:
+def _compiled(tape: Tape, wanted: tuple[int, ...], registry: Registry, *, once: bool) -> Compiled:
     adjoints = gradient_tape(tape, [tape.inputs[position].variable for position in wanted], registry)
-    call, source = compile_tape(adjoints.tape, Target(target))
+    call, source = compile_tape(adjoints.tape, Target(), once=once)
     return Compiled(wanted, source, adjoints, call)

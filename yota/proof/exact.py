@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar
-from weakref import WeakKeyDictionary
+from typing import Any, NamedTuple
 
 from yota.proof.places import Point, corners, spread, thresholds
 from yota.proof.reach import DIGITS
 from yota.rules import precise
+from yota.rules.kept import once
 from yota.rules.model import Rule
 from yota.rules.registry import Registry
 from yota.rules.sampling import statics
 
 __all__ = ["Exact", "at", "places"]
-
-_T = TypeVar("_T")
-_MOST = 20_000
-_kept: WeakKeyDictionary[Registry, dict[Any, Any]] = WeakKeyDictionary()
-"""What is known beside each registry; wrong versions of a rule have its text, and so the same function."""
 
 
 class Exact(NamedTuple):
@@ -44,7 +38,8 @@ def at(rule: Rule, result: str, name: str, point: Point, registry: Registry) -> 
     NotPreciseError
         If the function is known in double precision only.
     """
-    return _once(
+    # Wrong versions of a rule have its text, and so the same function.
+    return once(
         registry,
         ("at", rule.source, rule.name, result, name, tuple(point.items())),
         lambda: _at(rule, result, name, point, registry),
@@ -64,20 +59,9 @@ def _at(rule: Rule, result: str, name: str, point: Point, registry: Registry) ->
 def places(rule: Rule, registry: Registry, count: int) -> list[Point]:
     """Points at which formulas are held against derivatives: over the domain, beside thresholds, and corners."""
     # Wrong versions compare with other numbers; the points of the right one serve them as well.
-    return _once(registry, ("places", rule.source, rule.name, count), lambda: _places(rule, registry, count))
+    return once(registry, ("places", rule.source, rule.name, count), lambda: _places(rule, registry, count))
 
 
 def _places(rule: Rule, registry: Registry, count: int) -> list[Point]:
     plain = [point for point, is_plain in corners(rule, registry) if is_plain]
     return [*spread(rule, registry, count), *thresholds(rule, registry), *plain]
-
-
-def _once(registry: Registry, key: Any, compute: Callable[[], _T]) -> _T:
-    key = (registry.revision, key)
-    known = _kept.setdefault(registry, {})
-    if key not in known:
-        if len(known) > _MOST:
-            known.clear()
-        known[key] = compute()
-    found: _T = known[key]
-    return found

@@ -14,7 +14,7 @@ from yota.errors import YotaError
 from yota.proof import adjoints, partials
 from yota.proof.compiled import differentiable, results
 from yota.proof.findings import Finding
-from yota.proof.libraries import imported
+from yota.proof.libraries import import_used, imported
 from yota.proof.places import Point, corners, spread
 from yota.proof.specimens import Specimen, specimens
 from yota.rules import trials
@@ -188,6 +188,7 @@ def survey(
     imported(path, rules)
     if any(not known.knows(rule.name) for rule in rules):
         known = known.with_rules(rules)
+        import_used(rules, known)
     found = Survey(str(path))
     number = 0
     for rule in shown(rules):

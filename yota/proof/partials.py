@@ -12,7 +12,7 @@ import numpy as np
 
 from yota.errors import RuleError, YotaError
 from yota.proof import exact as oracle
-from yota.proof.compiled import differentiable, gradient, results
+from yota.proof.compiled import LONG, differentiable, gradient, results
 from yota.proof.differences import slope
 from yota.proof.findings import Finding, finding
 from yota.proof.places import Point, corners, spread
@@ -188,10 +188,8 @@ def kink_error(rule: Rule, result: str, name: str, point: Point, registry: Regis
     return abs(found - exact) / max(abs(exact), 1.0)
 
 
-def generated(
-    rule: Rule, registry: Registry, count: int, dtype: Any = np.float64, target: str = "numpy"
-) -> Iterator[Finding]:
-    """The generated code of each partial against 50 digits, in ulps, over the whole domain."""
+def generated(rule: Rule, registry: Registry, count: int, dtype: Any = np.float64) -> Iterator[Finding]:
+    """The generated code of each partial, for arrays and for numbers, against 50 digits in ulps, over the domain."""
     dtype = np.dtype(dtype)
     law, bits = f"{dtype.name} code, 50 digits", 23 if dtype.itemsize == 4 else 52
     points = [_rounded(point) for point in spread(rule, registry, count)]
@@ -210,7 +208,7 @@ def generated(
     try:
         for number, result in enumerate(rule.results):
             if differentiable(rule, columns, number):
-                slopes = _slopes(rule, columns, registry, target, number)
+                slopes = _slopes(rule, columns, registry, number)
                 measured += [(result, name, each) for name, each in slopes]
     except (YotaError, *_FAULTS) as fault:
         yield finding(rule, "", law, math.inf, 0.0, note=str(fault).splitlines()[0])
@@ -218,7 +216,7 @@ def generated(
     for result, name, values in measured:
         label, mend = _label(rule, result, name), f"write d[{result}, {name}] in a form that keeps its digits, {_SAY}"
         worst, place, missing = 0.0, "", 0
-        for point, value in zip(points, values, strict=True):
+        for point, value in zip(points * 2, values, strict=True):
             try:
                 off = trials.miss(
                     rule, name, point, value, registry, digits=DIGITS.get(rule.name, 70), bits=bits, result=result
@@ -233,7 +231,7 @@ def generated(
                 worst, place = off, shown(point)
         else:
             reason = note if worst <= tolerance else mend
-            reason = reason if missing < len(points) else "not measured: no point that the oracle reaches"
+            reason = reason if missing < len(values) else "not measured: no point that the oracle reaches"
             yield finding(rule, label, law, worst, tolerance, unit="ulp", place=place, note=reason)
 
 
@@ -247,22 +245,31 @@ def _with_values(
     return [column[kept] for column in columns], [points[number] for number in kept]
 
 
-def _slopes(
-    rule: Rule, columns: list[Any], registry: Registry, target: str, number: int
-) -> Iterator[tuple[str, list[complex]]]:
-    """By each operand, the partials that generated code gives at all points."""
+def _slopes(rule: Rule, columns: list[Any], registry: Registry, number: int) -> Iterator[tuple[str, list[complex]]]:
+    """By each operand, the partials that generated code gives: at all points as arrays, then at one after the other."""
     keywords = {name: value.value for name, value in statics(rule).items()}
-    result = results(rule, columns, keywords, registry)[number]
+    count = len(columns[0])
+    long = [np.resize(column, max(LONG, count)) for column in columns]
+    result = results(rule, long, keywords, registry)[number]
     weights = np.ones(result.shape, result.dtype)
-    real = gradient(rule, columns, keywords, weights, registry, target, number)
-    parts = [real(*columns, weights)]
-    if result.dtype.kind == "c":
-        # The real part of the result alone is a loss; so is the imaginary part.
-        parts.append(real(*columns, 1j * weights))
-    for place, position in enumerate(real.wanted):
-        whole = [np.zeros(result.shape) if part[place] is None else np.real(part[place]) for part in parts]
-        values = whole[0] if len(whole) == 1 else whole[0] + 1j * whole[1]
-        yield rule.operands[position].name, [complex(value) for value in np.broadcast_to(values, result.shape)]
+    # The real part of the result alone is a loss; so is the imaginary part.
+    phases = (1, 1j) if result.dtype.kind == "c" else (1,)
+    of_arrays = gradient(rule, long, keywords, weights, registry, number)
+    of_numbers = gradient(rule, [column[0] for column in columns], keywords, weights[0], registry, number)
+    arrays = [of_arrays(*long, phase * weights) for phase in phases]
+    numbers = [[of_numbers(*each, phase * weights[0]) for each in zip(*columns, strict=True)] for phase in phases]
+    for place, position in enumerate(of_arrays.wanted):
+        parts = [
+            np.concatenate([_filled(part[place], len(long[0]))[:count], *(_filled(each[place], 1) for each in single)])
+            for part, single in zip(arrays, numbers, strict=True)
+        ]
+        whole = parts[0] if len(parts) == 1 else parts[0] + 1j * parts[1]
+        yield rule.operands[position].name, [complex(value) for value in whole]
+
+
+def _filled(slope: Any, count: int) -> Any:
+    """The real part of a partial, which is None where it is 0 everywhere."""
+    return np.broadcast_to(0.0 if slope is None else np.real(slope), (count,))
 
 
 def _rounded(point: Point) -> Point:

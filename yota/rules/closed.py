@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from yota.rules.display import walk
 from yota.rules.identities import follows
 from yota.rules.inspection import Registered
-from yota.rules.model import Call, Domain, Expression, Literal, Name, Rule
+from yota.rules.model import Call, Domain, Expression, Literal, Name, Rule, as_written
 from yota.rules.sampling import statics
 from yota.rules.symbols import flat
 
@@ -162,7 +162,7 @@ def _number(sympy: Any, value: object) -> Any:
         raise _UnclearError
     if abs(value) == math.pi:
         return sympy.pi if value > 0 else -sympy.pi
-    return sympy.Rational(*value.as_integer_ratio()) if isinstance(value, float) else sympy.Integer(value)
+    return sympy.Rational(as_written(value)) if isinstance(value, float) else sympy.Integer(value)
 
 
 def _vanishes(residual: Any) -> bool:

@@ -19,6 +19,7 @@ class Registered(Protocol):
     """What laws ask of a registry that holds the rules under inspection."""
 
     symbols: dict[str, Any]
+    revision: int
 
     def knows(self, name: str) -> bool:
         """Whether there is a primitive called ``name``."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any, TypeAlias
 from typing import Literal as OneOf
 
@@ -18,6 +19,7 @@ __all__ = [
     "Parameter",
     "Rule",
     "Spread",
+    "as_written",
     "refusal",
 ]
 
@@ -27,6 +29,17 @@ class Literal:
     """A number, string, boolean, None, or a tuple of such."""
 
     value: Any
+
+
+def as_written(value: float) -> Fraction:
+    """The number that a literal stands for in a formula: what is written, and not the double nearest to it.
+
+    Examples
+    --------
+    >>> as_written(0.1)
+    Fraction(1, 10)
+    """
+    return Fraction(repr(float(value)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Any
 
@@ -175,7 +175,10 @@ def _number(mp: Any, found: Any) -> Any:
         return +mp.pi
     if found == -math.pi:
         return -mp.pi
-    return mp.mpc(found) if isinstance(found, complex) else mp.mpf(found)
+    if isinstance(found, complex):
+        return mp.mpc(_number(mp, found.real), _number(mp, found.imag))
+    # So does 0.1 mean a tenth.
+    return mp.mpf(repr(found) if isinstance(found, float) else found)
 
 
 def _apply(name: str, arguments: list[Any], registry: Registered) -> Any:
@@ -188,15 +191,24 @@ def _head(name: str, arguments: list[Any]) -> Any:
     """A function of mpmath's, of numbers for which it takes no time to speak of."""
     if name not in _CHEAP:
         elementary = name not in _special(context()) and name not in ("gamma", "zeta", "erfinv")
-        largest = _LARGEST if elementary or name == "sinc" else _LARGEST_SPECIAL
-        sizes = [abs(each) for each in arguments if not isinstance(each, bool)]
-        if any(size > largest or 0 < size < _SMALLEST for size in sizes):
-            raise OverflowError(f"{name} of a number so large or so small is not computed")
+        largest, largest_special, smallest = _bounds()
+        largest = largest if elementary or name == "sinc" else largest_special
+        for argument in arguments:
+            size = argument if isinstance(argument, bool) else abs(argument)
+            if size > largest or 0 < size < smallest:
+                raise OverflowError(f"{name} of a number so large or so small is not computed")
     try:
         return _kept(name, context().prec, *arguments) if name in _special(context()) else heads()[name](*arguments)
     except (AttributeError, NotImplementedError) as fault:
         # What mpmath says to a complex number, or to one that is none, where it knows real ones only.
         raise TypeError(f"{name} is not computed for {arguments}: {fault}") from None
+
+
+@cache
+def _bounds() -> tuple[Any, Any, Any]:
+    """Numbers of mpmath's own are compared in less time."""
+    mp = context()
+    return mp.mpf(_LARGEST), mp.mpf(_LARGEST_SPECIAL), mp.mpf(_SMALLEST)
 
 
 @lru_cache(maxsize=8192)
@@ -215,12 +227,13 @@ def primal(rule: Rule, registry: Registered, result: str | None = None) -> Calla
     """
     result = result or rule.results[0]
     if result in rule.primal:
-        body = rule.primal[result]
+        body, fixed, parameters = rule.primal[result], statics(rule), [each.name for each in rule.operands]
 
         def function(*operands: Any) -> Any:
-            handles, _ = bind(rule, list(operands), {name: each.value for name, each in statics(rule).items()})
-            names = {**statics(rule), **dict(zip((each.name for each in rule.operands), handles, strict=True))}
-            return value(body, names, registry)
+            handles: Sequence[Any] = operands
+            if len(operands) != len(parameters):
+                handles, _ = bind(rule, list(operands), {name: each.value for name, each in fixed.items()})
+            return value(body, {**fixed, **dict(zip(parameters, handles, strict=True))}, registry)
 
         return function
     if rule.name not in heads() or rule.target is None or not rule.target.startswith(("numpy.", "scipy.")):

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 from yota.errors import RuleError
-from yota.rules.model import Call, Expression, Literal, Name
+from yota.rules.model import Call, Expression, Literal, Name, as_written
 
 __all__ = ["from_sympy"]
+
+_WHOLE = 2**53
+"""Larger numbers are not all doubles."""
 
 
 def from_sympy(expression: Any) -> Expression:
@@ -19,8 +23,8 @@ def from_sympy(expression: Any) -> Expression:
         If it holds something that the rule language has no word for.
     """
     if expression.is_Symbol:
-        return Name(expression.name)
-    if expression.is_Number or expression.is_NumberSymbol or expression.is_number:
+        return getattr(expression, "expression", None) or Name(expression.name)
+    if expression.is_Number or expression.is_NumberSymbol or (expression.is_number and not expression.is_real):
         return _literal(expression)
     if expression.is_Add:
         return _sum(expression)
@@ -39,10 +43,18 @@ def _literal(number: Any) -> Expression:
     if number.is_Integer:
         return Literal(int(number))
     if number.is_Rational:
-        return Literal(int(number.p) / int(number.q))
+        return _fraction(int(number.p), int(number.q))
     if number.is_real:
         return Literal(float(number))
     return Literal(complex(number))
+
+
+def _fraction(above: int, below: int) -> Expression:
+    """As a decimal if that is exact, or else as a quotient."""
+    rounded = above / below
+    if as_written(rounded) == Fraction(above, below) or max(abs(above), below) > _WHOLE:
+        return Literal(rounded)
+    return Call("divide", (Literal(above), Literal(below)))
 
 
 def _sum(expression: Any) -> Expression:
@@ -65,12 +77,11 @@ def _product(expression: Any) -> Expression:
     over: list[Expression] = []
     under: list[Expression] = []
     if coefficient != 1:
-        exact = coefficient.is_Rational and not coefficient.is_Integer and coefficient.q & (coefficient.q - 1)
-        over += (
-            [] if exact and coefficient.p == 1 else [Literal(int(coefficient.p)) if exact else _literal(coefficient)]
-        )
-        under += [Literal(int(coefficient.q))] if exact else []
-    for factor in rest.as_ordered_factors():
+        number = _literal(coefficient)
+        parts = number.arguments if isinstance(number, Call) else (number,)
+        over += [part for part in parts[:1] if len(parts) == 1 or part != Literal(1)]
+        under += parts[1:]
+    for factor in _merged(rest.as_ordered_factors()):
         base, exponent = factor.as_base_exp()
         if factor.is_Pow and exponent.is_number and exponent.is_negative:
             under.append(from_sympy(base**-exponent))
@@ -78,6 +89,17 @@ def _product(expression: Any) -> Expression:
             over.append(from_sympy(factor))
     above = _chain(over) if over else Literal(1)
     return Call("divide", (above, _chain(under))) if under else above
+
+
+def _merged(factors: list[Any]) -> list[Any]:
+    """Powers of one base as one power: ``x**c / x``, which sympy leaves so, is not a number at 0."""
+    exponents: dict[Any, Any] = {}
+    for factor in factors:
+        base, exponent = factor.as_base_exp()
+        exponents[base] = exponents.get(base, 0) + exponent
+    if len(exponents) == len(factors):
+        return factors
+    return [base**exponent for base, exponent in exponents.items()]
 
 
 def _negated(expression: Expression) -> Expression:

@@ -6,6 +6,8 @@ import math
 from fractions import Fraction
 from hashlib import blake2b
 
+from yota.rules.model import as_written
+
 __all__ = ["PRIME", "ROOTS", "UnclearError", "inverse", "number", "opaque", "raised"]
 
 PRIME = 2**61 - 1
@@ -52,8 +54,8 @@ def number(value: object) -> int:
     if isinstance(value, float) and math.isfinite(value):
         if abs(value) == math.pi:
             return opaque("pi") if value > 0 else PRIME - opaque("pi")
-        above, below = value.as_integer_ratio()
-        return above * pow(below, -1, PRIME) % PRIME
+        exact = as_written(value)
+        return exact.numerator * inverse(exact.denominator) % PRIME
     if isinstance(value, int):
         return value % PRIME
     raise UnclearError
@@ -69,7 +71,7 @@ def raised(root: int | None, value: int, exponent: object) -> int:
     """
     if not isinstance(exponent, (int, float)) or not math.isfinite(exponent):
         raise UnclearError
-    order = Fraction(exponent)
+    order = as_written(exponent) if isinstance(exponent, float) else Fraction(exponent)
     if order.denominator == 1:
         return pow(value or inverse(0) if order < 0 else value, int(order), PRIME)
     if root is None or ROOTS % order.denominator:

@@ -13,7 +13,7 @@ from yota.errors import RuleError
 from yota.rules.body import evaluate
 from yota.rules.display import show, walk
 from yota.rules.inspection import Registered
-from yota.rules.model import Call, Domain, Expression, Literal, Name, Rule
+from yota.rules.model import Call, Domain, Expression, Literal, Name, Rule, as_written
 from yota.rules.readback import from_sympy
 
 __all__ = ["derive", "flat", "head", "to_sympy"]
@@ -59,16 +59,43 @@ def to_sympy(expression: Expression, registry: Registered, symbols: dict[str, An
         return sympy.Symbol(expression.id, real=True) if known is None else known
     if not isinstance(expression, Call) or expression.keywords:
         raise RuleError(f"`{show(expression)}` is not elementwise, so sympy cannot differentiate it; write the partial")
-    if not any(isinstance(part, Name) for part in walk(expression)):
-        with np.errstate(all="ignore"):
-            return _number(sympy, evaluate(expression, {}, registry))
-    arguments = [to_sympy(argument, registry, symbols) for argument in expression.arguments]
     operator = _OPERATORS.get(expression.function)
+    if operator is None and _is_fixed(expression):
+        return _constant(sympy, expression, registry)
+    arguments = [to_sympy(argument, registry, symbols) for argument in expression.arguments]
     if operator is not None:
         return operator(*arguments)
-    if expression.function == "power" and arguments[1].is_Number:
+    if expression.function == "power" and _is_fixed(expression.arguments[1]):
         return arguments[0] ** arguments[1]
     return head(expression.function, registry)(*arguments)
+
+
+def _is_fixed(expression: Expression) -> bool:
+    return not any(isinstance(part, Name) for part in walk(expression))
+
+
+def _constant(sympy: Any, expression: Call, registry: Registered) -> Any:
+    """A function of numbers: a symbol, which is read back as it was written, since sympy may not round it."""
+    with np.errstate(all="ignore"):
+        value = evaluate(expression, {}, registry)
+    if expression.function in _FLAT or isinstance(value, (bool, int)) or not value or not np.isfinite(value):
+        return _number(sympy, value)
+    signs = {"complex": True} if isinstance(value, complex) else {"positive": value > 0, "real": True}
+    found = _constants()(show(expression), **signs)
+    found.expression = expression
+    return found
+
+
+@cache
+def _constants() -> Any:
+    import sympy
+
+    class Constant(sympy.Symbol):  # type: ignore[misc]
+        """A number, with the expression that says which."""
+
+        __slots__ = ("expression",)
+
+    return Constant
 
 
 def _number(sympy: Any, value: Any) -> Any:
@@ -79,8 +106,8 @@ def _number(sympy: Any, value: Any) -> Any:
     if isinstance(value, float):
         if value in (math.pi, -math.pi):
             return sympy.pi if value > 0 else -sympy.pi
-        # A float is a fraction; only as one does sympy keep it as it is.
-        return sympy.Rational(*value.as_integer_ratio()) if math.isfinite(value) else sympy.Float(value)
+        # Only as a fraction does sympy keep it as it is.
+        return sympy.Rational(as_written(value)) if math.isfinite(value) else sympy.Float(value)
     if isinstance(value, complex):
         return _number(sympy, value.real) + sympy.I * _number(sympy, value.imag)
     raise RuleError(f"{value!r} is not a number, so sympy cannot differentiate it; write the partial")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from yota.ir.types import type_of
 from yota.rules import precise
 from yota.rules.body import Static, evaluate
 from yota.rules.inspection import Registered
+from yota.rules.kept import once
 from yota.rules.model import Parameter, Rule, refusal
 from yota.rules.sampling import statics
 
@@ -73,17 +75,11 @@ def miss(
     function.
     """
     mp = precise.context()
-    position = [each.name for each in rule.operands].index(parameter)
+    question = _Question(rule, parameter, result, tuple(point.items()), digits)
     with precise.LOCK, mp.workdps(digits):
-        arguments = [value if isinstance(value, int) else mp.mpf(value) for value in map(point.__getitem__, point)]
-        function = precise.primal(rule, registry, result)
-
-        def slope(*operands: Any) -> Any:
-            return precise.derivative(function, list(operands), position)
-
-        exact = slope(*arguments)
+        exact, value = question.exact(registry)
         large = _LARGE[bits]
-        if digits < _MOST_DIGITS and abs(exact) < abs(function(*arguments)) * mp.mpf(10) ** (25 - digits):
+        if digits < _MOST_DIGITS and abs(exact) < abs(value) * mp.mpf(10) ** (25 - digits):
             return miss(rule, parameter, point, found, registry, digits=_MOST_DIGITS, bits=bits, result=result)
         found = found if mp.im(exact) else found.real
         if exact == 0 or abs(exact) < 1 / large or abs(exact) > large:
@@ -91,14 +87,46 @@ def miss(
         if not math.isfinite(abs(found)):
             return math.inf
         off = abs((mp.mpmathify(found) - exact) / exact) / mp.mpf(2) ** -bits
-        if off <= _SMALL:
-            return float(off)
-        condition = sum(
-            abs(precise.derivative(slope, arguments, index) * value / exact)
-            for index, value in enumerate(arguments)
-            if not isinstance(point[rule.operands[index].name], int)
+        return float(off) if off <= _SMALL else max(0.0, float(off - 2 * question.condition(registry)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """A derivative at a point."""
+
+    rule: Rule
+    parameter: str
+    result: str | None
+    point: tuple[tuple[str, Any], ...]
+    digits: int
+
+    def exact(self, registry: Registered) -> tuple[Any, Any]:
+        """The derivative and the function, to the digits that are being worked with."""
+        return once(
+            registry, ("exact", self), lambda: (self._slope(registry)(*self._arguments()), self._value(registry))
         )
-        return max(0.0, float(off - 2 * condition))
+
+    def condition(self, registry: Registered) -> Any:
+        """How many times its own relative change that of the point changes the derivative by."""
+        return once(registry, ("condition", self), lambda: self._condition(registry))
+
+    def _arguments(self) -> list[Any]:
+        mp = precise.context()
+        return [value if isinstance(value, int) else mp.mpf(value) for _, value in self.point]
+
+    def _value(self, registry: Registered) -> Any:
+        return precise.primal(self.rule, registry, self.result)(*self._arguments())
+
+    def _slope(self, registry: Registered) -> Callable[..., Any]:
+        function = precise.primal(self.rule, registry, self.result)
+        position = [each.name for each in self.rule.operands].index(self.parameter)
+        return lambda *operands: precise.derivative(function, list(operands), position)
+
+    def _condition(self, registry: Registered) -> Any:
+        exact, _ = self.exact(registry)
+        slope, arguments = self._slope(registry), self._arguments()
+        moving = [number for number, value in enumerate(arguments) if not isinstance(value, int)]
+        return sum(abs(precise.derivative(slope, arguments, each) * arguments[each] / exact) for each in moving)
 
 
 def _scalar(value: Any) -> Any:
