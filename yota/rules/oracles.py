@@ -24,6 +24,7 @@ def special(mp: Any) -> _Functions:
         _information,
         _elementary,
         _bessel,
+        _kelvin,
         _spherical,
         _series,
         _polynomials,
@@ -181,6 +182,16 @@ def _bessel(mp: Any) -> _Functions:
         found[f"i{order}e"] = _of_order(found["ive"], order)
         found[f"k{order}e"] = _of_order(found["kve"], order)
     return found
+
+
+def _kelvin(mp: Any) -> _Functions:
+    """Kelvin's functions without a pole; their derivatives are made of those of order 1 (DLMF 10.63.2)."""
+    return {
+        "ber": lambda x: mp.ber(0, x),
+        "bei": lambda x: mp.bei(0, x),
+        "berp": lambda x: (mp.ber(1, x) + mp.bei(1, x)) / mp.sqrt(2),
+        "beip": lambda x: (mp.bei(1, x) - mp.ber(1, x)) / mp.sqrt(2),
+    }
 
 
 def _of_order(function: Callable[..., Any], order: int) -> Callable[..., Any]:
