@@ -6,9 +6,11 @@ import ctypes
 import os
 import re
 import sys
+import tempfile
 import types
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -71,22 +73,53 @@ class CompileException(Exception):
     pass
 
 
-class RawModule:
-    """Kernels of a file, compiled for the host at the first look."""
+_COMPILED = b"\nthe source of what stands before:\n"
 
-    def __init__(self, code: str, options: tuple[str, ...]) -> None:
-        self.code, self.options = code, options
-        self.library: Any = None
+
+def compile_using_nvrtc(source: str, options: tuple[str, ...], filename: str = "kern.cu") -> tuple[bytes, None]:
+    """The kernels of a file, compiled for the host."""
+    assert options == ("--std=c++17",)
+    assert filename.endswith(".cu")
+    kernels = [types.SimpleNamespace(name=each) for each in _kernels(source)]
+    unit: Any = types.SimpleNamespace(code=source, kernels=kernels)
+    stand_in().compiled.append(source)
+    return hosted.build(hosted.unit([unit])).read_bytes() + _COMPILED + source.encode(), None
+
+
+def _kernels(source: str) -> list[str]:
+    return re.findall(r"__launch_bounds__\(\d+\)\n(\w+)\(", source)
+
+
+class Compiled:
+    """Kernels of a compiled file: what modules of both kinds come to."""
+
+    def load(self, binary: bytes) -> None:
+        self.code = binary.partition(_COMPILED)[2].decode()
+        with tempfile.NamedTemporaryFile(suffix=".so") as file:
+            file.write(binary)
+            file.flush()
+            self.library = ctypes.CDLL(file.name)
 
     def get_function(self, name: str) -> Any:
-        launches = stand_in().launches
-        names = re.findall(r"__launch_bounds__\(\d+\)\n(\w+)\(", self.code)
-        kernels = [types.SimpleNamespace(name=each) for each in names]
-        source: Any = types.SimpleNamespace(code=self.code, kernels=kernels)
-        library = ctypes.CDLL(os.fspath(hosted.build(hosted.unit([source]))))
-        function = getattr(library, f"launch0_{name}")
+        assert name in _kernels(self.code)
+        function = getattr(self.library, f"launch0_{name}")
         function.argtypes = [ctypes.c_uint, ctypes.c_uint, ctypes.c_bool, ctypes.c_void_p]
-        return hosted.Launcher(name, function, hosted.has_barriers(source, name), launches)
+        source: Any = types.SimpleNamespace(code=self.code)
+        return hosted.Launcher(name, function, hosted.has_barriers(source, name), stand_in().launches)
+
+
+class RawModule(Compiled):
+    """A file that is compiled, or one that was."""
+
+    def __init__(self, *, code: str | None = None, path: str | None = None, options: tuple[str, ...] = ()) -> None:
+        assert (code is None) != (path is None)
+        if path is not None:
+            self.load(Path(path).read_bytes())
+        else:
+            assert code is not None
+            # CuPy takes the smallest numbers in single precision for zeros then.
+            assert not re.search(r"\bfloat\b|\bcomplex64\b", code.partition('extern "C"')[2])
+            self.load(compile_using_nvrtc(code, options, "raw.cu")[0])
 
 
 class Stream:
@@ -102,6 +135,9 @@ class Stream:
     def __exit__(self, *_: Any) -> None:
         pass
 
+    def wait_event(self, event: Any) -> None:
+        assert event == "an event of the current stream"
+
     def begin_capture(self) -> None:
         self.launched = len(stand_in().launches)
 
@@ -116,6 +152,13 @@ class Stream:
 
         replayed.launch = launch
         return replayed
+
+
+class CurrentStream:
+    """The stream that launches go to."""
+
+    def record(self) -> str:
+        return "an event of the current stream"
 
 
 class Pinned(bytearray):
@@ -143,13 +186,17 @@ def stand_in() -> Any:
 
 @pytest.fixture
 def device(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """The stand-in, in the place of CuPy; its ``launches`` are ``(kernel, blocks, threads, arguments)``."""
+    """The stand-in, in the place of CuPy.
+
+    Its ``launches`` are ``(kernel, blocks, threads, arguments)``, and ``compiled`` what was not in the store.
+    """
     runtime = types.SimpleNamespace(getDevice=lambda: 0, getDeviceCount=lambda: 1, CUDARuntimeError=CUDARuntimeError)
     module = Module(
         __version__="14.2.0",
         __path__=[],
         ndarray=ndarray,
         launches=[],
+        compiled=[],
         asarray=on_device,
         asnumpy=ndarray.get,
         empty=lambda shape, dtype=float: on_device(hosted.empty(shape, dtype)),
@@ -157,12 +204,15 @@ def device(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         cuda=types.SimpleNamespace(
             runtime=runtime,
             memory=types.SimpleNamespace(OutOfMemoryError=OutOfMemoryError),
-            compiler=types.SimpleNamespace(CompileException=CompileException),
+            compiler=types.SimpleNamespace(CompileException=CompileException, compile_using_nvrtc=compile_using_nvrtc),
+            nvrtc=types.SimpleNamespace(getVersion=lambda: (12, 9)),
+            Device=lambda: types.SimpleNamespace(compute_capability="90"),
+            Module=Compiled,
             Stream=Stream,
             MemoryPool=MemoryPool,
             using_allocator=using_allocator,
             alloc_pinned_memory=Pinned,
-            get_current_stream=lambda: "the current stream",
+            get_current_stream=CurrentStream,
         ),
     )
     monkeypatch.setitem(sys.modules, "cupy", module)

@@ -154,6 +154,17 @@ def test_matrices_of_derivatives() -> None:
     np.testing.assert_allclose(bend, (1 - np.tanh(A @ X) ** 2)[:, None] * A, rtol=1e-10)
 
 
+def test_the_smallest_numbers_in_single_precision() -> None:
+    x = np.array([1e-40, 3e-42, 1e-38, 2.0] * 300, np.float32)
+    form = yota.value_and_grad(lambda x: np.sum(np.log(x) + 0.5 * x))
+    expected, wanted = form(x)
+    value, found = form(yota.to_cuda(x))
+    np.testing.assert_allclose(float(value), expected, rtol=1e-5)
+    np.testing.assert_allclose(yota.to_cpu(found), wanted, rtol=1e-5)
+    tiny = yota.to_cpu(yota.gradient(lambda x: np.sum(x * x) * np.float32(1e-38))(yota.to_cuda(x)))
+    np.testing.assert_allclose(tiny[3::4], np.float32(4e-38), rtol=1e-5)
+
+
 def test_layouts_streams_and_captures() -> None:
     library = runtime.cupy()
     x = np.random.default_rng(0).standard_normal((300, 700))

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import yota
-from tests.cuda.device import CUDARuntimeError, OutOfMemoryError, device, on_device
+from tests.cuda.device import CUDARuntimeError, OutOfMemoryError, Stream, device, on_device
 from tests.cuda.hosted import needs_compiler
 from tests.cuda.nvrtc import compiled, needs_nvrtc
 from yota.compilation.specialise import Target, compile_tape
@@ -304,8 +304,8 @@ def test_without_cupy(monkeypatch):
 
 
 def test_an_old_cupy(device):
-    device.__version__ = "12.3.0"
-    with pytest.raises(DeviceError, match=r"CuPy 12\.3\.0 is too old; 13\.4 or later"):
+    device.__version__ = "13.6.0"
+    with pytest.raises(DeviceError, match=r"CuPy 13\.6\.0 is too old; 14\.0 or later"):
         yota.to_cuda(np.ones(3))
 
 
@@ -338,9 +338,51 @@ def test_a_compiler_error_shows_the_kernel_and_the_user_line(device, monkeypatch
     text = cuda.explained(code, log)
     assert "line 4 of the kernel file: *y = sine(1.0);" in text and "which computes: y = np.sin(x)" in text
 
-    def refuse(self: Any, name: str) -> Any:
+    def refuse(*_: Any, **__: Any) -> Any:
         raise device.cuda.compiler.CompileException(log)
 
-    monkeypatch.setattr(device.RawModule, "get_function", refuse)
+    monkeypatch.setattr(device.cuda.compiler, "compile_using_nvrtc", refuse)
     with pytest.raises(CodegenError, match="NVRTC refuses a generated kernel"):
-        yota.grad(wave, on_device(np.ones(30)), 1.0)
+        yota.grad(wave, on_device(np.ones(37)), 1.0)
+
+
+@needs_compiler
+def test_kernels_are_compiled_once_for_each_kind_of_gpu(device):
+    def form() -> Any:
+        return yota.gradient(lambda x: np.sum(np.cos(x) * 1.25))(on_device(np.ones(43)))
+
+    form()
+    assert len(device.compiled) == 1
+    form()
+    assert len(device.compiled) == 1
+    device.cuda.Device = lambda: types.SimpleNamespace(compute_capability="80")
+    form()
+    assert len(device.compiled) == 2
+    device.cuda.nvrtc.getVersion = lambda: (13, 0)
+    form()
+    assert len(device.compiled) == 3
+
+
+@needs_compiler
+def test_what_cannot_be_captured_says_why(device, monkeypatch):
+    x = on_device(np.linspace(0, 1, 1000))
+    _, g = yota.grad(wave, x, 2.0)
+
+    def refuses(self: Any) -> Any:
+        raise CUDARuntimeError("cudaErrorStreamCaptureInvalidated: operation failed due to a previous error")
+
+    monkeypatch.setattr(Stream, "end_capture", refuses)
+    with pytest.raises(DeviceError, match=r"cannot be captured: one of CuPy's functions .*CaptureInvalidated"):
+        g.capture()
+
+
+@needs_compiler
+def test_arrays_on_the_gpu_meet_traced_values_on_either_side(device):
+    w, x = np.linspace(1, 2, 60), np.linspace(0.1, 1, 60)
+    there = on_device(w)
+
+    def total(w: Any, x: Any) -> Any:
+        return np.sum(np.maximum(w, x) * np.dot(w, x) + np.where(w > 1.5, x, w) + np.concatenate([w, x])[20:80])
+
+    found = yota.gradient(lambda x: total(there, x))(on_device(x))
+    agree(found, yota.gradient(lambda x: total(w, x))(x))

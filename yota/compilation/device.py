@@ -97,8 +97,8 @@ def computed(function: Callable[..., Any], args: Sequence[Any]) -> Any:
 
     try:
         value = function(*args)
-    except TypeError:
-        # CuPy mixes with no arrays of NumPy's, which the function may have from outside.
+    except Exception:  # noqa: BLE001  (what is the user's own fault is raised again in main memory)
+        # CuPy mixes with no arrays of NumPy's, which the function may have from outside, and lacks some functions.
         value = function(*[mapped(argument, _copied) for argument in args])
     return cuda.to_device(value)
 

@@ -11,13 +11,12 @@ from typing import Any, Protocol
 import numpy as np
 
 from yota.errors import CodegenError, DeviceError
-from yota.runtime import python
+from yota.runtime import cuda_modules, python
 from yota.runtime.faults import Fault, raise_faults
 
 __all__ = ["cupy", "current_device", "explained", "load", "to_device", "to_host"]
 
-_OLDEST = (13, 4)
-_OPTIONS = ("--std=c++17",)
+_OLDEST = (14, 0)
 _INSTALL = "pip install cupy-cuda12x (a driver for CUDA 12), or cupy-cuda13x (CUDA 13)"
 _OTHERWISE = 'or use target="c" or "numpy"'
 
@@ -126,8 +125,8 @@ def load(source: _Source) -> Callable[..., Any]:
     library = cupy()
     kernels = {}
     if source.code:
-        module = library.RawModule(code=source.code, options=_OPTIONS)
         try:
+            module = cuda_modules.module(library, source.code)
             kernels = {kernel.name: module.get_function(kernel.name) for kernel in source.kernels}
         except library.cuda.compiler.CompileException as error:
             raise CodegenError(explained(source.code, str(error))) from None

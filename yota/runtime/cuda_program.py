@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from yota.codegen.targets.cuda import Form, Source
-from yota.errors import ArgumentError
+from yota.errors import ArgumentError, DeviceError
 from yota.runtime import cuda
 from yota.runtime.cache import Table
 from yota.runtime.faults import raise_faults
@@ -141,13 +142,23 @@ class Replay:
         self._pool = library.cuda.MemoryPool()
         self._library = library
         stream = library.cuda.Stream(non_blocking=True)
+        # What is still being computed for the arguments comes first.
+        stream.wait_event(library.cuda.get_current_stream().record())
         with library.cuda.using_allocator(self._pool.malloc), stream:
             program(*arguments)
             stream.begin_capture()
             try:
                 self.results = program(*arguments)
-            finally:
                 self._recorded = stream.end_capture()
+            except BaseException as error:
+                with contextlib.suppress(library.cuda.runtime.CUDARuntimeError):
+                    stream.end_capture()
+                if not isinstance(error, library.cuda.runtime.CUDARuntimeError):
+                    raise
+                raise DeviceError(
+                    f"this call cannot be captured: one of CuPy's functions between the kernels waits for the GPU, or "
+                    f"asks for memory in a way that captures do not allow ({error}). Call yota.grad instead"
+                ) from error
 
     def __call__(self) -> Any:
         """Launch it on the current stream; `results`, which are complete once the stream gets there."""

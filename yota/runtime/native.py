@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 import importlib.machinery
 import importlib.util
 import platform
@@ -19,7 +18,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from yota.runtime import compiler, headers, python
-from yota.runtime.store import Store, folder
+from yota.runtime.store import Store, digest_of, folder
 
 __all__ = ["build", "load"]
 
@@ -111,12 +110,7 @@ def _key(code: str, found: compiler.Compiler) -> str:
         platform.machine(),
         _processor(),
     )
-    digest = hashlib.sha256()
-    for part in parts:
-        data = part.encode("utf-8", "surrogateescape")
-        digest.update(len(data).to_bytes(8, "little"))
-        digest.update(data)
-    return digest.hexdigest()[:40]
+    return digest_of(parts)
 
 
 def _processor() -> str:

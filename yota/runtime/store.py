@@ -11,15 +11,16 @@ import shutil
 import stat
 import tempfile
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from yota.errors import CodegenError
 
-__all__ = ["MOST_BYTES", "MOST_FILES", "Store", "folder"]
+__all__ = ["MOST_BYTES", "MOST_FILES", "Store", "digest_of", "folder"]
 
 MOST_FILES = 2_000
 MOST_BYTES = 256 * 1024 * 1024
+_COMPILED = (".so", ".gch", ".cubin")
 _MINE = os.getuid() if hasattr(os, "getuid") else None
 
 
@@ -36,6 +37,22 @@ def folder() -> Path:
     except RuntimeError:
         # A user without a home, as processes in containers may have.
         return Path(tempfile.gettempdir(), f"yota-{_MINE}")
+
+
+def digest_of(parts: Iterable[str]) -> str:
+    """A key for what depends on all ``parts``, and on nothing else.
+
+    Examples
+    --------
+    >>> digest_of(["a", "bc"]) == digest_of(["ab", "c"])
+    False
+    """
+    digest = hashlib.sha256()
+    for part in parts:
+        data = part.encode("utf-8", "surrogateescape")
+        digest.update(len(data).to_bytes(8, "little"))
+        digest.update(data)
+    return digest.hexdigest()[:40]
 
 
 class Store:
@@ -129,7 +146,7 @@ class Store:
     def _forget(self) -> None:
         """Remove what was not used for the longest time, past the bounds."""
         found = []
-        for place in (*self.path.glob("*.so"), *self.path.glob("*.gch")):
+        for place in (file for suffix in _COMPILED for file in self.path.glob(f"*{suffix}")):
             with contextlib.suppress(OSError):
                 state = place.stat()
                 found.append((state.st_mtime, state.st_size, place))

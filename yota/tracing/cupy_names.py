@@ -1,15 +1,22 @@
-"""CuPy's functions met by traced values: they record as the NumPy and SciPy functions of the same names."""
+"""CuPy's functions and arrays met by a trace: they record as the NumPy and SciPy functions of the same names."""
 
 from __future__ import annotations
 
 import functools
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from yota.structures import is_on_device
+from yota.tracing.creation import CREATION
+from yota.tracing.location import is_library
 from yota.tracing.methods import is_traced
+from yota.tracing.state import current
 
-__all__ = ["cupy_replacements"]
+if TYPE_CHECKING:
+    from yota.tracing.trace import Trace
+
+__all__ = ["brought", "cupy_replacements"]
 
 _TWINS = {
     "cupy": "numpy",
@@ -21,6 +28,8 @@ _TWINS = {
     "cupyx.scipy.signal": "scipy.signal",
     "cupyx.scipy.ndimage": "scipy.ndimage",
 }
+_MAKERS = frozenset("zeros ones full empty eye identity linspace zeros_like ones_like full_like empty_like".split())
+"""What they give may have traced values written to it."""
 
 
 def cupy_replacements() -> list[tuple[Any, str, Any]]:
@@ -29,25 +38,57 @@ def cupy_replacements() -> list[tuple[Any, str, Any]]:
     for name, twin in _TWINS.items():
         module, model = sys.modules.get(name), sys.modules.get(twin)
         if module is not None and model is not None:
-            found += [(module, each, wrapper) for each, wrapper in _wrappers(module, model).items()]
+            found += [(module, each, form) for each, form in _forms(module, model).items()]
     return found
 
 
 @functools.cache
-def _wrappers(module: Any, model: Any) -> dict[str, Any]:
+def _forms(module: Any, model: Any) -> dict[str, Any]:
     return {
-        name: _recording(value, model, name)
+        name: _Recording(value, model, name)
         for name, value in vars(module).items()
         if not name.startswith("_") and callable(value) and not isinstance(value, type) and hasattr(model, name)
     }
 
 
-def _recording(original: Callable[..., Any], model: Any, name: str) -> Any:
-    @functools.wraps(original, updated=())
-    def call(*args: Any, **keywords: Any) -> Any:
-        if any(map(is_traced, args)) or any(map(is_traced, keywords.values())):
-            # Looked up now: while a trace runs, NumPy's names may stand for functions that record.
-            return getattr(model, name)(*args, **keywords)
-        return original(*args, **keywords)
+class _Recording:
+    """A function of CuPy's, or a method of a ufunc, that records what it is given if that is traced.
 
-    return call
+    Parameters
+    ----------
+    original
+        The function.
+    model, name
+        Where to look for the one that records.
+    """
+
+    def __init__(self, original: Callable[..., Any], model: Any, name: str) -> None:
+        functools.update_wrapper(self, original, updated=())
+        self._original, self._model, self._name = original, model, name
+
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
+        trace = current()
+        if trace is None:
+            return self._original(*args, **keywords)
+        # Looked up now: while a trace runs, NumPy's names may stand for functions that record.
+        twin = getattr(self._model, self._name)
+        traced = is_traced(args) or any(map(is_traced, keywords.values()))
+        made = not traced and self._name in _MAKERS and not is_library(sys._getframe(1))
+        if not (traced or made):
+            return self._original(*args, **keywords)
+        args, keywords = brought(trace, args), {name: brought(trace, value) for name, value in keywords.items()}
+        return CREATION[self._name](trace, *args, **keywords) if made else twin(*args, **keywords)
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._original, name)
+        twin = getattr(self._model, self._name)
+        return _Recording(found, twin, name) if callable(found) and hasattr(twin, name) else found
+
+
+def brought(trace: Trace, value: Any) -> Any:
+    """``value`` with traced values in the place of arrays on the GPU, which would take over from NumPy's functions."""
+    if is_on_device(value):
+        return trace.traced(value)
+    if type(value) in (list, tuple):
+        return type(value)(brought(trace, item) for item in value)
+    return value

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from yota.ir.location import where
 from yota.rules.display import template
 from yota.tracing.binding import bind
 from yota.tracing.creation import fresh
+from yota.tracing.cupy_names import brought
 from yota.tracing.exact import path_of, record_call, write_call
 from yota.tracing.functions import (  # noqa: F401  (they register what they implement)
     algebra,
@@ -48,6 +50,8 @@ __all__ = ["call_function", "call_ufunc"]
 
 def call_function(trace: Trace, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """What ``function(*args, **kwargs)`` records."""
+    if "cupy" in sys.modules:
+        args, kwargs = brought(trace, args), {name: brought(trace, value) for name, value in kwargs.items()}
     kwargs = {name: value for name, value in kwargs.items() if value is not np._NoValue}
     implementation = IMPLEMENTATIONS.get(function)
     args, kwargs = _out_by_name(function, args, kwargs)
@@ -139,6 +143,8 @@ def _out_by_name(
 
 def call_ufunc(trace: Trace, ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """What ``ufunc.method(*inputs, **kwargs)`` records."""
+    if "cupy" in sys.modules:
+        inputs = brought(trace, inputs)
     if trace.exact and _is_taken_apart(trace, ufunc, method, inputs):
         found = _ufunc_as_made(trace, ufunc, method, inputs, kwargs)
         if found is not NotImplemented:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
+from yota.codegen.cuda.library import has
 from yota.codegen.literals import dtype_text, tuple_text
 from yota.codegen.targets import numpy_calls
 from yota.codegen.targets.call import Call
@@ -15,18 +16,6 @@ from yota.ir.types import TensorType
 __all__ = ["statements"]
 
 _REDUCTIONS = ("sum", "prod", "max", "min")
-_LIBRARIES = ("numpy", "scipy")
-_ABSENT = {
-    "numpy": "spacing nextafter piecewise",
-    "scipy.linalg": "logm solve_sylvester sqrtm",
-    "scipy.special": (
-        "betaincc dawsn ellipe ellipeinc ellipkinc elliprd erfi eval_chebyc eval_chebys eval_chebyt eval_chebyu"
-        " eval_gegenbauer eval_genlaguerre eval_hermite eval_hermitenorm eval_jacobi eval_laguerre eval_legendre"
-        " eval_sh_chebyt eval_sh_chebyu eval_sh_legendre hankel1 hankel2 hyp0f1 hyp1f1 hyp2f1 hyperu iv ive jv kn kv"
-        " kve ndtri_exp powm1 spence spherical_in spherical_jn spherical_kn stdtr wrightomega yv"
-    ),
-}
-"""Functions with rules that CuPy 14 has not."""
 
 
 def statements(call: Call, name: str, pointers: Collection[int]) -> list[str]:
@@ -84,10 +73,10 @@ def _reduction(call: Call) -> str:
 
 
 def _check(call: Call) -> None:
-    module, _, name = (call.op.primitive.target or "").rpartition(".")
-    if module.split(".")[0] not in _LIBRARIES or name not in _ABSENT.get(module, "").split():
+    target = call.op.primitive.target or ""
+    if has(target):
         return
     raise CodegenError(
-        f"{where(call.op.location)}{module}.{name} has no form on the GPU: neither CUDA's math library nor CuPy has it."
-        ' Use target="c" or "numpy", or give the function a rule with a primal in terms of others.'
+        f"{where(call.op.location)}{target} has no form on the GPU: neither CUDA's math library nor CuPy has it. "
+        'Use target="c" or "numpy", or give the function a rule with a primal in terms of others.'
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -34,6 +35,7 @@ class _Plan:
     functions: tuple[Function, ...]
     sized: bool
     math: bool
+    single: bool
 
 
 def collected(request: Request) -> tuple[dict[str, str], tuple[str, ...]]:
@@ -64,6 +66,7 @@ def collected(request: Request) -> tuple[dict[str, str], tuple[str, ...]]:
         functions=tuple(replace(each, python=wrapped(each.python, 4)) for each in found.functions),
         sized=bool(found.sizes),
         math=any("math." in line for each in found.functions for line in each.python),
+        single=any(map(_is_single, found.kernels)),
     )
     code = tidied(render("cuda/pair/source.cu.jinja", plan=plan))
     module = render(
@@ -78,6 +81,7 @@ def collected(request: Request) -> tuple[dict[str, str], tuple[str, ...]]:
     return {f"{stem}.cu": code, f"{stem}.py": module}, tuple(notes)
 
 
+_SINGLE = re.compile(r"\b(b?float(16)?|complex64)\b")
 _CONVENTIONS = (
     "Arrays are in device memory, in C order without gaps. Results overlap neither arguments nor one another.",
     "Functions launch on a stream and return at once; `workspace` is device memory of the size that the function of",
@@ -93,6 +97,12 @@ def _check(request: Request) -> None:
         raise ArgumentError('strict=True is not for target="cuda"; use target="c" or "numpy"')
     if request.self_test and "gradient" not in request.wanted:
         raise ArgumentError("self_test checks the gradient; add 'gradient' to with_")
+
+
+def _is_single(kernel: KernelPlan) -> bool:
+    """Whether a kernel computes in single precision."""
+    parts = [member for record in kernel.records for member, _ in record.members]
+    return any(map(_SINGLE.search, [*kernel.lines, *(each.type for each in kernel.parameters), *parts]))
 
 
 def _on_device(line: str) -> str:
