@@ -16,7 +16,7 @@ import pytest
 
 import yota
 from tests.generated import loaded
-from yota.cli import main, terminal
+from yota.cli import application, main, terminal
 
 ROOT = Path(__file__).parent.parent.parent
 MODEL = '''
@@ -225,6 +225,10 @@ def test_completion(model: Path) -> None:
     assert "arctan2" in completion.primitives("arct")
     answers = run(env={"_YOTA_COMPLETE": "complete_bash", "COMP_WORDS": "yota show --st", "COMP_CWORD": "2"}, cwd=model)
     assert answers.stdout.split() == ["--stage", "--strict"]
+    answers = run(
+        env={"_YOTA_COMPLETE": "complete_bash", "COMP_WORDS": "yota generate --target c", "COMP_CWORD": "3"}, cwd=model
+    )
+    assert answers.stdout.split() == ["c", "cuda"]
     assert "_YOTA_COMPLETE" in run("--show-completion", "bash").stdout
 
 
@@ -270,7 +274,14 @@ def test_report(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["show", "model:energy", "-a", "x=float64[3]", "--stage", "middle"], 2, "--stage"),
         (["show", "model:failing", "-a", "x=float64[3]"], 1, "KeyError: 'missing'\n    model.py:19: return np.sum"),
         (["generate", "model:energy", "-a", "x=float64[3]", "--check"], 2, "--check needs -o FILE"),
-        (["generate", "model:energy", "-a", "x=float64[3]", "--target", "x"], 2, "target='x' is not known"),
+        (["generate", "model:energy", "-a", "x=float64[3]", "--target", "x"], 2, "'--target': 'x' is not one of"),
+        (["generate", "model:energy", "-a", "x=float64[3]", "--with", "x"], 2, "'--with': 'x' is not one of 'value', "),
+        (["generate", "model:energy", "-a", "x=float64[3]", "--extension"], 2, "--extension goes with --target c"),
+        (
+            ["show", "model:energy", "-a", "x=float64[3]", "--rules", "none.rules"],
+            2,
+            "none.rules: there is no such file",
+        ),
         (["rules", "pwer"], 2, "near it are power"),
         (["check", "none.rules"], 2, "there is no file none.rules"),
         (["nonsense"], 2, "No such command 'nonsense'"),
@@ -283,7 +294,7 @@ def test_errors_are_one_paragraph(
     captured = capsys.readouterr()
     assert message in captured.err
     assert captured.err.startswith("error: ")
-    assert "Traceback" not in captured.err
+    assert "Traceback" not in captured.err and "Value error" not in captured.err
     assert captured.out == ""
 
 
@@ -307,9 +318,17 @@ def test_modules_that_do_not_import(model: Path, capsys: pytest.CaptureFixture[s
 
 
 @pytest.mark.parametrize("command", [[], ["generate"], ["show"], ["report"], ["rules"], ["check"], ["bench"]])
-def test_help_teaches_by_example(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_teaches_by_example(
+    command: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
     assert main([*command, "--help"]) == 0
-    assert f"yota {' '.join(command)}".strip() in capsys.readouterr().out
+    shown = [line.strip() for line in capsys.readouterr().out.splitlines()]
+    text = importlib.import_module(f"yota.cli.{command[0]}").HELP if command else application._HELP
+    examples = [line.strip() for line in text.splitlines() if line.startswith("    ")]
+    assert any(each.startswith(f"yota {' '.join(command)}".strip()) for each in examples)
+    # None of them runs on into the next.
+    assert all(each in shown for each in examples), [each for each in examples if each not in shown]
 
 
 def run(*words: str, env: dict[str, str] | None = None, **options: Any) -> subprocess.CompletedProcess[str]:

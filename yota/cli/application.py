@@ -105,7 +105,8 @@ def run(arguments: list[str] | None = None) -> int:
 
 
 def _formatted(fault: Any) -> str:
-    text: str = fault.format_message()
+    # Typer passes on what its validator says of a choice, with the name of the fault.
+    text: str = fault.format_message().replace(": Value error, ", ": ")
     context = getattr(fault, "ctx", None)
     if context is None:
         return text

@@ -10,8 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
-from yota.cli.generate import Arguments, Function, Strict, Wrt
-from yota.cli.loading import UsageError, function_at, given
+from yota.cli.generate import Arguments, Function, Rules, Strict, Wrt
+from yota.cli.loading import UsageError, function_at, given, load_rule_files
 from yota.cli.peers import PEERS
 from yota.cli.terminal import output, remark, steps, table
 
@@ -20,13 +20,12 @@ __all__ = ["HELP", "bench"]
 HELP = """
 Time a function, and its value with gradient, here and in the libraries installed that can run it.
 
-    yota bench examples/polynomial.py:polynomial --arg "x=float64[8]"
-
-    yota bench pkg.energy:potential --arg "x=float64[500,3]" --seconds 2 --json
-
 The ratio is that of value with gradient to the function in plain NumPy. All rows are timed in turn, several times over,
 and the shortest time of each counts. autograd, jax and torch take part where they are installed; their gradients must
 agree with yota's first, and what keeps one of them from it is said.
+
+    yota bench examples/polynomial.py:polynomial --arg "x=float64[8]"
+    yota bench pkg.energy:potential --arg "x=float64[500,3]" --seconds 2 --json
 """
 
 _AGREEMENT = 1e-6
@@ -49,12 +48,14 @@ def bench(
     arg: Arguments = [],  # noqa: B006
     wrt: Wrt = [],  # noqa: B006
     strict: Strict = False,
-    seconds: Annotated[float, typer.Option("--seconds", help="Time to spend on each row.")] = 0.5,
+    rules: Rules = [],  # noqa: B006
+    seconds: Annotated[float, typer.Option("--seconds", min=0.0, max=3600.0, help="Time to spend on each row.")] = 0.5,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, times in seconds.")] = False,
 ) -> int:
     """See `HELP`."""
     from yota.generation.subject import call_of, subject_of
 
+    load_rule_files(rules)
     f = function_at(function)
     call = call_of(f, given(arg))
     if call.dimensions():

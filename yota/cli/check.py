@@ -17,15 +17,18 @@ if TYPE_CHECKING:
 __all__ = ["HELP", "check"]
 
 HELP = """
-Prove the rules of a file: the laws of the language; each partial against its function, as a formula ("exact" where that
-can be shown, or else at 50 digits), and as generated code in double and single precision; each adjoint along random
-directions, with its shape and dtype; kinks, broadcasting, empty and strided operands; the second order.
+Prove the rules of a file.
+
+Proved are the laws of the language; each partial against its function, as a formula ("exact" where that can be shown,
+or else at 50 digits), and as generated code in double and single precision; each adjoint along random directions, with
+its shape and dtype; kinks, broadcasting, empty and strided operands; the second order.
 
     yota check my.rules
-    yota check my.rules --import mypkg      where the rules are of functions in mypkg
-    yota check my.rules --mutants           plant faults, and count those that go unnoticed
+    yota check my.rules --import mypkg
+    yota check my.rules --mutants
 
-Functions are looked up among the modules that are imported; a rule file never imports one. A partial may be 8 units
+Functions are looked up among the modules that are imported; a rule file never imports one, but `--import` does. With
+`--mutants` faults are planted, and those that go unnoticed are counted. A partial may be 8 units
 in the last place off for NumPy's functions and 1e-12 for others; more, if the rule's docstring says so and why, as in
 "Within 1e-9: the terms cancel near 1." Exit code 1 if a rule is wrong; errors say where, and how to mend it.
 """

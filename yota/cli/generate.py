@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import sys
+from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from yota.cli import completion
-from yota.cli.loading import UsageError, function_at, given, shown_reference
+from yota.cli.loading import UsageError, function_at, given, load_rule_files, shown_reference
 from yota.cli.terminal import code, output, remark, text, working
 
-__all__ = ["HELP", "generate"]
+__all__ = ["HELP", "Content", "Target", "generate"]
 
 HELP = """
 Write a module with a function and its derivatives that needs numpy only, or a C file that needs libm only.
+
+The file is yours to read, review and keep; what runs it does not need yota.
 
     yota generate pkg.energy:potential --arg "x=float64[4,3]" --arg "eps=float" -o pkg/_potential_grad.py
 
@@ -42,11 +45,32 @@ the function's module knows the class `Params`. Arguments that have defaults may
 modules. Functions in C and CUDA take such sizes first, and say in the head of the file how small they may be.
 """
 
+
+class Target(str, Enum):
+    """Where generated code runs."""
+
+    numpy = "numpy"
+    c = "c"
+    cuda = "cuda"
+
+
+class Content(str, Enum):
+    """What a module computes."""
+
+    value = "value"
+    gradient = "gradient"
+    jacobian = "jacobian"
+    hessian = "hessian"
+    hvp = "hvp"
+
+
 _ENDINGS = {
     "c": (".c", "its header gets the same name with .h"),
     "cuda": (".cu", "the Python file that launches it gets the same name with .py"),
 }
 """How the name of the first file ends, for targets that have two, and what becomes of the other."""
+
+_USUAL = [Content.value, Content.gradient]
 
 Function = Annotated[
     str,
@@ -64,12 +88,10 @@ def generate(
     function: Function,
     arg: Arguments = [],  # noqa: B006  (typer reads it, nobody writes it)
     out: Output = "-",
-    target: Annotated[str, typer.Option("--target", help="What to generate: numpy, c or cuda.")] = "numpy",
+    target: Annotated[Target, typer.Option("--target", help="What to generate.")] = Target.numpy,
     name: Annotated[str, typer.Option("--name", help="Name of the function in the module.")] = "",
     wrt: Wrt = [],  # noqa: B006
-    with_: Annotated[
-        list[str], typer.Option("--with", help="value, gradient, jacobian, hessian or hvp; may be repeated.")
-    ] = ["value", "gradient"],  # noqa: B006
+    with_: Annotated[list[Content], typer.Option("--with", help="What the module computes; may be repeated.")] = _USUAL,
     license: Annotated[str, typer.Option("--license", help="Text for the head of the file.")] = "",
     self_test: Annotated[bool, typer.Option("--self-test", help="Let `python FILE` check the derivatives.")] = False,
     extension: Annotated[
@@ -82,23 +104,24 @@ def generate(
     as_json: Annotated[bool, typer.Option("--json", help="Print what was done as JSON.")] = False,
 ) -> int:
     """See `HELP`."""
-    from yota.api import load_rules
     from yota.export import generate as make
     from yota.generation.subject import relative
 
     if check and out == "-":
         raise UsageError("--check needs -o FILE, the file to compare with")
-    ending = _ENDINGS.get(target)
+    if extension and target is not Target.c:
+        raise UsageError("--extension goes with --target c")
+    ending = _ENDINGS.get(target.value)
     if ending and out != "-" and Path(out).suffix != ending[0]:
         raise UsageError(f"-o {out}: the file's name must end in {ending[0]}; {ending[1]}")
-    for path in rules:
-        load_rules(path)
+    load_rule_files(rules)
+    contents = [each.value for each in with_]
     command = ["yota", "generate", shown_reference(function)]
     options: list[tuple[str, Any]] = [("--arg", arg), ("--rules", [relative(path) for path in rules])]
-    options += [("--target", [target] if target != "numpy" else [])]
+    options += [("--target", [target.value] if target is not Target.numpy else [])]
     options += [("--name", [name] if name else []), ("--wrt", wrt)]
     options += [
-        ("--with", [] if with_ == ["value", "gradient"] else with_),
+        ("--with", [] if with_ == _USUAL else contents),
         ("--license", [license] if license else []),
     ]
     for option, values in options:
@@ -113,10 +136,10 @@ def generate(
         module = make(
             f,
             given(arg),
-            target,
+            target.value,
             name or None,
             wrt=tuple(wrt) if len(wrt) > 1 else wrt[0] if wrt else None,
-            with_=tuple(with_),
+            with_=tuple(contents),
             license=license or None,
             self_test=self_test,
             strict=strict,
@@ -132,7 +155,7 @@ def generate(
         if as_json:
             output({"files": dict(module.files), "notes": list(module.notes)})
         else:
-            code("\n".join(module.files.values()), "python" if target == "numpy" else "c")
+            code("\n".join(module.files.values()), "python" if target is Target.numpy else "c")
         return 0
     module.write(out, force=force)
     written = {str(place): text for place, text in module.places(out).items()}

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-__all__ = ["Loaded", "UsageError", "function_at", "given", "shown_reference"]
+__all__ = ["Loaded", "UsageError", "function_at", "given", "load_rule_files", "shown_reference"]
 
 
 class UsageError(Exception):
@@ -120,6 +120,22 @@ def given(arguments: Iterable[str]) -> dict[str, str]:
             raise UsageError(f"--arg gives {name!r} twice")
         found[name] = spec.strip()
     return found
+
+
+def load_rule_files(paths: Iterable[Path]) -> None:
+    """Load the rule files that ``--rules`` names.
+
+    Raises
+    ------
+    UsageError
+        If one is not there.
+    """
+    from yota.api import load_rules
+
+    for path in paths:
+        if not path.is_file():
+            raise UsageError(f"--rules {path}: there is no such file")
+        load_rules(path)
 
 
 def shown_reference(reference: str) -> str:

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from yota.cli.generate import Arguments, Force, Function, Output, Rules, Strict, Wrt
-from yota.cli.loading import function_at, given
+from yota.cli.generate import Arguments, Force, Function, Output, Rules, Strict, Target, Wrt
+from yota.cli.loading import function_at, given, load_rule_files
 from yota.cli.terminal import output, remark, text, working
 
 __all__ = ["HELP", "report"]
@@ -16,10 +16,11 @@ __all__ = ["HELP", "report"]
 HELP = """
 Write the tape explorer: one HTML file with the source, the tape, the rules applied and the generated code, linked.
 
-    yota report examples/polynomial.py:polynomial --arg "x=float64[8]" -o polynomial.html
-    yota report examples/polynomial.py:polynomial --arg "x=float64[8]" --target c -o polynomial_in_c.html
+Pointing at a line lights up what it came from and what it became.
+The file needs no network.
 
-Pointing at a line lights up what it came from and what it became. The file needs no network.
+    yota report examples/polynomial.py:polynomial --arg "x=float64[8]" -o polynomial.html
+    yota report examples/polynomial.py:polynomial --arg "x=float64[8]" --target c -o in_c.html
 """
 
 
@@ -27,7 +28,7 @@ def report(
     function: Function,
     arg: Arguments = [],  # noqa: B006  (typer reads it, nobody writes it)
     out: Output = "-",
-    target: Annotated[str, typer.Option("--target", help="Whose code to show: numpy, c or cuda.")] = "numpy",
+    target: Annotated[Target, typer.Option("--target", help="Whose code to show.")] = Target.numpy,
     wrt: Wrt = [],  # noqa: B006
     strict: Strict = False,
     rules: Rules = [],  # noqa: B006
@@ -35,15 +36,13 @@ def report(
     as_json: Annotated[bool, typer.Option("--json", help="Print what was done as JSON.")] = False,
 ) -> int:
     """See `HELP`."""
-    from yota.api import load_rules
     from yota.generation.files import write
     from yota.report.page import page
 
-    for path in rules:
-        load_rules(path)
+    load_rule_files(rules)
     f = function_at(function)
     with working("tracing and differentiating"):
-        found = page(f, given(arg), target=target, wrt=tuple(wrt) or None, strict=strict)
+        found = page(f, given(arg), target=target.value, wrt=tuple(wrt) or None, strict=strict)
     if out == "-":
         output({"html": found}) if as_json else text(found)
         return 0

@@ -19,14 +19,17 @@ __all__ = ["HELP", "rules"]
 HELP = """
 List the rules, search them, or show one.
 
-    yota rules                     all of them
-    yota rules --search erf        those whose name, function or text has this
-    yota rules power               one: its source, the worst errors of its proof, its code on each target
-    yota rules --rules my.rules    with the rules of a file; what they override is marked
+One is shown with its source, the worst errors of its proof, and its code on each target. With the rules of a file of
+yours, what they override is marked.
 
-Or write the rules of a file that have primals as a module for another library:
+    yota rules
+    yota rules --search erf
+    yota rules power
+    yota rules --rules my.rules
 
-    yota rules export --to jax my.rules -o my_rules.py          or torch, or autograd
+Or write the rules of a file that have primals as a module for jax, torch or autograd:
+
+    yota rules export --to jax my.rules -o my_rules.py
 """
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from yota.cli.generate import Arguments, Function, Rules, Strict, Wrt
-from yota.cli.loading import function_at, given
+from yota.cli.loading import function_at, given, load_rule_files
 from yota.cli.terminal import code, output, remark, text, working
 
 __all__ = ["HELP", "Stage", "show"]
@@ -16,10 +16,10 @@ __all__ = ["HELP", "Stage", "show"]
 HELP = """
 Show what becomes of a function, stage by stage.
 
-    yota show examples/polynomial.py:polynomial --arg "x=float64[8]" --stage trace
-
 `trace` is the tape of the function, `reverse` the tape with its adjoints, `passes` what the passes left of it,
 `plan` what the templates are given, and `source` the code. Sizes that have names are shown at small numbers.
+
+    yota show examples/polynomial.py:polynomial --arg "x=float64[8]" --stage trace
 """
 
 
@@ -43,12 +43,10 @@ def show(
     as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON, with the number of operations.")] = False,
 ) -> int:
     """See `HELP`."""
-    from yota.api import load_rules
     from yota.codegen.count import operations
     from yota.generation.subject import call_of, subject_of
 
-    for path in rules:
-        load_rules(path)
+    load_rule_files(rules)
     f = function_at(function)
     with working("tracing and differentiating"):
         call, sizes = call_of(f, given(arg)).at_some_size()
