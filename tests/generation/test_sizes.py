@@ -63,6 +63,18 @@ def windowed(x):
     return np.sum((w * x) ** 2) + x @ (1.0 / (n[:, None] + n + 1)) @ x
 
 
+def spectrum(x):
+    i, j = np.tril_indices(len(x))
+    kernel = np.exp(-np.abs(i - j))
+    power = np.abs(np.fft.fft(x)) ** 2 * np.exp(-(np.fft.fftfreq(len(x)) ** 2))
+    return np.sum(kernel * x[i] * x[j]) + np.sum(power) + np.sum(np.hanning(len(x)) * x)
+
+
+def halves(x):
+    n = np.arange(len(x))
+    return np.sum(x[: len(x) // 2] ** 2) - np.sum(x[len(x) // 2 :]) + np.sum(x[n % 2 == 0] ** 3)
+
+
 def likelihood(mu, x):
     n = len(x)
     return -0.5 * n * np.log(2 * np.pi) - 0.5 * np.sum((x - mu) ** 2) + 1.5 * mu * np.log(n)
@@ -94,6 +106,8 @@ CASES: list[tuple[Any, dict[str, str], Any]] = [
         lambda n: (np.array([1.5, 0.8, 0.6]), RANDOM.normal(size=(n, 2)), RANDOM.normal(size=n)),
     ),
     (windowed, {"x": "float64[N]"}, lambda n: (RANDOM.normal(size=n),)),
+    (spectrum, {"x": "float64[N]"}, lambda n: (RANDOM.normal(size=n),)),
+    (halves, {"x": "float64[N]"}, lambda n: (RANDOM.normal(size=n),)),
     (likelihood, {"mu": "float", "x": "float64[N]"}, lambda n: (0.3, RANDOM.normal(size=n))),
     (spread, {"X": "float64[N,M]"}, lambda n: (RANDOM.normal(size=(n, 3)),)),
     (joined, {"x": "float64[N]", "y": "float64[M]"}, lambda n: (RANDOM.normal(size=n), RANDOM.normal(size=n + 2))),

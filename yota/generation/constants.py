@@ -99,12 +99,18 @@ def name_of_form(text: str) -> str:
     if "_indices(" in text:
         return "rows" if "[0]" in text else "columns"
     text = text.removeprefix("np.broadcast_to(").lstrip("(")
-    return next((name for start, name in _FORMS if text.startswith(start)), UNNAMED)
+    found = next((name for start, name in _FORMS if text.startswith(start)), UNNAMED)
+    return "positions" if found == UNNAMED and "np.arange(" in text else found
 
 
 _FORMS = (
     ("np.arange(", "positions"),
     ("np.linspace(", "grid"),
+    ("np.fft.", "frequencies"),
+    ("np.hanning(", "window"),
+    ("np.hamming(", "window"),
+    ("np.blackman(", "window"),
+    ("np.bartlett(", "window"),
     ("np.ones(", "ones"),
     ("np.zeros(", "zeros"),
     ("np.full(", "filled"),

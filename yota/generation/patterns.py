@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -12,6 +13,7 @@ from yota.generation.sizes import Samples
 
 __all__ = ["array_text"]
 
+_GRIDS = ("np.hanning", "np.hamming", "np.blackman", "np.bartlett", "np.fft.fftfreq", "np.fft.rfftfreq")
 _OFFSETS = (0, 1, -1, 2, -2)
 
 
@@ -68,7 +70,10 @@ def _lines(arrays: Sequence[Any], extent: str, samples: Samples, cast: str) -> I
             yield f"np.linspace({start}, {end}, {extent}, dtype={cast})"
         if step is not None:
             yield f"np.arange({start}, {extent} + {start}, dtype={cast})"
-            yield f"{start} + {step} * {index}"
+            yield f"{step} * {index}" if start == "0" else f"{start} + {step} * {index}"
+    if kind == "f":
+        for function, name in itertools.product(_GRIDS, samples.names):
+            yield f"{function}({name})"
     if kind == "i":
         for name in samples.names:
             for offset in _OFFSETS:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["Samples", "samples_of"]
 
 _DEGREE = 3
+_DIVISORS = (2, 3, 4, 5, 8, 10)
 _CLOSE = 4 * 2.0**-52
 
 
@@ -36,7 +37,7 @@ class Samples:
     sizes: tuple[Mapping[str, int], ...]
 
     def whole(self, values: Sequence[int]) -> str | None:
-        """Python text of an int that has ``values`` at the samples; None if no polynomial fits."""
+        """Python text of an int that has ``values`` at the samples; None if no polynomial or quotient fits."""
         if len(set(values)) == 1:
             return str(values[0])
         for name in self.names:
@@ -46,9 +47,20 @@ class Samples:
         found = self._monomial(exact)
         found = self._polynomial(exact) if found is None else found
         if found is None:
-            return None
+            return self._floored(values)
         above, below = _parts(found)
         return above if below == "1" else f"({above}) // {below}"
+
+    def _floored(self, values: Sequence[int]) -> str | None:
+        """A size that is divided by a small number, as for the middle of an array, with a number added."""
+        for name, divisor in itertools.product(self.names, _DIVISORS):
+            for start in range(divisor):
+                text = f"({name} + {start}) // {divisor}" if start else f"{name} // {divisor}"
+                parts = [(size[name] + start) // divisor for size in self.sizes]
+                rest = values[0] - parts[0]
+                if all(value == part + rest for value, part in zip(values, parts, strict=True)):
+                    return f"{text} {'+' if rest > 0 else '-'} {abs(rest)}" if rest else text
+        return None
 
     def never_negative(self, values: Sequence[int]) -> bool:
         """Whether an int that has ``values`` at the samples is certain to be none below zero at any sizes from 1 on."""

@@ -100,7 +100,7 @@ def sized(call: Call, wrt: Wrt, *, strict: bool = False) -> Sized:
         try:
             # An array that was computed from a grid has no form that could be told; the grid itself may have one.
             return _sized(replace(call, keeps=True), wrt, strict)
-        except ArgumentError:
+        except (YotaError, ArithmeticError, LookupError, TypeError, ValueError):
             raise fault from None
 
 

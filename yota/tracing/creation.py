@@ -15,7 +15,7 @@ from yota.tracing.state import current
 if TYPE_CHECKING:
     from yota.tracing.trace import Trace
 
-__all__ = ["CREATION", "ITERATION", "array"]
+__all__ = ["CREATION", "ITERATION", "array", "fresh", "plain_sizes"]
 
 # Traced values go where NumPy's annotations ask for arrays.
 np: Any = numpy
@@ -81,22 +81,23 @@ def _filled(name: str) -> Callable[..., Any]:
     original = getattr(numpy, _MADE_BY.get(name, name))
 
     def create(trace: Trace, *args: Any, **keywords: Any) -> Any:
-        args, keywords = _plain_sizes(args), {key: _plain_sizes(value) for key, value in keywords.items()}
+        args, keywords = plain_sizes(args), {key: plain_sizes(value) for key, value in keywords.items()}
         return fresh(trace, original(*args, **keywords))
 
     return create
 
 
-def _plain_sizes(value: Any) -> Any:
+def plain_sizes(value: Any) -> Any:
+    """``value``, or what it holds, with plain ints in place of traced ones."""
     if type(value) in (list, tuple):
-        return type(value)(_plain_sizes(item) for item in value)
+        return type(value)(plain_sizes(item) for item in value)
     if is_tracer(value) and value.dtype.kind in "iu" and not value.ndim:
         return int(value)
     return value
 
 
 def _full(trace: Trace, shape: Any, fill_value: Any, dtype: Any = None, **keywords: Any) -> Any:
-    shape = _plain_sizes(shape)
+    shape = plain_sizes(shape)
     if not is_traced(fill_value):
         return fresh(trace, numpy_full(shape, fill_value, dtype, **keywords))
     value = trace.traced(fill_value)
@@ -123,7 +124,7 @@ def _like(name: str) -> Callable[..., Any]:
 
 def _arange(trace: Trace, *args: Any, **keywords: Any) -> Any:
     if not any(is_traced(each) and each.dtype.kind == "f" for each in (*args, *keywords.values())):
-        return fresh(trace, numpy_arange(*_plain_sizes(args), **keywords))
+        return fresh(trace, numpy_arange(*plain_sizes(args), **keywords))
     start, stop, step = (0, args[0], 1) if len(args) == 1 else (*args, 1)[:3]
     count = int(np.ceil((stop - start) / step))
     return start + step * numpy_arange(max(count, 0))

@@ -19,6 +19,7 @@ from yota.tracing.creation import CREATION, ITERATION, Concatenator
 from yota.tracing.cupy_names import cupy_replacements
 from yota.tracing.exact import record_call
 from yota.tracing.functions import mathematics
+from yota.tracing.grids import GRIDS
 from yota.tracing.kinds import Namespace
 from yota.tracing.lists import ON_LISTS, ON_LISTS_OF_LINALG, converter, on_lists
 from yota.tracing.location import is_library
@@ -120,6 +121,7 @@ def _replacements() -> list[tuple[Any, str, Any]]:
     wrapped = {name: _wrapper(originals[name], form) for name, form in CREATION.items()}
     for module in [np, *(sys.modules[name] for name in _INTERNAL if name in sys.modules)]:
         found += [(module, name, wrapped[name]) for name, value in originals.items() if vars(module).get(name) is value]
+    found += [(owner, name, _wrapper(getattr(owner, name), form)) for owner, name, form in GRIDS]
     found += [(np, name, _on_traced(getattr(np, name), form)) for name, form in ITERATION.items()]
     found += [
         (sys.modules[name], "_array_converter", converter(vars(sys.modules[name])["_array_converter"]))

@@ -1,0 +1,36 @@
+"""NumPy's functions that make arrays from sizes alone: windows, frequencies, the indices of triangles."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy
+
+from yota.tracing.creation import fresh, plain_sizes
+
+if TYPE_CHECKING:
+    from yota.tracing.trace import Trace
+
+__all__ = ["GRIDS"]
+
+
+def _grid(original: Callable[..., Any]) -> Callable[..., Any]:
+    def create(trace: Trace, *args: Any, **keywords: Any) -> Any:
+        found = original(*plain_sizes(args), **{key: plain_sizes(value) for key, value in keywords.items()})
+        if not trace.keeps:
+            return found
+        return tuple(fresh(trace, each) for each in found) if isinstance(found, tuple) else fresh(trace, found)
+
+    return create
+
+
+GRIDS: tuple[tuple[Any, str, Callable[..., Any]], ...] = tuple(
+    (owner, name, _grid(getattr(owner, name)))
+    for owner, names in (
+        (numpy, ("hanning", "hamming", "blackman", "bartlett", "triu_indices", "tril_indices")),
+        (numpy.fft, ("fftfreq", "rfftfreq")),
+    )
+    for name in names
+)
+"""``(module, name, recorded form)`` of such functions; what they give is plain unless a trace keeps it."""
