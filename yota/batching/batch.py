@@ -179,7 +179,9 @@ class Batched:
         if recorded.outer:
             raise ArgumentError(f"{self.__name__} uses traced values besides its arguments; pass them as arguments")
         # One point's tape is rewritten first: there, more is a scalar.
-        tape = optimise(run(recorded.tape, strict=self.target.strict), strict=self.target.strict)
+        compiled = self.target.name != "numpy"
+        tape = run(recorded.tape, strict=self.target.strict, compiled=compiled)
+        tape = optimise(tape, strict=self.target.strict)
         return _Recording(batched(tape, flags, count, self.axis), forms[-1], recorded.watched, recorded.ran)
 
     def _holds_points(self, leaf: Leaf) -> bool:

@@ -25,7 +25,7 @@ _MOST_OPS = 20_000
 """Scalar ops that a function may unroll to."""
 
 
-def leanest(tape: Tape, leaves: Sequence[int], registry: Registry) -> Tape:
+def leanest(tape: Tape, leaves: Sequence[int], registry: Registry, *, compiled: bool = False) -> Tape:
     """A tape with the outputs of ``tape``, which are a value and its adjoints, in fewer operations if possible.
 
     Parameters
@@ -36,6 +36,8 @@ def leanest(tape: Tape, leaves: Sequence[int], registry: Registry) -> Tape:
         Numbers of the inputs that the adjoints belong to.
     registry
         Rules.
+    compiled
+        Whether the code will be compiled, so that scalar ops are cheap.
     """
     if any(tape.types[op.result].size > _LARGEST_ARRAY for op in tape.ops):
         return tape
@@ -48,7 +50,7 @@ def leanest(tape: Tape, leaves: Sequence[int], registry: Registry) -> Tape:
     value: Tape | None = pipeline.run(alone, inlined=False)
     scalar_value = value is not None and is_scalar(value, inlined=False)
     # A long tape is not worth these passes where the value alone tells that it is scalar code.
-    plain = pipeline.run(tape) if len(tape) <= _SMALL or not scalar_value else None
+    plain = pipeline.run(tape, compiled=compiled) if len(tape) <= _SMALL or not scalar_value else None
     if not scalar_value:
         value = unrolled(alone) if plain is not None and is_scalar(plain) else None
     if value is None:

@@ -57,7 +57,7 @@ def compile_tape(tape: Tape, target: Target, *, once: bool = False) -> tuple[Cal
         from yota.codegen.targets import c
         from yota.runtime import native
 
-        written = c.generate(run(tape, strict=target.strict), strict=target.strict)
+        written = c.generate(run(tape, strict=target.strict, compiled=True), strict=target.strict)
         return native.load(written), written.text
     if target.name == "cuda":
         return _compiled_for_cuda(run(tape))

@@ -177,7 +177,9 @@ class Prepared:
 
     def compiled_tape(self, gradient: Gradient) -> Tape:
         """What is compiled: not the tape itself where another one computes the same with less."""
-        return gradient.tape if self.target.strict else leanest(gradient.tape, gradient.leaves, registry())
+        if self.target.strict:
+            return gradient.tape
+        return leanest(gradient.tape, gradient.leaves, registry(), compiled=self.target.name != "numpy")
 
     def result(self, chosen: Specialisation, outputs: tuple[Any, ...]) -> Any:
         """What the caller gets: value and gradients."""

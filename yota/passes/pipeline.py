@@ -10,7 +10,7 @@ from yota.passes import cse, dce, fold, inline, scalarize, simplify
 __all__ = ["names", "passes", "run"]
 
 
-def passes(*, strict: bool = False, inlined: bool = True) -> tuple[tuple[str, Rewrite], ...]:
+def passes(*, strict: bool = False, inlined: bool = True, compiled: bool = False) -> tuple[tuple[str, Rewrite], ...]:
     """Names and passes in order; what unrolling brings to light is simplified again."""
     algebra: tuple[tuple[str, Rewrite], ...] = (
         ("fold", fold.run),
@@ -24,7 +24,7 @@ def passes(*, strict: bool = False, inlined: bool = True) -> tuple[tuple[str, Re
         *([("inline", inline.run)] if inlined else []),
         *shared,
         *algebra,
-        ("scalarize", lambda tape: scalarize.run(tape, strict=strict)),
+        ("scalarize", lambda tape: scalarize.run(tape, strict=strict, compiled=compiled)),
         *algebra,
     )
 
@@ -39,6 +39,7 @@ def run(
     *,
     strict: bool = False,
     inlined: bool = True,
+    compiled: bool = False,
     until: str | None = None,
     verify: Callable[[Tape], object] | None = None,
 ) -> Tape:
@@ -51,12 +52,14 @@ def run(
     inlined
         Whether primitives with a primal of their own are replaced by it; before a tape is differentiated they must
         stay, because their rules count.
+    compiled
+        Whether the code will be compiled, so that scalar ops are cheap.
     until
         Stop after the first pass of this name.
     verify
         Called with the tape after each pass.
     """
-    for name, rewrite in passes(strict=strict, inlined=inlined):
+    for name, rewrite in passes(strict=strict, inlined=inlined, compiled=compiled):
         tape = rewrite(tape)
         if verify is not None:
             verify(tape)

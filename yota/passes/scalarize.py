@@ -10,6 +10,7 @@ import numpy as np
 
 from yota.ir.tape import Op, Tape
 from yota.passes.elements import MOVES, unroll
+from yota.passes.matrices import FUNCTIONS
 from yota.passes.rewrite import protected
 from yota.passes.unroll import Elements, Unrolling, Unsuitable
 
@@ -23,15 +24,17 @@ _MOST_UNROLLED = 1024
 """Scalar ops that arrays may unroll to: longer functions would run faster still, but nobody could read them."""
 
 
-def run(tape: Tape, *, strict: bool = False, most: int | None = None) -> Tape:
+def run(tape: Tape, *, strict: bool = False, compiled: bool = False, most: int | None = None) -> Tape:
     """Unroll ``tape`` when scalar code is estimated to be no slower; otherwise give it back as it is.
 
     With ``strict``, only a tape whose value is computed by scalar ops already qualifies: NumPy's order of
     summation is kept by leaving sums to NumPy. With ``most`` it is unrolled if that takes at most so many ops, slower
-    or not.
+    or not. ``compiled`` says that scalar ops will not be Python's: they cost next to nothing beside a call of LAPACK.
     """
     if strict and not _is_scalar_value(tape):
         return tape
+    if compiled and most is None and any(op.name in FUNCTIONS for op in tape.ops):
+        most = max(_MOST_UNROLLED, 2 * len(tape))
     budget = _array_cost(tape)
     limit = min(budget // _SCALAR_OP + 64, max(_MOST_UNROLLED, 2 * len(tape))) if most is None else most
     unrolling = Unrolling(tape, limit)

@@ -1,0 +1,94 @@
+"""Determinants, inverses and solutions of up to four rows: scalar code, wherever that is compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import yota
+from tests.codegen.compiled import needs_compiler
+from yota.passes import pipeline
+
+STEP = 1e-30
+
+
+def determinant(A: Any) -> Any:
+    return np.linalg.det(A)
+
+
+def inverse(A: Any) -> Any:
+    return np.sum(np.linalg.inv(A + 3.0 * np.eye(A.shape[-1])) ** 2)
+
+
+def solution(A: Any) -> Any:
+    return np.linalg.solve(A + 3.0 * np.eye(A.shape[-1]), A[:, 0]) @ A[0]
+
+
+def several(A: Any) -> Any:
+    return np.sum(np.linalg.solve(A + 3.0 * np.eye(A.shape[-1]), np.eye(A.shape[-1])[:, :2]) * A[:, :2])
+
+
+FUNCTIONS = [determinant, inverse, solution, several]
+
+
+def slopes(f: Callable[[Any], Any], A: np.ndarray) -> np.ndarray:
+    """The gradient by complex steps."""
+    found = np.empty(A.shape)
+    for place in np.ndindex(A.shape):
+        step = np.zeros(A.shape, complex)
+        step[place] = 1j * STEP
+        found[place] = f(A + step).imag / STEP
+    return found
+
+
+@needs_compiler
+@pytest.mark.parametrize("size", [2, 3, 4])
+@pytest.mark.parametrize("function", FUNCTIONS, ids=["det", "inv", "solve", "several"])
+def test_gradients_are_straight_line_code_in_c(function: Any, size: int) -> None:
+    A = np.random.default_rng(size).normal(size=(size, size))
+    value, found = yota.grad(function, A, target="c")
+    assert "import numpy" not in found.source and "for (" not in found.source.split("_loops(")[1].split("\n}")[0]
+    np.testing.assert_allclose(value, function(A), rtol=1e-13)
+    np.testing.assert_allclose(found[0], slopes(function, A), rtol=1e-12, atol=1e-13)
+
+
+@needs_compiler
+@pytest.mark.parametrize("function", FUNCTIONS, ids=["det", "inv", "solve", "several"])
+def test_many_matrices_are_loops_in_c(function: Any) -> None:
+    A = np.random.default_rng(0).normal(size=(50, 4, 4))
+    each = yota.batch(yota.value_and_grad(function), target="c")
+    values, gradients = each(A)
+    assert not any("np.linalg" in line for line in each.source.splitlines() if "return np" not in line)
+    np.testing.assert_allclose(values, [function(one) for one in A], rtol=1e-11)
+    np.testing.assert_allclose(gradients, [slopes(function, one) for one in A], rtol=1e-9, atol=1e-11)
+
+
+@needs_compiler
+def test_larger_and_long_ones_stay_with_lapack() -> None:
+    random = np.random.default_rng(1)
+    for shape in ((5, 5), (30, 4, 4)):
+        A = random.normal(size=shape)
+        value, found = yota.grad(lambda A: np.sum(np.linalg.det(A)), A, target="c")
+        assert "import numpy" in found.source
+        np.testing.assert_allclose(value, np.sum(np.linalg.det(A)), rtol=1e-14)
+    x = random.normal(size=(300, 4))
+    value, found = yota.grad(lambda x: np.linalg.det(x.T @ x), x, target="c")
+    assert "import numpy" in found.source
+    np.testing.assert_allclose(found[0], 2.0 * value * x @ np.linalg.inv(x.T @ x), rtol=1e-9)
+
+
+@needs_compiler
+def test_strict_code_calls_what_numpy_calls() -> None:
+    A = np.random.default_rng(2).normal(size=(4, 4))
+    value, found = yota.grad(determinant, A, target="c", strict=True)
+    assert "import numpy" in found.source
+    assert value == np.linalg.det(A)
+
+
+def test_where_scalar_code_is_slow_four_rows_stay() -> None:
+    tape = yota.trace(determinant, np.eye(4))[1]
+    assert any(op.name == "det" for op in pipeline.run(tape).ops)
+    assert all(op.name != "det" for op in pipeline.run(tape, compiled=True).ops)
