@@ -11,7 +11,16 @@ from yota.ir.primitive import Primitive
 from yota.ir.tape import Op, Tape, TapeBuilder
 from yota.ir.types import TensorType
 
-__all__ = ["Rewriting", "cone", "protected", "use_counts"]
+__all__ = ["Rewriting", "cone", "protected", "use_counts", "users"]
+
+
+def users(tape: Tape) -> dict[int, list[Op]]:
+    """The ops that read each variable, in order, each once."""
+    found: dict[int, list[Op]] = {}
+    for op in tape.ops:
+        for operand in dict.fromkeys(op.operands):
+            found.setdefault(operand, []).append(op)
+    return found
 
 
 def use_counts(tape: Tape) -> dict[int, int]:

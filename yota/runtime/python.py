@@ -8,6 +8,7 @@ import weakref
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
+from yota.runtime.scratch import bound
 from yota.runtime.signals import StaleTape
 
 __all__ = ["load", "text"]
@@ -43,6 +44,8 @@ def load(source: _Source) -> Callable[..., Any]:
     # A modification time of None keeps linecache.checkcache from dropping a file that no disk has.
     linecache.cache[filename] = (len(source.text), None, lines, filename)
     weakref.finalize(function, linecache.cache.pop, filename, None).atexit = False
+    if "_pool" in namespace:
+        bound(namespace["_pool"])
     return function
 
 

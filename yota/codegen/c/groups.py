@@ -16,6 +16,7 @@ from yota.codegen.c.stencils import read_apart
 from yota.codegen.c.types import is_known
 from yota.ir.indexing import GATHER
 from yota.ir.tape import Op, Tape
+from yota.passes.rewrite import users
 from yota.passes.views import is_view
 
 __all__ = ["Group", "Schedule", "schedule"]
@@ -92,6 +93,7 @@ class _Planner:
         self.tape, self.types, self.known = tape, tape.types, known
         self.looks, self.gathers, self.places = looks, gathers, places
         self.definitions = tape.definitions()
+        self.users = users(tape)
         # Of an array whose elements are all the same, code has the number.
         self.tables = frozenset(v for v, value in tape.constants.items() if np.ndim(value) and not is_uniform(value))
         self.inside = {op.result for op in tape.ops if op.result not in outside and self._is_known(op)}
@@ -284,8 +286,7 @@ class _Planner:
 
     def _is_frontier(self, variable: int, where: dict[int, set[int]], repeated: set[int], work: dict[int, int]) -> bool:
         """Whether some user of a variable is not computed as often, so that storing the user would not do."""
-        users = [op for op in self.tape.ops if variable in op.operands]
-        for op in users:
+        for op in self.users.get(variable, ()):
             if is_view(op, self.types):
                 if self._is_frontier(op.result, where, repeated, work):
                     return True

@@ -1,0 +1,120 @@
+"""The attributes of ndarray, on traced values."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy
+
+if TYPE_CHECKING:
+    from yota.tracing.trace import Trace
+
+__all__ = ["ArrayAttributes"]
+
+# Traced values go where NumPy's annotations ask for arrays.
+np: Any = numpy
+
+_UNTRACED = frozenset(
+    "base byteswap ctypes data dump dumps getfield resize setfield setflags strides tobytes tofile".split()
+)
+
+
+class ArrayAttributes:
+    """What an ndarray has: dtype, extents, parts and transposes."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+        _trace: Trace
+
+        def _current(self) -> int: ...
+        def _value(self) -> Any: ...
+        def _recorder(self) -> Trace: ...
+        @property
+        def shape(self) -> tuple[int, ...]:
+            """Extents."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _UNTRACED:
+            raise self._trace.refuse(f"the attribute .{name} of a traced value cannot be recorded.", "Do without it.")
+        ufunc = getattr(np, name, None)
+        if isinstance(ufunc, np.ufunc) and not name.startswith("_"):
+            # An object array of traced scalars that meets a ufunc asks each element for a method of its name.
+            return lambda *others: ufunc(self, *others)
+        raise AttributeError(f"{type(self._value()).__name__!r} object has no attribute {name!r}")
+
+    @property
+    def dtype(self) -> numpy.dtype[Any]:
+        """Element type."""
+        return self._trace.builder.types[self._current()].dtype
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return self._trace.builder.types[self._current()].size
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of an element."""
+        return self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return self.size * self.itemsize
+
+    @property
+    def device(self) -> str:
+        """Where the array is."""
+        return "cpu"
+
+    def to_device(self, device: str, /, *, stream: Any = None) -> Any:
+        """See `numpy.ndarray.to_device`."""
+        if device != "cpu":
+            raise ValueError(f"Unsupported device: {device}.")
+        return self
+
+    def __array_namespace__(self, *, api_version: str | None = None) -> Any:
+        """The array API that the value follows."""
+        return numpy
+
+    @property
+    def flags(self) -> Any:
+        """Memory layout of the concrete value."""
+        self._trace.rely_on_order()
+        return np.asarray(self._value()).flags
+
+    @property
+    def T(self) -> Any:  # noqa: N802  (NumPy's name)
+        """Transpose."""
+        return np.transpose(self)
+
+    @property
+    def mT(self) -> Any:  # noqa: N802  (NumPy's name)
+        """Transpose of the last two axes."""
+        return np.swapaxes(self, -1, -2)
+
+    @property
+    def real(self) -> Any:
+        """Real part."""
+        return np.real(self) if self.dtype.kind == "c" else self
+
+    @real.setter
+    def real(self, value: Any) -> None:
+        self.real[...] = value
+
+    @property
+    def imag(self) -> Any:
+        """Imaginary part."""
+        return np.imag(self)
+
+    @imag.setter
+    def imag(self, value: Any) -> None:
+        if self.dtype.kind != "c":
+            raise TypeError("array does not have imaginary part to set")
+        self.imag[...] = value
