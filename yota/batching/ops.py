@@ -70,7 +70,7 @@ class _Batching:
                     f"{where(guard.location)}{tape.name} decides by the values of a point, and points may differ; "
                     "write the choice with np.where"
                 )
-            builder.guard(self.known[guard.variable], guard.expected, guard.kind)
+            builder.guard(self.known[guard.variable], guard.expected, guard.kind, signs=guard.signs)
         return builder.finish([self._output(variable, axis) for variable in tape.outputs])
 
     def _output(self, variable: int, axis: int) -> int:

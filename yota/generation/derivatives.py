@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from yota.codegen.signs import unsigned
 from yota.compilation.specialise import Target
 from yota.derivatives.differentiated import Differentiated
 from yota.derivatives.directions import along, shortest
@@ -139,4 +140,4 @@ def _recorded(subject: Subject, function: Callable[..., Any], *extra: Leaf) -> T
         for position, leaf in enumerate((*subject.arguments.leaves, *extra))
     ]
     function.__name__ = subject.tape.name
-    return record(function, leaves, tuple, registry=registry()).tape
+    return unsigned(record(function, leaves, tuple, registry=registry()).tape)

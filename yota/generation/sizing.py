@@ -242,5 +242,5 @@ def canonical(tape: Tape) -> Tape:
             builder.names[known[op.result]] = tape.names[op.result]
     for guard in tape.guards:
         builder.location = guard.location
-        builder.guard(use(guard.variable), guard.expected, guard.kind)
+        builder.guard(use(guard.variable), guard.expected, guard.kind, signs=guard.signs)
     return builder.finish([use(output) for output in tape.outputs])

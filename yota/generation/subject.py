@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from yota.codegen.signs import unsigned
 from yota.compilation.arguments import Arguments, function_of, names_of, positional, sort_arguments
 from yota.compilation.bitwise import with_value
 from yota.compilation.layout import Layout, Wrt, layout_of
@@ -192,10 +193,8 @@ class Subject:
         if not strict:
             return tape
         leaves, rebuild = self.arguments.leaves, self.arguments.rebuild
-        keeps = self.call.keeps
-        return with_value(
-            tape, (), record(self.function, leaves, rebuild, registry=registry(), exact=True, keeps=keeps)
-        )[0]
+        exact = record(self.function, leaves, rebuild, registry=registry(), exact=True, keeps=self.call.keeps)
+        return with_value(tape, (), replace(exact, tape=unsigned(exact.tape)))[0]
 
 
 def subject_of(call: Call, wrt: Wrt, sizes: Mapping[str, int] | None = None) -> Subject:
@@ -203,7 +202,7 @@ def subject_of(call: Call, wrt: Wrt, sizes: Mapping[str, int] | None = None) -> 
     function, arguments = call.arguments(sizes)
     layout = layout_of(function, wrt, len(call.hidden), arguments)
     tape = record(function, arguments.leaves, arguments.rebuild, registry=registry(), keeps=call.keeps).tape
-    return Subject(call, arguments, layout, tape, function)
+    return Subject(call, arguments, layout, unsigned(tape), function)
 
 
 def reference(f: Callable[..., Any]) -> str | None:

@@ -129,5 +129,5 @@ def _with_inputs(tape: Tape, varying: Sequence[Varying], places: Sequence[Sequen
             builder.names[made] = tape.names[op.result]
     for guard in tape.guards:
         builder.location = guard.location
-        builder.guard(use(guard.variable), guard.expected, guard.kind)
+        builder.guard(use(guard.variable), guard.expected, guard.kind, signs=guard.signs)
     return builder.finish([use(output) for output in tape.outputs])

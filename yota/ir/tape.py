@@ -211,9 +211,9 @@ class TapeBuilder:
         """The op that defines ``variable``; None for inputs and constants."""
         return self._definitions.get(variable)
 
-    def guard(self, variable: int, expected: Any, kind: str) -> None:
-        """Record that the tape holds only while ``variable`` is ``expected``."""
-        self.guards.append(Guard(variable, expected, kind, len(self.ops), self.location))
+    def guard(self, variable: int, expected: Any, kind: str, *, signs: bool = False) -> None:
+        """Record that the tape holds only while ``variable`` is ``expected``; for ``signs`` see `Guard`."""
+        self.guards.append(Guard(variable, expected, kind, len(self.ops), self.location, signs))
 
     def finish(self, outputs: Iterable[int]) -> Tape:
         """The finished tape."""

@@ -112,5 +112,5 @@ def inline(tape: Tape, trace: Trace, inputs: Mapping[int, Any]) -> list[Any]:
             op.primitive, operands, dict(op.static), python=_weakly(op) if tape.types[op.result].weak else None
         )
     for guard in tape.guards:
-        trace.decide(trace.lift(known[guard.variable]), guard.kind, guard.expected)
+        trace.decide(trace.lift(known[guard.variable]), guard.kind, guard.expected, signs=guard.signs)
     return [known[variable] for variable in tape.outputs]

@@ -258,12 +258,15 @@ class Trace:
 
     # -- leaving the tape --------------------------------------------------------------------------------
 
-    def decide(self, variable: int, kind: str, number: Any) -> None:
-        """Note that Python saw ``number`` (a ``kind`` of ``variable``) and may act on it."""
+    def decide(self, variable: int, kind: str, number: Any, *, signs: bool = False) -> None:
+        """Note that Python saw ``number`` (a ``kind`` of ``variable``) and may act on it.
+
+        ``signs`` says that it is only whether an index counts from the end.
+        """
         self.check()
         if not self.is_constant(variable):
             self.builder.location = self.seen.here()
-            self.builder.guard(variable, number, kind)
+            self.builder.guard(variable, number, kind, signs=signs)
 
     def rearranged(self, variable: int, value: Any) -> int:
         """Another variable for the same elements, whose concrete ``value`` lies otherwise in memory."""

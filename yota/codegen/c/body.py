@@ -205,12 +205,16 @@ class BodyWriter(Frame):
         sparse = self._cleared_results(pull, sinks)
         stores: list[str] = []
         for sink in sinks:
-            target = self.target(sink, ())
+            target = self.target(sink, (), writer.read_again(sink.offset))
             if sink.root.variable in sparse and pull.values.is_literal(sink.value, 0):
                 continue
             assign = "+=" if sink.root.scattered else "="
-            stores += filled(f"{target} {assign} {writer.text(sink.value, lines)};")
+            stores += filled(f"{target} {assign} {self._told(sink, writer.text(sink.value, lines))};")
         return [*lines, *(line for each in sparse.values() for line in each), *stores]
+
+    def _told(self, sink: Sink, text: str) -> str:
+        """The text of what is stored; another dialect of C may have to say that it is nothing."""
+        return text
 
     def _cleared_results(self, pull: Pull, sinks: list[Sink]) -> dict[int, list[str]]:
         """Long results that are mostly zeros are cleared first."""

@@ -70,7 +70,7 @@ def schedule(
         Which of ``getitem`` and ``scatter`` kernels can do by index arrays that are constants; the tape must be
         `normalised` for them.
     places
-        Arguments that may be index arrays besides: whoever calls kernels checks them.
+        Arguments and results that may be index arrays besides: whoever calls kernels, or reads them, checks them.
     """
     planner = _Planner(tape, set(outside), known, looks, gathers, places)
     for _ in range(2 * len(tape.ops) + _MOST_ROUNDS):
@@ -100,6 +100,7 @@ class _Planner:
         work, costs = self._work(frozenset()), {op.result: self._cost(op) for op in tape.ops}
         worthy = {each for each in self.inside if work[each] > _WORTH_STORING}
         self.stored = read_apart(tape, worthy, costs, _WORTH_STORING)
+        self.stored |= self.inside & places
         self.rounds = 0
         self.studied: dict[int, tuple[Root, frozenset[int], frozenset[int]]] = {}
         """What was found about roots, with the variables that it depends on and which of these were in memory."""

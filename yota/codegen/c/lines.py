@@ -139,6 +139,16 @@ class Writer:
         """Texts of what an offset takes from index arrays, by axis."""
         return {axis: self._read(-1 - axis).text for axis, _ in offset.terms if axis < 0}
 
+    def read_again(self, offset: Linear) -> dict[int, str]:
+        """The same where they were read for no value."""
+        found = {}
+        for axis, _ in offset.terms:
+            if axis < 0:
+                value = self.values[-1 - axis]
+                assert value.offset is not None
+                found[axis] = self.read(value.data, value.offset, self.read_again(value.offset))
+        return found
+
     def _define(self, number: int, value: Value, lines: list[str]) -> None:
         text = self._expression(number, value, lines)
         alone = self.uses[number] == 1 and self._deepest.get(number, self.depths[number]) == self.depths[number]

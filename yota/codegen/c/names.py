@@ -89,6 +89,10 @@ _SYSTEM = (
 _LIBRARY_BEGINNINGS = ("str", "mem", "wcs", "is", "to", "pthread_", "omp_", "cr_", "atomic_")
 
 
+_OWN_FUNCTIONS = "drawn main rounded sort_keys sort_pairs sort_stretches first_of in_order check_indices".split()
+"""What files define themselves where they need it."""
+
+
 class FileNames(_Names):
     """Names of functions and tables of one file, which other files of a program see.
 
@@ -101,7 +105,7 @@ class FileNames(_Names):
 
     def __init__(self) -> None:
         system = [*_SYSTEM, *(f"{name}{end}" for name in _SYSTEM for end in "fl")]
-        super().__init__([*_KEYWORDS, *_MACROS, *_OWN, *_LIBRARY, *_SINGLE, *FOREIGN, *system, "drawn", "main"])
+        super().__init__([*_KEYWORDS, *_MACROS, *_OWN, *_LIBRARY, *_SINGLE, *FOREIGN, *system, *_OWN_FUNCTIONS])
 
     def fresh(self, hint: str) -> str:
         """A name like ``hint`` that was not given before, and that no library has."""

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from yota.codegen.c.frame import Frame, Sink
-from yota.codegen.c.index import Linear
 from yota.codegen.c.lines import Writer, filled
 from yota.codegen.c.regions import Region
 from yota.codegen.c.streams import streams
@@ -52,17 +51,7 @@ class Nest:
         return counter if self.start == "0" else f"{counter} - {self.start}"
 
     def _target(self, sink: Sink) -> str:
-        return self.body.target(sink, self.axes, self._numbers(sink.offset))
-
-    def _numbers(self, offset: Linear) -> dict[int, str]:
-        """Texts of what an offset takes from index arrays."""
-        found = {}
-        for axis, _ in offset.terms:
-            if axis < 0:
-                value = self.writer.values[-1 - axis]
-                assert value.offset is not None
-                found[axis] = self.writer.read(value.data, value.offset, self._numbers(value.offset))
-        return found
+        return self.body.target(sink, self.axes, self.writer.read_again(sink.offset))
 
     def _compensated(self, sink: Sink) -> bool:
         return sink.merge == "sum"

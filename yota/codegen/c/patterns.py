@@ -18,6 +18,7 @@ __all__ = [
     "index_arrays",
     "is_fixed",
     "is_uniform",
+    "layout",
     "normalised",
     "pattern_shape",
     "place",
@@ -172,7 +173,7 @@ def _wrapped(
 
 def pattern_shape(index: Index, arrays: Sequence[tuple[int, ...]], shape: Sequence[int]) -> tuple[int, ...]:
     """Shape of ``x[index]`` for an ``x`` of ``shape``; ``arrays`` are the shapes of the index arrays."""
-    front, inner = _layout(index)
+    front, inner = layout(index)
     own: list[int] = []
     axes = iter(shape)
     for entry in index:
@@ -184,7 +185,7 @@ def pattern_shape(index: Index, arrays: Sequence[tuple[int, ...]], shape: Sequen
     return (*own[:front], *np.broadcast_shapes(*arrays), *own[front:]) if inner else tuple(own)
 
 
-def _layout(index: Index) -> tuple[int, bool]:
+def layout(index: Index) -> tuple[int, bool]:
     """How many axes of the result come before those of the index arrays, and whether there are any arrays."""
     special = [number for number, entry in enumerate(index) if entry is GATHER or isinstance(entry, int)]
     if not special:
@@ -197,7 +198,7 @@ def place(
     point: Point, index: Index, arrays: Sequence[tuple[int, ...]], number: Sequence[Linear] | None = None
 ) -> tuple[Point, list[Point]]:
     """For a point of ``x[index]``: the point of ``x``, with ``number`` at the gathered axes, and that of each array."""
-    front, _ = _layout(index)
+    front, _ = layout(index)
     count = len(np.broadcast_shapes(*arrays))
     middle = point[front : front + count]
     rest = iter(point[:front] + point[front + count :])

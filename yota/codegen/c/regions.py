@@ -131,7 +131,9 @@ def studied(tape: Tape, definitions: dict[int, Op], variable: int, leaves: froze
     if not size:
         raise UnreachableError
     loops = tuple(axis for axis, extent in enumerate(shape) if extent > 1)
-    if (size <= LONGEST_UNROLLED and tape.types[variable].size <= LONGEST_UNROLLED) or _is_assembled(op, size):
+    small = size <= LONGEST_UNROLLED and tape.types[variable].size <= LONGEST_UNROLLED
+    known = not adds or all(each in tape.constants for each in op.operands[1:])
+    if (small and known) or _is_assembled(op, size):
         loops, reduction = (), None
         shape = tape.types[variable].shape
     root = Root(variable, shape, reduction, loops, tuple(set() for _ in loops))

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from yota.codegen.c.types import REALS, is_known, real_type, suffix
+from yota.codegen.c.types import REALS, c_type, is_known, real_type, suffix
 from yota.ir.tape import Op, Tape
 from yota.ir.types import TensorType
 
@@ -84,6 +84,11 @@ _PARTS = {
     "sign": "sign_of", "remainder": "remainder_of", "floor_divide": "floored_quotient", "heaviside": "heaviside",
     "logaddexp": "log_add_exp",
 }  # fmt: skip
+_WHOLE = {
+    "maximum": "whole_larger", "minimum": "whole_smaller", "remainder": "whole_remainder",
+    "floor_divide": "whole_quotient",
+}  # fmt: skip
+"""Inline functions of two whole numbers with a sign."""
 _TESTS = {"isnan": "isnan({0})", "isinf": "isinf({0})", "isfinite": "isfinite({0})", "signbit": "signbit({0})"}
 _COMPLEX_FUNCTIONS = {
     "exp": "cexp", "log": "clog", "sqrt": "csqrt", "sin": "csin", "cos": "ccos", "tan": "ctan", "sinh": "csinh",
@@ -151,6 +156,8 @@ def _whole(name: str, dtype: np.dtype[Any], result: np.dtype[Any]) -> Spelling |
         return _OPERATORS[name]
     if name in ("add", "subtract", "multiply", "negative", "where") and dtype.kind == "i":
         return _OPERATORS[name]
+    if name in _WHOLE and dtype.kind == "i":
+        return Spelling(f"{_WHOLE[name]}_{c_type(dtype)}({{0}}, {{1}})", part=_WHOLE[name])
     return None
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import linecache
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -14,22 +13,20 @@ from yota.codegen.c.kernel import Kernel, plan_kernel, result_hint
 from yota.codegen.c.lines import Needs, filled
 from yota.codegen.c.names import FileNames, LocalNames
 from yota.codegen.c.patterns import normalised
+from yota.codegen.c.places import is_places, with_places
 from yota.codegen.c.plan import KernelPlan, Piece
 from yota.codegen.c.products import as_sums
 from yota.codegen.c.sizes import Sizes, put_in_place
+from yota.codegen.c.statements import OUT_OF_BOUNDS, failed, framed, refusal
 from yota.codegen.c.tables import Tables
 from yota.codegen.c.types import c_type, literal
 from yota.codegen.count import operations
 from yota.errors import CodegenError
-from yota.ir.tape import Guard, Op, Tape
+from yota.ir.tape import Op, Tape
 from yota.passes.dce import run as without_dead
+from yota.passes.rewrite import cone
 
-__all__ = ["NO_MEMORY", "WRONG_SIZES", "Body", "Shared", "body_of"]
-
-NO_MEMORY = -1
-"""What a function returns if there is no memory for its intermediate arrays."""
-WRONG_SIZES = -2
-"""What a function returns if sizes are too small for what it does."""
+__all__ = ["Body", "Shared", "body_of"]
 
 
 @dataclass(slots=True)
@@ -63,6 +60,8 @@ class Body:
         Whether it can run out of memory.
     operations
         What it computes, counted.
+    looks
+        Whether it looks at indices.
     """
 
     kernels: tuple[KernelPlan, ...]
@@ -70,6 +69,7 @@ class Body:
     pieces: tuple[Piece, ...]
     allocates: bool
     operations: str
+    looks: bool = False
 
 
 def body_of(
@@ -100,12 +100,13 @@ def body_of(
     CodegenError
         If something on the tape cannot be said in C; the message has the user's line.
     """
-    tape = without_dead(normalised(as_sums(symbolic.optimise(tape, strict=strict))))
+    tape = without_dead(with_places(normalised(as_sums(symbolic.optimise(tape, strict=strict)))))
     _refuse_empty(tape)
     sizes = sizes or Sizes()
     made = tape.inputs[len(inputs) :]
-    places = frozenset(entry.variable for entry in made if tape.types[entry.variable].shape)
-    plan = schedule(tape, looks=False, gathers=("getitem", "scatter"), places=places)
+    places = {entry.variable for entry in made if tape.types[entry.variable].shape}
+    places |= {op.result for op in tape.ops if is_places(op)}
+    plan = schedule(tape, looks=False, gathers=("getitem", "scatter"), places=frozenset(places))
     return _Function(tape, plan, name, inputs, results, shared, sizes).body()
 
 
@@ -144,13 +145,15 @@ class _Function:
 
     def body(self) -> Body:
         """The whole function."""
-        steps = [step for step in self.plan.steps if not self._is_seen(step)]
+        steps = self._looking_first([step for step in self.plan.steps if not self._is_seen(step)])
         own = self._own(steps)
         kernels: list[KernelPlan] = []
         entered = {entry.variable for entry in self.tape.inputs} | set(self.tape.constants)
         lines = self._guards(entered)
-        if len(steps) == 1 and isinstance(steps[0], Group) and not own:
-            lines += self._inline(steps[0])
+        looks = [step for step in steps if isinstance(step, Op) and is_places(step)]
+        if len(steps) == len(looks) + 1 and isinstance(steps[-1], Group) and len(own) == len(looks):
+            lines += [line for step in looks for line in self._op(step)]
+            lines += self._inline(steps[-1])
         else:
             for step in steps:
                 lines += self._step(step, kernels)
@@ -160,8 +163,13 @@ class _Function:
         made = [each for each in self.sizes.made if each.name in self.used]
         own = {each.name: each.declaration for each in made} | own
         heap = [name for name, line in own.items() if "malloc(" in line]
-        framed = _framed(list(own.values()), heap, [*put_in_place(made), *lines])
-        return Body(tuple(kernels), (*unused, *framed), self.pieces, bool(heap), counts)
+        statements = framed(list(own.values()), heap, [*put_in_place(made), *lines])
+        return Body(tuple(kernels), (*unused, *statements), self.pieces, bool(heap), counts, bool(looks))
+
+    def _looking_first(self, steps: Sequence[Group | Op]) -> list[Group | Op]:
+        """The steps with those ahead that indices are looked at in: nothing is written if one is out of bounds."""
+        wanted = cone(self.tape, (op.result for op in self.tape.ops if is_places(op)))
+        return sorted(steps, key=lambda step: wanted.isdisjoint(_variables(step)))
 
     def _inline(self, group: Group) -> list[str]:
         """The statements of the only loops that there are."""
@@ -238,12 +246,25 @@ class _Function:
         return bool(self.tape.types[variable].shape) or variable in self.targets
 
     def _op(self, op: Op) -> list[str]:
-        """What is no loop: only a copy to another shape is left."""
-        if op.name != "reshape":
-            raise CodegenError(_refusal(self.tape, op))
+        """What is no loop: only looks at indices, and copies to another shape, are left."""
+        if op.name != "reshape" and not is_places(op):
+            raise CodegenError(refusal(self.tape, op))
         source, target = self._text(op.operands[0]), self.texts[op.result]
         self.used.add(source)
+        if is_places(op):
+            return self._look(op, source, target)
         return [f"memcpy({target}, {source}, {self.tape.types[op.result].size} * sizeof *{target});"]
+
+    def _look(self, op: Op, source: str, target: str) -> list[str]:
+        type = self.tape.types[op.operands[0]]
+        self.shared.needs.parts.add(("places_from", type.dtype.name))
+        given = f"{target}, {source}, {type.size}, {op.keyword('extent')}"
+        return [
+            f"if (!places_from_{c_type(type.dtype)}({given})) {{",
+            f"    status = {OUT_OF_BOUNDS};",
+            "    goto done;",
+            "}",
+        ]
 
     def _text(self, variable: int) -> str:
         if variable in self.texts:
@@ -261,7 +282,7 @@ class _Function:
                 text = self._text(guard.variable)
                 self.used.add(text)
                 lines += [
-                    f"if ({_failed(self.tape, guard, text)}) {{",
+                    f"if ({failed(self.tape, guard, text)}) {{",
                     f"    status = {number};",
                     "    goto done;",
                     "}",
@@ -289,40 +310,3 @@ class _Function:
 
 def _variables(step: Group | Op) -> list[int]:
     return [root.variable for root in step.roots] if isinstance(step, Group) else [step.result]
-
-
-def _framed(own: Sequence[str], heap: Sequence[str], lines: Sequence[str]) -> list[str]:
-    """Statements between getting memory and giving it back."""
-    if not heap and "    goto done;" not in lines:
-        return [*own, *lines, "return 0;"]
-    found = [*own, f"int status = {NO_MEMORY if heap else 0};"]
-    if heap:
-        found += filled(f"if ({' || '.join(f'{name} == NULL' for name in heap)})")
-        found += ["    goto done;", "status = 0;"]
-    return [*found, *lines, "", "done:", *(f"free({name});" for name in heap), "return status;"]
-
-
-def _failed(tape: Tape, guard: Guard, text: str) -> str:
-    """The condition under which a decision would be another one."""
-    expected, type = guard.expected, tape.types[guard.variable]
-    if type.shape:
-        raise CodegenError("the function decides by the values of a whole array, which generated C does not check")
-    if guard.kind == "bool" or isinstance(expected, (bool, np.bool_)):
-        return f"!{text}" if expected else text
-    if expected != expected:
-        return f"{text} == {text}"
-    value = f"trunc({text})" if guard.kind == "int" and type.dtype.kind == "f" else text
-    return f"{value} != {literal(expected, type.dtype)}"
-
-
-def _refusal(tape: Tape, op: Op) -> str:
-    target = op.primitive.target or op.name
-    target = op.name if target.startswith("yota.") else target
-    types = ", ".join(str(tape.types[operand]) for operand in op.operands)
-    place = op.location
-    line = linecache.getline(place.filename, place.line).strip() if place else ""
-    where = f"\n  {place}: {line}" if place and line else ""
-    return (
-        f"{target} of {types} cannot be said in C that needs libm only{where}\n"
-        'Generate a module for NumPy instead (target="numpy"), or compute this outside and pass it as an argument.'
-    )

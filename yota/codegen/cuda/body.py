@@ -225,14 +225,16 @@ class CudaBody(BodyWriter):
         before: list[str] = []
         found: list[str] = []
         for sink in sinks:
-            text = writer.text(sink.value, before)
-            if self.memory.places and sink.dtype.kind in "fc":
-                text = f"unless({text}, outside)"
+            text = self._told(sink, writer.text(sink.value, before))
             if sink.merge:
                 found += filled(f"{self._total(sink, totals).name}.add({text});")
             else:
                 found += filled(f"{self.target(sink, self._axes_left)} = {text};")
         return [*before, *found]
+
+    def _told(self, sink: Sink, text: str) -> str:
+        """What is computed with a place outside of an axis is not a number."""
+        return f"unless({text}, outside)" if self.memory.places and sink.dtype.kind in "fc" else text
 
     def _total(self, sink: Sink, totals: dict[tuple[int, Linear], Total]) -> Total:
         key = sink.root.variable, sink.offset

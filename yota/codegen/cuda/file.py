@@ -24,7 +24,7 @@ def preludes(needs: Needs, totals: Collection[str]) -> tuple[str, ...]:
         found.append("joined")
     if "places" in totals and needs.complex:
         found.append("complex_unless")
-    found += [name for name in ("float16", "bfloat16", "warp", "pack", "rows", "places") if name in totals]
+    found += [name for name in ("float16", "bfloat16", "warp", "pack", "rows", "places", "sort") if name in totals]
     return tuple(f"cuda/{name}.cu.jinja" for name in found)
 
 

@@ -107,7 +107,7 @@ class Loops:
         return [*lines, *self._finished(self.totals)]
 
     def _says(self, name: str, lines: Sequence[str]) -> bool:
-        return any(re.search(rf"\b{name}\b", line) for line in lines)
+        return any(re.search(rf"\b{name}\b", line) for line in lines if not line.lstrip().startswith("/*"))
 
     def _by_rows(self) -> list[str]:
         """A loop over the points for which a block brings its rows into shared memory, and takes results out."""

@@ -13,6 +13,7 @@ import numpy as np
 
 from yota.codegen.c.types import c_type
 from yota.codegen.cuda.plan import KernelPlan, Launch, Parameter
+from yota.codegen.cuda.shape import OPEN_BLOCKS
 from yota.codegen.literals import is_whole
 from yota.ir.indexing import GATHER, Index, to_numpy
 from yota.ir.tape import Op, Tape
@@ -112,7 +113,16 @@ def positions(index: Index, shape: tuple[int, ...], arrays: list[Any]) -> Any:
 
 
 def plan_addition(
-    name: str, dtype: np.dtype[Any], rows: int, width: int, entries: int, threads: int, *, fresh: bool
+    name: str,
+    dtype: np.dtype[Any],
+    rows: int,
+    width: int,
+    entries: int,
+    threads: int,
+    *,
+    fresh: bool,
+    tables: tuple[str, str] = ("", ""),
+    open: bool = False,
 ) -> KernelPlan:
     """The kernel that adds up, for each element of the result, the pieces that belong there.
 
@@ -120,13 +130,18 @@ def plan_addition(
     ----------
     fresh
         Whether the sums are the result, rather than to be added to it.
+    tables
+        Names of the file's tables of the order of pieces and of where those of each place start; empty for parameters.
+    open
+        Whether there may be more or fewer when it runs.
     """
+    order, starts = tables[0] or "order", tables[1] or "starts"
     kind, size = c_type(dtype), rows * width
     total = f"Sum<{kind}>"
-    many = entries > _WARP * rows
-    wide = max(size, entries * width) >= 2**31 - 2**27
+    many = entries > _WARP * rows and not open
+    wide = open or max(size, entries * width) >= 2**31 - 2**27
     index = "int64_t" if wide else "int"
-    element = f"pieces[({index})order[entry] * {width} + column]" if width > 1 else "pieces[order[entry]]"
+    element = f"pieces[({index}){order}[entry] * {width} + column]" if width > 1 else f"pieces[{order}[entry]]"
     row = [f"const {index} row = at / {width}, column = at % {width};"] if width > 1 else []
     place = "row" if width > 1 else "at"
     lane, step = (" + lane", _WARP) if many else ("", 1)
@@ -136,7 +151,7 @@ def plan_addition(
     inner = [
         *row,
         f"{total} total = {total}::none();",
-        f"for (int64_t entry = starts[{place}]{lane}; entry < starts[{place} + 1]; entry += {step}) {{",
+        f"for (int64_t entry = {starts}[{place}]{lane}; entry < {starts}[{place} + 1]; entry += {step}) {{",
         f"    total.add({element});",
         "}",
         *(["total = joined_in_warp(total);", "if (lane == 0) {", f"    {store}", "}"] if many else [store]),
@@ -150,12 +165,15 @@ def plan_addition(
         *(f"    {line}" for line in inner),
         "}",
     ]
-    parameters = (
-        Parameter(f"const {kind} *__restrict__ ", "pieces", f"{entries} rows of {width}"),
+    sorted_ = (
         Parameter("const int64_t *__restrict__ ", "order", "the pieces, sorted by their places"),
         Parameter("const int64_t *__restrict__ ", "starts", "where the pieces of each place start"),
+    )
+    parameters = (
+        Parameter(f"const {kind} *__restrict__ ", "pieces", f"{entries} rows of {width}"),
+        *(() if tables[0] else sorted_),
         Parameter(f"{kind} *__restrict__ ", "result", f"{rows} rows of {width}"),
     )
-    blocks = max(1, min(_MOST_BLOCKS, -(-size // across)))
+    blocks = OPEN_BLOCKS if open else max(1, min(_MOST_BLOCKS, -(-size // across)))
     remark = "/* Pieces at one place are added up in the order in which they come. */"
     return KernelPlan(name, (remark,), (), parameters, tuple(lines), Launch(blocks, threads))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from yota.codegen.c.groups import Group
 
-__all__ = ["THREADS", "Shape", "open_shape", "separated", "shape_of"]
+__all__ = ["OPEN_BLOCKS", "THREADS", "Shape", "open_shape", "separated", "shape_of"]
 
 THREADS = 256
 """Threads of a block."""
@@ -17,7 +17,7 @@ _MOST_BLOCKS = 1024
 """Blocks of a kernel that leaves parts of totals, which one more kernel adds up."""
 _ENOUGH_BLOCKS = 128
 """Blocks that keep a GPU busy, so that splitting rows would not pay for one more kernel."""
-_OPEN_BLOCKS = 512
+OPEN_BLOCKS = 512
 """Blocks of a kernel whose loops are of any length."""
 _MOST_FLAT = 1 << 16
 """Blocks of a kernel without totals."""
@@ -95,14 +95,14 @@ def open_shape(group: Group, axes: Sequence[int], extents: Mapping[int, int], th
     partial = next((root.reduced for root in group.roots if any(root.reduced) and not all(root.reduced)), None)
     total = math.prod(extents[axis] for axis in axes)
     if partial is None:
-        return Shape(tuple(axes), (), threads, threads, 1, 1, _OPEN_BLOCKS, False, (total, 1), True)
+        return Shape(tuple(axes), (), threads, threads, 1, 1, OPEN_BLOCKS, False, (total, 1), True)
     reduced = tuple(axis for axis in axes if partial[axis])
     kept = tuple(axis for axis in axes if not partial[axis])
     outer = math.prod(extents[axis] for axis in kept)
     rows = partial[axes[-1]]
     across = threads // _WARP if rows else _WARP
     points = outer, total // outer
-    return Shape(kept, reduced, threads, across, threads // across, 1, _OPEN_BLOCKS, rows, points, True)
+    return Shape(kept, reduced, threads, across, threads // across, 1, OPEN_BLOCKS, rows, points, True)
 
 
 def shape_of(group: Group, axes: Sequence[int], extents: Mapping[int, int], threads: int, width: int = 1) -> Shape:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,16 +14,22 @@ from yota.codegen.c.groups import schedule
 from yota.codegen.c.kernel import result_hint
 from yota.codegen.c.lines import Needs
 from yota.codegen.c.names import LocalNames
-from yota.codegen.c.patterns import is_uniform
+from yota.codegen.c.patterns import is_uniform, normalised
+from yota.codegen.c.places import with_places
 from yota.codegen.c.products import as_sums
 from yota.codegen.c.tables import Tables
 from yota.codegen.c.types import c_type
 from yota.codegen.count import operations
 from yota.codegen.cuda.halves import placed, widened
 from yota.codegen.cuda.kernel import Step, plan_step
+from yota.codegen.cuda.launches import Body, Buffer, Call, Sort
 from yota.codegen.cuda.layout import Layout
-from yota.codegen.cuda.plan import KernelPlan
+from yota.codegen.cuda.leading import is_addition, leading
+from yota.codegen.cuda.names import CudaNames
+from yota.codegen.cuda.places import readable
+from yota.codegen.cuda.scatter import plan_addition
 from yota.codegen.cuda.shape import THREADS, separated
+from yota.codegen.cuda.sorting import Places, find_starts, join_places
 from yota.codegen.cuda.spelling import is_known_to_cuda
 from yota.errors import CodegenError
 from yota.ir.catalog import primitive
@@ -31,45 +37,10 @@ from yota.ir.location import where
 from yota.ir.tape import Op, Tape
 from yota.passes.dce import run as without_dead
 
-__all__ = ["Body", "Buffer", "Call", "body_of"]
+__all__ = ["body_of"]
 
 _ALIGNMENT = 256
-
-
-@dataclass(frozen=True, slots=True)
-class Buffer:
-    """Device memory for what lies between kernels: its name, its type, and where it starts in the workspace."""
-
-    name: str
-    type: str
-    start: int
-    bytes: int
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """One launch: the kernel, the launch, and for each argument its text and, for a number, its dtype."""
-
-    kernel: KernelPlan
-    arguments: tuple[tuple[str, str], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Body:
-    """What a host function does.
-
-    Parameters
-    ----------
-    workspace
-        Bytes of device memory that it needs besides its arguments.
-    operations
-        What it computes, counted.
-    """
-
-    calls: tuple[Call, ...]
-    buffers: tuple[Buffer, ...]
-    workspace: int
-    operations: str
+_TAKEN = ("at", "keys", "order", "row", "starts")
 
 
 def body_of(
@@ -100,7 +71,9 @@ def body_of(
         If something on the tape needs a library, or a decision; the message has the user's line.
     """
     wide = widened(tape)
-    tape = _with_own_outputs(without_dead(as_sums(symbolic.optimise(wide.tape))))
+    tape = leading(normalised(as_sums(symbolic.optimise(wide.tape))))
+    tape = without_dead(with_places(tape, readable(tape), checked=False))
+    tape = _with_own_outputs(tape, halves=any(wide.outputs))
     tape, stored = placed(tape, wide.inputs, wide.outputs)
     if tape.guards:
         raise CodegenError(
@@ -110,13 +83,15 @@ def body_of(
     return _Host(tape, stored, name, inputs, results, tables, needs, totals, sizes).body()
 
 
-def _with_own_outputs(tape: Tape) -> Tape:
-    """Each output computed by an op of its own."""
+def _with_own_outputs(tape: Tape, *, halves: bool) -> Tape:
+    """Each output computed by an op of its own, and by one that can write ``halves`` if there are such."""
     builder = tape.builder()
     counts = Counter(tape.outputs)
     made = tape.definitions()
     outputs = [
-        each if each in made and counts[each] == 1 else builder.emit(primitive("positive"), (each,))
+        each
+        if each in made and counts[each] == 1 and not (halves and is_addition(made[each]))
+        else builder.emit(primitive("positive"), (each,))
         for each in tape.outputs
     ]
     return builder.finish(outputs)
@@ -136,28 +111,34 @@ class _Host:
         sizes: Sequence[str] | None,
     ) -> None:
         self.tape, self.name, self.needs, self.totals, self.sizes = tape, name, needs, totals, sizes
-        self.names = LocalNames(name, [*inputs, *results, *(sizes or ()), "stream", "workspace", "room"])
+        self.names = LocalNames(name, [*inputs, *results, *(sizes or ()), "stream", "workspace", "room", "fault"])
         self.texts = {entry.variable: text for entry, text in zip(tape.inputs, inputs, strict=True)}
         self.texts.update(zip(tape.outputs, results, strict=True))
         known = {v: tables.name(tape.names.get(v, name), value) for v, value in self._arrays()}
         values = {entry.variable for entry in tape.inputs if not tape.types[entry.variable].shape} | set(tape.constants)
         pointers = frozenset(v for v, type in tape.types.items() if not type.shape and v not in values)
         self.layout = Layout(pointers, {}, known, stored)
-        self.values = values
+        self.values, self.tables = values, tables
         self.buffers: list[Buffer] = []
         self.size = 0
+        self.looks = False
+        self.added: list[int] = []
 
     def _arrays(self) -> list[tuple[int, Any]]:
-        used = {operand for op in self.tape.ops for operand in op.operands}
+        added = {id(op) for op in self.tape.ops if self._is_known(op)}
+        used = {operand for op in self.tape.ops for operand in (op.operands[:1] if id(op) in added else op.operands)}
         found = ((v, value) for v, value in self.tape.constants.items() if v in used and self.tape.types[v].shape)
         return [(variable, value) for variable, value in found if not is_uniform(value)]
 
     def body(self) -> Body:
-        plan = schedule(self.tape, known=is_known_to_cuda, looks=False)
+        plan = schedule(self.tape, known=is_known_to_cuda, looks=False, gathers=("getitem",), places=_places(self.tape))
         definitions = self.tape.definitions()
-        calls: list[Call] = []
+        calls: list[Call | Sort] = []
         number = 0
         for each in plan.steps:
+            if isinstance(each, Op) and is_addition(each):
+                calls += self._added(each, f"{self.name}_add{len(self.added)}")
+                continue
             if isinstance(each, Op):
                 raise _beyond(self.tape, each)
             for group in separated(each):
@@ -168,14 +149,75 @@ class _Host:
                 calls += self._calls(step)
                 number += 1
         works = ", ".join(f"{count} {name}" for name, count in operations(self.tape).items())
-        return Body(tuple(calls), tuple(self.buffers), self.size, works)
+        return Body(tuple(calls), tuple(self.buffers), self.size, works, self.looks)
+
+    def _kept(self, variable: int) -> None:
+        """Have memory for a variable."""
+        if variable not in self.texts:
+            type = self.tape.types[variable]
+            name = self.names.fresh(result_hint(self.tape, variable))
+            self.texts[variable] = self._buffer(name, c_type(type.dtype), type.size * type.dtype.itemsize)
+
+    def _is_known(self, op: Op) -> bool:
+        """Whether it is known where an op adds."""
+        return is_addition(op) and all(each in self.tape.constants for each in op.operands[1:])
+
+    def _added(self, op: Op, name: str) -> list[Call | Sort]:
+        """Additions by index arrays: pieces are sorted by their places, and each place has a thread."""
+        self._kept(op.result)
+        piece, *arrays = op.operands
+        types = [self.tape.types[each] for each in arrays]
+        shape, count = op.keyword("shape"), types[0].size
+        rows, width = math.prod(shape[: len(arrays)]), math.prod(shape[len(arrays) :])
+        open = self.sizes is not None
+        self.added.append(op.result)
+        self.totals.add("sum")
+        if self.tape.types[op.result].is_complex:
+            self.needs.complex = True
+        calls: list[Call | Sort] = []
+        tables, sorted_ = ("", ""), []
+        if self._is_known(op):
+            tables = self._sorted_tables(op, rows)
+        else:
+            names = CudaNames(name, (*(self.sizes or ()), *_TAKEN))
+            places = Places(
+                tuple(names.fresh(self.texts.get(each, "index")) for each in arrays),
+                tuple(type.dtype for type in types),
+                tuple(shape[: len(arrays)]),
+                count,
+            )
+            sizes = (("keys", "uint64_t", count), ("order", "int64_t", count), ("starts", "int64_t", rows + 1))
+            keys, order, starts = (self._buffer(self.names.fresh(hint), kind, 8 * size) for hint, kind, size in sizes)
+            given = [(self.texts[each], "") for each in arrays]
+            joining = join_places(f"{name}_places", places, THREADS, open=open)
+            starting = find_starts(f"{name}_starts", rows, count, THREADS, open=open)
+            calls.append(Call(joining, (*given, (keys, ""), ("fault", ""))))
+            calls.append(Sort(keys, count))
+            sorted_ = [(order, ""), (starts, "")]
+            calls.append(Call(starting, ((keys, ""), *sorted_)))
+            self.totals |= {"places", "sort"}
+            self.looks = True
+        dtype = self.tape.types[op.result].dtype
+        adding = plan_addition(
+            f"{name}_rows", dtype, rows, width, count, THREADS, fresh=True, tables=tables, open=open
+        )  # fmt: skip
+        self.totals.update(["warp"] if any("joined_in_warp(" in line for line in adding.lines) else [])
+        calls.append(Call(adding, ((self.texts[piece], ""), *sorted_, (self.texts[op.result], ""))))
+        return calls
+
+    def _sorted_tables(self, op: Op, rows: int) -> tuple[str, str]:
+        """Names of tables of the order of pieces, and of where those of each place start."""
+        shape = op.keyword("shape")[: len(op.operands) - 1]
+        arrays = tuple(np.asarray(self.tape.constants[each]) for each in op.operands[1:])
+        found = np.ravel_multi_index(arrays, shape, mode="wrap").reshape(-1)
+        order = np.argsort(found, kind="stable")
+        starts = np.searchsorted(found[order], np.arange(rows + 1))
+        return self.tables.name("order", order.astype(np.int32)), self.tables.name("starts", starts.astype(np.int32))
 
     def _calls(self, step: Step) -> list[Call]:
         for variable in step.outputs:
-            if variable not in self.texts:
-                type = self.tape.types[variable]
-                name = self.names.fresh(result_hint(self.tape, variable))
-                self.texts[variable] = self._buffer(name, c_type(type.dtype), type.size * type.dtype.itemsize)
+            self._kept(variable)
+        self.looks |= bool(step.checked)
         parts = [
             self._buffer(self.names.fresh(pointer), record.name, size)
             for (pointer, size), record in zip(step.parts, step.kernels[0].records, strict=True)
@@ -183,7 +225,8 @@ class _Host:
         given = [self._argument(variable) for variable in step.inputs]
         early = [(self.texts[v], "") for v in step.outputs if v not in step.finished]
         pointers = [(part, "") for part in parts]
-        calls = [Call(step.kernels[0], (*given, *pointers, *early))]
+        fault = [("fault", "")] if step.checked else []
+        calls = [Call(step.kernels[0], (*given, *pointers, *early, *fault))]
         if len(step.kernels) > 1:
             calls.append(Call(step.kernels[1], (*pointers, *((self.texts[v], "") for v in step.finished))))
         return calls
@@ -197,6 +240,14 @@ class _Host:
         self.buffers.append(Buffer(name, kind, self.size, size))
         self.size += -(-size // _ALIGNMENT) * _ALIGNMENT
         return name
+
+
+def _places(tape: Tape) -> frozenset[int]:
+    """Index arrays that kernels read."""
+    made = {op.result for op in tape.ops}
+    return readable(tape) | {
+        each for op in tape.ops if op.name == "getitem" for each in op.operands[1:] if each in made
+    }
 
 
 def _beyond(tape: Tape, op: Op) -> CodegenError:

@@ -22,10 +22,10 @@ from yota.codegen.cuda.places import checks, readable
 from yota.codegen.cuda.plan import FilePlan, KernelPlan
 from yota.codegen.cuda.scatter import Addition, additions, is_sorted_scatter
 from yota.codegen.cuda.shape import THREADS, separated
-from yota.codegen.cuda.signs import unsigned
 from yota.codegen.cuda.spelling import is_known_to_cuda
 from yota.codegen.names import Names
 from yota.codegen.render import render
+from yota.codegen.signs import unsigned
 from yota.ir.count import listed
 from yota.ir.tape import Op, Tape
 

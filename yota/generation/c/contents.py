@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import yota
 from yota.codegen.c.parts import parts as inline_functions
-from yota.codegen.c.standalone import NO_MEMORY, WRONG_SIZES
+from yota.codegen.c.statements import NO_MEMORY, OUT_OF_BOUNDS, WRONG_SIZES
 from yota.codegen.render import render
 from yota.errors import ArgumentError
 from yota.generation.c.extension import extension
@@ -78,7 +78,7 @@ def collected(request: Request) -> tuple[dict[str, str], tuple[str, ...]]:
         decisions = [_decision(guard) for guard in found.guards]
         files |= extension(
             stem, plan.functions, found.wrapped, plan.banner, decisions,
-            sizes=found.sizes, call=found.call, complex=plan.complex,
+            sizes=found.sizes, call=found.call, looks=any(each.looks for each in plan.functions), complex=plan.complex,
         )  # fmt: skip
     files = {name: tidied(text) for name, text in files.items()}
     if found.sizes:
@@ -189,6 +189,8 @@ def _statuses(found: Written) -> list[str]:
         lines.append(f"{NO_MEMORY} if there is no memory for intermediate arrays")
     if found.sizes:
         lines.append(f"{WRONG_SIZES} unless {found.sizes}")
+    if any(function.looks for function in found.functions):
+        lines.append(f"{OUT_OF_BOUNDS}, with nothing written, if an index is out of bounds for its axis")
     guards = found.guards
     if guards:
         lines.append("and, where a decision would be another than when this was recorded, its number")

@@ -34,6 +34,7 @@ class _Plan:
     preludes: tuple[str, ...]
     decisions: tuple[str, ...]
     sizes: str
+    looks: bool
     call: SizedCall | None
 
 
@@ -59,6 +60,7 @@ def extension(
     *,
     sizes: str = "",
     call: SizedCall | None = None,
+    looks: bool = False,
     complex: bool,
 ) -> dict[str, str]:
     """Texts of the extension module named ``stem`` and of the files that build it.
@@ -77,6 +79,8 @@ def extension(
         What sizes must be, in words; empty if they are numbers.
     call
         Where sizes come from.
+    looks
+        Whether functions look at indices.
 
     Raises
     ------
@@ -98,6 +102,7 @@ def extension(
         preludes=tuple(arrays if name == "take_array" else f"c/preludes/{name}.c.jinja" for name in preludes(kernels)),
         decisions=tuple(map(_quoted, decisions)),
         sizes=sizes,
+        looks=looks,
         call=call,
     )
     return {

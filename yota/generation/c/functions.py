@@ -183,7 +183,8 @@ class FunctionWriter:
         parameters = (*inputs, *results)
         text = documented(summary, parameters, body.operations, self.sizes) if public else ()
         lines = _indented([*opening, *body.lines])
-        self._put(Function(name, parameters, lines, body.kernels, body.pieces, text, public, body.allocates))
+        found = Function(name, parameters, lines, body.kernels, body.pieces, text, public, body.allocates, body.looks)
+        self._put(found)
 
     def _put(self, function: Function) -> None:
         self.found.append(replace(function, sizes=self.sizes))

@@ -84,6 +84,8 @@ class Function:
         Whether the header has it.
     allocates
         Whether it can run out of memory.
+    looks
+        Whether it looks at indices.
     sizes
         Names of the sizes that it takes, ahead of its parameters.
     """
@@ -96,6 +98,7 @@ class Function:
     documentation: tuple[str, ...] = ()
     public: bool = True
     allocates: bool = False
+    looks: bool = False
     sizes: tuple[str, ...] = ()
 
     @property

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from yota.codegen.c.standalone import WRONG_SIZES
+from yota.codegen.c.statements import WRONG_SIZES
 from yota.errors import ArgumentError, CodegenError
 from yota.generation.proof import compared, gradients_of, products_of, trials
 from yota.generation.request import Request

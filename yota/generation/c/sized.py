@@ -12,7 +12,8 @@ from yota.codegen.c.lines import filled as in_lines
 from yota.codegen.c.names import FOREIGN, FileNames, LocalNames
 from yota.codegen.c.plan import Argument, KernelPlan
 from yota.codegen.c.sizes import Made, Sizes
-from yota.codegen.c.standalone import NO_MEMORY, WRONG_SIZES, Shared
+from yota.codegen.c.standalone import Shared
+from yota.codegen.c.statements import NO_MEMORY, WRONG_SIZES
 from yota.codegen.c.tables import Tables
 from yota.codegen.c.types import c_type
 from yota.errors import ArgumentError

@@ -66,12 +66,20 @@ class Conditions:
     def failed(self) -> str:
         """The C condition under which sizes will not do."""
         found = [f"{self.names[name]} < {least}" for name, least in self._least.items()]
-        return " || ".join([*found, *(f"{each} < 0" for each in self._others)])
+        return " || ".join([*found, *(_compared(each, "<", ">") for each in self._others)])
 
     def described(self) -> str:
         """What sizes must be, in words."""
         found = [f"{self.names[name]} >= {least}" for name, least in self._least.items()]
-        return ", ".join([*found, *(f"{each} >= 0" for each in self._others)])
+        return ", ".join([*found, *(_compared(each, ">=", "<=") for each in self._others)])
+
+
+def _compared(text: str, sign: str, turned: str) -> str:
+    """An expression beside 0, or what it takes away beside the number that it takes it from."""
+    number, minus, rest = text.partition(" - ")
+    if minus and number.isdigit() and not re.search(r" [-+] ", rest):
+        return f"{rest} {turned} {number}"
+    return f"{text} {sign} 0"
 
 
 class Texts:

@@ -36,6 +36,8 @@ class _Plan:
     sized: bool
     math: bool
     single: bool
+    looks: bool
+    sorts: bool
 
 
 def collected(request: Request) -> tuple[dict[str, str], tuple[str, ...]]:
@@ -54,7 +56,13 @@ def collected(request: Request) -> tuple[dict[str, str], tuple[str, ...]]:
     stem = stem_of(request.stem or title)
     banner = [*head_lines(request), "", harmless(f"{headline(request.wanted)} of {reference_of(request)}."), ""]
     banner += map(harmless, description(request, found.tapes))
-    banner += ["", *_CONVENTIONS, *([f"Sizes must be {found.sizes}."] if found.sizes else [])]
+    looks = any(each.looks for each in found.functions)
+    banner += [
+        "",
+        *_CONVENTIONS,
+        *(_OF_INDICES if looks else ()),
+        *([f"Sizes must be {found.sizes}."] if found.sizes else []),
+    ]
     plan = _Plan(
         license=tuple(map(harmless, request.license.split("\n"))) if request.license else (),
         banner=tuple(banner),
@@ -67,6 +75,8 @@ def collected(request: Request) -> tuple[dict[str, str], tuple[str, ...]]:
         sized=bool(found.sizes),
         math=any("math." in line for each in found.functions for line in each.python),
         single=any(map(_is_single, found.kernels)),
+        looks=looks,
+        sorts="sort" in found.totals,
     )
     code = tidied(render("cuda/pair/source.cu.jinja", plan=plan))
     module = render(
@@ -86,6 +96,12 @@ _CONVENTIONS = (
     "Arrays are in device memory, in C order without gaps. Results overlap neither arguments nor one another.",
     "Functions launch on a stream and return at once; `workspace` is device memory of the size that the function of",
     "that name gives, not to be used elsewhere until the stream is done. Totals have the same bits each time.",
+)
+
+
+_OF_INDICES = (
+    "Kernels set `fault`, a number that the device can write to and that is 0 before, where an index is out of bounds",
+    "for its axis; results are NaN where it was used.",
 )
 
 

@@ -14,8 +14,9 @@ from yota.codegen.c.names import FOREIGN, FileNames, LocalNames
 from yota.codegen.c.tables import Tables
 from yota.codegen.c.types import c_type, is_known
 from yota.codegen.cuda.halves import is_half
+from yota.codegen.cuda.launches import Body, Call, Sort
 from yota.codegen.cuda.plan import KernelPlan
-from yota.codegen.cuda.standalone import Body, body_of
+from yota.codegen.cuda.standalone import body_of
 from yota.codegen.literals import dtype_text, shape_text, tuple_text
 from yota.generation.c.interface import Parameter, arguments_of, harmless, parameter_names, result
 from yota.generation.cuda.selftest import SelfTest, self_test_of
@@ -53,6 +54,8 @@ class Function:
         The condition under which they will not do.
     made
         Definitions of what is computed from them.
+    looks
+        Whether it looks at indices.
     """
 
     name: str
@@ -68,6 +71,7 @@ class Function:
     sizes: tuple[str, ...] = ()
     failed: str = ""
     made: tuple[str, ...] = ()
+    looks: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +156,9 @@ class FunctionWriter:
     def add(self, name: str, tape: Tape, by: list[Parameter | None], present: list[bool] | None = None) -> None:
         """One function; ``by`` says for each result which argument it is the gradient by."""
         name = self.names.fresh(name) if name != self.title else name
-        local = LocalNames(name, [*FOREIGN, *self.sizes, "stream", "workspace", *(each.name for each in self.inputs)])
+        local = LocalNames(
+            name, [*FOREIGN, *self.sizes, "stream", "workspace", "fault", *(each.name for each in self.inputs)]
+        )
         several = len([each for each in by if each is not None]) > 1
         types = iter(tape.types[output] for output in tape.outputs)
         results = []
@@ -167,7 +173,7 @@ class FunctionWriter:
                 results.append(result(wish, f"gradient by {each.name}", type, local, _is_known))
         computed = [each.name for each, there in zip(results, present or [True] * len(results), strict=True) if there]
         body = self.body(name, tape, [each.name for each in self.inputs], computed)
-        self.kernels += [call.kernel for call in body.calls]
+        self.kernels += [call.kernel for call in body.calls if isinstance(call, Call)]
         self.functions.append(self._function(name, results, computed, body))
 
     def body(self, name: str, tape: Tape, inputs: list[str], results: list[str]) -> Body:
@@ -176,17 +182,14 @@ class FunctionWriter:
 
     def _function(self, name: str, results: list[Parameter], computed: list[str], body: Body) -> Function:
         cleared = tuple((each.name, str(_bytes(each))) for each in results if each.name not in computed)
-        launches = tuple(
-            f"{call.kernel.name}<<<{call.kernel.launch.blocks}, {call.kernel.launch.threads}, 0, stream>>>"
-            f"({', '.join(text for text, _ in call.arguments)});"
-            for call in body.calls
-        )
+        launches = tuple(map(_launch, body.calls))
         parameters = tuple((_declared(each), each.name, str(each.type)) for each in (*self.inputs, *results))
         buffers = tuple((each.name, each.type, str(each.start), str(each.bytes)) for each in body.buffers)
         about = self.about if name == self.title and self.about else _SUMMARIES[len(self.functions)].format(self.title)
         return Function(
             name, harmless(about), parameters, cleared, str(body.workspace), buffers, launches,
             self._python(results, computed, body), tuple(each.name for each in self.inputs), body.operations,
+            looks=body.looks,
         )  # fmt: skip
 
     def _python(self, results: list[Parameter], computed: list[str], body: Body) -> tuple[str, ...]:
@@ -202,7 +205,11 @@ class FunctionWriter:
             shape = shape_text(each.type.shape) if each.type.shape else "()"
             lines.append(f"{each.name} = cp.{maker}({shape}, {_cupy(each.type.dtype)})")
         lines += [f"{each.name} = cp.empty({each.bytes}, cp.uint8)" for each in body.buffers]
+        lines += ["fault = _fault()"] if body.looks else []
         for call in body.calls:
+            if isinstance(call, Sort):
+                lines.append(f"{call.keys}.view(cp.uint64).sort()")
+                continue
             launch = call.kernel.launch
             given = tuple_text(f"{_cupy(np.dtype(kind))}({text})" if kind else text for text, kind in call.arguments)
             lines.append(f'_kernel("{call.kernel.name}")(({launch.blocks},), ({launch.threads},), {given})')
@@ -211,6 +218,15 @@ class FunctionWriter:
 
 
 _SUMMARIES = ("Value of {}.", "Value of {} and its gradient.")
+
+
+def _launch(call: Call | Sort) -> str:
+    """A launch in C++."""
+    if isinstance(call, Sort):
+        return f"sort_keys({call.keys}, {call.count}, stream);"
+    launch = call.kernel.launch
+    given = ", ".join(text for text, _ in call.arguments)
+    return f"{call.kernel.name}<<<{launch.blocks}, {launch.threads}, 0, stream>>>({given});"
 
 
 def _is_known(dtype: np.dtype[Any]) -> bool:

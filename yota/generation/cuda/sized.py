@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from yota.codegen.c.names import FOREIGN, FileNames, LocalNames
+from yota.codegen.c.patterns import gathered_extents, index_arrays
 from yota.codegen.c.types import c_type
+from yota.codegen.cuda.launches import Body
+from yota.codegen.cuda.leading import is_addition
 from yota.codegen.cuda.plan import KernelPlan, Parameter
-from yota.codegen.cuda.standalone import Body, body_of
+from yota.codegen.cuda.sorting import MOST
+from yota.codegen.cuda.standalone import body_of
 from yota.errors import ArgumentError
 from yota.generation.c.arithmetic import real, whole
 from yota.generation.c.attempts import at_samples
@@ -22,7 +27,7 @@ from yota.generation.request import Request
 from yota.generation.sizes import Samples
 from yota.generation.subject import Subject
 from yota.generation.varying import Separated, Varying, separated
-from yota.ir.tape import Tape
+from yota.ir.tape import Op, Tape
 from yota.passes.pipeline import run
 
 __all__ = ["written_for_all_sizes"]
@@ -134,6 +139,7 @@ class _Sized:
     def _prepared(self, tapes: Sequence[Tape]) -> Separated:
         found = separated(tapes, self.samples)
         demand(tapes, self.conditions.demand)
+        self._demand_few(tapes)
         arrays = next((each for each in found.varying if each.type.shape), None)
         if arrays is not None:
             raise ArgumentError(
@@ -142,6 +148,14 @@ class _Sized:
             )
         names = LocalNames(self.title, [*FOREIGN, *self.sizes, *(entry.name for entry in tapes[0].inputs)])
         return replace(found, varying=tuple(replace(each, hint=names.fresh(each.hint)) for each in found.varying))
+
+    def _demand_few(self, tapes: Sequence[Tape]) -> None:
+        """No more places, and no more pieces, of an addition by index arrays than keys have room for."""
+        for ops in zip(*(tape.ops for tape in tapes), strict=True):
+            if is_addition(ops[0]):
+                found = [_additions(op, tape) for op, tape in zip(ops, tapes, strict=True)]
+                for counts in zip(*found, strict=True):
+                    self.conditions.demand([MOST - count for count in counts])
 
     def _kernel(self, each: Sequence[KernelPlan]) -> KernelPlan:
         """A kernel that takes the sizes which it mentions."""
@@ -200,6 +214,13 @@ class _Sized:
             value = self._value(one).replace("(double)", "").replace("sqrt(", "math.sqrt(")
             lines.append(f"{one.hint} = {value if one.type.dtype.kind == 'f' else _whole(value)}")
         return lines
+
+
+def _additions(op: Op, tape: Tape) -> list[int]:
+    """How many places and pieces additions by index arrays have."""
+    shape = op.keyword("shape")
+    places = [math.prod(gathered_extents(index, shape)) for index in op.keyword("indices")]
+    return [*places, *(tape.types[each].size for each, _ in index_arrays(tape, op))]
 
 
 def _whole(text: str) -> str:

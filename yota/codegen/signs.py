@@ -1,4 +1,4 @@
-"""Indices that count from the end: kernels and CuPy take them, so that nothing need be decided about signs."""
+"""Indices that count from the end: NumPy, CuPy and kernels take them, so that nothing need be decided about signs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["unsigned"]
 
 
 def unsigned(tape: Tape) -> Tape:
-    """``tape`` without what makes indices positive: kernels and CuPy take those that count from the end."""
+    """``tape`` without what makes indices positive: those that count from the end are taken where they are used."""
     builder = tape.builder()
     definitions = tape.definitions()
     uses: dict[int, list[tuple[Op, int | None]]] = {}

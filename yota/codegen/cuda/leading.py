@@ -1,0 +1,128 @@
+"""Additions by index arrays, brought to one form: whole rows are added at places along the first axes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from yota.codegen.c.patterns import gathered_extents, layout
+from yota.ir.indexing import GATHER, NEWAXIS, Index, Slice
+from yota.ir.tape import Op, Tape
+from yota.ir.types import TensorType
+from yota.passes.rewrite import Rewriting
+
+__all__ = ["is_addition", "leading"]
+
+
+def is_addition(op: Op) -> bool:
+    """Whether an op adds by index arrays."""
+    return op.name == "scatter" and len(op.operands) > len(op.keyword("indices"))
+
+
+def leading(tape: Tape) -> Tape:
+    """``tape``, which is `normalised`, with every addition at places along the first axes of its result.
+
+    Pieces and index arrays that are not all constants are in memory as they are read: arguments or results, none of
+    them spread out.
+    """
+    if not any(is_addition(op) for op in tape.ops):
+        return tape
+    rewriting = Rewriting(tape)
+    for op in tape.ops:
+        if is_addition(op):
+            rewriting.builder.location = op.location
+            rewriting.bind(op.result, _in_rows(rewriting, op))
+        else:
+            rewriting.copy(op)
+    return rewriting.finish()
+
+
+def _in_rows(rewriting: Rewriting, op: Op) -> int:
+    (index,) = op.keyword("indices")
+    shape, dtype = rewriting.tape.types[op.result].shape, rewriting.tape.types[op.result].dtype
+    piece, *arrays = rewriting.operands(op)
+    spread = np.broadcast_shapes(*(rewriting.type(each).shape for each in arrays))
+    constants = rewriting.builder.constants
+    if all(each in constants for each in arrays):
+        arrays = [rewriting.builder.constant(np.array(np.broadcast_to(constants[each], spread))) for each in arrays]
+    else:
+        arrays = [_there(rewriting, each, spread) for each in arrays]
+    axes, lengths = _sliced(index, shape)
+    rows = tuple(gathered_extents(index, shape))
+    found = _there(rewriting, _turned(rewriting, piece, index, spread, lengths, dtype), (*spread, *lengths))
+    own = (GATHER,) * len(rows) + tuple(Slice(0, length, 1) for length in lengths)
+    static = {"shape": rows + lengths, "indices": (own,)}
+    found = rewriting.emit(op.primitive, (found, *arrays), static, TensorType(dtype, rows + lengths))
+    taken = [axis for axis, entry in enumerate(_entries(index)) if entry is GATHER]
+    return _spread_out(rewriting, found, index, shape, [*taken, *axes])
+
+
+def _entries(index: Index) -> list[object]:
+    """What stands for each axis of the result."""
+    return [entry for entry in index if entry is not NEWAXIS]
+
+
+def _sliced(index: Index, shape: Sequence[int]) -> tuple[list[int], tuple[int, ...]]:
+    """The axes of the result that are sliced, and how many elements that takes."""
+    pairs = list(enumerate(zip(_entries(index), shape, strict=True)))
+    axes = [axis for axis, (entry, _) in pairs if isinstance(entry, Slice)]
+    lengths = [
+        len(range(*slice(entry.start, entry.stop, entry.step).indices(extent)))
+        for _, (entry, extent) in pairs
+        if isinstance(entry, Slice)
+    ]
+    return axes, tuple(lengths)
+
+
+def _turned(
+    rewriting: Rewriting,
+    piece: int,
+    index: Index,
+    spread: tuple[int, ...],
+    lengths: tuple[int, ...],
+    dtype: np.dtype[np.generic],
+) -> int:
+    """The piece with the axes of the index arrays first, in the dtype of the result."""
+    if rewriting.type(piece).dtype != dtype:
+        piece = rewriting.emit("astype", (piece,), {"dtype": dtype})
+    front, _ = layout(index)
+    fresh = [entry is NEWAXIS for entry in index if entry is NEWAXIS or isinstance(entry, Slice)]
+    rest = iter(lengths)
+    own = [1 if each else next(rest) for each in fresh]
+    whole = (*own[:front], *spread, *own[front:])
+    if rewriting.type(piece).shape != whole:
+        piece = rewriting.emit("broadcast_to", (piece,), {"shape": whole})
+    count = len(spread)
+    axes = (*range(front, front + count), *range(front), *range(front + count, len(whole)))
+    if axes != tuple(range(len(whole))):
+        piece = rewriting.emit("transpose", (piece,), {"axes": axes})
+    if any(fresh):
+        piece = rewriting.emit("reshape", (piece,), {"shape": (*spread, *lengths)})
+    return piece
+
+
+def _spread_out(rewriting: Rewriting, found: int, index: Index, shape: tuple[int, ...], order: Sequence[int]) -> int:
+    """The sums, whose axes are those of the result in ``order``, where they belong."""
+    kept = sorted(order)
+    axes = tuple(order.index(axis) for axis in kept)
+    if axes != tuple(range(len(axes))):
+        found = rewriting.emit("transpose", (found,), {"axes": axes})
+    if rewriting.type(found).shape == shape:
+        return found
+    entries = _entries(index)
+    place = tuple(
+        Slice(0, extent, 1) if entry is GATHER else entry for entry, extent in zip(entries, shape, strict=True)
+    )
+    return rewriting.emit("scatter", (found,), {"shape": shape, "indices": (place,)})
+
+
+def _there(rewriting: Rewriting, variable: int, shape: tuple[int, ...]) -> int:
+    """A variable that is in memory with ``shape``."""
+    if rewriting.type(variable).shape != shape:
+        return rewriting.emit("broadcast_to", (variable,), {"shape": shape})
+    dtype = rewriting.type(variable).dtype
+    # Of a constant array whose elements are all the same, code has the number only.
+    if variable not in rewriting.builder.constants:
+        return variable
+    return rewriting.emit("astype", (variable,), {"dtype": dtype}, TensorType(dtype, shape))
