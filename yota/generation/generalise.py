@@ -12,7 +12,7 @@ import numpy as np
 from yota.errors import ArgumentError
 from yota.generation.patterns import array_text
 from yota.generation.plain import visible
-from yota.generation.sizes import Samples
+from yota.generation.sizes import Samples, closeness
 from yota.ir.calls import Form, Items
 from yota.ir.indexing import Slice
 from yota.ir.location import Location
@@ -171,7 +171,8 @@ def _close(expected: Any, found: Any) -> bool:
     one, other = np.asarray(expected), np.asarray(found)
     if one.shape != other.shape or one.dtype.kind not in "fc":
         return np.array_equal(one, other)
-    return np.allclose(one, other, rtol=1e-12, atol=0.0, equal_nan=True)
+    tolerance = max(1e-12, closeness(other.real.dtype))
+    return np.allclose(one, other, rtol=tolerance, atol=0.0, equal_nan=True)
 
 
 def _different(location: Location | None, samples: Samples, what: str) -> ArgumentError:
@@ -223,7 +224,8 @@ def _constant(values: Sequence[Any], samples: Samples, location: Location | None
     elif first.dtype.kind in "iu":
         text = samples.whole([int(array) for array in arrays])
     else:
-        text = samples.real([float(array) for array in arrays]) if first.dtype.kind == "f" else None
+        reals = first.dtype.kind == "f"
+        text = samples.real([float(array) for array in arrays], closeness(first.dtype)) if reals else None
     if text is None:
         shown = ", ".join(visible(repr(value))[:24] for value in values[:3])
         what = f"a constant whose form is unknown is met ({shown}, ...)"

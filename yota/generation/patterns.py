@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from yota.codegen.literals import dtype_text
-from yota.generation.sizes import Samples
+from yota.generation.sizes import Samples, closeness
 
 __all__ = ["array_text"]
 
@@ -121,10 +121,11 @@ def _masks(rows: str, columns: str, offset: int) -> Iterator[tuple[str, Callable
 
 
 def _number(values: Sequence[Any], samples: Samples) -> str | None:
+    dtype = np.asarray(values[0]).dtype
     plain = [value.item() if isinstance(value, np.generic) else value for value in values]
     if isinstance(plain[0], bool):
         return str(plain[0]) if len(set(plain)) == 1 else None
-    return samples.whole(plain) if isinstance(plain[0], int) else samples.real(plain)
+    return samples.whole(plain) if isinstance(plain[0], int) else samples.real(plain, closeness(dtype))
 
 
 def _smaller(arrays: Sequence[Any], extents: list[str], samples: Samples) -> str | None:

@@ -14,11 +14,17 @@ import numpy as np
 if TYPE_CHECKING:
     import sympy
 
-__all__ = ["Samples", "samples_of"]
+__all__ = ["Samples", "closeness", "samples_of"]
 
 _DEGREE = 3
 _DIVISORS = (2, 3, 4, 5, 8, 10)
 _CLOSE = 4 * 2.0**-52
+_CLOSE_IN_SINGLE = 4 * 2.0**-23
+
+
+def closeness(dtype: np.dtype[Any]) -> float:
+    """How far numbers of ``dtype`` may be from what they are meant to be, relative to them."""
+    return {4: _CLOSE_IN_SINGLE, 8: _CLOSE}.get(dtype.itemsize, 4 * float(np.finfo(dtype).eps))
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +78,8 @@ class Samples:
         found = exact[0] if len(set(exact)) == 1 else Samples(self.names, tuple(less))._polynomial(exact)
         return found is not None and all(term >= 0 for term in sympy.expand(found).as_coefficients_dict().values())
 
-    def real(self, values: Sequence[float]) -> str | None:
-        """Python text of a float: a polynomial, its reciprocal, or the square root of such."""
+    def real(self, values: Sequence[float], close: float = _CLOSE) -> str | None:
+        """Python text of a float, ``close`` to it: a polynomial, its reciprocal, or the square root of such."""
         if all(value == values[0] for value in values) and len({math.copysign(1.0, value) for value in values}) == 1:
             return repr(float(values[0]))
         if not all(math.isfinite(value) and value for value in values):
@@ -82,7 +88,7 @@ class Samples:
             if root and len({value > 0 for value in values}) > 1:
                 return None
             plain = [(value * value if root else value) for value in values]
-            exact = [_fraction(1 / value if reciprocal else value) for value in plain]
+            exact = [_fraction(1 / value if reciprocal else value, close) for value in plain]
             found = self._monomial(exact) if None not in exact else None  # type: ignore[arg-type]
             if found is None and None not in exact:
                 found = self._polynomial(exact)  # type: ignore[arg-type]
@@ -91,11 +97,11 @@ class Samples:
             if found is None:
                 continue
             text = _spelled(found, reciprocal, root, negative=root and values[0] < 0)
-            if self._agrees(text, values):
+            if self._agrees(text, values, close):
                 return text
-        return self._measured(values)
+        return self._measured(values, close)
 
-    def _measured(self, values: Sequence[float]) -> str | None:
+    def _measured(self, values: Sequence[float], close: float) -> str | None:
         """A real number times a product of sizes, or of their logarithms, perhaps with another number added."""
         powers = [monomial for degree in (1, 2) for monomial in _monomials(self.names, degree)]
         texts = [" * ".join(monomial) for monomial in dict.fromkeys(powers) if monomial]
@@ -108,13 +114,13 @@ class Samples:
                 factor = (values[1] - values[0]) / (second - first)
                 candidates.append(f"{values[0] - factor * first!r} + {_times(factor, text)}")
             for found in candidates:
-                if self._agrees(found, values):
+                if self._agrees(found, values, close):
                     return found
         return None
 
-    def _agrees(self, text: str, values: Sequence[float]) -> bool:
+    def _agrees(self, text: str, values: Sequence[float], close: float) -> bool:
         results = [_evaluated(text, size) for size in self.sizes]
-        return all(abs(result - value) <= _CLOSE * abs(value) for result, value in zip(results, values, strict=True))
+        return all(abs(result - value) <= close * abs(value) for result, value in zip(results, values, strict=True))
 
     def _monomial(self, values: Sequence[Fraction]) -> sympy.Expr | None:
         """A product of sizes times a line in one further size: numbers of elements are such, of any degree."""
@@ -255,7 +261,7 @@ def _spelled(expression: Any, reciprocal: bool, root: bool, *, negative: bool) -
     return f"-{text}" if negative else text
 
 
-def _fraction(value: float) -> Fraction | None:
-    """The simple fraction that ``value`` is meant to be."""
-    found = Fraction(value).limit_denominator(10**6)
-    return found if abs(float(found) - value) <= _CLOSE * abs(value) else None
+def _fraction(value: float, close: float) -> Fraction | None:
+    """The simple fraction that ``value`` is meant to be, and ``close`` to."""
+    found = (Fraction(value).limit_denominator(10**digits) for digits in range(7))
+    return next((each for each in found if abs(float(each) - value) <= close * abs(value)), None)

@@ -100,7 +100,9 @@ def body_of(
     CodegenError
         If something on the tape cannot be said in C; the message has the user's line.
     """
-    tape = without_dead(with_places(normalised(as_sums(symbolic.optimise(tape, strict=strict)))))
+    tape = normalised(as_sums(symbolic.optimise(tape, strict=strict)))
+    # What is made from sizes is inside wherever sizes will do.
+    tape = without_dead(with_places(tape, {entry.variable for entry in tape.inputs[len(inputs) :]}))
     _refuse_empty(tape)
     sizes = sizes or Sizes()
     made = tape.inputs[len(inputs) :]
