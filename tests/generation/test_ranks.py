@@ -11,7 +11,10 @@ import numpy as np
 import pytest
 
 import yota
+from tests.codegen.compiled import needs_compiler
 from tests.generated import loaded
+from tests.generation.test_c import built
+from tests.generation.test_sizes_in_c import called
 from yota.errors import ArgumentError
 from yota.specs import parse
 
@@ -41,6 +44,10 @@ def anything(x):
     return np.sum(np.log1p(x**2)) * 3
 
 
+def waves(x):
+    return np.sin(x)
+
+
 CASES: list[tuple[Any, dict[str, str]]] = [
     (distance, {"x": "float64[B,...]", "y": "float64[B,...]"}),
     (standardised, {"x": "float64[B,...]"}),
@@ -61,6 +68,40 @@ def test_one_module_for_all_ranks(f: Any, specs: Any) -> None:
         for found, wanted in zip(gradient if isinstance(gradient, tuple) else (gradient,), g, strict=True):
             assert np.shape(found) == np.shape(wanted)
             np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-13)
+
+
+def test_matrices_for_all_ranks() -> None:
+    module = loaded(str(yota.generate(anything, {"x": "float64[B,...]"}, with_=("jacobian", "hessian", "hvp"))))
+    turning = loaded(str(yota.generate(waves, {"x": "float64[...]"}, with_="jacobian")))
+    for shape in SHAPES[:4]:
+        x, v = RANDOM.normal(size=shape), RANDOM.normal(size=shape)
+        hessian = yota.hessian(anything)(x)
+        np.testing.assert_allclose(module.anything_hessian(x), hessian, rtol=1e-9, atol=1e-12)
+        product = np.tensordot(hessian, v, len(shape))
+        np.testing.assert_allclose(module.anything_hvp(x, v), product, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(module.anything_jacobian(x), yota.grad(anything, x)[1][0], rtol=1e-10)
+        np.testing.assert_allclose(turning.waves_jacobian(x), yota.jacobian(waves)(x), rtol=1e-12, atol=1e-14)
+    assert turning.waves_jacobian(0.5) == pytest.approx(np.cos(0.5))
+
+
+@needs_compiler
+@pytest.mark.parametrize("f, specs", CASES[1:], ids=lambda part: getattr(part, "__name__", ""))
+def test_in_c(f: Any, specs: Any, tmp_path: Path) -> None:
+    module = yota.generate(f, specs, target="c")
+    assert "`rest` is how many elements" in module.files[f"{f.__name__}.h"]
+    library = built(module, tmp_path)
+    for shape in (*SHAPES, *([()] if f is anything else [])):
+        x = np.asarray(RANDOM.normal(size=shape))
+        value, slope = np.zeros(()), np.full(shape, 7.0)
+        sizes = (x.size,) if f is anything else (len(x), x.size // len(x))
+        status = called(library, f"{f.__name__}_value_and_gradient", sizes, [x.reshape(-1)], [value, slope])
+        if f is smoothness and len(x) == 1:
+            assert status == -2
+            continue
+        assert status == 0
+        expected, g = yota.grad(f, x[()])
+        np.testing.assert_allclose(value, expected, rtol=1e-12)
+        np.testing.assert_allclose(slope, g[0], rtol=1e-10, atol=1e-13)
 
 
 def test_further_axes_are_the_same_in_all_arguments() -> None:
@@ -98,12 +139,18 @@ def by_rank(x):
     return np.sum(x**2) if x.ndim > 1 else np.sum(x)
 
 
+def rows(x):
+    return np.sum(np.sum(x, axis=1) ** 2)
+
+
 @pytest.mark.parametrize(
     "f, options, message",
     [
         (turned, {}, r"depends on how many axes `\.\.\.` stands for:(?s:.*)with two(?s:.*)Write the axes out"),
         (by_rank, {}, "the value at B = 1 is not what the code for all sizes gives"),
-        (anything, {"with_": "hessian"}, "with_='hessian' needs a known number of axes"),
+        (anything, {"target": "cuda"}, 'target="cuda" needs a known number of axes'),
+        (anything, {"target": "c", "extension": True}, "the extension takes arrays of a known number of axes"),
+        (rows, {"target": "c"}, r"with 2 axes in the place of `\.\.\.` the function does something else"),
         (anything, {"self_test": True}, "self_test needs a known number of axes"),
     ],
 )

@@ -280,7 +280,6 @@ def by_length(x):
     [
         (running, {"x": "float64[N]"}, r"(?s)numpy.cumsum of float64\[N\] cannot be said in C.*np.cumsum\(x\).*numpy"),
         (by_length, {"x": "float64[N]"}, "the value at N = 1 is not what the code for all sizes gives"),
-        (rosenbrock, {"x": "float64[N,...]"}, r"needs a known number of axes; write them out.*target=\"numpy\""),
     ],
 )
 def test_what_cannot_be_had_says_so(f: Any, specs: Any, message: str) -> None:

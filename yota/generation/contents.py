@@ -64,11 +64,9 @@ def collected(request: Request) -> tuple[str, str, tuple[str, ...]]:
 
 
 def _for_any_rank(request: Request) -> _Collected:
-    matrices = [each for each in request.wanted if each in MATRICES]
-    if matrices or request.self_test:
-        what = f"with_={matrices[0]!r}" if matrices else "self_test"
+    if request.self_test:
         raise ArgumentError(
-            f"{what} needs a known number of axes; write them out instead of `...`, as in float64[B,N,M]"
+            "self_test needs a known number of axes; write them out instead of `...`, as in float64[B,N,M]"
         )
     found, other = (_collected(request, request.call.with_axes(axes(count))) for count in (2, 3))
     return replace(found, parts=unified(found.parts, other.parts))

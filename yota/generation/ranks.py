@@ -53,6 +53,9 @@ def _open(parts: Parts, count: int) -> Parts:
     found = replace(parts)
     found.kernels = [_kernel(kernel, count) for kernel in parts.kernels]
     found.functions = [_function(function, count) for function in parts.functions]
+    if any("math." in line for function in found.functions for line in function.body):
+        first, *rest = found.kernels
+        found.kernels = [replace(first, imports=tuple(dict.fromkeys(("import math", *first.imports)))), *rest]
     return found
 
 
@@ -81,6 +84,8 @@ def _function(function: Function, count: int) -> Function:
     body = []
     for line in function.body:
         line = line.replace("sizes: dict[str, int]", "sizes: dict[str, Any]")
+        line = line.replace(" * ".join(f'sizes["{name}"]' for name in names), 'math.prod(sizes["..."])')
+        line = re.sub(r"\.reshape\((.*)\)$", lambda match: _reshaped(match[1], names), line)
         line = line.replace(", ".join(f'sizes["{name}"]' for name in names), 'sizes["..."]')
         shape = ", ".join(f'"{name}"' for name in names)
         # One check at a time: each ends where the next begins.
@@ -88,6 +93,13 @@ def _function(function: Function, count: int) -> Function:
         body.append("".join(_check(check, shape) for check in checks))
     documentation = tuple(line.replace(", ".join(names), "...") for line in function.documentation)
     return replace(function, body=tuple(body), documentation=documentation)
+
+
+def _reshaped(extents: str, names: Sequence[str]) -> str:
+    """A shape that may have no axes, in brackets of its own."""
+    found = extents.replace(", ".join(f'sizes["{name}"]' for name in names), '*sizes["..."]')
+    alone = "," if found == '*sizes["..."]' else ""
+    return f".reshape({extents})" if found == extents else f".reshape(({found}{alone}))"
 
 
 def _check(text: str, shape: str) -> str:

@@ -29,6 +29,7 @@ __all__ = ["sized_kernel"]
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _VIEWS = ("getitem", "reshape", "broadcast_to", "transpose", "real", "imag")
+_NAMES_OF_FURTHER = re.compile(rf"(\*|, )?{FURTHER}\d+")
 _LONGEST = 72
 """Characters of an expression that may stand in another."""
 _STATEMENTS = ("setitem", "scatter", "call")
@@ -144,7 +145,7 @@ class _Writer:
         type = self.tape.types[op.result]
         if op.result in self.inlined:
             text = self._value(op, operands)
-            if len(text) <= _LONGEST:
+            if len(_NAMES_OF_FURTHER.sub("", text)) <= _LONGEST:
                 self.texts[op.result] = text
                 return
         hint = self.tape.names.get(op.result)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 from yota.codegen.c.names import FOREIGN, FileNames, LocalNames
-from yota.errors import ArgumentError, CodegenError
+from yota.errors import CodegenError
 from yota.generation.c.texts import DifferentError
 from yota.generation.provenance import called
 from yota.generation.request import Request
@@ -36,11 +36,6 @@ def at_samples(request: Request, write: Callable[[Samples, Sequence[Subject], st
         If the function does something else at another size, or the code for one size differs in more than numbers.
     """
     call, wrt = request.call, request.wrt
-    if call.open:
-        raise ArgumentError(
-            f'target="{request.target}" needs a known number of axes; write them out instead of `...`, as in '
-            'float64[B,N,M], or generate for NumPy (target="numpy")'
-        )
     call = sized(call, wrt, strict=request.strict).subjects[0].call
     title = FileNames().fresh(called(request.wish))
     names = _size_names(title, call.dimensions())

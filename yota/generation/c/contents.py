@@ -17,6 +17,7 @@ from yota.generation.c.proof import proved
 from yota.generation.c.selftest import SelfTest
 from yota.generation.c.sized import written_for_all_sizes
 from yota.generation.c.written import Written, written
+from yota.generation.flattening import flattened
 from yota.generation.plain import visible
 from yota.generation.provenance import command_lines, description, headline, reference_of
 from yota.generation.request import Request
@@ -61,7 +62,13 @@ def collected(request: Request) -> tuple[dict[str, str], tuple[str, ...]]:
     CodegenError
         If something in the function cannot be said in C.
     """
-    found = written_for_all_sizes(request) if request.call.dimensions() else written(request)
+    flat = flattened(request)
+    if request.call.open and request.extension:
+        raise ArgumentError(
+            "the extension takes arrays of a known number of axes; write them out instead of `...`, as in "
+            "float64[B,N,M], or name one, float64[B,N], and pass x.reshape(len(x), -1)"
+        )
+    found = written_for_all_sizes(flat) if flat.call.dimensions() else written(flat)
     title = found.title
     stem = stem_of(request.stem or title)
     notes = [f"{visible(request.wish)!r} is called {title} in the file"] if title != request.wish else []
@@ -82,7 +89,7 @@ def collected(request: Request) -> tuple[dict[str, str], tuple[str, ...]]:
         )  # fmt: skip
     files = {name: tidied(text) for name, text in files.items()}
     if found.sizes:
-        note = proved(files[f"{stem}.c"], (f"{stem}.h", files[f"{stem}.h"]), title, request)
+        note = proved(files[f"{stem}.c"], (f"{stem}.h", files[f"{stem}.h"]), title, flat)
         notes += [note] if note else []
     return files, tuple(notes)
 
@@ -172,7 +179,7 @@ def _banner(request: Request, found: Written) -> tuple[str, ...]:
     """What the header says at its top."""
     lines = [*head_lines(request), "", harmless(f"{headline(request.wanted)} of {reference_of(request)}."), ""]
     lines += map(harmless, description(request, found.tapes))
-    lines += ["", *_CONVENTIONS, "", *_statuses(found)]
+    lines += ["", *_CONVENTIONS, *_of_further_axes(request, found), "", *_statuses(found)]
     return tuple(lines)
 
 
@@ -180,6 +187,16 @@ _CONVENTIONS = (
     "Arrays are in C order without gaps. Results overlap neither arguments nor one another. Nothing is kept between",
     "calls, and threads may call at once. With -fopenmp-simd -D_OPENMP loops with sums run on vectors.",
 )
+
+
+def _of_further_axes(request: Request, found: Written) -> list[str]:
+    """What the size is that the caller's specs do not name."""
+    if not request.call.open:
+        return []
+    known = request.call.dimensions()
+    sizes = dict.fromkeys(size for function in found.functions for size in function.sizes)
+    (name,) = (size for size in sizes if size not in known)
+    return [f"`{name}` is how many elements the axes have together that `...` stands for: 1 if there are none."]
 
 
 def _statuses(found: Written) -> list[str]:

@@ -106,6 +106,11 @@ _OF_INDICES = (
 
 
 def _check(request: Request) -> None:
+    if request.call.open:
+        raise ArgumentError(
+            'target="cuda" needs a known number of axes; write them out instead of `...`, as in float64[B,N,M], or '
+            "name one, float64[B,N], and pass x.reshape(len(x), -1)"
+        )
     more = [each for each in request.wanted if each not in ("value", "gradient")]
     if more:
         raise ArgumentError(f'with_={more[0]!r}: target="cuda" has value and gradient; use target="c" or "numpy"')

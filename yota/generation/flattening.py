@@ -1,0 +1,85 @@
+"""One axis for any number of further ones, in code for functions to which only the number of elements matters."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from yota.compilation.layout import Wrt
+from yota.errors import ArgumentError
+from yota.generation.proof import gradients_of
+from yota.generation.ranks import axes
+from yota.generation.request import Request
+from yota.generation.subject import Call, subject_of
+
+__all__ = ["flattened"]
+
+_RANKS = (0, 2, 3)
+"""Numbers of further axes at which the function must do what it does with one."""
+_EXTENTS = (3, 2, 4)
+_PRECISE, _ROUGH = 1e-9, 1e-4
+
+
+def flattened(request: Request) -> Request:
+    """``request`` with one axis, called ``rest``, for the further ones.
+
+    Raises
+    ------
+    ArgumentError
+        If the function does something else with further axes than with one of as many elements.
+    """
+    call = request.call
+    if not call.open:
+        return request
+    name = "rest"
+    while name in call.dimensions():
+        name += "_"
+    flat = call.with_axes((name,))
+    for count in _RANKS:
+        known = {each: 5 + 2 * place for place, each in enumerate(call.dimensions())}
+        further = dict(zip(axes(count), _EXTENTS, strict=False))
+        ranked = call.with_axes(axes(count))
+        one = _results(ranked, known | further, ranked, known | further, request.wrt)
+        other = _results(flat, known | {name: math.prod(further.values())}, ranked, known | further, request.wrt)
+        if one is not None and not _same(one, other):
+            raise ArgumentError(
+                f"with {count} axes in the place of `...` the function does something else than with one that has as "
+                "many elements, which is what code in C can do. Write the axes out, as in float64[B,N,M]"
+            )
+    return replace(request, call=flat)
+
+
+def _results(
+    call: Call, size: Mapping[str, int], like: Call, sizes: Mapping[str, int], wrt: Wrt
+) -> Sequence[Any] | None:
+    """Value and gradient at the elements of ``like``; None where the function has no value."""
+    function, arguments = call.arguments(size)
+    values = [leaf.value for leaf in like.arguments(sizes)[1].leaves]
+    given = [np.reshape(value, np.shape(leaf.value))[()] for value, leaf in zip(values, arguments.leaves, strict=True)]
+    try:
+        with np.errstate(all="ignore"):
+            value = function(*arguments.rebuild(given))
+    except Exception:  # noqa: BLE001
+        return None
+    if isinstance(value, tuple) or np.ndim(value):
+        return value if isinstance(value, tuple) else (value,)
+    return [value, *gradients_of(subject_of(call, wrt, size), given)]
+
+
+def _same(one: Sequence[Any], other: Sequence[Any] | None) -> bool:
+    if other is None or len(one) != len(other):
+        return False
+    for left, right in zip(one, other, strict=True):
+        if (left is None) != (right is None) or np.size(left) != np.size(right):
+            return False
+        if left is not None:
+            precise = np.asarray(left).dtype.itemsize >= 8
+            tolerance = _PRECISE if precise else _ROUGH
+            scale = tolerance * float(np.max(np.abs(left), initial=1.0))
+            if not np.allclose(np.ravel(left), np.ravel(right), rtol=tolerance, atol=scale, equal_nan=True):
+                return False
+    return True
