@@ -66,7 +66,7 @@ def windowed(x):
 def spectrum(x):
     i, j = np.tril_indices(len(x))
     kernel = np.exp(-np.abs(i - j))
-    power = np.abs(np.fft.fft(x)) ** 2 * np.exp(-(np.fft.fftfreq(len(x)) ** 2))
+    power = np.abs(np.fft.rfft(x)) ** 2 * np.exp(-(np.fft.rfftfreq(len(x)) ** 2))
     return np.sum(kernel * x[i] * x[j]) + np.sum(power) + np.sum(np.hanning(len(x)) * x)
 
 

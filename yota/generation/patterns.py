@@ -60,6 +60,13 @@ def _candidates(arrays: Sequence[Any], extents: list[str], samples: Samples) -> 
 def _lines(arrays: Sequence[Any], extent: str, samples: Samples, cast: str) -> Iterator[str | None]:
     kind = arrays[0].dtype.kind
     start = _number([array[0] for array in arrays], samples)
+    if kind == "f":
+        for function, name in itertools.product(_GRIDS, samples.names):
+            yield f"{function}({name})"
+        inner = _number([array[1] for array in arrays], samples) if all(len(array) > 2 for array in arrays) else None
+        for name in samples.names if inner is not None else ():
+            # Half a spectrum: the first frequency and that of the middle stand for one each, the others for two.
+            yield _as(f"np.where(2 * np.arange({extent}) % {name} == 0, {start}, {inner})", cast)
     if kind in "iuf" and start is not None:
         step = _number([(array[1] - array[0]) if len(array) > 1 else array[0] for array in arrays], samples)
         end = _number([array[-1] for array in arrays], samples)
@@ -70,10 +77,7 @@ def _lines(arrays: Sequence[Any], extent: str, samples: Samples, cast: str) -> I
             yield f"np.linspace({start}, {end}, {extent}, dtype={cast})"
         if step is not None:
             yield f"np.arange({start}, {extent} + {start}, dtype={cast})"
-            yield f"{step} * {index}" if start == "0" else f"{start} + {step} * {index}"
-    if kind == "f":
-        for function, name in itertools.product(_GRIDS, samples.names):
-            yield f"{function}({name})"
+            yield f"{step} * {index}" if start in ("0", "0.0") else f"{start} + {step} * {index}"
     if kind == "i":
         for name in samples.names:
             for offset in _OFFSETS:
@@ -98,7 +102,7 @@ def _planes(arrays: Sequence[Any], extents: list[str], samples: Samples, cast: s
                 continue
             if (one, other) == ("1.0", "0.0") and cast == "np.float64":
                 yield text
-            yield f"np.where({text} == 1.0, {one}, {other}).astype({cast})"
+            yield _as(f"np.where({text} == 1.0, {one}, {other})", cast)
     if rows == columns:
         yield from _triangles(arrays, rows, samples, cast)
 
@@ -110,7 +114,12 @@ def _triangles(arrays: Sequence[Any], size: str, samples: Samples, cast: str) ->
     below, on, above = (_number([array[place] for array in arrays], samples) for place in ((1, 0), (0, 0), (0, 1)))
     if None not in (below, on, above):
         inner = f"np.where(np.eye({size}) == 1.0, {on}, {above})"
-        yield f"np.where(np.tri({size}, k=-1) == 1.0, {below}, {inner}).astype({cast})"
+        yield _as(f"np.where(np.tri({size}, k=-1) == 1.0, {below}, {inner})", cast)
+
+
+def _as(text: str, cast: str) -> str:
+    """``text``, an array of Python's numbers, in a dtype."""
+    return text if cast == "np.float64" else f"{text}.astype({cast})"
 
 
 def _masks(rows: str, columns: str, offset: int) -> Iterator[tuple[str, Callable[[Any], Any]]]:

@@ -12,7 +12,7 @@ __all__ = ["ATOM", "PRODUCT", "SUM", "Spelled", "filling", "real", "whole"]
 SUM, PRODUCT, UNARY, ATOM = range(4)
 """How tightly an expression binds."""
 
-_SIGNS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.FloorDiv: "/", ast.Div: "/"}
+_SIGNS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.FloorDiv: "/", ast.Div: "/", ast.Mod: "%"}
 
 
 class Spelled(str):
@@ -127,7 +127,7 @@ def _element(tree: ast.expr, at: Sequence[str], names: Mapping[str, str], kind: 
         return Spelled(f"-{_element(tree.operand, at, names, kind).within(ATOM)}", UNARY)
     if isinstance(tree, ast.BinOp) and isinstance(tree.op, ast.Div):
         return _divided(tree.left, tree.right, at, names, kind)
-    if isinstance(tree, ast.BinOp) and (at or not _is_whole(tree)):
+    if isinstance(tree, ast.BinOp) and type(tree.op) in _SIGNS and (at or not _is_whole(tree)):
         return _joined(_element(tree.left, at, names, kind), type(tree.op), _element(tree.right, at, names, kind))
     if isinstance(tree, ast.Subscript) and isinstance(tree.slice, (ast.Tuple, ast.Slice, ast.Constant)):
         return _element(tree.value, _kept(tree.slice, at), names, kind)
@@ -172,10 +172,19 @@ def _called(tree: ast.Call, at: Sequence[str], names: Mapping[str, str], kind: s
     if name in ("np.eye", "np.tri"):
         return _masked(tree, at)
     if name == "np.where":
-        choice = _element(given[0].left if isinstance(given[0], ast.Compare) else given[0], at, names, kind)
+        choice = _condition(given[0], at, names, kind)
         one, other = (_element(each, at, names, kind) for each in given[1:])
-        return Spelled(f"{choice.removesuffix(' ? 1.0 : 0.0')} ? {one} : {other}", SUM - 1)
+        return Spelled(f"{choice} ? {one} : {other}", SUM - 1)
     raise _unknown(tree)
+
+
+def _condition(tree: ast.expr, at: Sequence[str], names: Mapping[str, str], kind: str) -> str:
+    """What a choice goes by: a mask of ones and zeros, or whether a whole number of the position is some number."""
+    if not isinstance(tree, ast.Compare):
+        return _element(tree, at, names, kind).removesuffix(" ? 1.0 : 0.0")
+    text = _element(tree.left, at, names, "int64_t")
+    mask = text.removesuffix(" ? 1.0 : 0.0")
+    return mask if mask != text else f"{text.within(SUM)} == {_whole(tree.comparators[0], names)}"
 
 
 def _divided(above: ast.expr, below: ast.expr, at: Sequence[str], names: Mapping[str, str], kind: str) -> Spelled:
@@ -253,4 +262,7 @@ def _constant(tree: ast.expr) -> int:
 
 
 def _unknown(tree: ast.expr) -> CodegenError:
-    return CodegenError(f"{ast.unparse(tree)} cannot be said in C")
+    return CodegenError(
+        f"{ast.unparse(tree)} cannot be said in C; pass it as an argument, fix the sizes, or generate for NumPy "
+        '(target="numpy")'
+    )
