@@ -19,13 +19,14 @@ from yota.codegen.harvest import Harvest
 from yota.codegen.horner import nest
 from yota.codegen.plant import ARITHMETIC, plant
 from yota.codegen.revise import revise
+from yota.codegen.scheme import arrange, is_worth_it
 from yota.codegen.sharing import share, weight
 from yota.ir.tape import Op, Tape
 from yota.ir.types import TensorType
 from yota.passes import cse, dce
 from yota.passes.rewrite import Rewriting, protected, use_counts
 
-__all__ = ["best", "forms", "optimise"]
+__all__ = ["best", "forms", "nested", "optimise"]
 
 Kind: TypeAlias = tuple[tuple[int, ...], "np.dtype[Any]"]
 
@@ -55,6 +56,8 @@ _MOST_REVISED = 2
 _AGAIN = (Options(seed=1, equal_outside=False), Options(seed=2), Options(nest=True), Options(nest=True, seed=3))
 _STARTS = 8
 """How many of the thorough ways are compared, for one to start revising from: those that nest nothing."""
+_SCHEMES = 3
+"""Ways to nest a sum that are differentiated, to take the best."""
 _ROUNDS = 4
 """How often what was found is rewritten again, while that helps."""
 
@@ -94,6 +97,20 @@ def _improved(tape: Tape, strict: bool, values: int) -> Tape:
 def forms(tape: Tape, *, strict: bool = False, values: int = 1) -> list[Tape]:
     """``tape`` and ways to write it with fewer operations, the best first; the arguments are those of `optimise`."""
     return _tried(tape, _choices(len(tape)), strict, values)
+
+
+def nested(tape: Tape) -> Iterator[Tape]:
+    """Ways to write a scalar tape that is one long sum, nested so that its gradient takes few operations."""
+    kept = protected(tape, len(tape.outputs))
+    kinds = _kinds(tape, frozenset())
+    forests = _forests(tape, kinds, kept)
+    if len(tape) > _SMALL or len(forests) != 1 or not all(map(is_worth_it, forests.values())):
+        return
+    for seed in range(1, _SCHEMES + 1):
+        found = {kind: planted.copy() for kind, planted in forests.items()}
+        for forest in found.values():
+            arrange(forest, seed)
+        yield _harvested(tape, kinds, found)
 
 
 def best(tapes: Sequence[Tape], *, values: int = 1) -> int:

@@ -43,7 +43,7 @@ def leanest(tape: Tape, leaves: Sequence[int], registry: Registry, *, compiled: 
         return tape
     # Only who compiles needs these.
     from yota.codegen.scalar import is_scalar
-    from yota.codegen.symbolic import best
+    from yota.codegen.symbolic import best, nested
     from yota.passes import pipeline
 
     alone = replace(tape, outputs=tape.outputs[:1])
@@ -55,7 +55,8 @@ def leanest(tape: Tape, leaves: Sequence[int], registry: Registry, *, compiled: 
         value = unrolled(alone) if plain is not None and is_scalar(plain) else None
     if value is None:
         return tape
-    found = [pipeline.run(_differentiated(form, leaves, registry)) for form in several_forms(value)]
+    forms = [*several_forms(value), *nested(value)]
+    found = [pipeline.run(_differentiated(form, leaves, registry)) for form in forms]
     if plain is not None and len(tape) <= _SMALL and is_scalar(plain):
         found.append(plain)
     return found[best(found)]
