@@ -9,7 +9,8 @@ import scipy.special  # noqa: F401  (functions are looked up among loaded module
 
 import yota
 from yota.proof.checker import prove_file
-from yota.proof.mutants import mutants, survey
+from yota.proof.mutants import mutants
+from yota.proof.survey import survey
 from yota.rules.registry import registry
 from yota.testing import check_rule
 
@@ -236,4 +237,45 @@ def test_a_survey_counts_what_is_found(tmp_path):
     path = tmp_path / "my.rules"
     path.write_text("# yota rules 1\n@elementwise\ndef f(x: Real) -> y:\n    y = x * x\n    d[y, x] = 2 * x\n")
     found = survey(path)
-    assert (found.planted, found.found, found.same, found.missed, found.share) == (3, 3, 0, [], 100.0)
+    assert (found.planted, found.found, found.same, found.missed, found.share) == (3, 3, {}, [], 100.0)
+
+
+def test_what_no_value_shows_is_said_to_be_without_effect(tmp_path):
+    path = tmp_path / "my.rules"
+    path.write_text(
+        "# yota rules 1\n@elementwise\ndef f(x: Real, z: Real(0, oo)) -> y:\n    y = x * log(z)\n"
+        "    d[y, x] = log(z)\n    d[y, z] = x / where(x == 0, 1, z)\n"
+    )
+    found = survey(path)
+    assert found.missed == []
+    ((mutant, reason),) = found.same.items()
+    assert "1.001 in the place of 1" in mutant
+    assert "points" in reason
+
+
+def test_ends_of_sets_count(tmp_path):
+    rule = (
+        "@elementwise\ndef f(x: Real(0, oo), p: Real) -> y:\n    y = x * x * sin(p)\n    d[y, p] = {}\n"
+        "    d[y, x] = where(x == 0, {}, 2 * x * sin(p))\n"
+    )
+    assert report(tmp_path, rule.format("x * x * cos(p)", "0")).held
+    for right, left in (("x * x * cos(p)", "0.001"), ("where(x == 0, 0.5, x * x * cos(p))", "0")):
+        assert ("f", "ends, slope from inside") in wrong(report(tmp_path, rule.format(right, left)))
+    # What is not a number claims nothing.
+    assert report(tmp_path, rule.format("x * x * cos(p)", "log(x - 1)")).held
+    assert not report(tmp_path, rule.format("x * x * cos(p)", "oo")).held
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "    @elementwise\ndef f(x: Real) -> y:\n    y = x",
+        "def f(x: Real) -> y:    y = x",
+        "@elementwise\ndef f(x: Real) -> y:\n    y = 0.1 * True",
+        "@elementwise\ndef f(x: Real) -> y:\n    y = 3",
+    ],
+)
+def test_strange_files_end_in_a_report(tmp_path, text):
+    found = report(tmp_path, text)
+    assert found.faults or found.findings
+    assert all("my.rules:" in fault for fault in found.faults)

@@ -11,7 +11,8 @@ import scipy.ndimage
 import scipy.signal
 import scipy.special  # noqa: F401  (its functions are looked up among loaded modules)
 
-from yota.proof import adjoints, mutants, partials
+from yota.proof import adjoints, conventions, mutants, partials
+from yota.proof.survey import without_effect
 from yota.rules.registry import registry
 from yota.rules.trials import direction_error
 from yota.rules.vocabulary import callees
@@ -60,7 +61,9 @@ def hold(findings):
 @pytest.mark.parametrize("rule", KNOWN, ids=label)
 def test_formulas(rule):
     hold(partials.formulas(rule, REGISTRY, 12 if FULL else 2 if is_special(rule) else 5))
-    hold(partials.kinks(rule, REGISTRY))
+    hold(conventions.kinks(rule, REGISTRY))
+    if chosen(rule, 4):
+        hold(conventions.ends(rule, REGISTRY))
     hold(adjoints.complex_directions(rule, REGISTRY))
 
 
@@ -98,7 +101,7 @@ def test_the_tests(rule):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for mutant in kept:
-            assert mutants.detected(mutant, REGISTRY) or mutants.without_effect(mutant, rule, REGISTRY), str(mutant)
+            assert mutants.detected(mutant, REGISTRY) or without_effect(mutant, rule, REGISTRY), str(mutant)
 
 
 @pytest.mark.parametrize("seed", range(3))

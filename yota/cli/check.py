@@ -99,18 +99,20 @@ def _unmeasured(note: str) -> bool:
 
 
 def _mutants(files: list[Path], as_json: bool) -> int:
-    from yota.proof.mutants import survey
+    from yota.proof.survey import survey
 
     surveys = [survey(path, lambda rules: steps(rules, "planting")) for path in files]
     if as_json:
         output([each.data() for each in surveys])
     else:
         rows = [
-            [str(each.file), str(each.planted), str(each.found), str(each.same), f"{each.share:.1f} %"]
+            [str(each.file), str(each.planted), str(each.found), str(len(each.same)), f"{each.share:.1f} %"]
             for each in surveys
         ]
         table(["file", "planted", "found", "without effect", "found of those with effect"], rows)
         for each in surveys:
+            for mutant, reason in each.same.items():
+                remark(f"without effect: {mutant}: {reason}")
             for missed in each.missed:
                 failure(f"not found: {missed}")
     return 0 if all(not each.missed for each in surveys) else 1

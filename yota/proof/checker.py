@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from yota.errors import RuleError
-from yota.proof import adjoints, partials
+from yota.proof import adjoints, conventions, partials
 from yota.proof.findings import Finding, Report, finding
 from yota.proof.libraries import import_used, imported
 from yota.rules import closed, laws
@@ -41,7 +41,8 @@ def prove(rule: Rule, known: Registry, points: int = POINTS) -> Iterator[Finding
         yield from adjoints.code(rule, known)
     else:
         yield from map(partial(_exact, rule, known), partials.formulas(rule, known, points))
-        yield from partials.kinks(rule, known)
+        yield from conventions.kinks(rule, known)
+        yield from conventions.ends(rule, known)
         yield from partials.generated(rule, known, points)
         yield from partials.generated(rule, known, points, np.float32)
         yield from adjoints.complex_directions(rule, known)

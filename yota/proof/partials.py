@@ -15,7 +15,7 @@ from yota.proof import exact as oracle
 from yota.proof.compiled import LONG, differentiable, gradient, results
 from yota.proof.differences import slope
 from yota.proof.findings import Finding, finding
-from yota.proof.places import Point, corners, spread
+from yota.proof.places import Point, spread
 from yota.proof.reach import DIGITS
 from yota.rules import precise, trials
 from yota.rules.model import Expression, Rule, refusal
@@ -23,7 +23,7 @@ from yota.rules.registry import Registry
 from yota.rules.sampling import smooth, statics
 from yota.rules.vocabulary import callees
 
-__all__ = ["FORMULA", "allowance", "borders", "formulas", "generated", "kink_error", "kinks", "moving", "shown"]
+__all__ = ["FORMULA", "STEEP", "allowance", "formulas", "generated", "moving", "named", "shown"]
 
 FORMULA = "formula, 50 digits"
 """The law of a partial as it is written."""
@@ -34,8 +34,8 @@ _SAY = 'or say in the docstring how many it keeps and why: "Within 1e-9: the ter
 _FORMULA = 1e-20
 _DIFFERENCES = 1e-6
 _CUT_OFF = 1e-13
-_STEEP = 1e10
-_NEAR = (1e-3, -1e-3)
+STEEP = 1e10
+"""A derivative as large as this says as much as none."""
 _FAULTS = (ArithmeticError, ValueError, TypeError, AttributeError, NotImplementedError)
 
 
@@ -60,7 +60,8 @@ def moving(rule: Rule, registry: Registry) -> Iterator[tuple[str, str]]:
             yield result, parameter.name
 
 
-def _label(rule: Rule, result: str, name: str) -> str:
+def named(rule: Rule, result: str, name: str) -> str:
+    """How a partial is named in findings."""
     return name if len(rule.results) == 1 else f"{result} by {name}"
 
 
@@ -72,7 +73,7 @@ def formulas(rule: Rule, registry: Registry, count: int) -> Iterator[Finding]:
 
 
 def _formula(rule: Rule, result: str, name: str, points: list[Point], registry: Registry) -> Finding:
-    law, label = FORMULA, _label(rule, result, name)
+    law, label = FORMULA, named(rule, result, name)
     worst, place, tried = 0.0, "", 0
     tolerance = _CUT_OFF if "_" in {rule.name[:1], *_callees(registry.partial(rule, name, result))} else _FORMULA
     for point in points:
@@ -106,7 +107,8 @@ def _by_differences(rule: Rule, result: str, name: str, points: list[Point], reg
         tried += 1
         expected, scale = known
         found = found if expected.imag else found.real
-        error = abs(found - expected) / max(scale, 1e-280)
+        # Not that of a complex number, which fails where it overflows.
+        error = float(np.abs(found - expected)) / max(scale, 1e-280)
         if not error <= worst:
             worst, place = error, shown(point)
     note = "" if tried else "not measured: no point at which differences tell anything"
@@ -131,61 +133,12 @@ def _residual(rule: Rule, result: str, name: str, point: Point, registry: Regist
             # A pole, where the function has a derivative.
             return math.inf if mp.isfinite(exact) else 0.0
         claimed = claimed if mp.im(exact) else mp.re(claimed)
-        if mp.isnan(exact) or not abs(exact) < _STEEP * max(1, abs(claimed)):
+        if mp.isnan(exact) or not abs(exact) < STEEP * max(1, abs(claimed)):
             return 0.0
         # What the oracle itself loses, where a derivative is smaller than the function by many orders.
         noise = abs(names[result]) * mp.mpf(10) ** (8 - mp.dps) / max(abs(names[name]), mp.mpf(1) / 100)
         off = max(abs(claimed - exact) - noise, 0)
         return float(off / max(abs(exact), abs(claimed), mp.mpf(10) ** -20))
-
-
-def kinks(rule: Rule, registry: Registry) -> Iterator[Finding]:
-    """Where the rule asserts that there is no derivative: the mean of the slopes of both sides, if both are finite."""
-    law = "kinks, mean of both sides"
-    places = [point for point, plain in corners(rule, registry) if not plain and borders(rule, registry, point)]
-    for result, name in moving(rule, registry):
-        worst, place, tried = 0.0, "", 0
-        for point in places:
-            try:
-                off = kink_error(rule, result, name, point, registry)
-            except (precise.NotPreciseError, RuleError, *_FAULTS):
-                continue
-            if off is None:
-                continue
-            tried += 1
-            if not off <= worst:
-                worst, place = off, shown(point)
-        if tried:
-            yield finding(rule, _label(rule, result, name), law, worst, 1e-12, place=place)
-
-
-def borders(rule: Rule, registry: Registry, point: Point) -> bool:
-    """Whether the rule has a derivative next to ``point``: conditions of whole numbers leave out the neighbours too."""
-    moving = [name for name, value in point.items() if isinstance(value, float)]
-    near = [{**point, name: point[name] + step} for name in moving for step in _NEAR]
-    return any(smooth(rule, registry, each) for each in near)
-
-
-def kink_error(rule: Rule, result: str, name: str, point: Point, registry: Registry) -> float | None:
-    """How far a partial is from the mean of the slopes of both sides; None where that says nothing."""
-    mp = precise.context()
-    with precise.LOCK, mp.workdps(precise.DIGITS):
-        function = precise.primal(rule, registry, result)
-        arguments = [value if isinstance(value, int) else mp.mpf(value) for value in point.values()]
-        position = list(point).index(name)
-        sides = []
-        for step in (mp.mpf(10) ** -20, -(mp.mpf(10) ** -20)):
-            moved = [value + step if index == position else value for index, value in enumerate(arguments)]
-            sides.append((function(*moved) - function(*arguments)) / step)
-        if any(mp.im(each) or not abs(each) < _STEEP for each in sides):
-            return None
-        exact = float(sum(sides) / 2)
-    doubles = {key: _double(value) for key, value in point.items()}
-    found = complex(trials.partial(rule, name, doubles, registry, result))
-    if math.isnan(abs(found)):
-        # A rule may say so: what is not a number misleads nobody.
-        return None if "not numbers" in rule.doc or "not a number" in rule.doc else math.inf
-    return abs(found - exact) / max(abs(exact), 1.0)
 
 
 def generated(rule: Rule, registry: Registry, count: int, dtype: Any = np.float64) -> Iterator[Finding]:
@@ -214,7 +167,7 @@ def generated(rule: Rule, registry: Registry, count: int, dtype: Any = np.float6
         yield finding(rule, "", law, math.inf, 0.0, note=str(fault).splitlines()[0])
         return
     for result, name, values in measured:
-        label, mend = _label(rule, result, name), f"write d[{result}, {name}] in a form that keeps its digits, {_SAY}"
+        label, mend = named(rule, result, name), f"write d[{result}, {name}] in a form that keeps its digits, {_SAY}"
         worst, place, missing = 0.0, "", 0
         for point, value in zip(points * 2, values, strict=True):
             try:
@@ -251,7 +204,7 @@ def _slopes(rule: Rule, columns: list[Any], registry: Registry, number: int) -> 
     count = len(columns[0])
     long = [np.resize(column, max(LONG, count)) for column in columns]
     result = results(rule, long, keywords, registry)[number]
-    weights = np.ones(result.shape, result.dtype)
+    weights = np.ones(len(long[0]), result.dtype)
     # The real part of the result alone is a loss; so is the imaginary part.
     phases = (1, 1j) if result.dtype.kind == "c" else (1,)
     of_arrays = gradient(rule, long, keywords, weights, registry, number)

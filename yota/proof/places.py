@@ -15,13 +15,14 @@ from yota.rules.inspection import Registered
 from yota.rules.model import Call, Domain, Literal, Name, Parameter, Rule
 from yota.rules.sampling import points, sample, smooth
 
-__all__ = ["Point", "corners", "drawn", "spread", "thresholds"]
+__all__ = ["Point", "corners", "drawn", "edges", "spread", "thresholds"]
 
 Point = dict[str, Any]
 """A number for each operand."""
 
 _CORNERS = (0.0, 1.0, -1.0, 2.0, -2.0, 0.5, -0.5, 3.0, -3.0)
 _MOST_CORNERS = 81
+_MOST_EDGES = 3
 _COMPARISONS = frozenset("less less_equal greater greater_equal maximum minimum".split())
 _SIDES = (0.97, 1.03, 1.5, -0.97, -1.03)
 
@@ -46,6 +47,23 @@ def corners(rule: Rule, registry: Registered) -> Iterator[tuple[Point, bool]]:
         point = _tied(rule, registry, dict(zip(names, values, strict=True)))
         if _finite(rule, registry, point):
             yield point, smooth(rule, registry, point)
+
+
+def edges(rule: Rule, registry: Registered) -> Iterator[tuple[Point, dict[str, int]]]:
+    """Points with one operand at an end of its set, where the function has a value; and which way is inwards."""
+    for operand in rule.operands:
+        domain = operand.domain or Domain("real")
+        if domain.kind != "real":
+            continue
+        others = [_corners(each) if each is not operand else (0.0,) for each in rule.operands]
+        names = [each.name for each in rule.operands]
+        small = (dict(zip(names, values, strict=True)) for values in itertools.product(*others))
+        beside = [*drawn(rule, registry, _MOST_EDGES), *itertools.islice(small, _MOST_CORNERS // 5)]
+        for end, inwards in ((domain.low, 1), (domain.high, -1)):
+            for place in beside if math.isfinite(end) else ():
+                point = {**place, operand.name: float(end)}
+                if _finite(rule, registry, point):
+                    yield point, {operand.name: inwards}
 
 
 def drawn(rule: Rule, registry: Registered, count: int) -> list[Point]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import textwrap
 import warnings
 from collections.abc import Iterator
@@ -96,7 +97,7 @@ def parse_all(text: str, file: str) -> tuple[Source, tuple[Rule, ...], tuple[Rul
 def _pieces(lines: list[str]) -> Iterator[str]:
     """Texts with one rule each, at the lines where the rule stands."""
     starts = [number for number, line in enumerate(lines) if line.startswith("@")]
-    for first, last in zip(starts, [*starts[1:], len(lines)], strict=True):
+    for first, last in itertools.pairwise([*starts, len(lines)]):
         yield "\n" * first + "\n".join(lines[first:last])
 
 

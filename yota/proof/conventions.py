@@ -1,0 +1,123 @@
+"""Laws of elementwise rules at single points: where they assert that there is no derivative, and at ends of sets."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from yota.errors import RuleError
+from yota.proof import partials
+from yota.proof.findings import Finding, finding
+from yota.proof.places import Point, corners, edges
+from yota.rules import precise, trials
+from yota.rules.model import Rule
+from yota.rules.registry import Registry
+from yota.rules.sampling import smooth
+
+__all__ = ["borders", "end_error", "ends", "kink_error", "kinks"]
+
+_NEAR = (1e-3, -1e-3)
+_FAULTS = (ArithmeticError, ValueError, TypeError, AttributeError, NotImplementedError)
+
+
+def kinks(rule: Rule, registry: Registry) -> Iterator[Finding]:
+    """Where the rule asserts that there is no derivative: the mean of the slopes of both sides, if both are finite."""
+    law = "kinks, mean of both sides"
+    places = [point for point, plain in corners(rule, registry) if not plain and borders(rule, registry, point)]
+    for result, name in partials.moving(rule, registry):
+        worst, place, tried = 0.0, "", 0
+        for point in places:
+            try:
+                off = kink_error(rule, result, name, point, registry)
+            except (precise.NotPreciseError, RuleError, *_FAULTS):
+                continue
+            if off is None:
+                continue
+            tried += 1
+            if not off <= worst:
+                worst, place = off, partials.shown(point)
+        if tried:
+            yield finding(rule, partials.named(rule, result, name), law, worst, 1e-12, place=place)
+
+
+def ends(rule: Rule, registry: Registry) -> Iterator[Finding]:
+    """At the ends of the sets, which do not belong to them: a partial that is written is the slope from inside, or NaN.
+
+    Where the function has no slope there, or none that the oracle can compute, any value is a convention.
+    """
+    law = "ends, slope from inside"
+    for result, name in (each for each in partials.moving(rule, registry) if each in rule.partials):
+        worst, place, tried = 0.0, "", 0
+        for point, inwards in edges(rule, registry):
+            try:
+                off = end_error(rule, result, name, point, inwards.get(name, 0), registry)
+            except (precise.NotPreciseError, RuleError, *_FAULTS):
+                continue
+            if off is None:
+                continue
+            tried += 1
+            if not off <= worst:
+                worst, place = off, partials.shown(point)
+        if tried:
+            yield finding(rule, partials.named(rule, result, name), law, worst, 1e-9, place=place)
+
+
+def end_error(rule: Rule, result: str, name: str, point: Point, inwards: int, registry: Registry) -> float | None:
+    """How far a partial at an end is from the slope; None where there is no slope, or the partial is not a number."""
+    doubles = _doubles(point)
+    found = complex(trials.partial(rule, name, doubles, registry, result))
+    if np.isnan(found):
+        return None
+    mp = precise.context()
+    with precise.LOCK, mp.workdps(precise.DIGITS):
+        function = precise.primal(rule, registry, result)
+        arguments = [value if isinstance(value, int) else mp.mpf(value) for value in point.values()]
+        position = list(point).index(name)
+
+        def slope(step: Any) -> Any:
+            near = [value + inwards * step if index == position else value for index, value in enumerate(arguments)]
+            return precise.derivative(function, near, position)
+
+        # From nearer and nearer: a slope that has no limit is none.
+        exact, earlier = (slope(mp.mpf(10) ** digits) for digits in (-18, -15))
+        if not abs(exact) < partials.STEEP or abs(exact - earlier) > 1e-10 * max(abs(exact), 1e-3):
+            return None
+        if np.isinf(found):
+            return math.inf
+        return float(abs(mp.mpmathify(found) - exact) / max(abs(exact), 1e-3))
+
+
+def borders(rule: Rule, registry: Registry, point: Point) -> bool:
+    """Whether the rule has a derivative next to ``point``: conditions of whole numbers leave out the neighbours too."""
+    moving = [name for name, value in point.items() if isinstance(value, float)]
+    near = [{**point, name: point[name] + step} for name in moving for step in _NEAR]
+    return any(smooth(rule, registry, each) for each in near)
+
+
+def kink_error(rule: Rule, result: str, name: str, point: Point, registry: Registry) -> float | None:
+    """How far a partial is from the mean of the slopes of both sides; None where that says nothing."""
+    mp = precise.context()
+    with precise.LOCK, mp.workdps(precise.DIGITS):
+        function = precise.primal(rule, registry, result)
+        arguments = [value if isinstance(value, int) else mp.mpf(value) for value in point.values()]
+        position = list(point).index(name)
+        sides = []
+        for step in (mp.mpf(10) ** -20, -(mp.mpf(10) ** -20)):
+            moved = [value + step if index == position else value for index, value in enumerate(arguments)]
+            sides.append((function(*moved) - function(*arguments)) / step)
+        if any(mp.im(each) or not abs(each) < partials.STEEP for each in sides):
+            return None
+        exact = float(sum(sides) / 2)
+    doubles = _doubles(point)
+    found = complex(trials.partial(rule, name, doubles, registry, result))
+    if math.isnan(abs(found)):
+        # A rule may say so: what is not a number misleads nobody.
+        return None if "not numbers" in rule.doc or "not a number" in rule.doc else math.inf
+    return abs(found - exact) / max(abs(exact), 1.0)
+
+
+def _doubles(point: Point) -> Point:
+    return {key: np.float64(value) if isinstance(value, float) else value for key, value in point.items()}
