@@ -92,6 +92,11 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "an async generator": (lambda: yota.grad(both, 1.0), "both returned a generator"),
     "no return": (lambda: yota.grad(lambda x: None, 1.0), r"returned nothing \(None\)"),
     "a truth as an argument": (lambda: yota.grad(scaled, True), "is the bool True, which is static; pass 1.0"),
+    "a generator as an argument": (
+        lambda: yota.grad(lambda x, parts: x * sum(parts), 1.0, (each for each in (1, 2))),
+        "argument parts is a generator, which can be run through once; pass a list",
+    ),
+    "a zip": (lambda: yota.grad(lambda x, parts: x, 1.0, zip(X, X, strict=True)), "argument parts is a zip"),
     "masked": (lambda: yota.grad(np.sum, HIDDEN), "argument a is a numpy.ma.MaskedArray, which computes in a way"),
     "a matrix": (lambda: yota.grad(np.sum, MATRIX), "argument a is a numpy.matrix"),
     "a subclass": (lambda: yota.grad(product, MASKED, X), r"argument a is a .*Masked, .* \(__mul__\)"),

@@ -132,10 +132,33 @@ def load_rules(path: Any) -> Sequence[Rule]:
     Every rule is proved first. That its text was proved beside the rules that were there is remembered in the private
     cache (``$YOTA_CACHE_DIR``, or ``yota`` in the user's cache folder), so that the next process need not do it again.
 
+    Parameters
+    ----------
+    path
+        Of the file or the folder.
+
+    Returns
+    -------
+    sequence of Rule
+        The rules that were loaded.
+
     Raises
     ------
     RuleError
         If the file has a fault; the message says where and how to mend it.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder, "mine.rules")
+    ...     _ = file.write_text('''# yota rules 1
+    ... @elementwise
+    ... def fifth_power(x: Real) -> y:
+    ...     y = x * x * x * x * x
+    ... ''')
+    ...     [rule.name for rule in load_rules(file)]
+    ['fifth_power']
     """
     import yota
     from yota.runtime.proofs import Proofs
@@ -145,6 +168,11 @@ def load_rules(path: Any) -> Sequence[Rule]:
 
 def diffrule(text: str) -> Any:
     """Add rules from a text in the rule language.
+
+    Parameters
+    ----------
+    text
+        One rule or several.
 
     Returns
     -------

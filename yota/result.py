@@ -31,6 +31,14 @@ class GradResult:
         The generated code.
     captor
         What captures the call, where it ran on a GPU.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import yota
+    >>> value, g = yota.grad(lambda p, x: p["w"] * np.sum(x), {"w": 2.0}, np.ones(2))
+    >>> g[0][("w",)], g[1]
+    (2.0, array([2., 2.]))
     """
 
     gradients: tuple[Any, ...]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import array
 import functools
+import math
 import sys
 import types
 
@@ -345,3 +346,29 @@ def test_tapes_keep_what_they_read_from_outside(strict):
         data += 3.0
     with pytest.raises(errors.ArgumentError, match="misses argument 1, x"):
         tape.play()
+
+
+def test_the_sign_of_zero_in_a_part_of_a_large_array():
+    wide = np.zeros((400, 8))
+    part = wide[:, ::2]
+
+    def f(x):
+        return np.sum(x) * math.copysign(1.0, part[3, 1])
+
+    fg = yota.value_and_grad(f)
+    assert fg(X)[0] == f(X)
+    part[3, 1] = -0.0
+    assert fg(X)[0] == f(X) == -np.sum(X)
+
+
+def test_the_sign_of_zero_changes_between_two_uses():
+    data = np.zeros(2)
+
+    def f(x):
+        data[:] = 0.0
+        first = np.sum(np.copysign(x, data))
+        data[:] = -0.0
+        return first + 2.0 * np.sum(np.copysign(x, data))
+
+    ones = np.ones(2)
+    assert yota.grad(f, ones)[0] == f(ones) == -2.0

@@ -120,6 +120,7 @@ def sort_arguments(function: Callable[..., Any], args: tuple[Any, ...]) -> Argum
     leaves: list[Leaf] = []
     statics: list[Static] = []
     for position, (name, value) in enumerate(zip(names_of(function, len(args)), args, strict=True)):
+        _refuse_iterators(value, name)
         for path, part in flatten(value):
             if is_leaf(part):
                 leaves.append(Leaf(_checked(part, spelled(name, path)), position, name, path))
@@ -151,6 +152,12 @@ def _checked(value: Any, place: str) -> Any:
     if value.dtype.kind not in "biufc":
         raise ArgumentError(f"argument {place} has dtype {value.dtype}; only numbers can be traced")
     return value
+
+
+def _refuse_iterators(value: Any, name: str) -> None:
+    """What can be run through only once would be empty at the next call, which runs compiled code."""
+    if hasattr(type(value), "__next__") and type(value).__module__ in ("builtins", "itertools"):
+        raise ArgumentError(f"argument {name} is a {type(value).__name__}, which can be run through once; pass a list")
 
 
 def _refuse_lookalikes(value: Any, place: str) -> None:

@@ -172,6 +172,11 @@ def to_cpu(x: Any) -> Any:
     x
         An array, or a structure: dataclass, object, tuple, list, dict, nested.
 
+    Returns
+    -------
+    object
+        A NumPy array, or a copy of the structure with NumPy arrays.
+
     Examples
     --------
     >>> import numpy as np

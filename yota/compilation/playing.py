@@ -24,6 +24,13 @@ __all__ = ["compile", "leaves", "play"]
 def play(tape: Tape, *args: Any) -> Any:
     """Evaluate a tape op by op with NumPy, on arguments of the types it was recorded with.
 
+    Parameters
+    ----------
+    tape
+        From `trace`.
+    *args
+        Arguments of the traced function.
+
     Returns
     -------
     object
@@ -32,7 +39,7 @@ def play(tape: Tape, *args: Any) -> Any:
     Raises
     ------
     ArgumentError
-        If the arguments are of other types.
+        If the arguments have other types, parts or static values.
     StaleTapeError
         If a branch on traced data goes another way.
 

@@ -164,7 +164,17 @@ def gradient(
     dynamic: bool = False,
     args: Any = None,
 ) -> Callable[..., Any]:
-    """A function that gives the gradient of ``f`` alone; see `value_and_grad`.
+    """A function that gives the gradient of ``f`` alone.
+
+    Parameters
+    ----------
+    f, wrt, target, strict, dynamic, args
+        See `value_and_grad`.
+
+    Returns
+    -------
+    Callable
+        Takes the arguments of ``f``; gives the gradient, a tuple if ``wrt`` is one.
 
     Examples
     --------

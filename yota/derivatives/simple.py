@@ -53,6 +53,15 @@ class SimpleGradient:
 def simplegrad(f: Callable[..., Any], *args: Any, target: str = "numpy", strict: bool = False) -> SimpleGradient:
     """Compile the gradient of ``f`` for arguments like ``args``, once and for all.
 
+    Parameters
+    ----------
+    f
+        A plain NumPy function that returns a scalar.
+    *args
+        Arguments of the types that it will be called with; see `grad`. What is static among them stays as it is here.
+    target, strict
+        See `grad`.
+
     Returns
     -------
     SimpleGradient
@@ -60,6 +69,8 @@ def simplegrad(f: Callable[..., Any], *args: Any, target: str = "numpy", strict:
 
     Raises
     ------
+    ArgumentError
+        When called, if the arguments have other types, parts or static values.
     StaleTapeError
         When called, if a branch on traced data goes another way than for ``args``, or if a variable that ``f``
         reads from outside has changed.

@@ -81,6 +81,14 @@ class Tape:
         Arrays from outside of the function, by the input that reads what they hold at each call.
     statics
         What the arguments held besides the inputs, where that is known.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import yota
+    >>> _, tape = yota.trace(lambda x: np.sum(x * x), np.ones(3))
+    >>> len(tape), tape.operations
+    (2, {'multiply': 1, 'sum': 1})
     """
 
     name: str

@@ -49,9 +49,10 @@ class Captures:
         if self._seen is not None:
             self._seen.use(value)
         known = self._known.get(id(value))
-        if known is not None and np.array_equal(known[1], value, equal_nan=value.dtype.kind in "fc"):
+        snapshot = frozen(np.array(acceptable(value), order="C"))
+        # By bits, which tell 0.0 from -0.0.
+        if known is not None and known[1].shape == value.shape and known[1].tobytes() == snapshot.tobytes():
             return known[2]
-        snapshot = frozen(np.array(acceptable(value)))
         fresh = self._seen is not None and known is None
         if fresh and value.dtype.kind in "fc" and value.size > _LITERAL and value.dtype.isnative:
             variable = self._builder.input(type_of(value), -1, name_of(value) or "data", ())
@@ -103,7 +104,7 @@ def acceptable(value: Any) -> Any:
     if dtype.kind not in "biufc":
         raise ArgumentError(f"values of dtype {dtype} cannot be traced; use floating or complex numbers")
     if isinstance(value, np.ndarray) and type(value) is not np.ndarray:
-        plain(value, f"{name_of(value)}, an array from outside of the function,")
+        plain(value, f"{name_of(value) or 'a value'}, an array from outside of the function,")
     if not dtype.isnative:
         return value.astype(dtype.newbyteorder("="))
     return value

@@ -58,7 +58,6 @@ def _unchanged(array: Any, content: Any) -> bool:
         return False
     if array.nbytes <= _SMALL or array.dtype.hasobject:
         return bool(array.tobytes() == content.tobytes())
-    if array.flags.c_contiguous and content.flags.c_contiguous:
-        word = np.int64 if array.nbytes % 8 == 0 else np.int8
-        return bool(np.array_equal(array.reshape(-1).view(word), content.reshape(-1).view(word)))
-    return bool(np.array_equal(array, content, equal_nan=array.dtype.kind in "fc"))
+    word = np.int64 if array.nbytes % 8 == 0 else np.int8
+    present, former = (np.ascontiguousarray(each).reshape(-1).view(word) for each in (array, content))
+    return bool(np.array_equal(present, former))
