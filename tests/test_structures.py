@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import enum
+import functools
 import types
-from collections import OrderedDict, deque, namedtuple
+from collections import ChainMap, Counter, OrderedDict, UserDict, deque, namedtuple
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,7 +14,8 @@ import pytest
 
 import yota
 from yota import errors
-from yota.structures import flatten, is_leaf, rebuild, update
+from yota.steps import update
+from yota.structures import flatten, is_leaf, rebuild
 
 Pair = namedtuple("Pair", "a b")
 
@@ -155,3 +157,71 @@ def test_lookalikes_are_refused():
     sparse = pytest.importorskip("scipy.sparse")
     with pytest.raises(errors.ArgumentError, match="toarray"):
         yota.grad(lambda a: 1.0, sparse.eye(2).tocsr())
+
+
+class Named(dict):
+    """A dict that is made in a way of its own."""
+
+    def __init__(self, scale, **parts):
+        super().__init__(**parts)
+        self.scale = scale
+
+
+class Both(tuple):
+    def __new__(cls, one, other):
+        return super().__new__(cls, (one, other))
+
+
+class Totals(list):
+    def __init__(self, scale, parts):
+        super().__init__(parts)
+        self.scale = scale
+
+
+@dataclass
+class Derived:
+    """What it computes when it is made, and what it keeps when it was asked."""
+
+    w: Any
+
+    def __post_init__(self):
+        self.double = 2 * self.w
+
+    @functools.cached_property
+    def square(self):
+        return self.w**2
+
+
+class Kept:
+    def __init__(self, w):
+        self.w = w
+
+    @functools.cached_property
+    def square(self):
+        return self.w**2
+
+
+OWN_CLASSES = [
+    (Named(3.0, w=W), lambda m: m.scale * np.sum(m["w"] ** 2), {("w",): 6 * W}),
+    (Both(W, 2.0), lambda m: m[1] * np.sum(m[0] ** 2), {(0,): 4 * W, (1,): np.sum(W**2)}),
+    (Totals(3.0, [W]), lambda m: m.scale * np.sum(m[0] ** 2), {(0,): 6 * W}),
+    (Counter(w=2.5), lambda m: m["w"] ** 2 + m["missing"], {("w",): 5.0}),
+    (types.MappingProxyType({"w": W}), lambda m: np.sum(m["w"] ** 2), {("w",): 2 * W}),
+    (ChainMap({"w": W}), lambda m: np.sum(m["w"] ** 2), {("w",): 2 * W}),
+    (UserDict({"w": W}), lambda m: np.sum(m["w"] ** 2), {("w",): 2 * W}),
+    (Derived(W), lambda m: np.sum(m.double * m.square), {("w",): 4 * W**2, ("double",): W**2}),
+    (Kept(W), lambda m: np.sum(m.square), {("w",): 2 * W}),
+]
+
+
+@pytest.mark.parametrize(("structure", "f", "expected"), OWN_CLASSES, ids=[type(s).__name__ for s, *_ in OWN_CLASSES])
+def test_classes_that_are_made_in_a_way_of_their_own(structure, f, expected):
+    of = yota.value_and_grad(f)
+    for _ in range(2):
+        value, found = of(structure)
+        assert value == f(structure)  # the second time, a cached property has been asked
+        assert set(found) == set(expected)
+        for path, gradient in expected.items():
+            np.testing.assert_allclose(found[path], gradient)
+    moved = update(rebuild(structure, iter([part for _, part in flatten(structure) if is_leaf(part)])), found, np.add)
+    assert type(moved) is type(structure)

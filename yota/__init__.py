@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from yota.export import generate
     from yota.ir.tape import Tape
     from yota.result import GradResult
-    from yota.structures import update
+    from yota.steps import update
     from yota.testing import gradcheck
     from yota.tracing.interpreter.entry import interpreted
 
@@ -60,7 +60,7 @@ _HOMES = {
     "to_cuda": "yota.compilation.device",
     "gradcheck": "yota.testing",
     "interpreted": "yota.tracing.interpreter.entry",
-    "update": "yota.structures",
+    "update": "yota.steps",
     "simplegrad": "yota.derivatives.simple",
     **dict.fromkeys(("grad", "gradient", "value_and_grad"), "yota.derivatives.gradients"),
     **dict.fromkeys(("jvp", "vjp"), "yota.derivatives.pullbacks"),

@@ -1,11 +1,11 @@
-"""Arguments that are structures: finding the numbers and arrays inside, rebuilding and updating them."""
+"""Arguments that are structures: finding the numbers and arrays inside, and making copies with others."""
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import enum
 import functools
-import operator
 import sys
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,7 +15,18 @@ import numpy as np
 
 from yota.errors import ArgumentError
 
-__all__ = ["LIBRARIES", "Path", "children", "flatten", "is_leaf", "is_on_device", "mapped", "rebuild", "update"]
+__all__ = [
+    "LIBRARIES",
+    "Path",
+    "children",
+    "flatten",
+    "is_fixed",
+    "is_leaf",
+    "is_on_device",
+    "mapped",
+    "rebuild",
+    "rebuilt",
+]
 
 Path = tuple[Any, ...]
 """Attribute names, positions and keys that lead from an argument to a leaf."""
@@ -61,13 +72,24 @@ def children(value: Any) -> list[tuple[Any, Any]] | None:
 
 def _attributes(value: Any) -> list[str] | None:
     if dataclasses.is_dataclass(value):
-        return [field.name for field in dataclasses.fields(value) if hasattr(value, field.name)]
+        fields = [field.name for field in dataclasses.fields(value) if hasattr(value, field.name)]
+        return fields + [name for name in _own(value) if name not in fields]
     module = type(value).__module__.partition(".")[0]
     if (module in sys.stdlib_module_names or module in LIBRARIES) and not isinstance(value, types.SimpleNamespace):
         return None
     slots = [name for base in type(value).__mro__ for name in _slots(base) if hasattr(value, name)]
-    own = list(getattr(value, "__dict__", ()))
+    own = _own(value)
     return slots + own if slots or own else None
+
+
+def _own(value: Any) -> list[str]:
+    """Names in the ``__dict__`` of an object, but for what a cached property left there: that is computed anew."""
+    kind = type(value)
+    return [
+        name
+        for name in getattr(value, "__dict__", ())
+        if not isinstance(getattr(kind, name, None), functools.cached_property)
+    ]
 
 
 def _slots(base: type) -> Sequence[str]:
@@ -110,32 +132,46 @@ def rebuild(value: Any, replacements: Iterator[Any]) -> Any:
     parts = children(value)
     if parts is None:
         return value
-    made = [(key, rebuild(part, replacements)) for key, part in parts]
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return type(value)(*(part for _, part in made))
-    if isinstance(value, (tuple, list)):
-        return type(value)(part for _, part in made)
-    if isinstance(value, dict):
-        copy = value.copy()
-        copy.update(made)
-        return copy
-    if _attributes(value) is None:
-        return _rebuild_registered(value, made)
+    return rebuilt(value, [(key, rebuild(part, replacements)) for key, part in parts])
+
+
+def rebuilt(value: Any, made: list[tuple[Any, Any]]) -> Any:
+    """A copy of a structure with other parts under the same keys; what its class does when it is made is left out."""
     kind: Any = type(value)
-    result = kind.__new__(kind)
+    parts = [part for _, part in made]
+    if kind in (tuple, list):
+        return kind(parts)
+    if isinstance(value, tuple):
+        result = tuple.__new__(kind, parts)
+        if hasattr(value, "__dict__"):
+            vars(result).update(vars(value))
+        return result
+    if isinstance(value, list):
+        result = copy.copy(value)
+        list.__setitem__(result, slice(None), parts)
+        return result
+    if isinstance(value, dict):
+        result = copy.copy(value)
+        dict.update(result, made)
+        return result
+    if isinstance(value, Mapping):
+        return kind(dict(made))
+    if _attributes(value) is None:
+        return _rebuilt_by_optree(value, parts)
+    # What a class of the user's does in `__new__` is left out too.
+    result = object.__new__(kind) if isinstance(kind.__new__, types.FunctionType) else kind.__new__(kind)
     for key, part in made:
         object.__setattr__(result, key, part)
     return result
 
 
-def _rebuild_registered(value: Any, made: list[tuple[Any, Any]]) -> Any:
+def _rebuilt_by_optree(value: Any, parts: list[Any]) -> Any:
     import optree
 
-    *_, unflatten = optree.tree_flatten_one_level(value)
+    _, metadata, _, unflatten = optree.tree_flatten_one_level(value)
     if unflatten is None:
         raise ArgumentError(f"optree cannot rebuild a {type(value).__name__}")
-    metadata = optree.tree_flatten_one_level(value)[1]
-    return unflatten(metadata, [part for _, part in made])
+    return unflatten(metadata, parts)
 
 
 def mapped(value: Any, change: Callable[[Any], Any]) -> Any:
@@ -143,91 +179,9 @@ def mapped(value: Any, change: Callable[[Any], Any]) -> Any:
     return rebuild(value, iter([change(part) for _, part in flatten(value) if is_leaf(part)]))
 
 
-def update(structure: Any, gradient: Any, step: Callable[[Any, Any], Any]) -> Any:
-    """Apply ``step(value, gradient)`` to each part of a structure that has a gradient, and put the result back.
-
-    Parameters
-    ----------
-    structure
-        An array, which is written in place, or a structure, whose fields are rebound.
-    gradient
-        What `grad` gave for it: an array, or a dict from field path to array.
-    step
-        For example ``lambda x, gx: x - 0.01 * gx``.
-
-    Returns
-    -------
-    object
-        ``structure`` itself; a new one where its outermost type is immutable, such as a tuple.
-
-    Raises
-    ------
-    ArgumentError
-        If the gradient does not fit the structure, or an array is read-only. After an error, of ``step`` too,
-        the structure is as it was.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> update(np.array([1.0, 2.0]), np.array([10.0, 20.0]), lambda x, gx: x - 0.1 * gx)
-    array([0., 0.])
-    """
-    if is_on_device(structure) and not isinstance(gradient, Mapping):
-        structure[...] = step(structure, gradient)
-        return structure
-    if isinstance(structure, np.ndarray) and not isinstance(gradient, Mapping):
-        if not structure.flags.writeable:
-            raise ArgumentError("yota.update writes arrays in place, and this one is read-only; pass a copy")
-        structure[...] = step(structure, gradient)
-        return structure
-    if not isinstance(gradient, Mapping):
-        return step(structure, gradient)
-    for path in gradient:
-        _check_path(structure, path)
-    undo: list[Callable[[], None]] = []
-    try:
-        for path, adjoint in gradient.items():
-            structure = _updated(structure, tuple(path), adjoint, step, undo)
-    except BaseException:
-        for restore in reversed(undo):
-            restore()
-        raise
-    return structure
-
-
-def _check_path(part: Any, path: Path) -> None:
-    for key in path:
-        found = dict(children(part) or ())
-        if key not in found:
-            raise ArgumentError(f"the gradient has the field path {path!r}, but a {type(part).__name__} has no {key!r}")
-        part = found[key]
-
-
-def _updated(
-    part: Any, path: Path, adjoint: Any, step: Callable[[Any, Any], Any], undo: list[Callable[[], None]]
-) -> Any:
-    if not path:
-        return step(part, adjoint)
-    key = path[0]
-    found = dict(children(part) or ())[key]
-    return _with(part, key, found, _updated(found, path[1:], adjoint, step, undo), undo)
-
-
-def _with(part: Any, key: Any, old: Any, value: Any, undo: list[Callable[[], None]]) -> Any:
-    """``part`` with ``value`` in the place of ``old``: itself where it can be written to, and how to undo that."""
-    if isinstance(part, tuple):
-        if hasattr(part, "_fields"):
-            return type(part)(*(value if name == key else each for name, each in children(part) or ()))
-        return (*part[:key], value, *part[key + 1 :])
-    if isinstance(part, (list, dict)):
-        part[key] = value
-        undo.append(functools.partial(operator.setitem, part, key, old))
-        return part
-    if _attributes(part) is None:
-        parts = children(part) or ()
-        return _rebuild_registered(part, [(name, value if name == key else each) for name, each in parts])
-    if dataclasses.is_dataclass(part) and type(part).__dataclass_params__.frozen:  # type: ignore[union-attr]
-        return dataclasses.replace(part, **{key: value})  # type: ignore[type-var]
-    setattr(part, key, value)
-    undo.append(functools.partial(setattr, part, key, old))
-    return part
+def is_fixed(structure: Any) -> bool:
+    """Whether a part can be put in only by making the structure anew."""
+    if isinstance(structure, (tuple, Mapping)) or _attributes(structure) is None:
+        return True
+    parameters = getattr(structure, "__dataclass_params__", None)
+    return parameters is not None and bool(parameters.frozen)
