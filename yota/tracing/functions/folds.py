@@ -45,6 +45,9 @@ def _reduce(
     where: Any = True,
 ) -> Any:
     array = trace.traced(array) if dtype is None else trace.traced(array).astype(dtype)
+    if not array.ndim and axis in (0, -1):
+        # A number has no axis; NumPy's reductions take it along its first all the same.
+        axis = None
     name = _REDUCTIONS.get(ufunc.__name__)
     if name is not None:
         rest = {} if initial is None else {"initial": initial}
@@ -63,6 +66,8 @@ def _reduce(
 def _in_turn(ufunc: Any, array: Any, axis: Any, keepdims: bool, initial: Any) -> Any:
     """One op for each element along the axis."""
     axes = axes_of(axis, array.ndim)
+    if not axes:
+        return array if initial is None else ufunc(initial, array)
     if len(axes) != 1:
         raise ValueError(
             f"reduction operation '{ufunc.__name__}' is not reorderable, so at most one axis may be specified"
@@ -126,6 +131,8 @@ def _accumulate(trace: Trace, ufunc: Any, array: Any, axis: int = 0, dtype: Any 
         return getattr(np, name)(array, axis=axis, dtype=dtype)
     array = array if dtype is None else array.astype(dtype)
     rows = np.moveaxis(array, axis, 0)
+    if not len(rows):
+        return ufunc(array, array)
     if ufunc.__name__ in _ASSOCIATIVE:
         return np.moveaxis(_doubling(ufunc, rows), 0, axis)
     results = [rows[0]]
