@@ -133,7 +133,8 @@ def probe(space: Any, name: str, calls: Calls) -> Finding:
     known = registry().find(function)
     if known is not None and registry().rules(known.name)[0].kind != "nodiff":
         return Finding(name, "rule", f"`{registry().rules(known.name)[0].file}`")
-    if known is not None:
+    # An auxiliary rule is for one of several results.
+    if known is not None and not known.name.startswith("_"):
         return Finding(name, "nodiff", "no derivative")
     used = sorted({op.name for op in tape.ops})
     return Finding(name, "traced through", ", ".join(used) if used else "no op")

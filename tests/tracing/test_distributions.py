@@ -27,6 +27,11 @@ SHAPES = {
     "pareto": (2.5,),
     "gumbel_r": (),
     "invgamma": (2.4,),
+    "gumbel_l": (),
+    "maxwell": (),
+    "chi": (2.6,),
+    "f": (3.4, 5.2),
+    "powerlaw": (1.6,),
 }
 METHODS = ("logpdf", "pdf", "cdf", "sf", "logcdf", "logsf")
 X = np.array([0.21, 0.48, 0.77, 0.9])
@@ -108,21 +113,50 @@ def test_slope_of_the_logarithm_of_the_normal_distribution_function(z):
     assert yota.grad(lambda z: scipy.stats.norm.logcdf(z), z)[1][0] == pytest.approx(expected, rel=1e-12)
 
 
+def test_erlang_is_gamma_of_a_whole_shape():
+    given = scipy.stats.erlang(3, scale=1.3)
+    found, g = yota.grad(lambda x: np.sum(given.logpdf(x)), X)
+    assert found == pytest.approx(np.sum(given.logpdf(X)), rel=1e-13)
+    np.testing.assert_allclose(g[0], 2 / X - 1 / 1.3, rtol=1e-13)
+
+
+COUNTS = {
+    "poisson": ((), (2.3,), [0, 1, 3, 5]),
+    "binom": ((5,), (0.3,), [0, 1, 3, 5]),
+    "bernoulli": ((), (0.3,), [0, 1]),
+    "geom": ((), (0.3,), [1, 2, 5]),
+    "nbinom": ((), (3.5, 0.4), [0, 1, 5]),
+    "planck": ((), (0.7,), [0, 1, 5]),
+    "logser": ((), (0.6,), [1, 2, 5]),
+    "betabinom": ((6,), (1.5, 2.5), [0, 2, 6]),
+}
+"""For each distribution the shapes that are whole, those that are not, and values."""
+SUMS = ("logser", "betabinom")
+
+
 @pytest.mark.parametrize("method", ["pmf", "logpmf", "cdf", "sf", "logcdf", "logsf"])
-@pytest.mark.parametrize(("name", "rest", "p"), [("poisson", (), 2.3), ("binom", (5,), 0.3)])
-def test_discrete(name, rest, p, method):
-    k = np.array([0, 1, 3, 5])
-    inner = k[:-1] if method == "logsf" else k
+@pytest.mark.parametrize("name", COUNTS)
+def test_discrete(name, method):
+    rest, shapes, values = COUNTS[name]
+    if name in SUMS and not method.endswith("pmf"):
+        with pytest.raises(TracingError, match=rf"scipy\.stats\.{name}\.{method} is a sum without a closed form"):
+            yota.grad(lambda p: method_of(name, method)(1, *rest, *shapes[:-1], p), shapes[-1])
+        return
+    inner = np.array(values[:-1] if method == "logsf" else values)
 
-    def loss(p):
-        return np.sum(np.sin(method_of(name, method)(inner, *rest, p)))
+    def loss(*shapes):
+        return np.sum(np.sin(method_of(name, method)(inner, *rest, *shapes)))
 
-    assert yota.gradcheck(loss, p)
-    k = np.array([-1.0, 0, 1.5, 4, 5, 6, np.nan])
-    with np.errstate(all="ignore"):
-        expected = method_of(name, method)(k, *rest, p)
-    found = yota.trace(lambda p: method_of(name, method)(k, *rest, p), p)[0]
-    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-15)
+    assert yota.gradcheck(loss, *shapes)
+    k = np.array([-1.0, 0, 1, 1.5, 4, 5, 6, 7, np.nan])
+    for given in (shapes, (*shapes[:-1], -1.0)):
+        with np.errstate(all="ignore"):
+            expected = method_of(name, method)(k, *rest, *given)
+        if given != shapes and method == "logcdf":
+            # SciPy says 0 past the last value, whatever the shapes are.
+            expected = np.full(k.shape, np.nan)
+        found = yota.trace(lambda *shapes: method_of(name, method)(k, *rest, *shapes), *given)[0]
+        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-15)
 
 
 def test_frozen():

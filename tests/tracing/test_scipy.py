@@ -64,6 +64,31 @@ def test_matrices(loss, args):
     check(loss, *args)
 
 
+@pytest.mark.parametrize("shape", [(4, 4), (4, 2), (2, 4), (1, 3), (3, 1)])
+@pytest.mark.parametrize("turn", [1, 1j])
+def test_elimination(shape, turn):
+    a = WEIGHTS[: shape[0], : shape[1]] + turn * A[: shape[0], : shape[1]]
+
+    def weighed(*arrays):
+        return sum(np.sum(np.real((1 - 0.3j) * each) * WEIGHTS[: each.shape[0], : each.shape[1]]) for each in arrays)
+
+    for form in (la.lu, lambda a: la.lu(a, permute_l=True), lambda a: la.lu(a)[1:2], lambda a: la.lu(a)[2:]):
+        check(lambda a: weighed(*form(a)), a)  # noqa: B023
+    check(lambda a: weighed(la.lu_factor(a)[0]), a)
+
+
+@pytest.mark.parametrize("trans", [0, 1, 2])
+def test_systems_by_elimination(trans):
+    for right in (V, Q):
+        check(lambda a, b: np.sum(la.lu_solve(la.lu_factor(a), b, trans) ** 2), A, right)
+    factors, swaps = la.lu_factor(A)
+    check(lambda lu, b: np.sum(la.lu_solve((lu, swaps), b, trans) ** 2), factors, V)
+    slope = yota.value_and_grad(lambda a: np.sum(la.lu_solve(la.lu_factor(a), V, trans)))
+    for other in (A, A[::-1], A[[2, 0, 3, 1]]):
+        # Other matrices have their rows in another order.
+        assert slope(other)[0] == pytest.approx(np.sum(la.solve(other.T if trans else other, V)), rel=1e-9)
+
+
 @pytest.mark.parametrize("mode", ["full", "same", "valid"])
 @pytest.mark.parametrize("name", ["convolve", "fftconvolve", "correlate"])
 def test_convolutions(name, mode):
@@ -104,7 +129,7 @@ def test_map_coordinates(mode):
         (lambda x: np.sum(nd.gaussian_filter(x, 1.0, output=np.zeros((6, 7)))), "output="),
         (lambda x: np.sum(sg.filtfilt([1.0], [1.0], x, method="gust")), 'method="pad"'),
         (lambda x: np.sum(sg.resample(x, 4, window="hann")), "window"),
-        (lambda x: np.sum(la.lu_factor(x[:6, :6])[0]), "plain array"),
+        (lambda x: np.sum(la.ldl(x[:6, :6])[0]), "plain array"),
         (lambda x: np.sum(nd.spline_filter(x)), "plain array"),
         (lambda x: np.sum(la.toeplitz(x)), "several axes"),
         (lambda x: np.sum(la.eigh(x[:6, :6], np.eye(6))[0]), "with b is not recorded"),

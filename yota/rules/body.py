@@ -11,6 +11,7 @@ import numpy as np
 
 import yota.rules.blocks
 import yota.rules.contraction
+import yota.rules.elimination
 import yota.rules.scans
 import yota.rules.singular
 import yota.rules.spectra  # noqa: F401  (all register macros)

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from yota.tracing.functions import multivariate
-from yota.tracing.functions.families import CONTINUOUS, DISCRETE, Family
+from yota.tracing.functions.counts import DISCRETE
+from yota.tracing.functions.families import CONTINUOUS, Family
 from yota.tracing.methods import is_traced
 from yota.tracing.state import current
 
@@ -55,7 +56,8 @@ def _distribution(which: str, below: float, above: float) -> Callable[..., Any]:
 def _of(family: Family, which: str) -> Callable[..., Any]:
     written = getattr(family, which)
     if written is None:
-        near, far = (family.cdf, family.sf) if which == "logcdf" else (family.sf, family.cdf)
+        sides = (_of(family, "cdf"), _of(family, "sf"))
+        near, far = sides if which == "logcdf" else sides[::-1]
         return lambda *args: _logarithm(near(*args), far(*args))
     return written  # type: ignore[no-any-return]
 
@@ -123,25 +125,27 @@ def _continuous(trace: Trace, name: str, method: str, x: Any, shapes: tuple[Any,
 
 
 def _discrete(trace: Trace, name: str, method: str, k: Any, shapes: tuple[Any, ...], loc: Any, scale: Any) -> Any:
+    family = DISCRETE[name]
     given = trace.traced(k) - loc
     # Between whole numbers the probability is 0 and the distribution function level.
     z = np.floor(given)
-    if name == "binom":
-        count, probability = shapes
-        shapes = (count, np.where((probability >= 0) & (probability <= 1), probability, np.nan))
-    else:
-        shapes = tuple(np.where(shape >= 0, shape, np.nan) for shape in shapes)
-    family = DISCRETE[name]
     if method in ("pmf", "logpmf"):
-        log = _log_density(trace, family, np.where((given == z) | np.isnan(given), given, -1.0), shapes, None)
-        return np.exp(log) if method == "pmf" else log
-    if name == "binom":
+        found = _log_density(trace, family, np.where((given == z) | np.isnan(given), given, -1.0), shapes, None)
+        found = np.exp(found) if method == "pmf" else found
+    elif family.cdf is None:
+        raise trace.refuse(
+            f"scipy.stats.{name}.{method} is a sum without a closed form, and not recorded.",
+            f"Add up what scipy.stats.{name}.pmf gives for the whole numbers.",
+        )
+    elif name == "binom":
         # At the last value the second shape of the beta distribution would be 0.
         last = {"cdf": 1.0, "sf": 0.0, "logcdf": 0.0, "logsf": -np.inf}[method]
-        return np.where(
-            z >= shapes[0], last, _METHODS[method](trace, family, np.minimum(z, shapes[0] - 1), shapes, None)
-        )
-    return _METHODS[method](trace, family, z, shapes, None)
+        inner = _METHODS[method](trace, family, np.minimum(z, shapes[0] - 1), shapes, None)
+        found = np.where(z >= shapes[0], last, inner)
+    else:
+        found = _METHODS[method](trace, family, z, shapes, None)
+    allowed = family.allowed(*shapes) if family.allowed is not None else True
+    return found if not is_traced(allowed) and np.all(allowed) else np.where(allowed, found, np.nan)
 
 
 @functools.cache

@@ -11,7 +11,7 @@ import numpy
 
 from yota.tracing.functions.special import scipy_special
 
-__all__ = ["CONTINUOUS", "DISCRETE", "Family"]
+__all__ = ["CONTINUOUS", "Family", "special"]
 
 # Traced values go where NumPy's annotations ask for arrays.
 np: Any = numpy
@@ -28,7 +28,7 @@ class Family:
     logpdf
         Logarithm of the density, or of the probability.
     cdf
-        Distribution function.
+        Distribution function; None where it is a sum without a closed form.
     sf
         Its complement, without cancellation.
     logcdf, logsf
@@ -39,11 +39,13 @@ class Family:
         Ends of the support; ``high`` may depend on the shapes.
     open
         Whether the lower end is no part of the support.
+    allowed
+        Whether the shapes are; None for all that are positive.
     """
 
     logpdf: _Form
-    cdf: _Form
-    sf: _Form
+    cdf: _Form | None = None
+    sf: _Form | None = None
     logcdf: _Form | None = None
     logsf: _Form | None = None
     ppf: _Form | None = None
@@ -51,15 +53,17 @@ class Family:
     low: float = -math.inf
     high: Callable[..., Any] | float = math.inf
     open: bool = False
+    allowed: _Form | None = None
 
 
-def _special(name: str) -> Any:
+def special(name: str) -> Any:
+    """A function of scipy.special."""
     return getattr(scipy_special(), name)
 
 
 def _ufunc(name: str) -> _Form:
     def call(*args: Any) -> Any:
-        return _special(name)(*args)
+        return special(name)(*args)
 
     return call
 
@@ -72,52 +76,56 @@ def _log1mexp(x: Any) -> Any:
     )
 
 
+def _odds(p: Any) -> Any:
+    return p / (1 - p)
+
+
 _NORMAL = Family(
     logpdf=lambda z: -0.5 * z * z - 0.5 * math.log(2 * math.pi),
     cdf=_ufunc("ndtr"),
-    sf=lambda z: _special("ndtr")(-z),
+    sf=lambda z: special("ndtr")(-z),
     logcdf=_ufunc("log_ndtr"),
-    logsf=lambda z: _special("log_ndtr")(-z),
+    logsf=lambda z: special("log_ndtr")(-z),
     ppf=_ufunc("ndtri"),
-    isf=lambda q: -_special("ndtri")(q),
+    isf=lambda q: -special("ndtri")(q),
 )
 
 _STUDENT = Family(
-    logpdf=lambda z, v: -_special("betaln")(0.5 * v, 0.5) - 0.5 * np.log(v) - (0.5 * v + 0.5) * np.log1p(z * z / v),
-    cdf=lambda z, v: _special("stdtr")(v, z),
-    sf=lambda z, v: _special("stdtr")(v, -z),
-    ppf=lambda q, v: _special("stdtrit")(v, q),
-    isf=lambda q, v: -_special("stdtrit")(v, q),
+    logpdf=lambda z, v: -special("betaln")(0.5 * v, 0.5) - 0.5 * np.log(v) - (0.5 * v + 0.5) * np.log1p(z * z / v),
+    cdf=lambda z, v: special("stdtr")(v, z),
+    sf=lambda z, v: special("stdtr")(v, -z),
+    ppf=lambda q, v: special("stdtrit")(v, q),
+    isf=lambda q, v: -special("stdtrit")(v, q),
 )
 
 _GAMMA = Family(
-    logpdf=lambda z, a: _special("xlogy")(a - 1, z) - z - _special("gammaln")(a),
-    cdf=lambda z, a: _special("gammainc")(a, z),
-    sf=lambda z, a: _special("gammaincc")(a, z),
+    logpdf=lambda z, a: special("xlogy")(a - 1, z) - z - special("gammaln")(a),
+    cdf=lambda z, a: special("gammainc")(a, z),
+    sf=lambda z, a: special("gammaincc")(a, z),
     low=0.0,
-    ppf=lambda q, a: _special("gammaincinv")(a, q),
-    isf=lambda q, a: _special("gammainccinv")(a, q),
+    ppf=lambda q, a: special("gammaincinv")(a, q),
+    isf=lambda q, a: special("gammainccinv")(a, q),
 )
 
 _BETA = Family(
-    logpdf=lambda z, a, b: _special("xlogy")(a - 1, z) + _special("xlog1py")(b - 1, -z) - _special("betaln")(a, b),
-    cdf=lambda z, a, b: _special("betainc")(a, b, z),
-    sf=lambda z, a, b: _special("betaincc")(a, b, z),
+    logpdf=lambda z, a, b: special("xlogy")(a - 1, z) + special("xlog1py")(b - 1, -z) - special("betaln")(a, b),
+    cdf=lambda z, a, b: special("betainc")(a, b, z),
+    sf=lambda z, a, b: special("betaincc")(a, b, z),
     low=0.0,
     high=1.0,
-    ppf=lambda q, a, b: _special("betaincinv")(a, b, q),
-    isf=lambda q, a, b: _special("betainccinv")(a, b, q),
+    ppf=lambda q, a, b: special("betaincinv")(a, b, q),
+    isf=lambda q, a, b: special("betainccinv")(a, b, q),
 )
 
 _CHI2 = Family(
     logpdf=lambda z, v: (
-        _special("xlogy")(0.5 * v - 1, z) - 0.5 * z - _special("gammaln")(0.5 * v) - 0.5 * math.log(2) * v
+        special("xlogy")(0.5 * v - 1, z) - 0.5 * z - special("gammaln")(0.5 * v) - 0.5 * math.log(2) * v
     ),
-    cdf=lambda z, v: _special("gammainc")(0.5 * v, 0.5 * z),
-    sf=lambda z, v: _special("gammaincc")(0.5 * v, 0.5 * z),
+    cdf=lambda z, v: special("gammainc")(0.5 * v, 0.5 * z),
+    sf=lambda z, v: special("gammaincc")(0.5 * v, 0.5 * z),
     low=0.0,
-    ppf=lambda q, v: 2 * _special("gammaincinv")(0.5 * v, q),
-    isf=lambda q, v: 2 * _special("gammainccinv")(0.5 * v, q),
+    ppf=lambda q, v: 2 * special("gammaincinv")(0.5 * v, q),
+    isf=lambda q, v: 2 * special("gammainccinv")(0.5 * v, q),
 )
 
 _EXPONENTIAL = Family(
@@ -170,14 +178,14 @@ _LAPLACE = Family(
 
 _LOGNORMAL = Family(
     logpdf=lambda z, s: _NORMAL.logpdf(np.log(z) / s) - np.log(s * z),
-    cdf=lambda z, s: _special("ndtr")(np.log(z) / s),
-    sf=lambda z, s: _special("ndtr")(-np.log(z) / s),
-    logcdf=lambda z, s: _special("log_ndtr")(np.log(z) / s),
-    logsf=lambda z, s: _special("log_ndtr")(-np.log(z) / s),
+    cdf=lambda z, s: special("ndtr")(np.log(z) / s),
+    sf=lambda z, s: special("ndtr")(-np.log(z) / s),
+    logcdf=lambda z, s: special("log_ndtr")(np.log(z) / s),
+    logsf=lambda z, s: special("log_ndtr")(-np.log(z) / s),
     low=0.0,
     open=True,
-    ppf=lambda q, s: np.exp(s * _special("ndtri")(q)),
-    isf=lambda q, s: np.exp(-s * _special("ndtri")(q)),
+    ppf=lambda q, s: np.exp(s * special("ndtri")(q)),
+    isf=lambda q, s: np.exp(-s * special("ndtri")(q)),
 )
 
 
@@ -196,21 +204,21 @@ _CAUCHY = Family(
 )
 
 _LOGISTIC = Family(
-    logpdf=lambda z: _special("log_expit")(z) + _special("log_expit")(-z),
+    logpdf=lambda z: special("log_expit")(z) + special("log_expit")(-z),
     cdf=_ufunc("expit"),
-    sf=lambda z: _special("expit")(-z),
+    sf=lambda z: special("expit")(-z),
     logcdf=_ufunc("log_expit"),
-    logsf=lambda z: _special("log_expit")(-z),
+    logsf=lambda z: special("log_expit")(-z),
     ppf=_ufunc("logit"),
-    isf=lambda q: -_special("logit")(q),
+    isf=lambda q: -special("logit")(q),
 )
 
 _HALF_NORMAL = Family(
     logpdf=lambda z: 0.5 * math.log(2 / math.pi) - 0.5 * z * z,
-    cdf=lambda z: _special("erf")(z / math.sqrt(2)),
-    sf=lambda z: 2 * _special("ndtr")(-z),
-    ppf=lambda q: _special("ndtri")(0.5 + 0.5 * q),
-    isf=lambda q: -_special("ndtri")(0.5 * q),
+    cdf=lambda z: special("erf")(z / math.sqrt(2)),
+    sf=lambda z: 2 * special("ndtr")(-z),
+    ppf=lambda q: special("ndtri")(0.5 + 0.5 * q),
+    isf=lambda q: -special("ndtri")(0.5 * q),
     low=0.0,
 )
 
@@ -234,7 +242,7 @@ _RAYLEIGH = Family(
 )
 
 _WEIBULL = Family(
-    logpdf=lambda z, c: np.log(c) + _special("xlogy")(c - 1, z) - z**c,
+    logpdf=lambda z, c: np.log(c) + special("xlogy")(c - 1, z) - z**c,
     cdf=lambda z, c: -np.expm1(-(z**c)),
     sf=lambda z, c: np.exp(-(z**c)),
     logsf=lambda z, c: -(z**c),
@@ -263,13 +271,68 @@ _GUMBEL = Family(
 )
 
 _INVERSE_GAMMA = Family(
-    logpdf=lambda z, a: -(a + 1) * np.log(z) - _special("gammaln")(a) - 1 / z,
-    cdf=lambda z, a: _special("gammaincc")(a, 1 / z),
-    sf=lambda z, a: _special("gammainc")(a, 1 / z),
-    ppf=lambda q, a: 1 / _special("gammainccinv")(a, q),
-    isf=lambda q, a: 1 / _special("gammaincinv")(a, q),
+    logpdf=lambda z, a: -(a + 1) * np.log(z) - special("gammaln")(a) - 1 / z,
+    cdf=lambda z, a: special("gammaincc")(a, 1 / z),
+    sf=lambda z, a: special("gammainc")(a, 1 / z),
+    ppf=lambda q, a: 1 / special("gammainccinv")(a, q),
+    isf=lambda q, a: 1 / special("gammaincinv")(a, q),
     low=0.0,
     open=True,
+)
+
+_GUMBEL_LEFT = Family(
+    logpdf=lambda z: z - np.exp(z),
+    cdf=lambda z: -np.expm1(-np.exp(z)),
+    sf=lambda z: np.exp(-np.exp(z)),
+    logsf=lambda z: -np.exp(z),
+    ppf=lambda q: np.log(-np.log1p(-q)),
+    isf=lambda q: np.log(-np.log(q)),
+)
+
+_MAXWELL = Family(
+    logpdf=lambda z: 0.5 * math.log(2 / math.pi) + 2 * np.log(z) - 0.5 * z * z,
+    cdf=lambda z: special("gammainc")(1.5, 0.5 * z * z),
+    sf=lambda z: special("gammaincc")(1.5, 0.5 * z * z),
+    ppf=lambda q: np.sqrt(2 * special("gammaincinv")(1.5, q)),
+    isf=lambda q: np.sqrt(2 * special("gammainccinv")(1.5, q)),
+    low=0.0,
+)
+
+_CHI = Family(
+    logpdf=lambda z, v: (
+        math.log(2) * (1 - 0.5 * v) - special("gammaln")(0.5 * v) + special("xlogy")(v - 1, z) - 0.5 * z * z
+    ),
+    cdf=lambda z, v: special("gammainc")(0.5 * v, 0.5 * z * z),
+    sf=lambda z, v: special("gammaincc")(0.5 * v, 0.5 * z * z),
+    ppf=lambda q, v: np.sqrt(2 * special("gammaincinv")(0.5 * v, q)),
+    isf=lambda q, v: np.sqrt(2 * special("gammainccinv")(0.5 * v, q)),
+    low=0.0,
+)
+
+_FISHER = Family(
+    logpdf=lambda z, n, m: (
+        0.5 * m * np.log(m)
+        + 0.5 * n * np.log(n)
+        + special("xlogy")(0.5 * n - 1, z)
+        - 0.5 * (n + m) * np.log(m + n * z)
+        - special("betaln")(0.5 * n, 0.5 * m)
+    ),
+    cdf=lambda z, n, m: special("betainc")(0.5 * n, 0.5 * m, n * z / (m + n * z)),
+    sf=lambda z, n, m: special("betainc")(0.5 * m, 0.5 * n, m / (m + n * z)),
+    ppf=lambda q, n, m: _odds(special("betaincinv")(0.5 * n, 0.5 * m, q)) * m / n,
+    isf=lambda q, n, m: m / n / _odds(special("betaincinv")(0.5 * m, 0.5 * n, q)),
+    low=0.0,
+)
+
+_POWER = Family(
+    logpdf=lambda z, a: np.log(a) + special("xlogy")(a - 1, z),
+    cdf=lambda z, a: z**a,
+    sf=lambda z, a: -special("powm1")(z, a),
+    logcdf=lambda z, a: a * np.log(z),
+    ppf=lambda q, a: q ** (1.0 / a),
+    isf=lambda q, a: np.exp(np.log1p(-q) / a),
+    low=0.0,
+    high=1.0,
 )
 
 CONTINUOUS: dict[str, Family] = {
@@ -291,27 +354,11 @@ CONTINUOUS: dict[str, Family] = {
     "pareto": _PARETO,
     "gumbel_r": _GUMBEL,
     "invgamma": _INVERSE_GAMMA,
+    "gumbel_l": _GUMBEL_LEFT,
+    "maxwell": _MAXWELL,
+    "chi": _CHI,
+    "erlang": _GAMMA,
+    "f": _FISHER,
+    "powerlaw": _POWER,
 }
 """By the names of SciPy's distributions."""
-
-DISCRETE: dict[str, Family] = {
-    "poisson": Family(
-        logpdf=lambda k, mu: _special("xlogy")(k, mu) - mu - _special("gammaln")(k + 1),
-        cdf=lambda k, mu: _special("gammaincc")(k + 1, mu),
-        sf=lambda k, mu: _special("gammainc")(k + 1, mu),
-        low=0.0,
-    ),
-    "binom": Family(
-        logpdf=lambda k, n, p: (
-            _special("xlogy")(k, p)
-            + _special("xlog1py")(n - k, -p)
-            - _special("betaln")(k + 1, n - k + 1)
-            - np.log(n + 1)
-        ),
-        cdf=lambda k, n, p: _special("betaincc")(k + 1, n - k, p),
-        sf=lambda k, n, p: _special("betainc")(k + 1, n - k, p),
-        low=0.0,
-        high=lambda n, p: n,
-    ),
-}
-"""By the names of SciPy's distributions; the variable is whole."""

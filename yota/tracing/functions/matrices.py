@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
+from yota.tracing.functions.elimination import ELIMINATION
 from yota.tracing.functions.equations import EQUATIONS, stacked
 from yota.tracing.functions.factors import FACTORS
 from yota.tracing.functions.matrix_functions import MATRIX_FUNCTIONS
@@ -140,6 +141,7 @@ MATRICES: dict[tuple[str, str], Callable[..., Any]] = {
     ("scipy.linalg", "toeplitz"): _toeplitz,
     ("scipy.linalg", "circulant"): _circulant,
     ("scipy.linalg", "hankel"): _hankel,
+    **ELIMINATION,
     **EQUATIONS,
     **FACTORS,
     **MATRIX_FUNCTIONS,

@@ -168,8 +168,15 @@ def _flip(trace: Trace, m: Any, axis: Any = None) -> Any:
     return m[tuple(slice(None, None, -1) if position in axes else slice(None) for position in range(m.ndim))]
 
 
-@implements(numpy.split, numpy.array_split)
+@implements(numpy.split)
 def _split(trace: Trace, ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
+    if numpy.ndim(indices_or_sections) == 0 and ary.shape[axis] % indices_or_sections:
+        raise ValueError("array split does not result in an equal division")
+    return np.array_split(ary, indices_or_sections, axis)
+
+
+@implements(numpy.array_split)
+def _array_split(trace: Trace, ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
     axis = axes_of(axis, ary.ndim)[0]
     pieces = numpy.array_split(numpy.arange(ary.shape[axis]), indices_or_sections)
     bounds = [(piece[0], piece[-1] + 1) if len(piece) else (0, 0) for piece in pieces]

@@ -1,0 +1,116 @@
+"""Gaussian elimination of scipy.linalg: triangular factors with the order of rows, and the systems they solve."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy
+
+from yota.ir.catalog import primitive
+from yota.ir.indexing import GATHER, Slice
+from yota.tracing.methods import is_tracer
+
+if TYPE_CHECKING:
+    from yota.tracing.trace import Trace
+
+__all__ = ["ELIMINATION"]
+
+# Traced values go where NumPy's annotations ask for arrays.
+np: Any = numpy
+
+
+def _matrix(trace: Trace, name: str, a: Any) -> Any:
+    a = trace.traced(a)
+    if a.ndim != 2 or not a.size:
+        raise trace.refuse(f"scipy.linalg.{name} of anything but one matrix is not recorded.", "Write a loop.")
+    return a if a.dtype.kind in "fc" else a.astype(float)
+
+
+def _factors(trace: Trace, a: Any) -> Any:
+    """The order of rows, the lower and the upper factor."""
+    return trace.apply(trace.registry.primitive("linalg_lu"), (a,), {"p_indices": True})
+
+
+def _rows(trace: Trace, a: Any, order: Any) -> Any:
+    rest = tuple(Slice(0, extent) for extent in a.shape[1:])
+    return trace.apply(primitive("getitem"), (a, order), {"index": (GATHER, *rest)})
+
+
+def _lu(
+    trace: Trace,
+    a: Any,
+    permute_l: bool = False,
+    overwrite_a: bool = False,
+    check_finite: bool = True,
+    p_indices: bool = False,
+) -> Any:
+    a = _matrix(trace, "lu", a)
+    order, lower, upper = _factors(trace, a)
+    if permute_l:
+        return _rows(trace, lower, order), upper
+    if p_indices:
+        return order, lower, upper
+    ones = np.equal(order[:, None], numpy.arange(a.shape[0])).astype(numpy.zeros(0, a.dtype).real.dtype)
+    return ones, lower, upper
+
+
+def _lu_factor(trace: Trace, a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+    a = _matrix(trace, "lu_factor", a)
+    _, lower, upper = _factors(trace, a)
+    height, width = a.shape
+    below = np.tril(lower, -1)
+    if width > height:
+        below = np.concatenate([below, numpy.zeros((height, width - height), a.dtype)], axis=1)
+    if height > width:
+        upper = np.concatenate([upper, numpy.zeros((height - width, width), a.dtype)], axis=0)
+    return below + upper, trace.apply(trace.registry.primitive("_lu_swaps"), (a,))[1]
+
+
+def _lu_solve(
+    trace: Trace, lu_and_piv: Any, b: Any, trans: int = 0, overwrite_b: bool = False, check_finite: bool = True
+) -> Any:
+    lu, swaps = lu_and_piv
+    lu, b = _matrix(trace, "lu_solve", lu), trace.traced(b)
+    if b.ndim not in (1, 2):
+        raise trace.refuse("scipy.linalg.lu_solve of stacked right-hand sides is not recorded.", "Write a loop.")
+    if trans not in (0, 1, 2):
+        raise ValueError(f"Illegal value trans={trans}; must be 0, 1 or 2.")
+    # Row number back[i] of the matrix is row number i of the product of the factors.
+    order = _order(trace, swaps, len(lu))
+    solve = trace.registry.primitive("solve_triangular")
+    if not trans:
+        b = _rows(trace, b, np.argsort(order))
+        b = trace.apply(solve, (lu, b), {"lower": True, "unit_diagonal": True})
+        return trace.apply(solve, (lu, b), {"lower": False, "unit_diagonal": False})
+    turned = lu.T if trans == 1 else np.conjugate(lu.T)
+    b = trace.apply(solve, (turned, b), {"lower": True, "unit_diagonal": False})
+    b = trace.apply(solve, (turned, b), {"lower": False, "unit_diagonal": True})
+    return _rows(trace, b, order)
+
+
+def _order(trace: Trace, swaps: Any, count: int) -> Any:
+    """The order of rows that swaps one after the other amount to; that of traced ones is found where they came from."""
+    if not is_tracer(swaps):
+        places = numpy.arange(count)
+        for row, other in enumerate(swaps):
+            places[[row, other]] = places[[other, row]]
+        return numpy.argsort(places)
+    builder = trace.builder
+    item = builder.definition(trace.lift(swaps))
+    made = None if item is None or item.name != "item" else builder.definition(item.operands[0])
+    if made is None or made.name != "_lu_swaps":
+        raise trace.refuse(
+            "scipy.linalg.lu_solve with traced pivots that do not come from lu_factor as they are is not recorded.",
+            "Pass what scipy.linalg.lu_factor gave.",
+        )
+    matrix = made.operands[0]
+    return _factors(trace, trace.wrap(matrix, trace.values[matrix]))[0]
+
+
+ELIMINATION: dict[tuple[str, str], Callable[..., Any]] = {
+    ("scipy.linalg", "lu"): _lu,
+    ("scipy.linalg", "lu_factor"): _lu_factor,
+    ("scipy.linalg", "lu_solve"): _lu_solve,
+}
+"""Recorded forms by module and name; each takes the trace first."""
