@@ -489,3 +489,18 @@ def test_masks_that_select_another_number_of_elements():
     with pytest.raises(errors.StaleTapeError):
         for seed in range(4):
             yota.grad(f, np.random.default_rng(seed).random(40_000))
+
+
+@pytest.mark.parametrize("target", ["numpy", "c"])
+def test_indices_that_come_to_count_from_the_end_are_no_branch(target):
+    fg = yota.value_and_grad(lambda x, i: np.sum(x[i] * X), target=target)
+    for places in ([0, 1, 1], [-1, 0, -1], [2, 2, 2], [-3, -2, -1]):
+        value, gradient = fg(X, np.array(places))
+        assert value == np.sum(X[places] * X)
+        expected = np.zeros(3)
+        np.add.at(expected, places, X)
+        np.testing.assert_array_equal(gradient, expected)
+    once = yota.trace(lambda x, i: np.sum(x[i]), X, np.array([0, 1]))[1].compile(target)
+    with pytest.raises(errors.StaleTapeError, match="an array of indices counts from the end now"):
+        once(X, np.array([-1, 0]))
+    assert once(X, np.array([1, 0])) == 2.0

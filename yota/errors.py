@@ -41,8 +41,8 @@ class DifferentiationError(YotaError, ValueError):
 class StaleTapeError(YotaError, RuntimeError):
     """A branch on traced data went another way than when the tape was recorded.
 
-    ``decision`` is the number of the guard that failed and what was found there; ``layout`` says that it is no branch,
-    but how an argument lies in memory.
+    ``decision`` is the number of the guard that failed and what was found there; ``layout`` says that it is no branch
+    of the function's own, but how an argument lies in memory, or from which end an array of indices counts.
     """
 
     decision: tuple[int, Any] = (0, None)

@@ -27,25 +27,31 @@ CONVERSIONS: dict[str, Callable[[Any], Any]] = {
 
 def stale(guard: Guard, found: Any, index: int) -> StaleTapeError:
     """The error for a decision that went another way."""
-    place = where(guard.location)
-    if guard.kind == "layout":
-        fault = StaleTapeError(
-            f"{place}what this does depends on how the arguments lie in memory, by which a reshape is a view or a "
-            "copy; they lie otherwise now than when the function was traced. Pass np.ascontiguousarray(x)."
-        )
-    else:
-        what = (
-            "a traced value, of which a hash or text was made,"
-            if guard.kind == "value"
-            else f"{guard.kind}() of a traced value"
-        )
-        fault = StaleTapeError(
-            f"{place}{what} was {guard.expected!r} when the function was "
-            f"traced and is {found!r} now, so the recorded tape does not hold. Pass dynamic=True to trace again when a "
-            "branch goes another way, or write the choice with np.where."
-        )
-    fault.decision, fault.layout = (index, found), guard.kind == "layout"
+    found = found.item() if isinstance(found, (np.generic, np.ndarray)) and np.ndim(found) == 0 else found
+    fault = StaleTapeError(where(guard.location) + _difference(guard, found))
+    fault.decision, fault.layout = (index, found), guard.kind == "layout" or guard.signs
     return fault
+
+
+def _difference(guard: Guard, found: Any) -> str:
+    if guard.kind == "layout":
+        return (
+            "what this does depends on how the arguments lie in memory, by which a reshape is a view or a copy; they "
+            "lie otherwise now than when the function was traced. Pass np.ascontiguousarray(x)."
+        )
+    if guard.signs:
+        return (
+            "an array of indices counts from the end now, or did when the function was traced and does not now. Take "
+            "them modulo the extent: np.mod(i, len(x))."
+        )
+    subject = f"{guard.kind}() of a traced value"
+    if guard.kind == "value":
+        subject = "a traced value, of which a hash or text was made,"
+    return (
+        f"{subject} was {guard.expected!r} when the function was traced and is {found!r} now, so the recorded tape "
+        "does not hold. Pass dynamic=True to trace again when a branch goes another way, or write the choice with "
+        "np.where."
+    )
 
 
 def agrees(found: Any, expected: Any) -> bool:
