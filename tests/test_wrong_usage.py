@@ -180,3 +180,12 @@ def test_errors_of_returns_are_errors_of_tracing() -> None:
         yota.trace(awaiting, 1.0)
     with pytest.raises(ArgumentError):
         yota.hessian(0)
+
+
+@pytest.mark.parametrize("target", ["numpy", "c"])
+def test_whole_numbers_past_64_bits(target: str) -> None:
+    of = yota.value_and_grad(lambda x, n: np.sum(x * n), target=target)
+    assert of(X, 10**30)[0] == np.sum(X * 10**30)
+    assert of(2.0, -(10**30)) == (-2e30, -1e30)
+    with pytest.raises(OverflowError):
+        of(X, 10**400)

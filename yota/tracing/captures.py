@@ -100,6 +100,8 @@ def name_of(value: Any) -> str | None:
 
 def acceptable(value: Any) -> Any:
     """A number or array in the machine's order of bytes; refused if it is neither."""
+    if type(value) is int and not -(2**63) <= value < 2**64:
+        return float(value)  # as Python and NumPy take it beside floating-point numbers
     dtype = type_of(value).dtype
     if dtype.kind not in "biufc":
         raise ArgumentError(f"values of dtype {dtype} cannot be traced; use floating or complex numbers")
