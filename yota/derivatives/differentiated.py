@@ -84,11 +84,6 @@ class Differentiated:
         self.table.clear()
         self.captured.settle()
 
-    def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Specialisation]:
-        """Value and gradients, and the specialisation that computed them."""
-        prepared, function, args, leaves = self.prepare(args, kwargs)
-        return prepared(function, args, leaves)
-
     def prepare(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[Prepared, Callable[..., Any], tuple[Any, ...], list[Any]]:
