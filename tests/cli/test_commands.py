@@ -6,6 +6,7 @@ import importlib
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -201,11 +202,26 @@ def test_bench_times_no_peer_that_disagrees(model: Path, capsys: pytest.CaptureF
     assert "cannot run it (TypeError: not this one)" in captured.err
 
 
-def test_progress_is_shown_on_terminals_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Terminal(io.StringIO):
-        def isatty(self) -> bool:
-            return True
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
 
+
+def test_code_on_a_terminal_is_coloured_and_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setattr(sys, "stdout", Terminal())
+    content = f"def f(x):\n    return {' + '.join(['x'] * 40)}\n"
+    terminal.code(content)
+    printed = sys.stdout.getvalue()
+    assert "\x1b[" in printed
+    assert re.sub("\x1b.*?m", "", printed) == content
+    # What has no colour of its own has that of the terminal's text, dark or light.
+    assert re.search("\x1b\\[49m[^\x1b]*x [+] x", printed)
+
+
+def test_progress_is_shown_on_terminals_only(monkeypatch: pytest.MonkeyPatch) -> None:
     for stream, shown in ((Terminal(), True), (io.StringIO(), False)):
         monkeypatch.setattr(sys, "stderr", stream)
         assert list(terminal.steps([1, 2, 3], "counting")) == [1, 2, 3]

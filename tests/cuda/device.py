@@ -161,6 +161,9 @@ class CurrentStream:
     def record(self) -> str:
         return "an event of the current stream"
 
+    def synchronize(self) -> None:
+        pass
+
 
 class Pinned(bytearray):
     """Memory that both sides see; the fault kept in it is found by its address."""

@@ -41,8 +41,9 @@ A CUDA file with kernels and functions that launch them, and a Python file besid
 Specs: `float64[4,3]` an array, `float64` a NumPy number, `float` a Python number, `3`, `True` or `'mean'` a fixed
 value, and structures of them: `[float, float64[2]]`, `{'w': float64[3]}`, `Params(w=float64[3], b=float64)`, where
 the function's module knows the class `Params`. Arguments that have defaults may be left out. Extents may be names:
-`float64[N,3]` serves all sizes, on every target, and `float64[B,...]` arrays of any number of further axes in NumPy
-modules. Functions in C and CUDA take such sizes first, and say in the head of the file how small they may be.
+`float64[N,3]` serves all sizes, on every target, and `float64[B,...]` arrays of any number of further axes, in NumPy
+modules and, where only the number of their elements counts, in C files. Functions in C and CUDA take sizes with names
+first, and say in the head of the file how small they may be.
 """
 
 
@@ -80,6 +81,9 @@ Arguments = Annotated[list[str], typer.Option("--arg", "-a", help='Spec of one a
 Wrt = Annotated[list[str], typer.Option("--wrt", help="Argument to differentiate by, by name; may be repeated.")]
 Strict = Annotated[bool, typer.Option("--strict", help="The value has NumPy's bits.")]
 Rules = Annotated[list[Path], typer.Option("--rules", help="Rule file to load first; may be repeated.")]
+Contents = Annotated[
+    list[Content], typer.Option("--with", help="value, gradient, jacobian, hessian or hvp; may be repeated.")
+]
 Output = Annotated[str, typer.Option("--output", "-o", help="File to write; - for standard output.")]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite a file that yota did not write.")]
 
@@ -91,7 +95,7 @@ def generate(
     target: Annotated[Target, typer.Option("--target", help="What to generate.")] = Target.numpy,
     name: Annotated[str, typer.Option("--name", help="Name of the function in the module.")] = "",
     wrt: Wrt = [],  # noqa: B006
-    with_: Annotated[list[Content], typer.Option("--with", help="What the module computes; may be repeated.")] = _USUAL,
+    with_: Contents = _USUAL,
     license: Annotated[str, typer.Option("--license", help="Text for the head of the file.")] = "",
     self_test: Annotated[bool, typer.Option("--self-test", help="Let `python FILE` check the derivatives.")] = False,
     extension: Annotated[

@@ -34,7 +34,10 @@ def text(content: str) -> None:
 def code(content: str, language: str = "python") -> None:
     """Print code, coloured on a terminal."""
     if sys.stdout.isatty():
-        _console(sys.stdout).print(Syntax(content, language, background_color="default", word_wrap=False))
+        # The terminal's own colours, which can be read on light and on dark ones; what has none has the text's.
+        syntax = Syntax(content, language, theme="ansi_light", background_color="default")
+        # As text, or what is wider than the terminal would be cut off.
+        _console(sys.stdout).print(syntax.highlight(content), soft_wrap=True, end="")
     else:
         text(content)
 
