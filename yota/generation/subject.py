@@ -112,10 +112,12 @@ def call_of(f: Callable[..., Any], args: Any) -> Call:
     else:
         names = names_of(function, len(hidden) + len(args))[len(hidden) :]
         given = dict(zip(names, args, strict=True))
+    # What is wrong in a spec is said first: there is a place to point at.
+    read = {name: _read(function, name, value) for name, value in given.items()}
     given = _ordered(function, len(hidden), given)
     specs, values = [], []
     for name, value in given.items():
-        spec = _read(function, name, value)
+        spec = read[name]
         described = isinstance(value, (str, *_SPECS))
         specs.append(spec)
         values.append(None if described else value)

@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.special
 
+import yota
 from tests.codegen.compiled import compiled, needs_compiler
 from tests.codegen.programs import Writer, evaluate
 from yota.codegen.c.lines import comment
@@ -87,6 +89,37 @@ def test_functions_of_one_number(dtype: str) -> None:
         for mine, theirs in zip(function(value), evaluate(single, value), strict=True):
             assert type(mine) is type(theirs)
             same(mine, theirs, 6)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_functions_of_scipy(dtype: str) -> None:
+    """Logistic functions: at both ends, in the middle, and where one half of a formula would overflow."""
+    near = 0.5 + np.array([1e-3, -1e-6, 0.19, 0.21, -0.21, 0.49999])
+    with np.errstate(all="ignore"):
+        values = np.array([*VALUES, *near, -100.0, 90.0, 0.25, 1e-30], dtype)
+    for f in (scipy.special.expit, scipy.special.log_expit, scipy.special.logit):
+        function = yota.trace(lambda x, f=f: f(x), values)[1].compile(target="c")
+        assert "_expit(" not in function.source and "_logit(" not in function.source
+        found, limits = function(values), np.finfo(dtype)
+        assert found.dtype == dtype
+        # Some versions of SciPy lose the smallest numbers.
+        np.testing.assert_allclose(found, f(values), rtol=6 * limits.eps, atol=limits.tiny)
+
+
+WHOLE = [0, 1, -1, 2, -7, 12, 2**31 - 1, -(2**31)]
+
+
+@pytest.mark.parametrize("dtype", ["int64", "int32"])
+def test_functions_of_whole_numbers(dtype: str) -> None:
+    limits = np.iinfo(dtype)
+    pairs = np.array(list(itertools.product([*WHOLE, limits.max, limits.min], repeat=2)), dtype).T.copy()
+    names = ["remainder", "floor_divide", "maximum", "minimum"]
+    tape = of_arrays(names, 2, pairs[0].shape, dtype)
+    with np.errstate(all="ignore"):
+        expected = evaluate(tape, *pairs)
+    for mine, theirs in zip(compiled(tape)(*pairs), expected, strict=True):
+        assert mine.dtype == theirs.dtype
+        np.testing.assert_array_equal(mine, theirs)
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])

@@ -82,13 +82,15 @@ _PLAIN = {
 _PARTS = {
     "maximum": "larger", "minimum": "smaller", "fmax": "larger_number", "fmin": "smaller_number",
     "sign": "sign_of", "remainder": "remainder_of", "floor_divide": "floored_quotient", "heaviside": "heaviside",
-    "logaddexp": "log_add_exp",
+    "logaddexp": "log_add_exp", "expit": "logistic", "log_expit": "log_logistic", "logit": "log_odds",
 }  # fmt: skip
+_OF_ONE = ("sign", "expit", "log_expit", "logit")
 _WHOLE = {
     "maximum": "whole_larger", "minimum": "whole_smaller", "remainder": "whole_remainder",
     "floor_divide": "whole_quotient",
 }  # fmt: skip
 """Inline functions of two whole numbers with a sign."""
+_SCIPY = frozenset(f"scipy.special.{name}" for name in ("erf", "erfc", "expit", "log_expit", "logit"))
 _TESTS = {"isnan": "isnan({0})", "isinf": "isinf({0})", "isfinite": "isfinite({0})", "signbit": "signbit({0})"}
 _COMPLEX_FUNCTIONS = {
     "exp": "cexp", "log": "clog", "sqrt": "csqrt", "sin": "csin", "cos": "ccos", "tan": "ctan", "sinh": "csinh",
@@ -120,7 +122,7 @@ def is_known_op(tape: Tape, op: Op) -> bool:
     if op.name == "astype":
         return True
     target = op.primitive.target or ""
-    known = target.startswith("numpy.") or target in ("scipy.special.erf", "scipy.special.erfc")
+    known = target.startswith("numpy.") or target in _SCIPY
     if not known or op.static:
         return False
     return spell(op.name, computed_in(op.name, types, result), result.dtype) is not None
@@ -182,8 +184,7 @@ def _real(name: str, dtype: np.dtype[Any]) -> Spelling | None:
     if name in ("copysign", "fmod"):
         return Spelling(f"{name}{end}({{0}}, {{1}})")
     if name in _PARTS:
-        count = 1 if name == "sign" else 2
-        holes = ", ".join(f"{{{number}}}" for number in range(count))
+        holes = "{0}" if name in _OF_ONE else "{0}, {1}"
         return Spelling(f"{_PARTS[name]}{end}({holes})", part=_PARTS[name])
     if name in _TESTS:
         return Spelling(f"({_TESTS[name]} != 0)")
@@ -221,7 +222,8 @@ def cost(name: str, dtype: np.dtype[Any]) -> int:
     factor = 4 if dtype.kind == "c" else 1
     if name in ("divide", "sqrt", "reciprocal", "fmod", "remainder", "floor_divide"):
         return _DIVISION_COST * factor
-    if name in _VECTOR or name in _VECTOR_PAIRS or (dtype.kind == "c" and name in _COMPLEX_FUNCTIONS):
+    called = name in _VECTOR or name in _VECTOR_PAIRS or name in ("expit", "log_expit", "logit")
+    if called or (dtype.kind == "c" and name in _COMPLEX_FUNCTIONS):
         return _FUNCTION_COST * factor
     return factor
 
