@@ -1,6 +1,6 @@
 /*
- * Runs CUDA kernels on the host: one fibre (or, with HOST_THREADS, one thread of the system) for each thread of a
- * block, block after block. A barrier that only some threads reach stops the program.
+ * Runs CUDA kernels on the host: one fibre for each thread of a block, block after block. A barrier that only some
+ * threads reach stops the program. ThreadSanitizer is told that fibres are threads, which barriers alone put in order.
  */
 #pragma once
 
@@ -29,12 +29,23 @@ struct Place {
     unsigned x, y, z;
 };
 
-#ifdef HOST_THREADS
-#define HOST_OWN thread_local
+#ifdef __SANITIZE_THREAD__
+#define HOST_UNWATCHED __attribute__((noinline, no_sanitize_thread))
+
+/* Where the thread that runs now is: what the scheduler writes there is no race. */
+struct Places {
+    Place thread, block, threads, blocks;
+};
+static Places *host_own;
+HOST_UNWATCHED static Places &host_places() { return *host_own; }
+#define threadIdx (host_places().thread)
+#define blockIdx (host_places().block)
+#define blockDim (host_places().threads)
+#define gridDim (host_places().blocks)
 #else
-#define HOST_OWN
+#define HOST_UNWATCHED
+static Place threadIdx, blockIdx, blockDim, gridDim;
 #endif
-static HOST_OWN Place threadIdx, blockIdx, blockDim, gridDim;
 
 static inline double __dadd_rn(double a, double b) { return a + b; }
 static inline float __fadd_rn(float a, float b) { return a + b; }
@@ -136,50 +147,13 @@ static inline float single_of(unsigned short bits)
 
 } // namespace host
 
-#ifdef HOST_THREADS
-
-#include <barrier>
-#include <memory>
-#include <thread>
-
-namespace host {
-
-static std::barrier<> *block_barrier;
-static std::vector<std::unique_ptr<std::barrier<>>> warp_barriers;
-static std::vector<uint64_t> slots;
-
-static inline void sync_block() { block_barrier->arrive_and_wait(); }
-static inline void sync_warp() { warp_barriers[threadIdx.x / WARP]->arrive_and_wait(); }
-
-template <class Run> static void block(unsigned index, unsigned blocks, unsigned threads, Run run)
-{
-    std::barrier<> all(threads);
-    block_barrier = &all;
-    slots.assign(threads, 0);
-    warp_barriers.clear();
-    for (unsigned first = 0; first < threads; first += WARP)
-        warp_barriers.push_back(std::make_unique<std::barrier<>>(threads - first < WARP ? threads - first : WARP));
-    std::vector<std::thread> running;
-    for (unsigned thread = 0; thread < threads; thread++)
-        running.emplace_back([=] {
-            threadIdx = {thread, 0, 0};
-            blockIdx = {index, 0, 0};
-            blockDim = {threads, 1, 1};
-            gridDim = {blocks, 1, 1};
-            run();
-        });
-    for (std::thread &each : running)
-        each.join();
-}
-
-} // namespace host
-
-#else
-
 #include <setjmp.h>
 #include <ucontext.h>
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/common_interface_defs.h>
+#endif
+#ifdef __SANITIZE_THREAD__
+#include <sanitizer/tsan_interface.h>
 #endif
 
 namespace host {
@@ -193,6 +167,11 @@ struct Fibre {
     void *shadow = nullptr;
     bool begun = false;
     jmp_buf place;
+#ifdef __SANITIZE_THREAD__
+    Places places;
+    void *watched = nullptr;
+    unsigned barriers[2] = {0, 0};
+#endif
 };
 
 static ucontext_t scheduler;
@@ -204,6 +183,23 @@ static std::vector<Fibre> fibres;
 static std::vector<uint64_t> slots;
 static void (*running)(void *);
 static void *closure;
+
+#ifdef __SANITIZE_THREAD__
+constexpr unsigned WARPS = 1024 / WARP;
+static Fibre *current;
+static void *scheduler_watched;
+/* What threads leave behind and find: at the start and the end of a block, and at barriers, of which a thread may be at
+   the next one while others have not yet left the one before. */
+static char begun_mark, done_mark, block_marks[2], warp_marks[WARPS][2];
+
+HOST_UNWATCHED static void *mark(Fibre &own, State state)
+{
+    if (state == DONE)
+        return &done_mark;
+    const unsigned turn = own.barriers[state == AT_WARP]++ % 2;
+    return state == AT_BLOCK ? &block_marks[turn] : &warp_marks[own.places.thread.x / WARP][turn];
+}
+#endif
 
 static inline void left(void **shadow, const void *stack, size_t size)
 {
@@ -223,8 +219,17 @@ static inline void arrived(void *shadow, const void **stack, size_t *size)
 #endif
 }
 
-static inline void wait(State state)
+HOST_UNWATCHED static void wait(State state)
 {
+#ifdef __SANITIZE_THREAD__
+    Fibre &own = *current;
+    own.state = state;
+    void *met = mark(own, state);
+    __tsan_release(met);
+    __tsan_switch_to_fiber(scheduler_watched, __tsan_switch_to_fiber_no_sync);
+    swapcontext(&own.context, &scheduler);
+    __tsan_acquire(met);
+#else
     Fibre &own = fibres[threadIdx.x];
     own.state = state;
 #ifdef __SANITIZE_ADDRESS__
@@ -236,12 +241,18 @@ static inline void wait(State state)
     if (!_setjmp(own.place))
         _longjmp(scheduler_place, 1);
 #endif
+#endif
 }
 
 /* Run a fibre until it waits. */
-static inline void resume(Fibre &each)
+HOST_UNWATCHED static void resume(Fibre &each)
 {
-#ifdef __SANITIZE_ADDRESS__
+#if defined __SANITIZE_THREAD__
+    current = &each;
+    host_own = &each.places;
+    __tsan_switch_to_fiber(each.watched, __tsan_switch_to_fiber_no_sync);
+    swapcontext(&scheduler, &each.context);
+#elif defined __SANITIZE_ADDRESS__
     left(&scheduler_shadow, each.stack.data(), each.stack.size());
     swapcontext(&scheduler, &each.context);
     arrived(scheduler_shadow, nullptr, nullptr);
@@ -255,8 +266,11 @@ static inline void resume(Fibre &each)
 #endif
 }
 
-static void body()
+HOST_UNWATCHED static void body()
 {
+#ifdef __SANITIZE_THREAD__
+    __tsan_acquire(&begun_mark);
+#endif
     arrived(nullptr, &scheduler_stack, &scheduler_size);
     running(closure);
     wait(DONE);
@@ -277,7 +291,7 @@ static inline void sync_warp()
 }
 
 /* Let threads [first, last) go on if all of them wait for the same. */
-static bool released(unsigned first, unsigned last, State state)
+HOST_UNWATCHED static bool released(unsigned first, unsigned last, State state)
 {
     for (unsigned thread = first; thread < last; thread++)
         if (fibres[thread].state != state)
@@ -287,11 +301,18 @@ static bool released(unsigned first, unsigned last, State state)
     return true;
 }
 
-template <class Run> static void block(unsigned index, unsigned blocks, unsigned threads, Run run)
+template <class Run> HOST_UNWATCHED static void block(unsigned index, unsigned blocks, unsigned threads, Run run)
 {
+#ifdef __SANITIZE_THREAD__
+    scheduler_watched = __tsan_get_current_fiber();
+    if (fibres.size() != threads)
+        for (Fibre &each : fibres)
+            __tsan_destroy_fiber(each.watched);
+#else
     blockIdx = {index, 0, 0};
     blockDim = {threads, 1, 1};
     gridDim = {blocks, 1, 1};
+#endif
     if (fibres.size() != threads)
         fibres = std::vector<Fibre>(threads);
     slots.assign(threads, 0);
@@ -305,7 +326,16 @@ template <class Run> static void block(unsigned index, unsigned blocks, unsigned
         each.state = READY;
         each.begun = false;
         makecontext(&each.context, body, 0);
+#ifdef __SANITIZE_THREAD__
+        if (!each.watched)
+            each.watched = __tsan_create_fiber(0);
+        each.places = {{unsigned(&each - fibres.data()), 0, 0}, {index, 0, 0}, {threads, 1, 1}, {blocks, 1, 1}};
+        each.barriers[0] = each.barriers[1] = 0;
+#endif
     }
+#ifdef __SANITIZE_THREAD__
+    __tsan_release(&begun_mark);
+#endif
     for (unsigned done = 0; done < threads;) {
         bool moved = false;
         for (unsigned thread = 0; thread < threads; thread++) {
@@ -313,7 +343,9 @@ template <class Run> static void block(unsigned index, unsigned blocks, unsigned
             if (each.state != READY)
                 continue;
             moved = true;
+#ifndef __SANITIZE_THREAD__
             threadIdx = {thread, 0, 0};
+#endif
             resume(each);
             done += each.state == DONE;
         }
@@ -323,12 +355,12 @@ template <class Run> static void block(unsigned index, unsigned blocks, unsigned
         if (!moved)
             stop("a barrier that not all threads reach");
     }
-    fibres.resize(threads);
+#ifdef __SANITIZE_THREAD__
+    __tsan_acquire(&done_mark);
+#endif
 }
 
 } // namespace host
-
-#endif
 
 static inline void __syncthreads() { host::sync_block(); }
 
@@ -347,7 +379,7 @@ template <class T> static inline T __shfl_down_sync(unsigned, T value, unsigned 
 
 template <class T> static inline T atomicAdd(T *place, T term)
 {
-#ifdef HOST_THREADS
+#ifdef __SANITIZE_THREAD__
     T old, sum;
     __atomic_load(place, &old, __ATOMIC_RELAXED);
     do
@@ -369,7 +401,7 @@ static void call(void (*kernel)(Types...), unsigned blocks, unsigned threads, bo
 {
     (void)barriers;
     auto run = [=] { kernel(*static_cast<Types *>(arguments[Numbers])...); };
-#ifndef HOST_THREADS
+#ifndef __SANITIZE_THREAD__
     if (!barriers) {
         fibres.clear();
         blockDim = {threads, 1, 1};

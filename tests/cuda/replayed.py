@@ -14,7 +14,7 @@ from tests.cuda.hosted import Source, build, unit
 
 ADDRESSES = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 # Only optimised code copies a struct member by member, which is what the sanitiser watches.
-THREADS = ("-fsanitize=thread", "-DHOST_THREADS", "-O1")
+THREADS = ("-fsanitize=thread", "-O1")
 
 
 def program(sources: Sequence[Source], *options: str) -> Path:
