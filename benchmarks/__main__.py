@@ -55,9 +55,10 @@ def run(options: argparse.Namespace, names: list[str]) -> int:
     """Measure, print and write; 1 if a workload failed."""
     from benchmarks.bars import judge
     from benchmarks.launches import measure_launches
-    from benchmarks.machine import describe_machine
+    from benchmarks.machine import describe_gpu, describe_machine
     from benchmarks.overheads import measure_overheads
     from benchmarks.peers import all_peers
+    from benchmarks.peers.yota import gpu_obstacle
     from benchmarks.report import show_results
     from benchmarks.runner import Settings, run_workload
     from benchmarks.workloads import WORKLOADS
@@ -71,8 +72,14 @@ def run(options: argparse.Namespace, names: list[str]) -> int:
         wanted = {"plain", *options.peers.split(",")}
         peers = [peer for peer in peers if peer.name in wanted or peer.name.startswith("yota")]
     results: dict[str, Any] = {"machine": describe_machine(), "settings": vars_of(settings), "workloads": {}}
+    if "cuda" in (options.target or ()):
+        results["machine"]["gpu"] = describe_gpu()
     failures = 0
     for name in names:
+        obstacle = gpu_obstacle() if name == "launches" else None
+        if obstacle is not None:
+            print(f"skipped launches: {obstacle}", file=sys.stderr)
+            continue
         started = time.perf_counter()
         try:
             if name == "overheads":
@@ -89,7 +96,8 @@ def run(options: argparse.Namespace, names: list[str]) -> int:
             print(f"{name}: {time.perf_counter() - started:.1f} s", file=sys.stderr)
     results["bars"] = [] if settings.quick else judge(results)
     machine = results["machine"]
-    print(f"{machine['processor']}, {machine['threads']} thread(s), {machine['python']}, {machine['blas']}")
+    gpu = f"{machine['gpu']['name']}, " if machine.get("gpu") else ""
+    print(f"{gpu}{machine['processor']}, {machine['threads']} thread(s), {machine['python']}, {machine['blas']}")
     show_results(results)
     if options.json:
         options.json.parent.mkdir(parents=True, exist_ok=True)

@@ -10,9 +10,12 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["describe_machine"]
+__all__ = ["describe_gpu", "describe_machine"]
 
-PACKAGES = ("yota", "numpy", "scipy", "sympy", "autograd", "jax", "jaxlib", "torch", "casadi", "numba")
+PACKAGES = (
+    *("yota", "numpy", "scipy", "sympy", "autograd", "jax", "jaxlib", "torch", "casadi", "numba"),
+    *("cupy-cuda12x", "cupy-cuda13x", "nvidia-cuda-nvrtc-cu12", "nvidia-cuda-nvrtc"),
+)
 
 
 def describe_machine() -> dict[str, Any]:
@@ -25,6 +28,28 @@ def describe_machine() -> dict[str, Any]:
         "python": f"{platform.python_implementation()} {platform.python_version()}",
         "blas": blas(),
         "packages": {name: version for name in PACKAGES if (version := installed(name)) is not None},
+    }
+
+
+def describe_gpu() -> dict[str, Any] | None:
+    """The current GPU, by name, with its memory and the versions of its software; None where there is none."""
+    from yota.errors import DeviceError
+    from yota.runtime import cuda
+
+    try:
+        library = cuda.cupy()
+    except DeviceError:
+        return None
+    runtime = library.cuda.runtime
+    found = runtime.getDeviceProperties(runtime.getDevice())
+    name = found["name"]
+    return {
+        "name": name.decode() if isinstance(name, bytes) else name,
+        "architecture": f"{found['major']}.{found['minor']}",
+        "gigabytes": round(found["totalGlobalMem"] / 2**30, 1),
+        "driver": runtime.driverGetVersion(),
+        "runtime": runtime.runtimeGetVersion(),
+        "compiler": ".".join(map(str, library.cuda.nvrtc.getVersion())),
     }
 
 

@@ -16,6 +16,7 @@ import pytest
 from benchmarks.bars import judge
 from benchmarks.hand import terms
 from benchmarks.launches import measure_launches
+from benchmarks.machine import describe_gpu
 from benchmarks.peers import Peer, all_peers
 from benchmarks.roofline import estimate
 from benchmarks.runner import Settings, WrongGradientError, prepare, run_workload
@@ -25,6 +26,7 @@ from benchmarks.workloads.gpu import GPU_WORKLOADS
 from tests.cuda.device import device
 from tests.cuda.hosted import needs_compiler
 from tests.cuda.nvrtc import compiled, needs_nvrtc
+from yota.runtime.cuda import cupy
 
 __all__ = ["device"]
 
@@ -65,6 +67,15 @@ def test_who_has_a_gpu_takes_part(device: Any, name: str) -> None:
 def test_launches_are_measured(device: Any) -> None:
     found = measure_launches(QUICK)
     assert set(found) == {f"{way}{end}" for way in ("call", "graph", "kernels") for end in ("", ", waited for")}
+
+
+def test_results_from_a_gpu_have_its_name(device: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = describe_gpu()
+    assert found is not None
+    assert found["name"] == "the host" and found["architecture"] == "9.0" and found["gigabytes"] == 3.0
+    monkeypatch.setattr(device.cuda.runtime, "getDeviceCount", lambda: 0)
+    cupy.cache_clear()
+    assert describe_gpu() is None
 
 
 @needs_nvrtc

@@ -43,10 +43,10 @@ def unseen(function: Callable[..., Any]) -> Callable[..., Any]:
 def prepare_for_gpu(workload: Workload) -> Callable[..., Any]:
     function = prepare(workload, "cuda")
 
-    def finished(*arguments: Any) -> tuple[float, Any]:
+    def finished(*arguments: Any) -> tuple[Any, Any]:
         value, gradient = function(*arguments)
-        # The value as a Python number is what waits for the GPU.
-        return float(value), gradient
+        # The value in main memory is what waits for the GPU.
+        return (from_gpu(value) if workload.jacobian else float(value)), gradient
 
     return finished
 

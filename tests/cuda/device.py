@@ -194,7 +194,14 @@ def device(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
     Its ``launches`` are ``(kernel, blocks, threads, arguments)``, and ``compiled`` what was not in the store.
     """
-    runtime = types.SimpleNamespace(getDevice=lambda: 0, getDeviceCount=lambda: 1, CUDARuntimeError=CUDARuntimeError)
+    runtime = types.SimpleNamespace(
+        getDevice=lambda: 0,
+        getDeviceCount=lambda: 1,
+        getDeviceProperties=lambda _: {"name": b"the host", "major": 9, "minor": 0, "totalGlobalMem": 3 << 30},
+        driverGetVersion=lambda: 12090,
+        runtimeGetVersion=lambda: 12080,
+        CUDARuntimeError=CUDARuntimeError,
+    )
     module = Module(
         __version__="14.2.0",
         __path__=[],
