@@ -273,6 +273,12 @@ def test_ends_of_sets_count(tmp_path):
         "def f(x: Real) -> y:    y = x",
         "@elementwise\ndef f(x: Real) -> y:\n    y = 0.1 * True",
         "@elementwise\ndef f(x: Real) -> y:\n    y = 3",
+        "@elementwise\ndef f(x: Real) -> y:\n    y = Boolean\n    d[y, x] = cos(x)",
+        "@elementwise\ndef f(x: Real) -> y:\n    y = where(x > 2**1000, x, 2**1000) * 1e300",
+        (
+            '@tensor("numpy.matmul")\ndef matmul(a: Array[k], b: Array[k, n]) -> y:\n'
+            "    d[a] = matmul(conjugate(b), d[y])\n    d[b] = expand_dims(conjugate(a), exp(1)) * d[y]"
+        ),
     ],
 )
 def test_strange_files_end_in_a_report(tmp_path, text):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -13,6 +14,7 @@ from yota.errors import RuleError
 from yota.proof import adjoints, conventions, partials
 from yota.proof.findings import Finding, Report, finding
 from yota.proof.libraries import import_used, imported
+from yota.proof.mutants import FAULTS
 from yota.rules import closed, laws
 from yota.rules.model import Rule
 from yota.rules.registry import Registry, registry
@@ -100,7 +102,11 @@ def prove_file(
         if any(rule.line - 1 <= line <= last for line in broken):
             continue
         report.findings.append(finding(rule, "", "laws of the language", 0.0, 0.0))
-        report.findings += prove(rule, known, points)
+        try:
+            report.findings += prove(rule, known, points)
+        except FAULTS as fault:
+            note = (str(fault) or type(fault).__name__).splitlines()[0]
+            report.findings.append(replace(finding(rule, "", "proof", math.inf, 0.0, note=note), error="failed"))
     return report
 
 

@@ -27,7 +27,7 @@ _COMMUTE = frozenset(
 _CONDITIONS = frozenset(
     "equal not_equal less less_equal greater greater_equal logical_and logical_or logical_not logical_xor".split()
 )
-FAULTS = (YotaError, TypeError, ValueError, ArithmeticError, AttributeError, IndexError, np.linalg.LinAlgError)
+FAULTS = (YotaError, TypeError, ValueError, ArithmeticError, AttributeError, LookupError, np.linalg.LinAlgError)
 """What a wrong rule may raise."""
 
 

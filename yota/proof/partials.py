@@ -151,12 +151,12 @@ def generated(rule: Rule, registry: Registry, count: int, dtype: Any = np.float6
     if bits == 23 and "single precision" not in note:
         # What a rule says of itself is said of doubles.
         tolerance = min(tolerance, _SPECIAL)
+    columns = [np.array([point[each.name] for point in points]) for each in rule.operands]
+    columns = [column.astype(dtype) if column.dtype.kind == "f" else column for column in columns]
+    columns, points = _with_values(rule, columns, points, registry) if points else (columns, points)
     if not points:
         yield finding(rule, "", law, 0.0, 0.0, note="not measured: no point of the domain was found")
         return
-    columns = [np.array([point[each.name] for point in points]) for each in rule.operands]
-    columns = [column.astype(dtype) if column.dtype.kind == "f" else column for column in columns]
-    columns, points = _with_values(rule, columns, points, registry)
     measured: list[tuple[str, str, list[complex]]] = []
     try:
         for number, result in enumerate(rule.results):

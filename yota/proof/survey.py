@@ -98,26 +98,43 @@ def without_effect(mutant: Mutant, rule: Rule, known: Registry) -> str:
         return "the result is a whole number, of which nobody asks for a derivative"
     allowed = max(partials.allowance(rule)[0] * 2.0**-52, 1e-12)
     result, name = (part.strip() for part in mutant.left[2:-1].split(","))
-    places = _telling(rule, result, name, known)
+    inside, outside = _telling(rule, result, name, known)
+    if _any_differs(mutant.rule, rule, name, result, inside, known, allowed, may_be_nan=False):
+        return ""
+    if _any_differs(mutant.rule, rule, name, result, outside, known, allowed, may_be_nan=True):
+        return ""
+    return f"the same within {allowed:.0e} at {len(inside)} points, and the same or not a number at {len(outside)} ends"
+
+
+def _any_differs(
+    wrong: Rule,
+    rule: Rule,
+    name: str,
+    result: str,
+    places: list[Point],
+    known: Registry,
+    allowed: float,
+    *,
+    may_be_nan: bool,
+) -> bool:
+    if not places:
+        return False
     try:
         points = {each: np.array([place[each] for place in places]) for each in places[0]}
-        differs = bool(np.any(_differ(mutant.rule, rule, name, result, points, known, allowed)))
+        return bool(np.any(_differ(wrong, rule, name, result, points, known, allowed, may_be_nan)))
     except (IndexError, *FAULTS):
-        differs = any(_differs(mutant.rule, rule, name, result, place, known, allowed) for place in places)
-    return (
-        "" if differs else f"the same partial within {allowed:.0e} at {len(places)} points, corners and ends among them"
-    )
+        return any(_differs(wrong, rule, name, result, place, known, allowed, may_be_nan) for place in places)
 
 
 @lru_cache(maxsize=8)
-def _telling(rule: Rule, result: str, name: str, known: Registry) -> list[Point]:
-    """Points over the whole domain, corners, and ends at which the proof says what is right."""
+def _telling(rule: Rule, result: str, name: str, known: Registry) -> tuple[list[Point], list[Point]]:
+    """Points over the whole domain with corners, and ends at which the proof says what is right."""
     places = spread(rule, known, 200, seed=3)
     for point, plain in corners(rule, known):
         # Where both sides have no slope in the middle, any value is a convention that nothing depends on.
         if plain or _has_kink_value(rule, result, name, point, known):
             places.append(point)
-    return places + [
+    return places, [
         point for point, inwards in edges(rule, known) if _has_end_value(rule, result, name, point, inwards, known)
     ]
 
@@ -165,17 +182,21 @@ def _same_adjoints(wrong: Rule, rule: Rule, specimen: Specimen, known: Registry)
     return True
 
 
-def _differs(wrong: Rule, rule: Rule, name: str, result: str, point: Point, known: Registry, allowed: float) -> bool:
+def _differs(
+    wrong: Rule, rule: Rule, name: str, result: str, point: Point, known: Registry, allowed: float, may_be_nan: bool
+) -> bool:
     doubles = {key: np.float64(value) if isinstance(value, float) else value for key, value in point.items()}
     try:
-        return bool(_differ(wrong, rule, name, result, doubles, known, allowed))
+        return bool(_differ(wrong, rule, name, result, doubles, known, allowed, may_be_nan))
     except FAULTS:
         return False
 
 
-def _differ(wrong: Rule, rule: Rule, name: str, result: str, points: Point, known: Registry, allowed: float) -> Any:
+def _differ(
+    wrong: Rule, rule: Rule, name: str, result: str, points: Point, known: Registry, allowed: float, may_be_nan: bool
+) -> Any:
     """Where two versions of a partial are apart by more than is allowed."""
     one, other = (np.asarray(trials.partial(each, name, points, known, result)) for each in (wrong, rule))
     with np.errstate(all="ignore"):
         close = abs(one - other) <= allowed * np.maximum(abs(other), 1e-280)
-    return np.isfinite(other) & ~close
+    return np.isfinite(other) & ~close & ~(may_be_nan & np.isnan(one))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from yota.errors import RuleError
 from yota.rules import bounds, form, linearity, refusals, vocabulary
@@ -75,11 +75,24 @@ def faults(
     found: dict[str, RuleError] = {}
     for rule in rules:
         cases = list(Inspection(source, rule, tuple(rules), registry, before).apart())
-        for law in (*LAWS, *agreement.LAWS):
-            for case in list(cases):
-                try:
-                    law(case)
-                except RuleError as fault:
-                    found.setdefault(str(fault), fault)
-                    cases.remove(case)
+        fallen = _fallen(LAWS, cases, found)
+        # Nothing can be held against a function that is wrong itself.
+        if not any(case.only is side for case in fallen for side in rule.primal.values()):
+            _fallen(agreement.LAWS, cases, found)
     return tuple(found.values())
+
+
+def _fallen(
+    laws: Sequence[Callable[[Inspection], None]], cases: list[Inspection], found: dict[str, RuleError]
+) -> list[Inspection]:
+    """Those of ``cases`` that break a law, taken out of the list; their faults by their texts."""
+    fallen = []
+    for law in laws:
+        for case in list(cases):
+            try:
+                law(case)
+            except RuleError as fault:
+                found.setdefault(str(fault), fault)
+                cases.remove(case)
+                fallen.append(case)
+    return fallen
