@@ -21,7 +21,7 @@ __all__ = ["arrange", "is_worth_it"]
 
 _BITS = 8
 """Room for an exponent and the bit that tells of a borrow."""
-_FEWEST, _MOST = 12, 400
+_FEWEST, _MOST = 24, 400
 """Terms of a sum that is worth it, and of one that is too long."""
 _LARGEST_DEGREE = 32
 _TRIES_EACH = 60
