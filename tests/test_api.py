@@ -306,3 +306,17 @@ def test_tracing_in_many_threads_at_once():
 
     with ThreadPoolExecutor(8) as pool:
         np.testing.assert_allclose(list(pool.map(work, range(32))), [2 * X[0] * k for k in range(32)])
+
+
+@pytest.mark.parametrize("target", ["numpy", "c"])
+@pytest.mark.parametrize("strict", [False, True])
+def test_a_function_that_returns_a_python_number(target, strict):
+    for dtype in (np.float32, np.float64):
+        x = np.array([1.25, 2.5], dtype)
+        of = yota.value_and_grad(lambda x: float(np.sum(x * x)), target=target, strict=strict)
+        for _ in range(2):
+            value, gradient = of(x)
+            assert type(value) is float
+            assert value == 7.8125
+            assert gradient.dtype == dtype
+            np.testing.assert_array_equal(gradient, 2 * x)

@@ -32,7 +32,16 @@ def outputs(trace: Trace, result: Any) -> list[int]:
         if leak is not None and leak.guard is not None:
             trace.builder.guards.remove(leak.guard)
             leak.guard = None
-    return [trace.lift(item) for item in items]
+    return [_variable(trace, item) for item in items]
+
+
+def _variable(trace: Trace, item: Any) -> int:
+    leak = trace.leaks.get(id(item))
+    if leak is None:
+        return trace.lift(item)
+    # A Python number, as the function returned it, and not the NumPy scalar that it was made of.
+    number = trace.wrap(leak.variable, trace.values[leak.variable]).item()
+    return int(number._variable)
 
 
 def _refusal(name: str, item: Any) -> TracingError:
