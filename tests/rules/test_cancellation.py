@@ -36,7 +36,7 @@ def drawn(draw, depth):
 def test_whatever_sympy_cancels_is_a_suspect(seed):
     draw = random.Random(seed)
     cancelled = 0
-    for _ in range(150):
+    for _ in range(250):
         expression = drawn(draw, draw.choice([2, 3, 4]))
         suspects = set(map(id, cancellation.suspects(expression, KNOWN)))
         for part in walk(expression):
