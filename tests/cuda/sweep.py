@@ -2,8 +2,8 @@
 
 ``compile``: the golden kernels, those of every rule and of over 200 random programs, by NVRTC for each architecture.
 ``run``: every size with every number of threads, and all random programs, watched for stray accesses and undefined
-behaviour, results full of other bytes at first. ``races``: the same sizes with a thread of the system for each of the
-kernel's. ``registers``: what polynomials take. It takes about an hour on two processors, races most of it.
+behaviour, results full of other bytes at first. ``races``: the same sizes, watched for races between the threads of a
+block, in five minutes. ``registers``: what polynomials take.
 """
 
 from __future__ import annotations
