@@ -100,6 +100,19 @@ def test_programs(f: Callable[[Any], Any], layout: str, target: str) -> None:
     same_bits(yota.value_and_grad(f, strict=True, target=target)(x)[0], f(x))
 
 
+@pytest.mark.parametrize("target", ["numpy", "c"])
+@pytest.mark.parametrize("name", ["absolute", "square", "reciprocal", "conjugate", "negative"])
+def test_complex_numbers(name: str, target: str) -> None:
+    parts = np.random.default_rng(3).normal(size=(2, 400)) * np.exp(np.random.default_rng(4).normal(size=(2, 400)))
+    x = parts[0] + 1j * parts[1]
+
+    def f(x: Any) -> Any:
+        return np.max(np.real(getattr(np, name)(x))) + np.real(getattr(np, name)(x * x[::-1] / (x * x)))[7]
+
+    for shift in range(0, 400, 40):
+        same_bits(yota.value_and_grad(f, strict=True, target=target)(np.roll(x, shift))[0], f(np.roll(x, shift)))
+
+
 def powers(a: Any, b: Any) -> Any:
     return a**3 + b**1.7 + abs(a) ** 0.3 + 2.5**b + b**-2 + math.sin(a) * math.exp(b) + np.power(a, 3) + np.tanh(b)
 

@@ -121,3 +121,17 @@ def test_operators_of_the_users_classes_take_traced_numbers():
     assert np.isclose(yota.grad(f, x)[0], f(x), rtol=1e-14) and yota.gradcheck(f, x)
     with pytest.raises(errors.TracingError, match=r"test_kinds.py:\d+.*a Direction is used"):
         yota.grad(lambda x: np.sum(x * Direction(1.0)), x)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda z: z.astype(bool),
+        lambda z: np.array(z, dtype=bool),
+        lambda z: np.where(np.asarray(z, bool), np.abs(z), 2.0),
+        lambda z: np.abs(z)[z.astype(bool)],
+    ],
+)
+def test_complex_numbers_are_true_by_either_part(f):
+    z = np.array([2j, 1.0, 0.0, -3j])
+    np.testing.assert_array_equal(yota.compile(yota.trace(f, z)[1])(z), f(z))

@@ -10,7 +10,10 @@ from yota.ir.catalog import primitive
 from yota.tracing.attributes import ArrayAttributes
 from yota.tracing.order import laid_out
 
-__all__ = ["ArrayMethods", "is_traced", "is_tracer"]
+if TYPE_CHECKING:
+    from yota.tracing.trace import Trace
+
+__all__ = ["ArrayMethods", "cast", "is_traced", "is_tracer"]
 
 # Traced values go where NumPy's annotations ask for arrays.
 np: Any = numpy
@@ -188,7 +191,7 @@ class ArrayMethods(ArrayAttributes):
             raise self._trace.refuse(f"a traced value cannot be cast to {kind}.", "Use a floating dtype.")
         if kind == self.dtype:
             return self.copy(order) if copy else laid_out(self, order)
-        return laid_out(self._recorder().apply(primitive("astype"), (self,), {"dtype": kind}), order)
+        return laid_out(cast(self._recorder(), self, kind), order)
 
     def copy(self, order: str = "C") -> Any:
         """See `numpy.ndarray.copy`."""
@@ -225,6 +228,14 @@ class ArrayMethods(ArrayAttributes):
         if not self.ndim:
             return self.item()
         return [self[position].tolist() for position in range(self.shape[0])]
+
+
+def cast(trace: Trace, value: Any, dtype: Any) -> Any:
+    """``value`` on the tape in another dtype."""
+    if dtype.kind == "b" and trace.builder.types[trace.lift(value)].is_complex:
+        # Either part makes it true.
+        return trace.apply(primitive("not_equal"), (value, 0), {})
+    return trace.apply(primitive("astype"), (value,), {"dtype": dtype})
 
 
 def is_tracer(value: Any) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 from yota.ir.catalog import primitive
 from yota.ir.indexing import GATHER, NEWAXIS, Index, Slice, to_numpy
 from yota.tracing.indices import normalise
-from yota.tracing.methods import is_tracer
+from yota.tracing.methods import cast, is_tracer
 from yota.tracing.parts import with_part
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ def _mask(tracer: Tracer, index: Any) -> Any:
 def _cast(trace: Trace, tracer: Tracer, value: Any) -> Any:
     if trace.builder.types[trace.lift(value)].dtype == tracer.dtype:
         return value
-    return trace.apply(primitive("astype"), (value,), {"dtype": tracer.dtype})
+    return cast(trace, value, tracer.dtype)
 
 
 def _castable(trace: Trace, tracer: Tracer, value: Any) -> Any:

@@ -155,6 +155,32 @@ def test_complex_products_with_infinities_are_numpys() -> None:
     np.testing.assert_array_equal(compiled(tape)(left, right), evaluate(tape, left, right)[0])
 
 
+@pytest.mark.parametrize("dtype", ["complex128", "complex64"])
+def test_complex_reciprocals_have_the_bits_of_numpys(dtype: str) -> None:
+    special = [complex(a, b) for a, b in itertools.product([0.0, -0.0, 1.5, -0.3, np.inf, -np.inf, np.nan], repeat=2)]
+    values = np.array(special, dtype)
+    tape = of_arrays(["reciprocal"], 1, values.shape, dtype)
+    with np.errstate(all="ignore"):
+        expected = np.reciprocal(values)
+    found = compiled(tape)(values)
+    for mine, theirs in ((found.real, expected.real), (found.imag, expected.imag)):
+        np.testing.assert_array_equal(mine, theirs)
+        known = ~np.isnan(theirs)
+        np.testing.assert_array_equal(np.signbit(mine)[known], np.signbit(theirs)[known])
+
+
+@pytest.mark.parametrize("dtype", ["complex128", "complex64"])
+def test_complex_numbers_are_true_by_either_part(dtype: str) -> None:
+    parts = [0.0, -0.0, 2.0, np.nan]
+    left, right = (
+        np.array(side, dtype)
+        for side in zip(*itertools.product([complex(a, b) for a in parts for b in parts], repeat=2), strict=True)
+    )
+    for name, operands in (("logical_not", (left,)), ("logical_and", (left, right)), ("logical_or", (left, right))):
+        tape = of_arrays([name], len(operands), left.shape, dtype)
+        np.testing.assert_array_equal(compiled(tape)(*operands), getattr(np, name)(*operands))
+
+
 def test_choices_do_not_mix_what_was_not_chosen_in() -> None:
     write = Writer()
     x = write.input("x", (100,))

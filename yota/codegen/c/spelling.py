@@ -13,7 +13,18 @@ from yota.codegen.c.types import REALS, c_type, is_known, real_type, suffix
 from yota.ir.tape import Op, Tape
 from yota.ir.types import TensorType
 
-__all__ = ["ATOM", "CHOICE", "EXACT", "UNARY", "Spelling", "computed_in", "cost", "is_known_op", "spell"]
+__all__ = [
+    "ATOM",
+    "CHOICE",
+    "EXACT",
+    "EXACT_OF_REAL",
+    "UNARY",
+    "Spelling",
+    "computed_in",
+    "cost",
+    "is_known_op",
+    "spell",
+]
 
 CHOICE, OR, AND, SAME, COMPARE, SUM, PRODUCT, UNARY, ATOM = range(9)
 """How tightly an expression binds."""
@@ -111,6 +122,8 @@ EXACT = frozenset(
     " minimum fmax fmin sign copysign reciprocal real imag conjugate astype isnan isinf isfinite signbit".split()
 ) | _DECISIONS | _LOGIC  # fmt: skip
 """Where C's result has the bits of NumPy's."""
+EXACT_OF_REAL = frozenset("absolute abs multiply square divide reciprocal".split())
+"""Those of them for which that is so of real numbers alone: for others NumPy's vector code rounds differently."""
 
 
 def is_known_op(tape: Tape, op: Op) -> bool:
@@ -205,8 +218,7 @@ def _complex(name: str, dtype: np.dtype[Any]) -> Spelling | None:
     if name == "square":
         return Spelling(f"complex_square{end}({{0}})", part="complex_square")
     if name == "reciprocal":
-        one = f"CMPLX{end.upper()}(1, 0)"
-        return Spelling(f"complex_divide{end}({one}, {{0}})", part="complex_divide")
+        return Spelling(f"complex_reciprocal{end}({{0}})", part="complex_reciprocal")
     if name in ("absolute", "abs"):
         return Spelling(f"cabs{end}({{0}})")
     if name in ("real", "imag"):

@@ -75,6 +75,9 @@ class Values:
         value = self.items[number]
         if value.dtype == dtype:
             return number
+        if value.dtype.kind == "c" and dtype.kind == "b":
+            # Either part makes it true, as in NumPy's logic.
+            return self.apply("not_equal", (number, self.literal(0, value.dtype)), dtype)
         if value.kind == "literal":
             data = value.data.real if value.dtype.kind == "c" and dtype.kind != "c" else value.data
             with np.errstate(all="ignore"):

@@ -15,7 +15,7 @@ from yota.codegen.c.parts import parts, preludes
 from yota.codegen.c.patterns import given_places, normalised
 from yota.codegen.c.plan import FilePlan
 from yota.codegen.c.results import in_place
-from yota.codegen.c.spelling import EXACT
+from yota.codegen.c.spelling import EXACT, EXACT_OF_REAL
 from yota.codegen.c.written import read_where_written
 from yota.codegen.contract import as_products
 from yota.codegen.names import Names
@@ -108,6 +108,8 @@ def _is_exact(tape: Tape, op: Op) -> bool:
     if any(tape.types[variable].ndim > 1 for variable in (op.result, *op.operands)):
         return False
     views = ("getitem", "reshape", "transpose", "broadcast_to", "stack", "concatenate", "setitem")
+    if op.name in EXACT_OF_REAL and tape.types[op.operands[0]].is_complex:
+        return False
     return op.name in views or (op.primitive.elementwise and op.name in EXACT)
 
 
