@@ -173,3 +173,16 @@ def test_a_wrong_result_is_a_fault(monkeypatch):
 
     monkeypatch.setitem(SCOPE, "np", Growing)
     assert "by NumPy" in fault("np.sum(x)", 0)
+
+
+@pytest.mark.parametrize("dtype", [np.complex128, np.complex64])
+@pytest.mark.parametrize("function", [np.sign, np.rint, np.round, np.nan_to_num])
+def test_complex_numbers_with_infinite_parts(function, dtype):
+    parts = [0.0, 1.0, -1.5, np.inf, -np.inf, np.nan]
+    z = np.array([complex(real, imaginary) for real in parts for imaginary in parts], dtype)
+    found = yota.compile(yota.trace(lambda z: function(z) * 1, z)[1])(z)
+    assert found.dtype == dtype
+    with np.errstate(all="ignore"):
+        expected = function(z)
+    for mine, theirs in ((found.real, expected.real), (found.imag, expected.imag)):
+        np.testing.assert_allclose(mine, theirs, rtol=4 * np.finfo(dtype).eps)

@@ -10,7 +10,7 @@ import numpy
 if TYPE_CHECKING:
     from yota.tracing.tracer import Tracer
 
-__all__ = ["with_part"]
+__all__ = ["turned", "with_part"]
 
 # Traced values go where NumPy's annotations ask for arrays.
 np: Any = numpy
@@ -19,10 +19,10 @@ np: Any = numpy
 def with_part(base: Tracer, name: str, written: Any) -> Any:
     """``base`` after ``written`` took the place of the part that ``name`` says."""
     real, imaginary = (written, np.imag(base)) if name == "real" else (np.real(base), written)
-    return real + _turned(imaginary, base.dtype)
+    return real + turned(imaginary, base.dtype)
 
 
-def _turned(part: Any, dtype: Any) -> Any:
+def turned(part: Any, dtype: Any) -> Any:
     """``part`` as the imaginary part of numbers without a real one: ``1j * inf`` would have NaN for that."""
     result = 1j * np.where(np.isfinite(part), part, 0)
     for special in (math.inf, -math.inf):

@@ -10,6 +10,7 @@ import numpy
 from yota.ir.catalog import primitive
 from yota.tracing.implementations import implements
 from yota.tracing.methods import is_tracer
+from yota.tracing.parts import turned
 
 if TYPE_CHECKING:
     from yota.tracing.trace import Trace
@@ -129,7 +130,7 @@ def _nan_to_num(trace: Trace, x: Any, copy: bool = True, nan: Any = 0.0, posinf:
     x = trace.traced(x)
     if x.dtype.kind == "c":
         parts = (np.nan_to_num(each, True, nan, posinf, neginf) for each in (np.real(x), np.imag(x)))
-        return next(parts) + 1j * next(parts)
+        return next(parts) + turned(next(parts), x.dtype)
     if x.dtype.kind != "f":
         return x.copy()
     limits = numpy.finfo(x.dtype)

@@ -10,6 +10,7 @@ import numpy
 
 from yota.tracing.implementations import implements
 from yota.tracing.methods import is_tracer
+from yota.tracing.parts import turned
 from yota.tracing.views import view
 
 if TYPE_CHECKING:
@@ -82,13 +83,20 @@ def _round(trace: Trace, a: Any, decimals: int = 0) -> Any:
 
 def _sign(trace: Trace, z: Any) -> Any:
     """Of a complex number its direction, which changes along the circle."""
+    z = np.where(np.isinf(np.absolute(z)), _towards_infinity(z), z)
     size = np.absolute(z)
     nothing = np.equal(size, 0)
     return np.where(nothing, z.dtype.type(0), z / np.where(nothing, size.dtype.type(1), size))
 
 
+def _towards_infinity(z: Any) -> Any:
+    """The direction of a part that is infinite; there is none where both are."""
+    real, imaginary = (np.where(np.isinf(each), np.sign(each), 0) for each in (np.real(z), np.imag(z)))
+    return np.where(np.logical_and(real, imaginary), numpy.nan, real + 1j * imaginary).astype(z.dtype)
+
+
 def _rint(trace: Trace, z: Any) -> Any:
-    return np.rint(np.real(z)) + 1j * np.rint(np.imag(z))
+    return np.rint(np.real(z)) + turned(np.rint(np.imag(z)), z.dtype)
 
 
 OF_COMPLEX: dict[Any, Callable[..., Any]] = {numpy.sign: _sign, numpy.rint: _rint}
