@@ -20,6 +20,8 @@ __all__ = ["exactly"]
 _MOST_PARTS = 60
 _MOST_OPERATIONS = 400
 _MOST_CASES = 16
+_LARGEST_POWER = 24
+"""Larger powers of sums take long to be written out."""
 _FLAT = ("floor", "ceil", "trunc", "rint")
 
 
@@ -168,6 +170,10 @@ def _number(sympy: Any, value: object) -> Any:
 def _vanishes(residual: Any) -> bool:
     import sympy
 
+    if any(
+        each.base.is_Add and abs(each.exp) > _LARGEST_POWER for each in residual.atoms(sympy.Pow) if each.exp.is_number
+    ):
+        return False
     for step in (lambda each: each, sympy.expand, _over_one, lambda each: _over_one(each.rewrite(sympy.exp))):
         if residual.count_ops() > _MOST_OPERATIONS:
             return False
