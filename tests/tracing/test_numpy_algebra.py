@@ -1,5 +1,7 @@
 """Products, norms and factorisations of NumPy, with their keywords, against central differences."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -281,3 +283,29 @@ def test_a_triangle_alone_has_its_own_gradient(loss, kind):
 
     assert yota.gradcheck(real, a)
     assert yota.grad(real, a)[0] == real(a)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda a: np.sum(np.linalg.cholesky(a) ** 3),
+        lambda a: np.sum(np.linalg.eigh(a)[0] ** 3),
+        lambda a: np.sum(np.linalg.eigvalsh(a, UPLO="U") ** 3),
+    ],
+)
+def test_that_a_matrix_was_symmetric_is_a_guard(f: Any) -> None:
+    """Of another matrix one triangle is read, which the code for symmetric ones does not know."""
+    symmetric = np.eye(4) * 4 + 0.3
+    other = symmetric + 0.1 * np.random.default_rng(0).random((4, 4))
+    both = yota.value_and_grad(f)
+    both(symmetric)
+    both(symmetric * (1 + 1e-13 * np.random.default_rng(1).random((4, 4))))
+    with pytest.raises(yota.errors.StaleTapeError):
+        both(other)
+    _, found = yota.value_and_grad(f, dynamic=True)(other)
+    expected = np.zeros((4, 4))
+    for place in np.ndindex(4, 4):
+        step = np.zeros((4, 4))
+        step[place] = 1e-6
+        expected[place] = (f(other + step) - f(other - step)) / 2e-6
+    np.testing.assert_allclose(found, expected, atol=1e-6)

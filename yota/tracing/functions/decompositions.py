@@ -34,14 +34,18 @@ def hermitian(trace: Trace, a: Any, lower: bool = True) -> Any:
     """A matrix of which one triangle is read, with the other made from it where it is not its adjoint.
 
     The rules take a matrix for Hermitian, and share the gradient between its triangles; that would be wrong for a
-    function that fills the other one with something else.
+    function that fills the other one with something else. So it is a guard that the matrix is Hermitian.
     """
     value = numpy.asarray(trace.values[trace.lift(a)])
-    off = numpy.abs(value - numpy.conjugate(numpy.swapaxes(value, -1, -2)))
-    if not value.size or not numpy.max(off) > _ASYMMETRY * numpy.max(numpy.abs(value)):
+    if not value.size:
         return a
-    half = np.tril(a, -1) if lower else np.triu(a, 1)
-    return half + np.conjugate(np.swapaxes(half, -1, -2)) + np.real(a) * numpy.eye(value.shape[-1], dtype=off.dtype)
+    off = numpy.abs(value - numpy.conjugate(numpy.swapaxes(value, -1, -2)))
+    if numpy.max(off) > _ASYMMETRY * numpy.max(numpy.abs(value)):
+        half = np.tril(a, -1) if lower else np.triu(a, 1)
+        return half + np.conjugate(np.swapaxes(half, -1, -2)) + np.real(a) * numpy.eye(value.shape[-1], dtype=off.dtype)
+    # The comparison leaves the tape, and so becomes a guard.
+    bool(np.max(np.abs(a - np.conjugate(np.swapaxes(a, -1, -2)))) > _ASYMMETRY * np.max(np.abs(a)))
+    return a
 
 
 def _apply(trace: Trace, name: str, *operands: Any, **static: Any) -> Any:
