@@ -7,6 +7,7 @@ subtractions. Sums keep the user's order and are never expanded or cancelled; su
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 
@@ -53,6 +54,7 @@ _QUICK = (Options(window=8), Options(window=8, equal_outside=False))
 _WORTH_A_LOOK = 1.02
 _MOST_REVISED = 2
 """Forms of one function that are compared in earnest."""
+_revisions: deque[tuple[Tape, tuple[bool, int], Tape]] = deque(maxlen=_MOST_REVISED)
 _AGAIN = (Options(seed=1, equal_outside=False), Options(seed=2), Options(nest=True), Options(nest=True, seed=3))
 _STARTS = 8
 """How many of the thorough ways are compared, for one to start revising from: those that nest nothing."""
@@ -218,7 +220,19 @@ def _forests(tape: Tape, kinds: dict[int, Kind], ordered: set[int]) -> dict[Kind
 
 
 def _revised(tape: Tape, strict: bool, values: int) -> Tape:
-    """A short tape with its scalar arithmetic factored well, and greedy choices taken back."""
+    """A short tape with its scalar arithmetic factored well, and greedy choices taken back; the last ones are kept.
+
+    Which form of a function is best is found in this way, and that one is wanted next.
+    """
+    asked = strict, values
+    found = next((made for known, how, made in list(_revisions) if known is tape and how == asked), None)
+    if found is None:
+        found = _revision(tape, strict, values)
+        _revisions.append((tape, asked, found))
+    return found
+
+
+def _revision(tape: Tape, strict: bool, values: int) -> Tape:
     if len(tape) > _SMALL:
         return tape
     kept = protected(tape, values)
