@@ -67,14 +67,15 @@ class Forest:
 
     def living(self) -> list[int]:
         """Sums and quotients that the roots depend on, in the order of their atoms."""
+        sums, quotients = self.sums, self.quotients
         found: set[int] = set()
-        pending = [atom for _, monomial in self.roots.values() for atom, _ in monomial]
+        pending: list[Iterable[Term | None]] = [self.roots.values()]
         while pending:
-            atom = pending.pop()
-            if atom in found or (atom not in self.sums and atom not in self.quotients):
-                continue
-            found.add(atom)
-            pending.extend(other for _, monomial in self.parts(atom) for other, _ in monomial)
+            for term in pending.pop():
+                for atom, _ in term[1] if term else ():
+                    if atom not in found and (atom in sums or atom in quotients):
+                        found.add(atom)
+                        pending.append(sums[atom].terms if atom in sums else quotients[atom])
         return sorted(found)
 
     def reaches(self, atom: int, other: int) -> bool:
@@ -111,10 +112,11 @@ class Forest:
                 monomial = multiply(monomial, ((names.get(atom, atom), exponent),))
             return term[0], monomial
 
-        self.roots = {variable: named(term) for variable, term in self.roots.items()}
-        self.quotients = {atom: (named(top), named(bottom)) for atom, (top, bottom) in self.quotients.items()}
-        for each in self.sums.values():
-            each.terms = [None if term is None else named(term) for term in each.terms]
+        if names:
+            self.roots = {variable: named(term) for variable, term in self.roots.items()}
+            self.quotients = {atom: (named(top), named(bottom)) for atom, (top, bottom) in self.quotients.items()}
+            for each in self.sums.values():
+                each.terms = [None if term is None else named(term) for term in each.terms]
         living = set(self.living())
         self.sums = {atom: each for atom, each in self.sums.items() if atom in kept or atom in living}
 

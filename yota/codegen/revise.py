@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from yota.codegen.division import divide
 from yota.codegen.factor import Options, factor
 from yota.codegen.forest import Forest, Sum
-from yota.codegen.sharing import weight
+from yota.codegen.recall import Scales
 
 __all__ = ["revise"]
 
@@ -40,7 +40,8 @@ class _Revision:
         self.choose = choose
         self.forest = forest.copy()
         self.forest.tidy(self.planted)
-        self.least = weight(self.forest)
+        self.scales = Scales()
+        self.least = self.scales.weight(self.forest)
         terms = sum(len(self.planted[atom].alive()) for atom in self.forest.living() if atom in self.planted)
         self.left = _EFFORT // max(terms, 1)
 
@@ -82,7 +83,7 @@ class _Revision:
         most, seed = self.choose.choice((1024, 1024, 1, 2)), self.choose.randrange(1, 10**6)
         factor(found, Options(seed=seed, equal_outside=self.choose.random() < 0.3, most=most))
         found.tidy(self.planted)
-        total = weight(found)
+        total = self.scales.weight(found)
         if total <= self.least:
             self.least, self.forest = total, found
 
