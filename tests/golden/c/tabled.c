@@ -31,7 +31,7 @@
 static inline double
 larger(double a, double b)
 {
-    return a >= b || a != a ? a : b;
+    return a > b || a != a ? a : b;
 }
 PRAGMA(omp declare reduction(larger : double : omp_out = larger(omp_out, omp_in)) initializer(omp_priv = omp_orig))
 
