@@ -1,6 +1,7 @@
 """Tensor rules: ties, empty arrays, symmetric matrices, single precision. Their proofs are in tests/proof."""
 
 import numpy as np
+import numpy.fft
 import pytest
 
 from yota.proof.drawn import real, spd
