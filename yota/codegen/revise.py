@@ -15,7 +15,7 @@ __all__ = ["revise"]
 _SWEEPS = 8
 _IDLE = 2
 """Sweeps without gain, one after the other, after which nothing more is expected."""
-_EFFORT = 50_000
+_EFFORT = 6_000
 """Attempts, times the terms that each of them looks at, after which the search ends."""
 _MOST_READERS = 6
 """Sums that are factored anew together where they lose a divisor that they had in common."""

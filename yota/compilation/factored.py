@@ -16,7 +16,7 @@ from yota.rules.registry import Registry
 
 __all__ = ["leanest", "several_forms", "unrolled"]
 
-_MOST_FORMS = 5
+_MOST_FORMS = 3
 """Ways to write a small function that are differentiated, to take the best."""
 _SMALL = 600
 """Ops up to which more than one is."""
