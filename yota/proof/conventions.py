@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -28,19 +28,9 @@ def kinks(rule: Rule, registry: Registry) -> Iterator[Finding]:
     law = "kinks, mean of both sides"
     places = [point for point, plain in corners(rule, registry) if not plain and borders(rule, registry, point)]
     for result, name in partials.moving(rule, registry):
-        worst, place, tried = 0.0, "", 0
-        for point in places:
-            try:
-                off = kink_error(rule, result, name, point, registry)
-            except (precise.NotPreciseError, RuleError, *_FAULTS):
-                continue
-            if off is None:
-                continue
-            tried += 1
-            if not off <= worst:
-                worst, place = off, partials.shown(point)
-        if tried:
-            yield finding(rule, partials.named(rule, result, name), law, worst, 1e-12, place=place)
+        found = _worst((point, _tried(kink_error, rule, result, name, point, registry)) for point in places)
+        if found:
+            yield finding(rule, partials.named(rule, result, name), law, found[0], 1e-12, place=found[1])
 
 
 def ends(rule: Rule, registry: Registry) -> Iterator[Finding]:
@@ -50,19 +40,32 @@ def ends(rule: Rule, registry: Registry) -> Iterator[Finding]:
     """
     law = "ends, slope from inside"
     for result, name in (each for each in partials.moving(rule, registry) if each in rule.partials):
-        worst, place, tried = 0.0, "", 0
-        for point, inwards in edges(rule, registry):
-            try:
-                off = end_error(rule, result, name, point, inwards.get(name, 0), registry)
-            except (precise.NotPreciseError, RuleError, *_FAULTS):
-                continue
-            if off is None:
-                continue
-            tried += 1
-            if not off <= worst:
-                worst, place = off, partials.shown(point)
-        if tried:
-            yield finding(rule, partials.named(rule, result, name), law, worst, 1e-9, place=place)
+        found = _worst(
+            (point, _tried(end_error, rule, result, name, point, inwards.get(name, 0), registry))
+            for point, inwards in edges(rule, registry)
+        )
+        if found:
+            yield finding(rule, partials.named(rule, result, name), law, found[0], 1e-9, place=found[1])
+
+
+def _tried(error: Callable[..., float | None], *arguments: Any) -> float | None:
+    """An error, or None where it cannot be told."""
+    try:
+        return error(*arguments)
+    except (precise.NotPreciseError, RuleError, *_FAULTS):
+        return None
+
+
+def _worst(errors: Iterable[tuple[Point, float | None]]) -> tuple[float, str] | None:
+    """The largest error and where it is; None where none could be told."""
+    worst, place, told = 0.0, "", False
+    for point, off in errors:
+        if off is None:
+            continue
+        told = True
+        if not off <= worst:
+            worst, place = off, partials.shown(point)
+    return (worst, place) if told else None
 
 
 def end_error(rule: Rule, result: str, name: str, point: Point, inwards: int, registry: Registry) -> float | None:
