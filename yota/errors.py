@@ -7,6 +7,7 @@ from typing import Any
 __all__ = [
     "ArgumentError",
     "CodegenError",
+    "CompilerError",
     "DeviceError",
     "DifferentiationError",
     "MissingRuleError",
@@ -55,6 +56,10 @@ class TapeError(YotaError, ValueError):
 
 class CodegenError(YotaError, RuntimeError):
     """A tape cannot be turned into source for the target."""
+
+
+class CompilerError(CodegenError):
+    """There is no C compiler here, or it does not work, or headers are missing that it needs."""
 
 
 class DeviceError(CodegenError):

@@ -48,23 +48,32 @@ def compile_tape(tape: Tape, target: Target, *, once: bool = False) -> tuple[Cal
     """The generated function of a tape, and its source.
 
     The function takes one positional argument for each input and gives the outputs. With ``once`` NumPy code, which
-    will run a few times at most, is not searched for the fewest operations.
+    will run a few times at most, is not searched for the fewest operations. Where C cannot be compiled a warning says
+    so, and NumPy code takes its place.
     """
     from yota.passes.pipeline import run
     from yota.runtime.python import load
 
     if target.name == "c":
-        from yota.codegen.targets import c
         from yota.runtime import native
 
-        written = c.generate(run(tape, strict=target.strict, compiled=True), strict=target.strict)
-        return native.load(written), written.text
+        if native.is_available():
+            return _compiled_in_c(tape, target)
     if target.name == "cuda":
         return _compiled_for_cuda(run(tape))
     from yota.codegen.targets.numpy import generate
 
     source = generate(run(tape, strict=target.strict), strict=target.strict, once=once)
     return load(source), source.text
+
+
+def _compiled_in_c(tape: Tape, target: Target) -> tuple[Callable[..., Any], str]:
+    from yota.codegen.targets import c
+    from yota.passes.pipeline import run
+    from yota.runtime import native
+
+    written = c.generate(run(tape, strict=target.strict, compiled=True), strict=target.strict)
+    return native.load(written), written.text
 
 
 def _compiled_for_cuda(tape: Tape) -> tuple[Callable[..., Any], str]:

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from yota.errors import CodegenError
+from yota.errors import CodegenError, CompilerError
 from yota.runtime.store import Store
 
 __all__ = ["Compiler", "find"]
@@ -36,6 +36,11 @@ if sys.platform == "darwin":
 _QUICK = 200_000
 """Length of a source past which it is not optimised as hard, so that it compiles in seconds."""
 _CURE = 'Install one (Debian: apt install gcc python3-dev; macOS: xcode-select --install), or use target="numpy".'
+
+_WHOLE_NUMPY = (
+    "Install NumPy with them (pip install --force-reinstall numpy; Debian: apt install python3-numpy-dev), or use "
+    'target="numpy".'
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,10 +104,14 @@ class Compiler:
 
 
 def _run(command: Sequence[str], text: str | None = None) -> subprocess.CompletedProcess[str]:
+    """What a command gave; one that cannot be started has failed."""
     environment = {**os.environ, "LC_ALL": "C"}
-    return subprocess.run(
-        list(command), input=text, capture_output=True, text=True, errors="replace", check=False, env=environment
-    )
+    try:
+        return subprocess.run(
+            list(command), input=text, capture_output=True, text=True, errors="replace", check=False, env=environment
+        )
+    except OSError as error:
+        return subprocess.CompletedProcess(list(command), 127, "", str(error))
 
 
 def find(kept: Store | None = None) -> Compiler:
@@ -115,8 +124,8 @@ def find(kept: Store | None = None) -> Compiler:
 
     Raises
     ------
-    CodegenError
-        If there is none, or if Python's headers are missing.
+    CompilerError
+        If there is none that works, or if Python's headers or NumPy's are missing.
     """
     return _found(os.environ.get("CC", ""), os.environ.get("PATH", ""), kept)
 
@@ -125,8 +134,8 @@ def find(kept: Store | None = None) -> Compiler:
 def _found(wanted: str, _path: str, kept: Store | None) -> Compiler:
     command = _command(wanted)
     include = Path(sysconfig.get_paths()["include"])
-    if not (include / "Python.h").is_file():
-        raise CodegenError(f'target="c" needs Python\'s headers, and {include / "Python.h"} is missing. {_CURE}')
+    _need("Python", include / "Python.h", _CURE)
+    _need("NumPy", Path(np.get_include(), "numpy", "arrayobject.h"), _WHOLE_NUMPY)
     if kept is None:
         return _tried(command, include)
     # Trying a compiler out takes longer than loading what it has compiled.
@@ -136,6 +145,11 @@ def _found(wanted: str, _path: str, kept: Store | None) -> Compiler:
     except (ValueError, TypeError, LookupError):
         # Whatever is there was not written here.
         return _tried(command, include)
+
+
+def _need(whose: str, header: Path, cure: str) -> None:
+    if not header.is_file():
+        raise CompilerError(f'target="c" needs the headers of {whose}, and {header} is missing. {cure}')
 
 
 def _noted(text: str) -> Compiler:
@@ -163,19 +177,23 @@ def _tried(command: tuple[str, ...], include: Path) -> Compiler:
             if _works(command, (*flags, *extra)):
                 return Compiler(command, version, (*flags, *extra, *includes))
     done = _run([*command, "-xc", "-", "-o", os.devnull], "int main(void) { return 0; }\n")
-    raise CodegenError(f"the C compiler {' '.join(command)} does not work: {done.stderr.strip()[-2000:]}\n{_CURE}")
+    said = done.stderr.strip()[-2000:] or f"it ends with status {done.returncode}"
+    raise CompilerError(f"the C compiler {' '.join(command)} does not work: {said}\n{_CURE}")
 
 
 def _command(wanted: str) -> tuple[str, ...]:
     if wanted.strip():
-        command = tuple(shlex.split(wanted))
+        try:
+            command = tuple(shlex.split(wanted))
+        except ValueError as error:
+            raise CompilerError(f"CC={wanted!r} is no command: {error}. {_CURE}") from None
         if shutil.which(command[0]) is None:
-            raise CodegenError(f'target="c" needs a C compiler, and CC={wanted!r} is not on the PATH. {_CURE}')
+            raise CompilerError(f'target="c" needs a C compiler, and CC={wanted!r} is not on the PATH. {_CURE}')
         return command
     for name in ("cc", "gcc", "clang"):
         if shutil.which(name) is not None:
             return (name,)
-    raise CodegenError(f'target="c" needs a C compiler, and there is no cc, gcc or clang on the PATH. {_CURE}')
+    raise CompilerError(f'target="c" needs a C compiler, and there is no cc, gcc or clang on the PATH. {_CURE}')
 
 
 def _works(command: tuple[str, ...], flags: tuple[str, ...]) -> bool:
@@ -183,7 +201,4 @@ def _works(command: tuple[str, ...], flags: tuple[str, ...]) -> bool:
     text = "int one(void) { return 1; }\n"
     if "-fopenmp" in flags:
         text = "#include <omp.h>\nint threads(void) { return omp_get_max_threads(); }\n"
-    try:
-        return not _run([*command, *flags, "-xc", "-", "-o", os.devnull], text).returncode
-    except OSError:
-        return False
+    return not _run([*command, *flags, "-xc", "-", "-o", os.devnull], text).returncode

@@ -17,13 +17,19 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from yota.errors import CodegenError, CompilerError
 from yota.runtime import compiler, headers, python
+from yota.runtime.notices import warn_once
 from yota.runtime.store import Store, digest_of, folder
 
-__all__ = ["build", "load"]
+__all__ = ["build", "is_available", "load"]
 
 _MODULE = "yota_native"
 _FORMAT = "1"
+_NOT_LOADED = (
+    "compiled code cannot be loaded from {place}: {error}. Where programs may not be run from that file system "
+    "(noexec), name a folder on another one in YOTA_CACHE_DIR"
+)
 
 
 class _Source(Protocol):
@@ -53,6 +59,16 @@ class _Driver:
     text: str
     entry: str
     constants: Mapping[str, Any] = field(default_factory=dict)
+
+
+def is_available() -> bool:
+    """Whether C can be compiled here; if not, a warning says what is missing, once in a process."""
+    try:
+        compiler.find(Store(folder()))
+    except CompilerError as error:
+        warn_once(f"{error} Until then NumPy code runs in its place.")
+        return False
+    return True
 
 
 def load(source: _Source) -> Callable[..., Any]:
@@ -93,7 +109,14 @@ def build(code: str) -> ModuleType:
             file.write_text(code, encoding="utf-8")
             found.compile(file, output, headers.ready(kept, found))
 
-    return _imported(kept.get(key, make))
+    place = kept.get(key, make)
+    try:
+        return _imported(place)
+    except CodegenError:
+        if place.is_file():
+            raise
+        # Another process has just removed it to make room.
+        return _imported(kept.get(key, make))
 
 
 def _key(code: str, found: compiler.Compiler) -> str:
@@ -127,6 +150,9 @@ def _imported(place: Path) -> ModuleType:
     loader = importlib.machinery.ExtensionFileLoader(_MODULE, str(place))
     specification = importlib.util.spec_from_file_location(_MODULE, place, loader=loader)
     assert specification is not None
-    module = importlib.util.module_from_spec(specification)
-    loader.exec_module(module)
+    try:
+        module = importlib.util.module_from_spec(specification)
+        loader.exec_module(module)
+    except ImportError as error:
+        raise CodegenError(_NOT_LOADED.format(place=place, error=error)) from None
     return module

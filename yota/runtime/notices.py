@@ -1,0 +1,28 @@
+"""Warnings that point at the line of the user's that they are about."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from types import FrameType
+
+__all__ = ["warn", "warn_once"]
+
+_PACKAGE = __name__.partition(".")[0]
+_said: set[str] = set()
+
+
+def warn(text: str) -> None:
+    """Warn at the innermost line outside of this package."""
+    frame: FrameType | None = sys._getframe(1)
+    level = 2
+    while frame is not None and f"{frame.f_globals.get('__name__', '')}.".startswith(f"{_PACKAGE}."):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(text, RuntimeWarning, stacklevel=level)
+
+
+def warn_once(text: str) -> None:
+    """Warn, unless this process has done so; a warning that was made an error is one each time."""
+    if text not in _said:
+        warn(text)
+        _said.add(text)
