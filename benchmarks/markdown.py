@@ -1,4 +1,4 @@
-"""The table of a README from written results: ``python -m benchmarks.markdown results.json``."""
+"""Tables of a README from written results: ``python -m benchmarks.markdown results.json``."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ OTHERS = ("autograd", "jax", "torch", "casadi", "numba", "hand")
 
 
 def markdown(results: dict[str, Any]) -> str:
-    """Times of the plain function and of yota's value and gradient, and everyone else's in multiples of the latter."""
+    """Times of yota's value and gradient; those of the function alone and of everyone else in multiples of them."""
     workloads = results["workloads"]
-    others = [name for name in OTHERS if any(name in one["contenders"] for one in workloads.values())]
-    rows = [
-        ["workload", "function alone", "yota, value and gradient", "ratio", *others],
-        ["---", *["---:"] * (3 + len(others))],
-    ]
+    found = {name: None for one in workloads.values() for name in one["contenders"]}
+    first, *more = [name for name in found if name.startswith("yota")]
+    others = ["plain", *more, *(name for name in OTHERS if name in found)]
+    header = ["workload", first, *("function alone" if name == "plain" else name for name in others)]
+    rows = [header, ["---", *["---:"] * (len(header) - 1)]]
     for one in workloads.values():
         contenders = one["contenders"]
-        plain, own = contenders["plain"]["median"], contenders["yota"]["median"]
+        own = contenders[first]["median"]
         cells = [multiple(contenders[name]["median"] / own) if name in contenders else "" for name in others]
-        rows.append([one["title"], duration(plain), duration(own), multiple(own / plain), *cells])
+        rows.append([one["title"].replace("*", r"\*"), duration(own), *cells])
     machine = results["machine"]
     packages = ", ".join(f"{name} {version}" for name, version in machine["packages"].items())
     table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
@@ -34,4 +34,4 @@ def markdown(results: dict[str, Any]) -> str:
 
 
 if __name__ == "__main__":
-    print(markdown(json.loads(Path(sys.argv[1]).read_text())))
+    print(markdown(json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))))

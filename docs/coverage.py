@@ -193,7 +193,7 @@ def _weighted(result: Any) -> Any:
 
 def _reason(message: str) -> str:
     text = re.sub(r"^\S+:\d+(?: in \S+)?: (`.*?`: )?", "", message.partition("\n")[0])
-    text = re.sub(r" Give it one with yota\.diffrule.*", "; give it one", text).strip()
+    text = re.sub(r"\. Give it one with yota\.diffrule.*", "; give it one", text).strip()
     # Where a class or a version is named, or the cure is the usual one, the first sentence says enough.
     for usual in ("a traced value is being turned into a plain array", "a traced value is given to something"):
         if text.startswith(usual):

@@ -66,7 +66,7 @@ def benchmarks(folder: Path) -> Iterator[str]:
     for path in sorted((ROOT / "benchmarks" / "results").glob("*.json")):
         results = json.loads(path.read_text(encoding="utf-8"))
         machine = results["machine"]
-        yield f"## {machine['processor']}\n"
+        yield f"## {_targets(results)}, {machine['processor']}\n"
         packages = ", ".join(f"{name} {version}" for name, version in machine["packages"].items())
         yield f"{machine['system']}, {machine['threads']} thread(s), {machine['python']}; {packages}.\n"
         for name, workload in results["workloads"].items():
@@ -74,6 +74,13 @@ def benchmarks(folder: Path) -> Iterator[str]:
             _plot(workload, file)
             yield "### " + workload["title"].replace("*", r"\*") + "\n"
             yield f"```{{image}} _generated/{file.name}\n:alt: {_alternative(workload)}\n:width: 100%\n```\n"
+
+
+def _targets(results: dict[str, Any]) -> str:
+    """Whose code was measured: the names of yota's targets."""
+    contenders = {name for one in results["workloads"].values() for name in one["contenders"]}
+    known = {"yota": "NumPy", "yota c": "C", "yota cuda": "CUDA"}
+    return " and ".join(target for name, target in known.items() if name in contenders) + " target"
 
 
 def _ratios(workload: dict[str, Any]) -> dict[str, float]:

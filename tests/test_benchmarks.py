@@ -17,6 +17,7 @@ from benchmarks.bars import judge
 from benchmarks.hand import terms
 from benchmarks.launches import measure_launches
 from benchmarks.machine import describe_gpu
+from benchmarks.markdown import markdown
 from benchmarks.peers import Peer, all_peers
 from benchmarks.roofline import estimate
 from benchmarks.runner import Settings, WrongGradientError, prepare, run_workload
@@ -124,6 +125,14 @@ def test_promises_are_judged() -> None:
         "at_least": False,
         "kept": False,
     }
+
+
+@pytest.mark.parametrize("name", ["numpy", "c"])
+def test_the_tables_of_the_readme_are_those_of_the_results(name: str) -> None:
+    results = json.loads((ROOT / "benchmarks" / "results" / f"{name}-intel-xeon.json").read_text(encoding="utf-8"))
+    table, machine = markdown(results).split("\n\n")
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert table in readme and machine.partition(";")[0] in readme
 
 
 def test_command_line_writes_json(tmp_path: Path) -> None:

@@ -14,7 +14,9 @@ from yota.ir.catalog import primitive
 from yota.rules import agreement, laws
 from yota.rules.display import show
 from yota.rules.inspection import Inspection
+from yota.rules.macros import MACROS
 from yota.rules.registry import Registry, registry
+from yota.rules.statics import STATIC_FUNCTIONS
 from yota.rules.syntax import parse
 
 
@@ -264,6 +266,11 @@ def test_the_rules_of_the_readme(known):
     names = [each.name for each in known.define(text)]
     assert names == ["exp", "softsign", "matmul", "qr", "concatenate", "argmax"]
     assert show(known.partial(known.rules("softsign")[0], "x")).startswith("1 / (absolute(x) + 1)")
+
+
+def test_the_readme_names_all_that_a_body_may_call():
+    text = (folder("rules") / "README.md").read_text()
+    assert [name for name in (*MACROS, *STATIC_FUNCTIONS) if f"`{name}(" not in text and f"`{name}`" not in text] == []
 
 
 def test_derived_partials_follow_what_is_overridden(monkeypatch):
