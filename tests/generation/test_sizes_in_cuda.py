@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
+import shutil
 import subprocess
 import sys
+import types
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,10 +15,15 @@ import pytest
 
 import yota
 from tests.cuda.device import device, on_device
-from tests.cuda.hosted import needs_compiler
+from tests.cuda.hosted import Launcher, build, needs_compiler, unit
 from tests.cuda.nvrtc import VIRTUAL, compiled, needs_nvrtc
 from tests.generated import loaded
-from yota.errors import ArgumentError, CodegenError
+from yota.codegen.cuda.plan import Parameter
+from yota.codegen.render import render
+from yota.errors import CodegenError
+from yota.generation.cuda.filling import fillings
+from yota.generation.varying import Varying
+from yota.ir.types import type_of
 
 __all__ = ["device"]
 
@@ -38,6 +47,20 @@ def network(W, b, x):
     return np.mean(np.tanh(W @ x + b[:, None]) ** 2) * np.sqrt(len(b))
 
 
+def gridded(x):
+    return np.sum(x * np.sin(np.linspace(0.0, 1.0, len(x)))) + np.sum(x[:1] * np.hanning(len(x)))
+
+
+def pairs(X):
+    row, column = np.triu_indices(len(X), 1)
+    return np.sum(np.sqrt(1 + np.sum((X[row] - X[column]) ** 2, axis=1)))
+
+
+def ridge(A, start):
+    back = np.arange(len(start))[::-1]
+    return np.sum((A + 0.1 * np.eye(len(A))) ** 2) * start[back][0] + np.sum(np.tri(len(A)) * A)
+
+
 def unused(x, y):
     return np.sum(x) / len(y)
 
@@ -48,15 +71,19 @@ CASES: list[tuple[Any, dict[str, str], list[tuple[int, ...]]]] = [
     (softmax, {"X": "float64[N,K]"}, [(1, 2), (40, 3), (5, 300)]),
     (network, {"W": "float32[H,D]", "b": "float32[H]", "x": "float32[D,B]"}, [(1, 1, 1), (7, 20, 33)]),
     (unused, {"x": "float64[N]", "y": "float64[M]"}, [(1, 4), (300, 2)]),
+    (gridded, {"x": "float64[N]"}, [(1,), (2,), (700,)]),
+    (pairs, {"X": "float64[N,3]"}, [(1,), (9,)]),
+    (ridge, {"A": "float64[N,N]", "start": "float64[M]"}, [(1, 1), (3, 7), (40, 300)]),
 ]
 
 
 def arguments(specs: dict[str, str], sizes: tuple[int, ...]) -> list[Any]:
     found, known = [], {}
+    rest = iter(sizes)
     for spec in specs.values():
         kind, _, extents = spec.rstrip("]").partition("[")
         for name in extents.split(","):
-            known.setdefault(name, sizes[len(known)] if len(known) < len(sizes) else 0)
+            known[name] = known.get(name) or (int(name) if name.isdigit() else next(rest))
         found.append(RANDOM.normal(size=tuple(known[name] for name in extents.split(","))).astype(kind))
     return found
 
@@ -106,6 +133,14 @@ def test_nvrtc_compiles_them() -> None:
             assert found.succeeded and not found.log, found.log[:3000]
 
 
+@pytest.mark.skipif(shutil.which("nvcc") is None, reason="there is no nvcc")
+def test_nvcc_compiles_the_launchers(tmp_path: Any) -> None:
+    (tmp_path / "pairs.cu").write_text(str(yota.generate(pairs, {"X": "float64[N,3]"}, target="cuda")))
+    command = ["nvcc", "-std=c++17", "-Werror", "all-warnings", "-c", "pairs.cu", "-o", "object"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[:3000]
+
+
 def test_functions_in_cpp_take_and_check_sizes() -> None:
     text = str(yota.generate(network, CASES[3][1], target="cuda"))
     assert "network_workspace(int64_t H, int64_t D, int64_t B)" in text
@@ -121,16 +156,54 @@ def test_the_python_file_is_formatted(tmp_path: Any) -> None:
     assert done.returncode == 0, done.stdout
 
 
-def gridded(x):
-    return np.sum(x * np.linspace(0.0, 1.0, len(x)))
-
-
 def sorted_sum(x):
     return np.sum(np.cumsum(x))
 
 
+TRIANGLES = [(f"np.{which}_indices(N, {offset})", offset) for which in ("triu", "tril") for offset in range(-3, 4)]
+OTHERS = [
+    "np.arange(N, dtype=np.int64)",
+    "np.linspace(0.0, 2.0, N + 1)",
+    "np.where(np.tri(N, k=-1) == 1.0, 2.0, np.where(np.eye(N) == 1.0, 0.5, -1.0)).astype(np.float32)",
+    "np.broadcast_to((np.arange(N, dtype=np.int64))[None, :], (3, N))",
+    "np.fft.fftfreq(N)",
+]
+
+
+@needs_compiler
+def test_arrays_of_sizes_are_made_by_kernels() -> None:
+    def made(text: str, size: int) -> Any:
+        return eval(text, {"np": np, "N": size})
+
+    def varying(text: str, name: str) -> Varying:
+        shape = (
+            ("N * N",)
+            if "indices" in text
+            else tuple({7: "N", 8: "N + 1"}.get(each, str(each)) for each in made(text, 7).shape)
+        )
+        return Varying(name, text, type_of(made(text, 7)), shape)
+
+    groups = [[varying(f"{text}[{part}]", f"places{part}") for part in (0, 1)] for text, _ in TRIANGLES]
+    groups += [[varying(text, "found")] for text in OTHERS]
+    kernels = [fillings(f"made{number}", group, {"N": "N"})[0] for number, group in enumerate(groups)]
+    parts = []
+    for kernel in kernels:
+        with_size = replace(kernel, parameters=(Parameter("const int64_t ", "N", ""), *kernel.parameters))
+        parts.append(render("cuda/kernel.cu.jinja", kernel=with_size))
+    source: Any = types.SimpleNamespace(code="\n".join(parts), kernels=kernels)
+    library = ctypes.CDLL(str(build(unit([source]))))
+    for kernel, group in zip(kernels, groups, strict=True):
+        launch = getattr(library, f"launch0_{kernel.name}")
+        launch.argtypes = [ctypes.c_uint, ctypes.c_uint, ctypes.c_bool, ctypes.c_void_p]
+        for size in (1, 2, 5, 600):
+            wanted = [np.ascontiguousarray(made(each.text, size)) for each in group]
+            found = [np.full_like(each, 77) for each in wanted]
+            # More blocks than rows, and fewer.
+            Launcher(kernel.name, launch, False, [])((3,), (256,), [np.int64(size), *found])
+            for one, other in zip(found, wanted, strict=True):
+                np.testing.assert_array_equal(one, other, err_msg=f"{group[0].text} at {size}")
+
+
 def test_what_cannot_be_had_says_so() -> None:
-    with pytest.raises(ArgumentError, match=r"the array np.linspace\(.* depends on sizes.*pass it as an argument"):
-        yota.generate(gridded, {"x": "float64[N]"}, target="cuda")
     with pytest.raises(CodegenError, match=r"numpy.cumsum is beyond kernels"):
         yota.generate(sorted_sum, {"x": "float64[N]"}, target="cuda")

@@ -247,7 +247,7 @@ def _parts(expression: Any) -> tuple[str, str]:
     """Numerator and denominator as text."""
     import sympy
 
-    above, below = sympy.fraction(sympy.together(expression))
+    above, below = sympy.factor(expression).as_numer_denom()
     return str(sympy.factor(above)), str(below)
 
 

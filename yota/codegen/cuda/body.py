@@ -88,7 +88,7 @@ class CudaBody(BodyWriter):
         pulled = [(box, *self._pulled(box)) for box in boxes]
         checked = self.memory.places
         for _, pull, _ in pulled:
-            checked.update(pull.places)
+            checked.update({v: extent for v, extent in pull.places.items() if v not in self.layout.inside})
         if not group.extents:
             ((_, pull, sinks),) = pulled
             lines = self._telling(self._straight(pull, sinks))

@@ -27,12 +27,15 @@ class Layout:
         Names of constant arrays that the file itself holds.
     stored
         The dtype in memory of variables of which it is not that in which they are computed.
+    inside
+        Index arrays that are known to have places on their axes only.
     """
 
     pointers: frozenset[int]
     strides: Mapping[int, Sequence[int]] = field(default_factory=dict)
     tables: Mapping[int, str] = field(default_factory=dict)
     stored: Mapping[int, np.dtype[Any]] = field(default_factory=dict)
+    inside: frozenset[int] = frozenset()
 
     def type(self, variable: int, types: Mapping[int, TensorType]) -> TensorType:
         """The type of a variable in memory."""

@@ -27,6 +27,7 @@ from yota.codegen.cuda.layout import Layout
 from yota.codegen.cuda.leading import is_addition, leading
 from yota.codegen.cuda.names import CudaNames
 from yota.codegen.cuda.places import readable
+from yota.codegen.cuda.plan import KernelPlan
 from yota.codegen.cuda.scatter import plan_addition
 from yota.codegen.cuda.shape import THREADS, separated
 from yota.codegen.cuda.sorting import Places, find_starts, join_places
@@ -53,6 +54,8 @@ def body_of(
     totals: set[str],
     *,
     sizes: Sequence[str] | None = None,
+    made: Sequence[str] = (),
+    fillings: Sequence[KernelPlan] = (),
 ) -> Body:
     """The body of the host function ``name`` that computes a tape's outputs.
 
@@ -64,6 +67,10 @@ def body_of(
         Take in what the kernels rely on.
     sizes
         Names of sizes, where extents may be others when the kernels run.
+    made
+        Names of what comes from sizes, the tape's inputs after those others.
+    fillings
+        Kernels that put arrays of these in place, which are called as their parameters are.
 
     Raises
     ------
@@ -72,7 +79,9 @@ def body_of(
     """
     wide = widened(tape)
     tape = leading(normalised(as_sums(symbolic.optimise(wide.tape))))
-    tape = without_dead(with_places(tape, readable(tape), checked=False))
+    # What is made from sizes is inside wherever sizes will do.
+    inside = {entry.variable for entry in tape.inputs[len(inputs) :]}
+    tape = without_dead(with_places(tape, readable(tape) | inside, checked=False))
     tape = _with_own_outputs(tape, halves=any(wide.outputs))
     tape, stored = placed(tape, wide.inputs, wide.outputs)
     if tape.guards:
@@ -80,7 +89,7 @@ def body_of(
             f"{where(tape.guards[0].location)}the function branches on its arguments' values, and kernels are launched "
             "before anybody has looked at them; use np.where"
         )
-    return _Host(tape, stored, name, inputs, results, tables, needs, totals, sizes).body()
+    return _Host(tape, stored, name, [*inputs, *made], results, tables, needs, totals, sizes, made, fillings).body()
 
 
 def _with_own_outputs(tape: Tape, *, halves: bool) -> Tape:
@@ -109,15 +118,19 @@ class _Host:
         needs: Needs,
         totals: set[str],
         sizes: Sequence[str] | None,
+        made: Sequence[str],
+        fillings: Sequence[KernelPlan],
     ) -> None:
+        self.fillings = fillings
         self.tape, self.name, self.needs, self.totals, self.sizes = tape, name, needs, totals, sizes
         self.names = LocalNames(name, [*inputs, *results, *(sizes or ()), "stream", "workspace", "room", "fault"])
         self.texts = {entry.variable: text for entry, text in zip(tape.inputs, inputs, strict=True)}
+        self.made = frozenset(variable for variable, text in self.texts.items() if text in made)
         self.texts.update(zip(tape.outputs, results, strict=True))
         known = {v: tables.name(tape.names.get(v, name), value) for v, value in self._arrays()}
         values = {entry.variable for entry in tape.inputs if not tape.types[entry.variable].shape} | set(tape.constants)
         pointers = frozenset(v for v, type in tape.types.items() if not type.shape and v not in values)
-        self.layout = Layout(pointers, {}, known, stored)
+        self.layout = Layout(pointers, {}, known, stored, self.made)
         self.values, self.tables = values, tables
         self.buffers: list[Buffer] = []
         self.size = 0
@@ -131,7 +144,8 @@ class _Host:
         return [(variable, value) for variable, value in found if not is_uniform(value)]
 
     def body(self) -> Body:
-        plan = schedule(self.tape, known=is_known_to_cuda, looks=False, gathers=("getitem",), places=_places(self.tape))
+        places = _places(self.tape) | self.made
+        plan = schedule(self.tape, known=is_known_to_cuda, looks=False, gathers=("getitem",), places=places)
         definitions = self.tape.definitions()
         calls: list[Call | Sort] = []
         number = 0
@@ -149,7 +163,22 @@ class _Host:
                 calls += self._calls(step)
                 number += 1
         works = ", ".join(f"{count} {name}" for name, count in operations(self.tape).items())
+        calls = [*self._filled(calls), *calls]
         return Body(tuple(calls), tuple(self.buffers), self.size, works, self.looks)
+
+    def _filled(self, calls: Sequence[Call | Sort]) -> list[Call]:
+        """Launches that put the arrays in place that ``calls`` read and that come from sizes."""
+        arrays = {self.texts[v]: self.tape.types[v] for v in self.made if self.tape.types[v].shape}
+        read = {text for call in calls if isinstance(call, Call) for text, _ in call.arguments}
+        found = []
+        for kernel in self.fillings:
+            names = [each.name for each in kernel.parameters]
+            if read.isdisjoint(names):
+                continue
+            for name in names:
+                self._buffer(name, c_type(arrays[name].dtype), arrays[name].size * arrays[name].dtype.itemsize)
+            found.append(Call(kernel, tuple((name, "") for name in names)))
+        return found
 
     def _kept(self, variable: int) -> None:
         """Have memory for a variable."""
@@ -184,6 +213,7 @@ class _Host:
                 tuple(names.fresh(self.texts.get(each, "index")) for each in arrays),
                 tuple(type.dtype for type in types),
                 tuple(shape[: len(arrays)]),
+                tuple(each in self.made for each in arrays),
                 count,
             )
             sizes = (("keys", "uint64_t", count), ("order", "int64_t", count), ("starts", "int64_t", rows + 1))
@@ -191,12 +221,13 @@ class _Host:
             given = [(self.texts[each], "") for each in arrays]
             joining = join_places(f"{name}_places", places, THREADS, open=open)
             starting = find_starts(f"{name}_starts", rows, count, THREADS, open=open)
-            calls.append(Call(joining, (*given, (keys, ""), ("fault", ""))))
+            looks = not all(places.inside)
+            calls.append(Call(joining, (*given, (keys, ""), *([("fault", "")] if looks else []))))
             calls.append(Sort(keys, count))
             sorted_ = [(order, ""), (starts, "")]
             calls.append(Call(starting, ((keys, ""), *sorted_)))
-            self.totals |= {"places", "sort"}
-            self.looks = True
+            self.totals |= {"places", "sort"} if looks else {"sort"}
+            self.looks |= looks
         dtype = self.tape.types[op.result].dtype
         adding = plan_addition(
             f"{name}_rows", dtype, rows, width, count, THREADS, fresh=True, tables=tables, open=open

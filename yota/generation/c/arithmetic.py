@@ -1,4 +1,4 @@
-"""Numbers and arrays that come from sizes, spelled in C: the Python text that makes them as expressions and loops."""
+"""Numbers that come from sizes, and elements of arrays that do, spelled in C: the Python text as expressions."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import ast
 from collections.abc import Mapping, Sequence
 
 from yota.errors import CodegenError
+from yota.generation.c.windows import WINDOWS, window
 
-__all__ = ["ATOM", "PRODUCT", "SUM", "Spelled", "filling", "real", "whole"]
+__all__ = ["ATOM", "PRODUCT", "SUM", "Spelled", "constant", "element", "real", "shifted", "whole"]
 
 SUM, PRODUCT, UNARY, ATOM = range(4)
 """How tightly an expression binds."""
@@ -53,39 +54,9 @@ def real(text: str, names: Mapping[str, str]) -> Spelled:
     return _element(_parsed(text), (), names, "double")
 
 
-def filling(text: str, target: str, shape: Sequence[str], kind: str, names: Mapping[str, str]) -> tuple[str, ...]:
-    """Loops, and the statement in them that puts an element of the array which ``text`` makes in place.
-
-    Parameters
-    ----------
-    target
-        Where its memory is.
-    shape
-        Its extents in C.
-    kind
-        The C type of its elements.
-    """
-    tree = _parsed(text)
-    triangle = _triangle(tree)
-    if triangle is not None:
-        which, rows, offset, part = triangle
-        return (*_triangular(which, str(_whole(rows, names)), offset), f"{target}[at] = {_COUNTERS[part]};")
-    counters = _COUNTERS[: len(shape)]
-    if len(counters) < len(shape):
-        raise CodegenError(f"an array of {len(shape)} axes that depends on sizes cannot be made in C; pass it")
-    value = _element(tree, counters, names, kind)
-    place = counters[0]
-    for counter, extent in zip(counters[1:], shape[1:], strict=True):
-        place = f"{f'({place})' if ' ' in place else place} * {_factor(extent)} + {counter}"
-    loops = (f"for (ptrdiff_t {each} = 0; {each} < {end}; {each}++)" for each, end in zip(counters, shape, strict=True))
-    return (*loops, f"{target}[{place}] = {value};")
-
-
-_COUNTERS = ("row", "column", "layer", "cell")
-
-
-def _factor(text: str) -> str:
-    return text if text.isidentifier() or text.isdigit() else f"({text})"
+def element(text: str, at: Sequence[str], names: Mapping[str, str], kind: str) -> Spelled:
+    """An element of the array that ``text`` makes, of C type ``kind``, at counters with the names ``at``."""
+    return _element(_parsed(text), at, names, kind)
 
 
 def _parsed(text: str) -> ast.expr:
@@ -163,12 +134,20 @@ def _called(tree: ast.Call, at: Sequence[str], names: Mapping[str, str], kind: s
         return Spelled(f"log({_cast(given[0], 'double', at, names, kind)})")
     if name == "math.sqrt":
         return Spelled(f"sqrt({_element(given[0], at, names, kind)})")
+    return _one_of(tree, name, at, names, kind)
+
+
+def _one_of(tree: ast.Call, name: str, at: Sequence[str], names: Mapping[str, str], kind: str) -> Spelled:
+    """An element of the array that a call makes."""
+    given = tree.args
     if name in ("np.full", "np.broadcast_to"):
         return _element(given[1 if name == "np.full" else 0], at, names, kind)
     if name == "np.arange":
         return _counted(given, at[0], names, kind)
     if name == "np.linspace":
         return _spaced(given, at[0], names)
+    if name in WINDOWS:
+        return Spelled(window(name, at[0], _whole(given[0], names)), SUM - 1)
     if name in ("np.eye", "np.tri"):
         return _masked(tree, at)
     if name == "np.where":
@@ -222,42 +201,18 @@ def _spaced(given: Sequence[ast.expr], counter: str, names: Mapping[str, str]) -
 
 
 def _masked(tree: ast.Call, at: Sequence[str]) -> Spelled:
-    offset = next((_constant(each.value) for each in tree.keywords if each.arg == "k"), 0)
+    offset = next((constant(each.value) for each in tree.keywords if each.arg == "k"), 0)
     sign = "==" if ast.unparse(tree.func) == "np.eye" else "<="
-    return Spelled(f"{at[1]} {sign} {_shifted(at[0], offset)} ? 1.0 : 0.0", SUM - 1)
+    return Spelled(f"{at[1]} {sign} {shifted(at[0], offset)} ? 1.0 : 0.0", SUM - 1)
 
 
-def _triangle(tree: ast.expr) -> tuple[str, ast.expr, int, int] | None:
-    """``triu`` or ``tril``, extent, offset, and which of the two arrays, of an array of their positions."""
-    if isinstance(tree, ast.Call) and isinstance(tree.func, ast.Attribute) and tree.func.attr == "astype":
-        tree = tree.func.value
-    if isinstance(tree, ast.Subscript) and isinstance(tree.value, ast.Call):
-        name = ast.unparse(tree.value.func)
-        if name in ("np.triu_indices", "np.tril_indices"):
-            extent, offset = tree.value.args
-            return name[3:7], extent, _constant(offset), _constant(tree.slice)
-    return None
-
-
-def _triangular(which: str, extent: str, offset: int) -> tuple[str, str]:
-    row, column = _COUNTERS[:2]
-    edge = _shifted(row, offset)
-    first, end = "0", f"{column} < {extent}"
-    if which == "triu":
-        first = edge if offset >= 0 else f"{edge} > 0 ? {edge} : 0"
-    else:
-        end = f"{column} <= {edge}" if offset <= 0 else f"{end} && {column} <= {edge}"
-    return (
-        f"for (ptrdiff_t {row} = 0, at = 0; {row} < {extent}; {row}++)",
-        f"for (ptrdiff_t {column} = {first}; {end}; {column}++, at++)",
-    )
-
-
-def _shifted(counter: str, offset: int) -> str:
+def shifted(counter: str, offset: int) -> str:
+    """``counter + offset``."""
     return counter if not offset else f"{counter} {'+' if offset > 0 else '-'} {abs(offset)}"
 
 
-def _constant(tree: ast.expr) -> int:
+def constant(tree: ast.expr) -> int:
+    """The int that is written out."""
     return int(ast.literal_eval(tree))
 
 

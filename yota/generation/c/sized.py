@@ -17,9 +17,10 @@ from yota.codegen.c.statements import NO_MEMORY, WRONG_SIZES
 from yota.codegen.c.tables import Tables
 from yota.codegen.c.types import c_type
 from yota.errors import ArgumentError
-from yota.generation.c.arithmetic import filling, real, whole
+from yota.generation.c.arithmetic import real, whole
 from yota.generation.c.attempts import at_samples
 from yota.generation.c.extension import SizedCall, called_from_python
+from yota.generation.c.filling import COUNTERS, factor, filling
 from yota.generation.c.interface import Function, Parameter, arguments_of, parameter_names
 from yota.generation.c.selftest import SelfTest
 from yota.generation.c.texts import Conditions, Texts
@@ -111,18 +112,19 @@ class _Sized:
         found = separated(tapes, self.samples)
         demand(tapes, self.conditions.demand)
         names = LocalNames(self.title, [*FOREIGN, *self.sizes, *(entry.name for entry in tapes[0].inputs)])
-        made = tuple(self._made(each, names.fresh(each.hint)) for each in found.varying)
+        hints = [names.fresh(each.hint) for each in found.varying]
+        counters = [names.fresh(each) for each in COUNTERS]
+        made = tuple(self._made(each, name, counters) for each, name in zip(found.varying, hints, strict=True))
         return Prepared(found, Sizes(self.sizes, made, ON_STACK))
 
-    def _made(self, varying: Varying, name: str) -> Made:
+    def _made(self, varying: Varying, name: str, counters: Sequence[str]) -> Made:
         kind = c_type(varying.type.dtype)
         if not varying.type.shape:
             value = whole if varying.type.dtype.kind in "iu" else real
             return Made(name, kind, str(value(varying.text, self.names)))
         extents = [str(whole(each, self.names)) for each in varying.shape]
-        count = " * ".join(each if each.isidentifier() or each.isdigit() else f"({each})" for each in extents)
-        count = extents[0] if len(extents) == 1 else count
-        *loops, statement = filling(varying.text, name, extents, kind, self.names)
+        count = extents[0] if len(extents) == 1 else " * ".join(map(factor, extents))
+        *loops, statement = filling(varying.text, name, extents, kind, self.names, counters)
         return Made(name, kind, statement, f"(size_t){f'({count})' if ' ' in count else count}", tuple(loops))
 
     def _functions(self, each: Sequence[Sequence[Function]]) -> tuple[Function, ...]:

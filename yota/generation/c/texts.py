@@ -41,7 +41,7 @@ class Conditions:
     def __init__(self, samples: Samples, names: Mapping[str, str]) -> None:
         self.samples, self.names = samples, names
         self._least: dict[str, int] = dict.fromkeys(samples.names, 1)
-        self._others: dict[str, None] = {}
+        self._others: dict[str, str] = {}
 
     def demand(self, values: Sequence[int]) -> None:
         """What has ``values`` at the samples must not be negative."""
@@ -56,7 +56,17 @@ class Conditions:
                 return
         text = self.samples.whole(values)
         if text is not None:
-            self._others[str(whole(text, self.names))] = None
+            found = str(whole(text, self.names))
+            self._others[_compared(found, "<", ">")] = _compared(found, ">=", "<=")
+
+    def demand_at_most(self, most: int, values: Sequence[int]) -> None:
+        """What has ``values`` at the samples must not be more than ``most``."""
+        text = self.samples.whole(values)
+        if len(set(values)) == 1 or text is None:
+            self.demand([most - value for value in values])
+        else:
+            found = str(whole(text, self.names))
+            self._others[f"{found} > {most}"] = f"{found} <= {most}"
 
     @property
     def least(self) -> dict[str, int]:
@@ -66,12 +76,12 @@ class Conditions:
     def failed(self) -> str:
         """The C condition under which sizes will not do."""
         found = [f"{self.names[name]} < {least}" for name, least in self._least.items()]
-        return " || ".join([*found, *(_compared(each, "<", ">") for each in self._others)])
+        return " || ".join([*found, *self._others])
 
     def described(self) -> str:
         """What sizes must be, in words."""
         found = [f"{self.names[name]} >= {least}" for name, least in self._least.items()]
-        return ", ".join([*found, *(_compared(each, ">=", "<=") for each in self._others)])
+        return ", ".join([*found, *self._others.values()])
 
 
 def _compared(text: str, sign: str, turned: str) -> str:

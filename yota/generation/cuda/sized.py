@@ -19,6 +19,7 @@ from yota.errors import ArgumentError
 from yota.generation.c.arithmetic import real, whole
 from yota.generation.c.attempts import at_samples
 from yota.generation.c.texts import Conditions, Texts
+from yota.generation.cuda.filling import fillings
 from yota.generation.cuda.functions import Function, FunctionWriter, Written, filled
 from yota.generation.cuda.selftest import SelfTest
 from yota.generation.demands import demand
@@ -62,13 +63,16 @@ class _Writing(FunctionWriter):
 
     prepared: Sequence[Separated]
     number: int
+    size_names: Mapping[str, str]
 
     def body(self, name: str, tape: Tape, inputs: list[str], results: list[str]) -> Body:
         """What one function does."""
         found = self.prepared[len(self.functions)]
-        given = [*inputs, *(each.hint for each in found.varying)]
         tape = run(found.tapes[self.number])
-        return body_of(tape, name, given, results, self.tables, self.needs, self.totals, sizes=self.sizes)
+        return body_of(
+            tape, name, inputs, results, self.tables, self.needs, self.totals, sizes=self.sizes,
+            made=[each.hint for each in found.varying], fillings=fillings(name, found.varying, self.size_names),
+        )  # fmt: skip
 
 
 class _Sized:
@@ -101,7 +105,7 @@ class _Sized:
         writers = []
         for number, subject in enumerate(self.subjects):
             writer = _Writing(self.title, subject, self._file_names(), self.about, self.sizes)
-            writer.prepared, writer.number = prepared, number
+            writer.prepared, writer.number, writer.size_names = prepared, number, self.names
             filled(writer, self.request.wanted)
             writers.append(writer)
         if len({tuple(writer.tables.lines) for writer in writers}) != 1:
@@ -140,12 +144,6 @@ class _Sized:
         found = separated(tapes, self.samples)
         demand(tapes, self.conditions.demand)
         self._demand_few(tapes)
-        arrays = next((each for each in found.varying if each.type.shape), None)
-        if arrays is not None:
-            raise ArgumentError(
-                f"the array {arrays.text} depends on sizes, and CUDA code for all sizes does not make such; pass it as "
-                'an argument, fix the sizes, or generate for C (target="c") or NumPy'
-            )
         names = LocalNames(self.title, [*FOREIGN, *self.sizes, *(entry.name for entry in tapes[0].inputs)])
         return replace(found, varying=tuple(replace(each, hint=names.fresh(each.hint)) for each in found.varying))
 
@@ -155,7 +153,7 @@ class _Sized:
             if is_addition(ops[0]):
                 found = [_additions(op, tape) for op, tape in zip(ops, tapes, strict=True)]
                 for counts in zip(*found, strict=True):
-                    self.conditions.demand([MOST - count for count in counts])
+                    self.conditions.demand_at_most(MOST, counts)
 
     def _kernel(self, each: Sequence[KernelPlan]) -> KernelPlan:
         """A kernel that takes the sizes which it mentions."""
@@ -192,7 +190,7 @@ class _Sized:
             python=(*self._opening(writer, found), *(_launched_by_python(each, needed) for each in python)),
             sizes=self.sizes,
             failed=self.conditions.failed(),
-            made=tuple(f"const {c_type(one.type.dtype)} {one.hint} = {self._value(one)};" for one in found.varying),
+            made=tuple(f"const {c_type(one.type.dtype)} {one.hint} = {self._value(one)};" for one in _numbers(found)),
         )
 
     def _value(self, varying: Varying) -> str:
@@ -210,10 +208,14 @@ class _Sized:
                         lines.append(f"{self.names[size]} = _extent({each.name}, {axis})")
         lines += [f"if {self.conditions.failed().replace('||', 'or')}:"]
         lines += [f'    raise ValueError("sizes must be {self.conditions.described()}")']
-        for one in found.varying:
+        for one in _numbers(found):
             value = self._value(one).replace("(double)", "").replace("sqrt(", "math.sqrt(")
             lines.append(f"{one.hint} = {value if one.type.dtype.kind == 'f' else _whole(value)}")
         return lines
+
+
+def _numbers(found: Separated) -> list[Varying]:
+    return [each for each in found.varying if not each.type.shape]
 
 
 def _additions(op: Op, tape: Tape) -> list[int]:

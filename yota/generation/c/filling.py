@@ -1,0 +1,110 @@
+"""Arrays that come from sizes, spelled in C: loops, and the statement in them that puts an element in place."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from yota.errors import CodegenError
+from yota.generation.c.arithmetic import constant, element, shifted, whole
+
+__all__ = ["COUNTERS", "Triangle", "factor", "filling", "refuse_more_axes", "triangle"]
+
+COUNTERS = ("row", "column", "layer", "cell")
+"""What the counters of axes may be called; that of elements one after another is `at`, a name that is kept free."""
+
+
+@dataclass(frozen=True, slots=True)
+class Triangle:
+    """The rows, or the columns, of the elements of one triangle of a square matrix.
+
+    Parameters
+    ----------
+    upper
+        Whether it is that above.
+    extent
+        C text of the rows that the matrix has.
+    offset
+        The diagonal that it begins or ends with.
+    """
+
+    upper: bool
+    extent: str
+    offset: int
+
+
+def triangle(text: str, names: Mapping[str, str]) -> tuple[Triangle, int] | None:
+    """The triangle whose rows (0) or columns (1) ``text`` makes; None if it makes something else.
+
+    Examples
+    --------
+    >>> triangle("np.triu_indices(N, 1)[0]", {"N": "n"})
+    (Triangle(upper=True, extent='n', offset=1), 0)
+    """
+    tree = ast.parse(text, mode="eval").body
+    if isinstance(tree, ast.Call) and isinstance(tree.func, ast.Attribute) and tree.func.attr == "astype":
+        tree = tree.func.value
+    if isinstance(tree, ast.Subscript) and isinstance(tree.value, ast.Call):
+        name = ast.unparse(tree.value.func)
+        if name in ("np.triu_indices", "np.tril_indices"):
+            extent, offset = tree.value.args
+            found = Triangle(name == "np.triu_indices", str(whole(ast.unparse(extent), names)), constant(offset))
+            return found, constant(tree.slice)
+    return None
+
+
+def filling(
+    text: str, target: str, shape: Sequence[str], kind: str, names: Mapping[str, str], counters: Sequence[str]
+) -> tuple[str, ...]:
+    """Loops, and the statement in them that puts an element of the array which ``text`` makes in place.
+
+    Parameters
+    ----------
+    target
+        Where its memory is.
+    shape
+        Its extents in C.
+    kind
+        The C type of its elements.
+    counters
+        Names like those of `COUNTERS` that nothing else has.
+    """
+    found = triangle(text, names)
+    if found is not None:
+        corner, part = found
+        return (*_triangular(corner, counters), f"{target}[at] = {counters[part]};")
+    refuse_more_axes(shape)
+    own = counters[: len(shape)]
+    value = element(text, own, names, kind)
+    place = own[0]
+    for counter, extent in zip(own[1:], shape[1:], strict=True):
+        place = f"{f'({place})' if ' ' in place else place} * {factor(extent)} + {counter}"
+    loops = (f"for (ptrdiff_t {each} = 0; {each} < {end}; {each}++)" for each, end in zip(own, shape, strict=True))
+    return (*loops, f"{target}[{place}] = {value};")
+
+
+def refuse_more_axes(shape: Sequence[str]) -> None:
+    """Raise if there are not enough counters for the axes of an array."""
+    if len(shape) > len(COUNTERS):
+        raise CodegenError(f"an array of {len(shape)} axes that depends on sizes cannot be made in C; pass it")
+
+
+def factor(text: str) -> str:
+    """``text`` where it is multiplied."""
+    return text if text.isidentifier() or text.isdigit() else f"({text})"
+
+
+def _triangular(corner: Triangle, counters: Sequence[str]) -> tuple[str, str]:
+    row, column = counters[:2]
+    extent, offset = corner.extent, corner.offset
+    edge = shifted(row, offset)
+    first, end = "0", f"{column} < {extent}"
+    if corner.upper:
+        first = edge if offset >= 0 else f"{edge} > 0 ? {edge} : 0"
+    else:
+        end = f"{column} <= {edge}" if offset <= 0 else f"{end} && {column} <= {edge}"
+    return (
+        f"for (ptrdiff_t {row} = 0, at = 0; {row} < {extent}; {row}++)",
+        f"for (ptrdiff_t {column} = {first}; {end}; {column}++, at++)",
+    )
