@@ -68,18 +68,22 @@ _HOMES = {
 }
 
 
+_MODULES = ("errors", "export", "testing")
+"""Modules with public names of their own."""
+
+
 def __getattr__(name: str) -> Any:
     # Public names are imported when first used, so that `import yota` costs next to nothing.
-    if name not in __all__:
+    if name not in __all__ and name not in _MODULES:
         raise AttributeError(f"module 'yota' has no attribute {name!r}")
     from importlib import import_module
 
-    if name == "errors":
-        return import_module("yota.errors")
+    if name in _MODULES:
+        return import_module(f"yota.{name}")
     value = getattr(import_module(_HOMES.get(name, "yota.api")), name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*__all__, *_MODULES, *(name for name in globals() if name.startswith("__"))})

@@ -172,3 +172,31 @@ def test_jacobians_over_points_are_one_loop(size: int, axis: int) -> None:
     for point, matrix in zip(x, found, strict=True):
         slopes = [system(point + 1e-30j * unit).imag / 1e-30 for unit in np.eye(size)]
         np.testing.assert_allclose(matrix, np.transpose(slopes), rtol=1e-14, atol=1e-14)
+
+
+def chosen(x: Any, sign: float) -> Any:
+    return np.sum(x**2) if sign > 0 else np.sum(x**3)
+
+
+@pytest.mark.parametrize("derivative", [yota.value_and_grad, yota.gradient, yota.jacobian, yota.hessian])
+def test_derivatives_follow_branches_when_they_are_asked_to(derivative: Any) -> None:
+    found, one = derivative(batch(chosen, over=0), dynamic=True), derivative(chosen, dynamic=True)
+    for sign in (1.0, -1.0, 2.0):
+        parts, expected = found(POINTS, sign), [one(x, sign) for x in POINTS]
+        if derivative is yota.value_and_grad:
+            parts, expected = parts[1], [gradient for _, gradient in expected]
+        np.testing.assert_allclose(parts, expected, rtol=1e-13)
+    stale = derivative(batch(chosen, over=0))
+    stale(POINTS, 1.0)
+    with pytest.raises(StaleTapeError):
+        stale(POINTS, -1.0)
+
+
+def test_sizes_with_names_are_refused() -> None:
+    with pytest.raises(ArgumentError, match="args= compiles polynomial for all sizes"):
+        yota.gradient(batch(polynomial), args={"x": "float64[N,3]"})
+
+
+def test_points_in_the_last_argument() -> None:
+    found = batch(lambda a, x: a * np.sum(x), over=-1)(np.float64(2.0), POINTS)
+    np.testing.assert_allclose(found, 2 * POINTS.sum(axis=1))

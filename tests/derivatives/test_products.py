@@ -64,14 +64,14 @@ def test_code_on_arrays(name: str, target: str) -> None:
 def test_takes_a_small_multiple_of_the_gradient(f: Callable[..., Any]) -> None:
     x = np.ones(8 if f is polynomial else 5)
     _, gradient = yota.grad(f, x)
-    prepared, *_ = HessianProducts(f, Target()).prepare((x, x), {})
+    prepared, *_ = HessianProducts(f, 0, Target(), dynamic=False).prepare((x, x), {})
     assert sum(prepared.root.gradient.tape.operations.values()) <= 3 * sum(gradient.operations.values())
 
 
 def test_long_arrays_stay_arrays() -> None:
     f = HESSIANS["chained"][0]
     x = np.ones(1_000_000)
-    prepared, *_ = HessianProducts(f, Target()).prepare((x, x), {})
+    prepared, *_ = HessianProducts(f, 0, Target(), dynamic=False).prepare((x, x), {})
     assert len(prepared.root.gradient.tape) < 100
     found = yota.hvp(f)(x, x)
     np.testing.assert_allclose(found[1:-1], 802.0 + 200.0 - 800.0)
@@ -127,3 +127,37 @@ def test_refusals() -> None:
         product(np.ones(3))
     with pytest.raises(DifferentiationError, match="a gradient needs a scalar"):
         yota.hvp(lambda x: x**2)(np.ones(3), np.ones(3))
+
+
+def bent(x: Any, weight: Any = 1.0) -> Any:
+    return weight * np.sum(x**3) if x[0] > 0 else weight * np.sum(x**4)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_branches_are_followed(target: str) -> None:
+    product = yota.hvp(bent, target=target, dynamic=True)
+    x, v = np.array([1.0, 2.0]), np.array([0.5, -1.0])
+    for point, expected in ((x, 6 * x * v), (-x, 12 * x**2 * v), (2 * x, 12 * x * v)):
+        np.testing.assert_allclose(product(point, v), expected, rtol=1e-13)
+
+
+@pytest.mark.parametrize("wrt", [1, -2, "y"])
+def test_by_another_argument(wrt: int | str) -> None:
+    def f(x: Any, y: Any, z: Any) -> Any:
+        return np.sum(x * y**3) * z
+
+    x, y, v = np.array([1.0, 2.0]), np.array([3.0, 4.0]), np.array([0.5, -1.0])
+    np.testing.assert_allclose(yota.hvp(f, wrt)(x, y, 2.0, v), 12 * x * y * v, rtol=1e-13)
+
+
+def test_by_several_arguments_is_refused() -> None:
+    with pytest.raises(ArgumentError, match=r"wrt=\(0, 1\): a Hessian times a direction is by one argument"):
+        yota.hvp(bent, (0, 1))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("over", [None, 0, "x"])
+def test_over_many_points(over: Any, target: str) -> None:
+    x, v = RANDOM.uniform(0.5, 1.5, (7, 3)), RANDOM.standard_normal((7, 3))
+    product = yota.hvp(yota.batch(lambda x, a: a * np.sum(x**3), over=over), target=target)
+    np.testing.assert_allclose(product(x, 2.0, v), 12 * x * v, rtol=1e-13)

@@ -104,13 +104,21 @@ class Batched:
     def __repr__(self) -> str:
         return f"<{self.__name__} over many points>"
 
-    def mapped(self, change: Callable[[Callable[..., Any]], Callable[..., Any]], target: Target) -> Batched:
+    def mapped(
+        self,
+        change: Callable[[Callable[..., Any]], Callable[..., Any]],
+        target: Target,
+        *,
+        dynamic: bool = False,
+        also: tuple[int, ...] = (),
+    ) -> Batched:
         """The same over the points of another function, made from this one's.
 
-        ``target`` counts unless it is the default.
+        ``target`` counts unless it is the default; arguments in the places ``also`` hold points too.
         """
         wanted = self.target if target == Target() else target
-        return Batched(change(self.function), self.over, self.axis, wanted, dynamic=self.dynamic)
+        over = None if self.over is None else (*_several(self.over), *also)
+        return Batched(change(self.function), over, self.axis, wanted, dynamic=self.dynamic or dynamic)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Results for all points."""
@@ -160,7 +168,7 @@ class Batched:
 
     def _record(self, function: Callable[..., Any], arguments: Arguments) -> _Recording:
         """The tape over all points, from a run at the first one."""
-        flags = [self._holds_points(leaf) for leaf in arguments.leaves]
+        flags = [self._holds_points(leaf, len(arguments.values)) for leaf in arguments.leaves]
         count = _count(arguments.leaves, flags, self.axis)
         points = [
             Leaf(np.take(leaf.value, 0, axis=self.axis), leaf.argument, leaf.name, leaf.path) if flag else leaf
@@ -184,13 +192,13 @@ class Batched:
         tape = optimise(tape, strict=self.target.strict)
         return _Recording(batched(tape, flags, count, self.axis), forms[-1], recorded.watched, recorded.ran)
 
-    def _holds_points(self, leaf: Leaf) -> bool:
+    def _holds_points(self, leaf: Leaf, count: int) -> bool:
         if not isinstance(leaf.value, np.ndarray) or leaf.value.ndim == 0:
             return False
         if self.over is None:
             return True
-        wanted = self.over if isinstance(self.over, tuple) else (self.over,)
-        return leaf.argument in wanted or leaf.name in wanted
+        wanted = _several(self.over)
+        return leaf.argument in wanted or leaf.argument - count in wanted or leaf.name in wanted
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,6 +244,10 @@ class _Compiled:
             return None, self.call(*leaves)
         except StaleTape as signal:
             return stale(self.guards[signal.index], signal.value, signal.index), None
+
+
+def _several(over: int | str | tuple[int | str, ...]) -> tuple[int | str, ...]:
+    return over if isinstance(over, tuple) else (over,)
 
 
 def _form(result: Any, found: list[Any]) -> _Form:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from yota.derivatives.naming import named
+from yota.errors import ArgumentError
 
 if TYPE_CHECKING:
     from yota.compilation.layout import Wrt
@@ -132,8 +133,16 @@ def value_and_grad(
     # A batched function exists only once its module is loaded, which brings much of the code generation with it.
     batching = sys.modules.get("yota.batching.batch")
     if batching is not None and isinstance(f, batching.Batched):
-        target_ = Target(target, strict)
-        many: Callable[..., tuple[Any, Any]] = f.mapped(lambda one: value_and_grad(one, wrt, strict=strict), target_)
+        if args is not None:
+            raise ArgumentError(
+                f"args= compiles {f.__name__} for all sizes, which batch does for one number of points at a time; "
+                "leave args= out"
+            )
+
+        def of_one(one: Callable[..., Any]) -> Callable[..., Any]:
+            return value_and_grad(one, wrt, strict=strict, dynamic=dynamic)
+
+        many: Callable[..., tuple[Any, Any]] = f.mapped(of_one, Target(target, strict), dynamic=dynamic)
         return many
     if args is not None:
         return _for_all_sizes(f, wrt, target, strict, dynamic, args)

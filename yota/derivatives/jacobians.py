@@ -114,11 +114,13 @@ def _matrix(
 ) -> Callable[..., Any]:
     if isinstance(f, Batched):
         plain = Target(strict=target.strict)
-        return f.mapped(lambda one: _matrix(one, wrt, wanted, plain, dynamic, what), target)
+        return f.mapped(lambda one: _matrix(one, wrt, wanted, plain, dynamic, what), target, dynamic=dynamic)
     return named(caller(Matrices(f, wrt, wanted, target, dynamic=dynamic)), f, what)
 
 
-def hvp(f: Callable[..., Any], *, target: str = "numpy", strict: bool = False) -> Callable[[Any, Any], Any]:
+def hvp(
+    f: Callable[..., Any], wrt: int | str = 0, *, target: str = "numpy", strict: bool = False, dynamic: bool = False
+) -> Callable[..., Any]:
     """A function of ``(x, v)`` that gives the Hessian of ``f`` at ``x`` times ``v``.
 
     It takes a small multiple of the gradient's operations, however many elements ``x`` has: no Hessian is computed.
@@ -126,14 +128,17 @@ def hvp(f: Callable[..., Any], *, target: str = "numpy", strict: bool = False) -
     Parameters
     ----------
     f
-        A plain NumPy function of one array or number that returns a real number.
-    target, strict
+        A plain NumPy function that returns a real number.
+    wrt
+        Position or name of the argument to differentiate by, an array or a number.
+    target, strict, dynamic
         See `yota.grad`; there is no value that ``strict`` would matter to.
 
     Returns
     -------
     Callable
-        Takes ``x`` and a direction of its shape; gives an array of that shape.
+        Takes the arguments of ``f``, and after them a direction of the shape of ``args[wrt]``; gives an array of that
+        shape.
 
     Raises
     ------
@@ -145,5 +150,10 @@ def hvp(f: Callable[..., Any], *, target: str = "numpy", strict: bool = False) -
     >>> import numpy as np
     >>> hvp(lambda x: np.sum(x**3))(np.array([1.0, 2.0]), np.array([1.0, 1.0]))
     array([ 6., 12.])
+    >>> hvp(lambda x, a: a * np.sum(x**3))(np.array([1.0, 2.0]), 10.0, np.array([1.0, 1.0]))
+    array([ 60., 120.])
     """
-    return named(caller(HessianProducts(f, Target(target, strict))), f, "Hessian times a vector")
+    wanted = Target(target, strict)
+    if isinstance(f, Batched):
+        return f.mapped(lambda one: hvp(one, wrt, dynamic=dynamic), wanted, dynamic=dynamic, also=(-1,))
+    return named(caller(HessianProducts(f, wrt, wanted, dynamic=dynamic)), f, "Hessian times a vector")

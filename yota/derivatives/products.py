@@ -29,12 +29,18 @@ class HessianProducts(Differentiated):
     ----------
     function
         The user's function.
-    target
+    wrt
+        The argument to differentiate by: a position or a name.
+    target, dynamic
         See `Differentiated`.
     """
 
-    def __init__(self, function: Callable[..., Any], target: Target) -> None:
-        super().__init__(function, 0, Target(target.name), dynamic=False)
+    def __init__(self, function: Callable[..., Any], wrt: int | str, target: Target, *, dynamic: bool) -> None:
+        if not isinstance(wrt, (int, str)):
+            raise ArgumentError(f"wrt={wrt!r}: a Hessian times a direction is by one argument, a position or a name")
+        # Counted from the end, the direction comes after the arguments of the function.
+        place = wrt - 1 if isinstance(wrt, int) and wrt < 0 else wrt
+        super().__init__(function, place, Target(target.name), dynamic=dynamic)
 
     def compiled(self, function: Callable[..., Any], args: tuple[Any, ...]) -> Prepared:
         """Code for arguments like ``args``."""

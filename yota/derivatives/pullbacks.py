@@ -18,7 +18,7 @@ __all__ = ["jvp", "vjp", "weighted"]
 
 
 def vjp(
-    f: Callable[..., Any], *args: Any, target: str = "numpy", strict: bool = False
+    f: Callable[..., Any], *args: Any, target: str = "numpy", strict: bool = False, dynamic: bool = False
 ) -> tuple[Any, Callable[[Any], Any]]:
     """Value of ``f(*args)`` and its pullback.
 
@@ -28,7 +28,7 @@ def vjp(
         A function of arrays that returns an array.
     *args
         The point.
-    target, strict
+    target, strict, dynamic
         See `yota.grad`.
 
     Returns
@@ -48,7 +48,7 @@ def vjp(
     """
     moved = [position for position, value in enumerate(args) if _is_moving(value)] or range(len(args))
     by = tuple(1 + position for position in moved)
-    pulled = gradient(weighted(function_of(f)), by, target=target, strict=strict)
+    pulled = gradient(weighted(function_of(f)), by, target=target, strict=strict, dynamic=dynamic)
     point = tuple(mapped(value, copied) for value in args)
     found = f(*args)
     value = found if is_on_device(found) else np.asarray(found)
@@ -76,6 +76,7 @@ def jvp(
     *,
     target: str = "numpy",
     strict: bool = False,
+    dynamic: bool = False,
 ) -> tuple[Any, Any]:
     """Value of ``f(*args)`` and its derivative in one direction.
 
@@ -90,7 +91,7 @@ def jvp(
         The point.
     tangents
         The direction: for each argument an array of its shape, or None where it stays as it is.
-    target, strict
+    target, strict, dynamic
         See `yota.grad`.
 
     Returns
@@ -133,14 +134,14 @@ def jvp(
     seed = np.zeros(found.shape, found.dtype if found.dtype.kind in "fc" else float)
     if not moved:
         return value, seed[()]
-    pulled = gradient(weighted(f), tuple(position + 1 for position in moved))
+    pulled = gradient(weighted(f), tuple(position + 1 for position in moved), dynamic=dynamic)
 
     def along(seed: Any, *rest: Any) -> Any:
         adjoints = pulled(seed, *rest[:count])
         return sum(np.sum(np.real(np.conjugate(a) * t)) for a, t in zip(adjoints, rest[count:], strict=True))
 
     directions = [tangents[position] for position in moved]
-    forward = gradient(along, 0, target=target, strict=strict)
+    forward = gradient(along, 0, target=target, strict=strict, dynamic=dynamic)
     tangent = forward(beside(found, seed), *args, *directions)
     return value, tangent if found.shape else tangent[()]
 
