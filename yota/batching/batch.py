@@ -16,6 +16,7 @@ from yota.compilation.specialise import Target, compile_tape
 from yota.derivatives.differentiated import MOST_TAPES
 from yota.derivatives.inside import inside
 from yota.errors import ArgumentError, StaleTapeError
+from yota.ir.callables import name_of
 from yota.ir.tape import Guard, Tape
 from yota.passes.pipeline import run
 from yota.rules.registry import registry
@@ -95,7 +96,7 @@ class Batched:
         if axis not in (0, -1):
             raise ArgumentError(f"axis={axis!r}: points are along the first axis, 0, or along the last, -1")
         self.function, self.over, self.axis, self.target, self.dynamic = function, over, axis, target, dynamic
-        self.__name__ = getattr(function, "__name__", type(function).__name__)
+        self.__name__ = name_of(function)
         self.__wrapped__ = function
         self.source = ""
         self._captured = Captured(function)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from yota.errors import ArgumentError
+from yota.ir.callables import name_of
 from yota.ir.inputs import Static, spelled
 from yota.marks import mark_of
 from yota.structures import children, flatten, is_leaf, is_on_device, rebuild
@@ -85,7 +86,7 @@ def positional(
 
 
 def _bound(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> inspect.BoundArguments:
-    name = getattr(function, "__name__", type(function).__name__)
+    name = name_of(function)
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):

@@ -10,6 +10,7 @@ import numpy as np
 
 from yota.compilation.arguments import Arguments, names_of, parameters_of
 from yota.errors import ArgumentError
+from yota.ir.callables import name_of
 from yota.structures import is_on_device
 
 __all__ = ["Layout", "Wrt", "checked", "layout_of"]
@@ -133,7 +134,7 @@ def _positions(function: Callable[..., Any], wrt: Wrt, hidden: int, count: int) 
         else:
             if not -visible <= each < visible:
                 raise ArgumentError(
-                    f"wrt={each} is out of range: {_name(function)} was called with {visible} arguments"
+                    f"wrt={each} is out of range: {name_of(function)} was called with {visible} arguments"
                 )
             found.append(each % visible + hidden)
     return tuple(found)
@@ -142,20 +143,16 @@ def _positions(function: Callable[..., Any], wrt: Wrt, hidden: int, count: int) 
 def _unknown(function: Callable[..., Any], wrt: str, names: Sequence[str]) -> ArgumentError:
     if wrt in parameters_of(function):
         return ArgumentError(
-            f"wrt={wrt!r} of {_name(function)} was left to its default, which is part of the function; pass it: "
+            f"wrt={wrt!r} of {name_of(function)} was left to its default, which is part of the function; pass it: "
             f"{wrt}=..."
         )
-    return ArgumentError(f"wrt={wrt!r} is no argument of {_name(function)}; it has {', '.join(names)}")
-
-
-def _name(function: Callable[..., Any]) -> str:
-    return getattr(function, "__name__", type(function).__name__)
+    return ArgumentError(f"wrt={wrt!r} is no argument of {name_of(function)}; it has {', '.join(names)}")
 
 
 def _no_derivative(function: Callable[..., Any], arguments: Arguments, position: int) -> ArgumentError:
     name = names_of(function, len(arguments.values))[position]
     value = arguments.values[position]
-    where = f"argument {name} of {_name(function)}"
+    where = f"argument {name} of {name_of(function)}"
     if isinstance(value, (np.ndarray, np.generic)):
         return ArgumentError(f"{where} has dtype {value.dtype}, which carries no derivative; pass {name}.astype(float)")
     if isinstance(value, int):

@@ -18,6 +18,7 @@ from yota.generation.provenance import called
 from yota.generation.ranks import axes
 from yota.generation.request import Request
 from yota.generation.subject import call_of
+from yota.ir.callables import name_of
 from yota.ir.location import where
 from yota.ir.tape import Tape
 from yota.rules.registry import registry
@@ -98,7 +99,7 @@ class AllSizes:
         found = _form(arguments)
         if found != self._form:
             wanted = ", ".join(f"{name}={spec}" for name, spec in zip(self.call.names, self.call.specs, strict=True))
-            title = getattr(self.call.function, "__name__", "the function")
+            title = name_of(self.call.function)
             raise ArgumentError(
                 f"{title} was compiled for args of the structure {visible(wanted)}; this call has another structure or "
                 "other static values. Give the specs of what it is called with, or leave args= out"

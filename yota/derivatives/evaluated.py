@@ -11,6 +11,7 @@ from yota.compilation.device import captor_of
 from yota.compilation.specialise import Target
 from yota.derivatives.differentiated import Differentiated, with_receiver
 from yota.errors import ArgumentError
+from yota.ir.callables import name_of
 from yota.ir.tape import Tape
 from yota.result import GradResult
 from yota.runtime.cache import Table
@@ -46,7 +47,7 @@ def seeded(
     def weighted(seed: Any, *arguments: Any, **keywords: Any) -> Any:
         value = f(*arguments, **keywords)
         if np.ndim(seed) and np.shape(seed) != np.shape(value):
-            name = getattr(f, "__name__", type(f).__name__)
+            name = name_of(f)
             raise ArgumentError(
                 f"the seed has shape {np.shape(seed)}, and what {name} returns has shape {np.shape(value)}; pass a "
                 "seed of that shape"

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from yota.ir.callables import name_of
+
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def named(wrapper: _Function, f: Callable[..., Any], what: str) -> _Function:
     """``wrapper`` with the name and the signature of ``f``."""
-    name = getattr(f, "__name__", type(f).__name__)
+    name = name_of(f)
     wrapper.__name__ = wrapper.__qualname__ = name
     wrapper.__doc__ = f"The {what} of {name}."
     # So that its signature is that of `f`.

@@ -15,6 +15,7 @@ from yota.derivatives.directions import along, shortest
 from yota.derivatives.inside import inside
 from yota.derivatives.matrices import only_leaf
 from yota.errors import ArgumentError, DifferentiationError
+from yota.ir.callables import name_of
 from yota.ir.tape import Tape
 from yota.rules.registry import Registry, registry
 from yota.tracing.record import Leaf, Recording, record
@@ -89,7 +90,7 @@ def _recorded(
 
 
 def _check(function: Callable[..., Any], by: Leaf, direction: Leaf, count: int) -> None:
-    name = getattr(function, "__name__", type(function).__name__)
+    name = name_of(function)
     if direction is by or not count or direction.path:
         raise ArgumentError(f"the Hessian of {name} times a direction takes an array and its direction: hvp(f)(x, v)")
     one, other = np.shape(by.value), np.shape(direction.value)

@@ -11,6 +11,7 @@ from yota.compilation.arguments import function_of
 from yota.compilation.device import beside
 from yota.derivatives.gradients import gradient
 from yota.errors import ArgumentError, DifferentiationError
+from yota.ir.callables import name_of
 from yota.structures import flatten, is_leaf, is_on_device, mapped
 from yota.tracing.captures import copied
 
@@ -152,5 +153,5 @@ def weighted(f: Callable[..., Any]) -> Callable[..., Any]:
     def total(seed: Any, *args: Any) -> Any:
         return np.sum(np.real(np.conjugate(seed) * f(*args)))
 
-    total.__name__ = getattr(f, "__name__", type(f).__name__)
+    total.__name__ = name_of(f)
     return total

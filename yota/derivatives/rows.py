@@ -14,6 +14,7 @@ from yota.derivatives.gradients import gradient, value_and_grad
 from yota.derivatives.pullbacks import weighted
 from yota.derivatives.straight import Wanted
 from yota.errors import ArgumentError, DifferentiationError, StaleTapeError, YotaError
+from yota.ir.callables import name_of
 from yota.ir.tape import Tape
 from yota.structures import is_on_device
 
@@ -47,7 +48,7 @@ class Rows:
         self, function: Callable[..., Any], position: int, wanted: Wanted, target: Target, *, dynamic: bool, size: int
     ) -> None:
         if wanted.sparse:
-            name = getattr(function, "__name__", type(function).__name__)
+            name = name_of(function)
             raise ArgumentError(
                 f"{name} works on arrays as a whole, or is too long to be written out entry by entry, so that its "
                 "pattern of zeros is not known; leave sparse=True out"

@@ -10,6 +10,7 @@ from yota.compilation.specialise import Target
 from yota.derivatives.calling import kinds
 from yota.derivatives.differentiated import Differentiated
 from yota.errors import ArgumentError, StaleTapeError
+from yota.ir.callables import name_of
 
 __all__ = ["SimpleGradient", "simplegrad"]
 
@@ -25,7 +26,7 @@ class SimpleGradient:
         self._bare, self._kinds = self._prepared.bare, kinds(args)
         self.tape = self._prepared.root.gradient.tape
         self.source = self._prepared.root.source
-        self.__name__ = getattr(f, "__name__", type(f).__name__)
+        self.__name__ = name_of(f)
 
     def __call__(self, *args: Any) -> tuple[Any, ...]:
         """The value and the derivative by each argument."""

@@ -9,6 +9,7 @@ from yota.codegen.names import identifier
 from yota.generation.plain import docstring, shell
 from yota.generation.request import Request
 from yota.generation.subject import digest, reference, source_of
+from yota.ir.callables import name_of
 from yota.ir.tape import Tape
 from yota.rules.registry import registry
 
@@ -49,7 +50,7 @@ def reference_of(request: Request) -> str:
     call, command = request.call, request.command
     if command is not None and len(command) > 2:
         return command[2]
-    return reference(call.function) or str(getattr(call.function, "__name__", type(call.function).__name__))
+    return reference(call.function) or name_of(call.function)
 
 
 def description(request: Request, tapes: Sequence[Tape]) -> list[str]:

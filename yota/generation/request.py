@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from yota.compilation.layout import Wrt
 from yota.generation.subject import Call
+from yota.ir.callables import name_of
 
 __all__ = ["Request"]
 
@@ -30,7 +31,7 @@ class Request:
     def wish(self) -> str:
         """What the function should be called."""
         function = self.call.function
-        return str(self.name or getattr(function, "__name__", type(function).__name__))
+        return self.name or name_of(function)
 
     def flags(self) -> tuple[tuple[str, bool], ...]:
         """Options of the command line that are given or not."""

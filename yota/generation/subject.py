@@ -20,6 +20,7 @@ from yota.compilation.layout import Layout, Wrt, layout_of
 from yota.derivatives.differentiated import with_receiver
 from yota.errors import ArgumentError
 from yota.generation.examples import example, spec_of
+from yota.ir.callables import name_of
 from yota.ir.tape import Tape
 from yota.rules.registry import registry
 from yota.specs import REST, Array, Fixed, Record, Spec, Table, dimensions, parse, ranked
@@ -134,7 +135,7 @@ def _ordered(function: Callable[..., Any], hidden: int, given: dict[str, Any]) -
         return given
     known = {each.name: each for each in parameters}
     unknown = [name for name in given if name not in known]
-    title = getattr(function, "__name__", "the function")
+    title = name_of(function)
     if unknown:
         raise ArgumentError(f"{title} has no argument {unknown[0]!r}; it has {', '.join(known) or 'none'}")
     missing = [name for name, each in known.items() if name not in given and each.default is each.empty]

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from yota.errors import TracingError, YotaError
+from yota.ir.callables import name_of
 from yota.ir.inputs import Part, Static
 from yota.ir.location import where
 from yota.ir.tape import Tape
@@ -133,7 +134,7 @@ def record(
     """
     known = [*registry.user_targets(), *map(opaque, primitives)]
     around = around or Surroundings()
-    name = getattr(function, "__name__", type(function).__name__)
+    name = name_of(function)
     forms = recorders()
     extra = [
         *interceptions(known, function),
