@@ -121,6 +121,23 @@ def test_transforms_of_rows() -> None:
     assert found.nnz == 24 * 6
 
 
+@pytest.mark.parametrize("target", ["numpy", pytest.param("c", marks=needs_compiler)])
+def test_one_of_several_results(target: str) -> None:
+    """Each has places of its own among those of all."""
+    a = RANDOM.standard_normal((3, 3)) + 4.0 * np.eye(3)
+    found = yota.jacobian(lambda a: np.linalg.slogdet(a)[1], target=target)(a)
+    np.testing.assert_allclose(found, np.linalg.inv(a).T, rtol=1e-12)
+    s = a + a.T
+    values, vectors = np.linalg.eigh(s)
+    found = yota.jacobian(lambda s: np.linalg.eigh(s)[0], sparse=True, target=target)(s).toarray()
+    expected = np.einsum("ik,jk->kij", vectors, vectors).reshape(3, 9)
+    sym = (found.reshape(3, 3, 3) + found.reshape(3, 3, 3).transpose(0, 2, 1)).reshape(3, 9)
+    np.testing.assert_allclose(sym, 2.0 * expected, rtol=1e-11, atol=1e-13)
+    x = RANDOM.uniform(0.1, 0.9, 6)
+    found = yota.jacobian(lambda x: np.modf(3.0 * x)[0] + np.frexp(x[:, None] * np.ones(2))[0][:, 1], sparse=True)(x)
+    np.testing.assert_allclose(found.toarray(), np.diag(3.0 + 0.5 ** np.frexp(x)[1]), rtol=1e-14)
+
+
 def test_zeros_of_a_matrix_outside_may_change() -> None:
     matrix = FEW.copy()
     jacobian = yota.jacobian(lambda x: matrix @ np.sin(x), sparse=True)

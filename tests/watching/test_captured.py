@@ -13,6 +13,8 @@ import pytest
 
 import yota
 from yota import errors
+from yota.compilation.specialise import Target
+from yota.derivatives.differentiated import Differentiated
 
 X = np.arange(1.0, 41.0)
 
@@ -224,6 +226,30 @@ def test_arrays_that_a_function_computes_with_by_itself(kind, n):
         data[2] = value
         assert np.isclose(fg(x)[0], f(x))
         assert np.isclose(fg(x)[0], f(x))
+
+
+def test_arrays_that_a_function_makes_are_not_compared():
+    """Nobody else has them: rows of constants, arrays that an untraced function gave, arrays of indices."""
+    kept = {}
+
+    def links(x):
+        t = np.array([[np.cos(x[0]), -np.sin(x[0]), 0.5], [np.sin(x[0]), np.cos(x[0]), 0.0], [0.0, 0.0, 1.0]])
+        return t @ np.diag([1.0, 2.0, 3.0])
+
+    def shared(x):
+        return np.sum(x[:3] * kept.setdefault("weights", np.diag([1.0, 2.0, 3.0])))
+
+    def contents(f):
+        form = Differentiated(f, 0, Target(), dynamic=False)
+        prepared, *_ = form.prepare((X,), {})
+        return prepared.root.gradient.contents.pairs
+
+    assert contents(lambda x: np.sum(links(x) @ x[:3]) * x[[0, 1, 1]][2]) == ()
+    assert len(contents(shared)) == 1
+    fg = yota.value_and_grad(shared)
+    for value in (2.0, 7.0):
+        kept["weights"][0, 0] = value
+        assert fg(X)[0] == shared(X)
 
 
 def test_read_only_arrays_are_trusted():

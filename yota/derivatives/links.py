@@ -13,6 +13,7 @@ import numpy as np
 from yota.derivatives.known import Known
 from yota.ir.indexing import GATHER, to_numpy
 from yota.ir.tape import Op, Tape
+from yota.ir.types import TupleType
 
 __all__ = ["Groups", "Link", "Pairs", "link"]
 
@@ -67,8 +68,10 @@ def link(tape: Tape, op: Op, position: int, known: Known) -> Link:
         Values that do not come from what is differentiated by: index arrays, and matrices whose zeros count.
     """
     size = tape.types[op.operands[position]].size
-    if op.primitive.elementwise or op.primitive.several == "elementwise" or op.name == "item":
+    if op.primitive.elementwise or op.primitive.several == "elementwise":
         return _broadcast(tape, op, position)
+    if op.name == "item":
+        return _item(tape, op)
     if op.name in _MOVES:
         return _moved(tape, op, position, known)
     if op.name in ("scatter", "deposit"):
@@ -99,11 +102,19 @@ def _numbered(shape: Sequence[int]) -> Positions:
 
 def _broadcast(tape: Tape, op: Op, position: int) -> Groups:
     type, result = tape.types[op.operands[position]], tape.types[op.result]
-    shapes = {part.shape for part in getattr(result, "parts", (result,))}
-    if shapes == {type.shape} or op.name == "item":
+    if result.shape == type.shape:
         return Groups(None, None, type.size)
-    (shape,) = shapes
-    return Groups(None, np.broadcast_to(_numbered(type.shape), shape).ravel(), type.size)
+    parts = result.parts if isinstance(result, TupleType) else (result,)
+    outer = [np.broadcast_to(_numbered(type.shape), part.shape).ravel() for part in parts]
+    return Groups(None, np.concatenate(outer), type.size)
+
+
+def _item(tape: Tape, op: Op) -> Groups:
+    """One of several results, which lie one after the other."""
+    several, number = tape.types[op.operands[0]], op.keyword("index")
+    assert isinstance(several, TupleType)
+    first = sum(part.size for part in several.parts[:number])
+    return Groups(None, np.arange(first, first + several.parts[number].size), several.size)
 
 
 def _moved(tape: Tape, op: Op, position: int, known: Known) -> Link:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
+from yota.tracing.captures import acceptable, frozen
 from yota.tracing.methods import is_traced, is_tracer
 from yota.tracing.order import laid_out
 from yota.tracing.state import current
@@ -39,7 +40,8 @@ def _stacked(trace: Trace, value: Any) -> Any:
         return value.copy("K") if value.ndim else value
     if isinstance(value, (list, tuple)) or (isinstance(value, np.ndarray) and value.dtype == object):
         if not any(map(is_traced, value)):
-            return trace.traced(_original_array(value))
+            # Nobody else has this array, so that what it holds need not be compared at each call.
+            return trace.constant(frozen(acceptable(_original_array(value))))
         rows = [_stacked(trace, item) for item in value]
         if len({row.shape for row in rows}) > 1:
             raise ValueError("setting an array element with a sequence: the rows have different shapes")

@@ -24,6 +24,7 @@ from yota.tracing.intercept import interceptions, opaque, recorded
 from yota.tracing.kinds import kinds
 from yota.tracing.layout import guard_order
 from yota.tracing.location import raised_at
+from yota.tracing.memory import reference
 from yota.tracing.namespace import imported, recorders, recording
 from yota.tracing.naming import name_variables
 from yota.tracing.randomness import Draws, refusal
@@ -48,16 +49,16 @@ class Recording:
     """What one run gave: the tape, the function's result with concrete values, and what it read of a trace around it.
 
     ``outer`` maps input variables, added after those of the leaves, to tracers of the surrounding trace, and
-    ``captured`` such variables to arrays from outside of the function. ``watched`` are arrays from outside with the
-    content that the tape relies on. ``ran`` is the user's code that ran, with its global variables; ``uses`` and
-    ``calls`` tell what it did with arrays from outside, see `Trace`.
+    ``captured`` such variables to arrays from outside of the function. ``watched`` are arrays from outside, each by a
+    function that gives it while anybody has it, with the content that the tape relies on. ``ran`` is the user's code
+    that ran, with its global variables; ``uses`` and ``calls`` tell what it did with arrays from outside, see `Trace`.
     """
 
     tape: Tape
     value: Any
     outer: Mapping[int, Any] = field(default_factory=dict)
     captured: Mapping[int, Any] = field(default_factory=dict)
-    watched: Sequence[tuple[Any, Any]] = ()
+    watched: Sequence[tuple[Callable[[], Any], Any]] = ()
     ran: Sequence[tuple[CodeType, dict[str, Any]]] = ()
     uses: Mapping[int, Collection[tuple[int, int]]] = field(default_factory=dict)
     calls: Mapping[tuple[int, int], Sequence[tuple[CodeType, Mapping[str, Any]]]] = field(default_factory=dict)
@@ -216,7 +217,7 @@ def _run(
             value,
             trace.outer,
             captures.inputs,
-            captures.watched,
+            [(reference(array), content) for array, content in captures.watched],
             tuple(seen.ran.values()),
             seen.uses,
             seen.calls,

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+
+from yota.tracing.memory import reference
 
 __all__ = ["Contents"]
 
@@ -16,35 +18,36 @@ _SMALL = 4096
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Contents:
-    """Arrays, each with a copy of what it held when the function was traced.
+    """Arrays, each by a function that gives it while anybody has it, with a copy of what it held when traced.
 
-    An array that is read-only is taken to stay as it is.
+    An array that is read-only is taken to stay as it is, and so is one that nobody has any more: the function made it.
     """
 
-    pairs: tuple[tuple[Any, Any], ...] = ()
+    pairs: tuple[tuple[Callable[[], Any], Any], ...] = ()
 
     @classmethod
-    def of(cls, known: Iterable[tuple[Any, Any]], data: Iterable[Any], fresh: Iterable[Any]) -> Contents:
+    def of(cls, known: Iterable[tuple[Callable[[], Any], Any]], data: Iterable[Any], fresh: Iterable[Any]) -> Contents:
         """Of arrays whose content is ``known``, and of those among ``data`` that are not read afresh at each call.
 
         The function may have computed with those by itself, without a traced value in sight.
         """
         pairs = list(known)
-        others = [*fresh, *(array for array, _ in pairs)]
+        others = [*fresh, *(get() for get, _ in pairs)]
         for each in data:
             # By its own type: a traced value that was left behind in a list claims to be an array.
             if issubclass(type(each), np.ndarray) and not any(each is other for other in others):
                 others.append(each)
-                pairs.append((each, each.copy()))
-        return cls(tuple((array, content) for array, content in pairs if not _is_fixed(array)))
+                pairs.append((reference(each), each.copy()))
+        del others
+        return cls(tuple((get, content) for get, content in pairs if not _is_fixed(get())))
 
     def changed(self) -> bool:
         """Whether an array no longer holds what it held."""
-        return any(not _unchanged(array, content) for array, content in self.pairs)
+        return any(_changed(get(), content) for get, content in self.pairs)
 
 
 def _is_fixed(array: Any) -> bool:
-    """Whether neither an array nor what it is a view of can be written."""
+    """Whether neither an array nor what it is a view of can be written; None is an array that nobody has."""
     while isinstance(array, np.ndarray):
         if array.flags.writeable:
             return False
@@ -52,12 +55,14 @@ def _is_fixed(array: Any) -> bool:
     return array is None
 
 
-def _unchanged(array: Any, content: Any) -> bool:
-    """Whether the bits are the same: a NaN stays what it is."""
-    if array.shape != content.shape:
+def _changed(array: Any, content: Any) -> bool:
+    """Whether the bits are others: a NaN stays what it is."""
+    if array is None:
         return False
+    if array.shape != content.shape:
+        return True
     if array.nbytes <= _SMALL or array.dtype.hasobject:
-        return bool(array.tobytes() == content.tobytes())
+        return bool(array.tobytes() != content.tobytes())
     word = np.int64 if array.nbytes % 8 == 0 else np.int8
     present, former = (np.ascontiguousarray(each).reshape(-1).view(word) for each in (array, content))
-    return bool(np.array_equal(present, former))
+    return not np.array_equal(present, former)
