@@ -190,10 +190,35 @@ def test_what_is_shown_as_a_formula_says_so(primal, partial, shown, tmp_path):
     assert (formula.error == "exact") == (formula.law == "formula") == (shown == "exact"), formula
 
 
-def test_a_function_that_is_not_loaded_is_not_measured(tmp_path):
+def test_a_function_that_is_not_loaded_cannot_be_proved(tmp_path):
     found = report(tmp_path, '@tensor("nowhere.at.all")\ndef f(x: Array) -> y:\n    d[x] = d[y]')
-    assert found.held
-    assert any("nowhere.at.all is not loaded; --import nowhere.at" in each.note for each in found.findings)
+    (fault,) = found.faults
+    assert fault.splitlines()[1:3] == ['    @tensor("nowhere.at.all")', "     ^"]
+    assert "`nowhere.at` is not loaded" in fault and "--import nowhere.at" in fault
+    assert not found.held and not found.findings
+
+
+@pytest.mark.parametrize("kind", ["elementwise", "nodiff"])
+def test_a_function_that_is_not_there_is_a_rule_that_never_fires(tmp_path, kind):
+    body = "..." if kind == "nodiff" else "\n    d[y, x] = cos(x)"
+    found = report(tmp_path, f'@{kind}("numpy.sinn")\ndef f(x: Real) -> y: {body}')
+    (fault,) = found.faults
+    assert "`numpy` has no function `sinn`, so that this rule can never fire" in fault
+    assert fault.endswith(f'write: @{kind}("numpy.sin")')
+
+
+def test_what_shipped_rules_are_for_is_imported(tmp_path):
+    path = tmp_path / "my.rules"
+    path.write_text(
+        '# yota rules 1\n@elementwise("scipy.special.expit")\ndef f(x: Real) -> y:\n    d[y, x] = y * f(-x)\n'
+    )
+    script = (
+        "import pathlib, sys\n"
+        "from yota.proof.checker import prove_file\n"
+        "assert 'scipy.special' not in sys.modules\n"
+        f"assert prove_file(pathlib.Path({str(path)!r}), points=2).held\n"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=120)
 
 
 def test_a_function_of_the_users(tmp_path, monkeypatch):

@@ -27,10 +27,11 @@ its shape and dtype; kinks, broadcasting, empty and strided operands; the second
     yota check my.rules --import mypkg
     yota check my.rules --mutants
 
-Functions are looked up among the modules that are imported; a rule file never imports one, but `--import` does. With
-`--mutants` faults are planted, and those that go unnoticed are counted. A partial may be 8 units
-in the last place off for NumPy's functions and 1e-12 for others; more, if the rule's docstring says so and why, as in
-"Within 1e-9: the terms cancel near 1." Exit code 1 if a rule is wrong; errors say where, and how to mend it.
+Functions are looked up among the modules that are imported; a rule file imports none but those that the shipped rules
+name, and `--import` does. With `--mutants` faults are planted, and those that go unnoticed are counted. A partial may
+be 8 units in the last place off for NumPy's functions and 1e-12 for others; more, if the rule's docstring says so and
+why, as in "Within 1e-9: the terms cancel near 1." Exit code 1 if a rule is wrong, or its function is not there to prove
+it; errors say where, and how to mend it.
 """
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from yota.errors import RuleError
 from yota.proof import adjoints, conventions, partials
 from yota.proof.findings import Finding, Report, finding
-from yota.proof.libraries import import_used, imported
+from yota.proof.libraries import absent, import_used, imported
 from yota.proof.mutants import FAULTS
 from yota.rules import closed, laws
 from yota.rules.model import Rule
@@ -111,4 +111,6 @@ def prove_file(
 
 
 def _faults(source: Source, rules: Sequence[Rule], known: Registry, shipped: bool) -> list[str]:
-    return [str(fault) for fault in laws.faults(source, rules, known, None if shipped else registry())]
+    if shipped:
+        return [str(fault) for fault in laws.faults(source, rules, known)]
+    return [str(fault) for fault in (*absent(source, rules), *laws.faults(source, rules, known, registry()))]
