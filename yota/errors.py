@@ -43,11 +43,13 @@ class StaleTapeError(YotaError, RuntimeError):
     """A branch on traced data went another way than when the tape was recorded.
 
     ``decision`` is the number of the guard that failed and what was found there; ``layout`` says that it is no branch
-    of the function's own, but how an argument lies in memory, or from which end an array of indices counts.
+    of the function's own, but how an argument lies in memory, or from which end an array of indices counts. ``missed``
+    is what was compiled with that guard, where a function keeps several forms.
     """
 
     decision: tuple[int, Any] = (0, None)
     layout: bool = False
+    missed: Any = None
 
 
 class TapeError(YotaError, ValueError):

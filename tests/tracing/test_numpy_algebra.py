@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import yota
+from tests.generated import loaded
 from tests.tracing.checking import check, compound, real
 from yota import errors
 
@@ -300,12 +301,27 @@ def test_that_a_matrix_was_symmetric_is_a_guard(f: Any) -> None:
     both = yota.value_and_grad(f)
     both(symmetric)
     both(symmetric * (1 + 1e-13 * np.random.default_rng(1).random((4, 4))))
-    with pytest.raises(yota.errors.StaleTapeError):
+    with pytest.raises(yota.errors.StaleTapeError, match=r"`.*: the matrix was Hermitian .* pass dynamic=True"):
         both(other)
-    _, found = yota.value_and_grad(f, dynamic=True)(other)
-    expected = np.zeros((4, 4))
-    for place in np.ndindex(4, 4):
-        step = np.zeros((4, 4))
-        step[place] = 1e-6
-        expected[place] = (f(other + step) - f(other - step)) / 2e-6
-    np.testing.assert_allclose(found, expected, atol=1e-6)
+    sizes = yota.value_and_grad(f, args={"a": "float64[N,N]"})
+    sizes(symmetric)
+    with pytest.raises(yota.errors.StaleTapeError, match=r"the matrix was Hermitian .* leave args= out"):
+        sizes(other)
+    with pytest.raises(ValueError, match="whether the triangles of the matrix differ` decides on is False"):
+        loaded(str(yota.generate(f, {"a": symmetric}, name="f"))).f(other)
+
+    def branching(a: Any) -> Any:
+        return f(a) if a[0, 0] > 4 else 2 * f(a)
+
+    # Tapes of other matrices have no such guard, and stand in the tree of decisions even so.
+    dynamic = yota.value_and_grad(branching, dynamic=True)
+    for a in (symmetric, other, other - 0.4 * np.eye(4), symmetric - 0.4 * np.eye(4), symmetric, other):
+        expected = np.zeros((4, 4))
+        for place in np.ndindex(4, 4):
+            step = np.zeros((4, 4))
+            step[place] = 1e-6
+            expected[place] = (branching(a + step) - branching(a - step)) / 2e-6
+        found = dynamic(a)[1]
+        if np.all(a == a.T):  # both triangles may have a share
+            found, expected = found + found.T, expected + expected.T
+        np.testing.assert_allclose(found, expected, atol=1e-6)

@@ -13,7 +13,7 @@ import numpy as np
 from yota.autodiff.reverse import gradient_tape, zeros_like
 from yota.compilation.arguments import Arguments
 from yota.compilation.bitwise import with_value
-from yota.errors import ArgumentError
+from yota.errors import ArgumentError, StaleTapeError
 from yota.ir.tape import Tape
 from yota.rules.registry import Registry
 from yota.runtime.signals import EarlierIndexError, StaleTape
@@ -223,7 +223,9 @@ class Specialisation:
                 failed = found
             following = chosen.branches.get(_decision(tape, failed))
             if following is None:
-                raise stale(tape.guards[failed[0]], failed[1], failed[0])
+                fault = stale(tape.guards[failed[0]], failed[1], failed[0])
+                fault.missed = chosen
+                raise fault
             chosen = following
 
     def direct(self) -> Callable[..., Any] | None:
@@ -235,12 +237,15 @@ class Specialisation:
             return call
         return lambda *leaves: call(*leaves, *captured)
 
-    def insert(self, other: Specialisation) -> None:
-        """Put another tape into the tree, below the last decision that both share."""
+    def insert(self, other: Specialisation, fault: StaleTapeError) -> None:
+        """Put another tape, recorded because of ``fault``, into the tree, below the last decision that both share."""
         chosen = self
         while True:
             decision = _first_difference(chosen.gradient.tape, other.gradient.tape)
             if decision is None:
+                # It does not take the decision that failed, nor any after it.
+                missed = fault.missed
+                missed.branches.setdefault(_decision(missed.gradient.tape, fault.decision), other)
                 return
             if decision not in chosen.branches:
                 chosen.branches[decision] = other

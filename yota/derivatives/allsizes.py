@@ -23,6 +23,7 @@ from yota.ir.location import where
 from yota.ir.tape import Tape
 from yota.rules.registry import registry
 from yota.runtime.python import load
+from yota.tracing.replay import ASYMMETRIC
 from yota.tracing.state import current
 from yota.watching.captured import Captured
 from yota.watching.contents import Contents
@@ -121,11 +122,13 @@ class _Stale:
 
     def __call__(self, number: int, found: object) -> StaleTapeError:
         guard = self.guards[number]
-        fault = StaleTapeError(
-            f"{where(guard.location)}this decision was {guard.expected!r} when the function was traced and is {found} "
-            "now; code for all sizes goes one way only. Write it with np.where, or leave args= out and pass "
-            "dynamic=True"
+        what = (
+            ASYMMETRIC
+            if guard.kind == "hermitian"
+            else f"this decision was {guard.expected!r} when the function was traced and is {found} now; code for all "
+            "sizes goes one way only. Write it with np.where,"
         )
+        fault = StaleTapeError(f"{where(guard.location)}{what} or leave args= out and pass dynamic=True")
         fault.decision = (number, found)
         return fault
 

@@ -203,16 +203,16 @@ class Prepared:
         except StaleTapeError as fault:
             if not (self.owner.dynamic or fault.layout):
                 raise
-            self._insert(self._specialise(function, sort_arguments(function, args)))
+            self._insert(self._specialise(function, sort_arguments(function, args)), fault)
             chosen, outputs = self.root.run(leaves)
         if not isinstance(outputs, tuple):
             outputs = (outputs,)
         return self.result(chosen, outputs), chosen
 
-    def _insert(self, other: Specialisation) -> None:
+    def _insert(self, other: Specialisation, fault: StaleTapeError) -> None:
         """Put another tape into the tree; one that is full starts anew."""
         if len(self.tapes) < MOST_TAPES:
-            self.root.insert(other)
+            self.root.insert(other, fault)
             self.tapes = [*self.tapes, other]
         else:
             self.root, self.tapes = other, [other]

@@ -16,9 +16,9 @@ from yota.generation.formatting import formatted
 from yota.generation.functions import Function, RecordClass
 from yota.generation.kernel import PRECONDITION, Kernel
 from yota.generation.plain import comment, visible
+from yota.generation.provenance import decision
 from yota.generation.selftest import SelfTest
 from yota.ir.tape import Guard
-from yota.tracing.location import source_line
 
 __all__ = ["MARK", "Banner", "Parts", "assembled"]
 
@@ -124,9 +124,8 @@ def assembled(parts: Parts, banner: Banner) -> str:
 
 
 def _condition(guard: Guard) -> str:
-    line = visible(source_line(guard.location)) or "a branch"
     expected = scalar(guard.expected) if guard.kind != "bool" else str(bool(guard.expected))
-    return f"({quoted(line)}, {quoted(visible(expected or repr(guard.expected))[:60])})"
+    return f"({quoted(decision(guard))}, {quoted(visible(expected or repr(guard.expected))[:60])})"
 
 
 def _imports(statements: Iterable[str], text: str, records: bool, used: Sequence[str]) -> tuple[tuple[str, ...], ...]:

@@ -6,14 +6,15 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from yota.codegen.names import identifier
-from yota.generation.plain import docstring, shell
+from yota.generation.plain import docstring, shell, visible
 from yota.generation.request import Request
 from yota.generation.subject import digest, reference, source_of
 from yota.ir.callables import name_of
-from yota.ir.tape import Tape
+from yota.ir.tape import Guard, Tape
 from yota.rules.registry import registry
+from yota.tracing.location import source_line
 
-__all__ = ["called", "command_lines", "description", "headline", "reference_of", "summary"]
+__all__ = ["called", "command_lines", "decision", "description", "headline", "reference_of", "summary"]
 
 
 def called(wish: str) -> str:
@@ -51,6 +52,12 @@ def reference_of(request: Request) -> str:
     if command is not None and len(command) > 2:
         return command[2]
     return reference(call.function) or name_of(call.function)
+
+
+def decision(guard: Guard) -> str:
+    """The line that took a decision, and what it decides on where it does not say so itself."""
+    line = visible(source_line(guard.location)) or "a branch"
+    return f"{line}  # whether the triangles of the matrix differ" if guard.kind == "hermitian" else line
 
 
 def description(request: Request, tapes: Sequence[Tape]) -> list[str]:

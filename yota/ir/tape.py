@@ -43,8 +43,9 @@ class Guard:
     """A decision that Python took on a traced value: ``variable`` must be ``expected`` for the tape to hold.
 
     ``after`` is the number of ops on the tape when the decision was taken; ``kind`` names the conversion
-    (``"bool"``, ``"int"``, ``"float"``, ``"value"``). ``signs`` marks one that the user did not ask for: whether an
-    index array has negative numbers, which a target that takes such numbers need not know.
+    (``"bool"``, ``"int"``, ``"float"``, ``"value"``), or what matters though nobody asked for it: how arrays lie
+    in memory (``"layout"``), and whether the triangles of a matrix differ (``"hermitian"``). ``signs`` marks another
+    such decision: whether an index array has negative numbers, which a target that takes such numbers need not know.
     """
 
     variable: int

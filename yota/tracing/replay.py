@@ -13,7 +13,7 @@ from yota.ir.tape import Guard, Op, Tape
 from yota.tracing.captures import copied
 from yota.tracing.trace import Trace
 
-__all__ = ["CONVERSIONS", "agrees", "evaluate", "failing", "inline", "stale"]
+__all__ = ["ASYMMETRIC", "CONVERSIONS", "agrees", "evaluate", "failing", "inline", "stale"]
 
 CONVERSIONS: dict[str, Callable[[Any], Any]] = {
     "bool": bool,
@@ -22,7 +22,16 @@ CONVERSIONS: dict[str, Callable[[Any], Any]] = {
     "complex": complex,
     "value": lambda value: value,
     "layout": int,
+    "hermitian": bool,
 }
+
+
+ASYMMETRIC = (
+    "the matrix was Hermitian (symmetric) when the function was traced and is not now; NumPy reads one triangle of it, "
+    "and what was recorded takes both for the same. Make it Hermitian ahead of this, as by "
+    "`a = (a + np.conjugate(np.swapaxes(a, -1, -2))) / 2`,"
+)
+"""What is said of a guard that a matrix is Hermitian; one more cure comes after it."""
 
 
 def stale(guard: Guard, found: Any, index: int) -> StaleTapeError:
@@ -44,6 +53,8 @@ def _difference(guard: Guard, found: Any) -> str:
             "an array of indices counts from the end now, or did when the function was traced and does not now. Take "
             "them modulo the extent: np.mod(i, len(x))."
         )
+    if guard.kind == "hermitian":
+        return f"{ASYMMETRIC} or pass dynamic=True to trace again."
     subject = f"{guard.kind}() of a traced value"
     if guard.kind == "value":
         subject = "a traced value, of which a hash or text was made,"

@@ -19,11 +19,10 @@ from yota.generation.c.sized import written_for_all_sizes
 from yota.generation.c.written import Written, written
 from yota.generation.flattening import flattened
 from yota.generation.plain import visible
-from yota.generation.provenance import command_lines, description, headline, reference_of
+from yota.generation.provenance import command_lines, decision, description, headline, reference_of
 from yota.generation.request import Request
 from yota.generation.subject import source_of
 from yota.ir.tape import Guard
-from yota.tracing.location import source_line
 
 __all__ = ["MARK", "collected", "head_lines", "stem_of", "tidied"]
 
@@ -217,7 +216,7 @@ def _statuses(found: Written) -> list[str]:
 
 def _decision(guard: Guard) -> str:
     expected = bool(guard.expected) if guard.kind == "bool" else guard.expected
-    return harmless(f"{source_line(guard.location) or 'a branch'}  was {visible(str(expected))[:60]}")
+    return harmless(f"{decision(guard)}  was {visible(str(expected))[:60]}")
 
 
 def tidied(text: str) -> str:

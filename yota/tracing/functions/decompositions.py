@@ -43,8 +43,8 @@ def hermitian(trace: Trace, a: Any, lower: bool = True) -> Any:
     if numpy.max(off) > _ASYMMETRY * numpy.max(numpy.abs(value)):
         half = np.tril(a, -1) if lower else np.triu(a, 1)
         return half + np.conjugate(np.swapaxes(half, -1, -2)) + np.real(a) * numpy.eye(value.shape[-1], dtype=off.dtype)
-    # The comparison leaves the tape, and so becomes a guard.
-    bool(np.max(np.abs(a - np.conjugate(np.swapaxes(a, -1, -2)))) > _ASYMMETRY * np.max(np.abs(a)))
+    apart = np.max(np.abs(a - np.conjugate(np.swapaxes(a, -1, -2)))) > _ASYMMETRY * np.max(np.abs(a))
+    trace.decide(trace.lift(apart), "hermitian", False)
     return a
 
 
