@@ -68,6 +68,25 @@ def test_takes_a_small_multiple_of_the_gradient(f: Callable[..., Any]) -> None:
     assert sum(prepared.root.gradient.tape.operations.values()) <= 3 * sum(gradient.operations.values())
 
 
+def linked(x: Any) -> Any:
+    """How far the end of an arm is from a point; its joints turn about axes that are across each other."""
+    t = np.eye(4)
+    for number, angle in enumerate(x):
+        c, s, d = np.cos(angle), np.sin(angle), 0.1 * number
+        t = t @ np.array([[c, 0.0, -s, c], [s, 0.0, c, s], [0.0, -1.0, 0.0, d], [0.0, 0.0, 0.0, 1.0]])
+    return np.sum((t[:3, 3] - 0.5) ** 2)
+
+
+def test_matrices_of_kinematics_fall_apart_as_they_do_for_the_gradient() -> None:
+    x, v = RANDOM.uniform(0.5, 1.5, 5), RANDOM.standard_normal(5)
+    prepared, *_ = HessianProducts(linked, 0, Target(), dynamic=False).prepare((x, v), {})
+    assert "matmul" not in prepared.root.gradient.tape.operations
+    gradient = yota.gradient(linked)
+    step = 1e-5
+    expected = (gradient(x + step * v) - gradient(x - step * v)) / (2 * step)
+    np.testing.assert_allclose(yota.hvp(linked)(x, v), expected, rtol=1e-8, atol=1e-8)
+
+
 def test_long_arrays_stay_arrays() -> None:
     f = HESSIANS["chained"][0]
     x = np.ones(1_000_000)

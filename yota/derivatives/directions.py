@@ -44,10 +44,12 @@ def shortest(tape: Tape, leaf: int, known: Registry) -> Tape:
     multiplication by the Hessian" (Neural Computation 6, 1994).
     """
     whole = along(tape, leaf, known)
-    value = unrolled(tape) if is_scalar(pipeline.run(whole)) else None
+    plain = pipeline.run(whole)
+    # Where the value is scalar code the product is too, if with more operations than its own arrays are unrolled to.
+    value = unrolled(tape) if is_scalar(plain) or is_scalar(pipeline.run(tape)) else None
     if value is None:
         return whole
-    found = [pipeline.run(whole)]
+    found = [plain] if is_scalar(plain) else []
     for form in forms(value):
         found.append(pipeline.run(along(form, leaf, known)))
         slope = slope_of(form, leaf, known)
