@@ -40,13 +40,17 @@ def rearranged(x: Any) -> Any:
     return np.cumsum(np.reshape(x, (1, 3)).T[::-1, 0]) + np.broadcast_to(np.mean(x), (3,)) + x[np.array([2, 0, 1])]
 
 
+def products(x: Any) -> Any:
+    return np.kron(x[:2], np.outer(x, x)) @ np.kron(x, np.eye(2))[0]
+
+
 POINTS = np.random.default_rng(0).normal(size=(50, 3))
 WEIGHTS = np.random.default_rng(1).normal(size=(4, 3))
 
 
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("axis", [0, -1])
-@pytest.mark.parametrize("function", [polynomial, written, solved, rearranged])
+@pytest.mark.parametrize("function", [polynomial, written, solved, rearranged, products])
 def test_same_as_a_loop(function: Any, axis: int, target: str) -> None:
     expected = np.stack([function(x) for x in POINTS])
     found = batch(function, axis=axis, target=target)(POINTS if axis == 0 else POINTS.T)
