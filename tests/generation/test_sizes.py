@@ -114,6 +114,19 @@ CASES: list[tuple[Any, dict[str, str], Any]] = [
 ]
 
 
+def squashed(x):
+    return np.mean(np.tanh(x)) + 0.5 * np.var(x)
+
+
+def test_quotients_of_sizes_read_like_numpys() -> None:
+    for spec, quotient in (("float64[N]", "np.divide(1, N) / "), ("float32[N]", "np.float32(np.divide(1, N)) / ")):
+        text = str(yota.generate(squashed, {"x": spec}))
+        assert quotient in text and "float(np.divide(1, N)) /" not in text.replace("np.float32(", "")
+        # Of no elements the mean is no number, and the gradient has none.
+        value, gradient = loaded(text).squashed_value_and_gradient(np.zeros(0, spec[:7]))
+        assert np.isnan(value) and gradient.shape == (0,) and gradient.dtype == spec[:7]
+
+
 @pytest.mark.parametrize("f, specs, arguments", CASES, ids=lambda part: getattr(part, "__name__", ""))
 def test_one_module_for_all_sizes(f: Any, specs: Any, arguments: Any) -> None:
     module = loaded(str(yota.generate(f, specs)))

@@ -141,6 +141,20 @@ def test_values_and_gradients_at_all_sizes(f: Any, specs: Any, sizes: Any, tmp_p
         np.testing.assert_allclose(value, f(*args), **tolerance)
 
 
+def neighbours(i, X):
+    j = X[i] * 2
+    return np.sum(np.outer(j, X) ** 2)
+
+
+@pytest.mark.parametrize("specs", [{"i": "int64[K]", "X": "float64[N]"}, {"i": "int64[50]", "X": "float64[40]"}])
+@pytest.mark.parametrize("target", ["c", "cuda"])
+def test_counters_leave_the_function_its_names(specs: dict[str, str], target: str) -> None:
+    text = str(yota.generate(neighbours, specs, target=target))
+    assert "[k]" in text
+    assert not re.search(r"\b[ijX]_\d", text)
+    assert not re.search(r"(ptrdiff_t|int|int64_t) [ij] = ", text)
+
+
 def test_sizes_that_are_too_small_are_said(tmp_path: Path) -> None:
     module = yota.generate(laplace, {"u": "float64[N,M]"}, target="c")
     assert "-2 unless N >= " in module.files["laplace.h"]

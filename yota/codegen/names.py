@@ -6,7 +6,7 @@ import builtins
 import keyword
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 __all__ = ["Names", "identifier"]
 
@@ -62,6 +62,19 @@ class Names:
             return self._counted(f"{name}_", 1)
         self._taken.add(name)
         return name
+
+    def among(self, words: Iterable[str], count: int, avoided: Collection[str] = ()) -> list[str]:
+        """The first ``count`` of ``words`` that are free and not ``avoided``; more if there are not so many.
+
+        Examples
+        --------
+        >>> Names(["j"]).among("ijk", 3, ["i"])
+        ['k', 'i_1', 'j_1']
+        """
+        words = list(words)
+        free = [word for word in words if word not in self._taken and word not in avoided][:count]
+        self._taken.update(free)
+        return [*free, *(self._counted(f"{word}_", 1) for word in words[: count - len(free)])]
 
     def numbered(self, prefix: str) -> str:
         """The next of ``prefix0``, ``prefix1``, ..."""

@@ -231,5 +231,7 @@ def _constant(values: Sequence[Any], samples: Samples, location: Location | None
         what = f"a constant whose form is unknown is met ({shown}, ...)"
         raise UnknownForm(_different(location, samples, what).args[0])
     if not first.ndim and not isinstance(values[0], (int, float)):
-        return f"np.{first.dtype.name}({text})"
+        # NumPy's numbers are made of a quotient of NumPy's.
+        inner = text.removeprefix("float(").removesuffix(")") if text.startswith("float(np.divide(") else text
+        return f"np.{first.dtype.name}({inner})"
     return text

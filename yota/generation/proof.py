@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import types
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from yota.generation.subject import Call, Subject, subject_of
 from yota.rules.registry import registry
 from yota.tracing.replay import evaluate
 
-__all__ = ["compared", "gradients_of", "products_of", "proved", "trials"]
+__all__ = ["compared", "gradients_of", "is_single", "products_of", "proved", "trials"]
 
 _LARGE, _MOST_LARGE = 67, 3
 _TOLERANCE, _TOLERANCE_OF_SINGLE = 1e-9, 1e-4
@@ -73,11 +73,12 @@ def _proved_at(
         # Where the function has no value, neither has the module.
         return
     leaves = [leaf.value for leaf in arguments.leaves]
+    single = is_single([*leaves, *(value if isinstance(value, tuple) else [value])])
     shown = ", ".join(f"{each} = {extent}" for each, extent in size.items())
     try:
         if "value" in wanted:
             found = getattr(module, name)(*leaves)
-            compared(found, value, f"the value at {shown}")
+            compared(found, value, f"the value at {shown}", single=single)
             if strict and np.asarray(found).tobytes() != np.asarray(value).tobytes():
                 raise ArgumentError(f"at {shown} the code for all sizes has other bits than NumPy; leave strict out")
         if set(wanted) <= {"value"}:
@@ -85,9 +86,10 @@ def _proved_at(
         subject = subject_of(call, wrt, size)
         if "gradient" in wanted:
             found = getattr(module, f"{name}_value_and_gradient")(*leaves)
-            _compare_gradients(found, value, gradients_of(subject, leaves), shown)
+            _compare_gradients(found, value, gradients_of(subject, leaves), shown, single)
         for what, given, expected in products_of(subject, leaves, wanted):
-            compared(getattr(module, f"{name}_{what}")(*leaves, *given), expected, f"the {what} at {shown}")
+            found = getattr(module, f"{name}_{what}")(*leaves, *given)
+            compared(found, expected, f"the {what} at {shown}", single=single)
     except (ArithmeticError, IndexError, ValueError) as fault:
         if isinstance(fault, YotaError):
             raise
@@ -130,18 +132,24 @@ def _row(found: Derivative, leaves: Sequence[Any], vector: Any) -> Any:
     return evaluate(found.tape, {entry.variable: value for entry, value in values})[0]
 
 
-def _compare_gradients(found: Any, value: Any, gradients: Sequence[Any], shown: str) -> None:
-    compared(found[0], value, f"the value at {shown}")
+def _compare_gradients(found: Any, value: Any, gradients: Sequence[Any], shown: str, single: bool) -> None:
+    compared(found[0], value, f"the value at {shown}", single=single)
     parts = found[1] if isinstance(found[1], tuple) else (found[1],)
     for part, gradient in zip(parts, gradients, strict=True):
-        compared(part, np.zeros(np.shape(part)) if gradient is None else gradient, f"the gradient at {shown}")
+        expected = np.zeros(np.shape(part)) if gradient is None else gradient
+        compared(part, expected, f"the gradient at {shown}", single=single)
 
 
-def compared(found: Any, expected: Any, what: str, *, single: bool = False) -> None:
+def is_single(values: Iterable[Any]) -> bool:
+    """Whether there are numbers of single precision among ``values``."""
+    return any(each.dtype.char in "efF" for each in map(np.asarray, values))
+
+
+def compared(found: Any, expected: Any, what: str, *, single: bool) -> None:
     """Raise unless ``what`` was found as expected, of numbers of ``single`` precision or not."""
     if isinstance(expected, tuple):
         for one, other in zip(found, expected, strict=True):
-            compared(one, other, what)
+            compared(one, other, what, single=single)
         return
     # Where large terms cancel, what is left has errors of their size.
     finite = np.abs(np.asarray(expected)[np.isfinite(expected)])

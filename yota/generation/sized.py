@@ -32,6 +32,7 @@ _VIEWS = ("getitem", "reshape", "broadcast_to", "transpose", "real", "imag")
 _NAMES_OF_FURTHER = re.compile(rf"(\*|, )?{FURTHER}\d+")
 _LONGEST = 72
 """Characters of an expression that may stand in another."""
+_ARITHMETIC = ("add", "subtract", "multiply", "divide")
 _STATEMENTS = ("setitem", "scatter", "call")
 _BOXED = ("where", "reshape", "broadcast_to", "transpose", "stack", "concatenate", "real", "imag", "conjugate")
 
@@ -178,7 +179,13 @@ class _Writer:
             if op.name in OPERATORS and any(each.shape and each.dtype == np.float64 for each in beside):
                 literal = scalar(float(value)) if value is not None else None
                 return literal if literal is not None else self._text(operand)
-        return self._text(operand)
+        text = self._text(operand)
+        if text.startswith("float(np.divide(") and text == self.general.constants.get(operand):
+            # A quotient in NumPy's double precision is as good as one in Python's beside other numbers of that.
+            others = [self.tape.types[other] for other in op.operands if other != operand]
+            if op.name in _ARITHMETIC and any(not each.weak and each.dtype.char in "dD" for each in others):
+                return text.removeprefix("float(").removesuffix(")")
+        return text
 
     def _additions(self, op: Op, name: str, operands: Sequence[str]) -> Iterator[str]:
         rest = iter(zip(op.operands, operands, strict=True))

@@ -256,8 +256,8 @@ def _spelled(expression: Any, reciprocal: bool, root: bool, *, negative: bool) -
     if reciprocal:
         above, below = below, above
     # NumPy's division gives an infinity where Python's raises.
-    text = f"float({above})" if below == "1" else f"float(np.divide({above}, {below}))"
-    text = f"math.sqrt({text})" if root else text
+    text = above if below == "1" else f"np.divide({above}, {below})"
+    text = f"math.sqrt({text})" if root else f"float({text})"
     return f"-{text}" if negative else text
 
 

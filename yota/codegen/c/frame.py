@@ -15,12 +15,12 @@ from yota.codegen.c.lines import Needs, offset_text
 from yota.codegen.c.plan import Partial
 from yota.codegen.c.regions import Root
 from yota.codegen.c.types import c_type, suffix
-from yota.codegen.names import Names
+from yota.codegen.names import Names, identifier
 from yota.ir.tape import Tape
 
 __all__ = ["Frame", "Sink"]
 
-_COUNTERS = ("i", "j", "k", "l", "m", "n", "o", "p")
+_COUNTERS = "ijklmnopqrstuvw"
 
 
 @dataclass(slots=True)
@@ -35,6 +35,11 @@ class Sink:
     depth: int = 0
     name: str = ""
     rest: str = ""
+
+
+def _own_names(tape: Tape) -> set[str]:
+    """What the function calls its own: those are no counters."""
+    return {identifier(name) for name in (*tape.names.values(), *(entry.name for entry in tape.inputs))}
 
 
 class Frame:
@@ -53,7 +58,7 @@ class Frame:
     ) -> None:
         self.tape, self.group, self.results = tape, group, results
         self.names, self.needs, self.whole = names, needs, whole
-        self.counters = [names.fresh(_COUNTERS[axis]) for axis in range(len(group.extents))]
+        self.counters = names.among(_COUNTERS, len(group.extents), _own_names(tape))
 
     def extent(self, axis: int) -> int:
         """How many rounds the loops have that run as one with the loop of ``axis``, the only one."""

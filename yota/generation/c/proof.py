@@ -17,7 +17,7 @@ import numpy as np
 
 from yota.codegen.c.statements import WRONG_SIZES
 from yota.errors import ArgumentError, CodegenError
-from yota.generation.proof import compared, gradients_of, products_of, trials
+from yota.generation.proof import compared, gradients_of, is_single, products_of, trials
 from yota.generation.request import Request
 from yota.generation.subject import subject_of
 from yota.runtime.compiler import Compiler, find
@@ -38,11 +38,6 @@ class _Case:
     inputs: tuple[Any, ...]
     expected: tuple[Any, ...]
     what: str
-
-    @property
-    def single(self) -> bool:
-        """Whether it is of numbers of single precision."""
-        return any(np.asarray(each).dtype.name in ("float32", "complex64") for each in (*self.inputs, *self.expected))
 
 
 def proved(source: str, header: tuple[str, str], title: str, request: Request) -> str:
@@ -82,7 +77,8 @@ def proved(source: str, header: tuple[str, str], title: str, request: Request) -
         if results[f"status{number}"] == 0:
             for place, expected in enumerate(case.expected):
                 found = np.reshape(results[f"result{number}_{place}"], np.shape(expected))
-                compared(found, expected, case.what, single=case.single)
+                single = is_single([*case.inputs, *case.expected])
+                compared(found, expected, case.what, single=single)
         elif results[f"status{number}"] != WRONG_SIZES:
             raise ArgumentError(f"{case.what}: the code for all sizes returns {results[f'status{number}']}")
     return ""
