@@ -12,6 +12,8 @@ import scipy.signal
 import scipy.special  # noqa: F401  (its functions are looked up among loaded modules)
 
 from yota.proof import adjoints, conventions, mutants, partials
+from yota.proof.layouts import layouts
+from yota.proof.second_order import second_order
 from yota.proof.survey import without_effect
 from yota.rules.registry import registry
 from yota.rules.trials import direction_error
@@ -75,8 +77,8 @@ def test_generated_code_keeps_its_digits(rule, dtype):
 
 @pytest.mark.parametrize("rule", [rule for rule in KNOWN if chosen(rule, 20)], ids=label)
 def test_layouts_and_second_order(rule):
-    hold(adjoints.layouts(rule, REGISTRY))
-    hold(adjoints.second_order(rule, REGISTRY))
+    hold(layouts(rule, REGISTRY))
+    hold(second_order(rule, REGISTRY))
 
 
 @pytest.mark.parametrize("rule", TENSOR, ids=label)
@@ -90,7 +92,7 @@ def test_adjoints(rule):
 @pytest.mark.parametrize("rule", TENSOR if FULL else TENSOR[::8], ids=label)
 def test_generated_adjoints(rule):
     hold(adjoints.code(rule, REGISTRY))
-    hold(adjoints.second_order(rule, REGISTRY))
+    hold(second_order(rule, REGISTRY))
 
 
 @pytest.mark.parametrize("rule", [rule for rule in (*KNOWN, *TENSOR) if chosen(rule, 3)], ids=label)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -12,9 +11,11 @@ import numpy as np
 
 from yota.errors import RuleError
 from yota.proof import adjoints, conventions, partials
-from yota.proof.findings import Finding, Report, finding
+from yota.proof.compiled import FAULTS
+from yota.proof.findings import Finding, Report, failed, finding
+from yota.proof.layouts import layouts
 from yota.proof.libraries import absent, import_used, imported
-from yota.proof.mutants import FAULTS
+from yota.proof.second_order import second_order
 from yota.rules import closed, laws
 from yota.rules.model import Rule
 from yota.rules.registry import Registry, registry
@@ -48,8 +49,8 @@ def prove(rule: Rule, known: Registry, points: int = POINTS) -> Iterator[Finding
         yield from partials.generated(rule, known, points)
         yield from partials.generated(rule, known, points, np.float32)
         yield from adjoints.complex_directions(rule, known)
-        yield from adjoints.layouts(rule, known)
-    yield from adjoints.second_order(rule, known)
+        yield from layouts(rule, known)
+    yield from second_order(rule, known)
 
 
 def _exact(rule: Rule, known: Registry, found: Finding) -> Finding:
@@ -105,8 +106,7 @@ def prove_file(
         try:
             report.findings += prove(rule, known, points)
         except FAULTS as fault:
-            note = (str(fault) or type(fault).__name__).splitlines()[0]
-            report.findings.append(replace(finding(rule, "", "proof", math.inf, 0.0, note=note), error="failed"))
+            report.findings.append(failed(rule, "proof", "", fault))
     return report
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from yota.autodiff.reverse import Adjoints, gradient_tape
 from yota.compilation.specialise import Target, compile_tape
+from yota.errors import YotaError
 from yota.ir.tape import Tape
 from yota.rules.model import Rule, refusal
 from yota.rules.registry import Registry
@@ -18,10 +19,12 @@ from yota.tracing.record import Leaf, record
 from yota.tracing.replay import inline
 from yota.tracing.state import current
 
-__all__ = ["LONG", "Compiled", "differentiable", "gradient", "results", "second"]
+__all__ = ["FAULTS", "LONG", "Compiled", "differentiable", "gradient", "random_like", "results", "second"]
 
 LONG = 64
 """Arrays of so many elements are computed as arrays; shorter ones may fall apart into numbers."""
+FAULTS = (YotaError, TypeError, ValueError, ArithmeticError, AttributeError, LookupError, np.linalg.LinAlgError)
+"""What a wrong rule may raise when it is differentiated or run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,3 +129,11 @@ def _compiled(tape: Tape, wanted: tuple[int, ...], registry: Registry, *, once: 
     adjoints = gradient_tape(tape, [tape.inputs[position].variable for position in wanted], registry)
     call, source = compile_tape(adjoints.tape, Target(), once=once)
     return Compiled(wanted, source, adjoints, call)
+
+
+def random_like(random: np.random.Generator, like: Any) -> Any:
+    """Random numbers in the shape and dtype of ``like``."""
+    value = random.standard_normal(np.shape(like))
+    if np.iscomplexobj(like):
+        value = value + 1j * random.standard_normal(np.shape(like))
+    return np.asarray(value, dtype=np.asarray(like).dtype)

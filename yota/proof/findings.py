@@ -9,7 +9,7 @@ from typing import Any
 
 from yota.rules.model import Rule
 
-__all__ = ["Finding", "Report", "finding"]
+__all__ = ["Finding", "Report", "failed", "finding", "first_line"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +85,19 @@ def finding(
     if not unit and 0 < error < tolerance / 1000:
         # Far below, it is the rounding of the oracle's own that is seen.
         shown = f"< {tolerance / 1000:.0e}"
-    where = f"{Path(rule.file).name}:{rule.line}{f', {place}' if place else ''}"
     held = not math.isnan(error) and error <= tolerance
-    return Finding(rule.name, argument, law, shown if error else "0", where, held, note, error)
+    return Finding(rule.name, argument, law, shown if error else "0", _where(rule, place), held, note, error)
+
+
+def failed(rule: Rule, law: str, place: Any, fault: BaseException) -> Finding:
+    """A finding that nothing could be measured, because of ``fault``."""
+    return Finding(rule.name, "", law, "failed", _where(rule, place), False, first_line(fault))
+
+
+def first_line(fault: BaseException) -> str:
+    """The first line of an exception's text; its class if it has none."""
+    return (str(fault) or type(fault).__name__).splitlines()[0]
+
+
+def _where(rule: Rule, place: Any) -> str:
+    return f"{Path(rule.file).name}:{rule.line}{f', {place}' if place else ''}"

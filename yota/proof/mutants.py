@@ -6,10 +6,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
-
-from yota.errors import YotaError
 from yota.proof import adjoints, conventions, partials
+from yota.proof.compiled import FAULTS
 from yota.proof.findings import Finding
 from yota.rules.display import show
 from yota.rules.macros import MACROS
@@ -17,7 +15,7 @@ from yota.rules.model import Call, Expression, Literal, Rule, refusal
 from yota.rules.registry import Registry
 from yota.rules.statics import STATIC_FUNCTIONS
 
-__all__ = ["FAULTS", "Mutant", "detected", "mutants"]
+__all__ = ["Mutant", "detected", "mutants"]
 
 _OFF = 1.001
 _OPPOSITE = {"add": "subtract", "subtract": "add"}
@@ -27,8 +25,6 @@ _COMMUTE = frozenset(
 _CONDITIONS = frozenset(
     "equal not_equal less less_equal greater greater_equal logical_and logical_or logical_not logical_xor".split()
 )
-FAULTS = (YotaError, TypeError, ValueError, ArithmeticError, AttributeError, LookupError, np.linalg.LinAlgError)
-"""What a wrong rule may raise."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from yota.tracing.functions import multivariate
+from yota.tracing.functions.bounded import BOUNDED
 from yota.tracing.functions.counts import DISCRETE
-from yota.tracing.functions.families import CONTINUOUS, Family
+from yota.tracing.functions.family import Family
+from yota.tracing.functions.unbounded import UNBOUNDED
 from yota.tracing.methods import is_traced
 from yota.tracing.state import current
 
@@ -23,6 +25,8 @@ __all__ = ["replacements"]
 
 # Traced values go where NumPy's annotations ask for arrays.
 np: Any = numpy
+
+CONTINUOUS = {**UNBOUNDED, **BOUNDED}
 
 _MODULE = "scipy.stats._distn_infrastructure"
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
+from yota.tracing.functions.kernels import KERNELS
 from yota.tracing.functions.neighbours import NEIGHBOURS
 from yota.tracing.functions.recursive import RECURSIVE
 from yota.tracing.functions.smoothing import SMOOTHING
@@ -161,6 +162,7 @@ FILTERS: dict[tuple[str, str], Callable[..., Any]] = {
     ("scipy.ndimage", "convolve"): _neighbours("convolve", flipped=True),
     ("scipy.ndimage", "correlate"): _neighbours("correlate", flipped=False),
     ("scipy.ndimage", "map_coordinates"): _map_coordinates,
+    **KERNELS,
     **NEIGHBOURS,
 }
 """Recorded forms by module and name; each takes the trace first."""

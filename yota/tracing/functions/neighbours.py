@@ -1,15 +1,14 @@
-"""Filters of scipy.ndimage that look at the neighbours of each element: kernels along axes, extremes, ranks."""
+"""Filters of scipy.ndimage that choose among the neighbours of each element: extremes, medians, ranks."""
 
 from __future__ import annotations
 
 import functools
-import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from yota.tracing.functions.windows import no_more, padded, weighted
+from yota.tracing.functions.windows import axes_of, is_sequence, no_more, padded
 
 if TYPE_CHECKING:
     from yota.tracing.trace import Trace
@@ -20,194 +19,18 @@ __all__ = ["NEIGHBOURS"]
 np: Any = numpy
 
 
-def _along(trace: Trace, x: Any, weights: Any, axis: int, mode: str, cval: Any, origin: int, *, flipped: bool) -> Any:
-    """Sums of neighbours along one axis."""
-    axis = range(x.ndim)[axis]
-    shape = tuple(-1 if each == axis else 1 for each in range(x.ndim))
-    origins = [origin if each == axis else 0 for each in range(x.ndim)]
-    return weighted(trace, x, np.reshape(trace.traced(weights), shape), mode, cval, origins, flipped)
-
-
-def _one_dimension(name: str, *, flipped: bool) -> Callable[..., Any]:
-    def form(
-        trace: Trace,
-        input: Any,
-        weights: Any,
-        axis: int = -1,
-        output: Any = None,
-        mode: str = "reflect",
-        cval: Any = 0.0,
-        origin: int = 0,
-    ) -> Any:
-        no_more(trace, name, output, {})
-        weights = np.asarray(weights)
-        if weights.ndim != 1 or not weights.size:
-            raise RuntimeError("no filter weights given")
-        return _along(trace, trace.traced(input), weights, axis, mode, cval, origin, flipped=flipped)
-
-    return form
-
-
-def _uniform_along(
-    trace: Trace,
-    input: Any,
-    size: int,
-    axis: int = -1,
-    output: Any = None,
-    mode: str = "reflect",
-    cval: Any = 0.0,
-    origin: int = 0,
-) -> Any:
-    no_more(trace, "uniform_filter1d", output, {})
-    weights = numpy.full(int(size), 1 / int(size))
-    return _along(trace, trace.traced(input), weights, axis, mode, cval, origin, flipped=False)
-
-
-def _axes(ndim: int, axes: Any, *choices: Any) -> Iterator[tuple[Any, ...]]:
-    """The axes that a filter runs along, each with its own of every choice."""
-    found = range(ndim) if axes is None else [range(ndim)[each] for each in (axes if np.ndim(axes) else [axes])]
-    for place, axis in enumerate(found):
-        yield axis, *(each[place] if _is_sequence(each) else each for each in choices)
-
-
-def _is_sequence(choice: Any) -> bool:
-    return not isinstance(choice, str) and np.ndim(choice) > 0
-
-
-def _uniform(
-    trace: Trace,
-    input: Any,
-    size: Any = 3,
-    output: Any = None,
-    mode: Any = "reflect",
-    cval: Any = 0.0,
-    origin: Any = 0,
-    *,
-    axes: Any = None,
-) -> Any:
-    no_more(trace, "uniform_filter", output, {})
-    x = trace.traced(input)
-    for axis, own, how, place in _axes(x.ndim, axes, size, mode, origin):
-        x = _uniform_along(trace, x, own, axis, None, how, cval, place) if own > 1 else x
-    return x
-
-
-def _gaussian_along(
-    trace: Trace,
-    input: Any,
-    sigma: Any,
-    axis: int = -1,
-    order: int = 0,
-    output: Any = None,
-    mode: str = "reflect",
-    cval: Any = 0.0,
-    truncate: float = 4.0,
-    *,
-    radius: int | None = None,
-) -> Any:
-    no_more(trace, "gaussian_filter1d", output, {})
-    reach = int(float(truncate) * sigma + 0.5) if radius is None else int(radius)
-    kernel = _bell(sigma, int(order), reach)
-    return _along(trace, trace.traced(input), kernel[::-1], axis, mode, cval, 0, flipped=False)
-
-
-def _bell(sigma: Any, order: int, reach: int) -> Any:
-    """A derivative of a Gaussian: the polynomial before it goes from q to q' - q x / sigma^2 with each order."""
-    x = numpy.arange(-reach, reach + 1).astype(float)
-    bell = np.exp(-0.5 * np.square(x / sigma))
-    bell = bell / np.sum(bell)
-    factors: list[Any] = [1.0]
-    for _ in range(order):
-        slope = [power * factor for power, factor in enumerate(factors)][1:]
-        shifted = [0.0, *(-factor / (sigma * sigma) for factor in factors)]
-        factors = [one + other for one, other in itertools.zip_longest(slope, shifted, fillvalue=0.0)]
-    return bell if not order else bell * functools.reduce(lambda total, factor: total * x + factor, factors[::-1])
-
-
-def _gaussian(
-    trace: Trace,
-    input: Any,
-    sigma: Any,
-    order: Any = 0,
-    output: Any = None,
-    mode: Any = "reflect",
-    cval: Any = 0.0,
-    truncate: float = 4.0,
-    *,
-    radius: Any = None,
-    axes: Any = None,
-) -> Any:
-    no_more(trace, "gaussian_filter", output, {})
-    x = trace.traced(input)
-    for axis, width, own, how, reach in _axes(x.ndim, axes, sigma, order, mode, radius):
-        if width > 1e-15:
-            x = _gaussian_along(trace, x, width, axis, own, None, how, cval, truncate, radius=reach)
-    return x
-
-
-def _edges(name: str, across: Sequence[float]) -> Callable[..., Any]:
-    """The form of a filter that takes differences along one axis and means along the others."""
-
-    def form(
-        trace: Trace, input: Any, axis: int = -1, output: Any = None, mode: Any = "reflect", cval: Any = 0.0
-    ) -> Any:
-        no_more(trace, name, output, {})
-        x = trace.traced(input)
-        axis = range(x.ndim)[axis]
-        modes = list(mode) if _is_sequence(mode) else [mode] * x.ndim
-        x = _along(trace, x, [-1.0, 0.0, 1.0], axis, modes[axis], cval, 0, flipped=False)
-        for each in range(x.ndim):
-            x = x if each == axis else _along(trace, x, across, each, modes[each], cval, 0, flipped=False)
-        return x
-
-    return form
-
-
-def _laplace(
-    trace: Trace, input: Any, output: Any = None, mode: Any = "reflect", cval: Any = 0.0, *, axes: Any = None
-) -> Any:
-    no_more(trace, "laplace", output, {})
-    x = trace.traced(input)
-    parts = [
-        _along(trace, x, [1.0, -2.0, 1.0], axis, how, cval, 0, flipped=False) for axis, how in _axes(x.ndim, axes, mode)
-    ]
-    return functools.reduce(lambda one, other: one + other, parts)
-
-
-def _of_gaussians(name: str, order: int, combine: Callable[[list[Any]], Any]) -> Callable[..., Any]:
-    """The form of a filter that joins the derivatives of a smoothed array along all axes."""
-
-    def form(
-        trace: Trace,
-        input: Any,
-        sigma: Any,
-        output: Any = None,
-        mode: Any = "reflect",
-        cval: Any = 0.0,
-        *,
-        axes: Any = None,
-        **rest: Any,
-    ) -> Any:
-        no_more(trace, name, output, {"axes": axes})
-        x = trace.traced(input)
-        orders = [[order if each == axis else 0 for each in range(x.ndim)] for axis in range(x.ndim)]
-        return combine([_gaussian(trace, x, sigma, each, None, mode, cval, **rest) for each in orders])
-
-    return form
-
-
 def _windows(trace: Trace, input: Any, size: Any, footprint: Any, mode: Any, cval: Any, origin: Any, axes: Any) -> Any:
     """The neighbours of each element that a footprint covers, along a new first axis."""
     x = trace.traced(input)
     if footprint is None:
         if size is None:
             raise RuntimeError("no footprint or filter size provided")
-        extents = dict(_axes(x.ndim, axes, size))
+        extents = dict(axes_of(x.ndim, axes, size))
         footprint = numpy.ones([int(extents.get(axis, 1)) for axis in range(x.ndim)], bool)
     footprint = numpy.asarray(footprint, bool)
-    if footprint.ndim != x.ndim or not footprint.any() or _is_sequence(mode):
+    if footprint.ndim != x.ndim or not footprint.any() or is_sequence(mode):
         raise trace.refuse("scipy.ndimage filters are recorded for one mode and a footprint with as many axes.", "")
-    origins = dict(_axes(x.ndim, axes, origin))
+    origins = dict(axes_of(x.ndim, axes, origin))
     before = [extent // 2 + int(origins.get(axis, 0)) for axis, extent in enumerate(footprint.shape)]
     after = [extent - 1 - each for extent, each in zip(footprint.shape, before, strict=True)]
     whole = padded(trace, x, before, after, mode, cval)
@@ -297,19 +120,6 @@ def _percentile(which: Any, count: int) -> int:
 
 
 _FORMS: dict[str, Callable[..., Any]] = {
-    "correlate1d": _one_dimension("correlate1d", flipped=False),
-    "convolve1d": _one_dimension("convolve1d", flipped=True),
-    "uniform_filter1d": _uniform_along,
-    "uniform_filter": _uniform,
-    "gaussian_filter1d": _gaussian_along,
-    "gaussian_filter": _gaussian,
-    "sobel": _edges("sobel", (1.0, 2.0, 1.0)),
-    "prewitt": _edges("prewitt", (1.0, 1.0, 1.0)),
-    "laplace": _laplace,
-    "gaussian_laplace": _of_gaussians("gaussian_laplace", 2, sum),
-    "gaussian_gradient_magnitude": _of_gaussians(
-        "gaussian_gradient_magnitude", 1, lambda parts: np.sqrt(sum(part * part for part in parts))
-    ),
     "maximum_filter": _extreme("maximum_filter", "max"),
     "minimum_filter": _extreme("minimum_filter", "min"),
     "maximum_filter1d": _extreme_along("maximum_filter1d", "max"),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
+from yota.tracing.functions.kernels import KERNELS
 from yota.tracing.functions.neighbours import NEIGHBOURS
 from yota.tracing.methods import is_traced
 
@@ -41,7 +42,7 @@ def _savgol(
     module = sys.modules["scipy.signal"]
     x = trace.traced(x)
     weights = module.savgol_coeffs(window_length, polyorder, deriv=deriv, delta=delta)
-    convolve = NEIGHBOURS["scipy.ndimage", "convolve1d"]
+    convolve = KERNELS["scipy.ndimage", "convolve1d"]
     if mode != "interp":
         return convolve(trace, x, weights, axis, None, mode, cval)
     if window_length > x.shape[axis]:

@@ -1,8 +1,8 @@
-"""Arrays continued beyond their ends, and sums of the neighbours of each element, as scipy.ndimage has them."""
+"""What filters of scipy.ndimage have in common: axes, arrays continued beyond their ends, sums of neighbours."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy
@@ -10,7 +10,7 @@ import numpy
 if TYPE_CHECKING:
     from yota.tracing.trace import Trace
 
-__all__ = ["no_more", "padded", "weighted"]
+__all__ = ["axes_of", "is_sequence", "no_more", "padded", "weighted"]
 
 # Traced values go where NumPy's annotations ask for arrays.
 np: Any = numpy
@@ -68,3 +68,15 @@ def no_more(trace: Trace, name: str, output: Any, rest: dict[str, Any]) -> None:
     """Refuse keywords that say where a result goes, or that nothing is recorded for."""
     if output is not None or any(value is not None for value in rest.values()):
         raise trace.refuse(f"scipy.ndimage.{name} with output= or axes= is not recorded.", "Leave them out.")
+
+
+def axes_of(ndim: int, axes: Any, *choices: Any) -> Iterator[tuple[Any, ...]]:
+    """The axes that a filter runs along, each with its own of every choice."""
+    found = range(ndim) if axes is None else [range(ndim)[each] for each in (axes if np.ndim(axes) else [axes])]
+    for place, axis in enumerate(found):
+        yield axis, *(each[place] if is_sequence(each) else each for each in choices)
+
+
+def is_sequence(choice: Any) -> bool:
+    """Whether there is a choice for each axis."""
+    return not isinstance(choice, str) and np.ndim(choice) > 0
