@@ -9,7 +9,7 @@ from yota.errors import RuleError
 from yota.generation.plain import docstring
 from yota.rules.model import Expression, Literal, Rule, refusal
 from yota.rules.registry import Registry
-from yota.sharing.spelling import SEED, Spelling, identifier
+from yota.sharing.spelling import SEED, Speller, identifier
 
 __all__ = ["Function", "Slope", "function"]
 
@@ -189,7 +189,7 @@ class Function:
         return tuple(found)
 
 
-def function(rule: Rule, known: Registry, spelling: Spelling, stem: str, taken: Container[str]) -> Function:
+def function(rule: Rule, known: Registry, spelling: Speller, stem: str, taken: Container[str]) -> Function:
     """The function of a rule.
 
     Raises
@@ -215,7 +215,7 @@ def function(rule: Rule, known: Registry, spelling: Spelling, stem: str, taken: 
     )
 
 
-def _slopes(rule: Rule, known: Registry, spelling: Spelling) -> tuple[Slope, ...]:
+def _slopes(rule: Rule, known: Registry, spelling: Speller) -> tuple[Slope, ...]:
     found = []
     for position, operand in enumerate(rule.operands):
         if operand.domain is not None and operand.domain.kind in ("integer", "boolean"):

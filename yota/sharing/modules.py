@@ -16,7 +16,7 @@ from yota.rules.model import Rule
 from yota.rules.registry import Registry, registry
 from yota.sharing.dialects import DIALECTS, Dialect
 from yota.sharing.functions import Function, function
-from yota.sharing.spelling import FIXED, SEED, Spelling, identifier
+from yota.sharing.spelling import FIXED, SEED, Speller, identifier
 
 __all__ = ["Shared", "export"]
 
@@ -95,7 +95,7 @@ def _functions(
                 f"{rule.file}:{rule.line}: the rule of {rule.name} cannot be exported to {dialect.name}: "
                 "there are several of that name\nwrite: one rule, or names of their own"
             )
-        spelling = Spelling(dialect, rule, known)
+        spelling = Speller(dialect, rule, known)
         stem = rule.name.strip("_")
         while any(_alike(stem, each.stem) for each in found.values()):
             stem += "2"

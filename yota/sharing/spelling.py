@@ -16,7 +16,7 @@ from yota.rules.registry import Registry
 from yota.rules.statics import STATIC_FUNCTIONS
 from yota.sharing.dialects import Dialect
 
-__all__ = ["FIXED", "MACROS", "SEED", "Spelling", "identifier"]
+__all__ = ["FIXED", "MACROS", "SEED", "Speller", "identifier"]
 
 SEED = "g"
 """What the adjoint of the result is called in exported modules."""
@@ -68,7 +68,7 @@ def identifier(name: str) -> str:
 
 
 @dataclass(slots=True)
-class Spelling:
+class Speller:
     """Spells expressions of one rule, and notes what they need.
 
     Parameters
