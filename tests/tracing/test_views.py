@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -310,3 +311,36 @@ def test_a_view_is_not_written_back_to_where_it_is():
 
     x = np.arange(4.0)
     assert yota.value_and_grad(another_view)(x)[0] == another_view(x)
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.float32, np.complex128])
+@pytest.mark.parametrize("target", ["numpy", "c"])
+def test_the_last_of_several_values_at_one_traced_place_stays(kind: Any, target: str) -> None:
+    """Whichever places are the same: no other ones than when the function was traced are an error."""
+
+    def put(x: Any, y: Any, rows: Any, columns: Any) -> Any:
+        z = y * 1
+        z[rows, columns] = x
+        return np.sum(np.abs(z) ** 2 * np.arange(1, 13).reshape(3, 4))
+
+    random, weights = np.random.default_rng(0), np.arange(1, 13).reshape(3, 4)
+    both = yota.value_and_grad(put, wrt=(0, 1), target=target)
+    # Where the first has equal places, others have other ones, or none.
+    for rows, columns in (
+        ([[1], [1]], [[0, 1], [1, 3]]),
+        ([[0], [2]], [[0, 1], [2, 3]]),
+        ([[2], [2]], [[3, 3], [3, 3]]),
+        ([[0], [0]], [[2, 1], [1, 2]]),
+    ):
+        places = np.array(rows), np.array(columns)
+        x, y = random.normal(size=(2, 2)).astype(kind), random.normal(size=(3, 4)).astype(kind)
+        written = y.copy()
+        written[places] = x
+        slopes, by = 2 * written * weights, np.zeros((2, 2), kind)
+        last = {(int(rows[k][0]), columns[k][n]): (k, n) for k in range(2) for n in range(2)}
+        for where, number in last.items():
+            by[number], slopes[where] = slopes[where], 0
+        value, (by_x, by_y) = both(x, y, *places)
+        np.testing.assert_allclose(value, np.sum(np.abs(written) ** 2 * weights), rtol=1e-5)
+        np.testing.assert_allclose(by_x, by, rtol=1e-5)
+        np.testing.assert_allclose(by_y, slopes, rtol=1e-5)

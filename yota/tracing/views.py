@@ -20,9 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Look", "derived", "look", "overwrite", "read", "view", "write"]
 
-_REPEATED = 64
-"""Traced positions up to which it is found out which are equal: each becomes a guard."""
-
 
 def _is_truth(index: Any) -> bool:
     """Whether an index is a single boolean."""
@@ -185,22 +182,24 @@ def _scattered(tracer: Tracer, entries: Index, arrays: list[Any], value: Any) ->
     """The array after an assignment at integer arrays; where positions repeat, the last value stays."""
     trace = tracer._trace
     variables = [trace.lift(array) for array in arrays]
-    if all(trace.is_constant(variable) for variable in variables):
-        whole = np.arange(tracer.size).reshape(tracer.shape)
-        targets: Any = whole[to_numpy(entries, [trace.values[variable] for variable in variables])]
-        kept = _last(targets.ravel())
-    else:
-        whole = np.arange(np.prod(tracer.shape, dtype=np.intp)).reshape(tracer.shape)
-        targets = trace.apply(primitive("getitem"), (whole, *arrays), {"index": entries})
-        kept = _decided_last(trace, np.ravel(targets))
-    if len(kept) == np.prod(targets.shape, dtype=np.intp):
+    whole = np.arange(np.prod(tracer.shape, dtype=np.intp)).reshape(tracer.shape)
+    known: Any = whole[to_numpy(entries, [trace.values[variable] for variable in variables])]
+    kept = _last(known.ravel())
+    if not all(trace.is_constant(variable) for variable in variables):
+        targets = np.ravel(trace.apply(primitive("getitem"), (whole, *arrays), {"index": entries}))
+        if len(kept) < known.size:
+            return _last_staying(tracer, targets, np.reshape(np.broadcast_to(value, known.shape), (-1,)))
+        _decide_apart(targets)
+    if len(kept) == known.size:
         return _assigned(trace, tracer, value, entries, arrays)
-    pieces = np.reshape(np.broadcast_to(value, targets.shape), (-1,))[kept]
-    result = trace.apply(
-        primitive("setitem"), (np.reshape(tracer, (-1,)), pieces, np.ravel(targets)[kept]), {"index": (GATHER,)}
-    )
-    filled: Any = np.reshape(result, tracer.shape)
+    pieces = np.reshape(np.broadcast_to(value, known.shape), (-1,))[kept]
+    filled: Any = np.reshape(_assigned(trace, _flat(tracer), pieces, (GATHER,), [known.ravel()[kept]]), tracer.shape)
     return filled  # type: ignore[no-any-return]
+
+
+def _flat(tracer: Tracer) -> Tracer:
+    found: Any = np.reshape(tracer, (-1,))
+    return found  # type: ignore[no-any-return]
 
 
 def _last(targets: Any) -> Any:
@@ -210,18 +209,26 @@ def _last(targets: Any) -> Any:
     return np.sort(targets.size - 1 - position)
 
 
-def _decided_last(trace: Trace, targets: Any) -> Any:
-    """The same for traced positions; whether some are equal, and then which, becomes a guard."""
+def _decide_apart(targets: Any) -> None:
+    """A guard that traced positions are all different."""
     ordered = np.sort(targets)
-    if np.all(ordered[1:] != ordered[:-1]):
-        return np.arange(targets.size)
-    if targets.size > _REPEATED:
-        raise trace.refuse(
-            "an assignment at traced positions writes some elements twice, and only the last value would stay.",
-            "Use np.add.at on zeros to add them up.",
-        )
-    later = np.argmax((targets[:, None] == targets)[:, ::-1], axis=1)
-    return np.array(sorted({targets.size - 1 - int(each) for each in later}))
+    bool(np.all(ordered[1:] != ordered[:-1]))
+
+
+def _last_staying(tracer: Tracer, targets: Any, value: Any) -> Tracer:
+    """A flat ``value`` assigned at traced positions, whichever of these are the same: the last of those is added to 0.
+
+    Sorted by position, and those of one position as they come, the last is that before another position.
+    """
+    trace = tracer._trace
+    order = np.argsort(targets, kind="stable")
+    places = targets[order]
+    last = np.concatenate([places[1:] != places[:-1], np.ones(1, bool)])
+    pieces = np.where(last, _cast(trace, tracer, value)[order], np.zeros((), tracer.dtype))
+    cleared = _assigned(trace, _flat(tracer), np.zeros((), tracer.dtype), (GATHER,), [targets])
+    static = {"shape": cleared.shape, "indices": ((GATHER,),)}
+    found: Any = np.reshape(cleared + trace.apply(primitive("scatter"), (pieces, places), static), tracer.shape)
+    return found  # type: ignore[no-any-return]
 
 
 def _assigned(trace: Trace, tracer: Tracer, value: Any, entries: Index, arrays: list[Any]) -> Tracer:
