@@ -111,13 +111,35 @@ def test_unknown_functions_are_named() -> None:
         batch(lambda x: x[np.argsort(x)] * 2)(POINTS)
 
 
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("axis", [0, -1])
+def test_no_points_have_no_results(axis: int, target: str) -> None:
+    """A function that fails at zero and at one shows that no such point is made up."""
+
+    def f(x: Any) -> Any:
+        matrix = np.outer(x, x) - np.eye(3)
+        return np.linalg.inv(matrix)[:2] / x[0]
+
+    def empty(*shape: int) -> tuple[int, ...]:
+        return (0, *shape) if axis == 0 else (*shape, 0)
+
+    none = np.zeros(empty(3))
+    assert batch(f, axis=axis, target=target)(none).shape == empty(2, 3)
+    assert batch(yota.jacobian(f), axis=axis, target=target)(none).shape == empty(2, 3, 3)
+    values, gradients = yota.value_and_grad(batch(polynomial, axis=axis), target=target)(none)
+    assert values.shape == (0,)
+    assert gradients.shape == none.shape
+    both = batch(polynomial, axis=axis, target=target)
+    assert both(none).dtype == np.float64
+    points = POINTS if axis == 0 else POINTS.T
+    np.testing.assert_allclose(both(points), [polynomial(x) for x in POINTS], rtol=1e-12)
+
+
 def test_arguments_are_checked() -> None:
     with pytest.raises(ArgumentError, match="different numbers of points"):
         batch(lambda x, y: x[0] * y[0])(POINTS, WEIGHTS)
     with pytest.raises(ArgumentError, match="without an array of points"):
         batch(lambda x: x * 2.0)(3.0)
-    with pytest.raises(ArgumentError, match="no points"):
-        batch(polynomial)(np.zeros((0, 3)))
     with pytest.raises(ArgumentError, match="first axis"):
         batch(polynomial, axis=1)
 

@@ -59,8 +59,8 @@ def batch(
     Returns
     -------
     Batched
-        Takes the arguments of ``f`` with one more axis, and gives its results with one more axis. It can be
-        differentiated like any function.
+        Takes the arguments of ``f`` with one more axis, and gives its results with one more axis, for no points too. It
+        can be differentiated like any function.
 
     Raises
     ------
@@ -168,11 +168,11 @@ class Batched:
         return found.form.filled(call.inline(found.tape, {}))
 
     def _record(self, function: Callable[..., Any], arguments: Arguments) -> _Recording:
-        """The tape over all points, from a run at the first one."""
+        """The tape over all points, from a run at one of them."""
         flags = [self._holds_points(leaf, len(arguments.values)) for leaf in arguments.leaves]
         count = _count(arguments.leaves, flags, self.axis)
         points = [
-            Leaf(np.take(leaf.value, 0, axis=self.axis), leaf.argument, leaf.name, leaf.path) if flag else leaf
+            Leaf(_point(leaf.value, self.axis), leaf.argument, leaf.name, leaf.path) if flag else leaf
             for leaf, flag in zip(arguments.leaves, flags, strict=True)
         ]
         forms: list[_Form] = []
@@ -275,6 +275,12 @@ def _count(leaves: Sequence[Leaf], flags: Sequence[bool], axis: int) -> int:
             "name those that hold points: batch(f, over=...)"
         )
     (count,) = set(counts.values())
-    if not count:
-        raise ArgumentError("batch was called with no points; the function is traced at the first one")
     return int(count)
+
+
+def _point(points: np.ndarray, axis: int) -> Any:
+    """The first of the points; where there are none, one like any other: nothing depends on its values."""
+    if points.shape[axis]:
+        return np.take(points, 0, axis=axis)
+    shape = points.shape[1:] if axis == 0 else points.shape[:-1]
+    return np.random.default_rng(0).uniform(0.5, 1.5, shape).astype(points.dtype)[()]
