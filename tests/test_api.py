@@ -81,6 +81,34 @@ def test_lambdas_written_in_a_loop_are_compiled_once():
     np.testing.assert_array_equal(g[0], other)
 
 
+def test_partial_functions_written_in_a_loop_are_compiled_once():
+    runs = []
+
+    def counted(a, x, y=1.0, *, z=1.0):
+        runs.append(1)
+        return np.sum(a * x * y) * z
+
+    class Model:
+        def cost(self, x, y=1.0):
+            runs.append(1)
+            return np.sum(x * y)
+
+    model, partial = Model(), functools.partial
+    cases = [
+        (lambda step: partial(counted, X * step), lambda step: X * step, 1),
+        (lambda step: partial(counted, 2.0 * step), lambda step: 2.0 * step, 1),
+        (lambda step: partial(counted, 2, y=float("3.0"), z=X[0]), lambda step: 6.0 * X[0], 5),
+        (lambda step: partial(partial(counted, 2.0), y=X), lambda step: 2 * X, 1),
+        (lambda step: partial(counted, 2.0, z=3.0 + step % 2), lambda step: 2 * (3.0 + step % 2), 5),
+        (lambda step: partial(model.cost, y=X), lambda step: X, 1),
+    ]
+    for make, expected, count in cases:
+        runs.clear()
+        for step in range(5):
+            np.testing.assert_allclose(yota.grad(make(step), X)[1][0], expected(step) * np.ones(3))
+        assert len(runs) == count
+
+
 def test_caches_tell_kinds_apart():
     fg = yota.value_and_grad(lambda x: np.sum(x * x))
     for x in (X, X[:2], X.astype(np.float32), X[:, None], 2.0, np.float32(2.0), np.array(2.0), 1 + 2j):

@@ -196,6 +196,44 @@ def test_two_functions_of_one_code():
     assert fg(X)[1][0] == 8.0
 
 
+class Scaled:
+    def __init__(self):
+        self.scale = 2.0
+
+    def times(self, x, power=2.0):
+        return np.sum(x**power) * self.scale
+
+
+METHODS = {
+    "variable": lambda method: lambda x: method(x),
+    "default": lambda method: lambda x, method=method: method(x),
+    "element": lambda method: lambda x, methods=(method,): methods[0](x),
+    "attribute": lambda method: types.SimpleNamespace(call=method).call,
+    "partial": lambda method: functools.partial(method, power=2.0),
+    "argument of a partial": lambda method: functools.partial(lambda method, x: method(x), method),
+    "keyword of a partial": lambda method: functools.partial(lambda x, method: method(x), method=method),
+}
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_objects_that_methods_belong_to(name):
+    """Of a method that was taken off its object the object shows nowhere else."""
+    scaled = Scaled()
+    f = METHODS[name](scaled.times)
+    fg = yota.value_and_grad(f)
+    for scaled.scale in (2.0, 3.0, 5.0):
+        assert np.isclose(fg(X)[0], f(X))
+        assert np.isclose(yota.grad(f, X)[0], f(X))
+
+
+def test_objects_that_built_in_methods_belong_to():
+    table, data = {"scale": 2.0}, np.ones(3)
+    get, total = table.get, data.sum
+    fg = yota.value_and_grad(lambda x: np.sum(x) * get("scale") * total())
+    for table["scale"], data[0] in ((2.0, 1.0), (3.0, 1.0), (3.0, 7.0)):
+        assert np.isclose(fg(X)[0], np.sum(X) * table["scale"] * np.sum(data))
+
+
 def test_names_that_are_not_read_cause_nothing():
     runs = []
     names = {"np": np, "runs": runs, "x": 0}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import types
 from collections.abc import Callable, Sequence
@@ -77,6 +78,14 @@ class Differentiated:
         """Stand for another function of the same code that captured the same."""
         captured.adopt(self.captured)
         self.function, self.captured = function, captured
+
+    def bound(self, hidden: tuple[Any, ...]) -> Differentiated:
+        """The same form, with other arguments of the same kinds that the function supplies itself."""
+        if all(one is other for one, other in zip(hidden, self.hidden, strict=True)):
+            return self
+        found = copy.copy(self)
+        found.hidden = hidden
+        return found
 
     def forget(self) -> None:
         """Drop everything that was compiled, and let the present state of what the function reads count."""

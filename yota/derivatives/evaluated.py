@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import types
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -62,7 +64,7 @@ def seeded(
 def _differentiated(function: Callable[..., Any], target: Target, dynamic: bool) -> Differentiated:
     plain, hidden = with_receiver(function)
     # A lambda that is written in a loop is a new function in each round, with the same code and captured values.
-    key = (getattr(plain, "__code__", plain), target, dynamic, tuple(map(id, hidden)))
+    key = (_sameness(plain), target, dynamic, tuple(map(_place, hidden)))
     found: Differentiated | None = _known.pop(key, None)
     if found is None:
         found = Differentiated(function, None, target, dynamic=dynamic)
@@ -72,4 +74,18 @@ def _differentiated(function: Callable[..., Any], target: Target, dynamic: bool)
             found = Differentiated(function, None, target, dynamic=dynamic)
         found.adopt(plain, captured)
     _known.insert(key, found)
-    return found
+    return found.bound(hidden)
+
+
+def _sameness(function: Any) -> Any:
+    """What functions have in common that differ in nothing but what they captured, or were partially applied to."""
+    if isinstance(function, functools.partial):
+        return _sameness(function.func), len(function.args), tuple(function.keywords)
+    if isinstance(function, types.MethodType):
+        return _sameness(function.__func__), id(function.__self__)
+    return getattr(function, "__code__", function)
+
+
+def _place(value: Any) -> int | None:
+    """An argument that a partial function or a method supplies; numbers and arrays are read at each call."""
+    return None if isinstance(value, (int, float, complex, np.ndarray)) else id(value)

@@ -29,6 +29,7 @@ _WRAPPERS = (
     functools.cached_property,
     functools._lru_cache_wrapper,
 )
+_METHODS = (types.MethodType, types.BuiltinMethodType)
 _BUILT_IN = frozenset(vars(builtins)) - {"type"}
 """Names of built-in functions; that of `type` is taken while a trace runs."""
 _PLAIN = (int, float, complex, str, bytes, type(None), np.ndarray, np.generic, np.ufunc, np.dtype)
@@ -87,7 +88,7 @@ def bearers(value: Any) -> Iterator[Any]:
     """Functions, classes and modules in a structure, and the classes of the objects in it: they bring code along."""
     if isinstance(value, _PLAIN):
         return
-    if isinstance(value, (types.FunctionType, types.MethodType, types.ModuleType, type)):
+    if isinstance(value, (types.FunctionType, *_METHODS, types.ModuleType, type)):
         yield value
         return
     yield type(value)
@@ -142,8 +143,10 @@ class Reach:
             return [*self._function(value), vars(value).get("__wrapped__")]
         if isinstance(value, Running):
             return self._code(value.code, value.names)
-        if isinstance(value, types.MethodType):
-            return (value.__func__, value.__self__)
+        if isinstance(value, _METHODS):
+            # What its object holds counts as what a variable holds.
+            self.defaults.append(value.__self__)
+            return (getattr(value, "__func__", None), value.__self__)
         if isinstance(value, functools.partial):
             self.defaults += [*value.args, *value.keywords.values()]
             return [value.func, *value.args, *value.keywords.values()]
