@@ -248,8 +248,8 @@ def test_by_name_and_with_other_arguments() -> None:
     np.testing.assert_allclose(jacobian(function, "scale")(2.0, X[:2]), [X[0] ** 2, 0])
     with pytest.raises(errors.ArgumentError, match="is a structure"):
         jacobian(lambda w: w["a"] * 2)({"a": X})
-    with pytest.raises(errors.ArgumentError, match="by one argument"):
-        jacobian(function, (0, 1))  # type: ignore[arg-type]
+    with pytest.raises(errors.ArgumentError, match="several are by a tuple"):
+        jacobian(function, [0, 1])  # type: ignore[arg-type]
 
 
 def test_inside_of_a_traced_function() -> None:

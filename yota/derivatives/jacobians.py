@@ -7,6 +7,7 @@ from typing import Any
 
 from yota.batching.batch import Batched
 from yota.compilation.specialise import Target
+from yota.derivatives.blocks import hessians, jacobians
 from yota.derivatives.calling import caller
 from yota.derivatives.matrices import Matrices
 from yota.derivatives.naming import named
@@ -18,7 +19,7 @@ __all__ = ["hessian", "hvp", "jacobian"]
 
 def jacobian(
     f: Callable[..., Any],
-    wrt: int | str = 0,
+    wrt: int | str | tuple[int | str, ...] = 0,
     *,
     with_value: bool = False,
     sparse: bool = False,
@@ -26,7 +27,7 @@ def jacobian(
     strict: bool = False,
     dynamic: bool = False,
 ) -> Callable[..., Any]:
-    """A function that gives all partial derivatives of ``f`` by one argument.
+    """A function that gives all partial derivatives of ``f`` by one argument, or by each of several.
 
     Of scalar code, all entries are computed by one straight-line function: those that are zero whatever the argument
     are left out, and work that entries have in common is done once. Of functions of large arrays, rows or columns that
@@ -38,7 +39,7 @@ def jacobian(
     f
         A plain NumPy function that returns an array, or a list or tuple of numbers.
     wrt
-        Position or name of the argument to differentiate by, an array or a number.
+        Position or name of the argument to differentiate by, an array or a number; or a tuple of them.
     with_value
         Whether to give ``(f(*args), jacobian)``.
     sparse
@@ -50,8 +51,9 @@ def jacobian(
     Returns
     -------
     Callable
-        Takes the arguments of ``f``; gives an array of shape ``f(*args).shape + args[wrt].shape``. Of a complex
-        function it is the complex derivative; a real function of a complex argument has its gradient in each row.
+        Takes the arguments of ``f``; gives an array of shape ``f(*args).shape + args[wrt].shape``, or a tuple of them
+        if ``wrt`` is one. Of a complex function it is the complex derivative; a real function of a complex argument has
+        its gradient in each row.
 
     Raises
     ------
@@ -72,7 +74,7 @@ def jacobian(
 
 def hessian(
     f: Callable[..., Any],
-    wrt: int | str = 0,
+    wrt: int | str | tuple[int | str, ...] = 0,
     *,
     with_value: bool = False,
     sparse: bool = False,
@@ -80,7 +82,7 @@ def hessian(
     strict: bool = False,
     dynamic: bool = False,
 ) -> Callable[..., Any]:
-    """A function that gives the second derivatives of a scalar function by one argument.
+    """A function that gives the second derivatives of a scalar function by one argument, or by several.
 
     Of scalar code it is one straight-line function, in which each pair of equal entries is computed once.
 
@@ -96,7 +98,8 @@ def hessian(
     Returns
     -------
     Callable
-        Takes the arguments of ``f``; gives an array of shape ``args[wrt].shape * 2``.
+        Takes the arguments of ``f``; gives an array of shape ``args[wrt].shape * 2``. If ``wrt`` is a tuple, it gives a
+        tuple of rows of blocks: that in row i and column j has shape ``args[wrt[i]].shape + args[wrt[j]].shape``.
 
     Examples
     --------
@@ -104,17 +107,28 @@ def hessian(
     >>> hessian(lambda x: x[0] ** 2 * x[1])(np.array([1.0, 3.0]))
     array([[6., 2.],
            [2., 0.]])
+    >>> (_, block), _ = hessian(lambda x, a: a * np.sum(x**2), (0, 1))(np.array([1.0, 3.0]), 5.0)
+    >>> block
+    array([2., 6.])
     """
     wanted = Wanted(2, with_value, sparse)
     return _matrix(f, wrt, wanted, Target(target, strict), dynamic, "Hessian")
 
 
 def _matrix(
-    f: Callable[..., Any], wrt: int | str, wanted: Wanted, target: Target, dynamic: bool, what: str
+    f: Callable[..., Any],
+    wrt: int | str | tuple[int | str, ...],
+    wanted: Wanted,
+    target: Target,
+    dynamic: bool,
+    what: str,
 ) -> Callable[..., Any]:
     if isinstance(f, Batched):
         plain = Target(strict=target.strict)
         return f.mapped(lambda one: _matrix(one, wrt, wanted, plain, dynamic, what), target, dynamic=dynamic)
+    if isinstance(wrt, tuple):
+        several = jacobians if wanted.order == 1 else hessians
+        return named(several(f, wrt, wanted, target, dynamic=dynamic), f, what)
     return named(caller(Matrices(f, wrt, wanted, target, dynamic=dynamic)), f, what)
 
 

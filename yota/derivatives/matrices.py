@@ -47,7 +47,10 @@ class Matrices(Differentiated):
         self, function: Callable[..., Any], wrt: int | str, wanted: Wanted, target: Target, *, dynamic: bool
     ) -> None:
         if not isinstance(wrt, (int, str)):
-            raise ArgumentError(f"wrt={wrt!r}: a matrix of derivatives is by one argument, a position or a name")
+            raise ArgumentError(
+                f"wrt={wrt!r}: a matrix of derivatives is by a position or a name; several are by a tuple of them, as "
+                "in wrt=(0, 1)"
+            )
         super().__init__(function, wrt, target, dynamic=dynamic)
         self.wanted = wanted
 
