@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from tests.passes.tapes import agree, eight, evaluate, gradient, linear_power, names, tape_of
 from yota.codegen.count import elements, operations, total
+from yota.codegen.plant import plant
 from yota.codegen.symbolic import optimise
 from yota.ir.tape import Tape
 from yota.ir.types import TensorType
@@ -338,3 +339,27 @@ def test_complex_coefficients_and_exponents():
     assert total(found) <= 8
     z = np.array([1 + 2j, 0.5 - 1j, 2 + 0.25j])
     agree(evaluate(found, z), evaluate(tape, z), rtol=1e-13)
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_a_sum_that_grows_term_by_term_is_there_once(sign, monkeypatch):
+    """Else effort and memory would grow with the square of its length."""
+
+    def f(x):
+        total = 0.0
+        for number in range(1, 201):
+            total = sign * (total + number * x[number % 4] ** 2 * x[number % 3])
+        return total
+
+    counts = []
+
+    def counted(*args):
+        forest = plant(*args)
+        counts.append(len(forest.sums))
+        return forest
+
+    monkeypatch.setattr("yota.codegen.symbolic.plant", counted)
+    tape = pipeline.run(tape_of(f, (4,)))
+    x = np.random.default_rng(0).uniform(0.5, 1.5, 4)
+    agree(evaluate(optimise(tape, values=0), x), [f(x)])
+    assert counts[0] == 1

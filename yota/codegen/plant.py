@@ -119,6 +119,8 @@ class _Gardener:
             return None
         if inner.ordered != ordered or (ordered and not (leading and coefficient == 1.0)):
             return None
+        # A long sum that grows term by term would be there at every length.
+        del self.forest.sums[monomial[0][0]]
         if coefficient == 1.0:
             return inner.terms
         return [(-each[0], each[1]) for each in inner.alive()]
