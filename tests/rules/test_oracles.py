@@ -5,7 +5,7 @@ from __future__ import annotations
 import mpmath
 import pytest
 
-from yota.rules.oracles import _macdonald
+from yota.rules.oracles.functions import _macdonald
 from yota.rules.precise import _head
 
 MP = mpmath.mp.clone()

@@ -9,12 +9,6 @@ from typing import Any, Protocol
 
 import numpy as np
 
-import yota.rules.blocks
-import yota.rules.contraction
-import yota.rules.elimination
-import yota.rules.scans
-import yota.rules.singular
-import yota.rules.spectra  # noqa: F401  (all register macros)
 from yota.errors import RuleError
 from yota.ir.infer import infer
 from yota.ir.primitive import Emitter, Primitive
@@ -22,7 +16,7 @@ from yota.ir.types import TensorType, type_of
 from yota.rules.absent import Absent, mentions_adjoint, present
 from yota.rules.calls import bind
 from yota.rules.display import show
-from yota.rules.macros import MACROS
+from yota.rules.macros.known import MACROS
 from yota.rules.model import Adjoint, Call, Expression, Item, Literal, Name, Rule, Spread
 from yota.rules.statics import STATIC_FUNCTIONS, arithmetic, normalised
 

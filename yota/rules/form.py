@@ -6,7 +6,7 @@ import math
 
 from yota.rules.display import show, signature, walk
 from yota.rules.inspection import Inspection
-from yota.rules.macros import MACROS
+from yota.rules.macros.known import MACROS
 from yota.rules.model import Adjoint, Domain, Literal, Parameter, Rule, refusal
 from yota.rules.patterns import overlap
 from yota.rules.statics import STATIC_FUNCTIONS

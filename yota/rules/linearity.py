@@ -9,7 +9,7 @@ from yota.rules.absent import inside, mentions_adjoint
 from yota.rules.calls import bind
 from yota.rules.display import show
 from yota.rules.inspection import Inspection, Registered
-from yota.rules.macros import MACROS
+from yota.rules.macros.known import MACROS
 from yota.rules.model import Call, Expression, Item, Literal, Name, Rule, Spread, refusal
 from yota.rules.statics import STATIC_FUNCTIONS
 

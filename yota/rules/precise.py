@@ -14,7 +14,7 @@ from yota.rules.calls import bind
 from yota.rules.display import show
 from yota.rules.inspection import Registered
 from yota.rules.model import Call, Expression, Literal, Name, Rule
-from yota.rules.oracles import special
+from yota.rules.oracles.functions import special
 from yota.rules.sampling import statics
 
 __all__ = ["DIGITS", "NotPreciseError", "context", "derivative", "heads", "primal", "value"]

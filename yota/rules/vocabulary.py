@@ -11,7 +11,7 @@ from yota.ir.catalog import primitive as built_in
 from yota.rules.calls import bind
 from yota.rules.display import show, template, walk
 from yota.rules.inspection import Inspection, Registered, Side
-from yota.rules.macros import MACROS
+from yota.rules.macros.known import MACROS
 from yota.rules.model import Adjoint, Call, Expression, Literal, Name, Spread
 from yota.rules.statics import STATIC_FUNCTIONS, static_signature
 

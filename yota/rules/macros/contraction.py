@@ -9,7 +9,8 @@ import numpy as np
 from yota.ir.indexing import GATHER
 from yota.ir.primitive import Emitter
 from yota.ir.types import TensorType
-from yota.rules.macros import Handle, emit, macro, reshaped, unbroadcast
+from yota.rules.macros.base import Handle, emit, macro, reshaped
+from yota.rules.macros.shapes import unbroadcast
 
 __all__ = ["contraction"]
 

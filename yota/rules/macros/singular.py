@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from yota.ir.primitive import Emitter
-from yota.rules.decompositions import (
+from yota.rules.macros.base import Handle, Slope, emit, macro
+from yota.rules.macros.decompositions import (
     columns,
     diagonal,
     diagonal_of,
@@ -17,7 +18,7 @@ from yota.rules.decompositions import (
     product,
     rows,
 )
-from yota.rules.macros import Handle, Slope, adjoint, emit, macro
+from yota.rules.macros.shapes import adjoint
 
 __all__ = ["lstsq_adjoint", "pinv_adjoint", "svd_adjoint", "svdvals_adjoint"]
 

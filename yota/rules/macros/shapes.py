@@ -1,61 +1,18 @@
-"""Macros: functions of rule bodies that expand to several primitives, for shapes, reductions and indexing."""
+"""Macros for shapes, reductions and indexing, and for phases of complex numbers."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from yota.ir.catalog import primitive
 from yota.ir.indexing import GATHER, Index, Slice
 from yota.ir.primitive import Emitter
+from yota.rules.macros.base import Handle, emit, macro, reshaped
 from yota.rules.statics import axes_of, axis_of
 
-__all__ = ["MACROS", "Macro", "Slope", "macro", "unbroadcast", "unreduce"]
-
-Handle = Any
-"""What an emitter calls a value; parameters with this annotation take values, others take static Python objects."""
-Slope = Any
-"""A value that may be None: the adjoint of one of several results, of which nobody needs this one."""
-
-
-@dataclass(frozen=True, slots=True)
-class Macro:
-    """A macro, with the parameters that take values, those in which it is linear, and values that may be None."""
-
-    function: Callable[..., Any]
-    values: frozenset[str]
-    linear: frozenset[str]
-    optional: frozenset[str]
-
-
-MACROS: dict[str, Macro] = {}
-"""All macros by name."""
-
-
-def macro(*linear: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Register the decorated function, which takes an emitter first; it is linear in the parameters named."""
-
-    def register(function: Callable[..., Any]) -> Callable[..., Any]:
-        values = frozenset(name for name, kind in function.__annotations__.items() if kind == "Handle")
-        optional = frozenset(name for name, kind in function.__annotations__.items() if kind == "Slope")
-        MACROS[function.__name__.rstrip("_")] = Macro(function, values - {"return"}, frozenset(linear), optional)
-        return function
-
-    return register
-
-
-def emit(emitter: Emitter, name: str, *operands: Handle, **static: Any) -> Handle:
-    """Apply the built-in primitive ``name``."""
-    return emitter.emit(primitive(name), operands, static)
-
-
-def reshaped(emitter: Emitter, v: Handle, shape: tuple[int, ...]) -> Handle:
-    """``v`` in ``shape``; nothing to do if it has it."""
-    return v if emitter.type(v).shape == shape else emit(emitter, "reshape", v, shape=shape)
+__all__ = ["adjoint", "unbroadcast", "unreduce"]
 
 
 @macro("v")

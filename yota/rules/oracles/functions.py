@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from yota.rules.oracles_distributions import distributions
-from yota.rules.oracles_inverses import root
-from yota.rules.oracles_waves import waves
+from yota.rules.oracles.distributions import distributions
+from yota.rules.oracles.inverses import root
+from yota.rules.oracles.waves import waves
 
 __all__ = ["special"]
 

@@ -6,8 +6,9 @@ import numpy as np
 
 from yota.ir.indexing import GATHER, Slice
 from yota.ir.primitive import Emitter
-from yota.rules.decompositions import masked, product
-from yota.rules.macros import Handle, Slope, adjoint, emit, macro
+from yota.rules.macros.base import Handle, Slope, emit, macro
+from yota.rules.macros.decompositions import masked, product
+from yota.rules.macros.shapes import adjoint
 
 __all__ = ["lu_adjoint"]
 

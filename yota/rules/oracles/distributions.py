@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from yota.rules.oracles_inverses import root
+from yota.rules.oracles.inverses import root
 
 __all__ = ["distributions"]
 

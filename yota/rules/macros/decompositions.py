@@ -9,7 +9,8 @@ import numpy as np
 
 from yota.ir.indexing import Slice
 from yota.ir.primitive import Emitter
-from yota.rules.macros import Handle, Slope, adjoint, emit, macro
+from yota.rules.macros.base import Handle, Slope, emit, macro
+from yota.rules.macros.shapes import adjoint
 
 __all__ = ["eig_adjoint", "eigh_adjoint", "eigvalsh_adjoint", "item", "qr_adjoint", "slogdet_adjoint"]
 

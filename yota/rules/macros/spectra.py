@@ -6,7 +6,7 @@ import numpy as np
 
 from yota.ir.indexing import Slice
 from yota.ir.primitive import Emitter
-from yota.rules.macros import Handle, emit, macro
+from yota.rules.macros.base import Handle, emit, macro
 
 __all__ = ["counted", "fitted"]
 

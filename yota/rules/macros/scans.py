@@ -9,7 +9,7 @@ import numpy as np
 
 from yota.ir.indexing import Slice
 from yota.ir.primitive import Emitter
-from yota.rules.macros import Handle, emit, macro, reshaped
+from yota.rules.macros.base import Handle, emit, macro, reshaped
 from yota.rules.statics import axes_of, axis_of
 
 __all__ = ["coproduct", "cumprod_adjoint"]

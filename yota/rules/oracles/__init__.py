@@ -1,0 +1,1 @@
+"""Functions of NumPy and SciPy to 50 digits: what rules are held against."""
