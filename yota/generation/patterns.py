@@ -51,6 +51,9 @@ def _candidates(arrays: Sequence[Any], extents: list[str], samples: Samples) -> 
     first = _number([array.flat[0] for array in arrays], samples)
     if first is not None:
         yield f"np.full({shape}, {first}, {cast})"
+    if dtype.kind == "i" and len(extents) > 1:
+        total = samples.whole([array.size for array in arrays])
+        yield f"np.arange({total}, dtype={cast}).reshape{shape}"
     if len(extents) == 1:
         yield from _lines(arrays, extents[0], samples, cast)
     if len(extents) == 2:

@@ -193,13 +193,14 @@ def _scattered(tracer: Tracer, entries: Index, arrays: list[Any], value: Any) ->
     if len(kept) == known.size:
         return _assigned(trace, tracer, value, entries, arrays)
     pieces = np.reshape(np.broadcast_to(value, known.shape), (-1,))[kept]
-    filled: Any = np.reshape(_assigned(trace, _flat(tracer), pieces, (GATHER,), [known.ravel()[kept]]), tracer.shape)
-    return filled  # type: ignore[no-any-return]
+    flat = _shaped(tracer, (whole.size,))
+    return _shaped(_assigned(trace, flat, pieces, (GATHER,), [known.ravel()[kept]]), tracer.shape)
 
 
-def _flat(tracer: Tracer) -> Tracer:
-    found: Any = np.reshape(tracer, (-1,))
-    return found  # type: ignore[no-any-return]
+def _shaped(tracer: Tracer, shape: tuple[int, ...]) -> Tracer:
+    """The elements in another shape: no view, whose order in memory would matter."""
+    found: Tracer = tracer._trace.apply(primitive("reshape"), (tracer,), {"shape": shape})
+    return found
 
 
 def _last(targets: Any) -> Any:
@@ -223,12 +224,13 @@ def _last_staying(tracer: Tracer, targets: Any, value: Any) -> Tracer:
     trace = tracer._trace
     order = np.argsort(targets, kind="stable")
     places = targets[order]
-    last = np.concatenate([places[1:] != places[:-1], np.ones(1, bool)])
-    pieces = np.where(last, _cast(trace, tracer, value)[order], np.zeros((), tracer.dtype))
-    cleared = _assigned(trace, _flat(tracer), np.zeros((), tracer.dtype), (GATHER,), [targets])
-    static = {"shape": cleared.shape, "indices": ((GATHER,),)}
-    found: Any = np.reshape(cleared + trace.apply(primitive("scatter"), (pieces, places), static), tracer.shape)
-    return found  # type: ignore[no-any-return]
+    zero = np.zeros((), tracer.dtype)
+    ordered = _cast(trace, tracer, value)[order]
+    pieces = np.concatenate([np.where(places[1:] != places[:-1], ordered[:-1], zero), ordered[-1:]])
+    flat = _shaped(tracer, (int(np.prod(tracer.shape)),))
+    cleared = _assigned(trace, flat, zero, (GATHER,), [targets])
+    static = {"shape": flat.shape, "indices": ((GATHER,),)}
+    return _shaped(cleared + trace.apply(primitive("scatter"), (pieces, places), static), tracer.shape)
 
 
 def _assigned(trace: Trace, tracer: Tracer, value: Any, entries: Index, arrays: list[Any]) -> Tracer:

@@ -90,7 +90,14 @@ _SYSTEM = (
 _LIBRARY_BEGINNINGS = ("str", "mem", "wcs", "is", "to", "pthread_", "omp_", "cr_", "atomic_")
 
 
-_OWN_FUNCTIONS = "drawn main rounded sort_keys sort_pairs sort_stretches first_of in_order check_indices".split()
+_OWN_FUNCTIONS = [
+    *"drawn main rounded sort_keys sort_pairs sort_stretches first_of in_order check_indices".split(),
+    *(
+        f"{name}_{kind}"
+        for name in ("places_from", "sorted_places", "whole_sorted_places")
+        for kind in ("double", "float", "int64_t", "int32_t", "uint8_t")
+    ),
+]
 """What files define themselves where they need it."""
 
 

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import numpy as np
 
-from yota.codegen.c.patterns import index_arrays
+from yota.codegen.c.patterns import gathered_extents
 from yota.codegen.c.types import is_known
 from yota.ir.primitive import Primitive
 from yota.ir.tape import Op, Tape
 from yota.ir.types import TensorType
 from yota.passes.rewrite import Rewriting
 
-__all__ = ["PLACES", "is_places", "with_places"]
+__all__ = ["PLACES", "is_inside", "is_places", "with_places"]
 
 
 def _counted(index: Any, *, extent: int) -> Any:
@@ -30,47 +30,89 @@ def is_places(op: Op) -> bool:
     return op.primitive is PLACES
 
 
-def with_places(tape: Tape, as_they_are: Collection[int] = (), *, checked: bool = True) -> Tape:
-    """``tape`` in which each index array of gathers and scatters is in memory, and places on one axis only.
+def with_places(
+    tape: Tape, as_they_are: Collection[int] = (), counting: Collection[int] = (), *, checked: bool = True
+) -> Tape:
+    """``tape`` in which each index array of gathers, scatters and writes is in memory, and places on one axis only.
 
     Parameters
     ----------
     as_they_are
-        Arguments that are so already; so are constants.
+        Arguments that are so already; so are constants, and positions that are found on no longer an axis.
+    counting
+        Arguments that are all places of an axis in order.
     checked
-        Whether they come from `PLACES`; if not, whoever reads looks at them, and scatters are left alone.
+        Whether they come from `PLACES`; if not, whoever reads looks at them, and what is not read is left alone.
     """
-    if not any(variable not in tape.constants for op in tape.ops for variable, _ in _looked_at(tape, op, checked)):
+    arrays = {op.operands[at] for op in tape.ops for at in _looked_at(tape, op, checked)}
+    if arrays <= set(tape.constants):
         return tape
     rewriting = Rewriting(tape)
     known: dict[tuple[int, int], int] = {}
     for op in tape.ops:
-        extents = iter(_looked_at(tape, op, checked))
-        awaited = next(extents, None)
-        operands = []
-        for operand in op.operands:
-            if awaited is None or operand != awaited[0]:
-                operands.append(rewriting[operand])
-                continue
-            if operand in as_they_are:
-                operands.append(rewriting[operand])
-            else:
-                operands.append(_placed(rewriting, operand, awaited[1], known, checked))
-            awaited = next(extents, None)
+        extents = _looked_at(tape, op, checked)
+        operands = [
+            _placed(rewriting, operand, extents[at], known, checked)
+            if at in extents and operand not in as_they_are
+            else rewriting[operand]
+            for at, operand in enumerate(op.operands)
+        ]
+        if checked and extents and _counts(tape, op, counting) and _is_inside(rewriting, operands[1], extents[1]):
+            rewriting.bind(op.result, operands[1])
+            continue
         rewriting.builder.location = op.location
         made = rewriting.builder.emit(op.primitive, operands, op.static, tape.types[op.result])
         rewriting.bind(op.result, made)
     return rewriting.finish()
 
 
-def _looked_at(tape: Tape, op: Op, adds: bool) -> list[tuple[int, int]]:
-    """Index arrays of an op that reads, or ``adds``, with extents."""
-    return index_arrays(tape, op) if op.name == "getitem" or (adds and op.name == "scatter") else []
+def _looked_at(tape: Tape, op: Op, checked: bool) -> dict[int, int]:
+    """Which operands of an op that reads, or writes if those are ``checked``, are index arrays, with extents."""
+    if op.name not in (("getitem", "setitem", "scatter") if checked else ("getitem",)):
+        return {}
+    shape = tape.types[op.result if op.name == "scatter" else op.operands[0]].shape
+    found: dict[int, int] = {}
+    at = 0 if op.name == "getitem" else 1
+    for index in op.keyword("indices") if op.name == "scatter" else (op.keyword("index"),):
+        at += op.name != "scatter"
+        for extent in gathered_extents(index, shape):
+            found[at] = extent
+            at += 1
+        at += op.name == "scatter"
+    return found
+
+
+def _counts(tape: Tape, op: Op, counting: Collection[int]) -> bool:
+    """Whether an op reads the array of all places of an axis."""
+    if op.name != "getitem" or len(op.operands) != 2 or op.operands[0] in counting:
+        return op.name == "getitem" and len(op.operands) == 2
+    value = np.asarray(tape.constants.get(op.operands[0], 0))
+    return value.ndim == 1 and np.array_equal(value, np.arange(value.size))
+
+
+def is_inside(
+    definition: Callable[[int], Op | None], types: Mapping[int, TensorType], variable: int, extent: int
+) -> bool:
+    """Whether an index array is sure to have places on an axis of ``extent`` only, counted from its start."""
+    op = definition(variable)
+    while op is not None and op.name in ("getitem", "reshape", "transpose", "broadcast_to"):
+        op = definition(op.operands[0])
+    if op is None:
+        return False
+    if op.primitive is PLACES:
+        return bool(op.keyword("extent") == extent)
+    return op.name == "argsort" and types[op.result].shape[op.keyword("axis")] <= extent
+
+
+def _is_inside(rewriting: Rewriting, variable: int, extent: int) -> bool:
+    return is_inside(rewriting.builder.definition, rewriting.builder.types, variable, extent)
 
 
 def _placed(rewriting: Rewriting, operand: int, extent: int, known: dict[tuple[int, int], int], checked: bool) -> int:
     type = rewriting.tape.types[operand]
     if operand in rewriting.tape.constants or not type.shape or type.dtype.kind not in "iu" or not is_known(type.dtype):
+        return rewriting[operand]
+    if checked and _is_inside(rewriting, rewriting[operand], extent):
         return rewriting[operand]
     key = operand, extent
     if key not in known:

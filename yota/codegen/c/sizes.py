@@ -23,6 +23,8 @@ class Made:
         C text of how many elements there are; empty for a number.
     loops
         The loops that the statement stands in.
+    counting
+        Whether it is the array of all places of an axis.
     """
 
     name: str
@@ -30,6 +32,7 @@ class Made:
     text: str
     count: str = ""
     loops: tuple[str, ...] = ()
+    counting: bool = False
 
     @property
     def declaration(self) -> str:

@@ -12,13 +12,15 @@ from yota.codegen.c.groups import Group, Schedule, schedule
 from yota.codegen.c.kernel import Kernel, plan_kernel, result_hint
 from yota.codegen.c.lines import Needs, filled
 from yota.codegen.c.names import FileNames, LocalNames
-from yota.codegen.c.patterns import normalised
-from yota.codegen.c.places import is_places, with_places
+from yota.codegen.c.ordered import is_ordered, is_sort, sorting, writing
+from yota.codegen.c.patterns import index_arrays, is_uniform, normalised
+from yota.codegen.c.places import is_inside, is_places, with_places
 from yota.codegen.c.plan import KernelPlan, Piece
 from yota.codegen.c.products import as_sums
 from yota.codegen.c.sizes import Sizes, put_in_place
 from yota.codegen.c.statements import OUT_OF_BOUNDS, failed, framed, refusal
 from yota.codegen.c.tables import Tables
+from yota.codegen.c.truths import as_counts
 from yota.codegen.c.types import c_type, literal
 from yota.codegen.count import operations
 from yota.errors import CodegenError
@@ -100,16 +102,22 @@ def body_of(
     CodegenError
         If something on the tape cannot be said in C; the message has the user's line.
     """
-    tape = normalised(as_sums(symbolic.optimise(tape, strict=strict)))
+    tape = normalised(as_counts(as_sums(symbolic.optimise(tape, strict=strict))))
     # What is made from sizes is inside wherever sizes will do.
-    tape = without_dead(with_places(tape, {entry.variable for entry in tape.inputs[len(inputs) :]}))
-    _refuse_empty(tape)
     sizes = sizes or Sizes()
     made = tape.inputs[len(inputs) :]
+    counting = {entry.variable for entry, each in zip(made, sizes.made, strict=True) if each.counting}
+    tape = without_dead(with_places(tape, {entry.variable for entry in made}, counting))
+    _refuse_empty(tape)
+    made = tape.inputs[len(inputs) :]
     places = {entry.variable for entry in made if tape.types[entry.variable].shape}
-    places |= {op.result for op in tape.ops if is_places(op)}
+    places |= {each for op in tape.ops for each, extent in index_arrays(tape, op) if _is_found(tape, each, extent)}
     plan = schedule(tape, looks=False, gathers=("getitem", "scatter"), places=frozenset(places))
     return _Function(tape, plan, name, inputs, results, shared, sizes).body()
+
+
+def _is_found(tape: Tape, variable: int, extent: int) -> bool:
+    return is_inside(tape.definitions().get, tape.types, variable, extent)
 
 
 def _refuse_empty(tape: Tape) -> None:
@@ -137,6 +145,7 @@ class _Function:
         self.used: set[str] = set()
         self.pieces: tuple[Piece, ...] = ()
         self.targets: dict[int, str] = {}
+        self.spare: dict[int, str] = {}
         for entry, text in zip(tape.inputs, [*inputs, *made], strict=True):
             self.texts[entry.variable] = text
         self.results = list(zip(tape.outputs, results, strict=True))
@@ -190,19 +199,30 @@ class _Function:
         for step in steps:
             for variable in _variables(step):
                 type = self.tape.types[variable]
+                if isinstance(step, Op) and is_sort(self.tape, step):
+                    self._spare(step, found)
                 if variable in self.targets:
                     text = self.targets[variable]
                     self.texts[variable] = text if type.shape else f"*{text}"
                     continue
                 name = self.texts[variable] = self.names.fresh(result_hint(self.tape, variable))
                 kind = c_type(type.dtype)
-                if not type.shape:
-                    found[name] = f"{kind} {name};"
-                elif type.size * type.dtype.itemsize <= self.sizes.on_stack:
-                    found[name] = f"{kind} {name}[{type.size}];"
-                else:
-                    found[name] = f"{kind} *const {name} = malloc({type.size} * sizeof *{name});"
+                found[name] = (
+                    self._memory(name, kind, type.size, type.dtype.itemsize) if type.shape else f"{kind} {name};"
+                )
         return found
+
+    def _memory(self, name: str, kind: str, size: int, itemsize: int) -> str:
+        """The definition of an array."""
+        if size * itemsize <= self.sizes.on_stack:
+            return f"{kind} {name}[{size}];"
+        return f"{kind} *const {name} = malloc({size} * sizeof *{name});"
+
+    def _spare(self, op: Op, found: dict[str, str]) -> None:
+        """Memory to sort in."""
+        name = self.spare[op.result] = self.names.fresh("spare")
+        count = self.tape.types[op.result].shape[op.keyword("axis")]
+        found[name] = self._memory(name, "int64_t", 2 * count, 8)
 
     def _kernel(self, group: Group, name: str, *, inline: bool = False) -> Kernel:
         known = {}
@@ -248,14 +268,24 @@ class _Function:
         return bool(self.tape.types[variable].shape) or variable in self.targets
 
     def _op(self, op: Op) -> list[str]:
-        """What is no loop: only looks at indices, and copies to another shape, are left."""
-        if op.name != "reshape" and not is_places(op):
+        """What is no loop over points."""
+        if op.name != "reshape" and not is_places(op) and not is_ordered(self.tape, op):
             raise CodegenError(refusal(self.tape, op))
+        if op.name == "setitem":
+            texts = ["" if self._is_filled(op, each) else self._text(each) for each in op.operands]
+            self.used.update(texts)
+            return writing(self.tape, op, texts, self.texts[op.result])
         source, target = self._text(op.operands[0]), self.texts[op.result]
         self.used.add(source)
         if is_places(op):
             return self._look(op, source, target)
+        if is_sort(self.tape, op):
+            return sorting(self.tape, op, source, target, self.spare[op.result], self.shared.needs)
         return [f"memcpy({target}, {source}, {self.tape.types[op.result].size} * sizeof *{target});"]
+
+    def _is_filled(self, op: Op, operand: int) -> bool:
+        """Whether an array that is written to is the same everywhere, so that code has its number only."""
+        return operand == op.operands[0] and is_uniform(self.tape.constants.get(operand, ()))
 
     def _look(self, op: Op, source: str, target: str) -> list[str]:
         type = self.tape.types[op.operands[0]]

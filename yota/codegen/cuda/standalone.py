@@ -18,6 +18,7 @@ from yota.codegen.c.patterns import is_uniform, normalised
 from yota.codegen.c.places import with_places
 from yota.codegen.c.products import as_sums
 from yota.codegen.c.tables import Tables
+from yota.codegen.c.truths import as_counts
 from yota.codegen.c.types import c_type
 from yota.codegen.count import operations
 from yota.codegen.cuda.halves import placed, widened
@@ -78,7 +79,7 @@ def body_of(
         If something on the tape needs a library, or a decision; the message has the user's line.
     """
     wide = widened(tape)
-    tape = leading(normalised(as_sums(symbolic.optimise(wide.tape))))
+    tape = leading(normalised(as_counts(as_sums(symbolic.optimise(wide.tape)))))
     # What is made from sizes is inside wherever sizes will do.
     inside = {entry.variable for entry in tape.inputs[len(inputs) :]}
     tape = without_dead(with_places(tape, readable(tape) | inside, checked=False))

@@ -123,6 +123,8 @@ def _called(tree: ast.Call, at: Sequence[str], names: Mapping[str, str], kind: s
     name = ast.unparse(tree.func)
     if isinstance(tree.func, ast.Attribute) and tree.func.attr == "astype":
         return _element(tree.func.value, at, names, kind)
+    if isinstance(tree.func, ast.Attribute) and tree.func.attr == "reshape":
+        return _element(tree.func.value, [_counted_through(at, tree.args, names)], names, kind)
     given = tree.args
     if name == "np.divide":
         return _divided(given[0], given[1], at, names, kind)
@@ -183,8 +185,18 @@ def _cast(tree: ast.expr, cast: str, at: Sequence[str], names: Mapping[str, str]
     return inner if cast == "double" else Spelled(f"(float){inner.within(ATOM)}", UNARY)
 
 
+def _counted_through(at: Sequence[str], shape: Sequence[ast.expr], names: Mapping[str, str]) -> Spelled:
+    """The number of an element, in the order of memory."""
+    found = Spelled(at[0])
+    for counter, extent in zip(at[1:], shape[1:], strict=True):
+        found = _joined(_joined(found, ast.Mult, _whole(extent, names)), ast.Add, Spelled(counter))
+    return found
+
+
 def _counted(given: Sequence[ast.expr], counter: str, names: Mapping[str, str], kind: str) -> Spelled:
-    number = Spelled(f"({kind}){counter}", UNARY) if kind in ("float", "double") else Spelled(counter)
+    number = counter if isinstance(counter, Spelled) else Spelled(counter)
+    if kind in ("float", "double"):
+        number = Spelled(f"({kind}){number.within(ATOM)}", UNARY)
     if len(given) < 2:
         return number
     return _joined(_element(given[0], (), names, kind), ast.Add, number)

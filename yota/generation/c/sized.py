@@ -38,6 +38,7 @@ __all__ = ["written_for_all_sizes"]
 _MEMORY = re.compile(r"[mc]alloc\(\(size_t\)(\(.+?\))(?: \*|,) sizeof")
 """Memory for more elements than a single size has."""
 _ASKED = re.compile(r"= malloc\(\(size_t\)(\(.+?\)|\w+) \* sizeof")
+_COUNTING = re.compile(r"np\.arange\([^,]+, dtype=np\.int64\)")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -125,7 +126,9 @@ class _Sized:
         extents = [str(whole(each, self.names)) for each in varying.shape]
         count = extents[0] if len(extents) == 1 else " * ".join(map(factor, extents))
         *loops, statement = filling(varying.text, name, extents, kind, self.names, counters)
-        return Made(name, kind, statement, f"(size_t){f'({count})' if ' ' in count else count}", tuple(loops))
+        room = f"(size_t){f'({count})' if ' ' in count else count}"
+        counting = _COUNTING.fullmatch(varying.text) is not None
+        return Made(name, kind, statement, room, tuple(loops), counting)
 
     def _functions(self, each: Sequence[Sequence[Function]]) -> tuple[Function, ...]:
         found = [self._function(functions) for functions in zip(*each, strict=True)]

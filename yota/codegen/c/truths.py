@@ -1,0 +1,48 @@
+"""Rewrites `any`, `all` and `count_nonzero` as sums of ones, for code that has no reductions of truths."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from yota.ir.catalog import primitive
+from yota.ir.tape import Op, Tape
+from yota.passes.rewrite import Rewriting
+
+__all__ = ["as_counts"]
+
+_NAMES = ("any", "all", "count_nonzero")
+
+
+def as_counts(tape: Tape) -> Tape:
+    """``tape`` in which what asks how many elements are true counts them in double precision."""
+    if not any(_is_asked(op) for op in tape.ops):
+        return tape
+    rewriting = Rewriting(tape)
+    for op in tape.ops:
+        rewriting.builder.location = op.location
+        if _is_asked(op):
+            rewriting.bind(op.result, _answer(rewriting, op))
+        else:
+            rewriting.copy(op)
+    return rewriting.finish()
+
+
+def _is_asked(op: Op) -> bool:
+    return op.name in _NAMES and isinstance(op.keyword("axis"), tuple)
+
+
+def _answer(rewriting: Rewriting, op: Op) -> int:
+    (found,) = rewriting.operands(op)
+    type = rewriting.type(found)
+    if type.dtype.kind != "b":
+        zero = rewriting.builder.constant(np.zeros((), type.dtype)[()])
+        found = rewriting.emit("not_equal", (found, zero))
+    if op.name == "all":
+        found = rewriting.emit("logical_not", (found,))
+    ones = rewriting.emit("astype", (found,), {"dtype": np.dtype(np.float64)})
+    static = {"axis": op.keyword("axis"), "keepdims": op.keyword("keepdims")}
+    count = rewriting.emit(primitive("sum"), (ones,), static) if op.keyword("axis") else ones
+    if op.name == "count_nonzero":
+        return rewriting.emit("astype", (count,), {"dtype": rewriting.tape.types[op.result].dtype})
+    zero = rewriting.builder.constant(np.float64(0))
+    return rewriting.emit("not_equal" if op.name == "any" else "equal", (count, zero))
