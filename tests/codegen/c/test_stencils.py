@@ -8,6 +8,7 @@ import pytest
 import yota
 from tests.codegen.compiled import needs_compiler
 from yota.codegen.c.groups import Group, schedule
+from yota.codegen.c.pull import Pull
 from yota.codegen.c.written import read_where_written
 from yota.passes.pipeline import run
 
@@ -69,3 +70,71 @@ def test_kernels_are_linear_in_the_steps(f):
     groups = [step for step in schedule(tape).steps if isinstance(step, Group)]
     assert len(groups) <= 4 * STEPS
     assert max(len(root.visited) for group in groups for root in group.roots) <= 80
+
+
+def added(x):
+    return x + np.roll(x, 1)
+
+
+def turned(x):
+    return np.concatenate([x[1:], x[:1]]) * x
+
+
+def scaled(x):
+    return np.roll(x, 3) * 1.01
+
+
+def inner(x):
+    return np.concatenate([x[:1], x[1:-1] + 0.1 * (x[2:] - x[:-2]), x[-1:]])
+
+
+def plane(x):
+    u = x.reshape(20, -1)
+    return (u + 0.1 * (np.roll(u, 1, 0) + np.roll(u, -1, 0) + np.roll(u, 1, 1) + np.roll(u, -1, 1) - 4 * u)).ravel()
+
+
+def times(step, count):
+    def f(x):
+        for _ in range(count):
+            x = step(x)
+        return np.sum(x * x)
+
+    return f
+
+
+@pytest.mark.parametrize(
+    ("step", "size", "counts"),
+    [
+        (added, 300, (10, 40)), (turned, 300, (10, 40)), (inner, 300, (10, 40)), (plane, 300, (5, 20)),
+        (scaled, 300, (40, 160)), (scaled, 1040, (40, 160)),
+    ],
+)  # fmt: skip
+def test_scheduling_is_linear_in_the_steps(step, size, counts, monkeypatch):
+    made, requests = Pull._made, []
+
+    def counted(self, *request):
+        requests[-1] += 1
+        return made(self, *request)
+
+    monkeypatch.setattr(Pull, "_made", counted)
+    for count in counts:
+        value, tape = yota.trace(times(step, count), np.ones(size))
+        requests.append(0)
+        schedule(read_where_written(run(tape)))
+    few, many = requests
+    assert many < 9 * few  # quadratic would be 16
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    ("step", "size", "count"),
+    [(added, 300, 30), (turned, 300, 30), (inner, 300, 30), (plane, 300, 5), (scaled, 1040, 30)],
+)
+def test_long_chains(step, size, count):
+    x = np.random.default_rng(0).normal(size=size) * 1e-9 + 1
+    f = times(step, count)
+    value, gradient = yota.value_and_grad(f, target="c")(x)
+    direction = np.random.default_rng(1).normal(size=size)
+    shifted = f(x + 1e-30j * direction)  # polynomials again
+    np.testing.assert_allclose(value, f(x), rtol=1e-12)
+    np.testing.assert_allclose(np.sum(gradient * direction), shifted.imag * 1e30, rtol=1e-9)

@@ -138,9 +138,11 @@ def studied(tape: Tape, definitions: dict[int, Op], variable: int, leaves: froze
         shape = tape.types[variable].shape
     root = Root(variable, shape, reduction, loops, tuple(set() for _ in loops))
     mixed = False
+    done: dict[Region, Pull] = {}
+    limit = _MOST_VALUES if loops else _MOST_IN_SCALARS
     for _ in range(4 * _MOST_LANES):
         try:
-            folded = _attempt(tape, definitions, root, leaves)
+            folded = _attempt(tape, definitions, root, leaves, limit, done)
         except CutError as cut:
             if not _apply(root, cut):
                 raise UnreachableError from None
@@ -166,25 +168,31 @@ def _is_assembled(op: Op, size: int) -> bool:
     return op.name == "stack" and size == len(op.operands)
 
 
-def _attempt(tape: Tape, definitions: dict[int, Op], root: Root, leaves: frozenset[int]) -> set[int]:
+def _attempt(
+    tape: Tape,
+    definitions: dict[int, Op],
+    root: Root,
+    leaves: frozenset[int],
+    limit: int,
+    known: dict[Region, Pull],
+) -> set[int]:
+    """Go through all regions; those that a cut has left as they were are ``known``."""
     found = regions(root.extents, root.cuts)
     if len(found) > _MOST_REGIONS:
         raise UnreachableError
     root.visited, root.values = {}, 0
-    folded: set[int] = set()
     for region in found:
-        limit = _MOST_VALUES if root.loops else _MOST_IN_SCALARS
-        pull = Pull(tape, definitions, leaves, dict(enumerate(region)), limit)
+        pull = known.get(region) or Pull(tape, definitions, leaves, dict(enumerate(region)), limit)
         source = root.reduction.operands[0] if root.reduction else root.variable
         try:
-            for lane in root.lanes:
+            for lane in root.lanes if region not in known else ():
                 pull.at(source, spread(root.point(lane, region), tape.types[source].shape))
         finally:
             for variable, count in pull.visited.items():
                 root.visited[variable] = max(root.visited.get(variable, 0), count)
+        known[region] = pull
         root.values += len(pull.values)
-        folded |= pull.folded
-    return folded
+    return {extent for region in found for extent in known[region].folded}
 
 
 def _mixes(root: Root, folded: set[int]) -> bool:
@@ -206,7 +214,9 @@ def _apply(root: Root, cut: CutError) -> bool:
         return False
     root.cuts[cut.axis].add(cut.place)
     many = math.prod(len(each) + 1 for each in root.cuts) > _MOST_REGIONS
-    if (many or len(root.cuts[cut.axis]) * _PIECE > extent) and lanes * extent <= _MOST_PUT_TOGETHER:
+    lanes *= extent
+    deep = lanes * len(root.visited) > _MOST_VALUES
+    if (many or len(root.cuts[cut.axis]) * _PIECE > extent) and lanes <= _MOST_PUT_TOGETHER and not deep:
         _unroll(root, cut.axis)
     return True
 
