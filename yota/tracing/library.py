@@ -11,12 +11,12 @@ import numpy
 
 from yota.rules.statics import axes_of
 from yota.tracing.exact import record_call
-from yota.tracing.functions import distributions
-from yota.tracing.functions.filters import FILTERS
-from yota.tracing.functions.matrices import MATRICES
-from yota.tracing.functions.special import SPECIAL
+from yota.tracing.functions.scipy import distributions
+from yota.tracing.functions.scipy.filters import FILTERS
+from yota.tracing.functions.scipy.matrices import MATRICES
+from yota.tracing.functions.scipy.special import SPECIAL
+from yota.tracing.functions.scipy.transforms import TRANSFORMS
 from yota.tracing.functions.statistics import STATISTICS
-from yota.tracing.functions.transforms import TRANSFORMS
 from yota.tracing.methods import is_traced
 from yota.tracing.state import current
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from yota.tracing.functions.equations import stacked
+from yota.tracing.functions.scipy.equations import stacked
 
 if TYPE_CHECKING:
     from yota.tracing.trace import Trace

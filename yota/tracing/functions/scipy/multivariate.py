@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from yota.tracing.functions.special import scipy_special
+from yota.tracing.functions.scipy.special import scipy_special
 from yota.tracing.methods import is_traced
 from yota.tracing.state import current
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy
 
-from yota.tracing.functions.family import Family, special
-from yota.tracing.functions.unbounded import UNBOUNDED
+from yota.tracing.functions.scipy.family import Family, special
+from yota.tracing.functions.scipy.unbounded import UNBOUNDED
 
 __all__ = ["BOUNDED"]
 

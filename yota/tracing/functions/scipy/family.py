@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from yota.tracing.functions.special import scipy_special
+from yota.tracing.functions.scipy.special import scipy_special
 
 __all__ = ["Family", "special"]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy
 
-from yota.tracing.functions.family import Family, special
+from yota.tracing.functions.scipy.family import Family, special
 
 __all__ = ["UNBOUNDED"]
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from yota.tracing.functions.kernels import KERNELS
-from yota.tracing.functions.neighbours import NEIGHBOURS
+from yota.tracing.functions.scipy.kernels import KERNELS
+from yota.tracing.functions.scipy.neighbours import NEIGHBOURS
 from yota.tracing.methods import is_traced
 
 if TYPE_CHECKING:

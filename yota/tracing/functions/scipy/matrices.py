@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from yota.tracing.functions.elimination import ELIMINATION
-from yota.tracing.functions.equations import EQUATIONS, stacked
-from yota.tracing.functions.factors import FACTORS
-from yota.tracing.functions.matrix_functions import MATRIX_FUNCTIONS
+from yota.tracing.functions.scipy.elimination import ELIMINATION
+from yota.tracing.functions.scipy.equations import EQUATIONS, stacked
+from yota.tracing.functions.scipy.factors import FACTORS
+from yota.tracing.functions.scipy.matrix_functions import MATRIX_FUNCTIONS
 
 if TYPE_CHECKING:
     from yota.tracing.trace import Trace

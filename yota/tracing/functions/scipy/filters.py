@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from yota.tracing.functions.kernels import KERNELS
-from yota.tracing.functions.neighbours import NEIGHBOURS
-from yota.tracing.functions.recursive import RECURSIVE
-from yota.tracing.functions.smoothing import SMOOTHING
-from yota.tracing.functions.windows import no_more, padded, weighted
+from yota.tracing.functions.scipy.kernels import KERNELS
+from yota.tracing.functions.scipy.neighbours import NEIGHBOURS
+from yota.tracing.functions.scipy.recursive import RECURSIVE
+from yota.tracing.functions.scipy.smoothing import SMOOTHING
+from yota.tracing.functions.scipy.windows import no_more, padded, weighted
 from yota.tracing.methods import is_traced
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from yota.tracing.functions.windows import axes_of, is_sequence, no_more, weighted
+from yota.tracing.functions.scipy.windows import axes_of, is_sequence, no_more, weighted
 
 if TYPE_CHECKING:
     from yota.tracing.trace import Trace

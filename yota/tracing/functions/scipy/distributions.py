@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from yota.tracing.functions import multivariate
-from yota.tracing.functions.bounded import BOUNDED
-from yota.tracing.functions.counts import DISCRETE
-from yota.tracing.functions.family import Family
-from yota.tracing.functions.unbounded import UNBOUNDED
+from yota.tracing.functions.scipy import multivariate
+from yota.tracing.functions.scipy.bounded import BOUNDED
+from yota.tracing.functions.scipy.counts import DISCRETE
+from yota.tracing.functions.scipy.family import Family
+from yota.tracing.functions.scipy.unbounded import UNBOUNDED
 from yota.tracing.methods import is_traced
 from yota.tracing.state import current
 
