@@ -42,6 +42,12 @@ def test_the_check_ends_with_the_test_command_of_the_readme() -> None:
     assert text(".ci/run").rstrip().splitlines()[-1] == command
 
 
+def test_the_changelog_says_everything_once() -> None:
+    # Two lists that a merge put together begin many items with the same words.
+    items = [line[:24] for line in text("CHANGELOG.md").splitlines() if line.startswith("- ")]
+    assert sorted(item for item in set(items) if items.count(item) > 1) == []
+
+
 def test_the_check_can_be_run() -> None:
     assert (ROOT / ".ci" / "run").stat().st_mode & stat.S_IXUSR
 
