@@ -26,7 +26,7 @@ def katsura(size: int) -> Callable[[Any], list[Any]]:
             pairs = [k for k in range(-size, size + 1) if abs(m - k) <= size]
             return _total(mirrored(k) * mirrored(m - k) for k in pairs) - x[m]
 
-        normal = x[0] + 2 * _total(x[k] for k in range(1, size + 1)) - 1
+        normal = x[0] + _total(2 * x[k] for k in range(1, size + 1)) - 1
         return [normal, *(equation(m) for m in range(size))]
 
     return equations

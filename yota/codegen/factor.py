@@ -11,17 +11,14 @@ from __future__ import annotations
 import heapq
 import random
 from collections import Counter
-from dataclasses import dataclass, field
-from typing import TypeAlias
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from yota.codegen.chain import Chain
-from yota.codegen.forest import Forest, Sum
-from yota.codegen.polynomial import Monomial, Term, chain_length, common, multiply, quotient, reduced
+from yota.codegen.polynomial import multiply
+from yota.codegen.table import Place, Sums, Table
 
 __all__ = ["Options", "factor"]
-
-Key: TypeAlias = tuple[Monomial, Monomial, float, float]
-"""A divisor up to scale: two monomials without common factor, and their coefficients."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +33,8 @@ class Options:
         Whether a coefficient that both terms have is pulled out (``3*(a - b)``) or stays (``3*a - 3*b``).
     shared
         Whether sums that occur in several places without a factor are taken out.
+    whole
+        Whether a sum of two terms serves where others contain it, in whatever way it is factored itself.
     nest
         Whether sums are nested after Horner first.
     seed
@@ -47,226 +46,207 @@ class Options:
     window: int = 64
     equal_outside: bool = True
     shared: bool = True
+    whole: bool = False
     nest: bool = False
     seed: int = 0
     most: int = 1024
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """Where a divisor occurs: ``scale * factor * divisor`` is two terms of a sum."""
+def factor(
+    table: Table, sums: Sums, options: Options, first: Iterable[int] | None = None, divisor: int | None = None
+) -> dict[int, tuple[int, ...]]:
+    """``sums``, factored.
 
-    sum: int
-    first: int
-    second: int
-    terms: tuple[Term, Term]
-    scale: float
-    factor: Monomial
-
-
-@dataclass(slots=True)
-class _Divisor:
-    places: list[_Place] = field(default_factory=list)
-    atom: int | None = None
-    unit: float = 1.0
-    pushed: float = 0.0
-
-
-def factor(forest: Forest, options: Options) -> None:
-    """Factor all sums of ``forest`` in place."""
-    _Factoring(forest, options).run()
+    Parameters
+    ----------
+    table
+        What the numbers in ``sums`` stand for.
+    first
+        Sums whose terms are looked at first, where all the others have been factored already; None for all.
+    divisor
+        The number of one that is taken out before all others.
+    """
+    return _Factoring(table, sums, options).run(first, divisor)
 
 
 class _Factoring:
-    def __init__(self, forest: Forest, options: Options) -> None:
-        self.forest = forest
+    def __init__(self, table: Table, sums: Sums, options: Options) -> None:
+        self.table = table
         self.options = options
-        self.divisors: dict[Key, _Divisor] = {}
-        self.queue: list[tuple[float, float, int, Key]] = []
+        self.sums = dict(sums)
+        self.opened: dict[int, list[int | None]] = {}
+        """Terms of sums that have lost some."""
+        self.chains: dict[int, Chain] = {}
+        self.costs = table.costs(options.most)
+        self.alone = table.alone(options.most, options.equal_outside)
+        self.places: dict[int, list[Place]] = {}
+        """Where each divisor occurs."""
+        self.atoms: dict[int, int] = {}
+        """Atoms of the divisors that have been taken out."""
+        self.pushed: dict[int, float] = {}
+        self.queue: list[tuple[float, float, int, int]] = []
         self.choose = random.Random(options.seed)
         self.serial = 0
-        self.touched: set[Key] = set()
-        self.chains: dict[int, Chain] = {}
-        self._costs: dict[Term, float] = {}
 
-    def run(self) -> None:
-        for atom in self.forest.living():
-            if atom in self.forest.sums:
-                each = self.forest.sums[atom]
-                each.terms = list(each.alive())
-                self.chains[atom] = Chain(len(each.terms))
-                for position in range(len(each.terms)):
-                    self._pair(atom, position, backwards_only=True)
-        self._push()
-        while self.queue:
-            gain, _, _, key = heapq.heappop(self.queue)
-            divisor = self.divisors[key]
+    def run(self, first: Iterable[int] | None, divisor: int | None) -> dict[int, tuple[int, ...]]:
+        self._start(first)
+        if divisor in self.places:
             places = self._valid(divisor)
-            found = self._gain(key, divisor, places)
-            if found <= 0:
-                divisor.pushed = 0.0
-                continue
-            if found < -gain:
+            if places:
+                self._extract(divisor, self._unit(divisor, places), places)
+        while self.queue:
+            gain, _, _, number = heapq.heappop(self.queue)
+            places = self._valid(number)
+            unit, found = self._worth(number, places)
+            self.pushed[number] = 0.0
+            if 0 < found < -gain:
                 # Terms went elsewhere in the meantime: back into the queue at what it is worth now.
-                divisor.pushed = found
-                self._enqueue(found, key)
-                continue
-            divisor.pushed = 0.0
-            self._extract(key, divisor, places)
-            self._push()
+                self._enqueue(found, number)
+            elif found > 0:
+                self._extract(number, unit, places)
+        for atom, terms in self.opened.items():
+            self.sums[atom] = tuple([term for term in terms if term is not None])
+        return self.sums
 
-    def _pair(self, atom: int, position: int, backwards_only: bool) -> None:
-        """Note the divisors that the term at ``position`` makes with its neighbours."""
-        each = self.forest.sums[atom]
-        chain = self.chains[atom]
-        for links in (chain.before,) if backwards_only else (chain.before, chain.after):
-            other = links[position]
-            for _ in range(self.options.window):
-                if not 0 <= other < len(each.terms):
-                    break
-                self._note(atom, each, min(other, position), max(other, position))
-                other = links[other]
+    def _start(self, first: Iterable[int] | None) -> None:
+        table = self.table
+        living = table.living(self.sums)
+        for atom in sorted(living):
+            if atom in table.defined or (self.options.whole and atom in table.divisor_of):
+                self.atoms.setdefault(table.divisor_of[atom][0], atom)
+        touched: dict[int, None] = {}
+        wanted = living.keys() if first is None else set(first)
+        for atom in sorted(living.keys() & self.sums.keys()):
+            for divisor, place in table.places(atom, living[atom]):
+                if (place.factor or self.options.shared) and self.atoms.get(divisor) != atom:
+                    self.places.setdefault(divisor, []).append(place)
+                    if atom in wanted:
+                        touched[divisor] = None
+        self._push(touched)
 
-    def _note(self, atom: int, each: Sum, first: int, second: int) -> None:
-        left, right = each.terms[first], each.terms[second]
-        if left is None or right is None or left[1] == right[1]:
-            return
-        shared = common(left[1], right[1])
-        if not shared and not self._may_share(atom, each, first, second):
-            return
-        one, two = quotient(left[1], shared), quotient(right[1], shared)
-        a, b = left[0], right[0]
-        if one > two:
-            one, two, a, b = two, one, b, a
-        numbers = reduced(a, b)
-        if numbers is None:
-            return
-        scale, a, b = numbers
-        key = one, two, a, b
-        divisor = self.divisors.get(key)
-        if divisor is None:
-            divisor = self.divisors[key] = _Divisor()
-        divisor.places.append(_Place(atom, first, second, (left, right), scale, shared))
-        self.touched.add(key)
-
-    def _may_share(self, atom: int, each: Sum, first: int, second: int) -> bool:
-        """Whether two terms without common factor may be summed apart: of the user's sum, only its beginning."""
-        return self.options.shared and (not each.ordered or self.chains[atom].leads(first, second))
-
-    def _push(self) -> None:
+    def _push(self, touched: Iterable[int]) -> None:
         """Queue the divisors that have gained places."""
-        for key in sorted(self.touched):
-            divisor = self.divisors[key]
-            gain = self._gain(key, divisor, self._valid(divisor))
-            if gain > divisor.pushed:
-                divisor.pushed = gain
-                self._enqueue(gain, key)
-        self.touched.clear()
+        for divisor in sorted(touched, key=self.table.divisors.__getitem__):
+            _, gain = self._worth(divisor, self._valid(divisor))
+            if gain > self.pushed.get(divisor, 0.0):
+                self._enqueue(gain, divisor)
 
-    def _enqueue(self, gain: float, key: Key) -> None:
+    def _enqueue(self, gain: float, divisor: int) -> None:
+        self.pushed[divisor] = gain
         self.serial += 1
         rank = self.choose.random() if self.options.seed else 0.0
-        heapq.heappush(self.queue, (-gain, rank, self.serial, key))
+        heapq.heappush(self.queue, (-gain, rank, self.serial, divisor))
 
-    def _valid(self, divisor: _Divisor) -> list[_Place]:
-        """Places whose terms are still there, no term twice."""
-        found: list[_Place] = []
+    def _valid(self, divisor: int) -> list[Place]:
+        """Places whose terms are still there, no term twice; of one that has a scale only those that are a multiple."""
+        alive = [place for place in self.places[divisor] if self._is_alive(place)]
+        self.places[divisor] = alive
+        if divisor in self.atoms:
+            unit = self.table.divisor_of[self.atoms[divisor]][1]
+            alive = [place for place in alive if (place.scale / unit).is_integer()]
+        if len(alive) < 2:
+            return alive
+        found: list[Place] = []
         taken: set[tuple[int, int]] = set()
-        alive: list[_Place] = []
-        for place in divisor.places:
-            terms = self.forest.sums[place.sum].terms
-            if terms[place.first] is not place.terms[0] or terms[place.second] is not place.terms[1]:
-                continue
-            alive.append(place)
+        for place in alive:
             ends = {(place.sum, place.first), (place.sum, place.second)}
             if taken.isdisjoint(ends):
                 taken |= ends
                 found.append(place)
-        divisor.places = alive
         return found
 
-    def _unit(self, key: Key, divisor: _Divisor, places: list[_Place]) -> float:
+    def _is_alive(self, place: Place) -> bool:
+        atom, first, second, left, right, _, _ = place
+        terms = self.opened.get(atom) or self.sums[atom]
+        return terms[first] == left and terms[second] == right
+
+    def _worth(self, divisor: int, places: Sequence[Place]) -> tuple[float, float]:
+        """The scale that a divisor carries itself, and how many operations it saves."""
+        if not places:
+            return 1.0, 0.0
+        if len(places) > 1 or divisor in self.atoms:
+            unit = self._unit(divisor, places)
+            return unit, self._gain(divisor, unit, places)
+        # In one place it is worth the same in each search.
+        key = places[0].left, places[0].right
+        found = self.alone.get(key)
+        if found is None:
+            unit = self._unit(divisor, places)
+            found = self.alone[key] = unit, self._gain(divisor, unit, places)
+        return found
+
+    def _unit(self, divisor: int, places: Sequence[Place]) -> float:
         """The scale that the divisor itself carries; the rest is a coefficient at each place."""
-        if divisor.atom is not None:
-            return divisor.unit
-        counts = Counter(place.scale for place in places)
+        atom = self.atoms.get(divisor)
+        if atom is not None:
+            return self.table.divisor_of[atom][1]
+        scales = [place.scale for place in places]
         # A place without factor is a sum of the user's: there the divisor stands as it is.
-        bare = [place.scale for place in places if not place.factor]
-        signs = sum(1 if place.scale > 0 else -1 for place in places)
-        sign = 1.0 if signs >= 0 else -1.0
-        if bare:
-            sign = 1.0 if bare[0] > 0 else -1.0
-        if self.options.equal_outside and abs(key[2]) == abs(key[3]):
+        bare = next((place.scale for place in places if not place.factor), None)
+        sign = 1.0 if (bare > 0 if bare else sum([scale > 0 for scale in scales]) * 2 >= len(scales)) else -1.0
+        one, two = self.table.divisors[divisor][2:]
+        if self.options.equal_outside and abs(one) == abs(two):
             return sign
-        unit = abs(counts.most_common(1)[0][0])
-        if any((place.scale / unit) != int(place.scale / unit) for place in places):
+        unit = abs(scales[0]) if len(set(scales)) == 1 else abs(Counter(scales).most_common(1)[0][0])
+        if unit != 1.0 and any((scale / unit) != int(scale / unit) for scale in scales):
             return sign
         return sign * unit
 
-    def _gain(self, key: Key, divisor: _Divisor, places: list[_Place]) -> float:
-        if not places:
-            return 0.0
-        one, two, a, b = key
-        unit = self._unit(key, divisor, places)
+    def _gain(self, divisor: int, unit: float, places: Sequence[Place]) -> float:
+        number, costs = self.table.number, self.costs
         gain = 0.0
-        if divisor.atom is None:
-            gain -= 1 + self._cost((a * unit, one)) + self._cost((b * unit, two))
+        if divisor not in self.atoms:
+            one, two, a, b = self.table.divisors[divisor]
+            gain -= 1 + costs[number((a * unit, one))] + costs[number((b * unit, two))]
         for place in places:
-            gain += 1 + self._cost(place.terms[0]) + self._cost(place.terms[1])
+            gain += 1 + costs[place.left] + costs[place.right]
             scale = place.scale / unit
             if place.factor or abs(scale) != 1.0:
-                gain -= 1 + self._cost((scale, place.factor))
+                gain -= 1 + costs[number((scale, place.factor))]
         return gain
 
-    def _cost(self, term: Term) -> float:
-        """Number of products in a term."""
-        found = self._costs.get(term)
-        if found is None:
-            found = self._costs[term] = min(self._counted(term), self.options.most)
-        return found
-
-    def _counted(self, term: Term) -> float:
-        """On arrays, what is 0-d counts as one factor and is almost free itself."""
-        coefficient, monomial = term
-        if not monomial:
-            return 0
-        outside = int(abs(coefficient) != 1.0)
-        if not self.forest.is_array:
-            return outside + sum(chain_length(exponent) + 1 for _, exponent in monomial) - 1
-        scalars, arrays, inner = outside, 0, 0
-        for atom, exponent in monomial:
-            if atom in self.forest.scalars:
-                scalars += exponent
-            else:
-                arrays += 1
-                inner += chain_length(exponent)
-        if not arrays:
-            return 0.01 * scalars
-        return inner + arrays - 1 + (1 if scalars else 0) + 0.01 * max(scalars - 1, 0)
-
-    def _extract(self, key: Key, divisor: _Divisor, places: list[_Place]) -> None:
-        if divisor.atom is None:
-            divisor.unit = self._unit(key, divisor, places)
-            divisor.atom = self._divisor_atom(key, divisor.unit, places)
+    def _extract(self, divisor: int, unit: float, places: Sequence[Place]) -> None:
+        atom = self.atoms.get(divisor)
+        if atom is None:
+            atom = self.atoms[divisor] = self.table.define(divisor, unit, places)
+        touched: dict[int, None] = {}
         for place in places:
-            scale = place.scale / divisor.unit
-            monomial = multiply(place.factor, ((divisor.atom, 1),))
-            each = self.forest.sums[place.sum]
-            each.terms[place.first] = (scale, monomial)
-            each.terms[place.second] = None
-            self.chains[place.sum].remove(place.second)
-            self._pair(place.sum, place.first, backwards_only=False)
+            term = self.table.number((place.scale / unit, multiply(place.factor, ((atom, 1),))))
+            terms, chain = self._open(place.sum)
+            terms[place.first] = term
+            terms[place.second] = None
+            chain.remove(place.second)
+            for number in self._pairs(place.sum, place.first):
+                touched[number] = None
+        self._push(touched)
 
-    def _divisor_atom(self, key: Key, unit: float, places: list[_Place]) -> int:
-        one, two, a, b = key
-        terms: list[Term | None] = [(a * unit, one), (b * unit, two)]
-        first = places[0]
-        if quotient(first.terms[0][1], first.factor) != one:
-            terms.reverse()
-        atom = self.forest.atom()
-        # Two terms have one order; an ordered sum keeps its first term first wherever signs allow.
-        self.chains[atom] = Chain(2)
-        self.forest.sums[atom] = Sum(terms, any(self.forest.sums[place.sum].ordered for place in places))
-        if self.forest.is_array and self.forest.is_scalar(one) and self.forest.is_scalar(two):
-            self.forest.scalars.add(atom)
-        return atom
+    def _open(self, atom: int) -> tuple[list[int | None], Chain]:
+        if atom not in self.opened:
+            terms = self.sums[atom]
+            self.opened[atom] = list(terms)
+            self.chains[atom] = Chain(len(terms))
+        return self.opened[atom], self.chains[atom]
+
+    def _pairs(self, atom: int, position: int) -> Iterable[int]:
+        """Note the places that the term at ``position`` makes with its neighbours; their divisors."""
+        terms, chain = self._open(atom)
+        ordered = atom in self.table.ordered
+        for links in (chain.before, chain.after):
+            other = links[position]
+            for _ in range(self.options.window):
+                if not 0 <= other < len(terms):
+                    break
+                first, second = min(other, position), max(other, position)
+                left, right = terms[first], terms[second]
+                assert left is not None
+                assert right is not None
+                pair = self.table.pair(left, right)
+                if (
+                    pair is not None
+                    and (pair.factor or (self.options.shared and (not ordered or chain.leads(first, second))))
+                    and self.atoms.get(pair.divisor) != atom
+                ):
+                    place = Place(atom, first, second, left, right, pair.scale, pair.factor)
+                    self.places.setdefault(pair.divisor, []).append(place)
+                    yield pair.divisor
+                other = links[other]

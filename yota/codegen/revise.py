@@ -1,108 +1,155 @@
-"""Greedy choices taken back: sums are factored anew, one after the other, beside all that has been found already."""
+"""Greedy choices taken back: a few sums at a time are factored anew, beside all that has been found already.
+
+The search is that of S. Kirkpatrick, C. D. Gelatt and M. P. Vecchi, "Optimization by simulated annealing" (Science 220,
+1983): what takes more operations may be kept for a while, the less likely the later.
+"""
 
 from __future__ import annotations
 
+import math
 import random
+from collections import Counter
 from collections.abc import Iterator
 
-from yota.codegen.division import divide
 from yota.codegen.factor import Options, factor
-from yota.codegen.forest import Forest, Sum
-from yota.codegen.recall import Scales
+from yota.codegen.forest import Forest
+from yota.codegen.table import Table
+from yota.codegen.weighing import Scales
 
 __all__ = ["revise"]
 
-_SWEEPS = 8
-_IDLE = 2
-"""Sweeps without gain, one after the other, after which nothing more is expected."""
-_EFFORT = 6_000
-"""Attempts, times the terms that each of them looks at, after which the search ends."""
-_MOST_READERS = 6
-"""Sums that are factored anew together where they lose a divisor that they had in common."""
+_ATTEMPTS = 1_500
+_EFFORT = 400_000
+"""Attempts, times the terms that each of them may look at."""
+_HOT, _COLD = 0.5, 0.05
+"""Operations by which an attempt may be worse, at first and in the end."""
+_STARTS = tuple(
+    Options(shared=shared, equal_outside=outside, whole=True) for shared in (True, False) for outside in (True, False)
+)
+_CHOSEN = 0.5
+"""How often a divisor is chosen first, and not the sums that are factored anew."""
+_MOST_SUMS = 6
+"""Sums that are factored anew together."""
 
 
-def revise(planted: Forest, forest: Forest, seed: int = 1) -> Forest:
-    """``forest`` in no more operations.
+def revise(planted: Forest, seed: int = 1) -> Forest:
+    """``planted``, a forest on scalars, factored to few operations.
 
     Parameters
     ----------
-    planted
-        The same before it was factored.
     seed
         Of all choices.
     """
-    return _Revision(planted, forest, random.Random(seed)).run()
+    return _Revision(planted, random.Random(seed)).run()
 
 
 class _Revision:
-    def __init__(self, planted: Forest, forest: Forest, choose: random.Random) -> None:
-        self.planted = planted.sums
+    def __init__(self, planted: Forest, choose: random.Random) -> None:
         self.choose = choose
-        self.forest = forest.copy()
-        self.forest.tidy(self.planted)
-        self.scales = Scales()
-        self.least = self.scales.weight(self.forest)
-        terms = sum(len(self.planted[atom].alive()) for atom in self.forest.living() if atom in self.planted)
-        self.left = _EFFORT // max(terms, 1)
+        self.table = Table(planted)
+        self.scales = Scales(self.table)
+        self.planted = self.table.planted
+        starts = [factor(self.table, self.planted, options) for options in _STARTS]
+        self.sums = min(starts, key=self.scales.weight)
+        self.weight = self.scales.weight(self.sums)
+        self.homes = self._homes()
+        self.popular = [divisor for divisor, homes in self.homes.items() if len(homes) > 1]
+        self._look()
 
     def run(self) -> Forest:
-        first, start, idle = self.least, self.forest, 0
-        for _ in range(_SWEEPS):
-            before = self.least
-            moves = list(self._moves())
-            self.choose.shuffle(moves)
-            moves, self.left = moves[: self.left], self.left - len(moves[: self.left])
-            for atom, divided in moves:
-                self._attempt(atom, divided)
-            idle = idle + 1 if self.least == before else 0
-            if idle == _IDLE:
-                break
-        # What changed without gain on the way is not worth another look of the code.
-        return self.forest if self.least < first else start
+        least, best = self.weight, self.sums
+        terms = sum(map(len, self.planted.values()))
+        attempts = min(_ATTEMPTS, _EFFORT // max(terms, 1)) if self.whole else 0
+        for number in range(attempts):
+            temperature = _HOT * (1 - number / attempts) + _COLD
+            found = self._attempt()
+            # Most often nothing else comes out than there was.
+            if found == self.sums:
+                continue
+            weight = self.scales.weight(found)
+            if weight <= self.weight - math.log(1.0 - self.choose.random()) * temperature:
+                self.weight, self.sums = weight, found
+                self._look()
+                if weight < least:
+                    least, best = weight, found
+        return self.table.forest(best)
 
-    def _moves(self) -> Iterator[tuple[int, bool]]:
-        """What to take apart: a sum that was planted, or a divisor; and whether to look for whole sums in it first."""
-        for atom in self.forest.living():
-            if atom not in self.planted:
-                if atom in self.forest.sums:
-                    yield atom, False
-            elif (length := len(self.planted[atom].alive())) > 1:
-                yield atom, False
-                if length > 2:
-                    yield atom, True
+    def _homes(self) -> dict[int, dict[int, tuple[int, ...]]]:
+        """For each divisor the sums that it is found in, written so that it is."""
+        found: dict[int, dict[int, tuple[int, ...]]] = {}
+        for atom in list(self.planted):
+            for terms in self._written(atom):
+                for divisor, _ in self.table.places(atom, terms):
+                    found.setdefault(divisor, {}).setdefault(atom, terms)
+        return found
 
-    def _attempt(self, atom: int, divided: bool) -> None:
-        """Factor anew what ``atom`` stands for or serves, and stay with that unless it takes more operations."""
-        if atom not in self.forest.living():
-            return
-        found = self.forest.copy()
-        for each in [atom] if atom in self.planted else self._readers(atom):
-            found.sums[each] = Sum(list(self.planted[each].alive()), self.planted[each].ordered)
-        if divided:
-            divide(found, atom, self.planted, self.choose)
-        most, seed = self.choose.choice((1024, 1024, 1, 2)), self.choose.randrange(1, 10**6)
-        factor(found, Options(seed=seed, equal_outside=self.choose.random() < 0.3, most=most))
-        found.tidy(self.planted)
-        total = self.scales.weight(found)
-        if total <= self.least:
-            self.least, self.forest = total, found
+    def _written(self, atom: int) -> Iterator[tuple[int, ...]]:
+        """A sum as it was planted; and, if it is not the user's, with ``2*a`` as ``a + a``: one ``a`` may be shared."""
+        terms = self.planted[atom]
+        yield terms
+        for term in () if atom in self.table.ordered else terms:
+            coefficient, monomial = self.table.terms[term]
+            if abs(coefficient) == 2.0 and monomial:
+                half = self.table.number((coefficient / 2, monomial))
+                yield (*(half if each == term else each for each in terms), half)
+
+    def _look(self) -> None:
+        """Note what there is to be factored anew: sums of several terms, and divisors."""
+        self.living = self.table.living(self.sums)
+        self.whole = [atom for atom in self.living if len(self.planted.get(atom, ())) > 1]
+        self.divisors = [atom for atom in self.living if atom in self.table.defined]
+
+    def _attempt(self) -> dict[int, tuple[int, ...]]:
+        """Other sums of the same value."""
+        if self.popular and self.choose.random() < _CHOSEN:
+            divisor = self.choose.choice(self.popular)
+            homes = self.homes[divisor]
+            changed = {atom: homes[atom] for atom in self._few([atom for atom in homes if atom in self.living])}
+        else:
+            divisor = None
+            chosen = self.choose.choices([*self.whole, *self.divisors], k=self.choose.choice((1, 1, 1, 2)))
+            few = [atom for each in chosen for atom in (self._readers(each) if each in self.table.defined else [each])]
+            changed = {atom: self.planted[atom] for atom in few}
+        options = Options(
+            whole=True,
+            seed=self.choose.randrange(1, 10**6),
+            equal_outside=self.choose.random() < 0.3,
+            most=self.choose.choice((1024, 1024, 1, 2)),
+        )
+        found = factor(self.table, {**self.sums, **changed}, options, changed, divisor)
+        for atom in changed:
+            found[atom] = self._joined(found[atom])
+        return found
+
+    def _joined(self, terms: tuple[int, ...]) -> tuple[int, ...]:
+        """Terms of which what is added twice is doubled."""
+        counts = Counter(terms)
+        if len(counts) == len(terms):
+            return terms
+        numbers = self.table.terms
+        return tuple(
+            [
+                term if times == 1 else self.table.number((times * numbers[term][0], numbers[term][1]))
+                for term, times in counts.items()
+            ]
+        )
 
     def _readers(self, divisor: int) -> list[int]:
-        """Sums that were planted and now read ``divisor``, or divisors made from it."""
+        """Planted sums that now read ``divisor``, or divisors made from it."""
         reading: dict[int, list[int]] = {}
-        for atom in self.forest.living():
-            for _, monomial in self.forest.parts(atom):
-                for inner, _ in monomial:
-                    reading.setdefault(inner, []).append(atom)
+        for atom, terms in self.living.items():
+            for inner in self.table.inside(terms):
+                reading.setdefault(inner, []).append(atom)
         found: dict[int, None] = {}
         pending = [divisor]
-        seen = {divisor}
-        while pending:
-            for each in reading.get(pending.pop(), ()):
+        for atom in pending:
+            for each in reading.get(atom, ()):
                 if each in self.planted:
                     found[each] = None
-                elif each in self.forest.sums and each not in seen:
-                    seen.add(each)
+                elif each in self.table.defined and each not in pending:
                     pending.append(each)
-        readers = list(found)
-        return readers if len(readers) <= _MOST_READERS else self.choose.sample(readers, _MOST_READERS)
+        return self._few(list(found))
+
+    def _few(self, atoms: list[int]) -> list[int]:
+        most = self.choose.randint(1, _MOST_SUMS)
+        return atoms if len(atoms) <= most else self.choose.sample(atoms, most)

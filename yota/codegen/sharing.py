@@ -1,16 +1,21 @@
-"""Common products: the pair of factors that most monomials share becomes a product of its own, again and again."""
+"""The monomials of a forest as products of few factors, which they share."""
 
 from __future__ import annotations
 
-import heapq
-import itertools
+from collections import Counter
+from dataclasses import dataclass
 
-from yota.codegen.forest import Forest, Sum
-from yota.codegen.polynomial import Monomial, Term, chain_length
+from yota.codegen.cover import LARGEST_DEGREE, Wanted, cover
+from yota.codegen.forest import Forest
+from yota.codegen.pairs import extract, length
+from yota.codegen.polynomial import Monomial, Term
 
-__all__ = ["Products", "share", "weight"]
+__all__ = ["Products", "share"]
 
-_SAMPLE = 8
+_BITS = 4
+"""Room for an exponent of at most the largest degree."""
+_MOST = 400
+"""Monomials up to which it is looked for fewer products for all of them: each step looks at all that are missing."""
 
 
 class Products:
@@ -83,118 +88,50 @@ def share(forest: Forest) -> Products:
     products = Products(forest)
     for term in [*forest.roots.values(), *(term for atom in forest.living() for term in forest.parts(atom))]:
         products.add(term)
-    _Extraction(products).run()
+    covered = None if forest.is_array else _covered(products)
+    products.pairs = extract(list(products.factors.values()), forest.atom)
+    if covered is not None and covered.count < len(products.pairs) + sum(map(length, products.factors.values())):
+        products.pairs, products.factors = covered.pairs, covered.factors
+    for atom, pair in products.pairs.items():
+        if forest.scalars.issuperset(pair):
+            forest.scalars.add(atom)
     return products
 
 
-def weight(forest: Forest) -> int:
-    """Number of operations of a forest on scalars, its common products shared."""
-    forest = forest.copy()
-    products = share(forest)
-    total = len(products.pairs)
-    total += sum(_length(factors) for factors in products.factors.values())
-    total += sum(term[0] < 0 and not products.signed(term) for term in forest.roots.values())
-    sums = [forest.sums[atom] for atom in forest.living() if atom in forest.sums]
-    total += sum(len(each.alive()) - 1 + _negations(each, products) for each in sums)
-    return total + len(forest.living()) - len(sums)
+@dataclass(frozen=True, slots=True)
+class _Covered:
+    """Pairs of factors and monomials made from them, and the number of products that this takes."""
+
+    pairs: dict[int, tuple[int, int]]
+    factors: dict[Term, dict[int, int]]
+    count: int
 
 
-def _negations(each: Sum, products: Products) -> int:
-    """Whether a sum begins with a negation: there is no term to subtract from, and no number to take the sign."""
-    terms = each.alive()
-    return int(all(term[0] < 0 for term in terms[: 2 if each.ordered else None]) and not products.signed(terms[0]))
-
-
-def _length(factors: dict[int, int]) -> int:
-    """Number of products that a monomial takes."""
-    return sum(chain_length(exponent) + 1 for exponent in factors.values()) - 1
-
-
-class _Extraction:
-    def __init__(self, products: Products) -> None:
-        self.products = products
-        self.monomials = list(products.factors.values())
-        self.members: dict[tuple[int, int], set[int]] = {}
-        self.queue: list[tuple[int, int, int, bool, tuple[int, int]]] = []
-
-    def run(self) -> None:
-        for number, monomial in enumerate(self.monomials):
-            for pair in _pairs(monomial):
-                self.members.setdefault(pair, set()).add(number)
-        for pair in self.members:
-            self._enqueue(pair)
-        while self.queue:
-            entry = heapq.heappop(self.queue)
-            found = self._entry(entry[-1])
-            if found is None:
-                continue
-            if found > entry:
-                # Its monomials have changed: back into the queue at what it is worth now.
-                heapq.heappush(self.queue, found)
-            else:
-                self._extract(entry[-1])
-
-    def _enqueue(self, pair: tuple[int, int]) -> None:
-        entry = self._entry(pair)
-        if entry is not None:
-            heapq.heappush(self.queue, entry)
-
-    def _entry(self, pair: tuple[int, int]) -> tuple[int, int, int, bool, tuple[int, int]] | None:
-        """How good a pair is, the best being least.
-
-        What counts is how often it occurs; then how much more its monomials have in common, because that can be
-        shared next; then how many monomials it is the whole of.
-        """
-        count = self._count(pair)
-        if count < 2:
+def _covered(products: Products) -> _Covered | None:
+    """Monomials as products of two others at most; None where there are many, or one has many factors."""
+    if len(products.factors) > _MOST:
+        return None
+    codes: dict[int, int] = {}
+    wanted: dict[Term, Wanted] = {}
+    for term, factors in products.factors.items():
+        if sum(factors.values()) > LARGEST_DEGREE:
             return None
-        members = [self.monomials[number] for number in itertools.islice(self.members[pair], _SAMPLE)]
-        alike = set(members[0]).intersection(*members[1:])
-        whole = sum(sum(monomial.values()) == 2 for monomial in members)
-        return -count, -len(alike), -whole, pair[0] != pair[1], pair
-
-    def _count(self, pair: tuple[int, int]) -> int:
-        return sum(_occurs(self.monomials[number], pair) for number in self.members.get(pair, ()))
-
-    def _extract(self, pair: tuple[int, int]) -> None:
-        atom = self.products.forest.atom()
-        self.products.pairs[atom] = pair
-        forest = self.products.forest
-        if pair[0] in forest.scalars and pair[1] in forest.scalars:
-            forest.scalars.add(atom)
-        fresh: dict[tuple[int, int], None] = {}
-        for number in sorted(self.members[pair]):
-            monomial = self.monomials[number]
-            times = _occurs(monomial, pair)
-            if not times:
-                continue
-            for old in _pairs(monomial):
-                self.members[old].discard(number)
-            for literal in pair:
-                monomial[literal] -= times * (1 if pair[0] != pair[1] else 2)
-                if pair[0] == pair[1]:
-                    break
-            for literal in set(pair):
-                if not monomial[literal]:
-                    del monomial[literal]
-            monomial[atom] = times
-            for made in _pairs(monomial):
-                self.members.setdefault(made, set()).add(number)
-                fresh[made] = None
-        for made in fresh:
-            if atom in made:
-                self._enqueue(made)
-
-
-def _pairs(monomial: dict[int, int]) -> list[tuple[int, int]]:
-    atoms = sorted(monomial)
-    found = [(one, two) for position, one in enumerate(atoms) for two in atoms[position + 1 :]]
-    found.extend((atom, atom) for atom in atoms if monomial[atom] > 1)
-    return found
-
-
-def _occurs(monomial: dict[int, int], pair: tuple[int, int]) -> int:
-    one, two = pair
-    if one == two:
-        return monomial.get(one, 0) // 2
-    return min(monomial.get(one, 0), monomial.get(two, 0))
+        # Numbers first: one that is a factor by itself takes the sign.
+        order = sorted(factors.items(), key=lambda item: (item[0] not in products.numbers, item[0]))
+        found = [codes.setdefault(atom, 1 << (_BITS * len(codes))) for atom, times in order for _ in range(times)]
+        if len(found) > 1:
+            wanted[term] = Wanted(found)
+    made = {each.code: each for each in (*wanted.values(), *cover(list(wanted.values())))}
+    halves = {code: each.halves(made) for code, each in made.items()}
+    atoms = {code: atom for atom, code in codes.items()}
+    used = {code for pair in halves.values() for code in pair}
+    pairs: dict[int, tuple[int, int]] = {}
+    for code in sorted(made.keys() & used, key=lambda code: len(made[code].factors)):
+        one, two = sorted(atoms[half] for half in halves[code])
+        atoms[code] = products.forest.atom()
+        pairs[atoms[code]] = one, two
+    rewritten = dict(products.factors)
+    for term, each in wanted.items():
+        parts = (each.code,) if each.code in atoms else halves[each.code]
+        rewritten[term] = dict(Counter([atoms[part] for part in parts]))
+    return _Covered(pairs, rewritten, len(made))

@@ -21,7 +21,8 @@ from yota.codegen.horner import nest
 from yota.codegen.plant import ARITHMETIC, plant
 from yota.codegen.revise import revise
 from yota.codegen.scheme import arrange, is_worth_it
-from yota.codegen.sharing import share, weight
+from yota.codegen.sharing import share
+from yota.codegen.table import Table
 from yota.ir.tape import Op, Tape
 from yota.ir.types import TensorType
 from yota.passes import cse, dce
@@ -56,8 +57,6 @@ _MOST_REVISED = 2
 """Forms of one function that are compared in earnest."""
 _revisions: deque[tuple[Tape, tuple[bool, int], Tape]] = deque(maxlen=_MOST_REVISED)
 _AGAIN = (Options(seed=1, equal_outside=False), Options(seed=2), Options(nest=True), Options(nest=True, seed=3))
-_STARTS = 8
-"""How many of the thorough ways are compared, for one to start revising from: those that nest nothing."""
 _SCHEMES = 3
 """Ways to nest a sum that are differentiated, to take the best."""
 _ROUNDS = 4
@@ -240,19 +239,19 @@ def _revision(tape: Tape, strict: bool, values: int) -> Tape:
     forests = _forests(tape, kinds, kept)
     if all(each.is_array for each in forests.values()):
         return tape
-    found = {}
-    for kind, planted in forests.items():
-        ways = [_factored(planted, options) for options in _THOROUGH[: 1 if planted.is_array else _STARTS]]
-        found[kind] = ways[0] if planted.is_array else revise(planted, min(ways, key=weight))
+    found = {
+        kind: _factored(planted, _THOROUGH[0]) if planted.is_array else revise(planted)
+        for kind, planted in forests.items()
+    }
     return _harvested(tape, kinds, found)
 
 
 def _factored(planted: Forest, options: Options) -> Forest:
-    forest = planted.copy()
     if options.nest:
-        nest(forest, options.seed)
-    factor(forest, options)
-    return forest
+        planted = planted.copy()
+        nest(planted, options.seed)
+    table = Table(planted, options.window)
+    return table.forest(factor(table, table.planted, options))
 
 
 def _harvested(tape: Tape, kinds: dict[int, Kind], forests: dict[Kind, Forest]) -> Tape:

@@ -1,0 +1,272 @@
+"""Sums as tuples of numbers of terms: what two terms have in common is found out once and then looked up.
+
+Searches try thousands of ways to factor the same sums, which differ in a few of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple, TypeAlias
+
+from yota.codegen.forest import Forest, Sum
+from yota.codegen.polynomial import Monomial, Term, chain_length, common, quotient, reduced
+
+__all__ = ["Costs", "Divisor", "Pair", "Place", "Sums", "Table"]
+
+Sums: TypeAlias = Mapping[int, tuple[int, ...]]
+"""The numbers of the terms of each sum, by its atom."""
+
+
+class Divisor(NamedTuple):
+    """Two terms up to scale: monomials without common factor, and their coefficients."""
+
+    left: Monomial
+    right: Monomial
+    left_coefficient: float
+    right_coefficient: float
+
+
+class Pair(NamedTuple):
+    """Two terms as ``scale * factor`` times a divisor, which is told by its number."""
+
+    divisor: int
+    scale: float
+    factor: Monomial
+
+
+class Place(NamedTuple):
+    """Where a divisor occurs: ``scale * factor * divisor`` is two terms of a sum, at these positions."""
+
+    sum: int
+    first: int
+    second: int
+    left: int
+    right: int
+    scale: float
+    factor: Monomial
+
+
+class Table:
+    """The sums of a forest, and those that are made from them, by numbers.
+
+    Parameters
+    ----------
+    forest
+        What is to be rewritten.
+    window
+        Each term is paired with at most this many before it in its sum.
+
+    Attributes
+    ----------
+    planted
+        The sums of the forest as they were.
+    ordered
+        Sums that keep the user's order.
+    defined
+        Sums of two terms that were taken out of others.
+    quotients
+        Numerator and denominator.
+    roots
+        Terms that the forest is made for.
+    terms
+        Coefficient and monomial, by number.
+    unsigned
+        For each term the number of the same with a positive coefficient.
+    divisors
+        By number.
+    """
+
+    def __init__(self, forest: Forest, window: int = 64) -> None:
+        self.origin = forest
+        self.window = window
+        self.terms: list[Term] = []
+        self.inner: list[tuple[int, ...]] = []
+        """For each term the atoms in it that are no variables."""
+        self.unsigned: list[int] = []
+        self.divisors: list[Divisor] = []
+        self.scalars = set(forest.scalars)
+        self.count = forest.count
+        self._numbers: dict[Hashable, int] = {}
+        self._pairs: dict[tuple[int, int], Pair | None] = {}
+        self._divisor_numbers: dict[Divisor, int] = {}
+        self._places: dict[tuple[int, tuple[int, ...]], list[tuple[int, Place]]] = {}
+        self._costs: dict[int, Costs] = {}
+        self._alone: dict[tuple[int, bool], dict[tuple[int, int], tuple[float, float]]] = {}
+        self._inside: dict[tuple[int, ...], tuple[int, ...]] = {}
+        self._atoms: dict[tuple[int, float], int] = {}
+        self.defined: dict[int, tuple[int, int]] = {}
+        living = forest.living()
+        self.planted = {atom: self._sum(forest.sums[atom].alive()) for atom in living if atom in forest.sums}
+        self.ordered = {atom for atom in self.planted if forest.sums[atom].ordered}
+        self.quotients = {atom: self._sum(forest.quotients[atom]) for atom in living if atom in forest.quotients}
+        self.roots = self._sum(forest.roots.values())
+        self.divisor_of: dict[int, tuple[int, float]] = {}
+        """What divisor a sum of two terms is, and the scale that it carries itself; of planted sums a sign at most."""
+        for atom, terms in self.planted.items():
+            pair = self.pair(*terms) if len(terms) == 2 else None
+            if pair is not None and not pair.factor and abs(pair.scale) == 1.0:
+                self.divisor_of[atom] = pair.divisor, pair.scale
+
+    def _sum(self, terms: Iterable[Term]) -> tuple[int, ...]:
+        return tuple([self.number(term) for term in terms])
+
+    def number(self, term: Term) -> int:
+        """The number of a term."""
+        # 0.0 and -0.0 are equal, but not the same coefficient.
+        key = term if term[0] else (str(term[0]), term[1])
+        found = self._numbers.get(key)
+        if found is None:
+            coefficient, monomial = term
+            found = self._numbers[key] = len(self.terms)
+            self.terms.append(term)
+            variables = self.origin.variables
+            self.inner.append(tuple([atom for atom, _ in monomial if atom not in variables]))
+            self.unsigned.append(found)
+            if coefficient < 0:
+                self.unsigned[found] = self.number((-coefficient, monomial))
+        return found
+
+    def pair(self, one: int, two: int) -> Pair | None:
+        """Two terms as a multiple of a divisor; None where they differ in nothing but the coefficient."""
+        key = one, two
+        try:
+            return self._pairs[key]
+        except KeyError:
+            found = self._pairs[key] = self._paired(self.terms[one], self.terms[two])
+            return found
+
+    def _paired(self, left: Term, right: Term) -> Pair | None:
+        if left[1] == right[1]:
+            return None
+        shared = common(left[1], right[1])
+        one, two = quotient(left[1], shared), quotient(right[1], shared)
+        a, b = left[0], right[0]
+        if one > two:
+            one, two, a, b = two, one, b, a
+        numbers = reduced(a, b)
+        if numbers is None:
+            return None
+        scale, a, b = numbers
+        divisor = Divisor(one, two, a, b)
+        number = self._divisor_numbers.setdefault(divisor, len(self.divisors))
+        if number == len(self.divisors):
+            self.divisors.append(divisor)
+        return Pair(number, scale, shared)
+
+    def places(self, atom: int, terms: tuple[int, ...]) -> list[tuple[int, Place]]:
+        """The divisors that any two terms of a sum make; terms without common factor only where they may be shared."""
+        key = atom, terms
+        found = self._places.get(key)
+        if found is None:
+            found = self._places[key] = list(self._all_places(atom, terms))
+        return found
+
+    def _all_places(self, atom: int, terms: tuple[int, ...]) -> Iterator[tuple[int, Place]]:
+        ordered = atom in self.ordered
+        for second, right in enumerate(terms):
+            for first in range(second - 1, max(second - self.window, 0) - 1, -1):
+                pair = self.pair(terms[first], right)
+                if pair is not None and (pair.factor or not ordered or second == 1):
+                    yield pair.divisor, Place(atom, first, second, terms[first], right, pair.scale, pair.factor)
+
+    def costs(self, most: int) -> Costs:
+        """Number of products in a term, by its number, but no more than ``most``."""
+        found = self._costs.get(most)
+        if found is None:
+            found = self._costs[most] = Costs(self, most)
+        return found
+
+    def alone(self, most: int, equal_outside: bool) -> dict[tuple[int, int], tuple[float, float]]:
+        """For two terms the scale of their divisor, and what it is worth, where it has no other place; to be filled."""
+        return self._alone.setdefault((most, equal_outside), {})
+
+    def define(self, number: int, unit: float, places: Sequence[Place]) -> int:
+        """The atom of ``unit`` times a divisor that is taken out at ``places``; the same whenever that is done."""
+        found = self._atoms.get((number, unit))
+        if found is not None:
+            return found
+        divisor, first = self.divisors[number], places[0]
+        terms = (
+            self.number((divisor.left_coefficient * unit, divisor.left)),
+            self.number((divisor.right_coefficient * unit, divisor.right)),
+        )
+        if quotient(self.terms[first.left][1], first.factor) != divisor.left:
+            terms = terms[::-1]
+        found = self._atoms[number, unit] = self._atom()
+        self.defined[found] = terms
+        self.divisor_of[found] = number, unit
+        # Two terms have one order; an ordered sum keeps its first term first wherever signs allow.
+        if any(place.sum in self.ordered for place in places):
+            self.ordered.add(found)
+        if self.origin.is_array and self._is_scalar(divisor.left) and self._is_scalar(divisor.right):
+            self.scalars.add(found)
+        return found
+
+    def _atom(self) -> int:
+        self.count += 1
+        return self.count
+
+    def _is_scalar(self, monomial: Monomial) -> bool:
+        return all(atom in self.scalars for atom, _ in monomial)
+
+    def inside(self, terms: tuple[int, ...]) -> tuple[int, ...]:
+        """The sums and quotients that some terms are made from."""
+        found = self._inside.get(terms)
+        if found is None:
+            atoms = dict.fromkeys([atom for term in terms for atom in self.inner[term]])
+            found = self._inside[terms] = tuple(atoms)
+        return found
+
+    def living(self, sums: Sums) -> dict[int, tuple[int, ...]]:
+        """Terms of all sums and quotients that the roots depend on."""
+        defined, inside = self.defined, self._inside
+        found: dict[int, tuple[int, ...]] = {}
+        pending = [*self.inside(self.roots)]
+        for atom in pending:
+            if atom not in found:
+                terms = defined.get(atom) or sums.get(atom) or self.quotients[atom]
+                found[atom] = terms
+                pending += inside.get(terms) or self.inside(terms)
+        return found
+
+    def forest(self, sums: Sums) -> Forest:
+        """The forest that ``sums`` stand for."""
+        found = self.origin.copy()
+        for atom, terms in self.living(sums).items():
+            if atom not in self.quotients:
+                found.sums[atom] = Sum([self.terms[term] for term in terms], atom in self.ordered)
+        found.scalars = set(self.scalars)
+        found.count = self.count
+        return found
+
+
+class Costs(dict[int, float]):
+    """Number of products in each term of a table, found when it is first asked for."""
+
+    def __init__(self, table: Table, most: int) -> None:
+        super().__init__()
+        self.table = table
+        self.most = most
+
+    def __missing__(self, number: int) -> float:
+        found = self[number] = min(self._counted(self.table.terms[number]), self.most)
+        return found
+
+    def _counted(self, term: Term) -> float:
+        """On arrays, what is 0-d counts as one factor and is almost free itself."""
+        coefficient, monomial = term
+        if not monomial:
+            return 0
+        outside = int(abs(coefficient) != 1.0)
+        if not self.table.origin.is_array:
+            return outside + sum(chain_length(exponent) + 1 for _, exponent in monomial) - 1
+        scalars, arrays, inner = outside, 0, 0
+        for atom, exponent in monomial:
+            if atom in self.table.scalars:
+                scalars += exponent
+            else:
+                arrays += 1
+                inner += chain_length(exponent)
+        if not arrays:
+            return 0.01 * scalars
+        return inner + arrays - 1 + (1 if scalars else 0) + 0.01 * max(scalars - 1, 0)
