@@ -56,7 +56,7 @@ def test_what_is_kept_is_bounded(made: Callable[[int], np.ndarray], sizes: list[
         made(size)
     before = reserved()
     arrays = [made(size) for size in sizes]
-    assert reserved() >= before + sum(sizes) - 1
+    assert reserved() > before + sum(sizes) // 2
     while arrays:
         del arrays[0]
     assert reserved() <= before + 256
