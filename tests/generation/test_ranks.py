@@ -148,7 +148,7 @@ def rows(x):
     [
         (turned, {}, r"depends on how many axes `\.\.\.` stands for:(?s:.*)with two(?s:.*)Write the axes out"),
         (by_rank, {}, "the value at B = 1 is not what the code for all sizes gives"),
-        (anything, {"target": "cuda"}, 'target="cuda" needs a known number of axes'),
+        (rows, {"target": "cuda"}, r"with 2 axes in the place of `\.\.\.` the function does something else"),
         (anything, {"target": "c", "extension": True}, "the extension takes arrays of a known number of axes"),
         (rows, {"target": "c"}, r"with 2 axes in the place of `\.\.\.` the function does something else"),
         (anything, {"self_test": True}, "self_test needs a known number of axes"),

@@ -20,7 +20,7 @@ from tests.cuda.nvrtc import VIRTUAL, compiled, needs_nvrtc
 from tests.generated import loaded
 from yota.codegen.cuda.plan import Parameter
 from yota.codegen.render import render
-from yota.errors import CodegenError
+from yota.errors import ArgumentError, CodegenError
 from yota.generation.cuda.filling import fillings
 from yota.generation.varying import Varying
 from yota.ir.types import type_of
@@ -103,6 +103,44 @@ def test_values_and_gradients_at_all_sizes(device: Any, f: Any, specs: Any, size
             np.testing.assert_allclose(np.asarray(result), wanted, rtol=tolerance, atol=tolerance * scale)
         value = getattr(launched, f.__name__)(*map(on_device, given))
         np.testing.assert_allclose(np.asarray(value), expected, rtol=tolerance)
+
+
+def weighted(x, w, rest):
+    return np.sum(np.tanh(x.T * w) ** 2) * np.sum(rest)
+
+
+OPEN = {"x": "float64[B,...]", "w": "float64[B]", "rest": "float64[...]"}
+
+
+@needs_compiler
+def test_any_number_of_further_axes(device: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    module = yota.generate(weighted, OPEN, target="cuda", self_test=True)
+    assert "is how many elements the axes have together that `...` stands for" in str(module)
+    launched = loaded(module.files["weighted.py"])
+    launched._self_test()
+    assert "agrees with differences" in capsys.readouterr().out
+    for further in ((), (5,), (3, 2), (2, 1, 3)):
+        given = [RANDOM.normal(size=shape) for shape in ((4, *further), (4,), further)]
+        given = [np.asarray(each) for each in given]
+        found = launched.weighted_value_and_gradient(*map(on_device, given))
+        # NumPy's `T` is of all axes: the weights are along the first one.
+        moved = np.moveaxis(given[0], 0, -1)
+        factor = np.sum(given[2])
+        t = np.tanh(moved * given[1])
+        by_moved = 2 * t * (1 - t**2) * factor
+        wanted = (
+            np.sum(t**2) * factor,
+            np.moveaxis(by_moved * given[1], -1, 0),
+            np.sum((by_moved * moved).reshape(-1, 4), axis=0),
+            np.full(further, np.sum(t**2)),
+        )
+        for result, each in zip(found, wanted, strict=True):
+            assert np.shape(result) == np.shape(each)
+            np.testing.assert_allclose(np.asarray(result), each, rtol=1e-11, atol=1e-12)
+    with pytest.raises(TypeError, match=r"rest(_1)? must be a CuPy array, float64\(3, 2\)"):
+        launched.weighted(on_device(np.ones((4, 3, 2))), on_device(np.ones(4)), on_device(np.ones((2, 3))))
+    with pytest.raises(ArgumentError, match="returns an array, of which code in CUDA for any number of axes"):
+        yota.generate(lambda x: x * 2, {"x": "float64[B,...]"}, target="cuda", with_=("value",))
 
 
 @needs_compiler

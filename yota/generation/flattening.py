@@ -16,7 +16,7 @@ from yota.generation.ranks import axes
 from yota.generation.request import Request
 from yota.generation.subject import Call, subject_of
 
-__all__ = ["flattened"]
+__all__ = ["flattened", "further_axes"]
 
 _RANKS = (0, 2, 3)
 """Numbers of further axes at which the function must do what it does with one."""
@@ -48,9 +48,18 @@ def flattened(request: Request) -> Request:
         if one is not None and not _same(one, other):
             raise ArgumentError(
                 f"with {count} axes in the place of `...` the function does something else than with one that has as "
-                "many elements, which is what code in C can do. Write the axes out, as in float64[B,N,M]"
+                "many elements, which is all that code in C and CUDA can do. Write the axes out, as in float64[B,N,M]"
             )
     return replace(request, call=flat)
+
+
+def further_axes(call: Call, sizes: Sequence[str]) -> list[str]:
+    """What the size is, of all the ``sizes`` that functions take, that the specs of ``call`` do not name."""
+    if not call.open:
+        return []
+    known = call.dimensions()
+    (name,) = (size for size in dict.fromkeys(sizes) if size not in known)
+    return [f"`{name}` is how many elements the axes have together that `...` stands for: 1 if there are none."]
 
 
 def _results(

@@ -17,7 +17,7 @@ from yota.generation.c.proof import proved
 from yota.generation.c.selftest import SelfTest
 from yota.generation.c.sized import written_for_all_sizes
 from yota.generation.c.written import Written, written
-from yota.generation.flattening import flattened
+from yota.generation.flattening import flattened, further_axes
 from yota.generation.plain import visible
 from yota.generation.provenance import command_lines, decision, description, headline, reference_of
 from yota.generation.request import Request
@@ -178,7 +178,8 @@ def _banner(request: Request, found: Written) -> tuple[str, ...]:
     """What the header says at its top."""
     lines = [*head_lines(request), "", harmless(f"{headline(request.wanted)} of {reference_of(request)}."), ""]
     lines += map(harmless, description(request, found.tapes))
-    lines += ["", *_CONVENTIONS, *_of_further_axes(request, found), "", *_statuses(found)]
+    sizes = [size for each in found.functions for size in each.sizes]
+    lines += ["", *_CONVENTIONS, *further_axes(request.call, sizes), "", *_statuses(found)]
     return tuple(lines)
 
 
@@ -186,16 +187,6 @@ _CONVENTIONS = (
     "Arrays are in C order without gaps. Results overlap neither arguments nor one another. Nothing is kept between",
     "calls, and threads may call at once. With -fopenmp-simd -D_OPENMP loops with sums run on vectors.",
 )
-
-
-def _of_further_axes(request: Request, found: Written) -> list[str]:
-    """What the size is that the caller's specs do not name."""
-    if not request.call.open:
-        return []
-    known = request.call.dimensions()
-    sizes = dict.fromkeys(size for function in found.functions for size in function.sizes)
-    (name,) = (size for size in sizes if size not in known)
-    return [f"`{name}` is how many elements the axes have together that `...` stands for: 1 if there are none."]
 
 
 def _statuses(found: Written) -> list[str]:

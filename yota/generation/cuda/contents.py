@@ -15,6 +15,7 @@ from yota.generation.c.contents import head_lines, stem_of, tidied
 from yota.generation.c.interface import harmless
 from yota.generation.cuda.functions import Function, written
 from yota.generation.cuda.sized import written_for_all_sizes
+from yota.generation.flattening import flattened, further_axes
 from yota.generation.plain import docstring
 from yota.generation.provenance import description, headline, reference_of
 from yota.generation.request import Request
@@ -34,6 +35,7 @@ class _Plan:
     kernels: tuple[KernelPlan, ...]
     functions: tuple[Function, ...]
     sized: bool
+    open: bool
     math: bool
     single: bool
     looks: bool
@@ -51,7 +53,13 @@ def collected(request: Request) -> tuple[dict[str, str], tuple[str, ...]]:
         If something in the function cannot be said in kernels.
     """
     _check(request)
-    found = written_for_all_sizes(request) if request.call.dimensions() else written(request)
+    flat = flattened(request)
+    found = written_for_all_sizes(flat, open=request.call.open) if flat.call.dimensions() else written(request)
+    if request.call.open and any(found.tapes[0].types[output].shape for output in found.tapes[0].outputs):
+        raise ArgumentError(
+            "the function returns an array, of which code in CUDA for any number of axes does not know the shape; "
+            "write the axes out instead of `...`, as in float64[B,N,M]"
+        )
     title = found.title
     stem = stem_of(request.stem or title)
     banner = [*head_lines(request), "", harmless(f"{headline(request.wanted)} of {reference_of(request)}."), ""]
@@ -62,6 +70,7 @@ def collected(request: Request) -> tuple[dict[str, str], tuple[str, ...]]:
         *_CONVENTIONS,
         *(_OF_INDICES if looks else ()),
         *([f"Sizes must be {found.sizes}."] if found.sizes else []),
+        *further_axes(request.call, [size for each in found.functions for size in each.sizes]),
     ]
     plan = _Plan(
         license=tuple(map(harmless, request.license.split("\n"))) if request.license else (),
@@ -73,6 +82,7 @@ def collected(request: Request) -> tuple[dict[str, str], tuple[str, ...]]:
         kernels=found.kernels,
         functions=tuple(replace(each, python=wrapped(each.python, 4)) for each in found.functions),
         sized=bool(found.sizes),
+        open=request.call.open,
         math=any("math." in line for each in found.functions for line in each.python),
         single=any(map(_is_single, found.kernels)),
         looks=looks,
@@ -106,11 +116,6 @@ _OF_INDICES = (
 
 
 def _check(request: Request) -> None:
-    if request.call.open:
-        raise ArgumentError(
-            'target="cuda" needs a known number of axes; write them out instead of `...`, as in float64[B,N,M], or '
-            "name one, float64[B,N], and pass x.reshape(len(x), -1)"
-        )
     more = [each for each in request.wanted if each not in ("value", "gradient")]
     if more:
         raise ArgumentError(f'with_={more[0]!r}: target="cuda" has value and gradient; use target="c" or "numpy"')

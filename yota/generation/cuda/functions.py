@@ -19,6 +19,7 @@ from yota.codegen.cuda.plan import KernelPlan
 from yota.codegen.cuda.standalone import body_of
 from yota.codegen.literals import dtype_text, shape_text, tuple_text
 from yota.generation.c.interface import Parameter, arguments_of, harmless, parameter_names, result
+from yota.generation.cuda.open_axes import FURTHER
 from yota.generation.cuda.selftest import SelfTest, self_test_of
 from yota.generation.provenance import called, summary
 from yota.generation.request import Request
@@ -134,7 +135,7 @@ class FunctionWriter:
     def __init__(self, title: str, subject: Subject, names: FileNames, about: str, sizes: tuple[str, ...] = ()) -> None:
         self.sizes = sizes
         self.title, self.subject, self.names, self.about = title, subject, names, about
-        self.inputs = arguments_of(subject.arguments.leaves, parameter_names(title, self.sizes), _is_known)
+        self.inputs = arguments_of(subject.arguments.leaves, parameter_names(title, (*self.sizes, FURTHER)), _is_known)
         self.needs, self.totals, self.tables = Needs(), set[str](), Tables(names)
         self.functions: list[Function] = []
         self.kernels: list[KernelPlan] = []

@@ -21,6 +21,7 @@ from yota.generation.c.attempts import at_samples
 from yota.generation.c.texts import Conditions, Texts
 from yota.generation.cuda.filling import fillings
 from yota.generation.cuda.functions import Function, FunctionWriter, Written, filled
+from yota.generation.cuda.open_axes import OpenAxes
 from yota.generation.cuda.selftest import SelfTest
 from yota.generation.demands import demand
 from yota.generation.provenance import summary
@@ -36,15 +37,20 @@ __all__ = ["written_for_all_sizes"]
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
-def written_for_all_sizes(request: Request) -> Written:
+def written_for_all_sizes(request: Request, *, open: bool = False) -> Written:
     """Functions that take the sizes of their arguments.
+
+    Parameters
+    ----------
+    open
+        Whether the last size stands for any number of axes.
 
     Raises
     ------
     ArgumentError
         If the function does something else at another size, or the code for one size differs in more than numbers.
     """
-    return at_samples(request, lambda *found: _Sized(request, *found).written())
+    return at_samples(request, lambda *found: _Sized(request, *found, open=open).written())
 
 
 class _Reading(FunctionWriter):
@@ -85,9 +91,12 @@ class _Sized:
         subjects: Sequence[Subject],
         title: str,
         names: Mapping[str, str],
+        *,
+        open: bool,
     ) -> None:
         self.request, self.samples, self.subjects, self.title, self.names = request, samples, subjects, title, names
         self.sizes = tuple(names.values())
+        self.axes = OpenAxes(self.sizes[-1]) if open else None
         self.about = summary(request.call.function)
         self.conditions = Conditions(samples, names)
         self.texts = Texts(samples, names, self.conditions)
@@ -187,25 +196,36 @@ class _Sized:
             cleared=tuple((row[0][0], line([one[1] for one in row])) for row in cleared),
             buffers=tuple((row[0][0], row[0][1], "", line([one[3] for one in row])) for row in buffers),
             launches=tuple(_launched(each, needed) for each in launches),
-            python=(*self._opening(writer, found), *(_launched_by_python(each, needed) for each in python)),
+            python=(*self._opening(writer, found), *(self._in_python(each, needed) for each in python)),
             sizes=self.sizes,
             failed=self.conditions.failed(),
             made=tuple(f"const {c_type(one.type.dtype)} {one.hint} = {self._value(one)};" for one in _numbers(found)),
         )
 
+    def _in_python(self, line: str, needed: Mapping[str, tuple[str, ...]]) -> str:
+        line = _launched_by_python(line, needed)
+        return self.axes.shaped(line) if self.axes else line
+
     def _value(self, varying: Varying) -> str:
         spelled = whole if varying.type.dtype.kind in "iu" else real
         return str(spelled(varying.text, self.names))
 
+    def _from_axis(self, size: str, name: str, axis: int) -> Sequence[str]:
+        """Statements of Python that find a size from an axis of the argument ``name``."""
+        if self.axes is not None and size == self.axes.size:
+            return self.axes.found(name, axis)
+        return [f"{size} = _extent({name}, {axis})"]
+
     def _opening(self, writer: _Writing, found: Separated) -> list[str]:
         """Statements of the Python function that find the sizes, and what is computed from them."""
-        lines, known = [], set[str]()
+        lines: list[str] = []
+        known: set[str] = set()
         for each in writer.inputs:
             for axis, extent in enumerate(each.type.shape):
                 for size, sampled in self.samples.sizes[0].items():
                     if extent == sampled and size not in known:
                         known.add(size)
-                        lines.append(f"{self.names[size]} = _extent({each.name}, {axis})")
+                        lines += self._from_axis(self.names[size], each.name, axis)
         lines += [f"if {self.conditions.failed().replace('||', 'or')}:"]
         lines += [f'    raise ValueError("sizes must be {self.conditions.described()}")']
         for one in _numbers(found):
