@@ -111,3 +111,27 @@ def test_long_loops_over_scalars_qualify():
     found = scalarize.run(builder.finish([product]), most=100)
     assert "matmul" not in names(found)
     np.testing.assert_array_equal(evaluate(found, np.array([3.0, 4.0]))[0], [1.0, 3.0])
+
+
+def test_long_tapes_unroll_further_where_they_are_compiled():
+    def steps(q):
+        for _ in range(300):
+            q = q * q - q / 3.0
+        return q @ q
+
+    tape = tape_of(steps, (3,))
+    assert not is_scalar(scalarize.run(tape))
+    found = scalarize.run(tape, compiled=True)
+    assert is_scalar(found) and len(found) < 6 * len(tape)
+    q = np.array([0.5, -0.25, 0.125])
+    agree(evaluate(found, q), evaluate(tape, q))
+
+
+def test_compiled_tapes_do_not_unroll_without_end():
+    def steps(q):
+        for _ in range(100):
+            q = q @ q
+        return q[0, 0]
+
+    tape = tape_of(steps, (4, 4))
+    assert scalarize.run(tape, compiled=True) is tape

@@ -22,6 +22,8 @@ _SCALAR_OP, _ARRAY_CALL, _ARRAY_VIEW, _NUMPY_SCALAR_OP, _ELEMENT = 30, 700, 200,
 _LARGEST_DENSE_OUTPUT = 64
 _MOST_UNROLLED = 1024
 """Scalar ops that arrays may unroll to: longer functions would run faster still, but nobody could read them."""
+_PER_OP, _PER_OP_COMPILED = 2, 6
+"""The same for each op of a long tape: a C compiler takes longer for an op on arrays than for as many scalar ops."""
 
 
 def run(tape: Tape, *, strict: bool = False, compiled: bool = False, most: int | None = None) -> Tape:
@@ -33,10 +35,11 @@ def run(tape: Tape, *, strict: bool = False, compiled: bool = False, most: int |
     """
     if strict and not _is_scalar_value(tape):
         return tape
+    longest = max(_MOST_UNROLLED, (_PER_OP_COMPILED if compiled else _PER_OP) * len(tape))
     if compiled and most is None and any(op.name in FUNCTIONS for op in tape.ops):
-        most = max(_MOST_UNROLLED, 2 * len(tape))
+        most = longest
     budget = _array_cost(tape)
-    limit = min(budget // _SCALAR_OP + 64, max(_MOST_UNROLLED, 2 * len(tape))) if most is None else most
+    limit = min(budget // _SCALAR_OP + 64, longest) if most is None else most
     unrolling = Unrolling(tape, limit)
     try:
         for op in tape.ops:

@@ -53,6 +53,7 @@ def schedule(
     looks: bool = True,
     gathers: Collection[str] = (),
     places: frozenset[int] = frozenset(),
+    stored: frozenset[int] = frozenset(),
 ) -> Schedule:
     """What runs where.
 
@@ -71,8 +72,11 @@ def schedule(
         `normalised` for them.
     places
         Arguments and results that may be index arrays besides: whoever calls kernels, or reads them, checks them.
+    stored
+        Results to keep in memory, where kernels compute them.
     """
     planner = _Planner(tape, set(outside), known, looks, gathers, places)
+    planner.stored |= planner.inside & stored
     for _ in range(2 * len(tape.ops) + _MOST_ROUNDS):
         found = planner.attempt()
         if found is not None:

@@ -1,30 +1,96 @@
-"""Rewrites matrix products and einsums as sums of products, for code that has no BLAS beside it."""
+"""Rewrites matrix products and einsums as sums of products: where no BLAS is at hand, or where it would not pay."""
 
 from __future__ import annotations
 
+import math
 import string
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from yota.ir.catalog import primitive
 from yota.ir.tape import Op, Tape
 from yota.passes.rewrite import Rewriting
+from yota.passes.views import is_view
 
-__all__ = ["as_sums"]
+__all__ = ["as_sums", "small_as_sums"]
+
+_SMALL = 256
+"""Multiplications of a product up to which a loop takes less time than a call of NumPy's."""
+_SHORT = 8
+"""Terms of a sum up to which it is written out."""
 
 
-def as_sums(tape: Tape) -> Tape:
-    """``tape`` with every matrix product and einsum as a sum over a product of broadcast operands."""
+def as_sums(tape: Tape, fits: Callable[[Tape, Op], bool] = lambda tape, op: True) -> Tape:
+    """``tape`` with every matrix product and einsum that fits as a sum over a product of broadcast operands."""
     if not any(op.name in ("matmul", "einsum") for op in tape.ops):
         return tape
     rewriting = Rewriting(tape)
     for op in tape.ops:
-        letters = _letters(tape, op)
+        letters = _letters(tape, op) if fits(tape, op) else None
         if letters is None:
             rewriting.copy(op)
         else:
             rewriting.builder.location = op.location
             rewriting.bind(op.result, _contraction(rewriting, op, *letters))
     return rewriting.finish()
+
+
+def small_as_sums(tape: Tape, kept: Collection[int] = ()) -> tuple[Tape, frozenset[int]]:
+    """``tape`` with products of small matrices and vectors as sums, and results to keep in memory then.
+
+    Products that compute ``kept`` stay. Loops that went through chains of products without a stop would compute each
+    element of the first again for each of the last.
+    """
+    small = {op.result for op in tape.ops if op.result not in kept and _is_small(tape, op)}
+    if not small:
+        return tape, frozenset()
+    found = as_sums(tape, lambda _, op: op.result in small)
+    return found, _stops(found)
+
+
+def _stops(tape: Tape) -> frozenset[int]:
+    """Results made of sums of products, and read more than once for each element."""
+    repeated = _repeated(tape)
+    terms: dict[int, int] = {}
+    found = set()
+    for op in tape.ops:
+        count = sum(terms.get(operand, 0) for operand in op.operands)
+        if op.name == "sum":
+            length = tape.types[op.operands[0]].size // max(1, tape.types[op.result].size)
+            count = length * max(1, count) if length <= _SHORT else 0
+        elif not (op.primitive.elementwise or is_view(op, tape.types)):
+            count = 0
+        most = _SHORT if tape.types[op.result].size == 1 else 1
+        if count > most and op.result in repeated and not is_view(op, tape.types):
+            found.add(op.result)
+            count = 0
+        terms[op.result] = count
+    return frozenset(found)
+
+
+def _repeated(tape: Tape) -> set[int]:
+    """Variables whose elements take part in more elements of a result than one."""
+    found: set[int] = set()
+    for op in reversed(tape.ops):
+        size = tape.types[op.result].size
+        for operand in op.operands:
+            wider = op.primitive.elementwise and tape.types[operand].size < size
+            if wider or (is_view(op, tape.types) and (op.result in found or tape.types[operand].size < size)):
+                found.add(operand)
+    return found
+
+
+def _is_small(tape: Tape, op: Op) -> bool:
+    letters = _letters(tape, op)
+    if letters is None or len(op.operands) != 2:
+        return False
+    type = tape.types[op.result]
+    if type.dtype.kind not in "fc" or any(tape.types[each].dtype != type.dtype for each in op.operands):
+        return False
+    extents: dict[str, int] = {}
+    for operand, own in zip(op.operands, letters[0], strict=True):
+        extents.update(zip(own, tape.types[operand].shape, strict=True))
+    summed = math.prod(extent for letter, extent in extents.items() if letter not in letters[1])
+    return 0 < summed <= _SHORT and math.prod(extents.values()) <= _SMALL
 
 
 def _letters(tape: Tape, op: Op) -> tuple[list[str], str] | None:

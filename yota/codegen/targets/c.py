@@ -7,13 +7,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from yota.codegen import symbolic
+from yota.codegen.c.alike import plan_kernels
 from yota.codegen.c.driver import Driver
 from yota.codegen.c.groups import Group, Schedule, schedule
 from yota.codegen.c.kernel import Kernel, plan_kernel
 from yota.codegen.c.lines import Needs, comment
 from yota.codegen.c.parts import parts, preludes
 from yota.codegen.c.patterns import given_places, normalised
-from yota.codegen.c.plan import FilePlan
+from yota.codegen.c.plan import FilePlan, KernelPlan
+from yota.codegen.c.products import small_as_sums
 from yota.codegen.c.results import in_place
 from yota.codegen.c.spelling import EXACT, EXACT_OF_REAL
 from yota.codegen.c.written import read_where_written
@@ -77,16 +79,19 @@ def generate(tape: Tape, *, strict: bool = False) -> Source:
     tape = symbolic.optimise(tape, strict=strict)
     tape = normalised(tape, frozenset(cone(tape, tape.outputs[:1])) if strict else frozenset())
     exact = frozenset(cone(tape, tape.outputs[:1])) if strict else frozenset()
-    tape = in_place(read_where_written(as_products(tape, exact)))
+    tape, stored = small_as_sums(as_products(tape, exact), exact)
+    exact = frozenset(cone(tape, tape.outputs[:1])) if strict else frozenset()
+    tape = in_place(read_where_written(tape))
     outside = frozenset(op.result for op in tape.ops if op.result in exact and not _is_exact(tape, op))
-    plan = schedule(tape, outside, gathers=("getitem", "scatter"), places=given_places(tape))
+    plan = schedule(tape, outside, gathers=("getitem", "scatter"), places=given_places(tape), stored=stored)
     direct = _is_direct(tape, plan)
     entry = Names().fresh(tape.name)
     needs = Needs()
     kernels = _kernels(tape, plan, entry, direct, needs)
-    code = _code(tape, entry, kernels, needs) if kernels else ""
-    names = tuple(kernel.plan.name for kernel in kernels)
-    memory = _keeps_memory(kernels)
+    plans = tuple({kernel.plan.name: kernel.plan for kernel in kernels}.values())
+    code = _code(tape, entry, plans, needs) if plans else ""
+    names = tuple(each.name for each in plans)
+    memory = _keeps_memory(plans)
     if direct:
         return Source(code, entry, code, names, memory=memory)
     driver = Driver(tape, plan.steps, kernels)
@@ -96,8 +101,8 @@ def generate(tape: Tape, *, strict: bool = False) -> Source:
     return Source(both, function.name, code, names, text, driver.constants.objects, len(tape.guards), memory)
 
 
-def _keeps_memory(kernels: Sequence[Kernel]) -> bool:
-    return any(result.allocate == "large_array" for kernel in kernels for result in kernel.plan.results)
+def _keeps_memory(plans: Sequence[KernelPlan]) -> bool:
+    return any(result.allocate == "large_array" for each in plans for result in each.results)
 
 
 def _is_exact(tape: Tape, op: Op) -> bool:
@@ -132,13 +137,10 @@ def _kernels(tape: Tape, plan: Schedule, entry: str, direct: bool, needs: Needs)
         group.roots.sort(key=lambda root: tape.outputs.index(root.variable))
         inputs = tuple(item.variable for item in tape.inputs)
         return [plan_kernel(tape, definitions, plan.leaves, group, entry, needs, inputs)]
-    return [
-        plan_kernel(tape, definitions, plan.leaves, group, f"{entry}_kernel{number}", needs)
-        for number, group in enumerate(groups)
-    ]
+    return plan_kernels(tape, definitions, plan.leaves, groups, entry, needs)
 
 
-def _code(tape: Tape, entry: str, kernels: Sequence[Kernel], needs: Needs) -> str:
+def _code(tape: Tape, entry: str, plans: Sequence[KernelPlan], needs: Needs) -> str:
     functions = []
     for name in sorted(needs.functions):
         kind = "float" if name.endswith("f") and name != "erf" else "double"
@@ -146,13 +148,13 @@ def _code(tape: Tape, entry: str, kernels: Sequence[Kernel], needs: Needs) -> st
         functions.append((kind, name, ", ".join([kind] * count)))
     plan = FilePlan(
         banner=_banner(tape, entry),
-        functions=tuple(functions) if any(kernel.plan.extent for kernel in kernels) else (),
+        functions=tuple(functions) if any(each.extent for each in plans) else (),
         parts=parts(needs),
-        preludes=tuple(f"c/preludes/{name}.c.jinja" for name in preludes(kernel.plan for kernel in kernels)),
+        preludes=tuple(f"c/preludes/{name}.c.jinja" for name in preludes(plans)),
         complex=needs.complex,
-        parallel=any(kernel.plan.parallel for kernel in kernels),
-        memory=_keeps_memory(kernels),
-        kernels=tuple(kernel.plan for kernel in kernels),
+        parallel=any(each.parallel for each in plans),
+        memory=_keeps_memory(plans),
+        kernels=tuple(plans),
     )
     return render("c/module.c.jinja", plan=plan)
 
