@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from yota.codegen.factor import Options, factor
+from yota.codegen.factor import Options, factor_anew
 from yota.codegen.forest import Forest, Sum
 from yota.codegen.polynomial import Monomial, Term, multiply
 from yota.codegen.revise import revise
@@ -143,7 +143,7 @@ def test_a_divisor_may_be_taken_out_first():
     table = Table(forest([term(1.0, X, Y), term(1.0, X, Z), term(1.0, W, Y)]))
     pair = table.pair(*table.planted[10][::2])
     assert pair is not None
-    found = factor(table, table.planted, Options(), divisor=pair.divisor)
+    found = factor_anew(table, table.planted, Options(), table.planted, {}, pair.divisor)
     assert table.terms[found[10][0]][1][0] == (Y, 1)
 
 

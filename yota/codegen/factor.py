@@ -11,14 +11,14 @@ from __future__ import annotations
 import heapq
 import random
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from yota.codegen.chain import Chain
 from yota.codegen.polynomial import multiply
 from yota.codegen.table import Place, Sums, Table
 
-__all__ = ["Options", "factor"]
+__all__ = ["Options", "factor", "factor_anew"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,27 +52,38 @@ class Options:
     most: int = 1024
 
 
-def factor(
-    table: Table, sums: Sums, options: Options, first: Iterable[int] | None = None, divisor: int | None = None
+def factor(table: Table, sums: Sums, options: Options) -> dict[int, tuple[int, ...]]:
+    """``sums``, whose numbers ``table`` explains, factored."""
+    return _Factoring(table, sums, options, {}).run(sums, None)
+
+
+def factor_anew(
+    table: Table,
+    sums: Sums,
+    options: Options,
+    changed: Collection[int],
+    known: Mapping[int, Sequence[Place]],
+    divisor: int | None = None,
 ) -> dict[int, tuple[int, ...]]:
-    """``sums``, factored.
+    """``sums``, of which all but a few have been factored already, factored.
 
     Parameters
     ----------
-    table
-        What the numbers in ``sums`` stand for.
-    first
-        Sums whose terms are looked at first, where all the others have been factored already; None for all.
+    changed
+        Those few.
+    known
+        Where each divisor occurs in the others.
     divisor
         The number of one that is taken out before all others.
     """
-    return _Factoring(table, sums, options).run(first, divisor)
+    return _Factoring(table, sums, options, known).run(changed, divisor)
 
 
 class _Factoring:
-    def __init__(self, table: Table, sums: Sums, options: Options) -> None:
+    def __init__(self, table: Table, sums: Sums, options: Options, known: Mapping[int, Sequence[Place]]) -> None:
         self.table = table
         self.options = options
+        self.known = known
         self.sums = dict(sums)
         self.opened: dict[int, list[int | None]] = {}
         """Terms of sums that have lost some."""
@@ -88,9 +99,9 @@ class _Factoring:
         self.choose = random.Random(options.seed)
         self.serial = 0
 
-    def run(self, first: Iterable[int] | None, divisor: int | None) -> dict[int, tuple[int, ...]]:
-        self._start(first)
-        if divisor in self.places:
+    def run(self, changed: Collection[int], divisor: int | None) -> dict[int, tuple[int, ...]]:
+        self._start(changed)
+        if divisor is not None:
             places = self._valid(divisor)
             if places:
                 self._extract(divisor, self._unit(divisor, places), places)
@@ -108,21 +119,30 @@ class _Factoring:
             self.sums[atom] = tuple([term for term in terms if term is not None])
         return self.sums
 
-    def _start(self, first: Iterable[int] | None) -> None:
+    def _start(self, changed: Collection[int]) -> None:
         table = self.table
         living = table.living(self.sums)
         for atom in sorted(living):
             if atom in table.defined or (self.options.whole and atom in table.divisor_of):
                 self.atoms.setdefault(table.divisor_of[atom][0], atom)
         touched: dict[int, None] = {}
-        wanted = living.keys() if first is None else set(first)
-        for atom in sorted(living.keys() & self.sums.keys()):
+        for atom in sorted(living.keys() & changed):
             for divisor, place in table.places(atom, living[atom]):
-                if (place.factor or self.options.shared) and self.atoms.get(divisor) != atom:
-                    self.places.setdefault(divisor, []).append(place)
-                    if atom in wanted:
-                        touched[divisor] = None
+                if self._is_allowed(divisor, place):
+                    self._places(divisor).append(place)
+                    touched[divisor] = None
         self._push(touched)
+
+    def _places(self, divisor: int) -> list[Place]:
+        """Where a divisor occurs; places of which the terms are gone are among them."""
+        found = self.places.get(divisor)
+        if found is None:
+            known = self.known.get(divisor, ())
+            found = self.places[divisor] = [place for place in known if self._is_allowed(divisor, place)]
+        return found
+
+    def _is_allowed(self, divisor: int, place: Place) -> bool:
+        return bool(place.factor or self.options.shared) and self.atoms.get(divisor) != place.sum
 
     def _push(self, touched: Iterable[int]) -> None:
         """Queue the divisors that have gained places."""
@@ -139,7 +159,7 @@ class _Factoring:
 
     def _valid(self, divisor: int) -> list[Place]:
         """Places whose terms are still there, no term twice; of one that has a scale only those that are a multiple."""
-        alive = [place for place in self.places[divisor] if self._is_alive(place)]
+        alive = [place for place in self._places(divisor) if self._is_alive(place)]
         self.places[divisor] = alive
         if divisor in self.atoms:
             unit = self.table.divisor_of[self.atoms[divisor]][1]
@@ -247,6 +267,6 @@ class _Factoring:
                     and self.atoms.get(pair.divisor) != atom
                 ):
                     place = Place(atom, first, second, left, right, pair.scale, pair.factor)
-                    self.places.setdefault(pair.divisor, []).append(place)
+                    self._places(pair.divisor).append(place)
                     yield pair.divisor
                 other = links[other]

@@ -11,9 +11,9 @@ import random
 from collections import Counter
 from collections.abc import Iterator
 
-from yota.codegen.factor import Options, factor
+from yota.codegen.factor import Options, factor, factor_anew
 from yota.codegen.forest import Forest
-from yota.codegen.table import Table
+from yota.codegen.table import Place, Table
 from yota.codegen.weighing import Scales
 
 __all__ = ["revise"]
@@ -94,10 +94,14 @@ class _Revision:
                 yield (*(half if each == term else each for each in terms), half)
 
     def _look(self) -> None:
-        """Note what there is to be factored anew: sums of several terms, and divisors."""
+        """Note what there is to be factored anew: sums of several terms, divisors, and where these occur."""
         self.living = self.table.living(self.sums)
         self.whole = [atom for atom in self.living if len(self.planted.get(atom, ())) > 1]
         self.divisors = [atom for atom in self.living if atom in self.table.defined]
+        self.places: dict[int, list[Place]] = {}
+        for atom in sorted(self.living.keys() & self.planted.keys()):
+            for divisor, place in self.table.places(atom, self.living[atom]):
+                self.places.setdefault(divisor, []).append(place)
 
     def _attempt(self) -> dict[int, tuple[int, ...]]:
         """Other sums of the same value."""
@@ -116,7 +120,7 @@ class _Revision:
             equal_outside=self.choose.random() < 0.3,
             most=self.choose.choice((1024, 1024, 1, 2)),
         )
-        found = factor(self.table, {**self.sums, **changed}, options, changed, divisor)
+        found = factor_anew(self.table, {**self.sums, **changed}, options, changed, self.places, divisor)
         for atom in changed:
             found[atom] = self._joined(found[atom])
         return found
