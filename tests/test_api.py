@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import functools
+import inspect
+import subprocess
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -348,3 +351,34 @@ def test_a_function_that_returns_a_python_number(target, strict):
             assert value == 7.8125
             assert gradient.dtype == dtype
             np.testing.assert_array_equal(gradient, 2 * x)
+
+
+def test_the_package_shows_what_is_public_and_nothing_else():
+    shown = {name for name in dir(yota) if not name.startswith("__")}
+    assert shown == {*yota.__all__, "errors", "export", "testing"}
+    # The documentation names what is in modules as `yota.testing.check_rule`; no import of the module is needed.
+    script = "import yota; yota.testing.check_rule, yota.export.Module, yota.errors.RuleError"
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=60)
+
+
+@pytest.mark.parametrize(
+    "name", ["grad", "value_and_grad", "gradient", "jacobian", "hessian", "hvp", "vjp", "jvp", "batch"]
+)
+def test_all_derivatives_take_the_same_options(name):
+    parameters = inspect.signature(getattr(yota, name)).parameters
+    assert {option: parameters[option].default for option in ("target", "strict", "dynamic")} == {
+        "target": "numpy",
+        "strict": False,
+        "dynamic": False,
+    }
+
+
+def test_pullbacks_and_pushforwards_take_branches_as_they_come():
+    def bent(x):
+        return x**2 if x[0] > 0 else x**3
+
+    for x in (X, -X):
+        expected = 2 * x if x[0] > 0 else 3 * x**2
+        value, pullback = vjp(bent, x, dynamic=True)
+        np.testing.assert_allclose(pullback(np.ones(3))[0], expected, rtol=1e-14)
+        np.testing.assert_allclose(yota.jvp(bent, (x,), (np.ones(3),), dynamic=True), (value, expected), rtol=1e-14)
