@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import importlib.machinery
 import importlib.util
+import os
 import platform
 import sys
 import sysconfig
@@ -79,6 +80,7 @@ def load(source: _Source) -> Callable[..., Any]:
     CodegenError
         If there is no compiler, or the cache is not private.
     """
+    _look_at_threads()
     if source.memory:
         _keeper()
     module = build(source.code) if source.code else None
@@ -87,6 +89,16 @@ def load(source: _Source) -> Callable[..., Any]:
         function: Callable[..., Any] = kernels[source.entry]
         return function
     return python.load(_Driver(source.driver, source.entry, {**source.constants, **kernels}))
+
+
+def _look_at_threads() -> None:
+    """Warn of a number of threads that compiled code does not take."""
+    text = os.environ.get("YOTA_NUM_THREADS", "").strip(" ")
+    if text and not (text.isascii() and text.isdigit() and int(text)):
+        warn_once(
+            f"YOTA_NUM_THREADS={text!r} is no number of threads, so that OpenMP's own number counts (OMP_NUM_THREADS); "
+            "set it to a whole number from 1 on, or unset it"
+        )
 
 
 @functools.cache

@@ -186,6 +186,24 @@ def test_gradients_of_loops(function: Any, shape: Any, threads: str, monkeypatch
     np.testing.assert_array_equal(again[1], other)
 
 
+@pytest.mark.parametrize("text", ["0", "-3", "two", "7x", "1e3", "\u0662"])
+def test_numbers_of_threads_that_are_none(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("yota.codegen.c.kernel._WORTH_THREADS", 1)
+    x = np.random.default_rng(0).uniform(0.5, 2.0, 1000)
+    monkeypatch.setenv("YOTA_NUM_THREADS", "5")
+    function = yota.value_and_grad(rosenbrock, target="c")
+    five = function(x)[0]
+    monkeypatch.delenv("YOTA_NUM_THREADS")
+    expected = function(x)[0]
+    monkeypatch.setenv("YOTA_NUM_THREADS", text)
+    assert function(x)[0] == expected
+    with pytest.warns(RuntimeWarning, match="is no number of threads.*OMP_NUM_THREADS.*from 1 on"):
+        yota.value_and_grad(rosenbrock, target="c")(x)
+    for good in ("5", " 5 "):
+        monkeypatch.setenv("YOTA_NUM_THREADS", good)
+        assert function(x)[0] == five == yota.value_and_grad(rosenbrock, target="c")(x)[0]
+
+
 def test_several_python_threads_at_once() -> None:
     x = np.random.default_rng(0).normal(size=200_000)
     function = yota.value_and_grad(lambda x: np.sum(np.sin(x) * x), target="c")
