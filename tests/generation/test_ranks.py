@@ -13,7 +13,7 @@ import pytest
 import yota
 from tests.codegen.compiled import needs_compiler
 from tests.generated import loaded
-from tests.generation.test_c import built
+from tests.generation.test_c import built, built_extension
 from tests.generation.test_sizes_in_c import called
 from yota.errors import ArgumentError
 from yota.specs import parse
@@ -149,7 +149,6 @@ def rows(x):
         (turned, {}, r"depends on how many axes `\.\.\.` stands for:(?s:.*)with two(?s:.*)Write the axes out"),
         (by_rank, {}, "the value at B = 1 is not what the code for all sizes gives"),
         (rows, {"target": "cuda"}, r"with 2 axes in the place of `\.\.\.` the function does something else"),
-        (anything, {"target": "c", "extension": True}, "the extension takes arrays of a known number of axes"),
         (rows, {"target": "c"}, r"with 2 axes in the place of `\.\.\.` the function does something else"),
         (anything, {"self_test": True}, "self_test needs a known number of axes"),
     ],
@@ -157,6 +156,64 @@ def rows(x):
 def test_what_depends_on_the_rank_is_refused(f: Any, options: Any, message: str) -> None:
     with pytest.raises(ArgumentError, match=message):
         yota.generate(f, {"x": "float64[B,...]"}, **options)
+
+
+def mean_square(x, y):
+    return np.mean((x - y) ** 2)
+
+
+def weighted(x, w, c):
+    return np.sum(np.tanh(x.T * w) ** 2) * np.sum(c)
+
+
+@needs_compiler
+def test_extensions_take_any_number_of_axes(tmp_path: Path) -> None:
+    specs = {"x": "float64[B,...]", "w": "float64[B]", "c": "float64[...]"}
+    contents = ("value", "gradient", "hessian", "hvp")
+    yota.generate(weighted, specs, target="c", with_=contents, wrt="x", extension=True).write(tmp_path / "weighted.c")
+    module = built_extension(tmp_path, "weighted")
+    assert "double [B, ...]" in module.weighted.__doc__ and "rest" not in module.weighted.__doc__
+    for further in ((), (5,), (3, 2), (2, 1, 3)):
+        x, w, c = (np.asarray(RANDOM.normal(size=shape)) for shape in ((4, *further), (4,), further))
+        v = np.asarray(RANDOM.normal(size=x.shape))
+        along = w.reshape(4, *(1 for _ in further))
+        t = np.tanh(x * along)
+        value = np.sum(t**2) * np.sum(c)
+        slope = 2 * t * (1 - t**2) * along * np.sum(c)
+        curve = (2 * (1 - t**2) ** 2 - 4 * t**2 * (1 - t**2)) * along**2 * np.sum(c)
+        np.testing.assert_allclose(module.weighted(x, w, c), value, rtol=1e-12)
+        found = module.weighted_value_and_gradient(np.asfortranarray(x), w, c)
+        for one, other in zip(found, (value, slope), strict=True):
+            assert np.shape(one) == np.shape(other)
+            np.testing.assert_allclose(one, other, rtol=1e-11, atol=1e-13)
+        product = module.weighted_hvp(x, w, c, v)
+        assert product.shape == x.shape
+        np.testing.assert_allclose(product, curve * v, rtol=1e-10, atol=1e-12)
+        hessian = module.weighted_hessian(x, w, c)
+        assert hessian.shape == x.shape * 2
+        np.testing.assert_allclose(hessian.reshape(x.size, x.size), np.diag(curve.reshape(-1)), rtol=1e-10, atol=1e-12)
+    for wrong in (
+        (np.ones((4, 3)), np.ones(4), np.ones(2)),
+        (np.ones((4, 3)), np.ones(4), np.ones((3, 1))),
+        (np.ones(()), np.ones(4), np.ones(3)),
+        (np.ones((4, 3), np.float32), np.ones(4), np.ones(3)),
+        (np.ones((4, 3)), np.ones(5), np.ones(3)),
+    ):
+        with pytest.raises(TypeError, match="is not an array of the dtype and shape"):
+            module.weighted(*wrong)
+    with pytest.raises(ValueError, match="sizes must be"):
+        module.weighted(np.ones((4, 0)), np.ones(4), np.ones(0))
+    alone = tmp_path / "alone"
+    alone.mkdir()
+    yota.generate(
+        mean_square, {"x": "float64[...]", "y": "float64[...]"}, target="c", with_=("value",), extension=True
+    ).write(alone / "mean_square.c")
+    x, y = RANDOM.normal(size=(2, 3, 2, 2))
+    np.testing.assert_allclose(
+        built_extension(alone, "mean_square").mean_square(x, y), np.mean((x - y) ** 2), rtol=1e-14
+    )
+    with pytest.raises(ValueError, match="more axes than"):
+        module.weighted_hessian(np.ones((1,) * 40), np.ones(1), np.ones((1,) * 39))
 
 
 def test_further_axes_stand_at_the_end() -> None:

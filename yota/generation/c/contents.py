@@ -11,7 +11,7 @@ from yota.codegen.c.parts import parts as inline_functions
 from yota.codegen.c.statements import NO_MEMORY, OUT_OF_BOUNDS, WRONG_SIZES
 from yota.codegen.render import render
 from yota.errors import ArgumentError
-from yota.generation.c.extension import extension
+from yota.generation.c.extension import extension, opened
 from yota.generation.c.interface import Function, Parameter, harmless
 from yota.generation.c.proof import proved
 from yota.generation.c.selftest import SelfTest
@@ -62,11 +62,6 @@ def collected(request: Request) -> tuple[dict[str, str], tuple[str, ...]]:
         If something in the function cannot be said in C.
     """
     flat = flattened(request)
-    if request.call.open and request.extension:
-        raise ArgumentError(
-            "the extension takes arrays of a known number of axes; write them out instead of `...`, as in "
-            "float64[B,N,M], or name one, float64[B,N], and pass x.reshape(len(x), -1)"
-        )
     found = written_for_all_sizes(flat) if flat.call.dimensions() else written(flat)
     title = found.title
     stem = stem_of(request.stem or title)
@@ -82,9 +77,10 @@ def collected(request: Request) -> tuple[dict[str, str], tuple[str, ...]]:
     }
     if request.extension:
         decisions = [_decision(guard) for guard in found.guards]
+        call = opened(found.call, found.wrapped) if request.call.open and found.call else found.call
         files |= extension(
             stem, plan.functions, found.wrapped, plan.banner, decisions,
-            sizes=found.sizes, call=found.call, looks=any(each.looks for each in plan.functions), complex=plan.complex,
+            sizes=found.sizes, call=call, looks=any(each.looks for each in plan.functions), complex=plan.complex,
         )  # fmt: skip
     files = {name: tidied(text) for name, text in files.items()}
     if found.sizes:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from yota.codegen.c.kernel import argument_of, result_of
 from yota.codegen.c.parts import preludes
@@ -13,7 +14,7 @@ from yota.codegen.render import render
 from yota.errors import ArgumentError
 from yota.generation.c.interface import Function
 
-__all__ = ["SizedCall", "called_from_python", "extension"]
+__all__ = ["SizedCall", "called_from_python", "extension", "opened"]
 
 _WORTH_RELEASING = 10_000
 """Numbers that a function takes and gives from which on other Python threads may run meanwhile."""
@@ -40,10 +41,50 @@ class _Plan:
 
 @dataclass(frozen=True, slots=True)
 class SizedCall:
-    """How Python calls functions that take sizes: their names, and which axes of which arguments tell them."""
+    """How Python calls functions that take sizes.
+
+    Parameters
+    ----------
+    sizes
+        Their names.
+    found
+        Which axes of which arguments tell them.
+    open
+        The size that stands for any number of axes; empty if there is none.
+    taken, made
+        C texts of the shapes of arguments ahead of those axes, and of results, where they are below zero.
+    """
 
     sizes: tuple[str, ...]
     found: Mapping[str, tuple[tuple[str, int], ...]]
+    open: str = ""
+    taken: Mapping[str, str] = field(default_factory=dict)
+    made: Mapping[str, str] = field(default_factory=dict)
+
+
+def opened(call: SizedCall, kernels: Sequence[KernelPlan]) -> SizedCall:
+    """``call`` with any number of axes in the place of the last size.
+
+    Raises
+    ------
+    ArgumentError
+        If a result has an axis of another length that comes from them.
+    """
+    size = call.sizes[-1]
+    taken: dict[str, str] = {}
+    made: dict[str, str] = {}
+    for kernel in kernels:
+        for argument in kernel.arguments:
+            *first, last = argument.shape.split(", ")
+            if last == size:
+                taken[argument.name] = f"(const npy_intp[]){{{', '.join(first)}}}" if first else "NULL"
+        for result in kernel.results:
+            extents = result.shape.split(", ")
+            if any(size in re.findall(r"\w+", each) and each != size for each in extents):
+                raise ArgumentError(f"{result.name} has an axis of {result.shape} elements, which further axes are not")
+            if size in extents:
+                made[result.name] = ", ".join("-1" if each == size else each for each in extents)
+    return replace(call, open=size, taken=taken, made=made)
 
 
 def called_from_python(functions: Sequence[Function]) -> tuple[KernelPlan, ...]:
@@ -90,7 +131,6 @@ def extension(
     if not stem.isidentifier():
         raise ArgumentError(f"a Python module cannot be called {stem!r}; choose another file name for the extension")
     public = [each for each in functions if each.public]
-    arrays = "c/pair/sized_array.c.jinja" if call else "c/preludes/take_array.c.jinja"
     plan = _Plan(
         banner=tuple(head),
         hashes=tuple(f"# {line}".rstrip() for line in head),
@@ -98,8 +138,8 @@ def extension(
         header=f"{stem}.h",
         complex=complex,
         kernels=kernels,
-        methods=tuple((each.name, _quoted(_documentation(each))) for each in public),
-        preludes=tuple(arrays if name == "take_array" else f"c/preludes/{name}.c.jinja" for name in preludes(kernels)),
+        methods=tuple((each.name, _quoted(_documentation(each, call.open if call else ""))) for each in public),
+        preludes=_preludes(kernels, call),
         decisions=tuple(map(_quoted, decisions)),
         sizes=sizes,
         looks=looks,
@@ -110,6 +150,17 @@ def extension(
         "meson.build": render("c/pair/meson.build.jinja", plan=plan),
         "pyproject.toml": render("c/pair/pyproject.toml.jinja", plan=plan),
     }
+
+
+def _preludes(kernels: Sequence[KernelPlan], call: SizedCall | None) -> tuple[str, ...]:
+    """Templates of what takes arguments and makes results."""
+    if call is None:
+        return tuple(f"c/preludes/{name}.c.jinja" for name in preludes(kernels))
+    arrays = {each.name for kernel in kernels for each in kernel.arguments if each.shape}
+    found = [f"c/preludes/{name}.c.jinja" for name in preludes(kernels) if name != "take_array"]
+    found += ["c/pair/sized_array.c.jinja"] if arrays - set(call.taken) else []
+    found += ["c/pair/open_array.c.jinja"] if call.taken else []
+    return (*found, *(["c/pair/new_open_array.c.jinja"] if call.made else []))
 
 
 def _wrapped(function: Function) -> KernelPlan:
@@ -133,10 +184,12 @@ def _wrapped(function: Function) -> KernelPlan:
     )
 
 
-def _documentation(function: Function) -> str:
+def _documentation(function: Function, open: str) -> str:
     inputs = ", ".join(each.name for each in function.inputs)
     lines = (line for line in function.documentation if not _is_of_c(line))
-    return f"{function.name}({inputs}, /)\n--\n\n" + "\n".join(lines).rstrip()
+    text = "\n".join(lines).rstrip()
+    text = re.sub(rf"\b{open}(?=[],])", "...", text) if open else text
+    return f"{function.name}({inputs}, /)\n--\n\n{text}"
 
 
 def _is_of_c(line: str) -> bool:
