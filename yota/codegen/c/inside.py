@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Sequence
+import bisect
+from collections.abc import Mapping, Sequence
 
 from yota.codegen.c.index import Bounds, Linear, Point
 from yota.ir.indexing import NEWAXIS, Index, Slice
 
-__all__ = ["CutError", "UnreachableError", "piece_of", "within"]
+__all__ = ["CutError", "UnreachableError", "by_place", "piece_of", "pieces_at", "within"]
 
 
 class CutError(Exception):
@@ -31,12 +31,34 @@ class UnreachableError(Exception):
 def piece_of(where: Linear, cuts: Sequence[int], bounds: Bounds) -> int:
     """Between which two of ``cuts`` a position is, all counters considered."""
     low, high = where.reach(bounds)
-    for number, (start, stop) in enumerate(itertools.pairwise(cuts)):
-        if start <= low and high < stop:
-            return number
-        if start <= low < stop:
-            raise _cut(where, stop)
-    raise UnreachableError
+    # Of pieces without elements, which end where they start, the one that follows them counts.
+    number = bisect.bisect_right(cuts, low) - 1
+    if not 0 <= number < len(cuts) - 1:
+        raise UnreachableError
+    stop = cuts[number + 1]
+    if high >= stop:
+        raise _cut(where, stop)
+    return number
+
+
+def by_place(indices: Sequence[Index]) -> Mapping[tuple[int, ...], Sequence[int]] | None:
+    """Which of ``indices`` are at each place; None if one is more than a single place."""
+    found: dict[tuple[int, ...], list[int]] = {}
+    for number, index in enumerate(indices):
+        place = tuple(entry for entry in index if isinstance(entry, int))
+        if len(place) < len(index):
+            return None
+        found.setdefault(place, []).append(number)
+    return found
+
+
+def pieces_at(
+    point: Point, singles: Mapping[tuple[int, ...], Sequence[int]] | None, every: Sequence[int]
+) -> Sequence[int]:
+    """Numbers of the pieces that may hold a point: of single elements those that do, where the point is a place."""
+    if singles is None or any(each.terms for each in point):
+        return every
+    return singles.get(tuple(each.constant for each in point), ())
 
 
 def within(point: Point, index: Index, shape: tuple[int, ...], bounds: Bounds) -> Point | None:

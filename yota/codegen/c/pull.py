@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from yota.codegen.c.index import Bounds, Linear, Point, flat, reindexed, reshaped, spread
-from yota.codegen.c.inside import UnreachableError, piece_of, within
+from yota.codegen.c.inside import UnreachableError, by_place, piece_of, pieces_at, within
 from yota.codegen.c.patterns import gathered_extents, is_uniform, pattern_shape, place
 from yota.codegen.c.spelling import computed_in
 from yota.codegen.c.values import Values
@@ -62,6 +62,7 @@ class Pull:
         self.folded: set[int] = set()
         self.places: dict[int, int] = {}
         self._uniform: dict[int, Any] = {}
+        self._singles: dict[int, Mapping[tuple[int, ...], Sequence[int]] | None] = {}
         self._definitions = definitions
         self._memo: dict[Request, int] = {}
 
@@ -263,10 +264,13 @@ class Pull:
         indices = op.keyword("indices")
         if len(op.operands) != len(indices):
             return self._picked(op, point)
+        if op.result not in self._singles:
+            self._singles[op.result] = by_place(indices)
         requests = []
-        for piece, index in zip(op.operands, indices, strict=True):
-            inner = within(point, index, shape, self.bounds)
+        for number in pieces_at(point, self._singles[op.result], range(len(indices))):
+            inner = within(point, indices[number], shape, self.bounds)
             if inner is not None:
+                piece = op.operands[number]
                 requests.append((piece, spread(inner, self.tape.types[piece].shape)))
 
         def total(found: list[int]) -> int:

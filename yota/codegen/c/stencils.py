@@ -38,7 +38,10 @@ def read_apart(tape: Tape, wanted: Collection[int], costs: Mapping[int, int], mo
     """
     alone, _ = _work(tape, costs, frozenset(), most)
     large = {each for each in wanted if tape.types[each].size >= SMALLEST}
-    worthy = {op.result for op in tape.ops if op.result in large and alone[op.result] > most}
+    read = {operand for op in tape.ops for operand in op.operands}
+    worthy = {each for each in large & read if alone.get(each, 0) > most}
+    if not worthy:  # as in scalar code, however long
+        return set()
     return _work(tape, costs, _candidates(tape, worthy, costs, alone, most), most)[1]
 
 
