@@ -254,7 +254,7 @@ def _lennard_jones_value_and_gradient(x: Any, epsilon: Any, sigma: Any) -> Any:
         x3_2,
     ) = x.ravel().tolist()
     try:
-        t0 = epsilon * 4.0
+        t0 = 4.0 * epsilon
         t1 = x0_0 - x1_0
         t2 = x0_1 - x1_1
         t3 = x0_2 - x1_2
@@ -367,7 +367,7 @@ def _lennard_jones_value_and_gradient_numpy(x: Any, epsilon: Any, sigma: Any) ->
     x0_0, x0_1, x0_2, x1_0, x1_1, x1_2, x2_0, x2_1, x2_2, x3_0, x3_1, x3_2 = x.ravel()
     epsilon = np.float64(epsilon)
     sigma = np.float64(sigma)
-    t0 = epsilon * 4.0
+    t0 = 4.0 * epsilon
     t1 = x0_0 - x1_0
     t2 = x0_1 - x1_1
     t3 = x0_2 - x1_2

@@ -218,6 +218,17 @@ def test_jacobians(size: int, tmp_path: Path) -> None:
     np.testing.assert_allclose(found, yota.jacobian(lambda x: field(x, 2.0))(x), rtol=1e-13)
 
 
+def test_entries_of_a_straight_line_jacobian_are_written_at_their_places(tmp_path: Path) -> None:
+    def plane(x):
+        return np.array([x[0] * x[1], x[1] ** 3, x[0] - 2.0 * x[1]])
+
+    module = yota.generate(plane, {"x": "float64[2]"}, target="c", with_="jacobian")
+    assert "for (" not in module.files["plane.c"]
+    library, found = built(module, tmp_path), np.zeros((3, 2))
+    assert called(library, "plane_jacobian", [np.array([2.0, 3.0])], [found]) == 0
+    np.testing.assert_array_equal(found, [[3.0, 2.0], [0.0, 27.0], [1.0, -2.0]])
+
+
 def test_another_branch_is_told_by_its_number(tmp_path: Path) -> None:
     module = yota.generate(branch, {"x": "float64[5]", "eps": "float"}, target="c")
     library, value = built(module, tmp_path), np.zeros(())

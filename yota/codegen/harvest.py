@@ -81,7 +81,8 @@ class Harvest:
         if atom in self.products.numbers:
             return self.rewriting.builder.constant(self.products.numbers[atom])
         if atom in self.products.pairs:
-            return self._times(*(self._ready[each] for each in self.products.pairs[atom]))
+            one, two = sorted(self.products.pairs[atom], key=lambda each: each not in self.products.numbers)
+            return self._times(self._ready[one], self._ready[two])
         if atom in self.products.products:
             return self._multiplied(self.products.products[atom])
         if atom in self.forest.quotients:

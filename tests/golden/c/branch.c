@@ -110,7 +110,7 @@ branch_value_and_gradient_step0(
     const float x_18 = x[18];
     const float x_19 = x[19];
     const float t4 = t3 + squaref(x_16) + squaref(x_17) + squaref(x_18) + squaref(x_19);
-    const float t5 = (float)(eps * 2.0);
+    const float t5 = (float)(2.0 * eps);
     *v4 = eps > 0.0;
     *value = t4 * (float)eps;
     *d_eps = (double)t4;

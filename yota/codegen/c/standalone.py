@@ -17,6 +17,7 @@ from yota.codegen.c.patterns import index_arrays, is_uniform, normalised
 from yota.codegen.c.places import is_inside, is_places, with_places
 from yota.codegen.c.plan import KernelPlan, Piece
 from yota.codegen.c.products import as_sums
+from yota.codegen.c.results import in_place
 from yota.codegen.c.sizes import Sizes, put_in_place
 from yota.codegen.c.statements import OUT_OF_BOUNDS, failed, framed, refusal
 from yota.codegen.c.tables import Tables
@@ -107,7 +108,7 @@ def body_of(
     sizes = sizes or Sizes()
     made = tape.inputs[len(inputs) :]
     counting = {entry.variable for entry, each in zip(made, sizes.made, strict=True) if each.counting}
-    tape = without_dead(with_places(tape, {entry.variable for entry in made}, counting))
+    tape = in_place(without_dead(with_places(tape, {entry.variable for entry in made}, counting)))
     _refuse_empty(tape)
     made = tape.inputs[len(inputs) :]
     places = {entry.variable for entry in made if tape.types[entry.variable].shape}
