@@ -135,3 +135,15 @@ def test_compiled_tapes_do_not_unroll_without_end():
 
     tape = tape_of(steps, (4, 4))
     assert scalarize.run(tape, compiled=True) is tape
+
+
+def test_the_longest_compiled_tapes_unroll_as_others_do(monkeypatch):
+    monkeypatch.setattr(scalarize, "_MOST_COMPILED", 1000)
+
+    def steps(q):
+        for _ in range(300):
+            q = q * q - q / 3.0
+        return q @ q
+
+    tape = tape_of(steps, (3,))
+    assert scalarize.run(tape, compiled=True) is tape

@@ -22,8 +22,11 @@ _SCALAR_OP, _ARRAY_CALL, _ARRAY_VIEW, _NUMPY_SCALAR_OP, _ELEMENT = 30, 700, 200,
 _LARGEST_DENSE_OUTPUT = 64
 _MOST_UNROLLED = 1024
 """Scalar ops that arrays may unroll to: longer functions would run faster still, but nobody could read them."""
-_PER_OP, _PER_OP_COMPILED = 2, 6
-"""The same for each op of a long tape: a C compiler takes longer for an op on arrays than for as many scalar ops."""
+_PER_OP, _PER_OP_COMPILED, _MOST_COMPILED = 2, 6, 20_000
+"""The same for each op of a long tape: a C compiler takes longer for an op on arrays than for as many scalar ops.
+
+The last is where it takes too long for those.
+"""
 
 
 def run(tape: Tape, *, strict: bool = False, compiled: bool = False, most: int | None = None) -> Tape:
@@ -35,7 +38,9 @@ def run(tape: Tape, *, strict: bool = False, compiled: bool = False, most: int |
     """
     if strict and not _is_scalar_value(tape):
         return tape
-    longest = max(_MOST_UNROLLED, (_PER_OP_COMPILED if compiled else _PER_OP) * len(tape))
+    longest = max(_MOST_UNROLLED, _PER_OP * len(tape))
+    if compiled:
+        longest = max(longest, min(_PER_OP_COMPILED * len(tape), _MOST_COMPILED))
     if compiled and most is None and any(op.name in FUNCTIONS for op in tape.ops):
         most = longest
     budget = _array_cost(tape)
