@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Iterator, Sequence
+from dataclasses import fields
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -224,11 +225,22 @@ def _revised(tape: Tape, strict: bool, values: int) -> Tape:
     Which form of a function is best is found in this way, and that one is wanted next.
     """
     asked = strict, values
-    found = next((made for known, how, made in list(_revisions) if known is tape and how == asked), None)
+    found = next((made for known, how, made in list(_revisions) if how == asked and _is_same(known, tape)), None)
     if found is None:
         found = _revision(tape, strict, values)
         _revisions.append((tape, asked, found))
     return found
+
+
+def _is_same(one: Tape, other: Tape) -> bool:
+    """Whether two tapes differ in nothing; their arrays are not looked into."""
+    arrays = (one.constants, other.constants), (one.captured, other.captured)
+    if any(left.keys() != right.keys() for left, right in arrays):
+        return False
+    if any(value is not right[variable] for left, right in arrays for variable, value in left.items()):
+        return False
+    parts = {each.name for each in fields(Tape)} - {"constants", "captured"}
+    return all(getattr(one, part) == getattr(other, part) for part in parts)
 
 
 def _revision(tape: Tape, strict: bool, values: int) -> Tape:
