@@ -36,16 +36,19 @@ def unsigned(tape: Tape) -> Tape:
 
 
 def _before_wrapping(tape: Tape, definitions: Mapping[int, Op], op: Op) -> tuple[int, int] | None:
-    """The array and the extent of ``where(array < 0, array + extent, array)``; None if an op is not that."""
+    """The array and extent of ``where((array < 0) & (array >= -extent), array + extent, array)``; None if it is not."""
     if op.name != "where":
         return None
-    test, sum_ = definitions.get(op.operands[0]), definitions.get(op.operands[1])
+    both, sum_ = definitions.get(op.operands[0]), definitions.get(op.operands[1])
     array = op.operands[2]
-    if test is None or sum_ is None or test.name != "less" or sum_.name != "add":
+    if both is None or sum_ is None or both.name != "bitwise_and" or sum_.name != "add":
         return None
-    if test.operands[0] != array or sum_.operands[0] != array or tape.types[op.result] != tape.types[array]:
+    below, above = (definitions.get(each) for each in both.operands)
+    if below is None or above is None or below.name != "less" or above.name != "greater_equal":
         return None
-    zero, extent = (tape.constants.get(each.operands[1]) for each in (test, sum_))
-    if type(zero) is not int or zero or type(extent) is not int:
+    if {below.operands[0], above.operands[0], sum_.operands[0]} != {array}:
         return None
-    return array, extent
+    zero, first, extent = (tape.constants.get(each.operands[1]) for each in (below, above, sum_))
+    if type(zero) is not int or type(first) is not int or type(extent) is not int or (zero, first) != (0, -extent):
+        return None
+    return (array, extent) if tape.types[op.result] == tape.types[array] else None

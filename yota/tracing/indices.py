@@ -90,7 +90,8 @@ def _bounded(entry: int, extent: int, axis: int) -> int:
 def _wrapped(entry: Any, extent: int) -> Any:
     if not isinstance(entry, np.ndarray) or not entry.size or _is_position(entry) or not _has_negative(entry):
         return entry
-    return np.where(entry < 0, entry + extent, entry)
+    # What lies before the first element stays as it is, for NumPy to refuse.
+    return np.where((entry < 0) & (entry >= -extent), entry + extent, entry)
 
 
 def _has_negative(entry: Any) -> bool:

@@ -195,3 +195,17 @@ def test_places_that_are_values_too_stay_with_numpy() -> None:
 
     both, plain = yota.value_and_grad(f, target="c"), yota.value_and_grad(f)
     np.testing.assert_allclose(both(W, PLACES % 30)[1], plain(W, PLACES % 30)[1], rtol=1e-12)
+
+
+@pytest.mark.parametrize("target", ["numpy", "c"])
+@pytest.mark.parametrize("first", [None, [0, 1], [-1, 0]])
+@pytest.mark.parametrize("places", [[-6, 0], [0, -10], [-11, -1], [5, 0]])
+def test_indices_out_of_bounds_are_refused(target: str, first: Any, places: list[int]) -> None:
+    """Also those whose sum with the extent would count from the end once more."""
+    function = yota.value_and_grad(lambda x, i: np.sum(x[i] ** 2 + np.take(x, i)), target=target)
+    x = np.arange(5.0)
+    if first is not None:
+        function(x, np.array(first))
+    with pytest.raises(IndexError, match=r"out of bounds for .*axis .*size 5"):
+        function(x, np.array(places))
+    assert function(x, np.array([-5, -1]))[1].tolist() == [1, 0, 0, 0, 9]
