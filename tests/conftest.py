@@ -29,4 +29,4 @@ def short_search(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
     """Most tests look for fewer operations only briefly; the long search is for those of generated code itself."""
     folder = Path(__file__).parent
     if folder in request.path.parents and request.path.relative_to(folder).parts[0] in BRIEFLY:
-        monkeypatch.setattr("yota.codegen.revise._EFFORT", 10_000)
+        monkeypatch.setattr("yota.codegen.revise._EFFORT", 150_000)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import Counter
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from yota.codegen.factor import Options, factor_anew
+from yota.codegen.factor import Options, factor, factor_anew
 from yota.codegen.forest import Forest, Sum
 from yota.codegen.polynomial import Monomial, Term, multiply
 from yota.codegen.revise import revise
@@ -119,6 +120,24 @@ def test_a_doubled_term_of_a_derivative_is_added_twice_where_one_is_shared():
     value, slope = [term(1.0, X, X), term(-1.0, X)], [term(2.0, X), term(-1.0)]
     assert weight(revise(forest(value, slope, ordered=(0,)))) == 3
     assert weight(revise(forest(value, slope, ordered=(0, 1)))) == 4
+
+
+@pytest.mark.parametrize("coefficient", [1.0, -1.0, 0.1, 3.0])
+@pytest.mark.parametrize("often", [2, 3])
+def test_what_the_user_adds_twice_is_not_doubled(coefficient, often):
+    twice = [term(coefficient, X), term(1.0, Y, Z), *[term(coefficient, X)] * (often - 1)]
+    found = revise(forest(twice, [term(1.0, Y, Z), term(1.0, W)], ordered=(0, 1)))
+    assert found.sums[10].alive() == twice
+
+
+@pytest.mark.parametrize("numbers", [(0.1, 0.1, 0.5), (2.0**-600, 2.0**-600, 2.0**600)])
+def test_a_quotient_of_coefficients_that_is_rounded_is_not_used(numbers):
+    # 0.5 / 0.1 is 5.0, but 0.5 is not five times the number next to 0.1; and 2.0**1200 is none at all.
+    planted = forest(*([term(each, X, Y), term(each, X, Z)] for each in numbers))
+    for shared, outside in itertools.product((True, False), repeat=2):
+        table = Table(planted)
+        found = table.forest(factor(table, table.planted, Options(shared=shared, equal_outside=outside)))
+        assert expanded(found) == expanded(planted)
 
 
 def test_no_coefficient_becomes_inexact():

@@ -9,8 +9,10 @@ __all__ = ["LARGEST_DEGREE", "Wanted", "cover"]
 
 LARGEST_DEGREE = 8
 """Number of factors up to which monomials are looked at in this way."""
-_LONG, _HALF = 0.6, 0.5
-"""What is taken off the use of a product that may need another one first, and the use of one that does not suffice."""
+_ENOUGH, _HALF = 10, 5
+"""Of what use a product is to another that can be made from it; and if that takes one more."""
+_LONG = 6
+"""What is taken off the use of a product that may need another one first."""
 
 
 class Wanted:
@@ -30,7 +32,7 @@ class Wanted:
         self.code = sum(factors)
         self.single = list(dict.fromkeys(factors))
         pairs = itertools.combinations(factors, 2) if 3 < len(factors) <= LARGEST_DEGREE else ()
-        self.pairs = list(dict.fromkeys(map(sum, pairs)))
+        self.pairs = {one + two: (one, two) for one, two in pairs}
 
     def is_made(self, made: Container[int]) -> bool:
         """Whether it is the product of two that are there, or of one and a single factor."""
@@ -50,16 +52,21 @@ class Wanted:
         half = next(itertools.chain(whole, pairs))
         return half, code - half
 
-    def without(self, rest: int) -> Sequence[int] | None:
-        """The factors of which the product is ``rest``, if that leaves one factor or two."""
-        for left in (1, 2):
-            for places in itertools.combinations(range(len(self.factors)), left):
-                if self.code - sum(self.factors[place] for place in places) == rest:
-                    return [factor for place, factor in enumerate(self.factors) if place not in places]
-        return None
+    def part(self, code: int) -> Sequence[int] | None:
+        """The factors of a product that is a pair of them, or all but one or two; None for any other."""
+        if code in self.pairs:
+            return self.pairs[code]
+        rest = self.code - code
+        others = (rest,) if rest in self.single else self.pairs.get(rest)
+        if others is None:
+            return None
+        factors = list(self.factors)
+        for factor in others:
+            factors.remove(factor)
+        return factors
 
 
-def cover(wanted: Sequence[Wanted]) -> list[Wanted]:
+def cover(wanted: Iterable[Wanted]) -> list[Wanted]:
     """Products that have to be made besides those that are wanted.
 
     Examples
@@ -70,34 +77,65 @@ def cover(wanted: Sequence[Wanted]) -> list[Wanted]:
     >>> cover([Wanted([a, b, c]), Wanted([b, c])])
     []
     """
-    made = {each.code for each in wanted}
-    found: list[Wanted] = []
-    missing = [each for each in wanted if len(each.factors) > 2 and not each.is_made(made)]
-    while missing:
-        found.append(_best(missing, made))
-        made.add(found[-1].code)
-        missing = [each for each in missing if not each.is_made(made)]
-        if len(found[-1].factors) > 2 and not found[-1].is_made(made):
-            missing.append(found[-1])
-    return found
+    return _Covering(wanted).run()
 
 
-def _best(missing: Iterable[Wanted], made: set[int]) -> Wanted:
-    """The product that most of those that are missing can be made from; of equal ones the first."""
-    uses: dict[tuple[int, int], float] = {}
-    for each in missing:
-        degree = len(each.factors)
-        for factor in each.single:
-            key = degree - 1, each.code - factor
-            uses[key] = uses.get(key, 0.0) + 1.0
+class _Covering:
+    def __init__(self, wanted: Iterable[Wanted]) -> None:
+        self.made: set[int] = set()
+        self.missing: dict[int, Wanted] = {}
+        """What is wanted and can not be made yet."""
+        self.uses: dict[int, int] = {}
+        """Of what use each product would be to all that is missing."""
+        self.readers: dict[int, list[Wanted]] = {}
+        """What has been missing and might be made from each product."""
+        wanted = list(wanted)
+        self.made.update([each.code for each in wanted])
+        for each in wanted:
+            self._want(each)
+
+    def run(self) -> list[Wanted]:
+        found: list[Wanted] = []
+        while self.missing:
+            # Of equal ones the first.
+            code = max(self.uses, key=self.uses.__getitem__)
+            parts = (each.part(code) for each in self.missing.values())
+            found.append(Wanted(next(part for part in parts if part is not None)))
+            self._make(found[-1])
+        return found
+
+    def _want(self, each: Wanted) -> None:
+        if len(each.factors) < 3 or each.code in self.missing or each.is_made(self.made):
+            return
+        self.missing[each.code] = each
+        self._use(each, 1)
+        for part in (*each.single, *each.pairs):
+            self.readers.setdefault(each.code - part, []).append(each)
         for pair in each.pairs:
-            key, use = ((degree - 2, each.code - pair), 1.0) if pair in made else ((2, pair), _HALF)
-            uses[key] = uses.get(key, 0.0) + use
-    degree, code = max(uses, key=lambda key: uses[key] - _LONG * (key[0] > 2))
-    for each in missing:
-        found = each.without(code)
-        if found is not None and len(found) == degree:
-            return Wanted(found)
-        if degree == 2 and code in each.pairs:
-            return Wanted(next(list(two) for two in itertools.combinations(each.factors, 2) if sum(two) == code))
-    raise AssertionError("no monomial needs what was found to be of use")
+            self.readers.setdefault(pair, []).append(each)
+
+    def _use(self, each: Wanted, times: int) -> None:
+        """Add the use of all products to one that is missing."""
+        made, uses, code, degree = self.made, self.uses, each.code, len(each.factors)
+        start = -_LONG if degree > 3 else 0
+        for factor in each.single:
+            uses[code - factor] = uses.get(code - factor, start) + times * _ENOUGH
+        start = -_LONG if degree > 4 else 0
+        for pair in each.pairs:
+            if pair in made:
+                uses[code - pair] = uses.get(code - pair, start) + times * _ENOUGH
+            else:
+                uses[pair] = uses.get(pair, 0) + times * _HALF
+
+    def _make(self, product: Wanted) -> None:
+        readers = self.readers.get(product.code, ())
+        touched = {each.code: each for each in readers if each.code in self.missing}
+        for each in touched.values():
+            self._use(each, -1)
+        self.made.add(product.code)
+        for each in touched.values():
+            if each.is_made(self.made):
+                del self.missing[each.code]
+            else:
+                self._use(each, 1)
+        self._want(product)

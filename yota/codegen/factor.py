@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from yota.codegen.chain import Chain
-from yota.codegen.polynomial import multiply
+from yota.codegen.polynomial import is_multiple, multiply
 from yota.codegen.table import Place, Sums, Table
 
 __all__ = ["Options", "factor", "factor_anew"]
@@ -163,7 +163,7 @@ class _Factoring:
         self.places[divisor] = alive
         if divisor in self.atoms:
             unit = self.table.divisor_of[self.atoms[divisor]][1]
-            alive = [place for place in alive if (place.scale / unit).is_integer()]
+            alive = [place for place in alive if is_multiple(place.scale, unit)]
         if len(alive) < 2:
             return alive
         found: list[Place] = []
@@ -208,9 +208,7 @@ class _Factoring:
         if self.options.equal_outside and abs(one) == abs(two):
             return sign
         unit = abs(scales[0]) if len(set(scales)) == 1 else abs(Counter(scales).most_common(1)[0][0])
-        if unit != 1.0 and any((scale / unit) != int(scale / unit) for scale in scales):
-            return sign
-        return sign * unit
+        return sign * unit if unit == 1.0 or all(is_multiple(scale, unit) for scale in scales) else sign
 
     def _gain(self, divisor: int, unit: float, places: Sequence[Place]) -> float:
         number, costs = self.table.number, self.costs

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TypeAlias
 
-__all__ = ["Monomial", "Term", "chain_length", "common", "multiply", "quotient", "reduced", "same_scale"]
+__all__ = ["Monomial", "Term", "chain_length", "common", "is_multiple", "multiply", "quotient", "reduced", "same_scale"]
 
 Monomial: TypeAlias = tuple[tuple[int, int], ...]
 """Atoms and their exponents, sorted by atom."""
@@ -69,6 +69,18 @@ def chain_length(exponent: int) -> int:
 def same_scale(left: float, right: float) -> bool:
     """Whether the product of two coefficients is an ordinary number, far from overflow and underflow."""
     return abs(left) == 1.0 or abs(right) == 1.0 or _SMALLEST < abs(left * right) < _LARGEST
+
+
+def is_multiple(number: float, unit: float) -> bool:
+    """Whether ``number / unit`` is an integer, and exact.
+
+    Examples
+    --------
+    >>> is_multiple(-6.0, 3.0), is_multiple(0.5, 0.1), 0.5 / 0.1
+    (True, False, 5.0)
+    """
+    # The remainder is exact, the quotient need not be.
+    return not math.fmod(number, unit) and abs(number / unit) < _LARGEST_EXACT
 
 
 def reduced(first: float, second: float) -> tuple[float, float, float] | None:

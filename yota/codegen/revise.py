@@ -19,8 +19,10 @@ from yota.codegen.weighing import Scales
 __all__ = ["revise"]
 
 _ATTEMPTS = 1_500
-_EFFORT = 400_000
-"""Attempts, times the terms that each of them may look at."""
+_EFFORT = 4_000_000
+"""Attempts, times what each of them may look at: pairs of factors, and pairs of terms."""
+_PAIR = 8
+"""How much longer it takes to look at a pair of terms than at a pair of factors."""
 _HOT, _COLD = 0.5, 0.05
 """Operations by which an attempt may be worse, at first and in the end."""
 _STARTS = tuple(
@@ -58,8 +60,7 @@ class _Revision:
 
     def run(self) -> Forest:
         least, best = self.weight, self.sums
-        terms = sum(map(len, self.planted.values()))
-        attempts = min(_ATTEMPTS, _EFFORT // max(terms, 1)) if self.whole else 0
+        attempts = min(_ATTEMPTS, _EFFORT // self._size()) if self.whole else 0
         for number in range(attempts):
             temperature = _HOT * (1 - number / attempts) + _COLD
             found = self._attempt()
@@ -73,6 +74,16 @@ class _Revision:
                 if weight < least:
                     least, best = weight, found
         return self.table.forest(best)
+
+    def _size(self) -> int:
+        """How much there is to look at."""
+        degrees = [
+            sum([exponent for _, exponent in self.table.terms[term][1]])
+            for terms in self.planted.values()
+            for term in terms
+        ]
+        pairs = sum([len(self.table.places(atom, terms)) for atom, terms in self.planted.items()])
+        return 1 + _PAIR * pairs + sum([degree * degree for degree in degrees])
 
     def _homes(self) -> dict[int, dict[int, tuple[int, ...]]]:
         """For each divisor the sums that it is found in, written so that it is."""
@@ -121,19 +132,21 @@ class _Revision:
             most=self.choose.choice((1024, 1024, 1, 2)),
         )
         found = factor_anew(self.table, {**self.sums, **changed}, options, changed, self.places, divisor)
+        # What is left of an ``a + a`` is doubled again; what the user adds twice stays as it is.
         for atom in changed:
-            found[atom] = self._joined(found[atom])
+            if atom not in self.table.ordered:
+                found[atom] = self._doubled(found[atom])
         return found
 
-    def _joined(self, terms: tuple[int, ...]) -> tuple[int, ...]:
+    def _doubled(self, terms: tuple[int, ...]) -> tuple[int, ...]:
         """Terms of which what is added twice is doubled."""
         counts = Counter(terms)
         if len(counts) == len(terms):
             return terms
-        numbers = self.table.terms
+        known = self.table.terms
         return tuple(
             [
-                term if times == 1 else self.table.number((times * numbers[term][0], numbers[term][1]))
+                term if times == 1 else self.table.number((times * known[term][0], known[term][1]))
                 for term, times in counts.items()
             ]
         )

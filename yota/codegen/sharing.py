@@ -126,7 +126,7 @@ def _covered(products: Products) -> _Covered | None:
     atoms = {code: atom for atom, code in codes.items()}
     used = {code for pair in halves.values() for code in pair}
     pairs: dict[int, tuple[int, int]] = {}
-    for code in sorted(made.keys() & used, key=lambda code: len(made[code].factors)):
+    for code in sorted((code for code in made if code in used), key=lambda code: len(made[code].factors)):
         one, two = sorted(atoms[half] for half in halves[code])
         atoms[code] = products.forest.atom()
         pairs[atoms[code]] = one, two
