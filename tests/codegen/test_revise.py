@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from yota.codegen.factor import Options, factor, factor_anew
 from yota.codegen.forest import Forest, Sum
+from yota.codegen.horner import nest
 from yota.codegen.polynomial import Monomial, Term, multiply
 from yota.codegen.revise import revise
 from yota.codegen.table import Table
@@ -128,6 +129,13 @@ def test_what_the_user_adds_twice_is_not_doubled(coefficient, often):
     twice = [term(coefficient, X), term(1.0, Y, Z), *[term(coefficient, X)] * (often - 1)]
     found = revise(forest(twice, [term(1.0, Y, Z), term(1.0, W)], ordered=(0, 1)))
     assert found.sums[10].alive() == twice
+
+
+def test_nesting_does_not_cancel_what_the_user_adds_and_takes_away_again():
+    terms = [term(-1.0, X), term(-1.0, Y), term(1.0, Y), term(-1.0, X), term(1.0, Y)]
+    planted = forest(terms, ordered=(0,))
+    nest(planted, 1)
+    assert planted.sums[10].alive() == terms
 
 
 @pytest.mark.parametrize("numbers", [(0.1, 0.1, 0.5), (2.0**-600, 2.0**-600, 2.0**600)])

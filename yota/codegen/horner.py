@@ -35,7 +35,9 @@ class _Nesting:
     def _nested(self, each: Sum) -> list[int]:
         """Pull factors out of one sum; the sums that this makes."""
         found: list[int] = []
-        open_terms = {place: term for place, term in enumerate(each.terms) if term is not None}
+        # Numbers in front of one monomial would be added to each other, and may cancel.
+        often = Counter(monomial for _, monomial in each.alive())
+        open_terms = {place: term for place, term in enumerate(each.terms) if term and often[term[1]] == 1}
         while True:
             counts = Counter(atom for _, monomial in open_terms.values() for atom, _ in monomial)
             best = max(counts.items(), key=lambda item: (item[1], self._rank(item[0])), default=(0, 0))
