@@ -18,8 +18,9 @@ from yota.codegen.weighing import Scales
 
 __all__ = ["revise"]
 
-_ATTEMPTS = 1_500
-_EFFORT = 4_000_000
+_ATTEMPTS, _ATTEMPTS_EACH = 1_500, 12
+"""Attempts, and how many for each operation that there is at first."""
+_EFFORT = 2_800_000
 """Attempts, times what each of them may look at: pairs of factors, and pairs of terms."""
 _PAIR = 8
 """How much longer it takes to look at a pair of terms than at a pair of factors."""
@@ -60,7 +61,7 @@ class _Revision:
 
     def run(self) -> Forest:
         least, best = self.weight, self.sums
-        attempts = min(_ATTEMPTS, _EFFORT // self._size()) if self.whole else 0
+        attempts = min(_ATTEMPTS, _ATTEMPTS_EACH * self.weight, _EFFORT // self._size()) if self.whole else 0
         for number in range(attempts):
             temperature = _HOT * (1 - number / attempts) + _COLD
             found = self._attempt()

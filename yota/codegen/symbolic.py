@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields
 from typing import Any, TypeAlias
 
@@ -29,13 +29,15 @@ from yota.ir.types import TensorType
 from yota.passes import cse, dce
 from yota.passes.rewrite import Rewriting, protected, use_counts
 
-__all__ = ["best", "forms", "nested", "optimise"]
+__all__ = ["best", "forms", "is_form_enough", "nested", "optimise"]
 
 Kind: TypeAlias = tuple[tuple[int, ...], "np.dtype[Any]"]
 
 _LARGEST_EXPONENT = 64
 _SMALL = 400
 """Number of ops up to which many ways of factoring are tried and the best is taken."""
+_TINY = 120
+"""Number of ops up to which these are tried after the long search too."""
 _MEDIUM = 1000
 """Number of ops up to which the best is improved for as long as that helps."""
 _LARGE = 4000
@@ -57,6 +59,8 @@ _WORTH_A_LOOK = 1.02
 _MOST_REVISED = 2
 """Forms of one function that are compared in earnest."""
 _revisions: deque[tuple[Tape, tuple[bool, int], Tape]] = deque(maxlen=_MOST_REVISED)
+_finished: deque[tuple[Tape, tuple[bool, int]]] = deque(maxlen=_MOST_REVISED)
+"""What was made last, of which nothing more is to be expected."""
 _AGAIN = (Options(seed=1, equal_outside=False), Options(seed=2), Options(nest=True), Options(nest=True, seed=3))
 _SCHEMES = 3
 """Ways to nest a sum that are differentiated, to take the best."""
@@ -78,17 +82,26 @@ def optimise(tape: Tape, *, strict: bool = False, values: int = 1, once: bool = 
     """
     if once:
         return _tried(tape, _ONE, strict, values)[0]
-    least = _improved(tape, strict, values)
-    if elements(least) == elements(tape):
-        return least
-    revised = _revised(tape, strict, values)
-    return _improved(revised, strict, values) if elements(revised) < elements(least) else least
+    asked = strict, values
+    if any(how == asked and _is_same(known, tape) for known, how in list(_finished)):
+        return tape
+    revised = _revised(tape, strict, values) if _gains(tape, strict, values) else tape
+    better = elements(revised) < elements(tape)
+    rounds = [_AGAIN] if better and len(tape) > _TINY else _rounds(len(tape))
+    found = _improved(revised if better else tape, rounds, strict, values)
+    _finished.append((found, asked))
+    return found
 
 
-def _improved(tape: Tape, strict: bool, values: int) -> Tape:
+def _gains(tape: Tape, strict: bool, values: int) -> bool:
+    """Whether a short tape takes fewer operations already when it is factored in a quick way."""
+    return len(tape) <= _SMALL and elements(_tried(tape, _QUICK, strict, values)[0]) < elements(tape)
+
+
+def _improved(tape: Tape, rounds: Iterable[tuple[Options, ...]], strict: bool, values: int) -> Tape:
     """The best of many ways, and of what further rounds make of it."""
     least = tape
-    for choices in _rounds(len(tape)):
+    for choices in rounds:
         found = _tried(least, choices, strict, values)[0]
         if elements(found) >= elements(least):
             break
@@ -115,10 +128,15 @@ def nested(tape: Tape) -> Iterator[Tape]:
         yield _harvested(tape, kinds, found)
 
 
-def best(tapes: Sequence[Tape], *, values: int = 1) -> int:
+def is_form_enough(tape: Tape) -> bool:
+    """Whether the long search makes of this form of a function what it would of any: it is short, but not too short."""
+    return _TINY < len(tape) <= _SMALL
+
+
+def best(tapes: Sequence[Tape], *, values: int = 1, revised: int = _MOST_REVISED) -> int:
     """Which of several tapes that compute the same comes out with the fewest operations.
 
-    All are factored in a quick way, and those that look best with some care.
+    All are factored in a quick way, and those that look best with some care, if more than one is to be ``revised``.
     """
     if len(tapes) == 1:
         return 0
@@ -126,7 +144,7 @@ def best(tapes: Sequence[Tape], *, values: int = 1) -> int:
     close = [number for number, count in enumerate(quick) if count <= _WORTH_A_LOOK * min(quick)]
     # What has been factored less before leaves more to be found.
     close.sort(key=lambda number: (quick[number], -len(tapes[number])))
-    found = {number: quick[number] for number in sorted(close[:_MOST_REVISED])}
+    found = {number: quick[number] for number in sorted(close[:revised])}
     if len(found) > 1:
         found = {
             number: min(count, elements(_revised(tapes[number], False, values))) for number, count in found.items()

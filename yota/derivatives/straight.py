@@ -9,7 +9,7 @@ import numpy as np
 
 from yota.autodiff.accumulate import partials
 from yota.autodiff.reverse import gradient_tape
-from yota.codegen.symbolic import best, optimise
+from yota.codegen.symbolic import best, is_form_enough, optimise
 from yota.compilation.factored import several_forms, unrolled
 from yota.derivatives.elements import dense, dtype_of, elements, elements_read, listed
 from yota.errors import DifferentiationError
@@ -73,11 +73,14 @@ def straight_line(tape: Tape, leaf: int, wanted: Wanted, registry: Registry) -> 
     plain = unrolled(tape)
     if plain is None:
         return None
-    found = [entries for form in forms(plain) for entries in _derived(form, leaf, wanted, registry)]
+    found = list(_derived(plain, leaf, wanted, registry))
+    enough = bool(found) and all(is_form_enough(entries.tape) for entries in found)
+    if not enough:
+        found = [entries for form in forms(plain) for entries in _derived(form, leaf, wanted, registry)]
     if not found:
         return None
     values = int(wanted.with_value)
-    chosen = found[best([entries.tape for entries in found], values=values)]
+    chosen = found[best([entries.tape for entries in found], values=values, revised=1 if enough else 2)]
     return replace(chosen, tape=optimise(chosen.tape, values=values))
 
 

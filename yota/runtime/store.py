@@ -159,18 +159,21 @@ class Store:
     def _forget(self) -> None:
         """Remove what was not used for the longest time, past the bounds, and what killed processes left behind."""
         found = []
-        for place in self.path.iterdir():
+        with os.scandir(self.path) as entries:
+            places = [entry for entry in entries if entry.name.startswith("making-") or _OWN.fullmatch(entry.name)]
+        for entry in places:
             with contextlib.suppress(OSError):
-                state = place.lstat()
-                if _OWN.fullmatch(place.name):
-                    found.append((state.st_mtime, state.st_size, place))
-                elif place.name.startswith("making-") and state.st_mtime < time.time() - _DAY:
-                    shutil.rmtree(place, ignore_errors=True)
+                state = entry.stat(follow_symlinks=False)
+                if not entry.name.startswith("making-"):
+                    found.append((state.st_mtime, state.st_size, entry.name))
+                elif state.st_mtime < time.time() - _DAY:
+                    shutil.rmtree(entry.path, ignore_errors=True)
         size, count = sum(each for _, each, _ in found), len(found)
-        for _, each, place in sorted(found)[:-1]:
+        for _, each, name in sorted(found)[:-1]:
             if count <= MOST_FILES and size <= MOST_BYTES:
                 break
             size, count = size - each, count - 1
+            place = self.path / name
             for file in (place, place.with_suffix(".sha256")):
                 with contextlib.suppress(OSError):
                     file.unlink()
