@@ -137,5 +137,5 @@ EXACT: dict[str, tuple[Rule, ...]] = {
     "all": (_truth,),
     "concatenate": (_join_of_one,),
     "getitem": (_read_of_uniform, *reading.RULES, runs.read),
-    "scatter": (runs.addition,),
+    "scatter": (runs.addition, runs.same_row),
 }

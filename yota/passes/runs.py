@@ -9,7 +9,7 @@ import numpy as np
 from yota.ir.indexing import GATHER, Index, Slice
 from yota.passes.case import Case
 
-__all__ = ["addition", "read", "slices"]
+__all__ = ["addition", "read", "same_row", "slices"]
 
 _SHORTEST = 64
 """Fewer elements are gathered as they are."""
@@ -83,6 +83,25 @@ def addition(case: Case) -> int | None:
     if tuple(indices) == case.keyword("indices"):
         return None
     return case.make("scatter", operands, {"indices": tuple(indices), "shape": shape}, case.type)
+
+
+def same_row(case: Case) -> int | None:
+    """Pieces added to one row are added to each other first, so that they are a sum like any other."""
+    indices = case.keyword("indices")
+    rows = [index[0] if index and isinstance(index[0], int) else None for index in indices]
+    if None in rows or any(GATHER in index for index in indices) or len(set(indices)) == len(indices):
+        return None
+    if len(set(rows)) < len(set(indices)):
+        # Places of one row that overlap in part: what is added to what first would be another order.
+        return None
+    pieces: dict[Index, int] = {}
+    for index, piece in zip(indices, case.operands, strict=True):
+        before = pieces.get(index)
+        if before is not None and case.type_of(before) != case.type_of(piece):
+            return None
+        pieces[index] = piece if before is None else case.make("add", (before, piece))
+    static = {"indices": tuple(pieces), "shape": case.keyword("shape")}
+    return case.make("scatter", list(pieces.values()), static, case.type)
 
 
 def _pieces(
