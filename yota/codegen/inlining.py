@@ -23,21 +23,21 @@ def nested(tape: Tape, units: Sequence[Unit], storage: Storage) -> frozenset[int
     A view may be written where it is used, however much later: what it looks at is kept until then. Anything else, an
     element of an array too, is written into the very next statement alone, so that no value outlives its use.
     """
-    uses = Counter(operand for op in tape.ops for operand in op.operands)
+    uses = Counter(operand for unit in units for operand in unit.operands)
     uses.update(tape.outputs)
     uses.update(guard.variable for guard in tape.guards)
     users = {
         operand: position
         for position, unit in enumerate(units)
-        if not unit.extent and not _is_statement(unit.members[0].op, tape)
-        for operand in unit.members[0].op.operands
+        if not unit.extent and (unit.is_kernel or not _is_statement(unit.members[0].op, tape))
+        for operand in unit.operands
     }
     kept = {*tape.outputs, *tape.names, *(guard.variable for guard in tape.guards), *storage.inherits}
     found = set()
     for position, unit in enumerate(units):
         op = unit.members[0].op
         result = op.result
-        if unit.extent or _is_statement(op, tape) or uses[result] != 1 or result in kept or result in storage.slot:
+        if not unit.is_op or _is_statement(op, tape) or uses[result] != 1 or result in kept or result in storage.slot:
             continue
         user = users.get(result)
         if user is not None and (user == position + 1 or (tape.types[result].shape and is_view(op, tape.types))):

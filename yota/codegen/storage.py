@@ -67,7 +67,8 @@ def plan_storage(tape: Tape, units: Sequence[Unit], exact: frozenset[int] = froz
 class _Planner:
     def __init__(self, tape: Tape, units: Sequence[Unit], exact: frozenset[int]) -> None:
         self.tape, self.units, self.types, self.exact = tape, units, tape.types, exact
-        self.roots = roots(tape)
+        self.kernels = frozenset(variable for unit in units if unit.is_kernel for variable in unit.results)
+        self.roots = roots(tape, self.kernels)
         self.begin: list[int] = []
         self.end: list[int] = []
         clock = 0
@@ -103,7 +104,7 @@ class _Planner:
         for position, unit in enumerate(self.units):
             if unit.extent:
                 requests += self._loop_requests(position, unit, stop)
-            else:
+            elif unit.is_op:
                 requests += self._single_request(position, unit.members[0], inherits, stop)
         slot, slots = assign(requests)
         made = frozenset(op.result for unit in self.units for op in self._makers(unit))
@@ -112,7 +113,9 @@ class _Planner:
     def _makers(self, unit: Unit) -> list[Op]:
         results = set(unit.results)
         return [
-            member.op for member in unit.members if member.op.result in results and not shares(member.op, self.types)
+            member.op
+            for member in unit.members
+            if member.op.result in results and (unit.is_kernel or not shares(member.op, self.types))
         ]
 
     def _inherited(self) -> dict[int, int]:
@@ -126,7 +129,7 @@ class _Planner:
             op = unit.members[0].op
             if unit.extent or op.name in ("matmul", "scatter", "deposit"):
                 ordered.update(unit.results)
-            if unit.extent or op.name not in ("setitem", "deposit") or not self.types[op.result].shape:
+            if not unit.is_op or op.name not in ("setitem", "deposit") or not self.types[op.result].shape:
                 continue
             source = op.operands[0]
             if op.name == "deposit" and source not in ordered and self.types[op.result].ndim > 1:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from yota.ir.tape import Op
 from yota.passes.order import ROWS, Layout
@@ -19,9 +21,19 @@ class Member:
     placement: Placement | None = None
 
 
+class Kernel(Protocol):
+    """A kernel of another language: the variables that it reads, and those that it gives."""
+
+    @property
+    def inputs(self) -> tuple[int, ...]: ...
+
+    @property
+    def outputs(self) -> tuple[int, ...]: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """What runs as one: a single op on whole arrays, or a loop over ``extent`` rows, ``block`` at a time.
+    """What runs as one: a single op on whole arrays, a loop over ``extent`` rows, ``block`` at a time, or a kernel.
 
     Parameters
     ----------
@@ -33,6 +45,9 @@ class Unit:
         Variables computed in pieces that are needed whole outside of the loop.
     layout
         How pieces lie in memory.
+    inputs
+        For a kernel of another language, the variables that it reads: its members are the ops of its results alone,
+        and it computes what lies between by itself. Its results are new arrays. None for all else.
     """
 
     members: tuple[Member, ...]
@@ -40,6 +55,31 @@ class Unit:
     block: int = 0
     stored: frozenset[int] = frozenset()
     layout: Layout = ROWS
+    inputs: tuple[int, ...] | None = None
+
+    @classmethod
+    def of(cls, step: Op | Kernel, definitions: Mapping[int, Op]) -> Unit:
+        """The unit of a single op, or of a kernel."""
+        if isinstance(step, Op):
+            return cls((Member(step),))
+        return cls(tuple(Member(definitions[variable]) for variable in step.outputs), inputs=step.inputs)
+
+    @property
+    def is_kernel(self) -> bool:
+        """Whether another language computes it."""
+        return self.inputs is not None
+
+    @property
+    def is_op(self) -> bool:
+        """Whether it is a single op on whole arrays."""
+        return not self.extent and self.inputs is None
+
+    @property
+    def operands(self) -> tuple[int, ...]:
+        """What it names, as often as it does."""
+        if self.inputs is not None:
+            return self.inputs
+        return tuple(operand for member in self.members for operand in member.op.operands)
 
     @property
     def local(self) -> dict[int, int]:
@@ -53,10 +93,10 @@ class Unit:
     @property
     def reads(self) -> tuple[int, ...]:
         """Variables of other units that this one reads, each once."""
+        if self.inputs is not None:
+            return self.inputs
         local = self.local
-        seen = dict.fromkeys(
-            operand for member in self.members for operand in member.op.operands if operand not in local
-        )
+        seen = dict.fromkeys(operand for operand in self.operands if operand not in local)
         own = {member.op.result for member in self.members}
         return tuple(operand for operand in seen if operand not in own)
 

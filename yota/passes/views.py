@@ -49,12 +49,16 @@ def shares(op: Op, types: Mapping[int, TensorType]) -> tuple[int, ...]:
     return op.operands
 
 
-def roots(tape: Tape) -> dict[int, frozenset[int]]:
-    """For each variable, the variables whose memory it may look at; its own if it owns its memory."""
+def roots(tape: Tape, apart: frozenset[int] = frozenset()) -> dict[int, frozenset[int]]:
+    """For each variable, the variables whose memory it may look at; its own if it owns its memory.
+
+    Variables in ``apart`` own theirs, whatever NumPy's op would look at.
+    """
     found = {item.variable: frozenset((item.variable,)) for item in tape.inputs}
     found.update({variable: frozenset((variable,)) for variable in tape.constants})
     for op in tape.ops:
-        shared = frozenset().union(*(found[operand] for operand in shares(op, tape.types)))
+        operands = () if op.result in apart else shares(op, tape.types)
+        shared = frozenset().union(*(found[operand] for operand in operands))
         own = frozenset() if is_view(op, tape.types) and shared else frozenset((op.result,))
         found[op.result] = shared | own
     return found

@@ -1,6 +1,8 @@
-"""Many random programs in C against op-by-op evaluation, by hand: ``python -m tests.codegen.c.fuzz --programs 5000``.
+"""Many random programs in C, by hand: ``python -m tests.codegen.c.fuzz --programs 5000``.
 
-With ``--sanitize``, generated code is compiled with the checks of memory and of undefined behaviour that GCC has.
+Tapes are held against op-by-op evaluation; with ``--writes``, derivatives of functions that write into arrays in place
+are held against complex steps, for NumPy too. With ``--sanitize``, generated code is compiled with the checks of memory
+and of undefined behaviour that GCC has.
 """
 
 from __future__ import annotations
@@ -18,7 +20,9 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
+from tests.codegen.c.test_in_place import lower_limits
 from tests.codegen.c.test_random import SHAPES
+from tests.codegen.in_place import KINDS, agree
 from tests.codegen.programs import arguments, check, evaluate, tapes
 from yota.codegen.targets.c import generate
 from yota.runtime import native
@@ -33,11 +37,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--programs", type=int, default=5000)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--writes", action="store_true")
     parser.add_argument("--sanitize", action="store_true")
     options = parser.parse_args()
     if options.sanitize and "LD_PRELOAD" not in os.environ:
         return sanitized()
-    return 1 if failures(options.programs, options.seed) else 0
+    find = failed_writes if options.writes else failures
+    return 1 if find(options.programs, options.seed) else 0
 
 
 def sanitized() -> int:
@@ -55,6 +61,26 @@ def sanitized() -> int:
     with tempfile.TemporaryDirectory() as cache:
         command = [sys.executable, "-m", "tests.codegen.c.fuzz", *sys.argv[1:]]
         return subprocess.run(command, env={**environment, "YOTA_CACHE_DIR": cache}, check=False).returncode
+
+
+def failed_writes(programs: int, start: int) -> int:
+    """How many programs that write in place came out otherwise; each is printed."""
+    failed = 0
+    for number in range(start, start + programs):
+        # Derivatives of arrays and second derivatives take longest to compile.
+        kind = KINDS[number % 10 - 7] if number % 10 > 7 else KINDS[0]
+        with pytest.MonkeyPatch.context() as patch, np.errstate(all="ignore"):
+            if number % 2:
+                lower_limits(patch)
+            for target in ("numpy", "c"):
+                try:
+                    agree(number, target, kind, 5_000 if kind != KINDS[0] else 150_000 if number % 4 else 20_000)
+                except Exception as fault:  # noqa: BLE001  (the other programs are tried all the same)
+                    failed += 1
+                    print(f"{target} {kind} {number}: FAILED: {type(fault).__name__}: {fault}", flush=True)
+        if number % 100 == 99:
+            print(f"{number + 1 - start} programs, {failed} failed", flush=True)
+    return failed
 
 
 def failures(programs: int, start: int) -> int:

@@ -12,7 +12,7 @@ from yota.codegen.c.kernel import WORTH_KEEPING, Kernel
 from yota.codegen.lower import Lowering
 from yota.codegen.plan import FunctionPlan, Step
 from yota.ir.tape import Op, Tape
-from yota.passes.units import Member, Unit
+from yota.passes.units import Unit
 
 __all__ = ["Driver"]
 
@@ -25,15 +25,11 @@ class Driver(Lowering):
     def __init__(self, tape: Tape, steps: Sequence[Group | Op], kernels: Sequence[Kernel]) -> None:
         ops = [step for step in steps if isinstance(step, Op)]
         self._kernels = {kernel.outputs[0]: kernel for kernel in kernels}
-        self._others = {variable for kernel in kernels for variable in kernel.outputs[1:]}
         self._freed = _freed(tape, ops, kernels)
         self._quiet = all(op.name in _QUIET for op in ops)
         definitions = tape.definitions()
         rest = iter(kernels)
-        order: list[Op] = []
-        for step in steps:
-            order += [step] if isinstance(step, Op) else [definitions[v] for v in next(rest).outputs]
-        units = [Unit((Member(op),)) for op in order]
+        units = [Unit.of(step if isinstance(step, Op) else next(rest), definitions) for step in steps]
         # Nothing is put into a workspace: kernels and NumPy allocate their results.
         super().__init__(tape, units, frozenset(tape.types))
         for name in dict.fromkeys(kernel.plan.name for kernel in kernels):
@@ -51,7 +47,7 @@ class Driver(Lowering):
     def _lower_op(self, op: Op) -> Step:
         kernel = self._kernels.get(op.result)
         if kernel is None:
-            return Step() if op.result in self._others else super()._lower_op(op)
+            return super()._lower_op(op)
         arguments = ", ".join(self._text(variable) for variable in kernel.inputs)
         names = []
         for variable in kernel.outputs:

@@ -23,7 +23,7 @@ from yota.codegen.plan import FunctionPlan, Step
 from yota.codegen.targets.call import dtype_argument
 from yota.ir.tape import Op, Tape
 from yota.ir.types import TensorType
-from yota.passes.units import Member, Unit
+from yota.passes.units import Unit
 
 __all__ = ["CudaDriver"]
 
@@ -64,17 +64,11 @@ class CudaDriver(Lowering):
     ) -> None:
         self.layout, self._additions = layout, additions
         self._kernels = {step.outputs[0]: step for step in steps if isinstance(step, Kernels)}
-        self._others = {v for step in self._kernels.values() for v in step.outputs[1:]}
-        self._own = {v for step in self._kernels.values() for v in step.outputs}
+        self._own = {variable for step in self._kernels.values() for variable in step.outputs}
         definitions = tape.definitions()
-        order: list[Op] = []
-        for step in steps:
-            order += [step] if isinstance(step, Op) else [definitions[v] for v in step.outputs]
+        units = [Unit.of(step, definitions) for step in steps]
         # Nothing is put into a workspace: CuPy's pool hands memory out in the order of the stream.
-        super().__init__(tape, [Unit((Member(op),)) for op in order], frozenset(tape.types))
-        # Kernels write arrays of their own, whatever the op would look at in NumPy.
-        apart = {**self.storage.roots, **{variable: frozenset((variable,)) for variable in self._own}}
-        self.storage = replace(self.storage, roots=apart, made=self.storage.made | self._own)
+        super().__init__(tape, units, frozenset(tape.types))
         self.names.fresh("cp")
         self._checks, self._numbers = checks, guards
         telling = bool(checks) or any(step.checked for step in self._kernels.values())
@@ -121,8 +115,6 @@ class CudaDriver(Lowering):
         step = self._kernels.get(op.result)
         if step is not None:
             return self._launched(op, step)
-        if op.result in self._others:
-            return Step()
         looks = [line for check in self._checks if check.op == op.result for line in self._looked(op, check)]
         if op.result in self._additions:
             return Step(before=(*self.remark(op), *looks, *self._added(op, self._additions[op.result])))

@@ -1,0 +1,70 @@
+"""Writes into arrays in place: what is read afterwards is what stood there before, where the function says so."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import yota
+from tests.codegen.compiled import needs_compiler
+from tests.codegen.in_place import KINDS, agree
+
+TARGETS = ("numpy", pytest.param("c", marks=needs_compiler))
+
+
+@pytest.fixture(params=["usual", "low"])
+def limits(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Limits as they are, and so low that short arrays are cut into pieces, shared by threads, and streamed."""
+    if request.param == "low":
+        lower_limits(monkeypatch)
+
+
+def lower_limits(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr("yota.passes.pieces.CACHE_BYTES", 1 << 13)
+    patch.setattr("yota.codegen.storage.WORKSPACE_BYTES", 64)
+    patch.setattr("yota.codegen.c.streams._LARGE", 1 << 10)
+    patch.setattr("yota.codegen.c.kernel.WORTH_KEEPING", 1 << 10)
+    patch.setattr("yota.codegen.c.kernel._WORTH_THREADS", 1)
+    patch.setattr("yota.codegen.c.kernel._WORTH_RELEASING", 1)
+    patch.setenv("YOTA_NUM_THREADS", "2")
+
+
+def _every_second(x: Any) -> Any:
+    v = x / (x**2 + 0.5)
+    v[::2] *= 1.5
+    return np.sum(v[::2]) + np.sum(v**2)
+
+
+def _at_indices(x: Any) -> Any:
+    places = np.random.default_rng(0).integers(0, 4096, 777)
+    v = 1 / (1 + np.exp(-x))
+    v[places] += 0.5
+    return np.mean(np.sin(v))
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize(("f", "length"), [(_every_second, 65536), (_at_indices, 4096)])
+def test_each_element_of_a_gradient_has_the_value_from_before_the_write(f: Any, length: int, target: str) -> None:
+    x = np.random.default_rng(1).normal(size=length)
+    found = yota.gradient(f, target=target)(x)
+    step = 1e-6
+    for place in (*range(12), length - 2, length - 1):
+        moved = np.zeros(length)
+        moved[place] = step
+        np.testing.assert_allclose(found[place], (f(x + moved) - f(x - moved)) / (2 * step), rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("start", [0, 1000, 2000])
+def test_random_writes_have_right_gradients(start: int, target: str, limits: None) -> None:
+    for number in range(start, start + 8):
+        agree(number, target, longest=20_000)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("kind", KINDS[1:])
+def test_random_writes_have_right_jacobians_and_second_derivatives(kind: str, target: str) -> None:
+    for number in range(3000, 3008):
+        agree(number, target, kind, longest=5_000)
