@@ -1,0 +1,106 @@
+"""What a user may write; type checkers find nothing wrong with it."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+import yota
+
+Array = NDArray[np.float64]
+
+
+@dataclass
+class Model:
+    weights: Array
+    scale: float = 1.0
+
+    def loss(self, x: Array) -> np.float64:
+        return np.float64(self.scale * np.sum(self.weights * x))
+
+    def __call__(self, x: Array) -> np.float64:
+        return self.loss(x)
+
+
+def loss(w: Array, x: Array, scale: float = 1.0, *, power: int = 2) -> np.float64:
+    return np.float64(scale * np.sum(w * x**power))
+
+
+def energy(x: Array) -> float:
+    return float(x @ x)
+
+
+def pair(x: Array) -> tuple[Array, Array]:
+    return x, x**2
+
+
+x = np.ones(3)
+model = Model(x)
+
+value, g = yota.grad(loss, x, x)
+number: np.float64 = value
+first = g[0]
+yota.grad(loss, x, x, scale=2.0, power=3)
+yota.grad(loss, w=x, x=x)
+yota.grad(loss, x, x, target="c", strict=True)
+yota.grad(loss, x, x, dynamic=True)
+yota.grad(pair, x, seed=x)
+yota.grad(lambda x: np.sum(x**2), x)
+yota.grad(np.sum, x)
+yota.grad(model, x)
+yota.grad(model.loss, x)
+yota.grad(functools.partial(loss, x), x)
+
+fg = yota.value_and_grad(loss)
+number, slope = fg(x, x, 2.0, power=3)
+number, slope = fg(w=x, x=x)
+number, (by_w, by_x) = yota.value_and_grad(loss, (0, "x"), target="cuda", strict=False)(x, x)
+yota.value_and_grad(loss, args={"w": "float64[N]", "x": "float64[N]"})
+slope = yota.gradient(energy, dynamic=True)(x)
+name: str = yota.gradient(energy).__name__
+by_w, by_x = yota.gradient(loss, ("w", "x"))(x, x)
+yota.gradient(model.loss)(x)
+yota.gradient(yota.interpreted(energy))(x)
+yota.gradient(yota.gradient(energy))(x)
+
+matrix = yota.jacobian(pair)(x)
+found, matrix = yota.jacobian(pair, with_value=True)(x)
+array: Array = found[0]
+rest, slope, matrix = yota.hessian(energy, with_value=True, sparse=True)(x)
+total: float = rest
+yota.hessian(loss, ("w", "x"))(x, x)
+yota.hvp(energy)(x, x)
+array, tangent = yota.jvp(np.sin, (x,), (x,), target="c")
+array, pullback = yota.vjp(lambda x: x**2, x)
+(adjoint,) = pullback(x)
+yota.vjp(energy, x, target="numpy")
+
+many = yota.batch(energy, over="x", axis=-1)(np.ones((3, 5)))
+text: str = yota.batch(energy).source
+simple = yota.simplegrad(loss, x, x)
+value, by_w, by_x, _ = simple(x, x)
+text = simple.source
+yota.simplegrad(loss, x, x, target="c")
+
+value, tape = yota.trace(loss, x, x, power=3)
+yota.trace(energy, x, primitives=[np.sinc])
+yota.itrace(energy, x)
+yota.play(tape, x, x)
+text = yota.compile(tape, "c").source
+yota.compile(tape)(x, x)
+text = str(yota.generate(energy, {"x": "float64[N]"}, "c", with_=("value", "gradient"), extension=True))
+yota.generate(energy, [x]).write("energy.py")
+
+model = yota.update(model, g[0], lambda value, slope: value - 0.1 * slope)
+assert yota.gradcheck(loss, x, x, rtol=1e-5, directions=2)
+yota.diffrule("...")(x)
+rules = [rule.name for rule in yota.load_rules("mine.rules")]
+there = yota.to_cpu(yota.to_cuda(x))
+try:
+    yota.testing.check_rule("tanh", points=3)
+except yota.errors.YotaError as fault:
+    print(fault)
+print(yota.__version__, yota.Tape, yota.GradResult, yota.export.Module, yota.ctrace)

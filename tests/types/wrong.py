@@ -1,0 +1,51 @@
+"""What is wrong, line by line; type checkers find each of these."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+import yota
+
+
+def loss(w: NDArray[np.float64], x: NDArray[np.float64], *, power: int = 2) -> np.float64:
+    return np.float64(np.sum(w * x**power))
+
+
+x = np.ones(3)
+
+print(yota.nonsense)  # wrong
+yota.grad(loss, x)  # wrong
+yota.grad(loss, x, x, target="gpu")  # wrong
+yota.grad(loss, x, x, power="two")  # wrong
+yota.grad(loss, x, x, argnums=0)  # wrong
+yota.value_and_grad(loss)(x)  # wrong
+yota.value_and_grad(loss, target="gpu")  # wrong
+yota.value_and_grad(loss, argnums=0)  # wrong
+yota.value_and_grad(loss)(x, x, power="two")  # wrong
+yota.value_and_grad(loss, wrt=[0, 1])  # wrong
+yota.gradient(loss)(x)  # wrong
+yota.gradient(loss, target="jax")  # wrong
+yota.gradient(loss)(x, x, nonsense=1)  # wrong
+yota.gradient(x)  # wrong
+yota.jacobian(loss)(x)  # wrong
+yota.jacobian(loss, target="gpu")  # wrong
+yota.hessian(loss)(x)  # wrong
+yota.hessian(loss, target="gpu")  # wrong
+yota.hvp(loss, target="gpu")  # wrong
+yota.jvp(loss, (x, x), (x, None), target="gpu")  # wrong
+yota.vjp(loss, x)  # wrong
+yota.vjp(loss, x, x, target="gpu")  # wrong
+yota.batch(loss, target="gpu")  # wrong
+yota.batch(loss, axis=1)  # wrong
+yota.simplegrad(loss, x)  # wrong
+yota.simplegrad(loss, x, x, target="gpu")  # wrong
+yota.trace(loss, x)  # wrong
+yota.itrace(loss, x)  # wrong
+yota.interpreted(loss)(x)  # wrong
+yota.play(x)  # wrong
+yota.compile(loss)  # wrong
+yota.generate(loss, {"x": "float64[3]"}, "gpu")  # wrong
+yota.generate(loss, {"x": "float64[3]"}, with_="slope")  # wrong
+yota.load_rules(3)  # wrong
+yota.gradcheck(loss, x, x, step=1e-3)  # wrong

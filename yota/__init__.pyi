@@ -1,0 +1,228 @@
+"""The types of the public names. ``tests/test_types.py`` compares them with what is there."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from os import PathLike
+from typing import Any, Generic, Literal, ParamSpec, Protocol, TypeAlias, TypeVar, overload
+
+from yota import errors as errors
+from yota import export as export
+from yota import testing as testing
+from yota.export import Module
+from yota.ir.tape import Tape as Tape
+from yota.result import GradResult as GradResult
+from yota.rules.model import Rule
+
+__version__: str
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+_R_co = TypeVar("_R_co", covariant=True)
+_T = TypeVar("_T")
+
+_Target: TypeAlias = Literal["numpy", "c", "cuda"]
+_Place: TypeAlias = int | str
+_Places: TypeAlias = tuple[_Place, ...]
+_Content: TypeAlias = Literal["value", "gradient", "jacobian", "hessian", "hvp"]
+_Pullback: TypeAlias = Callable[[Any], tuple[Any, ...]]
+
+class _Compiled(Protocol, Generic[_P, _R_co]):
+    """A derivative of a function, which is called as the function is."""
+
+    __name__: str
+    def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R_co: ...
+
+class _WithSource(_Compiled[_P, _R_co], Protocol):
+    source: str
+
+# The options of functions that pass arguments on stand in overloads of their own, each of which needs one of them:
+# without any, all arguments are those of ``f``.
+
+@overload
+def grad(f: Callable[_P, _R], *args: _P.args, **kwargs: _P.kwargs) -> tuple[_R, GradResult]: ...
+@overload
+def grad(
+    f: Callable[..., _R],
+    *args: Any,
+    target: _Target,
+    strict: bool = ...,
+    dynamic: bool = ...,
+    seed: Any = ...,
+    **kwargs: Any,
+) -> tuple[_R, GradResult]: ...
+@overload
+def grad(
+    f: Callable[..., _R], *args: Any, strict: bool, dynamic: bool = ..., seed: Any = ..., **kwargs: Any
+) -> tuple[_R, GradResult]: ...
+@overload
+def grad(f: Callable[..., _R], *args: Any, dynamic: bool, seed: Any = ..., **kwargs: Any) -> tuple[_R, GradResult]: ...
+@overload
+def grad(f: Callable[..., _R], *args: Any, seed: Any, **kwargs: Any) -> tuple[_R, GradResult]: ...
+@overload
+def value_and_grad(
+    f: Callable[_P, _R],
+    wrt: _Place = 0,
+    *,
+    target: _Target = "numpy",
+    strict: bool = False,
+    dynamic: bool = False,
+    args: Any = None,
+) -> _Compiled[_P, tuple[_R, Any]]: ...
+@overload
+def value_and_grad(
+    f: Callable[_P, _R],
+    wrt: _Places | None,
+    *,
+    target: _Target = "numpy",
+    strict: bool = False,
+    dynamic: bool = False,
+    args: Any = None,
+) -> _Compiled[_P, tuple[_R, tuple[Any, ...]]]: ...
+@overload
+def gradient(
+    f: Callable[_P, Any],
+    wrt: _Place = 0,
+    *,
+    target: _Target = "numpy",
+    strict: bool = False,
+    dynamic: bool = False,
+    args: Any = None,
+) -> _Compiled[_P, Any]: ...
+@overload
+def gradient(
+    f: Callable[_P, Any],
+    wrt: _Places | None,
+    *,
+    target: _Target = "numpy",
+    strict: bool = False,
+    dynamic: bool = False,
+    args: Any = None,
+) -> _Compiled[_P, tuple[Any, ...]]: ...
+@overload
+def jacobian(
+    f: Callable[_P, Any],
+    wrt: _Place | _Places = 0,
+    *,
+    with_value: Literal[False] = False,
+    sparse: bool = False,
+    target: _Target = "numpy",
+    strict: bool = False,
+    dynamic: bool = False,
+) -> _Compiled[_P, Any]: ...
+@overload
+def jacobian(
+    f: Callable[_P, _R],
+    wrt: _Place | _Places = 0,
+    *,
+    with_value: Literal[True],
+    sparse: bool = False,
+    target: _Target = "numpy",
+    strict: bool = False,
+    dynamic: bool = False,
+) -> _Compiled[_P, tuple[_R, Any]]: ...
+@overload
+def hessian(
+    f: Callable[_P, Any],
+    wrt: _Place | _Places = 0,
+    *,
+    with_value: Literal[False] = False,
+    sparse: bool = False,
+    target: _Target = "numpy",
+    strict: bool = False,
+    dynamic: bool = False,
+) -> _Compiled[_P, Any]: ...
+@overload
+def hessian(
+    f: Callable[_P, _R],
+    wrt: _Place | _Places = 0,
+    *,
+    with_value: Literal[True],
+    sparse: bool = False,
+    target: _Target = "numpy",
+    strict: bool = False,
+    dynamic: bool = False,
+) -> _Compiled[_P, tuple[_R, Any, Any]]: ...
+def hvp(
+    f: Callable[..., Any], wrt: _Place = 0, *, target: _Target = "numpy", strict: bool = False, dynamic: bool = False
+) -> _Compiled[..., Any]: ...
+def jvp(
+    f: Callable[..., _R],
+    args: Sequence[Any],
+    tangents: Sequence[Any],
+    *,
+    target: _Target = "numpy",
+    strict: bool = False,
+    dynamic: bool = False,
+) -> tuple[_R, Any]: ...
+@overload
+def vjp(f: Callable[_P, _R], *args: _P.args, **kwargs: _P.kwargs) -> tuple[_R, _Pullback]: ...
+@overload
+def vjp(
+    f: Callable[..., _R], *args: Any, target: _Target, strict: bool = ..., dynamic: bool = ...
+) -> tuple[_R, _Pullback]: ...
+@overload
+def vjp(f: Callable[..., _R], *args: Any, strict: bool, dynamic: bool = ...) -> tuple[_R, _Pullback]: ...
+@overload
+def vjp(f: Callable[..., _R], *args: Any, dynamic: bool) -> tuple[_R, _Pullback]: ...
+def batch(
+    f: Callable[..., Any],
+    *,
+    over: _Place | _Places | None = None,
+    axis: Literal[0, -1] = 0,
+    target: _Target = "numpy",
+    strict: bool = False,
+    dynamic: bool = False,
+) -> _WithSource[..., Any]: ...
+@overload
+def simplegrad(f: Callable[_P, Any], *args: _P.args, **kwargs: _P.kwargs) -> _WithSource[_P, tuple[Any, ...]]: ...
+@overload
+def simplegrad(
+    f: Callable[..., Any], *args: Any, target: _Target, strict: bool = ...
+) -> _WithSource[..., tuple[Any, ...]]: ...
+@overload
+def simplegrad(f: Callable[..., Any], *args: Any, strict: bool) -> _WithSource[..., tuple[Any, ...]]: ...
+def update(structure: _T, gradient: Any, step: Callable[[Any, Any], Any]) -> _T: ...
+def gradcheck(
+    f: Callable[..., Any],
+    *args: Any,
+    rtol: float | None = None,
+    atol: float = 1e-8,
+    directions: int = 3,
+    random: Any = 0,
+) -> bool: ...
+@overload
+def trace(f: Callable[_P, _R], *args: _P.args, **kwargs: _P.kwargs) -> tuple[_R, Tape]: ...
+@overload
+def trace(
+    f: Callable[..., _R], *args: Any, primitives: Collection[Callable[..., Any]] | None, **kwargs: Any
+) -> tuple[_R, Tape]: ...
+@overload
+def itrace(f: Callable[_P, _R], *args: _P.args, **kwargs: _P.kwargs) -> tuple[_R, Tape]: ...
+@overload
+def itrace(
+    f: Callable[..., _R], *args: Any, primitives: Collection[Callable[..., Any]] | None, **kwargs: Any
+) -> tuple[_R, Tape]: ...
+
+ctrace = trace
+
+def interpreted(f: Callable[_P, _R]) -> Callable[_P, _R]: ...
+def play(tape: Tape, *args: Any) -> Any: ...
+def compile(tape: Tape, target: _Target = "numpy", *, strict: bool = False) -> _WithSource[..., Any]: ...
+def generate(
+    f: Callable[..., Any],
+    args: Mapping[str, Any] | Sequence[Any],
+    target: _Target = "numpy",
+    name: str | None = None,
+    *,
+    wrt: _Place | _Places | None = None,
+    with_: _Content | tuple[_Content, ...] = ("value", "gradient"),
+    license: str | None = None,
+    self_test: bool = False,
+    strict: bool = False,
+    extension: bool = False,
+    command: tuple[str, ...] | None = None,
+    stem: str | None = None,
+) -> Module: ...
+def load_rules(path: str | PathLike[str]) -> Sequence[Rule]: ...
+def diffrule(text: str) -> Any: ...
+def to_cuda(x: Any, dtype: Any = None) -> Any: ...
+def to_cpu(x: Any) -> Any: ...
