@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
@@ -9,6 +10,7 @@ from yota.compilation.arguments import function_of, positional, sort_arguments
 from yota.compilation.device import on_host
 from yota.compilation.playing import compile, play
 from yota.derivatives.differentiated import with_receiver
+from yota.ir.callables import Derived, Recipe
 from yota.ir.tape import Tape
 from yota.rules.model import Rule
 from yota.rules.registry import registry
@@ -197,4 +199,20 @@ def diffrule(text: str) -> Any:
     12.0
     """
     defined = registry().define(text)
-    return tuple(map(recorded, defined)) if isinstance(defined, tuple) else recorded(defined)
+    home = sys._getframe(1).f_globals.get("__name__", "")
+    several = defined if isinstance(defined, tuple) else (defined,)
+    found = tuple(_Ruled((_ruled, (each.name,), {}), recorded(each), home) for each in several)
+    return found if isinstance(defined, tuple) else found[0]
+
+
+class _Ruled(Derived):
+    """The function that a rule describes; ``home`` is the module that has it."""
+
+    def __init__(self, recipe: Recipe, function: Callable[..., Any], home: str) -> None:
+        super().__init__(recipe, function, call=function)
+        self.__module__ = home
+
+
+def _ruled(name: str) -> Callable[..., Any]:
+    """The function of a rule that this process has too."""
+    return recorded(registry().primitive(name))

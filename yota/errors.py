@@ -51,6 +51,10 @@ class StaleTapeError(YotaError, RuntimeError):
     layout: bool = False
     missed: Any = None
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Compiled code stays where it is: the error alone goes to another process.
+        return type(self), self.args, {name: value for name, value in vars(self).items() if name != "missed"}
+
 
 class TapeError(YotaError, ValueError):
     """A tape breaks an invariant of the intermediate representation."""

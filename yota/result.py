@@ -72,6 +72,10 @@ class GradResult:
         head = re.search(r"Operations: ([^.;]*)", self.source)
         return {name: int(count) for count, name in re.findall(r"(\d+) (\w+)", head.group(1))} if head else {}
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # What captures the call holds memory of this process.
+        return GradResult, (self.gradients, self.tape, self.source)
+
     def __getitem__(self, position: int) -> Any:
         return self.gradients[position]
 

@@ -31,7 +31,7 @@ __all__ = [
 Path = tuple[Any, ...]
 """Attribute names, positions and keys that lead from an argument to a leaf."""
 
-LIBRARIES = ("numpy", "scipy", "cupy", "pandas", "torch", "jax", "jaxlib", "sympy", "matplotlib", "sklearn")
+LIBRARIES = ("yota", "numpy", "scipy", "cupy", "pandas", "torch", "jax", "jaxlib", "sympy", "matplotlib", "sklearn")
 """Objects of these are no structures, whatever attributes they have."""
 _STATIC = (bool, int, str, bytes, type(None), type, np.dtype, types.ModuleType, slice, type(Ellipsis), enum.Enum)
 _FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, types.MethodType, np.ufunc)

@@ -16,7 +16,7 @@ from yota.compilation.specialise import Target, compile_tape
 from yota.derivatives.differentiated import MOST_TAPES
 from yota.derivatives.inside import inside
 from yota.errors import ArgumentError, StaleTapeError
-from yota.ir.callables import name_of
+from yota.ir.callables import Derived
 from yota.ir.tape import Guard, Tape
 from yota.passes.pipeline import run
 from yota.rules.registry import registry
@@ -81,7 +81,7 @@ def batch(
     return Batched(function_of(f), over, axis, Target(target, strict), dynamic=dynamic)
 
 
-class Batched:
+class Batched(Derived):
     """``function`` over many points; see `batch`."""
 
     def __init__(
@@ -96,8 +96,7 @@ class Batched:
         if axis not in (0, -1):
             raise ArgumentError(f"axis={axis!r}: points are along the first axis, 0, or along the last, -1")
         self.function, self.over, self.axis, self.target, self.dynamic = function, over, axis, target, dynamic
-        self.__name__ = name_of(function)
-        self.__wrapped__ = function
+        super().__init__((Batched, (function, over, axis, target), {"dynamic": dynamic}), function)
         self.source = ""
         self._captured = Captured(function)
         self._table = Table()

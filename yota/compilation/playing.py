@@ -10,6 +10,7 @@ import numpy as np
 from yota.compilation.device import to_cpu
 from yota.compilation.specialise import Target, compile_tape
 from yota.errors import ArgumentError
+from yota.ir.callables import Derived
 from yota.ir.inputs import Input, Static, spelled
 from yota.ir.tape import Tape
 from yota.ir.types import TensorType
@@ -91,9 +92,10 @@ def compile(tape: Tape, target: str = "numpy", *, strict: bool = False) -> Calla
         except StaleTape as signal:
             raise stale(tape.guards[signal.index], signal.value, signal.index) from None
 
-    compiled.source = source  # type: ignore[attr-defined]
-    compiled.__name__ = compiled.__qualname__ = tape.name
-    return compiled
+    found = Derived((compile, (tape, target), {"strict": strict}), None, call=compiled)
+    found.__name__ = found.__qualname__ = tape.name
+    found.source = source  # type: ignore[attr-defined]
+    return found
 
 
 def _tape(given: Any) -> Tape:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from yota.compilation.specialise import Target
-from yota.derivatives.calling import caller
 from yota.derivatives.gradients import gradient, value_and_grad
-from yota.derivatives.matrices import Matrices
 from yota.derivatives.straight import Wanted
 from yota.errors import ArgumentError
 
@@ -21,15 +18,17 @@ __all__ = ["hessians", "jacobians"]
 Places = tuple[int | str, ...]
 
 
-def jacobians(
-    f: Callable[..., Any], wrt: Places, wanted: Wanted, target: Target, *, dynamic: bool
-) -> Callable[..., Any]:
+Matrix = Callable[[Callable[..., Any], "int | str", Wanted], Callable[..., Any]]
+"""Makes the function that gives a matrix of derivatives by one argument."""
+
+
+def jacobians(f: Callable[..., Any], wrt: Places, wanted: Wanted, matrix: Matrix) -> Callable[..., Any]:
     """A function that gives a tuple of Jacobians, one by each argument; with the value before it, if that is wanted."""
     _check(wrt)
     first, *rest = wrt
-    valued = caller(Matrices(f, first, wanted, target, dynamic=dynamic))
+    valued = matrix(f, first, wanted)
     plain = replace(wanted, with_value=False)
-    others = [caller(Matrices(f, each, plain, target, dynamic=dynamic)) for each in rest]
+    others = [matrix(f, each, plain) for each in rest]
 
     def call(*args: Any, **kwargs: Any) -> Any:
         found = valued(*args, **kwargs)
@@ -40,7 +39,7 @@ def jacobians(
 
 
 def hessians(
-    f: Callable[..., Any], wrt: Places, wanted: Wanted, target: Target, *, dynamic: bool
+    f: Callable[..., Any], wrt: Places, wanted: Wanted, matrix: Matrix, options: Mapping[str, Any]
 ) -> Callable[..., Any]:
     """A function that gives the rows of blocks of the Hessian; with value and gradients before, if they are wanted.
 
@@ -48,13 +47,12 @@ def hessians(
     are transposed from above.
     """
     _check(wrt)
-    options: dict[str, Any] = {"target": target.name, "strict": target.strict, "dynamic": dynamic}
     both = value_and_grad(f, wrt, **options) if wanted.with_value else None
     blocks: dict[tuple[int, int], Callable[..., Any]] = {}
     for row, column in itertools.combinations_with_replacement(range(len(wrt)), 2):
         one = replace(wanted, with_value=False, order=2 if row == column else 1)
         function = f if row == column else gradient(f, wrt[row], **options)
-        blocks[row, column] = caller(Matrices(function, wrt[column], one, target, dynamic=dynamic))
+        blocks[row, column] = matrix(function, wrt[column], one)
 
     def call(*args: Any, **kwargs: Any) -> Any:
         found = {place: block(*args, **kwargs) for place, block in blocks.items()}

@@ -8,27 +8,65 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from yota.derivatives.differentiated import Differentiated
+from yota.ir.callables import Derived, Recipe
 from yota.runtime.dispatch import offer, quick, watch
 from yota.tracing.state import current
 
-__all__ = ["caller", "kinds"]
+__all__ = ["Derivative", "caller", "kinds"]
 
 _MOST_DIRECT = 256
 _ABSENT: Any = object()
+_ARRAY = np.ndarray
 
 _Place: TypeAlias = tuple[Callable[[Any], Any], Any, Any]
 _Latest: TypeAlias = tuple[Callable[..., Any], Any, Any, tuple[_Place, ...]]
 
 
-def caller(form: Differentiated) -> Callable[..., Any]:
-    """A function of the arguments that gives what ``form`` gives; inside of a trace it is recorded."""
-    calls = _Calls(form)
-    array = np.ndarray
+def caller(form: Differentiated, recipe: Recipe, what: str) -> Callable[..., Any]:
+    """A function of the arguments that gives what ``form`` gives; inside of a trace it is recorded.
+
+    Parameters
+    ----------
+    form
+        The compiled forms.
+    recipe
+        The call that makes this function, for a pickle; the first of its arguments is the function that it is made of.
+    what
+        What it gives.
+    """
+    found: Callable[..., Any] = Derivative(form, recipe, what).front
+    return found
+
+
+class Derivative(Derived):
+    """The compiled functions of one derivative.
+
+    Attributes
+    ----------
+    changed
+        Whether what the function reads has changed; None if it reads nothing.
+    latest
+        What was called last with a single array, that array's dtype and shape, and ``(get, key, object)`` for all that
+        the function reads: what was compiled holds while each ``get(key)`` is the object. One tuple, so that threads
+        never see them mixed.
+    direct
+        Compiled functions by the types of all arguments.
+    """
+
+    def __init__(self, form: Differentiated, recipe: Recipe, what: str) -> None:
+        super().__init__(recipe, recipe[1][0], what)
+        self.form = form
+        self.changed = form.captured.changed if form.captured else None
+        self.latest: _Latest | None = None
+        self.direct: dict[Any, Callable[..., Any]] = {}
+        # What tries compiled functions before any Python code runs, if there is such a thing.
+        self.front = quick(self) if form.target.name == "c" else self
 
     # One array is by far the most frequent call: everything else is left to another function.
-    def call(x: Any = _ABSENT, /, *rest: Any, **kwargs: Any) -> Any:
-        known = calls.latest
-        if known is not None and type(x) is array and not rest and not kwargs:
+    def __call__(self, x: Any = _ABSENT, /, *rest: Any, **kwargs: Any) -> Any:
+        """What the form gives for these arguments."""
+        known = self.latest
+        if known is not None and type(x) is _ARRAY and not rest and not kwargs:
             function, dtype, shape, places = known
             if x.dtype is dtype and x.shape == shape:
                 unchanged = False
@@ -42,39 +80,9 @@ def caller(form: Differentiated) -> Callable[..., Any]:
                     pass
                 if unchanged:
                     return function(x)
-        if calls.changed is not None and calls.changed():
-            calls.forget()
-        return calls.make(() if x is _ABSENT else (x, *rest), kwargs)
-
-    calls.front = quick(call) if form.target.name == "c" else None
-    return calls.front or call
-
-
-class _Calls:
-    """The compiled functions of one derivative.
-
-    Attributes
-    ----------
-    changed
-        Whether what the function reads has changed; None if it reads nothing.
-    latest
-        What was called last with a single array, that array's dtype and shape, and ``(get, key, object)`` for all that
-        the function reads: what was compiled holds while each ``get(key)`` is the object. One tuple, so that threads
-        never see them mixed.
-    direct
-        Compiled functions by the types of all arguments.
-    front
-        What tries compiled functions before any Python code runs, if there is such a thing.
-    """
-
-    __slots__ = ("changed", "direct", "form", "front", "latest")
-
-    def __init__(self, form: Differentiated) -> None:
-        self.form = form
-        self.changed = form.captured.changed if form.captured else None
-        self.latest: _Latest | None = None
-        self.direct: dict[Any, Callable[..., Any]] = {}
-        self.front: Any = None
+        if self.changed is not None and self.changed():
+            self.forget()
+        return self.make(() if x is _ABSENT else (x, *rest), kwargs)
 
     def forget(self) -> None:
         """Drop everything that was compiled."""

@@ -21,6 +21,7 @@ from yota.compilation.layout import Wrt, checked, layout_of
 from yota.compilation.specialise import Gradient, Specialisation, Target, compile_tape, differentiate, trace_gradient
 from yota.derivatives.inside import inside
 from yota.errors import StaleTapeError
+from yota.ir.callables import Derived
 from yota.ir.tape import Tape
 from yota.rules.registry import registry
 from yota.runtime.cache import Table
@@ -44,7 +45,7 @@ def with_receiver(function: Callable[..., Any]) -> tuple[Callable[..., Any], tup
     if isinstance(function, functools.partial) and not function.keywords:
         inner, hidden = with_receiver(function.func)
         return inner, (*hidden, *function.args)
-    plain = (types.FunctionType, types.BuiltinFunctionType, np.ufunc, functools.partial, type)
+    plain = (types.FunctionType, types.BuiltinFunctionType, np.ufunc, functools.partial, type, Derived)
     if isinstance(function, plain) or not isinstance(vars(type(function)).get("__call__"), types.FunctionType):
         return function, ()
     return type(function).__call__, (function,)

@@ -13,7 +13,7 @@ from yota.compilation.device import captor_of
 from yota.compilation.specialise import Target
 from yota.derivatives.differentiated import Differentiated, with_receiver
 from yota.errors import ArgumentError
-from yota.ir.callables import name_of
+from yota.ir.callables import Derived, name_of
 from yota.ir.tape import Tape
 from yota.result import GradResult
 from yota.runtime.cache import Table
@@ -83,6 +83,9 @@ def _sameness(function: Any) -> Any:
         return _sameness(function.func), len(function.args), tuple(function.keywords)
     if isinstance(function, types.MethodType):
         return _sameness(function.__func__), id(function.__self__)
+    if isinstance(function, Derived):
+        make, (made_of, *rest), options = function.recipe
+        return function if rest or options else (make, _sameness(made_of))
     return getattr(function, "__code__", function)
 
 

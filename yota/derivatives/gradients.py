@@ -6,8 +6,8 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from yota.derivatives.naming import named
 from yota.errors import ArgumentError
+from yota.ir.callables import Derived
 
 if TYPE_CHECKING:
     from yota.compilation.layout import Wrt
@@ -144,24 +144,14 @@ def value_and_grad(
 
         many: Callable[..., tuple[Any, Any]] = f.mapped(of_one, Target(target, strict), dynamic=dynamic)
         return many
+    options = {"target": target, "strict": strict, "dynamic": dynamic, "args": args}
+    recipe = value_and_grad, (f, wrt), options
     if args is not None:
-        return _for_all_sizes(f, wrt, target, strict, dynamic, args)
-    form = Differentiated(f, wrt, Target(target, strict), dynamic=dynamic)
-    return named(caller(form), f, "value and gradient")
+        from yota.derivatives.allsizes import AllSizes, check_options
 
-
-def _for_all_sizes(
-    f: Callable[..., Any], wrt: Wrt, target: str, strict: bool, dynamic: bool, args: Any
-) -> Callable[..., tuple[Any, Any]]:
-    from yota.derivatives.allsizes import AllSizes, check_options
-
-    check_options(target, dynamic)
-    form = AllSizes(f, args, wrt, strict=strict)
-
-    def value_and_gradient(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
-        return form(*args, **kwargs)
-
-    return named(value_and_gradient, f, "value and gradient")
+        check_options(target, dynamic)
+        return Derived(recipe, f, "value and gradient", AllSizes(f, args, wrt, strict=strict))
+    return caller(Differentiated(f, wrt, Target(target, strict), dynamic=dynamic), recipe, "value and gradient")
 
 
 def gradient(
@@ -191,9 +181,14 @@ def gradient(
     >>> gradient(lambda x: np.sum(x**3))(np.array([1.0, 2.0]))
     array([ 3., 12.])
     """
-    both = value_and_grad(f, wrt, target=target, strict=strict, dynamic=dynamic, args=args)
+    options: dict[str, Any] = {"target": target, "strict": strict, "dynamic": dynamic, "args": args}
+    both = value_and_grad(f, wrt, **options)
+    return _Slope((gradient, (f, wrt), options), f, "gradient", both)
 
-    def gradient_of(*args: Any, **kwargs: Any) -> Any:
-        return both(*args, **kwargs)[1]
 
-    return named(gradient_of, f, "gradient")
+class _Slope(Derived):
+    """The gradient, of a function that gives value and gradient."""
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        """The gradient."""
+        return self._call(*args, **kwargs)[1]

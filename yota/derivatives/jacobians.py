@@ -10,9 +10,9 @@ from yota.compilation.specialise import Target
 from yota.derivatives.blocks import hessians, jacobians
 from yota.derivatives.calling import caller
 from yota.derivatives.matrices import Matrices
-from yota.derivatives.naming import named
 from yota.derivatives.products import HessianProducts
 from yota.derivatives.straight import Wanted
+from yota.ir.callables import Derived
 
 __all__ = ["hessian", "hvp", "jacobian"]
 
@@ -126,10 +126,17 @@ def _matrix(
     if isinstance(f, Batched):
         plain = Target(strict=target.strict)
         return f.mapped(lambda one: _matrix(one, wrt, wanted, plain, dynamic, what), target, dynamic=dynamic)
-    if isinstance(wrt, tuple):
-        several = jacobians if wanted.order == 1 else hessians
-        return named(several(f, wrt, wanted, target, dynamic=dynamic), f, what)
-    return named(caller(Matrices(f, wrt, wanted, target, dynamic=dynamic)), f, what)
+    options = {"target": target.name, "strict": target.strict, "dynamic": dynamic}
+    make = jacobian if wanted.order == 1 else hessian
+    recipe = make, (f, wrt), {"with_value": wanted.with_value, "sparse": wanted.sparse, **options}
+    if not isinstance(wrt, tuple):
+        return caller(Matrices(f, wrt, wanted, target, dynamic=dynamic), recipe, what)
+
+    def matrix(function: Callable[..., Any], by: int | str, one: Wanted) -> Callable[..., Any]:
+        return _matrix(function, by, one, target, dynamic, what)
+
+    several = jacobians(f, wrt, wanted, matrix) if wanted.order == 1 else hessians(f, wrt, wanted, matrix, options)
+    return Derived(recipe, f, what, several)
 
 
 def hvp(
@@ -170,4 +177,5 @@ def hvp(
     wanted = Target(target, strict)
     if isinstance(f, Batched):
         return f.mapped(lambda one: hvp(one, wrt, dynamic=dynamic), wanted, dynamic=dynamic, also=(-1,))
-    return named(caller(HessianProducts(f, wrt, wanted, dynamic=dynamic)), f, "Hessian times a vector")
+    recipe = hvp, (f, wrt), {"target": target, "strict": strict, "dynamic": dynamic}
+    return caller(HessianProducts(f, wrt, wanted, dynamic=dynamic), recipe, "Hessian times a vector")

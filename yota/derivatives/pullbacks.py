@@ -11,7 +11,7 @@ from yota.compilation.arguments import function_of
 from yota.compilation.device import beside
 from yota.derivatives.gradients import gradient
 from yota.errors import ArgumentError, DifferentiationError
-from yota.ir.callables import name_of
+from yota.ir.callables import Derived, name_of
 from yota.structures import flatten, is_leaf, is_on_device, mapped
 from yota.tracing.captures import copied
 
@@ -61,7 +61,13 @@ def vjp(
         adjoints = dict(zip(moved, pulled(seed, *point), strict=True))
         return tuple(adjoints.get(position) for position in range(len(point)))
 
-    return found, pullback
+    options = {"target": target, "strict": strict, "dynamic": dynamic}
+    return found, Derived((_pullback, (f, *point), options), None, "pullback", pullback)
+
+
+def _pullback(f: Callable[..., Any], *point: Any, **options: Any) -> Callable[[Any], Any]:
+    """The pullback alone, where it is made again."""
+    return vjp(f, *point, **options)[1]
 
 
 def _is_moving(value: Any) -> bool:

@@ -10,15 +10,19 @@ from yota.compilation.specialise import Target
 from yota.derivatives.calling import kinds
 from yota.derivatives.differentiated import Differentiated
 from yota.errors import ArgumentError, StaleTapeError
-from yota.ir.callables import name_of
+from yota.ir.callables import Derived
+from yota.structures import mapped
+from yota.tracing.captures import copied
 
 __all__ = ["SimpleGradient", "simplegrad"]
 
 
-class SimpleGradient:
+class SimpleGradient(Derived):
     """A compiled gradient for arguments of one kind: ``val, d0, d1 = dloss(*args)``; ``dloss.source`` is its code."""
 
     def __init__(self, f: Callable[..., Any], args: tuple[Any, ...], target: Target) -> None:
+        options = {"target": target.name, "strict": target.strict}
+        super().__init__((simplegrad, (f, *(mapped(each, copied) for each in args)), options), f, "gradient")
         form = Differentiated(f, None, target, dynamic=False)
         self._captured, self._outdated = form.captured, False
         self._prepared, self._function, *_ = form.prepare(args, {})
@@ -26,7 +30,6 @@ class SimpleGradient:
         self._bare, self._kinds = self._prepared.bare, kinds(args)
         self.tape = self._prepared.root.gradient.tape
         self.source = self._prepared.root.source
-        self.__name__ = name_of(f)
 
     def __call__(self, *args: Any) -> tuple[Any, ...]:
         """The value and the derivative by each argument."""
@@ -46,9 +49,6 @@ class SimpleGradient:
         given = leaves(self.tape, args)
         (value, gradients), _ = self._prepared(self._function, args, given)
         return (value, *gradients)
-
-    def __repr__(self) -> str:
-        return f"<gradient of {self.__name__}>"
 
 
 def simplegrad(f: Callable[..., Any], *args: Any, target: str = "numpy", strict: bool = False) -> SimpleGradient:

@@ -22,13 +22,17 @@ _KINDS = frozenset({np.ndarray, float, complex})
 def quick(function: Callable[..., Any]) -> Any:
     """A callable that does what ``function`` does; `offer` gives it compiled forms to try first.
 
-    Without a compiler it is ``function`` itself.
+    It has the attributes of ``function``, which says how it is pickled and copied. Without a compiler it is
+    ``function`` itself.
     """
     try:
-        return _dispatcher()(function)
+        found = _dispatcher()(function)
     except CodegenError:
         # Whatever is compiled for a call will say so.
         return function
+    if hasattr(function, "__dict__"):
+        found.__dict__ = function.__dict__
+    return found
 
 
 def offer(dispatcher: Any, form: Callable[..., Any] | None, args: tuple[Any, ...]) -> bool:

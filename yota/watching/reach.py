@@ -88,7 +88,8 @@ def bearers(value: Any) -> Iterator[Any]:
     """Functions, classes and modules in a structure, and the classes of the objects in it: they bring code along."""
     if isinstance(value, _PLAIN):
         return
-    if isinstance(value, (types.FunctionType, *_METHODS, types.ModuleType, type)):
+    kinds = (types.FunctionType, *_METHODS, types.ModuleType, type)
+    if isinstance(value, kinds) or "__wrapped__" in getattr(value, "__dict__", ()):
         yield value
         return
     yield type(value)
@@ -131,7 +132,7 @@ class Reach:
     def _is_foreign(self, module: str) -> bool:
         """Whether a module belongs to Python, or to another package that is installed than the function does."""
         root = module.partition(".")[0]
-        if root in sys.stdlib_module_names or root in LIBRARIES or root == "yota":
+        if root in sys.stdlib_module_names or root in LIBRARIES:
             return True
         file = getattr(sys.modules.get(root), "__file__", None) or ""
         return root != self._home and "-packages" in file
@@ -161,8 +162,9 @@ class Reach:
             if own:
                 self._owners.append(tuple(map(vars, own)))
             return [function for base in own for name, function in vars(base).items() if _is_implicit(name, function)]
-        parts = children(value)
-        return [type(value), *(part for _, part in parts or () if not is_leaf(part))]
+        # A compiled derivative, say, stands for the function that it is made of.
+        wrapped = getattr(value, "__dict__", {}).get("__wrapped__")
+        return [type(value), wrapped, *(part for _, part in children(value) or () if not is_leaf(part))]
 
     def _function(self, function: types.FunctionType) -> list[Any]:
         if not self.codes:

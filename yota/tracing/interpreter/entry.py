@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from types import FunctionType, MethodType
 from typing import Any
 
 from yota.errors import TracingError
+from yota.ir.callables import Derived
 from yota.tracing.interpreter import (  # noqa: F401  (they register what they evaluate and execute)
     assignment,
     classes,
@@ -67,11 +67,15 @@ def interpreted(f: Callable[..., Any]) -> Callable[..., Any]:
                 f"{fault}, so it cannot be interpreted. Use yota.trace, which lets Python run it."
             ) from None
 
-    @functools.wraps(f, updated=())
-    def run(*args: Any, **keywords: Any) -> Any:
-        if current() is None:
-            return f(*args, **keywords)
-        with deep():
-            return call(f, args, keywords)
+    return _Interpreted((interpreted, (f,), {}), f)
 
-    return run
+
+class _Interpreted(Derived):
+    """A function that runs from its source while a trace runs."""
+
+    def __call__(self, /, *args: Any, **keywords: Any) -> Any:
+        """What the function gives."""
+        if current() is None:
+            return self.__wrapped__(*args, **keywords)
+        with deep():
+            return call(self.__wrapped__, args, keywords)
