@@ -102,8 +102,12 @@ def answer(words: list[str]) -> str:
     """What a command prints, to either stream."""
     stream = io.StringIO()
     if words[0] == "yota":
+        path = list(sys.path)
+        # A console script does not find modules in the current folder by itself.
+        sys.path[:] = [folder for folder in path if folder and Path(folder) != Path.cwd()]
         with contextlib.redirect_stdout(stream), contextlib.redirect_stderr(stream):
             main(words[1:])
+        sys.path[:] = path
         for name in [name for name, module in sys.modules.items() if _is_here(module)]:
             del sys.modules[name]
         return stream.getvalue()

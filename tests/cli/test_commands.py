@@ -353,6 +353,48 @@ def run(*words: str, env: dict[str, str] | None = None, **options: Any) -> subpr
     return subprocess.run(words, capture_output=True, text=True, env=environment, check=False, timeout=60, **options)
 
 
+@pytest.fixture
+def script(tmp_path: Path) -> Path:
+    """The console script, as an installer writes it: its folder is on the path, the current one is not."""
+    place = tmp_path / "bin" / "yota-script"
+    place.parent.mkdir()
+    (entry,) = re.findall(r'^yota = "(.*):(.*)"$', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)
+    place.write_text(f"import sys\nfrom {entry[0]} import {entry[1]}\nsys.exit({entry[1]}())\n")
+    return place
+
+
+def scripted(script: Path, *words: str, cwd: Path, path: str = "") -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": f"{path}{os.pathsep}{ROOT}" if path else str(ROOT)}
+    call = [sys.executable, str(script), *words]
+    return subprocess.run(call, capture_output=True, text=True, env=environment, check=False, timeout=60, cwd=cwd)
+
+
+def test_the_console_script_finds_modules_in_the_current_folder(script: Path, tmp_path: Path) -> None:
+    here = tmp_path / "here"
+    here.mkdir()
+    (here / "bumps.py").write_text("def bump(x):\n    return 1 / (1 + x * x)\n")
+    head = '# yota rules 1\n"""Bumps."""\n\n@elementwise("bumps.bump")\n'
+    (here / "bumps.rules").write_text(f"{head}def bump(x: Real) -> y:\n    y = 1 / (1 + x * x)\n")
+    done = scripted(script, "check", "bumps.rules", "--import", "bumps", cwd=here)
+    assert done.returncode == 0, done.stderr
+    assert "0 faults of the language, 0 of mathematics" in done.stdout
+    shown = scripted(script, "rules", "bump", "--rules", "bumps.rules", "--import", "bumps", cwd=here).stdout
+    assert "formula" in shown and "held" in shown
+    shown = scripted(script, "rules", "bump", "--rules", "bumps.rules", cwd=here).stdout
+    assert "not measured" in shown and "held" not in shown
+    missing = scripted(script, "check", "bumps.rules", "--import", "bmups", cwd=here)
+    assert missing.returncode == 2
+    assert "there is no module 'bmups' here" in missing.stderr
+    assert scripted(script, "show", "bumps:bump", "--arg", "x=float64[3]", "-s", "trace", cwd=here).returncode == 0
+
+
+def test_without_its_packages_the_command_says_what_to_install(script: Path, tmp_path: Path) -> None:
+    (tmp_path / "typer.py").write_text("raise ModuleNotFoundError(\"No module named 'typer'\", name='typer')\n")
+    done = scripted(script, "--version", cwd=tmp_path, path=str(tmp_path))
+    assert done.returncode == 2
+    assert done.stderr == "error: the command line needs typer; install it: pip install 'yota-ad[cli]'\n"
+
+
 def test_python_m_yota_is_the_same(model: Path) -> None:
     done = run("generate", "model:energy", "--arg", "x=float64[3]", cwd=model)
     assert done.returncode == 0

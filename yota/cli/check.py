@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import importlib
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from yota.cli.loading import UsageError
-from yota.cli.terminal import failure, output, remark, steps, table, text
+from yota.cli.loading import Imports, UsageError, import_modules
+from yota.cli.terminal import failure, output, remark, status, steps, table, text
 
 if TYPE_CHECKING:
     from yota.proof.findings import Report
@@ -37,7 +37,7 @@ it; errors say where, and how to mend it.
 
 def check(
     files: Annotated[list[Path], typer.Argument(help="Rule files, or folders of them.", show_default=False)],
-    modules: Annotated[list[str], typer.Option("--import", help="Module to import first; may be repeated.")] = [],  # noqa: B006
+    modules: Imports = [],  # noqa: B006
     points: Annotated[int, typer.Option("--points", min=1, max=1000, help="Points for each partial.")] = 16,
     every: Annotated[bool, typer.Option("--all", help="List what holds, law by law, too.")] = False,
     planted: Annotated[bool, typer.Option("--mutants", help="Plant faults and count those found.")] = False,
@@ -46,11 +46,7 @@ def check(
     """See `HELP`."""
     from yota.proof.checker import prove_file
 
-    for module in modules:
-        try:
-            importlib.import_module(module)
-        except ModuleNotFoundError:
-            raise UsageError(f"--import {module}: there is no such module here") from None
+    import_modules(modules)
     missing = [str(path) for path in files if not path.exists()]
     if missing:
         raise UsageError(f"there is no file {missing[0]}")
@@ -76,16 +72,16 @@ def _print(report: Report, every: bool) -> None:
     for fault in report.faults:
         failure(fault)
     rows = [
-        [each.rule, each.argument, each.law, each.error, each.where, "held" if each.held else "!wrong"]
+        [each.rule, each.argument, each.law, each.error, each.where, status(each)]
         for each in report.findings
-        if (every or each.law not in _QUIET or not each.held) and not _unmeasured(each.note)
+        if each.status == "wrong" or (each.error and (every or each.law not in _QUIET))
     ]
     if rows:
         table(["rule", "argument", "law", "worst error", "where", ""], rows, right=["worst error"])
-    wrong = sum(not each.held for each in report.findings)
+    count = Counter(each.status for each in report.findings)
     rules = "1 rule" if report.rules == 1 else f"{report.rules} rules"
-    text(f"{report.file}: {rules}, {len(report.findings)} laws held against them")
-    text(f"{len(report.faults)} faults of the language, {wrong} of mathematics")
+    text(f"{report.file}: {rules}; {count['held']} laws hold, {count['not measured']} could not be measured")
+    text(f"{len(report.faults)} faults of the language, {count['wrong']} of mathematics")
     notes = dict.fromkeys(f"{each.rule}: {each.note}" for each in report.findings if each.note)
     for note in notes:
         remark(note)
@@ -93,10 +89,6 @@ def _print(report: Report, every: bool) -> None:
 
 _QUIET = ("laws of the language", "adjoint, shape and dtype")
 """Laws that give no number worth a line."""
-
-
-def _unmeasured(note: str) -> bool:
-    return note.startswith(("not measured", "refused"))
 
 
 def _mutants(files: list[Path], as_json: bool) -> int:

@@ -10,9 +10,22 @@ import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Annotated, Any
 
-__all__ = ["Loaded", "UsageError", "function_at", "given", "load_rule_files", "shown_reference"]
+import typer
+
+__all__ = [
+    "Imports",
+    "Loaded",
+    "UsageError",
+    "function_at",
+    "given",
+    "import_modules",
+    "load_rule_files",
+    "shown_reference",
+]
+
+Imports = Annotated[list[str], typer.Option("--import", help="Module to import first; may be repeated.")]
 
 
 class UsageError(Exception):
@@ -95,6 +108,20 @@ def _from_path(path: Path) -> ModuleType:
     except BaseException as fault:
         raise Loaded(str(path)) from fault
     return module
+
+
+def import_modules(names: Iterable[str]) -> None:
+    """Import the modules that ``--import`` names; the current folder comes first, as with ``python -m``.
+
+    Raises
+    ------
+    UsageError
+        If one is not there.
+    Loaded
+        If one raised an exception.
+    """
+    for name in names:
+        _from_name(name)
 
 
 def given(arguments: Iterable[str]) -> dict[str, str]:

@@ -11,8 +11,8 @@ import typer
 
 from yota.cli import completion
 from yota.cli.generate import Rules
-from yota.cli.loading import UsageError
-from yota.cli.terminal import code, output, remark, table, text, working
+from yota.cli.loading import Imports, UsageError, import_modules
+from yota.cli.terminal import code, output, remark, status, table, text, working
 
 __all__ = ["HELP", "rules"]
 
@@ -26,6 +26,7 @@ yours, what they override is marked.
     yota rules --search erf
     yota rules power
     yota rules --rules my.rules
+    yota rules bump --rules bumps.rules --import bumps
 
 Or write the rules of a file that have primals as a module for jax, torch or autograd:
 
@@ -43,6 +44,7 @@ def rules(
     files: Annotated[list[Path], typer.Argument(help="With export: the rule file.", show_default=False)] = [],  # noqa: B006
     search: Annotated[str, typer.Option("--search", "-s", help="Text to look for.")] = "",
     rules: Rules = [],  # noqa: B006
+    modules: Imports = [],  # noqa: B006
     to: Annotated[str, typer.Option("--to", help="With export: jax, torch or autograd.")] = "",
     out: Annotated[
         str, typer.Option("--output", "-o", help="With export: file to write; - for standard output.")
@@ -60,6 +62,7 @@ def rules(
         return _export(files, to, out, force)
     if files or to:
         raise UsageError("`yota rules` takes one name; files and --to are for `yota rules export`")
+    import_modules(modules)
 
     shipped = {name for name in registry().names() if not registry().is_user(name)}
     known = registry().copy()
@@ -129,7 +132,10 @@ def _one(known: Any, name: str, shipped: set[str], target: str, as_json: bool) -
         text("")
     if found:
         text("# Worst errors")
-        rows = [[each.argument, each.law, each.error, "held" if each.held else "!wrong", each.note] for each in found]
+        rows = [
+            [each.argument, each.law, each.error, status(each), each.note.removeprefix("not measured: ")]
+            for each in found
+        ]
         table(["argument", "law", "worst error", "", "note"], rows, right=["worst error"])
         text("")
     for each, written in generated.items():
@@ -137,6 +143,10 @@ def _one(known: Any, name: str, shipped: set[str], target: str, as_json: bool) -
         code(written, "python" if each == "numpy" else "c")
         text("")
     return 0
+
+
+def _reason(note: str) -> str:
+    return note.removeprefix("not measured: ")
 
 
 def _export(files: list[Path], library: str, out: str, force: bool) -> int:

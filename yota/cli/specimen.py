@@ -44,7 +44,7 @@ def specimen(known: Any, name: str, targets: Sequence[str] = TARGETS) -> dict[st
         floating = [entry.variable for entry in tape.inputs if tape.types[entry.variable].differentiable]
         planned = run(gradient_tape(tape, floating, known).tape)
     except _FAULTS as fault:
-        return {"numpy": f"# No code for operands made up from the pattern: {str(fault).splitlines()[0]}"}
+        return {"numpy": f"# No code for operands made up from the pattern: {_line(fault)}"}
     return {target: _written(target, planned) for target in targets}
 
 
@@ -53,9 +53,13 @@ def _written(target: str, planned: Any) -> str:
     try:
         return str(generate(planned).text)
     except _FAULTS as fault:
-        return f"# No code: {str(fault).splitlines()[0]}"
+        return f"# No code: {_line(fault)}"
 
 
 def _names(rule: Any, values: list[Any]) -> list[str]:
     names = [parameter.name for parameter in rule.operands]
     return names if len(names) == len(values) else [f"{names[-1]}{position}" for position in range(len(values))]
+
+
+def _line(fault: BaseException) -> str:
+    return " ".join(str(fault).split())

@@ -6,14 +6,17 @@ import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from rich.console import Console
 from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
 
-__all__ = ["code", "failure", "output", "remark", "steps", "table", "text", "working"]
+if TYPE_CHECKING:
+    from yota.proof.findings import Finding
+
+__all__ = ["code", "failure", "output", "remark", "status", "steps", "table", "text", "working"]
 
 _Step = TypeVar("_Step")
 
@@ -55,6 +58,11 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence
     for row in rows:
         made.add_row(*(Text(cell[1:], style="bold red") if cell.startswith("!") else Text(cell) for cell in row))
     _console(sys.stdout).print(made)
+
+
+def status(finding: Finding) -> str:
+    """The cell of a table that says whether a rule keeps a law."""
+    return "!wrong" if finding.status == "wrong" else finding.status
 
 
 def remark(content: str) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from yota.errors import DifferentiationError, RuleError
 from yota.ir.types import type_of
 from yota.proof.compiled import FAULTS, differentiable, gradient, random_like, results
-from yota.proof.findings import Finding, failed, finding, first_line
+from yota.proof.findings import Finding, failed, finding, first_line, unmeasured
 from yota.proof.specimens import Specimen, specimens
 from yota.rules import trials
 from yota.rules.model import Rule
@@ -56,8 +56,7 @@ def directions(rule: Rule, registry: Registry) -> Iterator[Finding]:
     for name, (error, place) in worst.items():
         yield finding(rule, name, law, error, _DIRECTION, place=place)
     if not known:
-        note = "not measured: no operands could be made up from the pattern"
-        yield finding(rule, "", law, 0.0, 0.0, note=note)
+        yield unmeasured(rule, "", law, "no operands could be made up from the pattern")
 
 
 def complex_directions(rule: Rule, registry: Registry) -> Iterator[Finding]:
@@ -114,7 +113,7 @@ def code(rule: Rule, registry: Registry) -> Iterator[Finding]:
         try:
             error = _code_error(rule, specimen, registry, result)
         except DifferentiationError as fault:
-            yield finding(rule, "", law, 0.0, 0.0, note=f"refused: {first_line(fault)}")
+            yield unmeasured(rule, "", law, f"refused: {first_line(fault)}")
             return
         except FAULTS as fault:
             yield failed(rule, law, specimen, fault)

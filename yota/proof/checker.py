@@ -12,7 +12,7 @@ import numpy as np
 from yota.errors import RuleError
 from yota.proof import adjoints, conventions, partials
 from yota.proof.compiled import FAULTS
-from yota.proof.findings import Finding, Report, failed, finding
+from yota.proof.findings import Finding, Report, failed, finding, unmeasured
 from yota.proof.layouts import layouts
 from yota.proof.libraries import absent, import_used, imported
 from yota.proof.second_order import second_order
@@ -35,8 +35,7 @@ def prove(rule: Rule, known: Registry, points: int = POINTS) -> Iterator[Finding
         return
     if rule.target is not None and resolve(rule.target) is None:
         module = rule.target.rpartition(".")[0]
-        note = f"not measured: {rule.target} is not loaded; --import {module}"
-        yield finding(rule, "", "adjoints", 0.0, 0.0, note=note)
+        yield unmeasured(rule, "", "adjoints", f"{rule.target} is not loaded; --import {module}")
         return
     if rule.kind == "tensor":
         yield from adjoints.directions(rule, known)

@@ -9,7 +9,10 @@ from typing import Any
 
 from yota.rules.model import Rule
 
-__all__ = ["Finding", "Report", "failed", "finding", "first_line"]
+__all__ = ["Finding", "Report", "failed", "finding", "first_line", "unmeasured"]
+
+
+_UNMEASURED = "not measured"
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +26,7 @@ class Finding:
     law
         What was measured, and against what.
     error
-        The worst error with its unit.
+        The worst error with its unit; empty where nothing was measured.
     where
         File and line of the rule, and the arguments at which the error is worst.
     held
@@ -42,6 +45,13 @@ class Finding:
     held: bool = True
     note: str = ""
     measured: float = 0.0
+
+    @property
+    def status(self) -> str:
+        """``"held"``, ``"wrong"``, or ``"not measured"``; the note of the last says why."""
+        if not self.held:
+            return "wrong"
+        return "held" if self.error else _UNMEASURED
 
 
 @dataclass(slots=True)
@@ -87,6 +97,11 @@ def finding(
         shown = f"< {tolerance / 1000:.0e}"
     held = not math.isnan(error) and error <= tolerance
     return Finding(rule.name, argument, law, shown if error else "0", _where(rule, place), held, note, error)
+
+
+def unmeasured(rule: Rule, argument: str, law: str, reason: str) -> Finding:
+    """A finding that says nothing of the rule, and why."""
+    return Finding(rule.name, argument, law, "", _where(rule, ""), note=f"{_UNMEASURED}: {reason}")
 
 
 def failed(rule: Rule, law: str, place: Any, fault: BaseException) -> Finding:

@@ -14,7 +14,7 @@ from yota.errors import RuleError, YotaError
 from yota.proof import exact as oracle
 from yota.proof.compiled import LONG, differentiable, gradient, results
 from yota.proof.differences import slope
-from yota.proof.findings import Finding, finding
+from yota.proof.findings import Finding, finding, unmeasured
 from yota.proof.places import Point, spread
 from yota.proof.reach import DIGITS
 from yota.rules import precise, trials
@@ -31,6 +31,7 @@ _ELEMENTARY = 8.0
 _SPECIAL = 1e-12 * 2.0**52
 _WITHIN = re.compile(r"\bWithin (\d+(?:\.\d+)?e-\d+): (.*?\.)(?:\s|$)", re.DOTALL)
 _SAY = 'or say in the docstring how many it keeps and why: "Within 1e-9: the terms cancel near 1."'
+_UNREACHED = "no point that the oracle reaches"
 _FORMULA = 1e-20
 _DIFFERENCES = 1e-6
 _CUT_OFF = 1e-13
@@ -88,8 +89,9 @@ def _formula(rule: Rule, result: str, name: str, points: list[Point], registry: 
             worst, place = off, shown(point)
         if not off <= tolerance:
             break
-    note = "" if tried else "not measured: no point that the oracle reaches"
-    return finding(rule, label, law, worst, tolerance, place=place, note=note)
+    if not tried:
+        return unmeasured(rule, label, law, _UNREACHED)
+    return finding(rule, label, law, worst, tolerance, place=place)
 
 
 def _by_differences(rule: Rule, result: str, name: str, points: list[Point], registry: Registry, label: str) -> Finding:
@@ -111,9 +113,11 @@ def _by_differences(rule: Rule, result: str, name: str, points: list[Point], reg
         error = float(np.abs(found - expected)) / max(scale, 1e-280)
         if not error <= worst:
             worst, place = error, shown(point)
-    note = "" if tried else "not measured: no point at which differences tell anything"
+    law = "partial, differences"
+    if not tried:
+        return unmeasured(rule, label, law, "no point at which differences tell anything")
     tolerance = max(_DIFFERENCES, allowance(rule)[0] * 2.0**-52)
-    return finding(rule, label, "partial, differences", worst, tolerance, place=place, note=note)
+    return finding(rule, label, law, worst, tolerance, place=place)
 
 
 def _callees(expression: Expression) -> set[str]:
@@ -155,7 +159,7 @@ def generated(rule: Rule, registry: Registry, count: int, dtype: Any = np.float6
     columns = [column.astype(dtype) if column.dtype.kind == "f" else column for column in columns]
     columns, points = _with_values(rule, columns, points, registry) if points else (columns, points)
     if not points:
-        yield finding(rule, "", law, 0.0, 0.0, note="not measured: no point of the domain was found")
+        yield unmeasured(rule, "", law, "no point of the domain was found")
         return
     measured: list[tuple[str, str, list[complex]]] = []
     try:
@@ -175,7 +179,7 @@ def generated(rule: Rule, registry: Registry, count: int, dtype: Any = np.float6
                     rule, name, point, value, registry, digits=DIGITS.get(rule.name, 70), bits=bits, result=result
                 )
             except precise.NotPreciseError as fault:
-                yield finding(rule, label, law, 0.0, 0.0, note=f"not measured: {fault}")
+                yield unmeasured(rule, label, law, str(fault))
                 break
             except _FAULTS:
                 missing += 1
@@ -183,8 +187,10 @@ def generated(rule: Rule, registry: Registry, count: int, dtype: Any = np.float6
             if not off <= worst:
                 worst, place = off, shown(point)
         else:
+            if missing == len(values):
+                yield unmeasured(rule, label, law, _UNREACHED)
+                continue
             reason = note if worst <= tolerance else mend
-            reason = reason if missing < len(values) else "not measured: no point that the oracle reaches"
             yield finding(rule, label, law, worst, tolerance, unit="ulp", place=place, note=reason)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from yota.errors import DifferentiationError
 from yota.proof.compiled import FAULTS, LONG, Compiled, gradient, random_like, results, second
-from yota.proof.findings import Finding, failed, finding, first_line
+from yota.proof.findings import Finding, failed, finding, first_line, unmeasured
 from yota.proof.places import drawn
 from yota.proof.specimens import Specimen, specimens
 from yota.rules.body import evaluate
@@ -31,7 +31,7 @@ def second_order(rule: Rule, registry: Registry) -> Iterator[Finding]:
         try:
             error = _second_error(rule, given, keywords, registry, symmetric, result)
         except DifferentiationError as fault:
-            yield finding(rule, "", law, 0.0, 0.0, note=f"refused: {first_line(fault)}")
+            yield unmeasured(rule, "", law, f"refused: {first_line(fault)}")
             return
         except FAULTS as fault:
             yield failed(rule, law, Specimen(tuple(given), keywords), fault)

@@ -17,13 +17,17 @@ def plain(text: str) -> tuple[Piece, ...]:
 def pieces(text: str, language: str = "python") -> list[tuple[Piece, ...]]:
     r"""The lines of ``text``, a tuple of pieces for each; ``language`` is that of a `Part`.
 
+    Without Pygments, which ``yota-ad[cli]`` installs, they have no colours.
+
     Examples
     --------
     >>> pieces("x = 1  # one\n")
     [(Piece(kind='', text='x = '), Piece(kind='n', text='1'), Piece(kind='', text='  '), Piece(kind='c', text='# one'))]
     """
-    from pygments.lexers import CLexer, CudaLexer, PythonLexer
-
+    try:
+        from pygments.lexers import CLexer, CudaLexer, PythonLexer
+    except ModuleNotFoundError:
+        return [plain(line) if line else () for line in text.removesuffix("\n").split("\n")]
     lexer = {"python": PythonLexer, "c": CLexer, "cuda": CudaLexer}[language]
     lines: list[list[Piece]] = [[]]
     for token, value in lexer(stripnl=False, ensurenl=False).get_tokens(text):
