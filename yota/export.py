@@ -89,6 +89,7 @@ def generate(
     extension: bool = False,
     command: tuple[str, ...] | None = None,
     stem: str | None = None,
+    sample: Callable[..., Mapping[str, Any]] | None = None,
 ) -> Module:
     """Generate a module that computes ``f`` and its derivatives, and never needs yota.
 
@@ -123,6 +124,9 @@ def generate(
         The words of the command that generates the module again, for its banner; made up by default.
     stem
         Name of the C files without what follows the dot, the function's by default: the one includes the other by it.
+    sample
+        A function that gives arguments by name, in place of those that are made up from ``args``; it is called with
+        the named sizes as keywords, ``sample(N=4)``. The function is traced, and its code tested, on what it gives.
 
     Returns
     -------
@@ -152,7 +156,7 @@ def generate(
     if extension and target != "c":
         raise ArgumentError(f'extension=True goes with target="c", not {target!r}')
     request = Request(
-        call_of(f, args), target, name, wrt, wanted, license or "", self_test, strict, extension, command, stem
+        call_of(f, args, sample), target, name, wrt, wanted, license or "", self_test, strict, extension, command, stem
     )
     if target == "c":
         return Module(*c_contents.collected(request))

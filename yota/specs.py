@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import ast
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from yota.errors import ArgumentError
 
-__all__ = ["REST", "Array", "Fixed", "Record", "Sequence", "Spec", "Table", "dimensions", "parse", "ranked"]
+__all__ = ["REST", "Array", "Fixed", "Record", "Sequence", "Spec", "Table", "dimensions", "parse", "ranked", "resolved"]
 
 REST = "..."
 """Stands for further axes, the same ones in all arrays of a call."""
 
+_Shape: TypeAlias = "tuple[int | str, ...]"
 _NUMBERS = ("float64", "float32", "float16", "complex128", "complex64", "longdouble", "clongdouble")
 _DATA = ("int64", "int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8", "bool")
 _PYTHON = {"float": "float64", "complex": "complex128"}
@@ -257,6 +258,32 @@ def dimensions(spec: Spec) -> Iterator[str]:
             yield from dimensions(part)
 
 
+def resolved(spec: Spec, sizes: Mapping[str, int]) -> Spec:
+    """``spec`` with numbers for the extents that have names.
+
+    Examples
+    --------
+    >>> print(resolved(parse("{'w': float64[N,3]}"), {"N": 5}))
+    {'w': float64[5,3]}
+    """
+    return _mapped(
+        spec, lambda shape: tuple(sizes.get(each, each) if isinstance(each, str) else each for each in shape)
+    )
+
+
+def _mapped(spec: Spec, change: Callable[[_Shape], _Shape]) -> Spec:
+    """``spec`` with the shapes of its arrays changed."""
+    if isinstance(spec, Array):
+        return dataclasses.replace(spec, shape=change(spec.shape))
+    if isinstance(spec, Sequence):
+        return dataclasses.replace(spec, items=tuple(_mapped(item, change) for item in spec.items))
+    if isinstance(spec, Table):
+        return dataclasses.replace(spec, items=tuple((key, _mapped(part, change)) for key, part in spec.items))
+    if isinstance(spec, Record):
+        return dataclasses.replace(spec, fields=tuple((name, _mapped(part, change)) for name, part in spec.fields))
+    return spec
+
+
 def ranked(spec: Spec, names: tuple[str, ...]) -> Spec:
     """``spec`` with as many further axes as there are ``names``, which name their extents.
 
@@ -265,12 +292,4 @@ def ranked(spec: Spec, names: tuple[str, ...]) -> Spec:
     >>> print(ranked(parse("[float64[B,...], float]"), ("N", "M")))
     [float64[B,N,M], float]
     """
-    if isinstance(spec, Array) and REST in spec.shape:
-        return dataclasses.replace(spec, shape=(*spec.shape[:-1], *names))
-    if isinstance(spec, Sequence):
-        return dataclasses.replace(spec, items=tuple(ranked(item, names) for item in spec.items))
-    if isinstance(spec, Table):
-        return dataclasses.replace(spec, items=tuple((key, ranked(part, names)) for key, part in spec.items))
-    if isinstance(spec, Record):
-        return dataclasses.replace(spec, fields=tuple((name, ranked(part, names)) for name, part in spec.fields))
-    return spec
+    return _mapped(spec, lambda shape: (*shape[:-1], *names) if REST in shape else shape)

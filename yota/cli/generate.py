@@ -44,6 +44,10 @@ the function's module knows the class `Params`. Arguments that have defaults may
 `float64[N,3]` serves all sizes, on every target, and `float64[B,...]` arrays of any number of further axes, in NumPy
 modules and, where only the number of their elements counts, in C files. Functions in C and CUDA take sizes with names
 first, and say in the head of the file how small they may be.
+
+The function is traced, and code for named sizes tested, on arguments that are made up: floating-point numbers between
+1/4 and 3/4, and integers that are indices of every axis. Where the function has no value there, name a function that
+gives others, in a dict by name, as in `def sample(N): return {"x": ...}`: `--sample pkg.energy:sample`.
 """
 
 
@@ -102,6 +106,9 @@ def generate(
         bool, typer.Option("--extension", help="With C: also a Python extension, and what builds it.")
     ] = False,
     strict: Strict = False,
+    sample: Annotated[
+        str, typer.Option("--sample", help="Function that gives arguments to trace and test at, for sizes by name.")
+    ] = "",
     rules: Rules = [],  # noqa: B006
     check: Annotated[bool, typer.Option("--check", help="Write nothing; compare with the file on disk.")] = False,
     force: Force = False,
@@ -127,6 +134,7 @@ def generate(
     options += [
         ("--with", [] if with_ == _USUAL else contents),
         ("--license", [license] if license else []),
+        ("--sample", [shown_reference(sample)] if sample else []),
     ]
     for option, values in options:
         for value in values:
@@ -150,6 +158,7 @@ def generate(
             extension=extension,
             command=tuple(command),
             stem=Path(out).stem if ending and out != "-" else None,
+            sample=function_at(sample) if sample else None,
         )
     for note in module.notes:
         remark(f"note: {note}")

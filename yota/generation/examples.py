@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+import itertools
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -12,14 +14,76 @@ from yota.errors import ArgumentError
 from yota.specs import REST, Array, Fixed, Record, Sequence, Spec, Table
 from yota.structures import children, is_leaf
 
-__all__ = ["example", "spec_of"]
+__all__ = ["Integers", "arrays_of", "example", "row_length", "spec_of"]
 
 
-def example(spec: Spec, sizes: Mapping[str, int] | None = None) -> Any:
+_MOST_INTEGERS = 4
+"""Integers of an example are below this; sizes at which code is tested are not."""
+
+
+@dataclass(slots=True)
+class Integers:
+    """The integers of examples, which are indices of every axis of the floating-point arrays beside them.
+
+    Two along the last axis of a table, and two at the same place of two arrays, differ: the distance between points
+    with these indices is not zero. Any array of more than one row has an index twice.
+
+    Parameters
+    ----------
+    bound
+        What they are less than.
+    """
+
+    bound: int
+    _starts: Iterator[int] = field(default_factory=itertools.count)
+
+    @classmethod
+    def beside(cls, arrays: Iterable[tuple[np.dtype[Any], Iterable[int]]]) -> Integers:
+        """The integers of examples that have these dtypes and shapes.
+
+        Examples
+        --------
+        >>> Integers.beside([(np.dtype(np.float64), (9, 3)), (np.dtype(np.int64), (5, 2))]).bound
+        3
+        """
+        extents = (extent for dtype, shape in arrays if dtype.kind in "fc" for extent in shape)
+        return cls(max(1, min(_MOST_INTEGERS, min(extents, default=1))))
+
+    def start(self) -> int:
+        """The first integer of the next array."""
+        return next(self._starts) % self.bound
+
+    def array(self, shape: tuple[int, ...]) -> np.ndarray:
+        """The integers of the next array."""
+        last = row_length(shape)
+        place = np.arange(int(np.prod(shape, dtype=np.int64)))
+        return ((place // (2 * last) + place % last + self.start()) % self.bound).reshape(shape)
+
+
+def row_length(shape: tuple[int, ...]) -> int:
+    """How many integers of an array are beside each other: those along the last axis of a table."""
+    return max(shape[-1], 1) if len(shape) > 1 else 1
+
+
+def arrays_of(spec: Spec, sizes: Mapping[str, int] | None = None) -> Iterator[tuple[np.dtype[Any], tuple[int, ...]]]:
+    """Dtype and shape of each array in ``spec``; extents without a known size are left out."""
+    if isinstance(spec, Array):
+        known = {**(sizes or {})}
+        extents = (known.get(each) if isinstance(each, str) else each for each in spec.shape)
+        yield np.dtype(spec.dtype), tuple(each for each in extents if each is not None)
+    elif isinstance(spec, Sequence):
+        for item in spec.items:
+            yield from arrays_of(item, sizes)
+    elif isinstance(spec, (Table, Record)):
+        for _, part in spec.items if isinstance(spec, Table) else spec.fields:
+            yield from arrays_of(part, sizes)
+
+
+def example(spec: Spec, sizes: Mapping[str, int] | None = None, integers: Integers | None = None) -> Any:
     """A value that ``spec`` describes, the same one every time; ``sizes`` are the extents that have names.
 
     Floating-point values lie between 1/4 and 3/4, and square matrices are symmetric and positive definite, so that
-    most functions have a value there.
+    most functions have a value there. Integers are zero, unless ``integers`` says what they are.
 
     Examples
     --------
@@ -29,23 +93,25 @@ def example(spec: Spec, sizes: Mapping[str, int] | None = None) -> Any:
     if isinstance(spec, Fixed):
         return spec.value
     if isinstance(spec, Sequence):
-        return spec.kind(example(item, sizes) for item in spec.items)
+        return spec.kind(example(item, sizes, integers) for item in spec.items)
     if isinstance(spec, Table):
-        return {key: example(item, sizes) for key, item in spec.items}
+        return {key: example(item, sizes, integers) for key, item in spec.items}
     if isinstance(spec, Record):
-        return _instance(spec.kind, {name: example(item, sizes) for name, item in spec.fields})
+        return _instance(spec.kind, {name: example(item, sizes, integers) for name, item in spec.fields})
     unknown = [extent for extent in spec.shape if isinstance(extent, str) and extent not in (sizes or {})]
     if unknown:
         cure = "write its axes out" if unknown[0] == REST else f"write a number for {unknown[0]}"
         raise ArgumentError(f"{spec} has no fixed shape, which is needed here; {cure}")
     shape = tuple((sizes or {})[extent] if isinstance(extent, str) else extent for extent in spec.shape)
-    value = _values(np.dtype(spec.dtype), shape)
+    value = _values(np.dtype(spec.dtype), shape, integers or Integers(1))
     return value.item() if spec.weak else value if shape else value[()]
 
 
-def _values(dtype: np.dtype[Any], shape: tuple[int, ...]) -> Any:
+def _values(dtype: np.dtype[Any], shape: tuple[int, ...], integers: Integers) -> Any:
+    if dtype.kind == "b":
+        return np.ones(shape, dtype)
     if dtype.kind not in "fc":
-        return np.ones(shape, dtype) if dtype.kind == "b" else np.zeros(shape, dtype)
+        return integers.array(shape).astype(dtype)
     size = int(np.prod(shape, dtype=np.int64))
     found = (0.25 + 0.5 * ((np.arange(1, size + 1) * 0.6180339887498949) % 1.0)).reshape(shape)
     if len(shape) > 1 and shape[-1] == shape[-2]:

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from yota.codegen.literals import dtype_text, tuple_text
 from yota.errors import YotaError
 from yota.generation.constants import Constants
+from yota.generation.examples import Integers
 from yota.generation.functions import Documented
 from yota.generation.kernel import Kernel, kernel_of
 from yota.generation.signature import Parameter
@@ -34,12 +36,12 @@ class SelfTest:
     ----------
     method
         What the gradient is compared with.
-    gradient
-        Name of the function under test.
-    arguments
-        Its arguments.
+    function
+        Name of the function under test, which gives value and gradient.
+    places
+        Positions of the arguments that it differentiates by.
     points
-        Statements that make them.
+        Texts of its arguments.
     lines
         Statements that compute ``expected`` from ``steps``.
     tolerance
@@ -47,8 +49,8 @@ class SelfTest:
     """
 
     method: str
-    gradient: str
-    arguments: str
+    function: str
+    places: str
     points: tuple[str, ...]
     lines: tuple[str, ...]
     tolerance: str
@@ -56,34 +58,34 @@ class SelfTest:
 
 def self_test_of(subject: Subject, common: Documented, constants: Constants) -> tuple[SelfTest, Kernel | None]:
     """The check, and the kernel for complex arguments if there is one."""
-    names = [each.name for each in common.parameters]
-    points = tuple(f"{each.name}: Any = {_point(each, common.sizes)}" for each in common.parameters)
-    wanted = {leaf: f"steps[{number}]" for number, leaf in enumerate(subject.layout.wanted)}
-    gradient = f"{common.name}_gradient"
+    shapes = [_shape(each, common.sizes) for each in common.parameters]
+    integers = Integers.beside((each.type.dtype, shape) for each, shape in zip(common.parameters, shapes, strict=True))
+    points = tuple(f"{_point(each, shape, integers)}," for each, shape in zip(common.parameters, shapes, strict=True))
+    places = tuple_text(subject.layout.wanted)
+    function = f"{common.name}_value_and_gradient"
     kernel = None if common.sizes else _complex(subject, common, constants)
     if kernel is not None:
-        moved = [f"{name} + 1e-30j * {wanted[leaf]}" if leaf in wanted else name for leaf, name in enumerate(names)]
-        step = f"expected = np.imag({kernel.name}({', '.join(moved)})) / 1e-30"
-        return SelfTest("complex steps", gradient, ", ".join(names), points, (step,), "1e-9"), kernel
-    ahead, back = (
-        ", ".join(f"{name} {sign} 1e-6 * {wanted[leaf]}" if leaf in wanted else name for leaf, name in enumerate(names))
-        for sign in "+-"
-    )
+        line = f"expected = np.imag({kernel.name}(*_moved(point, steps, 1e-30j))) / 1e-30"
+        return SelfTest("complex steps", function, places, points, (line,), "1e-9"), kernel
     lines = (
-        f"ahead = float({common.name}_value_and_gradient({ahead})[0])",
-        f"back = float({common.name}_value_and_gradient({back})[0])",
+        f"ahead = float({function}(*_moved(point, steps, 1e-6))[0])",
+        f"back = float({function}(*_moved(point, steps, -1e-6))[0])",
         "expected = (ahead - back) / 2e-6",
     )
-    return SelfTest("central differences", gradient, ", ".join(names), points, lines, "1e-5"), None
+    return SelfTest("central differences", function, places, points, lines, "1e-5"), None
 
 
-def _point(parameter: Parameter, sizes: Sequence[str]) -> str:
-    extents = [4 + sizes.index(extent) if isinstance(extent, str) else extent for extent in parameter.shape]
-    shape = f"({', '.join(map(str, extents))}{',' if len(extents) == 1 else ''})"
-    if parameter.type.dtype.kind in "fc":
-        cast = "" if parameter.type.dtype == np.float64 else f".astype(np.{parameter.type.dtype.name})"
-        return f"_point({shape}){cast}"
-    return f"np.{'ones' if parameter.type.dtype.kind == 'b' else 'zeros'}({shape}, np.{parameter.type.dtype.name})"
+def _shape(parameter: Parameter, sizes: Sequence[str]) -> tuple[int, ...]:
+    return tuple(4 + sizes.index(extent) if isinstance(extent, str) else extent for extent in parameter.shape)
+
+
+def _point(parameter: Parameter, extents: tuple[int, ...], integers: Integers) -> str:
+    shape, dtype = tuple_text(extents), parameter.type.dtype
+    if dtype.kind in "fc":
+        return f"_point({shape})" + ("" if dtype == np.float64 else f".astype({dtype_text(dtype)})")
+    if dtype.kind == "b":
+        return f"np.ones({shape}, {dtype_text(dtype)})"
+    return f"_integers({shape}, {integers.start()}, {integers.bound}).astype({dtype_text(dtype)})"
 
 
 def _complex(subject: Subject, common: Documented, constants: Constants) -> Kernel | None:

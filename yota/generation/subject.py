@@ -19,7 +19,8 @@ from yota.compilation.bitwise import with_value
 from yota.compilation.layout import Layout, Wrt, layout_of
 from yota.derivatives.differentiated import with_receiver
 from yota.errors import ArgumentError
-from yota.generation.examples import example, spec_of
+from yota.generation.examples import Integers, arrays_of, example, spec_of
+from yota.generation.samples import Sample, sampled
 from yota.ir.callables import name_of
 from yota.ir.tape import Tape
 from yota.rules.registry import registry
@@ -50,6 +51,8 @@ class Call:
         Values where they were given, else None.
     keeps
         Whether what is computed from arrays that the function makes stays on the tape.
+    sample
+        Gives arguments by name for sizes by name, in place of those that are made up.
     """
 
     function: Callable[..., Any]
@@ -58,6 +61,7 @@ class Call:
     specs: tuple[Spec | None, ...]
     values: tuple[Any, ...]
     keeps: bool = False
+    sample: Sample | None = None
 
     def dimensions(self) -> tuple[str, ...]:
         """Names of extents, in order of appearance."""
@@ -82,10 +86,14 @@ class Call:
 
     def arguments(self, sizes: Mapping[str, int] | None = None) -> tuple[Callable[..., Any], Arguments]:
         """The function with its arguments by position, and those of the given sizes."""
+        known = [spec for spec in self.specs if spec is not None]
+        integers = Integers.beside(array for spec in known for array in arrays_of(spec, sizes))
         values = {
-            name: example(spec, sizes) if spec is not None and value is None else value
+            name: example(spec, sizes, integers) if spec is not None and value is None else value
             for name, spec, value in zip(self.names, self.specs, self.values, strict=True)
         }
+        if self.sample is not None:
+            values |= sampled(self.sample, dict(zip(self.names, self.specs, strict=True)), sizes or {})
         function, args = self._positional(values)
         return function, sort_arguments(function, args)
 
@@ -97,8 +105,8 @@ class Call:
         return positional(self.function, self.hidden, dict(values))
 
 
-def call_of(f: Callable[..., Any], args: Any) -> Call:
-    """The call that ``args`` describe: specs or values, in order or by name.
+def call_of(f: Callable[..., Any], args: Any, sample: Sample | None = None) -> Call:
+    """The call that ``args`` describe: specs or values, in order or by name; ``sample`` is that of `Call`.
 
     Raises
     ------
@@ -122,7 +130,7 @@ def call_of(f: Callable[..., Any], args: Any) -> Call:
         described = isinstance(value, (str, *_SPECS))
         specs.append(spec)
         values.append(None if described else value)
-    return Call(function, hidden, tuple(given), tuple(specs), tuple(values))
+    return Call(function, hidden, tuple(given), tuple(specs), tuple(values), sample=sample)
 
 
 def _ordered(function: Callable[..., Any], hidden: int, given: dict[str, Any]) -> dict[str, Any]:

@@ -216,6 +216,10 @@ main(void)
                 return 1;
             }
             values[step] = (double)value;
+            if (!isfinite(values[step])) {
+                printf("branch_value_and_gradient is not finite at the point drawn, which tells nothing\n");
+                return 1;
+            }
             if (step != 2)
                 continue;
             for (ptrdiff_t at = 0; at < 20; at++) {

@@ -17,7 +17,7 @@ import numpy as np
 
 from yota.codegen.c.statements import WRONG_SIZES
 from yota.errors import ArgumentError, CodegenError
-from yota.generation.proof import compared, gradients_of, is_single, products_of, trials
+from yota.generation.proof import compared, gradients_of, is_finite, is_single, products_of, trials
 from yota.generation.request import Request
 from yota.generation.subject import subject_of
 from yota.runtime.compiler import Compiler, find
@@ -136,7 +136,7 @@ def _cases_at(title: str, request: Request, size: Mapping[str, int]) -> Iterator
     values = value if isinstance(value, tuple) else (value,)
     if "value" in wanted:
         yield _Case(title, size, leaves, values, f"the value at {shown}")
-    if set(wanted) <= {"value"}:
+    if set(wanted) <= {"value"} or not is_finite(value):
         return
     subject = subject_of(request.call, request.wrt, size)
     if "gradient" in wanted:

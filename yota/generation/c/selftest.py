@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from yota.codegen.c.types import c_type
 from yota.generation.c.interface import Function, Parameter
+from yota.generation.examples import Integers, row_length
 
 __all__ = ["SelfTest", "self_test_of"]
 
@@ -46,14 +47,15 @@ def self_test_of(both: Function, wanted: Sequence[int]) -> SelfTest:
     single = any(each.type.dtype.name in ("float32", "complex64") for each in both.parameters)
     value, *slopes = both.results
     declarations, points, moves, sums = [f"{_kind(value)} value;"], [], [], []
+    integers = Integers.beside((each.type.dtype, each.type.shape) for each in both.inputs)
     for number, each in enumerate(both.inputs):
         size, kind = each.type.size, _kind(each)
         moving = number in wanted
         declarations.append(f"static {kind} x{number}[{size}], moved{number}[{size}];")
-        points += _loop(size, f"x{number}[at] = {_drawn(each)};")
+        points += _loop(size, f"x{number}[at] = {_drawn(each, integers)};")
         if moving:
             declarations.append(f"static {kind} v{number}[{size}], g{number}[{size}];")
-            points += _loop(size, f"v{number}[at] = {_drawn(each)};")
+            points += _loop(size, f"v{number}[at] = {_drawn(each, integers)};")
             slope = f"g{number}[at] * v{number}[at]"
             if each.type.is_complex:
                 slope = f"creal(conj((complex128)g{number}[at]) * (complex128)v{number}[at])"
@@ -83,12 +85,17 @@ def _kind_real(parameter: Parameter) -> str:
     return "float" if parameter.type.dtype.name in ("float32", "complex64") else "double"
 
 
-def _drawn(parameter: Parameter) -> str:
+def _drawn(parameter: Parameter, integers: Integers) -> str:
     """A value that suits most functions."""
     kind = parameter.type.dtype.kind
     if kind == "c":
         return f"({_kind(parameter)})CMPLX(drawn(), drawn())"
-    return f"({_kind(parameter)})drawn()" if kind == "f" else "1" if kind == "b" else "0"
+    if kind in "fb":
+        return f"({_kind(parameter)})drawn()" if kind == "f" else "1"
+    start = integers.start()
+    last = row_length(parameter.type.shape)
+    column = f" + at % {last}" if last > 1 else ""
+    return f"({_kind(parameter)})((at / {2 * last}{column} + {start}) % {integers.bound})"
 
 
 def _loop(size: int, *statements: str) -> list[str]:

@@ -12,6 +12,7 @@ from yota.codegen.literals import dtype_text, tuple_text
 from yota.codegen.wrap import wrapped
 from yota.errors import ArgumentError
 from yota.generation.c.interface import Parameter
+from yota.generation.examples import Integers
 
 __all__ = ["SelfTest", "self_test_of"]
 
@@ -66,18 +67,22 @@ def self_test_of(inputs: Sequence[Parameter], leaves: Collection[int], function:
     steps = {leaf: f"steps[{number}]" for number, leaf in enumerate(leaves)}
     moved = [_moved(each, steps.get(number)) for number, each in enumerate(inputs)]
     names = ", ".join(each.name for each in inputs)
-    points = wrapped([_point(each) for each in inputs], 4)
+    integers = Integers.beside((each.type.dtype, each.type.shape) for each in inputs)
+    points = wrapped([_point(each, integers) for each in inputs], 4)
     call = wrapped([f"value, *gradients = {function}({names})"], 4)
     away = wrapped([f"found = {function}({', '.join(moved)})", "return float(found[0])"], 8)
     return SelfTest(function, points, call, away, *(_ROUGH if single else _PRECISE))
 
 
-def _point(parameter: Parameter) -> str:
+def _point(parameter: Parameter, integers: Integers) -> str:
     dtype = dtype_text(parameter.type.dtype).replace("np.", "cp.", 1)
     shape = tuple_text(parameter.type.shape) if parameter.type.shape else "()"
+    if parameter.type.dtype.kind == "b":
+        return f"{parameter.name} = " + (f"cp.ones({shape}, {dtype})" if parameter.type.shape else "True")
     if parameter.type.dtype.kind not in "fc":
-        made = f"cp.{'ones' if parameter.type.dtype.kind == 'b' else 'zeros'}({shape}, {dtype})"
-        return f"{parameter.name} = {made if parameter.type.shape else f'{made}.item()'}"
+        start = integers.start()
+        made = f"_integers({shape}, {start}, {integers.bound}, {dtype})" if parameter.type.shape else str(start)
+        return f"{parameter.name} = {made}"
     return f"{parameter.name} = " + (f"_point({shape}, {dtype})" if parameter.type.shape else "0.5")
 
 
