@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import ctypes
 import importlib.util
 import re
@@ -351,6 +352,32 @@ def test_extensions(f: Callable[..., Any], args: tuple[Any, ...], tmp_path: Path
     if f is branch:
         with pytest.raises(ValueError, match="if eps > 0:  was True"):
             module.branch(args[0], -1.0)
+
+
+def test_extensions_say_what_they_take(tmp_path: Path) -> None:
+    yota.generate(complicated, arguments(complicated, dict(FUNCTIONS)[complicated]), target="c", extension=True).write(
+        tmp_path / "complicated.c"
+    )
+    module = built_extension(tmp_path, "complicated")
+    documentation = module.complicated_value_and_gradient.__doc__.rstrip().splitlines()
+    # Counts of operations, of which there are several lines, are left out as a whole.
+    assert "Operations" in (tmp_path / "complicated.h").read_text()
+    assert re.search(r"  out  ", documentation[-1])
+    yota.generate(chain, {"x": "float64[8]"}, target="c", extension=True).write(tmp_path / "chain.c")
+    module = built_extension(tmp_path, "chain")
+    wanted = r"^x must be an array of dtype float64 and shape \(8,\); found "
+    for wrong, found in (
+        (np.zeros(7), r"dtype float64 and shape \(7,\)$"),
+        (np.zeros((8, 1), np.float32), r"dtype float32 and shape \(8, 1\)$"),
+        ([0.0] * 8, "an object of type list$"),
+    ):
+        with pytest.raises(TypeError, match=wanted + found):
+            module.chain(wrong)
+    stub = ast.parse((tmp_path / "chain.pyi").read_text())
+    functions = {each.name: ast.unparse(each) for each in stub.body if isinstance(each, ast.FunctionDef)}
+    assert functions["chain"] == "def chain(x: npt.NDArray[np.float64], /) -> np.float64:\n    ..."
+    assert functions["chain_value_and_gradient"].endswith("-> tuple[np.float64, npt.NDArray[np.float64]]:\n    ...")
+    assert all(hasattr(module, name) for name in functions)
 
 
 @pytest.mark.skipif(not (shutil.which("meson") and shutil.which("ninja")), reason="Meson is not installed")

@@ -41,11 +41,12 @@ def parts(needs: Needs, qualifier: str = "static inline", *, vectors: bool = Tru
     )
 
 
-_WIDE = {
+_CALLED = {
     "take_float": "take_double",
     "take_cfloat": "take_cdouble",
     "take_int32": "take_int64",
     "take_uint8": "take_int64",
+    "take_array": "wrong_array",
 }
 
 
@@ -56,5 +57,5 @@ def preludes(kernels: Iterable[KernelPlan]) -> list[str]:
         wanted.update(argument.number or "take_array" for argument in kernel.arguments)
         wanted.update(result.make for result in kernel.results if result.make)
         wanted.update(["checked_places"] if kernel.places else [])
-    wanted.update(_WIDE[name] for name in list(wanted) if name in _WIDE)
-    return sorted(wanted, key=lambda name: (name in _WIDE, name))
+    wanted.update(_CALLED[name] for name in list(wanted) if name in _CALLED)
+    return sorted(wanted, key=lambda name: (name in _CALLED, name))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -10,9 +11,11 @@ from dataclasses import dataclass, field, replace
 from yota.codegen.c.kernel import argument_of, result_of
 from yota.codegen.c.parts import preludes
 from yota.codegen.c.plan import KernelPlan
+from yota.codegen.literals import dtype_text
 from yota.codegen.render import render
 from yota.errors import ArgumentError
 from yota.generation.c.interface import Function
+from yota.ir.types import TensorType
 
 __all__ = ["SizedCall", "called_from_python", "extension", "opened"]
 
@@ -23,7 +26,7 @@ _RAISE = "raise_status"
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """Texts for the templates to loop over; ``methods`` are names, C functions and docstrings."""
+    """Texts for the templates to loop over; ``methods`` are names and docstrings."""
 
     banner: tuple[str, ...]
     hashes: tuple[str, ...]
@@ -32,6 +35,7 @@ class _Plan:
     complex: bool
     kernels: tuple[KernelPlan, ...]
     methods: tuple[tuple[str, str], ...]
+    stubs: tuple[str, ...]
     preludes: tuple[str, ...]
     decisions: tuple[str, ...]
     sizes: str
@@ -139,6 +143,7 @@ def extension(
         complex=complex,
         kernels=kernels,
         methods=tuple((each.name, _quoted(_documentation(each, call.open if call else ""))) for each in public),
+        stubs=tuple(map(_stub, public)),
         preludes=_preludes(kernels, call),
         decisions=tuple(map(_quoted, decisions)),
         sizes=sizes,
@@ -147,6 +152,7 @@ def extension(
     )
     return {
         f"{stem}module.c": render("c/pair/extension.c.jinja", plan=plan),
+        f"{stem}.pyi": render("c/pair/stub.pyi.jinja", plan=plan),
         "meson.build": render("c/pair/meson.build.jinja", plan=plan),
         "pyproject.toml": render("c/pair/pyproject.toml.jinja", plan=plan),
     }
@@ -184,17 +190,30 @@ def _wrapped(function: Function) -> KernelPlan:
     )
 
 
+def _stub(function: Function) -> str:
+    """The function's types, for type checkers."""
+    taken = "".join(f"{each.name}: {_hint(each.type, taken=True)}, " for each in function.inputs)
+    given = [_hint(each.type, taken=False) for each in function.results]
+    result = given[0] if len(given) == 1 else f"tuple[{', '.join(given)}]"
+    return f"def {function.name}({taken}/) -> {result}: ..."
+
+
+def _hint(type: TensorType, *, taken: bool) -> str:
+    if type.shape:
+        return f"npt.NDArray[{dtype_text(type.dtype)}]"
+    if taken or type.weak:
+        return {"f": "float", "c": "complex", "b": "bool"}.get(type.dtype.kind, "int")
+    return dtype_text(type.dtype)
+
+
 def _documentation(function: Function, open: str) -> str:
     inputs = ", ".join(each.name for each in function.inputs)
-    lines = (line for line in function.documentation if not _is_of_c(line))
+    # Callers from Python have no use for counts of operations, which come last, and for sizes.
+    own = itertools.takewhile(lambda line: not line.startswith("Operations:"), function.documentation)
+    lines = (line for line in own if not line.endswith("  in  ptrdiff_t"))
     text = "\n".join(lines).rstrip()
     text = re.sub(rf"\b{open}(?=[],])", "...", text) if open else text
     return f"{function.name}({inputs}, /)\n--\n\n{text}"
-
-
-def _is_of_c(line: str) -> bool:
-    """Whether a line says what callers from Python have no use for."""
-    return line.startswith("Operations:") or line.endswith("  in  ptrdiff_t")
 
 
 def _quoted(text: str) -> str:
