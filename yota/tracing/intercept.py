@@ -1,4 +1,4 @@
-"""Making a user's plain Python function a primitive while a trace runs: every name bound to it records."""
+"""Making a user's plain Python function a primitive while a trace runs."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 
 from yota.ir.primitive import Primitive
 from yota.tracing.binding import bind, hashable
-from yota.tracing.kinds import Namespace
 from yota.tracing.methods import is_traced
+from yota.tracing.places import Place
 from yota.tracing.state import current
 
 __all__ = ["interceptions", "opaque", "recorded"]
@@ -23,37 +23,23 @@ def opaque(function: Callable[..., Any]) -> Primitive:
     return Primitive(name, f"{module}.{name}", False, function)
 
 
-def interceptions(known: Iterable[Primitive], function: Callable[..., Any]) -> list[tuple[Any, str, Any]]:
-    """``(owner, name, recording function)`` for every binding of the functions that ``known`` stand for.
+def interceptions(known: Iterable[Primitive]) -> tuple[dict[int, Any], list[Place]]:
+    """Recording functions by the identity of what they stand for, and their places in the packages that have them.
 
-    Looked through are the modules that are loaded and the closure of the traced ``function``.
+    Libraries call functions of their own by these; in code of the user's they are found as it is reached.
     """
-    wrappers = {id(primitive.function): recorded(primitive) for primitive in known}
-    if not wrappers:
-        return []
-    found: list[tuple[Any, str, Any]] = []
-    for module in list(sys.modules.values()):
-        for name, value in list(getattr(module, "__dict__", {}).items()):
-            if id(value) in wrappers:
-                found.append((module, name, wrappers[id(value)]))
-    namespace = getattr(function, "__globals__", {})
-    home = sys.modules.get(namespace.get("__name__", ""))
-    if home is None or vars(home) is not namespace:
-        owner = Namespace(namespace)
-        found += [
-            (owner, name, wrappers[id(value)]) for name, value in list(namespace.items()) if id(value) in wrappers
-        ]
-    for cell in getattr(function, "__closure__", None) or ():
-        if id(_content(cell)) in wrappers:
-            found.append((cell, "cell_contents", wrappers[id(cell.cell_contents)]))
-    return found
-
-
-def _content(cell: Any) -> Any:
-    try:
-        return cell.cell_contents
-    except ValueError:  # not filled yet
-        return None
+    forms = {id(primitive.function): recorded(primitive) for primitive in known}
+    if not forms:
+        return forms, []
+    homes = {(getattr(form, "__module__", None) or "").partition(".")[0] for form in forms.values()}
+    modules = [module for name, module in list(sys.modules.items()) if name.partition(".")[0] in homes]
+    found = [
+        Place(names, name, value, forms[id(value)])
+        for names in (getattr(module, "__dict__", {}) for module in modules)
+        for name, value in list(names.items())
+        if id(value) in forms
+    ]
+    return forms, found
 
 
 def recorded(known: Primitive) -> Callable[..., Any]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from yota.tracing.methods import is_tracer
 
-__all__ = ["Namespace", "Type", "kinds"]
+__all__ = ["Type"]
 
 
 class _Kind(type):
@@ -33,15 +32,3 @@ class _Kind(type):
 
 class Type(type, metaclass=_Kind):
     """Stands for `type` where a function says ``type(x) is np.ndarray``, which no class can answer for itself."""
-
-
-class Namespace:
-    """A dictionary of global variables as an object with attributes."""
-
-    def __init__(self, names: dict[str, Any]) -> None:
-        self.__dict__ = names
-
-
-def kinds(namespaces: Iterable[dict[str, Any]]) -> list[tuple[Any, str, Any]]:
-    """``(owner, name, value)`` that put `Type` into global variables where ``type`` means the built-in."""
-    return [(Namespace(names), "type", Type) for names in namespaces if names.get("type", Type) is Type]

@@ -1,4 +1,4 @@
-"""Putting recording forms into the numpy and math namespaces while a trace runs, and taking them out again."""
+"""Putting recording forms into the places that traced code takes functions from, and taking them out again."""
 
 from __future__ import annotations
 
@@ -7,26 +7,27 @@ import math
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from types import CellType, FrameType
+from contextlib import ExitStack, contextmanager
+from types import CodeType, FrameType, ModuleType
 from typing import Any
 
 import numpy as np
 
-from yota.tracing import library, randomness
+from yota.tracing import library, places, randomness
 from yota.tracing.bytecode import callee, callee_name, is_call, running
 from yota.tracing.creation import CREATION, ITERATION, Concatenator
 from yota.tracing.cupy_names import cupy_replacements
 from yota.tracing.exact import record_call
 from yota.tracing.functions import mathematics
 from yota.tracing.grids import GRIDS
-from yota.tracing.kinds import Namespace
 from yota.tracing.lists import ON_LISTS, ON_LISTS_OF_LINALG, converter, on_lists
 from yota.tracing.location import is_library
 from yota.tracing.methods import is_traced
-from yota.tracing.state import current
+from yota.tracing.places import ABSENT, Place
+from yota.tracing.reached import Reached, Running
+from yota.tracing.state import current, paused
 
-__all__ = ["imported", "recorders", "recording", "replacements"]
+__all__ = ["Names", "recorders", "replacements"]
 
 _INTERNAL = (
     "numpy.lib._function_base_impl",
@@ -65,11 +66,6 @@ _FROM_TRACED = frozenset(
 )
 """Creation functions whose elements, and not just the shape, come from what they are given."""
 
-_lock = threading.Lock()
-_ABSENT = object()
-_held: dict[tuple[int, str], tuple[Any, int]] = {}
-"""The original of each name that is replaced now, and by how many traces."""
-
 
 def _wrapper(original: Any, form: Callable[..., Any]) -> Any:
     @functools.wraps(original, updated=())
@@ -102,7 +98,12 @@ def _calls(frame: FrameType, function: Any) -> bool:
     if not is_call(step):
         return False
     found = callee(frame)
-    return found is function if found is not None else callee_name(frame.f_code, step.offset) == function.__name__
+    while isinstance(found, (staticmethod, functools.partial)):
+        found = found.__func__ if isinstance(found, staticmethod) else found.func
+    if callable(found):
+        return found is function
+    # An item of a container is called, as in `makers[0](3)`, or what a name stands for is not known.
+    return found is not None or callee_name(frame.f_code, step.offset) == function.__name__
 
 
 def _on_traced(original: Any, form: Callable[..., Any]) -> Any:
@@ -140,75 +141,118 @@ def replacements() -> list[tuple[Any, str, Any]]:
     return [*_replacements(), *library.replacements(), *randomness.entropy(), *cupy_replacements()]
 
 
-def recorders() -> dict[int, Any]:
+def recorders() -> Mapping[int, Any]:
     """Recording forms by the identity of what they stand for, and of themselves."""
-    found: dict[int, Any] = {}
-    for _, _, form in replacements():
-        found[id(form)] = form  # another trace may have put it in a place
-        if hasattr(form, "__wrapped__"):
-            found[id(form.__wrapped__)] = form
-    return found
+    return _standard(len(sys.modules))[1]
 
 
-def imported(
-    known: Mapping[int, Any], variables: Iterable[tuple[dict[str, Any], str]], cells: Iterable[CellType]
-) -> list[tuple[Any, str, Any]]:
-    """``(owner, name, recording form)`` for variables of the user's that hold a function with a ``known`` form."""
-    found: list[tuple[Any, str, Any]] = []
-    for names, name in variables:
-        form = known.get(id(names.get(name)))
-        if form is not None:
-            found.append((Namespace(names), name, form))
-    for cell in cells:
-        try:
-            form = known.get(id(cell.cell_contents))
-        except ValueError:  # not filled yet
-            continue
-        if form is not None:
-            found.append((cell, "cell_contents", form))
-    return found
+@functools.lru_cache(4)
+def _standard(modules: int) -> tuple[Sequence[Place], Mapping[int, Any]]:
+    """The places of libraries' functions, and the forms; more are known when more modules are loaded."""
+    found: list[Place] = []
+    forms: dict[int, Any] = {}
+    for owner, name, form in replacements():
+        original = form.__wrapped__
+        forms[id(form)] = forms[id(original)] = form
+        if isinstance(owner, type):
+            found.append(Place(owner, name, original if name in vars(owner) else ABSENT, form))
+        else:
+            found.append(Place(vars(owner), name, original, form))
+    return [*found, *_importers()], forms
 
 
-@contextmanager
-def recording(extra: Sequence[tuple[Any, str, Any]] = ()) -> Iterator[None]:
-    """Hold the recording names in place; ``extra`` are further ``(owner, name, value)`` for this trace.
+class Names:
+    """What one trace has put into places, from the time that it is entered.
 
-    Several traces, nested or in other threads, share the names: the first one in puts each there, the last one
-    out takes it away.
+    Several traces, nested or in other threads, share the places; see `places.hold`.
+
+    Parameters
+    ----------
+    forms
+        What records, by the identity of what it stands for.
+    roots
+        The traced function, its arguments, and whatever else it has functions from.
+    extra
+        Further places.
     """
-    held = [*replacements(), *extra]
-    with _lock:
-        for owner, name, value in held:
-            _hold(owner, name, value)
-    try:
-        yield
-    finally:
-        with _lock:
-            for owner, name, _ in held:
-                _release(owner, name)
+
+    def __init__(self, forms: Mapping[int, Any], roots: Iterable[Any], extra: Sequence[Place] = ()) -> None:
+        self._reached = Reached(forms)
+        self._roots, self._extra = roots, extra
+        self._held: list[Place] = []
+        self.thread = threading.get_ident()
+
+    def __enter__(self) -> None:
+        _active.append(self)
+        self._hold([*self._extra, *_standard(len(sys.modules))[0]])
+        self.take(self._roots)
+
+    def __exit__(self, *failure: object) -> None:
+        _active.remove(self)
+        places.release(self._held)
+
+    def _hold(self, more: Sequence[Place]) -> None:
+        places.hold(more)
+        self._held += more
+
+    def take(self, roots: Iterable[Any]) -> None:
+        """Have forms in all places that ``roots`` take functions from."""
+        self._hold(self._reached.take(roots))
+
+    def form(self, function: Any) -> Any:
+        """What records in the place of a function, or of one that is made of such; else the function itself."""
+        return self._reached.form(function)
+
+    def run(self, code: CodeType, names: dict[str, Any]) -> None:
+        """Take in code that runs, of which nothing else told."""
+        if self in _active:
+            self.take([Running(code, names)])
+
+    @contextmanager
+    def withdrawn(self) -> Iterator[None]:
+        """Have nothing in place meanwhile, and what records of modules that are loaded meanwhile afterwards."""
+        places.release(self._held)
+        try:
+            yield
+        finally:
+            known = {(id(place.owner), place.name) for place in self._held}
+            places.hold(self._held)
+            fresh = _standard(len(sys.modules))[0]
+            self._hold([place for place in fresh if (id(place.owner), place.name) not in known])
 
 
-def _hold(owner: Any, name: str, value: Any) -> None:
-    key = _key(owner, name)
-    original, count = _held.get(key, (_ABSENT, 0))
-    if not count:
-        original = getattr(owner, name, _ABSENT)
-        setattr(owner, name, value)
-    _held[key] = (original, count + 1)
+_active: list[Names] = []
 
 
-def _release(owner: Any, name: str) -> None:
-    key = _key(owner, name)
-    original, count = _held.pop(key)
-    if count > 1:
-        _held[key] = (original, count - 1)
-    elif original is _ABSENT:
-        delattr(owner, name)
-    else:
-        setattr(owner, name, original)
+def _importers() -> list[Place]:
+    """The places of what runs the code of modules, which must run as if nothing were traced."""
+    bootstrap, external = sys.modules["_frozen_importlib"], sys.modules["_frozen_importlib_external"]
+    find, loader = vars(bootstrap)["_find_and_load"], vars(external)["_LoaderBasics"]
+    execute = vars(loader)["exec_module"]
+    forms = [_plainly(getattr(each, "__wrapped__", each)) for each in (find, execute)]
+    return [
+        Place(vars(bootstrap), "_find_and_load", forms[0].__wrapped__, forms[0]),
+        Place(loader, "exec_module", forms[1].__wrapped__, forms[1]),
+    ]
 
 
-def _key(owner: Any, name: str) -> tuple[int, str]:
-    """The same for a module and for its dictionary of global variables."""
-    names = owner if isinstance(owner, type) else getattr(owner, "__dict__", owner)
-    return id(names), name
+@functools.cache
+def _plainly(original: Any) -> Any:
+    """``original``, which imports a module, as it runs where nothing is traced."""
+
+    @functools.wraps(original)
+    def call(*args: Any) -> Any:
+        if current() is None:
+            return original(*args)
+        mine = [each for each in list(_active) if each.thread == threading.get_ident()]
+        with paused(), ExitStack() as withdrawn:
+            if len(mine) == len(_active):  # no other thread is tracing
+                for each in mine:
+                    withdrawn.enter_context(each.withdrawn())
+            found = original(*args)
+        # It gives the module, or is given it.
+        for each in mine:
+            each.take([part for part in (found, *args) if isinstance(part, ModuleType)])
+        return found
+
+    return call

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from types import CodeType, FrameType
 from typing import Any
 
@@ -27,6 +28,8 @@ class Observation:
 
     def __init__(self, *, calls: bool) -> None:
         self._notes_calls = calls
+        self.begin: Callable[[CodeType, dict[str, Any]], None] = lambda code, names: None
+        """Told of code that runs, once."""
         self.ran: dict[int, tuple[CodeType, dict[str, Any]]] = {}
         """Code of the user's that was running when something was recorded, and its global variables."""
         self.uses: dict[int, set[tuple[int, int]]] = {}
@@ -44,6 +47,7 @@ class Observation:
                 break
             if code is not None:
                 self.ran[id(code)] = code, names
+                self.begin(code, names)
             if self._notes_calls and isinstance(user, FrameType):
                 self._call(user)
         return None if innermost is None else location_of(innermost)

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from types import CellType, CodeType
+from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -20,12 +20,11 @@ from yota.rules.registry import Registry
 from yota.tracing import leaks
 from yota.tracing.captures import copied
 from yota.tracing.comparison import same, same_arrays
-from yota.tracing.intercept import interceptions, opaque, recorded
-from yota.tracing.kinds import kinds
+from yota.tracing.intercept import interceptions, opaque
 from yota.tracing.layout import guard_order
 from yota.tracing.location import raised_at
 from yota.tracing.memory import reference
-from yota.tracing.namespace import imported, recorders, recording
+from yota.tracing.namespace import Names, recorders
 from yota.tracing.naming import name_variables
 from yota.tracing.randomness import Draws, refusal
 from yota.tracing.results import outputs
@@ -72,17 +71,9 @@ class Surroundings:
     ----------
     generators
         Generators of random numbers.
-    namespaces
-        Global variables of code that asks for ``type(x)``.
-    variables, cells
-        Variables of modules, and of functions around it: by one the function may know what records while it is
-        traced, as after ``from numpy import zeros``.
     """
 
     generators: Collection[Any] = ()
-    namespaces: Collection[dict[str, Any]] = ()
-    variables: Collection[tuple[dict[str, Any], str]] = ()
-    cells: Collection[CellType] = ()
 
 
 def record(
@@ -136,19 +127,14 @@ def record(
     known = [*registry.user_targets(), *map(opaque, primitives)]
     around = around or Surroundings()
     name = name_of(function)
-    forms = recorders()
-    extra = [
-        *interceptions(known, function),
-        *kinds(around.namespaces),
-        *imported(forms, around.variables, around.cells),
-    ]
-    function = forms.get(id(function), function)
+    own, places = interceptions(known)
+    forms = {**recorders(), **own} if own else recorders()
 
     def run(*, perturbed: bool = False) -> tuple[Trace, Recording]:
         trace = Trace(name, registry, live=live, perturbed=perturbed, exact=exact, keeps=keeps)
         trace.builder.statics = statics
-        trace.intercepted = {id(each.function): recorded(each) for each in known}
-        return trace, _run(trace, function, leaves, rebuild, extra, reads=reads)
+        trace.intercepted = own
+        return trace, _run(trace, function, leaves, rebuild, lambda roots: Names(forms, roots, places), reads=reads)
 
     draws = Draws(around.generators)
     try:
@@ -186,7 +172,7 @@ def _run(
     function: Callable[..., Any],
     leaves: Sequence[Leaf],
     rebuild: Callable[[Sequence[Any]], tuple[Any, ...]],
-    extra: list[tuple[Any, str, Any]],
+    naming: Callable[[Sequence[Any]], Names],
     *,
     reads: bool,
 ) -> Recording:
@@ -194,10 +180,13 @@ def _run(
     try:
         arguments = rebuild([trace.input(leaf.value, leaf.argument, leaf.name, leaf.path) for leaf in leaves])
         # Generated code does not warn of infinities and NaNs either: they are in the results.
-        with ExitStack() as names, entered(trace), np.errstate(all="ignore"):
-            trace.hold = functools.cache(lambda: names.enter_context(recording(extra)))
+        names = naming((function, *arguments))
+        with ExitStack() as held, entered(trace), np.errstate(all="ignore"):
+            trace.hold = functools.cache(lambda: held.enter_context(names))
+            trace.seen.begin = names.run
             if not reads:
                 trace.hold()
+                function = names.form(function)
             result = function(*arguments)
             variables = outputs(trace, result)
         if not reads:

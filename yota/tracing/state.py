@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from yota.tracing.trace import Trace
 
-__all__ = ["current", "entered"]
+__all__ = ["current", "entered", "paused"]
 
 
 class _State(threading.local):
     def __init__(self) -> None:
-        self.stack: list[Trace] = []
+        self.stack: list[Trace | None] = []
 
 
 _state = _State()
@@ -35,3 +35,13 @@ def entered(trace: Trace) -> Iterator[Trace]:
         yield trace
     finally:
         _state.stack.remove(trace)
+
+
+@contextmanager
+def paused() -> Iterator[None]:
+    """Run code of this thread as it runs where nothing is traced."""
+    _state.stack.append(None)
+    try:
+        yield
+    finally:
+        _state.stack.pop()

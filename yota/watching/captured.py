@@ -83,9 +83,7 @@ class Captured:
     def surroundings(self, arguments: Iterable[Any] = ()) -> Surroundings:
         """What tracing has to know of the captured data, and of what the ``arguments`` hold besides numbers."""
         parts = [*self.parts(), *(part for _, part in flatten(tuple(arguments)))]
-        variables = [(names, name) for names, name in self._state.places if type(names) is dict]
-        generators = list(filter(is_generator, parts))
-        return Surroundings(generators, list(self._reach.asking.values()), variables, self._state.cells)
+        return Surroundings(list(filter(is_generator, parts)))
 
     def identities(self) -> tuple[tuple[Any, ...], ...] | None:
         """``(cell, object)``, ``(dict, key, object)`` and, for what must not be there, ``(dict, key)``.

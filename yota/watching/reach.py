@@ -110,8 +110,6 @@ class Reach:
         self.places: list[tuple[Mapping[str, Any], str]] = []
         self.codes: list[types.CodeType] = []
         self.defaults: list[Any] = []
-        self.asking: dict[int, dict[str, Any]] = {}
-        """Global variables of code that asks for ``type(x)``."""
         self._owners: list[tuple[Mapping[str, Any], ...]] = []
         self._attributes: set[str] = set()
         self._seen: dict[int, Any] = {}
@@ -191,8 +189,6 @@ class Reach:
         self.codes.append(code)
         mentioned = mentions(code)
         self._attributes |= mentioned.attributes
-        if "type" in mentioned.names:
-            self.asking[id(names)] = names
         found = [self._variable(names, name) for name in mentioned.names]
         return [*found, *(sys.modules[name] for name in mentioned.modules if name in sys.modules)]
 

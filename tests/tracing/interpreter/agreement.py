@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import yota
-from yota.tracing import namespace
+from yota.tracing import places
 
 
 def assert_interpreted(function, *args, differs=False):
@@ -14,7 +14,7 @@ def assert_interpreted(function, *args, differs=False):
     value, tape = yota.itrace(function, *args)
     _assert_same(value, expected)
     _assert_same(yota.play(tape, *args), expected)
-    assert not namespace._held
+    assert not places._held
     if not differs:
         traced = yota.trace(function, *args)[1]
         assert shown(tape) == shown(traced)

@@ -1,0 +1,342 @@
+"""Where traced code has the functions from that record: variables, attributes, defaults, containers, closures."""
+
+from __future__ import annotations
+
+import functools
+import sys
+import types
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from yota.structures import LIBRARIES
+from yota.tracing.creation import CREATION
+from yota.tracing.kinds import Type
+from yota.tracing.location import is_library_file
+from yota.tracing.methods import ArrayMethods, is_traced
+from yota.tracing.places import ABSENT, Place, held_at
+from yota.tracing.state import current, paused
+
+__all__ = ["Reached", "Running"]
+
+_MOST = 10_000
+"""Objects that are followed."""
+_LONGEST = 200
+"""Items of a container that are looked at: tables of data are longer than those of functions."""
+_DEEPEST = 8
+"""Functions in tuples in tuples: how deep they are looked for."""
+_PLAIN = (
+    *(bool, int, float, complex, str, bytes, bytearray, range, slice, type(None), type(Ellipsis), np.ndarray),
+    *(np.ufunc, types.BuiltinFunctionType, types.MethodWrapperType, types.WrapperDescriptorType),
+    *(types.GetSetDescriptorType, types.MemberDescriptorType, types.MethodDescriptorType, types.CodeType),
+)
+"""Types of what leads nowhere."""
+_ON_HEAP = 1 << 9
+"""The flag of classes that are made as the program runs."""
+_CONTAINERS = (list, tuple, dict, set, frozenset)
+
+
+class Running:
+    """Code that runs, and its global variables."""
+
+    __slots__ = ("code", "names")
+
+    def __init__(self, code: types.CodeType, names: dict[str, Any]) -> None:
+        self.code, self.names = code, names
+
+
+class Reached:
+    """The places from which code may take a function that records, found by following what the code mentions.
+
+    Followed are global variables, closures, default values, and attributes by name: every attribute that some code
+    mentions, of every module, class and object that is reached. Of Python's own library and of SciPy that is done
+    where a module holds such a function.
+
+    Parameters
+    ----------
+    forms
+        What records, by the identity of the function it stands for, and by its own.
+    """
+
+    def __init__(self, forms: Mapping[int, Any]) -> None:
+        self._forms = forms
+        self._found: list[Place] = []
+        self._owners: list[tuple[Any, Mapping[str, Any]]] = []
+        self._more_owners: list[tuple[Any, Mapping[str, Any]]] = []
+        self._attributes: set[str] = set()
+        self._more_attributes: set[str] = set()
+        self._seen: dict[int, Any] = {}
+        self._codes: dict[tuple[int, int], types.CodeType] = {}
+        self._taken: set[tuple[int, Any]] = set()
+        self._near: dict[str, bool] = {}
+
+    def take(self, roots: Iterable[Any]) -> list[Place]:
+        """Follow ``roots``; the places that were not known before."""
+        pending = list(roots)
+        while pending and len(self._seen) < _MOST:
+            while pending and len(self._seen) < _MOST:
+                value = pending.pop()
+                kind = type(value)
+                if kind not in _PLAIN and id(value) not in self._seen and not issubclass(kind, ArrayMethods):
+                    self._seen[id(value)] = value
+                    pending += self._visit(value, kind)
+            pending += self._mentioned()
+        found, self._found = self._found, []
+        return found
+
+    def _visit(self, value: Any, kind: type) -> Iterable[Any]:
+        visit = _VISITS.get(kind)
+        if visit is not None:
+            return visit(self, value)
+        if isinstance(value, type):
+            return self._class(value)
+        if isinstance(value, (dict, list)):
+            return self._items(value)
+        return (kind,) if self._object(value) else ()
+
+    def _object(self, value: Any) -> bool:
+        """Take the attributes of an object; whether its class is to be followed."""
+        try:
+            own = object.__getattribute__(value, "__dict__")
+        except (AttributeError, TypeError):
+            own = None
+        near = self._is_followed(type(value))
+        if type(own) is dict and (near or type(value) is types.SimpleNamespace):
+            self._more_owners.append((own, own))
+        return near
+
+    def _is_followed(self, kind: type) -> bool:
+        """Whether the methods of a class are followed; one that code without a name defines is in no module."""
+        module = kind.__module__
+        return bool(kind.__flags__ & _ON_HEAP) and (module == "builtins" or self._is_near(module))
+
+    def _is_near(self, module: Any) -> bool:
+        """Whether code of a module is followed."""
+        near = self._near.get(module)
+        if near is None:
+            near = self._holds_forms(module) if _is_library(str(module)) else True
+            if module in sys.modules:
+                self._near[module] = near
+        return near
+
+    def _holds_forms(self, module: str) -> bool:
+        if module.partition(".")[0] not in (*sys.stdlib_module_names, "scipy") or module not in sys.modules:
+            return False
+        return any(id(value) in self._forms for value in list(vars(sys.modules[module]).values()))
+
+    # -- what there is to follow --------------------------------------------------------------------------
+
+    def _function(self, function: types.FunctionType) -> list[Any]:
+        names = function.__globals__
+        # A library's function may still call one of the user's, as what a decorator makes does.
+        near = self._is_near(names.get("__name__"))
+        found = self._code(function.__code__, names) if near else []
+        for cell in function.__closure__ or ():
+            try:
+                self._value(cell, "cell_contents", cell.cell_contents, found)
+            except ValueError:  # not filled yet
+                continue
+        if function.__defaults__:
+            self._value(function, "__defaults__", function.__defaults__, found)
+        if function.__kwdefaults__:
+            found.append(function.__kwdefaults__)
+        if function.__dict__:
+            self._more_owners.append((function.__dict__, function.__dict__))
+            found.append(function.__dict__.get("__wrapped__"))
+        return found
+
+    def _running(self, running: Running) -> list[Any]:
+        return self._code(running.code, running.names)
+
+    def _code(self, code: types.CodeType, names: dict[str, Any]) -> list[Any]:
+        found: list[Any] = []
+        if (id(code), id(names)) in self._codes:
+            return found
+        self._codes[id(code), id(names)] = code
+        for name in code.co_names:
+            value = names.get(name, ABSENT)
+            if name == "type" and (value is ABSENT or value is Type):
+                if not is_library_file(code.co_filename):
+                    self._place(names, name, ABSENT, Type)
+            elif value is not ABSENT:
+                self._value(names, name, value, found)
+            elif name in sys.modules:  # what it imports
+                found.append(sys.modules[name])
+        self._more_attributes.update(code.co_names)
+        for constant in code.co_consts:
+            if type(constant) is types.CodeType:
+                found += self._code(constant, names)
+            elif type(constant) is str and constant.isidentifier():  # getattr(module, "name"), globals()["name"]
+                self._more_attributes.add(constant)
+                if constant in names:
+                    self._value(names, constant, names[constant], found)
+        return found
+
+    def _module(self, module: types.ModuleType) -> Iterable[Any]:
+        if self._is_near(module.__name__):
+            self._more_owners.append((vars(module), vars(module)))
+        return ()
+
+    def _class(self, kind: type) -> Iterator[Any]:
+        if type(kind) is not type:
+            yield type(kind)
+        for base in kind.__mro__:
+            if self._is_followed(base):
+                self._more_owners.append((base, vars(base)))
+                for name, value in list(vars(base).items()):
+                    if type(value) is types.FunctionType and name.startswith("__"):  # it may be called without a name
+                        yield value
+
+    def _mentioned(self) -> list[Any]:
+        """The values of attributes of which the name, or the owner, has come up since the last time."""
+        found: list[Any] = []
+        names = self._more_attributes - self._attributes
+        self._attributes |= names
+        self._more_attributes = set()
+        asked = [(owner, held, names) for owner, held in self._owners if names]
+        asked += [(owner, held, self._attributes) for owner, held in self._more_owners]
+        for owner, held, mentioned in asked:
+            for name in held.keys() & mentioned:
+                self._value(owner, name, held[name], found)
+        self._owners += self._more_owners
+        self._more_owners = []
+        return found
+
+    def _items(self, container: Any) -> list[Any]:
+        found: list[Any] = []
+        if len(container) > _LONGEST:
+            return found
+        if isinstance(container, dict):
+            for key, value in list(container.items()):
+                self._value(container, key, value, found)
+        elif isinstance(container, list):
+            for position, value in enumerate(container):
+                self._value(container, position, value, found)
+        else:
+            found += container
+        return found
+
+    def _value(self, owner: Any, name: Any, value: Any, found: list[Any]) -> None:
+        """Note a place that holds ``value``, which is to be followed if it is nothing that records."""
+        held = held_at(owner, name)
+        value = value if held is None else held.original
+        form = self.form(value)
+        if form is not value:
+            if isinstance(owner, type) and not hasattr(type(value), "__get__"):
+                form = staticmethod(form)  # it takes no receiver either
+            self._place(owner, name, value, form)
+        if type(value) not in _PLAIN:
+            found.append(value)
+
+    def _place(self, owner: Any, name: Any, value: Any, form: Any) -> None:
+        if (id(owner), name) not in self._taken:
+            self._taken.add((id(owner), name))
+            self._found.append(Place(owner, name, value, form))
+
+    # -- what stands for a value --------------------------------------------------------------------------
+
+    def form(self, value: Any, depth: int = 0) -> Any:
+        """What records in the place of ``value``; ``value`` itself if it holds no function that does."""
+        known = self._forms.get(id(value))
+        if known is not None:
+            return known
+        make = _HOLDERS.get(type(value))
+        if make is None and isinstance(value, tuple) and hasattr(value, "_make"):
+            make = _of_named
+        if make is None or depth > _DEEPEST:
+            return value
+        found: Any = make(value, lambda each: self.form(each, depth + 1))
+        return found
+
+
+def _is_library(module: str) -> bool:
+    root = module.partition(".")[0]
+    return root == "yota" or root in LIBRARIES or root in sys.stdlib_module_names
+
+
+def _of_partial(value: Any, form: Callable[[Any], Any]) -> Any:
+    parts = [value.func, *value.args, *value.keywords.values()]
+    forms = list(map(form, parts))
+    if all(map(_is, parts, forms)):
+        return value
+    function, *given = forms[: 1 + len(value.args)]
+    named = dict(zip(value.keywords, forms[1 + len(value.args) :], strict=True))
+    return functools.partial(function, *given, **named)
+
+
+def _of_static(value: Any, form: Callable[[Any], Any]) -> Any:
+    found = form(value.__func__)
+    return value if found is value.__func__ else staticmethod(found)
+
+
+def _of_tuple(value: Any, form: Callable[[Any], Any]) -> Any:
+    if len(value) > _LONGEST:
+        return value
+    forms = list(map(form, value))
+    return value if all(map(_is, value, forms)) else tuple(forms)
+
+
+def _of_named(value: Any, form: Callable[[Any], Any]) -> Any:
+    forms = list(map(form, value))
+    return value if all(map(_is, value, forms)) else value._make(forms)
+
+
+def _of_cache(value: Any, form: Callable[[Any], Any]) -> Any:
+    """A cached function that is not asked for its cache with traced values: it would keep them."""
+    inner = form(value.__wrapped__)
+
+    @functools.wraps(value)
+    def call(*args: Any, **keywords: Any) -> Any:
+        if current() is not None and (is_traced(args) or any(map(is_traced, keywords.values()))):
+            return inner(*args, **keywords)
+        with paused():
+            return value(*args, **keywords)
+
+    for name in ("cache_info", "cache_clear", "cache_parameters"):
+        setattr(call, name, getattr(value, name))
+    call.__wrapped__ = inner
+    return call
+
+
+def _of_vectorized(value: Any, form: Callable[[Any], Any]) -> Any:
+    """A function that `numpy.vectorize` made of another: on traced values it calls that for each element."""
+    inner = form(value.pyfunc)
+    if value.signature or value.excluded:
+        return value
+
+    @functools.wraps(value)
+    def call(*args: Any, **keywords: Any) -> Any:
+        trace = current()
+        return (value if trace is None else CREATION["vectorize"](trace, inner, value.otypes))(*args, **keywords)
+
+    return call
+
+
+def _is(one: Any, other: Any) -> bool:
+    return one is other
+
+
+_HOLDERS: dict[type, Callable[[Any, Callable[[Any], Any]], Any]] = {
+    functools.partial: _of_partial,
+    staticmethod: _of_static,
+    tuple: _of_tuple,
+    functools._lru_cache_wrapper: _of_cache,
+    np.vectorize: _of_vectorized,
+}
+"""By type, how a value is made anew with functions that record in the places of those that it holds."""
+
+_VISITS: dict[type, Callable[[Reached, Any], Iterable[Any]]] = {
+    types.FunctionType: Reached._function,
+    Running: Reached._running,
+    types.ModuleType: Reached._module,
+    types.MethodType: lambda reached, value: (value.__func__, value.__self__),
+    functools.partial: lambda reached, value: (value.func, *value.args, *value.keywords.values()),
+    functools._lru_cache_wrapper: lambda reached, value: (value.__wrapped__,),
+    functools.cached_property: lambda reached, value: (value.func,),
+    property: lambda reached, value: (value.fget, value.fset),
+    staticmethod: lambda reached, value: (value.__func__,),
+    classmethod: lambda reached, value: (value.__func__,),
+    np.vectorize: lambda reached, value: (value.pyfunc,),
+    **dict.fromkeys(_CONTAINERS, Reached._items),
+}
