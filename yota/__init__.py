@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from yota import errors
     from yota.api import compile, ctrace, diffrule, itrace, load_rules, play, trace
     from yota.batching.batch import batch
+    from yota.compilation.compiled import Compiled
     from yota.compilation.device import to_cpu, to_cuda
     from yota.derivatives.gradients import grad, gradient, value_and_grad
     from yota.derivatives.jacobians import hessian, hvp, jacobian
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from yota.tracing.interpreter.entry import interpreted
 
 __all__ = [
+    "Compiled",
     "GradResult",
     "Tape",
     "batch",
@@ -52,6 +54,7 @@ __all__ = [
 __version__ = "0.1.0"
 
 _HOMES = {
+    "Compiled": "yota.compilation.compiled",
     "GradResult": "yota.result",
     "Tape": "yota.ir.tape",
     "batch": "yota.batching.batch",

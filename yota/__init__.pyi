@@ -7,6 +7,7 @@ from typing import Any, Generic, Literal, ParamSpec, Protocol, TypeAlias, TypeVa
 from yota import errors as errors
 from yota import export as export
 from yota import testing as testing
+from yota.compilation.compiled import Information
 from yota.export import Module
 from yota.ir.tape import Tape as Tape
 from yota.result import GradResult as GradResult
@@ -25,14 +26,21 @@ _Places: TypeAlias = tuple[_Place, ...]
 _Content: TypeAlias = Literal["value", "gradient", "jacobian", "hessian", "hvp"]
 _Pullback: TypeAlias = Callable[[Any], tuple[Any, ...]]
 
-class _Compiled(Protocol, Generic[_P, _R_co]):
+class _WithSource(Protocol, Generic[_P, _R_co]):
+    source: str
+    def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R_co: ...
+
+class Compiled(Generic[_P, _R_co]):
     """A derivative of a function, which is called as the function is."""
 
     __name__: str
+    @property
+    def source(self) -> str: ...
+    @property
+    def tape(self) -> Tape | None: ...
+    def info(self) -> Information: ...
+    def clear(self) -> None: ...
     def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R_co: ...
-
-class _WithSource(_Compiled[_P, _R_co], Protocol):
-    source: str
 
 # The options of functions that pass arguments on stand in overloads of their own, each of which needs one of them:
 # without any, all arguments are those of ``f``, as the last overload has it.
@@ -66,7 +74,7 @@ def value_and_grad(
     strict: bool = False,
     dynamic: bool = False,
     args: Any = None,
-) -> _Compiled[_P, tuple[_R, Any]]: ...
+) -> Compiled[_P, tuple[_R, Any]]: ...
 @overload
 def value_and_grad(
     f: Callable[_P, _R],
@@ -76,7 +84,7 @@ def value_and_grad(
     strict: bool = False,
     dynamic: bool = False,
     args: Any = None,
-) -> _Compiled[_P, tuple[_R, tuple[Any, ...]]]: ...
+) -> Compiled[_P, tuple[_R, tuple[Any, ...]]]: ...
 @overload
 def gradient(
     f: Callable[_P, Any],
@@ -86,7 +94,7 @@ def gradient(
     strict: bool = False,
     dynamic: bool = False,
     args: Any = None,
-) -> _Compiled[_P, Any]: ...
+) -> Compiled[_P, Any]: ...
 @overload
 def gradient(
     f: Callable[_P, Any],
@@ -96,7 +104,7 @@ def gradient(
     strict: bool = False,
     dynamic: bool = False,
     args: Any = None,
-) -> _Compiled[_P, tuple[Any, ...]]: ...
+) -> Compiled[_P, tuple[Any, ...]]: ...
 @overload
 def jacobian(
     f: Callable[_P, Any],
@@ -107,7 +115,7 @@ def jacobian(
     target: _Target = "numpy",
     strict: bool = False,
     dynamic: bool = False,
-) -> _Compiled[_P, Any]: ...
+) -> Compiled[_P, Any]: ...
 @overload
 def jacobian(
     f: Callable[_P, _R],
@@ -118,7 +126,7 @@ def jacobian(
     target: _Target = "numpy",
     strict: bool = False,
     dynamic: bool = False,
-) -> _Compiled[_P, tuple[_R, Any]]: ...
+) -> Compiled[_P, tuple[_R, Any]]: ...
 @overload
 def hessian(
     f: Callable[_P, Any],
@@ -129,7 +137,7 @@ def hessian(
     target: _Target = "numpy",
     strict: bool = False,
     dynamic: bool = False,
-) -> _Compiled[_P, Any]: ...
+) -> Compiled[_P, Any]: ...
 @overload
 def hessian(
     f: Callable[_P, _R],
@@ -140,10 +148,10 @@ def hessian(
     target: _Target = "numpy",
     strict: bool = False,
     dynamic: bool = False,
-) -> _Compiled[_P, tuple[_R, Any, Any]]: ...
+) -> Compiled[_P, tuple[_R, Any, Any]]: ...
 def hvp(
     f: Callable[..., Any], wrt: _Place = 0, *, target: _Target = "numpy", strict: bool = False, dynamic: bool = False
-) -> _Compiled[..., Any]: ...
+) -> Compiled[..., Any]: ...
 def jvp(
     f: Callable[..., _R],
     args: Sequence[Any],
@@ -171,15 +179,15 @@ def batch(
     target: _Target = "numpy",
     strict: bool = False,
     dynamic: bool = False,
-) -> _WithSource[..., Any]: ...
+) -> Compiled[..., Any]: ...
 @overload
 def simplegrad(
     f: Callable[..., Any], *args: Any, target: _Target, strict: bool = ...
-) -> _WithSource[..., tuple[Any, ...]]: ...
+) -> Compiled[..., tuple[Any, ...]]: ...
 @overload
-def simplegrad(f: Callable[..., Any], *args: Any, strict: bool) -> _WithSource[..., tuple[Any, ...]]: ...
+def simplegrad(f: Callable[..., Any], *args: Any, strict: bool) -> Compiled[..., tuple[Any, ...]]: ...
 @overload
-def simplegrad(f: Callable[_P, Any], *args: _P.args, **kwargs: _P.kwargs) -> _WithSource[_P, tuple[Any, ...]]: ...
+def simplegrad(f: Callable[_P, Any], *args: _P.args, **kwargs: _P.kwargs) -> Compiled[_P, tuple[Any, ...]]: ...
 def update(structure: _T, gradient: Any, step: Callable[[Any, Any], Any]) -> _T: ...
 def gradcheck(
     f: Callable[..., Any],

@@ -103,4 +103,7 @@ try:
     yota.testing.check_rule("tanh", points=3)
 except yota.errors.YotaError as fault:
     print(fault)
-print(yota.__version__, yota.Tape, yota.GradResult, yota.export.Module, yota.ctrace)
+derivative: yota.Compiled[[Array], float] = yota.batch(energy)
+text = derivative.source + str(derivative.info())
+derivative.clear()
+print(derivative.tape, yota.__version__, yota.Tape, yota.GradResult, yota.export.Module, yota.ctrace)

@@ -11,13 +11,13 @@ import numpy as np
 from yota.batching.ops import batched
 from yota.codegen.symbolic import optimise
 from yota.compilation.arguments import Arguments, function_of, key_of, positional, sort_arguments
+from yota.compilation.compiled import CHANGED, CLEARED, CONTENT, OTHER_WAY, Compiled, Journal
 from yota.compilation.device import on_host, target_for
 from yota.compilation.specialise import Target, compile_tape
 from yota.derivatives.differentiated import MOST_TAPES
 from yota.derivatives.inside import inside
 from yota.errors import ArgumentError, StaleTapeError
-from yota.ir.callables import Derived
-from yota.ir.tape import Guard, Tape
+from yota.ir.tape import Tape
 from yota.passes.pipeline import run
 from yota.rules.registry import registry
 from yota.runtime.cache import Table
@@ -81,7 +81,7 @@ def batch(
     return Batched(function_of(f), over, axis, Target(target, strict), dynamic=dynamic)
 
 
-class Batched(Derived):
+class Batched(Compiled):
     """``function`` over many points; see `batch`."""
 
     def __init__(
@@ -96,13 +96,11 @@ class Batched(Derived):
         if axis not in (0, -1):
             raise ArgumentError(f"axis={axis!r}: points are along the first axis, 0, or along the last, -1")
         self.function, self.over, self.axis, self.target, self.dynamic = function, over, axis, target, dynamic
-        super().__init__((Batched, (function, over, axis, target), {"dynamic": dynamic}), function)
-        self.source = ""
+        recipe = Batched, (function, over, axis, target), {"dynamic": dynamic}
+        super().__init__(recipe, function, journal=Journal("", target.name))
+        self.journal.name = f"batch of {self.__name__}"
         self._captured = Captured(function)
         self._table = Table()
-
-    def __repr__(self) -> str:
-        return f"<{self.__name__} over many points>"
 
     def mapped(
         self,
@@ -127,7 +125,7 @@ class Batched(Derived):
         if trace is not None and any(type(leaf.value) is Tracer for leaf in sort_arguments(function, args).leaves):
             return self._traced(function, args)
         if self._captured and self._captured.changed():
-            self._table.clear()
+            self._forget(CHANGED)
             self._captured.settle()
         leaves: list[Any] = []
         key = tuple([key_of(argument, leaves) for argument in args])
@@ -135,7 +133,7 @@ class Batched(Derived):
             key = (function.names, *key)  # type: ignore[attr-defined]
         ways = self._table.get(key)
         if ways is None or any(way.contents.changed() for way in ways):
-            ways = (self._compiled(function, args),)
+            ways = (self._compiled(function, args, CONTENT if ways else ""),)
             self._table.insert(key, ways)
         for way in ways:
             fault, results = way.run(leaves)
@@ -143,23 +141,37 @@ class Batched(Derived):
                 return self._filled(way, results)
             if not (self.dynamic or fault.layout):
                 raise fault
-        way = self._compiled(function, args)
+        way = self._compiled(function, args, OTHER_WAY)
         self._table.insert(key, (*ways[1 - MOST_TAPES :], way))
         return self._filled(way, way.call(*leaves))
 
+    def clear(self) -> None:
+        """Drop all compiled code; the next call compiles anew."""
+        self._forget(CLEARED)
+
+    def _forget(self, why: str) -> None:
+        self._table.clear()
+        self.journal.forget(why)
+
     def _filled(self, way: _Compiled, results: Any) -> Any:
-        self.source = way.source
         return way.form.filled(results if isinstance(results, tuple) else (results,))
 
-    def _compiled(self, function: Callable[..., Any], args: tuple[Any, ...]) -> _Compiled:
-        self._captured.take(bearers(args))
+    def _compiled(self, function: Callable[..., Any], args: tuple[Any, ...], why: str) -> _Compiled:
         arguments = sort_arguments(function, args)
+        target = target_for(self.target, arguments)
+        with self.journal.compiling(arguments, target.name, why) as made:
+            found = self._made(function, arguments, target)
+            made(found.tape, found.source)
+        return found
+
+    def _made(self, function: Callable[..., Any], arguments: Arguments, target: Target) -> _Compiled:
+        self._captured.take(bearers(arguments.values))
         recording = self._record(function, on_host(arguments))
         self._captured.take(Running(code, names) for code, names in recording.ran)
         self._captured.settle()
         contents = Contents.of(recording.watched, self._captured.parts(), ())
-        call, source = compile_tape(recording.tape, target_for(self.target, arguments))
-        return _Compiled(call, recording.form, source, contents, recording.tape.guards)
+        call, source = compile_tape(recording.tape, target)
+        return _Compiled(call, recording.form, recording.tape, source, contents)
 
     def _traced(self, function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
         call = inside(function, args, {})
@@ -234,16 +246,16 @@ class _Compiled:
 
     call: Callable[..., Any]
     form: _Form
+    tape: Tape
     source: str
     contents: Contents
-    guards: Sequence[Guard]
 
     def run(self, leaves: Sequence[Any]) -> tuple[StaleTapeError | None, Any]:
         """The results, or the error that a branch goes another way."""
         try:
             return None, self.call(*leaves)
         except StaleTape as signal:
-            return stale(self.guards[signal.index], signal.value, signal.index), None
+            return stale(self.tape.guards[signal.index], signal.value, signal.index), None
 
 
 def _several(over: int | str | tuple[int | str, ...]) -> tuple[int | str, ...]:

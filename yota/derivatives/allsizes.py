@@ -8,6 +8,7 @@ from typing import Any
 from yota.codegen.targets.base import Source
 from yota.compilation.arguments import Arguments, key_of, positional, sort_arguments
 from yota.compilation.collection import uncollected
+from yota.compilation.compiled import CHANGED, CLEARED, Journal
 from yota.compilation.layout import Wrt, layout_of
 from yota.compilation.specialise import Target, trace_gradient
 from yota.derivatives.differentiated import Differentiated
@@ -56,6 +57,7 @@ class AllSizes:
         self.wrt, self.strict = wrt, strict
         self.inside = Differentiated(function, wrt, Target("numpy", strict), dynamic=False)
         self._captured = Captured(self.call.function)
+        self.journal = Journal(f"value_and_grad of {name_of(self.call.function)}", "numpy")
         self._compile()
 
     def _compile(self) -> None:
@@ -70,12 +72,13 @@ class AllSizes:
         request = Request(
             self.call, "numpy", None, self.wrt, ("value", "gradient"), "", False, self.strict, False, ("yota",)
         )
-        with uncollected():
+        with uncollected(), self.journal.compiling(arguments, "numpy") as made:
             around = self._captured.surroundings(arguments.values)
             traced = trace_gradient(function, arguments, self._layout.wanted, registry(), around=around)
-            self.source, *_ = collected(request)
+            source, *_ = collected(request)
+            made(traced.tape, source)
         self._present = traced.leaves
-        self._function = load(Source(self.source, f"{called(request.wish)}_value_and_gradient"))
+        self._function = load(Source(source, f"{called(request.wish)}_value_and_gradient"))
         self._function.__globals__["_precondition"] = _Stale(traced.tape)
         self._captured.take(traced.ran)
         self._captured.settle()
@@ -86,7 +89,8 @@ class AllSizes:
         """Value and gradient."""
         if current() is not None:
             return self.inside.traced(args, kwargs)
-        if self._captured.changed() or self._contents.changed():
+        if not self.journal.live or self._captured.changed() or self._contents.changed():
+            self.journal.forget(CHANGED if self.journal.live else CLEARED)
             self._compile()
         leaves = args if self._plain and not kwargs and len(args) == self._count else self._leaves(args, kwargs)
         value, found = self._function(*leaves)

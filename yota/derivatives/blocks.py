@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,11 +18,13 @@ __all__ = ["hessians", "jacobians"]
 Places = tuple[int | str, ...]
 
 
+Composed = tuple[Callable[..., Any], Sequence[Any]]
+"""A function, and those that it calls."""
 Matrix = Callable[[Callable[..., Any], "int | str", Wanted], Callable[..., Any]]
 """Makes the function that gives a matrix of derivatives by one argument."""
 
 
-def jacobians(f: Callable[..., Any], wrt: Places, wanted: Wanted, matrix: Matrix) -> Callable[..., Any]:
+def jacobians(f: Callable[..., Any], wrt: Places, wanted: Wanted, matrix: Matrix) -> Composed:
     """A function that gives a tuple of Jacobians, one by each argument; with the value before it, if that is wanted."""
     _check(wrt)
     first, *rest = wrt
@@ -35,12 +37,12 @@ def jacobians(f: Callable[..., Any], wrt: Places, wanted: Wanted, matrix: Matrix
         matrices = [other(*args, **kwargs) for other in others]
         return (found[0], (found[1], *matrices)) if wanted.with_value else (found, *matrices)
 
-    return call
+    return call, (valued, *others)
 
 
 def hessians(
     f: Callable[..., Any], wrt: Places, wanted: Wanted, matrix: Matrix, options: Mapping[str, Any]
-) -> Callable[..., Any]:
+) -> Composed:
     """A function that gives the rows of blocks of the Hessian; with value and gradients before, if they are wanted.
 
     The block by two arguments is the Jacobian, by the second, of the gradient by the first; those below the diagonal
@@ -63,7 +65,7 @@ def hessians(
         rows = tuple(tuple(found[row, column] for column in count) for row in count)
         return rows if both is None else (*both(*args, **kwargs), rows)
 
-    return call
+    return call, (*blocks.values(), *([] if both is None else [both]))
 
 
 def _transposed(block: Any, count: int) -> Any:

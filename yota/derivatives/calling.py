@@ -7,12 +7,13 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from yota.compilation.compiled import CHANGED, CLEARED, Compiled
 from yota.derivatives.differentiated import Differentiated
-from yota.ir.callables import Derived, Recipe
+from yota.ir.callables import Recipe
 from yota.runtime.dispatch import offer, quick, watch
 from yota.tracing.state import current
 
-__all__ = ["Derivative", "caller", "kinds"]
+__all__ = ["Derivative", "Slope", "caller", "kinds"]
 
 _MOST_DIRECT = 256
 _ABSENT: Any = object()
@@ -38,7 +39,7 @@ def caller(form: Differentiated, recipe: Recipe, what: str) -> Callable[..., Any
     return found
 
 
-class Derivative(Derived):
+class Derivative(Compiled):
     """The compiled functions of one derivative.
 
     Attributes
@@ -54,7 +55,7 @@ class Derivative(Derived):
     """
 
     def __init__(self, form: Differentiated, recipe: Recipe, what: str) -> None:
-        super().__init__(recipe, recipe[1][0], what)
+        super().__init__(recipe, recipe[1][0], what, journal=form.journal)
         self.form = form
         self.changed = form.captured.changed if form.captured else None
         self.latest: _Latest | None = None
@@ -84,11 +85,17 @@ class Derivative(Derived):
             self.forget()
         return self.make(() if x is _ABSENT else (x, *rest), kwargs)
 
-    def forget(self) -> None:
+    def forget(self, why: str = CHANGED) -> None:
         """Drop everything that was compiled."""
         self.latest = None
         self.direct.clear()
-        self.form.forget()
+        self.form.forget(why)
+
+    def clear(self) -> None:
+        """Drop all compiled code; the next call compiles anew."""
+        if hasattr(self.front, "forms"):
+            self.front.set_forms(())
+        self.forget(CLEARED)
 
     def make(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call what was compiled for such arguments, or compile it."""
@@ -126,6 +133,21 @@ class Derivative(Derived):
         if changed:
             self.forget()
         return changed
+
+
+class Slope(Compiled):
+    """The gradient, of a function that gives value and gradient."""
+
+    def __init__(self, recipe: Recipe, both: Any) -> None:
+        super().__init__(recipe, recipe[1][0], "gradient", both, journal=both.journal)
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        """The gradient."""
+        return self._call(*args, **kwargs)[1]
+
+    def clear(self) -> None:
+        """Drop all compiled code; the next call compiles anew."""
+        self._call.clear()
 
 
 def kinds(args: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -15,13 +15,15 @@ import numpy as np
 import yota.tapes  # noqa: F401
 from yota.compilation.arguments import Arguments, function_of, key_of, positional, sort_arguments
 from yota.compilation.collection import uncollected
+from yota.compilation.compiled import CHANGED, CONTENT, OTHER_WAY, Journal
 from yota.compilation.device import on_host, target_for
 from yota.compilation.factored import leanest
 from yota.compilation.layout import Wrt, checked, layout_of
 from yota.compilation.specialise import Gradient, Specialisation, Target, compile_tape, differentiate, trace_gradient
 from yota.derivatives.inside import inside
 from yota.errors import StaleTapeError
-from yota.ir.callables import Derived
+from yota.ir.callables import Derived, name_of
+from yota.ir.location import where
 from yota.ir.tape import Tape
 from yota.rules.registry import registry
 from yota.runtime.cache import Table
@@ -74,6 +76,7 @@ class Differentiated:
         self.dynamic = dynamic
         self.captured = Captured(self.function)
         self.table = Table()
+        self.journal = Journal(f"grad of {name_of(self.function)}", target.name)
 
     def adopt(self, function: Callable[..., Any], captured: Captured) -> None:
         """Stand for another function of the same code that captured the same."""
@@ -88,11 +91,13 @@ class Differentiated:
         found.hidden = hidden
         return found
 
-    def forget(self) -> None:
+    def forget(self, why: str = CHANGED) -> None:
         """Drop everything that was compiled, and let the present state of what the function reads count."""
         # In this order: another thread must not find what is outdated beside a state that says that nothing changed.
         self.table.clear()
         self.captured.settle()
+        self.journal.parts.clear()
+        self.journal.forget(why)
 
     def prepare(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -156,9 +161,9 @@ class Prepared:
         self.direct = None if self.bare is None else self._calling(self.bare)
         """A function of the caller's arguments that gives what the caller gets, if there is a short one."""
 
-    def _specialise(self, function: Callable[..., Any], arguments: Arguments) -> Specialisation:
+    def _specialise(self, function: Callable[..., Any], arguments: Arguments, why: str = "") -> Specialisation:
         captured = self.owner.captured
-        with uncollected():
+        with uncollected(), self.owner.journal.compiling(arguments, self.target.name, why) as made:
             gradient = self.gradient(function, on_host(arguments))
             captured.take(gradient.ran)
             # What the function itself did to lists and caches around it while it was traced is no change to react to.
@@ -167,6 +172,7 @@ class Prepared:
             fresh = captured.read_afresh(gradient.captured, gradient.observed)
             contents = Contents.of(gradient.contents.pairs, captured.parts(), fresh)
             call, source = compile_tape(self.compiled_tape(gradient), self.target)
+            made(gradient.tape, source)
         return Specialisation(replace(gradient, contents=contents), call, source)
 
     def gradient(self, function: Callable[..., Any], arguments: Arguments) -> Gradient:
@@ -206,14 +212,16 @@ class Prepared:
     ) -> tuple[Any, Specialisation]:
         """What the caller gets, and the specialisation that computed it."""
         if any(each.gradient.contents.pairs and each.gradient.contents.changed() for each in self.tapes):
-            self.root = self._specialise(function, sort_arguments(function, args))
+            self.root = self._specialise(function, sort_arguments(function, args), CONTENT)
             self.tapes = [self.root]
         try:
             chosen, outputs = self.root.run(leaves)
         except StaleTapeError as fault:
             if not (self.owner.dynamic or fault.layout):
                 raise
-            self._insert(self._specialise(function, sort_arguments(function, args)), fault)
+            guard = fault.missed.gradient.tape.guards[fault.decision[0]]
+            why = f"{where(guard.location)}{OTHER_WAY}"
+            self._insert(self._specialise(function, sort_arguments(function, args), why), fault)
             chosen, outputs = self.root.run(leaves)
         if not isinstance(outputs, tuple):
             outputs = (outputs,)

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from yota.errors import ArgumentError
-from yota.ir.callables import Derived
 
 if TYPE_CHECKING:
     from yota.compilation.layout import Wrt
@@ -147,10 +146,12 @@ def value_and_grad(
     options = {"target": target, "strict": strict, "dynamic": dynamic, "args": args}
     recipe = value_and_grad, (f, wrt), options
     if args is not None:
+        from yota.compilation.compiled import Compiled
         from yota.derivatives.allsizes import AllSizes, check_options
 
         check_options(target, dynamic)
-        return Derived(recipe, f, "value and gradient", AllSizes(f, args, wrt, strict=strict))
+        form = AllSizes(f, args, wrt, strict=strict)
+        return Compiled(recipe, f, "value and gradient", form, journal=form.journal)
     return caller(Differentiated(f, wrt, Target(target, strict), dynamic=dynamic), recipe, "value and gradient")
 
 
@@ -181,14 +182,7 @@ def gradient(
     >>> gradient(lambda x: np.sum(x**3))(np.array([1.0, 2.0]))
     array([ 3., 12.])
     """
+    from yota.derivatives.calling import Slope
+
     options: dict[str, Any] = {"target": target, "strict": strict, "dynamic": dynamic, "args": args}
-    both = value_and_grad(f, wrt, **options)
-    return _Slope((gradient, (f, wrt), options), f, "gradient", both)
-
-
-class _Slope(Derived):
-    """The gradient, of a function that gives value and gradient."""
-
-    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        """The gradient."""
-        return self._call(*args, **kwargs)[1]
+    return Slope((gradient, (f, wrt), options), value_and_grad(f, wrt, **options))

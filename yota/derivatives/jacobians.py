@@ -6,13 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 from yota.batching.batch import Batched
+from yota.compilation.compiled import Compiled, Journal
 from yota.compilation.specialise import Target
 from yota.derivatives.blocks import hessians, jacobians
 from yota.derivatives.calling import caller
 from yota.derivatives.matrices import Matrices
 from yota.derivatives.products import HessianProducts
 from yota.derivatives.straight import Wanted
-from yota.ir.callables import Derived
 
 __all__ = ["hessian", "hvp", "jacobian"]
 
@@ -135,8 +135,8 @@ def _matrix(
     def matrix(function: Callable[..., Any], by: int | str, one: Wanted) -> Callable[..., Any]:
         return _matrix(function, by, one, target, dynamic, what)
 
-    several = jacobians(f, wrt, wanted, matrix) if wanted.order == 1 else hessians(f, wrt, wanted, matrix, options)
-    return Derived(recipe, f, what, several)
+    call, parts = jacobians(f, wrt, wanted, matrix) if wanted.order == 1 else hessians(f, wrt, wanted, matrix, options)
+    return Compiled(recipe, f, what, call, journal=Journal("", target.name), parts=parts)
 
 
 def hvp(

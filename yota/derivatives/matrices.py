@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from yota.compilation.arguments import Arguments, sort_arguments
+from yota.compilation.compiled import CONTENT
 from yota.compilation.device import on_host
 from yota.compilation.layout import Layout, layout_of
 from yota.compilation.specialise import Gradient, Specialisation, Target
@@ -153,7 +154,7 @@ class _Straight(Prepared):
         given = (*leaves, *self.root.gradient.captured)
         if any(not np.array_equal(given[number], known) for number, known in self.relied.items()):
             self.relied.clear()
-            self.root = self._specialise(function, sort_arguments(function, args))
+            self.root = self._specialise(function, sort_arguments(function, args), CONTENT)
             self.tapes = [self.root]
         return super().__call__(function, args, leaves)
 
@@ -179,6 +180,7 @@ class _ByRows(Prepared):
         self.layout = layout_of(function, owner.wrt, len(owner.hidden), on_host(arguments))
         leaf = only_leaf(self.layout, arguments)
         self._rows = _rows(owner, function, arguments, leaf, size)
+        owner.journal.parts += self._rows.parts
 
     def __call__(self, function: Callable[..., Any], args: tuple[Any, ...], leaves: Sequence[Any]) -> tuple[Any, Any]:
         """The matrix, and None for its code."""

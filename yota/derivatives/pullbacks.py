@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from yota.compilation.arguments import function_of
+from yota.compilation.compiled import Compiled, Journal
 from yota.compilation.device import beside
 from yota.derivatives.gradients import gradient
 from yota.errors import ArgumentError, DifferentiationError
-from yota.ir.callables import Derived, name_of
+from yota.ir.callables import name_of
 from yota.structures import flatten, is_leaf, is_on_device, mapped
 from yota.tracing.captures import copied
 
@@ -54,7 +55,7 @@ def vjp(
     found = f(*args)
     value = found if is_on_device(found) else np.asarray(found)
 
-    def pullback(cotangent: Any) -> Any:
+    def call(cotangent: Any) -> Any:
         seed = beside(value, cotangent)
         if seed.shape != value.shape:
             raise DifferentiationError(f"the cotangent has shape {seed.shape}, the value has shape {value.shape}")
@@ -62,10 +63,11 @@ def vjp(
         return tuple(adjoints.get(position) for position in range(len(point)))
 
     options = {"target": target, "strict": strict, "dynamic": dynamic}
-    return found, Derived((_pullback, (f, *point), options), None, "pullback", pullback)
+    recipe = pullback, (f, *point), options
+    return found, Compiled(recipe, None, "pullback", call, journal=Journal("", target), parts=(pulled,))
 
 
-def _pullback(f: Callable[..., Any], *point: Any, **options: Any) -> Callable[[Any], Any]:
+def pullback(f: Callable[..., Any], *point: Any, **options: Any) -> Callable[[Any], Any]:
     """The pullback alone, where it is made again."""
     return vjp(f, *point, **options)[1]
 

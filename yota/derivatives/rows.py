@@ -59,6 +59,8 @@ class Rows:
         self._function = gradient(function, position, **options) if wanted.order == 2 else function
         self._pullback = gradient(weighted(self._function), position + 1, **options)
         self._many: Batched | None = batch(self._pullback, over=0, **options)
+        self.parts: list[Any] = [each for each in (self._many, self._pullback, self._first) if each is not None]
+        """Functions that are compiled."""
 
     def __call__(self, *args: Any) -> Any:
         """The matrix; with values before it, if they are wanted."""

@@ -5,31 +5,30 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from yota.compilation.compiled import Compiled
 from yota.compilation.playing import leaves
 from yota.compilation.specialise import Target
 from yota.derivatives.calling import kinds
 from yota.derivatives.differentiated import Differentiated
 from yota.errors import ArgumentError, StaleTapeError
-from yota.ir.callables import Derived
 from yota.structures import mapped
 from yota.tracing.captures import copied
 
 __all__ = ["SimpleGradient", "simplegrad"]
 
 
-class SimpleGradient(Derived):
+class SimpleGradient(Compiled):
     """A compiled gradient for arguments of one kind: ``val, d0, d1 = dloss(*args)``; ``dloss.source`` is its code."""
 
     def __init__(self, f: Callable[..., Any], args: tuple[Any, ...], target: Target) -> None:
         options = {"target": target.name, "strict": target.strict}
-        super().__init__((simplegrad, (f, *(mapped(each, copied) for each in args)), options), f, "gradient")
         form = Differentiated(f, None, target, dynamic=False)
+        recipe = simplegrad, (f, *(mapped(each, copied) for each in args)), options
+        super().__init__(recipe, f, "gradient", journal=form.journal)
         self._captured, self._outdated = form.captured, False
         self._prepared, self._function, *_ = form.prepare(args, {})
         self._hidden = form.hidden
         self._bare, self._kinds = self._prepared.bare, kinds(args)
-        self.tape = self._prepared.root.gradient.tape
-        self.source = self._prepared.root.source
 
     def __call__(self, *args: Any) -> tuple[Any, ...]:
         """The value and the derivative by each argument."""
@@ -46,9 +45,13 @@ class SimpleGradient(Derived):
             raise ArgumentError(f"{self.__name__} takes {len(self._kinds)} arguments, not {len(args)}")
         args = (*self._hidden, *args)
         # Checked first: the generated code trusts its inputs.
-        given = leaves(self.tape, args)
+        given = leaves(self._prepared.root.gradient.tape, args)
         (value, gradients), _ = self._prepared(self._function, args, given)
         return (value, *gradients)
+
+    def clear(self) -> None:
+        """Refused: what is compiled once and for all cannot be compiled anew."""
+        raise ArgumentError(f"{self!r} is compiled once and for all; call simplegrad again")
 
 
 def simplegrad(f: Callable[..., Any], *args: Any, target: str = "numpy", strict: bool = False) -> SimpleGradient:

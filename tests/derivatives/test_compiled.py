@@ -1,0 +1,119 @@
+"""What all derivatives say about themselves, and the log of compilations."""
+
+from __future__ import annotations
+
+import logging
+
+import numpy as np
+import pytest
+
+import yota
+from yota.runtime import native
+
+X = np.array([0.3, 0.7, 1.1])
+TARGETS = ["numpy", pytest.param("c", marks=pytest.mark.skipif(not native.is_available(), reason="no C compiler"))]
+
+
+def loss(x, scale=2.0):
+    return np.sum(scale * np.sin(x) ** 2)
+
+
+MADE = {
+    "value_and_grad": (lambda target: yota.value_and_grad(loss, target=target), (X,)),
+    "gradient": (lambda target: yota.gradient(loss, target=target), (X,)),
+    "jacobian": (lambda target: yota.jacobian(np.sin, target=target), (X,)),
+    "jacobian by rows": (lambda target: yota.jacobian(np.linalg.inv, target=target), (np.eye(3) + 0.1,)),
+    "hessian": (lambda target: yota.hessian(loss, target=target), (X,)),
+    "hessian by several": (lambda target: yota.hessian(loss, (0, 1), with_value=True, target=target), (X, 2.0)),
+    "hvp": (lambda target: yota.hvp(loss, target=target), (X, X)),
+    "batch": (lambda target: yota.batch(loss, target=target), (np.stack([X, X]),)),
+}
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("name", MADE)
+def test_a_derivative_says_what_it_is(name, target, caplog):
+    make, args = MADE[name]
+    derivative = make(target)
+    made = name.split()[0]
+    assert repr(derivative).startswith(f"<yota.{made} of ") and repr(derivative).endswith(
+        f"target {target}, 0 compiled>"
+    )
+    assert derivative.source == "" and derivative.tape is None and derivative.info().compilations == ()
+    with caplog.at_level(logging.INFO, "yota"):
+        first = derivative(*args)
+    records = [each.getMessage() for each in caplog.records]
+    told = derivative.info().compilations
+    assert [f"compiled {each}" for each in told] == sorted(records, key=[f"compiled {each}" for each in told].index)
+    assert len(told) >= 1 and all(each.seconds > 0 and each.target == target for each in told)
+    assert f"{len(told)} compiled" in repr(derivative)
+    assert "def " in derivative.source or "static" in derivative.source
+    assert isinstance(derivative.tape, yota.Tape)
+    derivative(*args)
+    assert derivative.info().compilations == told
+    derivative.clear()
+    assert repr(derivative).endswith("0 compiled>") and derivative.source == ""
+    again = derivative(*args)
+    same = zip(first, again, strict=True) if isinstance(first, tuple) else [(first, again)]
+    for one, other in same:
+        np.testing.assert_equal(one, other)
+    assert "compiled>" in repr(derivative) and " 0 compiled" not in repr(derivative)
+    assert str(derivative.info()).startswith(repr(derivative)[6:-1])
+
+
+def test_kinds_of_arguments_and_reasons_are_told():
+    shift = 1.0
+
+    def shifted(x, n, params):
+        return np.sum(x**n) * params["a"][0] + shift if np.sum(x) > 0 else -np.sum(x)
+
+    fg = yota.value_and_grad(shifted, dynamic=True)
+    fg(X, 2, {"a": [3.0]})
+    fg(-X, 2, {"a": [3.0]})
+    shift = 2.0
+    value, _ = fg(X, 2, {"a": [3.0]})
+    assert value == shifted(X, 2, {"a": [3.0]})
+    fg.clear()
+    fg(X, 2, {"a": [3.0]})
+    first, branch, changed, cleared = fg.info().compilations
+    assert {each.arguments for each in fg.info().compilations} == {"x: float64[3], n=2, params.a[0]: float"}
+    assert first.why == "first call with such arguments"
+    assert branch.why.endswith("a branch went another way") and "test_compiled.py" in branch.why
+    assert changed.why == "what the function reads from outside has changed"
+    assert cleared.why == "clear() was called"
+
+
+def test_content_that_the_code_relies_on_is_told():
+    places = np.array([0, 2])
+    held = {"at": places}
+    fg = yota.gradient(lambda x: np.sum(x[[int(each) for each in held["at"]]]))
+    fg(X)
+    places[0] = 1
+    np.testing.assert_array_equal(fg(X), [0.0, 1.0, 1.0])
+    assert fg.info().compilations[-1].why == "the content of an array that the code relies on has changed"
+
+
+def test_code_for_all_sizes_and_for_one_kind():
+    fg = yota.value_and_grad(loss, args={"x": "float64[N]"})
+    assert "1 compiled" in repr(fg) and "def loss" in fg.source
+    fg.clear()
+    assert "0 compiled" in repr(fg)
+    np.testing.assert_allclose(fg(X)[1], 2 * np.sin(2 * X))
+    assert "1 compiled" in repr(fg) and fg.info().compilations[-1].why == "clear() was called"
+    simple = yota.simplegrad(loss, X)
+    assert repr(simple) == "<yota.simplegrad of loss, target numpy, 1 compiled>" and simple.source and simple.tape
+    with pytest.raises(yota.errors.ArgumentError, match="compiled once and for all"):
+        simple.clear()
+
+
+def test_a_pullback_tells_of_its_code():
+    _, pullback = yota.vjp(np.sin, X)
+    pullback(X)
+    assert repr(pullback) == "<yota.pullback, target numpy, 1 compiled>" and "cos" in pullback.source
+
+
+def test_a_compilation_that_fails_is_none():
+    fg = yota.value_and_grad(lambda x: "text")
+    with pytest.raises(yota.errors.TracingError):
+        fg(X)
+    assert fg.info().compilations == ()

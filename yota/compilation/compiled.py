@@ -1,0 +1,218 @@
+"""What compiled functions have in common: their code, what was compiled for which arguments, and why."""
+
+from __future__ import annotations
+
+import logging
+import time
+import types
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from yota.compilation.arguments import Arguments
+from yota.ir.callables import Derived, Recipe
+from yota.ir.tape import Tape
+
+__all__ = ["CHANGED", "CLEARED", "CONTENT", "OTHER_WAY", "Compilation", "Compiled", "Information", "Journal"]
+
+CHANGED = "what the function reads from outside has changed"
+CONTENT = "the content of an array that the code relies on has changed"
+OTHER_WAY = "a branch went another way"
+CLEARED = "clear() was called"
+_FIRST = "first call with such arguments"
+_MOST_KEPT = 100
+
+_log = logging.getLogger("yota")
+
+
+@dataclass(frozen=True, slots=True)
+class Compilation:
+    """One compilation: of what, for which arguments, why, and how long it took.
+
+    Parameters
+    ----------
+    name
+        Of what was compiled, such as ``value_and_grad of rosen``.
+    arguments
+        Kinds of its arguments.
+    target
+        What code was generated for.
+    why
+        Why there was no code to call.
+    seconds
+        Wall time, tracing included.
+    """
+
+    name: str
+    arguments: str
+    target: str
+    why: str
+    seconds: float
+
+    def __str__(self) -> str:
+        return f"{self.name} for ({self.arguments}), target {self.target}, in {self.seconds:.3f} s: {self.why}"
+
+
+@dataclass(frozen=True, slots=True)
+class Information:
+    """What `Compiled.info` gives; printed, it has a line for each compilation.
+
+    Parameters
+    ----------
+    title
+        What the function is, what it is compiled for, and how much compiled code it has now.
+    compilations
+        The last hundred compilations, those of functions that it is computed by included.
+    """
+
+    title: str
+    compilations: tuple[Compilation, ...]
+
+    def __str__(self) -> str:
+        return "\n".join([self.title, *map(str, self.compilations)])
+
+
+class Journal:
+    """What one function has compiled.
+
+    Attributes
+    ----------
+    name, target
+        What the function is, and what it is compiled for.
+    entries
+        The last compilations.
+    live
+        How many of them were made since everything was dropped.
+    latest
+        Tape and source of the last one.
+    parts
+        Functions that it is computed by, which compile for themselves.
+    """
+
+    __slots__ = ("_again", "entries", "latest", "live", "name", "parts", "target")
+
+    def __init__(self, name: str, target: str) -> None:
+        self.name, self.target, self.live, self._again = name, target, 0, ""
+        self.entries: deque[Compilation] = deque(maxlen=_MOST_KEPT)
+        self.latest: tuple[Tape | None, str] = None, ""
+        self.parts: list[Compiled] = []
+
+    def forget(self, why: str) -> None:
+        """All that was compiled is dropped."""
+        self.live, self.latest, self._again = 0, (None, ""), why
+
+    @contextmanager
+    def compiling(self, arguments: Arguments, target: str, why: str = "") -> Iterator[Callable[[Tape, str], None]]:
+        """Note what is compiled inside, where the function that it is given takes tape and source."""
+        start = time.perf_counter()
+
+        def made(tape: Tape, source: str) -> None:
+            kinds = _kinds(arguments)
+            known = any(entry.arguments == kinds for entry in self.entries)
+            reason = why or (self._again if known and self._again else _FIRST)
+            entry = Compilation(self.name, kinds, target, reason, time.perf_counter() - start)
+            self.entries.append(entry)
+            self.live += 1
+            self.latest = tape, source
+            _log.info("compiled %s", entry)
+
+        yield made
+
+
+def _kinds(arguments: Arguments) -> str:
+    """Arguments as signatures write them: types of arrays and numbers, values of what is static."""
+    parts = [(leaf.argument, f"{leaf.place}: {_kind(leaf.value)}") for leaf in arguments.leaves]
+    parts += [(static.argument, f"{static.place}={static.value!r:.40}") for static in arguments.statics]
+    return ", ".join(text for _, text in sorted(parts, key=lambda part: part[0]))
+
+
+def _kind(value: Any) -> str:
+    if not hasattr(value, "dtype"):
+        return type(value).__name__
+    return f"{value.dtype.name}[{','.join(map(str, value.shape))}]"
+
+
+class Compiled(Derived):
+    """What `value_and_grad`, `gradient`, `jacobian`, `hessian`, `hvp`, `batch` and `simplegrad` give.
+
+    It compiles code for each kind of arguments that it is called with. ``logging.getLogger("yota")`` tells of each
+    compilation at the level INFO.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import yota
+    >>> fg = yota.value_and_grad(lambda x: np.sum(x**2))
+    >>> _ = fg(np.ones(2)), fg(np.ones(3))
+    >>> fg
+    <yota.value_and_grad of <lambda>, target numpy, 2 compiled>
+    >>> [(each.arguments, each.why) for each in fg.info().compilations]
+    [('x: float64[2]', 'first call with such arguments'), ('x: float64[3]', 'first call with such arguments')]
+    >>> print(fg.tape)
+    Tape of <lambda>: ...
+
+    Parameters
+    ----------
+    recipe, function, what, call
+        See `Derived`.
+    journal
+        What it compiles.
+    parts
+        Functions that it is computed by.
+    """
+
+    __class_getitem__: Any = classmethod(types.GenericAlias)
+
+    def __init__(
+        self,
+        recipe: Recipe,
+        function: Callable[..., Any] | None,
+        what: str = "",
+        call: Any = None,
+        *,
+        journal: Journal,
+        parts: Sequence[Any] = (),
+    ) -> None:
+        super().__init__(recipe, function, what, call)
+        self.journal = journal
+        made = recipe[0].__name__
+        journal.name = made if function is None else f"{made} of {self.__name__}"
+        journal.parts += parts
+
+    @property
+    def source(self) -> str:
+        """The code that was generated last; empty before the first call."""
+        return self._latest()[1]
+
+    @property
+    def tape(self) -> Tape | None:
+        """The tape that was compiled last; None before the first call."""
+        return self._latest()[0]
+
+    def info(self) -> Information:
+        """What was compiled, for which arguments, why, and how long it took."""
+        found = [*self.journal.entries]
+        for part in self.journal.parts:
+            found += part.info().compilations
+        return Information(self._title(), tuple(found[-_MOST_KEPT:]))
+
+    def clear(self) -> None:
+        """Drop all compiled code; the next call compiles anew."""
+        for part in self.journal.parts:
+            part.clear()
+        self.journal.forget(CLEARED)
+
+    def __repr__(self) -> str:
+        return f"<yota.{self._title()}>"
+
+    def _title(self) -> str:
+        return f"{self.journal.name}, target {self.journal.target}, {self._live()} compiled"
+
+    def _live(self) -> int:
+        return self.journal.live + sum(part._live() for part in self.journal.parts)
+
+    def _latest(self) -> tuple[Tape | None, str]:
+        found = [self.journal.latest, *(part._latest() for part in self.journal.parts)]
+        return next((each for each in found if each[1]), (None, ""))
