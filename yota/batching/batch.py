@@ -14,6 +14,7 @@ from yota.compilation.arguments import Arguments, function_of, key_of, positiona
 from yota.compilation.compiled import CHANGED, CLEARED, CONTENT, OTHER_WAY, Compiled, Journal
 from yota.compilation.device import on_host, target_for
 from yota.compilation.specialise import Target, compile_tape
+from yota.compilation.words import worded
 from yota.derivatives.differentiated import MOST_TAPES
 from yota.derivatives.inside import inside
 from yota.errors import ArgumentError, StaleTapeError
@@ -33,6 +34,7 @@ from yota.watching.reach import Running, bearers
 __all__ = ["Batched", "batch"]
 
 
+@worded
 def batch(
     f: Callable[..., Any],
     *,

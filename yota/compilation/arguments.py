@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from yota.compilation.words import explained
 from yota.errors import ArgumentError
 from yota.ir.callables import name_of
 from yota.ir.inputs import Static, spelled
@@ -94,7 +95,8 @@ def _bound(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str
     try:
         return signature.bind(*args, **kwargs)
     except TypeError as fault:
-        raise TypeError(f"{name}() {fault}") from None
+        unknown = (explained(name, each) for each in kwargs if each not in signature.parameters)
+        raise next(filter(None, unknown), TypeError(f"{name}() {fault}")) from None
 
 
 class _Keywords:

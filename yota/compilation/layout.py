@@ -82,10 +82,12 @@ def _place(wrt: Any) -> int | str:
         return wrt
     if isinstance(wrt, (int, np.integer)) and not isinstance(wrt, bool):
         return int(wrt)
-    places = f"; pass a tuple: wrt={tuple(wrt)!r}" if isinstance(wrt, (list, set, range)) else ""
+    cure = f"; pass a tuple: wrt={tuple(wrt)!r}" if isinstance(wrt, (list, set, range)) else ""
+    if isinstance(wrt, (float, np.ndarray)):
+        cure = ". To evaluate the derivative, call what is made: yota.gradient(f)(x)"
     raise ArgumentError(
-        f"wrt={wrt!r} is a {type(wrt).__name__}; an argument is named by its position or its name, several by a "
-        f"tuple{places}"
+        f"wrt={wrt!r:.60} is a {type(wrt).__name__}; an argument is named by its position or its name, several by a "
+        f"tuple{cure}"
     )
 
 

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from yota.compilation.words import evaluates, worded
 from yota.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -75,11 +76,14 @@ def grad(
     from yota.compilation.specialise import Target
     from yota.derivatives.evaluated import evaluated, seeded
 
+    if not args and not kwargs:
+        evaluates("grad", f, "For a function that gives the gradient: yota.gradient(f)")
     if seed is not None:
         return seeded(f, seed, args, kwargs, Target(target, strict), dynamic)
     return evaluated(f, args, kwargs, Target(target, strict), dynamic)
 
 
+@worded
 def value_and_grad(
     f: Callable[..., Any],
     wrt: Wrt = 0,
@@ -155,6 +159,7 @@ def value_and_grad(
     return caller(Differentiated(f, wrt, Target(target, strict), dynamic=dynamic), recipe, "value and gradient")
 
 
+@worded
 def gradient(
     f: Callable[..., Any],
     wrt: Wrt = 0,

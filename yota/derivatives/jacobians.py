@@ -8,6 +8,7 @@ from typing import Any
 from yota.batching.batch import Batched
 from yota.compilation.compiled import Compiled, Journal
 from yota.compilation.specialise import Target
+from yota.compilation.words import worded
 from yota.derivatives.blocks import hessians, jacobians
 from yota.derivatives.calling import caller
 from yota.derivatives.matrices import Matrices
@@ -17,6 +18,7 @@ from yota.derivatives.straight import Wanted
 __all__ = ["hessian", "hvp", "jacobian"]
 
 
+@worded
 def jacobian(
     f: Callable[..., Any],
     wrt: int | str | tuple[int | str, ...] = 0,
@@ -72,6 +74,7 @@ def jacobian(
     return _matrix(f, wrt, wanted, Target(target, strict), dynamic, "Jacobian")
 
 
+@worded
 def hessian(
     f: Callable[..., Any],
     wrt: int | str | tuple[int | str, ...] = 0,
@@ -139,6 +142,7 @@ def _matrix(
     return Compiled(recipe, f, what, call, journal=Journal("", target.name), parts=parts)
 
 
+@worded
 def hvp(
     f: Callable[..., Any], wrt: int | str = 0, *, target: str = "numpy", strict: bool = False, dynamic: bool = False
 ) -> Callable[..., Any]:

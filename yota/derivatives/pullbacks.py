@@ -10,6 +10,7 @@ import numpy as np
 from yota.compilation.arguments import function_of
 from yota.compilation.compiled import Compiled, Journal
 from yota.compilation.device import beside
+from yota.compilation.words import evaluates, worded
 from yota.derivatives.gradients import gradient
 from yota.errors import ArgumentError, DifferentiationError
 from yota.ir.callables import name_of
@@ -19,6 +20,7 @@ from yota.tracing.captures import copied
 __all__ = ["jvp", "vjp", "weighted"]
 
 
+@worded
 def vjp(
     f: Callable[..., Any], *args: Any, target: str = "numpy", strict: bool = False, dynamic: bool = False
 ) -> tuple[Any, Callable[[Any], Any]]:
@@ -48,6 +50,8 @@ def vjp(
     >>> pullback(np.array([1.0, 0.0]))
     (array([2., 0.]),)
     """
+    if not args:
+        evaluates("vjp", function_of(f), "For a function that gives the gradient: yota.gradient(f)")
     moved = [position for position, value in enumerate(args) if _is_moving(value)] or range(len(args))
     by = tuple(1 + position for position in moved)
     pulled = gradient(weighted(function_of(f)), by, target=target, strict=strict, dynamic=dynamic)
@@ -78,6 +82,7 @@ def _is_moving(value: Any) -> bool:
     return any(not hasattr(part, "dtype") or part.dtype.kind not in "biu" for part in parts)
 
 
+@worded
 def jvp(
     f: Callable[..., Any],
     args: Sequence[Any],

@@ -8,6 +8,7 @@ from typing import Any
 from yota.compilation.compiled import Compiled
 from yota.compilation.playing import leaves
 from yota.compilation.specialise import Target
+from yota.compilation.words import evaluates, worded
 from yota.derivatives.calling import kinds
 from yota.derivatives.differentiated import Differentiated
 from yota.errors import ArgumentError, StaleTapeError
@@ -54,6 +55,7 @@ class SimpleGradient(Compiled):
         raise ArgumentError(f"{self!r} is compiled once and for all; call simplegrad again")
 
 
+@worded
 def simplegrad(f: Callable[..., Any], *args: Any, target: str = "numpy", strict: bool = False) -> SimpleGradient:
     """Compile the gradient of ``f`` for arguments like ``args``, once and for all.
 
@@ -87,4 +89,6 @@ def simplegrad(f: Callable[..., Any], *args: Any, target: str = "numpy", strict:
     >>> dw
     array([3., 4.])
     """
+    if not args:
+        evaluates("simplegrad", f, "For a function that compiles when it is called: yota.value_and_grad(f)")
     return SimpleGradient(f, args, Target(target, strict))

@@ -1,0 +1,64 @@
+"""Options of other libraries, and the words that yota has for them."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from yota.errors import ArgumentError
+
+__all__ = ["evaluates", "explained", "worded"]
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+_WRT = "say wrt=, a position, a name, or a tuple of them: yota.gradient(f, wrt=(0, 1))"
+_AXES = "it is an option of yota.batch: yota.batch(f, in_axes=(0, None), out_axes=0)"
+_WORDS = {
+    "argnums": _WRT,
+    "argnum": _WRT,
+    "has_aux": "it is an option of yota.grad, value_and_grad, gradient and jacobian",
+    "holomorphic": "leave it out: yota.jacobian gives the complex derivative of a holomorphic function",
+    "allow_int": "leave it out: integer arrays are inputs without a derivative; pass x.astype(float) for one",
+    "in_axes": _AXES,
+    "out_axes": _AXES,
+    "create_graph": "leave it out: every derivative can be differentiated again",
+    "retain_graph": "leave it out: a derivative can be called any number of times",
+}
+
+
+def explained(name: str, option: str) -> ArgumentError | None:
+    """The error for an option of another library; None if it is none."""
+    word = _WORDS.get(option)
+    return None if word is None else ArgumentError(f"{name} has no {option}=; {word}")
+
+
+def evaluates(name: str, f: Callable[..., Any], instead: str) -> None:
+    """Refuse a call without arguments of a function that evaluates at once, if ``f`` needs some."""
+    try:
+        parameters = inspect.signature(f).parameters.values()
+    except (TypeError, ValueError):
+        return
+    plain = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    missing = [each.name for each in parameters if each.kind in plain and each.default is each.empty]
+    if missing:
+        given = ", ".join(missing)
+        raise ArgumentError(
+            f"yota.{name} evaluates at once, and argument {missing[0]!r} is missing: yota.{name}(f, {given}). "
+            f"{instead}({given})"
+        )
+
+
+def worded(function: _Function) -> _Function:
+    """``function``, which answers to options of other libraries by the words that yota has for them."""
+    known = inspect.signature(function).parameters
+
+    @functools.wraps(function)
+    def call(*args: Any, **options: Any) -> Any:
+        for option in options:
+            if option not in known and (fault := explained(f"yota.{function.__name__}", option)) is not None:
+                raise fault
+        return function(*args, **options)
+
+    return call  # type: ignore[return-value]
