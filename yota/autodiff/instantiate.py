@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from yota.errors import DifferentiationError, MissingRuleError, RuleError, TracingError
@@ -107,6 +107,7 @@ def _rule(builder: TapeBuilder, registry: Registry, op: Op, position: int) -> tu
     if rule.kind != "nodiff":
         _refuse_count(rule, builder.types[op.result])
         _refuse_kind(rule, parameter, builder.types[op.operands[position]])
+        _refuse_extents(rule, [builder.types[operand].shape for operand in op.operands])
     return rule, parameter
 
 
@@ -170,16 +171,31 @@ def _refuse_count(rule: Rule, type_: TensorType) -> None:
 def _refuse_kind(rule: Rule, parameter: Parameter, type_: TensorType) -> None:
     """Raise if no derivative by an operand of this type is meant by the rule."""
     kind = parameter.domain.kind if parameter.domain else ""
-    if kind == "real" and type_.is_complex:
+    is_real = kind == "real" or (parameter.domain is not None and parameter.domain.is_real)
+    if is_real and type_.is_complex:
         raise DifferentiationError(
             f"{rule.name} has no derivative by a complex {parameter.name}: its rule ({rule.file}:{rule.line}) is for "
-            "real arguments. Take .real, .imag or abs() first, or give it a rule with `Complex`."
+            "real arguments. Take .real, .imag or abs() first, or give it a rule with "
+            f"`{'Array' if kind == 'array' else 'Complex'}`."
         )
     if kind == "integer" and rule.kind == "elementwise":
         raise DifferentiationError(
             f"{rule.target or rule.name} has no derivative by {parameter.name}, which ranges over integers "
             f"({rule.file}:{rule.line}). Pass an int, or keep {parameter.name} constant."
         )
+
+
+def _refuse_extents(rule: Rule, shapes: Sequence[tuple[int, ...]]) -> None:
+    """Raise if an operand has not the extents that the rule says."""
+    for position, shape in enumerate(shapes):
+        parameter = rule.operands[min(position, len(rule.operands) - 1)]
+        if parameter.domain is not None and not parameter.domain.has_extents(shape):
+            wanted = ", ".join(map(str, parameter.domain.dimensions or ()))
+            raise DifferentiationError(
+                f"{rule.target or rule.name} got {parameter.name} of shape {shape}, and its rule "
+                f"({rule.file}:{rule.line}) is for Array[{wanted}]. Write a name in the place of the extent, if the "
+                "rule holds for any."
+            )
 
 
 def _is_zero(body: Expression) -> bool:

@@ -22,6 +22,7 @@ from yota.rules.statics import normalised
 __all__ = ["code", "complex_directions", "directions", "types"]
 
 _DIRECTION = 1e-6
+_LINEAR = 1e-12
 
 
 def _name(rule: Rule, position: int) -> str:
@@ -57,6 +58,20 @@ def directions(rule: Rule, registry: Registry) -> Iterator[Finding]:
         yield finding(rule, name, law, error, _DIRECTION, place=place)
     if not known:
         yield unmeasured(rule, "", law, "no operands could be made up from the pattern")
+
+
+def linearity(rule: Rule, registry: Registry) -> Iterator[Finding]:
+    """That a ``@linear`` function is linear in its first operand, at random combinations."""
+    law, worst, place = "linear in its first operand", 0.0, ""
+    known = specimens(rule, registry)
+    for specimen in known:
+        error = trials.linear_error(rule, specimen.operands, specimen.keywords, registry)
+        if not error <= worst:
+            worst, place = error, str(specimen)
+    if known:
+        yield finding(rule, rule.linear, law, worst, _LINEAR, place=place)
+    else:
+        yield unmeasured(rule, rule.linear, law, "no operands could be made up from the pattern")
 
 
 def complex_directions(rule: Rule, registry: Registry) -> Iterator[Finding]:

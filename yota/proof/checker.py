@@ -37,6 +37,8 @@ def prove(rule: Rule, known: Registry, points: int = POINTS) -> Iterator[Finding
         module = rule.target.rpartition(".")[0]
         yield unmeasured(rule, "", "adjoints", f"{rule.target} is not loaded; --import {module}")
         return
+    if rule.linear:
+        yield from adjoints.linearity(rule, known)
     if rule.kind == "tensor":
         yield from adjoints.directions(rule, known)
         yield from adjoints.types(rule, known)

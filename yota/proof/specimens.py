@@ -79,7 +79,10 @@ def _same_function(rule: Rule, registry: Registry) -> bool:
 def _made_up(rule: Rule, registry: Registry) -> Iterator[Specimen]:
     """Calls made from the rule's pattern with small arrays, for which the function has a value."""
     function = registry.primitive(rule.name).function
-    for given in (operands(rule), operands(rule, leading=(2,)), operands(rule, complex_=True)):
+    made = [operands(rule), operands(rule, leading=(2,))]
+    if not any(parameter.domain is not None and parameter.domain.is_real for parameter in rule.operands):
+        made.append(operands(rule, complex_=True))
+    for given in made:
         for keywords in _keywords(rule):
             try:
                 with np.errstate(all="ignore"):
@@ -117,7 +120,8 @@ def _operand(parameter: Parameter, sizes: dict[str, int], leading: tuple[int, ..
         return np.array([sample(domain, number, stream) for number in range(_EXTENT)])
     names = domain.dimensions or ("...", "n")
     shape = leading if names[0] == "..." else ()
-    shape += tuple(sizes.setdefault(each, _EXTENT + len(sizes)) for each in names if each != "...")
+    axes = [each for each in names if each != "..."]
+    shape += tuple(each if isinstance(each, int) else sizes.setdefault(each, _EXTENT + len(sizes)) for each in axes)
     count = np.arange(1, int(np.prod(shape)) + 1) + 7 * stream
     value = 0.25 + 0.5 * ((count * 0.6180339887498949) % 1.0).reshape(shape)
     square = len(shape) > 1 and shape[-1] == shape[-2]

@@ -212,7 +212,7 @@ class _Expansion:
         if rest:
             return self._applied(call, [present(self.emitter, argument) for argument in arguments])
         keywords = {name: self._static(argument) for name, argument in call.keywords}
-        _, static = bind(self.registry.rules(call.function)[0], arguments, keywords)
+        _, static = bind(self.registry.rules(call.function)[0], arguments, keywords, Static)
         plain = {name: value.value if isinstance(value, Static) else value for name, value in static.items()}
         pairs = tuple(sorted(normalised(call.function, plain, tuple(types)).items()))
         return Absent(infer(self.registry.primitive(call.function), tuple(types), pairs))
@@ -221,7 +221,7 @@ class _Expansion:
         keywords = {name: self._static(argument) for name, argument in call.keywords}
         if not keywords and all(isinstance(argument, Static) for argument in arguments):
             return Static(self._number(call, tuple(argument.value for argument in arguments)))
-        operands, static = bind(self.registry.rules(call.function)[0], arguments, keywords)
+        operands, static = bind(self.registry.rules(call.function)[0], arguments, keywords, Static)
         handles = tuple(map(self._handle, operands))
         types = tuple(map(self.emitter.type, handles))
         if call.function in ("conjugate", "real") and not types[0].is_complex:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from yota.errors import RuleError
@@ -10,11 +11,16 @@ from yota.rules.model import Literal, Parameter, Rule
 __all__ = ["bind"]
 
 
-def bind(rule: Rule, arguments: list[Any], keywords: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+def bind(
+    rule: Rule,
+    arguments: list[Any],
+    keywords: dict[str, Any],
+    constant: Callable[[float], Any] = lambda value: value,
+) -> tuple[list[Any], dict[str, Any]]:
     """Operands and static keywords of a call of the primitive that ``rule`` describes.
 
-    Positional arguments beyond the operands are its keywords in their order; keywords that are left out take their
-    defaults.
+    Operands may be given by name. Positional arguments beyond them are the rule's keywords in their order. What is left
+    out takes its default; ``constant`` turns that of an operand into what ``arguments`` consist of.
 
     Raises
     ------
@@ -23,6 +29,14 @@ def bind(rule: Rule, arguments: list[Any], keywords: dict[str, Any]) -> tuple[li
     """
     fixed = [parameter for parameter in rule.operands if not parameter.variadic]
     variadic = len(fixed) < len(rule.operands)
+    arguments, keywords = list(arguments), dict(keywords)
+    for parameter in fixed[len(arguments) :]:
+        if parameter.name in keywords:
+            arguments.append(keywords.pop(parameter.name))
+        elif isinstance(parameter.default, Literal):
+            arguments.append(constant(parameter.default.value))
+        else:
+            break
     if len(arguments) < len(fixed):
         raise RuleError(f"{rule.name} takes {len(fixed)} operands, found {len(arguments)}")
     operands, rest = (arguments, []) if variadic else (arguments[: len(fixed)], arguments[len(fixed) :])

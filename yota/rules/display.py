@@ -97,9 +97,9 @@ def _literal(value: object) -> str:
 
 
 def _domain(domain: Domain) -> str:
-    name = domain.kind.capitalize()
+    name = f"{'Real' if domain.is_real else ''}{domain.kind.capitalize()}"
     if domain.dimensions is not None:
-        return f"{name}[{', '.join(domain.dimensions)}]"
+        return f"{name}[{', '.join(map(str, domain.dimensions))}]"
     if (domain.low, domain.high) == (-math.inf, math.inf):
         return name
     return f"{name}({_literal(domain.low)}, {_literal(domain.high)})"

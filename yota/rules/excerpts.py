@@ -11,7 +11,7 @@ from yota.rules.syntax import parse
 
 __all__ = ["Excerpt", "Excerpts", "excerpts"]
 
-_HEAD = re.compile(r'^@(?:elementwise|tensor|nodiff)(?:\("([\w.]+)"\))?[^\n]*\ndef (\w+)\(', re.MULTILINE)
+_HEAD = re.compile(r'^@(?:elementwise|tensor|linear|nodiff)(?:\("([\w.]+)"\))?[^\n]*\ndef (\w+)\(', re.MULTILINE)
 _REST = re.compile(r"(?:\n+(?:#[^\n]*)?)*\Z")
 
 

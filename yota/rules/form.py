@@ -7,7 +7,7 @@ import math
 from yota.rules.display import show, signature, walk
 from yota.rules.inspection import Inspection
 from yota.rules.macros.known import MACROS
-from yota.rules.model import Adjoint, Domain, Literal, Parameter, Rule, refusal
+from yota.rules.model import Adjoint, Literal, refusal
 from yota.rules.patterns import overlap
 from yota.rules.statics import STATIC_FUNCTIONS
 
@@ -78,12 +78,12 @@ def ownership(case: Inspection) -> None:
     """One name is one primitive: the same target and kind in all of its rules, and no other primitive's name."""
     rule = case.rule
     for other in case.peers:
-        if other.name == rule.name and (other.target, other.kind) != (rule.target, rule.kind):
+        if other.name == rule.name and other.decorator != rule.decorator:
             raise case.fault(
                 rule,
                 f"the rules of `{rule.name}` differ in their decorator",
-                found=_decorator(rule),
-                write=_decorator(other),
+                found=rule.decorator,
+                write=other.decorator,
             )
         if other.name != rule.name and rule.target is not None and other.target == rule.target:
             raise case.fault(
@@ -100,13 +100,9 @@ def ownership(case: Inspection) -> None:
         raise case.fault(
             rule,
             f"`{rule.name}` is the name of {shipped.target} already",
-            found=_decorator(rule),
-            write=f"def my_{rule.name}(...), or to override it: {_decorator(shipped)}",
+            found=rule.decorator,
+            write=f"def my_{rule.name}(...), or to override it: {shipped.decorator}",
         )
-
-
-def _decorator(rule: Rule) -> str:
-    return f'@{rule.kind}("{rule.target}")' if rule.target else f"@{rule.kind}"
 
 
 def definition(case: Inspection) -> None:
@@ -116,7 +112,7 @@ def definition(case: Inspection) -> None:
         raise case.fault(
             rule,
             "a rule without a target defines its function by the primal, which is missing",
-            found=_decorator(rule),
+            found=rule.decorator,
             write=f'{rule.results[0]} = ..., or name the target: @{rule.kind}("module.{rule.name}")',
         )
 
@@ -127,7 +123,7 @@ def form(case: Inspection) -> None:
     result = rule.results[0]
     for parameter in rule.operands:
         if rule.kind == "elementwise" and (
-            parameter.variadic or parameter.domain == Domain("array") or _dims(parameter)
+            parameter.variadic or (parameter.domain is not None and parameter.domain.kind == "array")
         ):
             raise case.fault(
                 parameter,
@@ -166,10 +162,6 @@ def form(case: Inspection) -> None:
                 expression, f"`{of}` is not the result", found=f"d[{of}, {name}]", write=f"d[{result}, {name}] = ..."
             )
         _differentiable(case, name, expression, f"d[{of}, {name}]")
-
-
-def _dims(parameter: Parameter) -> bool:
-    return parameter.domain is not None and parameter.domain.dimensions is not None
 
 
 def _differentiable(case: Inspection, name: str, expression: object, left: str) -> None:

@@ -31,7 +31,7 @@ def linearity(case: Inspection) -> None:
                 wrong,
                 f"{side.left} is not linear in {' and '.join(adjoints)} because of this",
                 found=show(wrong)[:60],
-                write=f"{side.left} = {adjoints[0]} * ..., sums of such, or 0",
+                write=_cure(case.registry, side.left, adjoints[0], wrong),
             )
         if not mentions_adjoint(side.expression):
             raise case.fault(
@@ -40,6 +40,15 @@ def linearity(case: Inspection) -> None:
                 found=show(side.expression)[:60],
                 write=f"{side.left} = {adjoints[0]} * ({show(side.expression)[:40]})",
             )
+
+
+def _cure(registry: Registered, left: str, adjoint: str, wrong: Expression) -> str:
+    """What to write in the place of a part that is not linear."""
+    usual = f"{left} = {adjoint} * ..., sums of such, or 0"
+    rules = registry.rules(wrong.function) if isinstance(wrong, Call) and registry.knows(wrong.function) else ()
+    if not rules or rules[0].target is None or not registry.is_user(rules[0].name):
+        return usual
+    return f'{usual}; if {rules[0].name} is linear in its first operand:\n@linear("{rules[0].target}")'
 
 
 def _is_zero(expression: Expression) -> bool:
@@ -91,13 +100,15 @@ def _rule_is_linear(rule: Rule, call: Call) -> bool:
     is a factor (its derivative mentions one of them) or an added zero.
     """
     try:
-        operands, _ = bind(rule, list(call.arguments), dict(call.keywords))
+        operands, _ = bind(rule, list(call.arguments), dict(call.keywords), Literal)
     except RuleError:
         return False
     given: dict[str, Any] = {}
     for name, operand in zip(_parameters(rule, len(operands)), operands, strict=False):
         given.setdefault(name, []).append(operand)
     dependent = {name for name, values in given.items() if any(map(mentions_adjoint, values))}
+    if dependent == {rule.linear}:
+        return True
     moving = dependent | set(rule.results)
     for parameter in rule.operands:
         derivative = _derivative(rule, parameter.name)

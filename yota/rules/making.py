@@ -70,8 +70,8 @@ def _expansion(name: str, registry: Rules) -> Callable[..., Any]:
 
 
 def _expand(name: str, registry: Rules, emitter: Emitter, operands: Sequence[Any], static: dict[str, Any]) -> Any:
-    rule = registry.rule(name, tuple(emitter.type(operand).ndim for operand in operands))
-    handles, keywords = bind(rule, list(operands), static)
+    handles, keywords = bind(registry.rules(name)[0], list(operands), static)
+    rule = registry.rule(name, tuple(emitter.type(handle).ndim for handle in handles))
     names: dict[str, Any] = {key: Static(value) for key, value in keywords.items()}
     rest = iter(handles)
     for parameter in rule.operands:

@@ -99,14 +99,15 @@ class Domain:
     """The set an argument ranges over.
 
     ``kind`` is ``real``, ``complex``, ``integer``, ``boolean`` or ``array``; ``low`` and ``high`` bound a real
-    or integer set; ``dimensions`` names an array's axes, ``"..."`` for any number of leading ones, and is None
-    for an array of any shape.
+    or integer set; ``dimensions`` names an array's axes or gives their extents, ``"..."`` for any number of leading
+    ones, and is None for an array of any shape. ``is_real`` says that an array has no complex elements.
     """
 
     kind: OneOf["real", "complex", "integer", "boolean", "array"]
     low: float = float("-inf")
     high: float = float("inf")
-    dimensions: tuple[str, ...] | None = None
+    dimensions: tuple[str | int, ...] | None = None
+    is_real: bool = False
 
     def accepts(self, ndim: int) -> bool:
         """Whether an operand with ``ndim`` axes fits."""
@@ -116,10 +117,15 @@ class Domain:
             return ndim >= len(self.dimensions) - 1
         return ndim == len(self.dimensions)
 
+    def has_extents(self, shape: tuple[int, ...]) -> bool:
+        """Whether an operand of this shape, which has as many axes, has the extents that are numbers."""
+        pairs = zip(reversed(self.dimensions or ()), reversed(shape), strict=False)
+        return all(not isinstance(wanted, int) or wanted == extent for wanted, extent in pairs)
+
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One parameter: an operand when ``domain`` is given, else a static keyword with its default."""
+    """One parameter: an operand when ``domain`` is given, else a static keyword; either may have a default."""
 
     name: str
     domain: Domain | None
@@ -155,6 +161,8 @@ class Rule:
         Name of the index in ``d[xs[i]]``.
     kinks
         Conditions (``assert``) outside of which the function has no derivative.
+    linear
+        Name of the operand in which a function of a ``@linear`` rule is linear; empty for other rules.
     """
 
     kind: OneOf["elementwise", "tensor", "nodiff"]
@@ -171,6 +179,13 @@ class Rule:
     file: str = "<rules>"
     line: int = 0
     source: str = field(default="", repr=False)
+    linear: str = ""
+
+    @property
+    def decorator(self) -> str:
+        """The decorator, as it is written."""
+        kind = "linear" if self.linear else self.kind
+        return f'@{kind}("{self.target}")' if self.target else f"@{kind}"
 
     @property
     def operands(self) -> tuple[Parameter, ...]:

@@ -13,15 +13,20 @@ from yota.rules.source import Source
 
 __all__ = ["read_decorator", "read_parameters", "read_results"]
 
-_KINDS = ("elementwise", "tensor", "nodiff")
-_DOMAINS = "Real, Real(low, high), Complex, Integer, Integer(low, high), Boolean, Array, Array[..., m, k] or Static"
+_KINDS = ("elementwise", "tensor", "linear", "nodiff")
+_DECORATORS = ", ".join(f'@{kind}("module.function")' for kind in _KINDS[:-1]) + f' or @{_KINDS[-1]}("module.function")'
+_DOMAINS = (
+    "Real, Real(low, high), Complex, Integer, Integer(low, high), Boolean, Array, Array[..., m, 3], RealArray or Static"
+)
 _SIMPLE: dict[str, Any] = {
     "Real": Domain("real"),
     "Complex": Domain("complex"),
     "Integer": Domain("integer"),
     "Boolean": Domain("boolean"),
     "Array": Domain("array"),
+    "RealArray": Domain("array", is_real=True),
 }
+_LARGEST_EXTENT = 10**9
 _TARGET = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+", re.ASCII)
 
 
@@ -32,7 +37,7 @@ def read_decorator(source: Source, tree: ast.FunctionDef) -> tuple[Any, str | No
             tree,
             "a rule has one decorator",
             found=f"{len(tree.decorator_list)} decorators",
-            write='@elementwise("module.function"), @tensor("module.function") or @nodiff("module.function")',
+            write=_DECORATORS,
         )
     decorator = tree.decorator_list[0]
     name = decorator.func if isinstance(decorator, ast.Call) else decorator
@@ -41,7 +46,7 @@ def read_decorator(source: Source, tree: ast.FunctionDef) -> tuple[Any, str | No
             decorator,
             "the decorator says what kind of rule this is",
             found=f"@{source.excerpt(decorator)}",
-            write='@elementwise("module.function"), @tensor("module.function") or @nodiff("module.function")',
+            write=_DECORATORS,
         )
     return name.id, _read_target(source, decorator, name.id, tree.name)
 
@@ -86,15 +91,19 @@ def read_parameters(source: Source, tree: ast.FunctionDef) -> tuple[Parameter, .
             found=source.excerpt(arguments.kwarg or arguments.posonlyargs[0]),
             write=f"def {tree.name}(x: Array, *, axis: Static = None) -> y:",
         )
-    if arguments.defaults:
-        raise source.fault(
-            arguments.defaults[0],
-            "only a static keyword has a default",
-            found=source.excerpt(arguments.defaults[0]),
-            write=f"def {tree.name}(x: Array, *, axis: Static = None) -> y:",
-        )
-    operands = [_read_operand(source, tree.name, each, False) for each in arguments.args]
+    defaults = [None] * (len(arguments.args) - len(arguments.defaults)) + list(arguments.defaults)
+    operands = [
+        _read_operand(source, tree.name, each, False, default)
+        for each, default in zip(arguments.args, defaults, strict=True)
+    ]
     if arguments.vararg:
+        if arguments.defaults:
+            raise source.fault(
+                arguments.defaults[0],
+                f"an operand ahead of `*{arguments.vararg.arg}` has no default",
+                found=source.excerpt(arguments.defaults[0]),
+                write=f"def {tree.name}(x: Array, *{arguments.vararg.arg}: Array) -> y:",
+            )
         operands.append(_read_operand(source, tree.name, arguments.vararg, True))
     keywords = [
         _read_keyword(source, each, default)
@@ -103,7 +112,9 @@ def read_parameters(source: Source, tree: ast.FunctionDef) -> tuple[Parameter, .
     return (*operands, *keywords)
 
 
-def _read_operand(source: Source, function: str, tree: ast.arg, variadic: bool) -> Parameter:
+def _read_operand(
+    source: Source, function: str, tree: ast.arg, variadic: bool, default: ast.expr | None = None
+) -> Parameter:
     domain = _read_domain(source, tree)
     if domain is None:
         raise source.fault(
@@ -112,7 +123,15 @@ def _read_operand(source: Source, function: str, tree: ast.arg, variadic: bool) 
             found=source.excerpt(tree),
             write=f"def {function}(x: Array, *, {tree.arg}: Static) -> y:",
         )
-    parameter: Parameter = source.mark(Parameter(tree.arg, domain, variadic=variadic), tree)
+    value = None if default is None else ExpressionReader(source).read(default)
+    if value is not None and not (isinstance(value, Literal) and type(value.value) in (int, float)):
+        raise source.fault(
+            default or tree,
+            "the default of an operand is a number",
+            found=source.excerpt(default) if default else "",
+            write=f"{tree.arg}: Real = 1.0",
+        )
+    parameter: Parameter = source.mark(Parameter(tree.arg, domain, value, variadic), tree)
     return parameter
 
 
@@ -147,8 +166,10 @@ def _read_domain(source: Source, tree: ast.arg) -> Domain | None:
     if name in ("Real", "Integer") and len(bounds) == 2:
         low, high = (_read_bound(source, each) for each in bounds)
         return Domain("real" if name == "Real" else "integer", low, high)
-    if isinstance(annotation, ast.Subscript) and getattr(annotation.value, "id", "") == "Array":
-        return Domain("array", dimensions=_read_dimensions(source, annotation.slice))
+    array = getattr(annotation.value, "id", "") if isinstance(annotation, ast.Subscript) else ""
+    if isinstance(annotation, ast.Subscript) and array in ("Array", "RealArray"):
+        dimensions = _read_dimensions(source, annotation.slice)
+        return Domain("array", dimensions=dimensions, is_real=array == "RealArray")
     raise source.fault(
         annotation or tree,
         f"the annotation of `{tree.arg}` names no set",
@@ -181,19 +202,21 @@ def _number(tree: ast.expr, depth: int = 0) -> float | None:
     return None
 
 
-def _read_dimensions(source: Source, tree: ast.expr) -> tuple[str, ...]:
+def _read_dimensions(source: Source, tree: ast.expr) -> tuple[str | int, ...]:
     entries = tree.elts if isinstance(tree, ast.Tuple) else [tree]
-    names: list[str] = []
+    names: list[str | int] = []
     for position, entry in enumerate(entries):
         if isinstance(entry, ast.Constant) and entry.value is Ellipsis and not position:
             names.append("...")
         elif isinstance(entry, ast.Name):
             names.append(entry.id)
+        elif isinstance(entry, ast.Constant) and type(entry.value) is int and entry.value <= _LARGEST_EXTENT:
+            names.append(entry.value)
         else:
             raise source.fault(
                 entry,
-                "a dimension is a name; `...` may come first",
+                "a dimension is a name or an extent; `...` may come first",
                 found=source.excerpt(entry),
-                write="Array[..., m, k]",
+                write="Array[..., m, 3]",
             )
     return tuple(names)

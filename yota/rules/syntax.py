@@ -6,13 +6,13 @@ import ast
 import itertools
 import textwrap
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
 from yota.errors import RuleError
 from yota.rules.expressions import ExpressionReader, Scope
-from yota.rules.model import Expression, Rule
+from yota.rules.model import Expression, Literal, Parameter, Rule
 from yota.rules.signature import read_decorator, read_parameters, read_results
 from yota.rules.source import Place, Source
 
@@ -22,6 +22,8 @@ _Key = TypeVar("_Key", str, tuple[str, str])
 
 HEADER = "# yota rules 1"
 """First line of every rule file."""
+_UNKNOWN = "its rule is @linear and gives no adjoint by this operand"
+"""Why there is no derivative by an operand of a ``@linear`` function."""
 
 
 def parse(
@@ -174,6 +176,12 @@ def _definition(source: Source, tree: ast.FunctionDef) -> Rule:
     for statement in statements:
         body.read(statement, kind)
     first = tree.decorator_list[0].lineno
+    linear = ""
+    if kind == "linear":
+        kind, linear = "tensor", _linear_operand(source, tree, parameters, results)
+        for parameter in parameters:
+            if parameter.domain is not None and parameter.domain.kind not in ("integer", "boolean"):
+                body.adjoints.setdefault(parameter.name, Literal(_UNKNOWN))
     rule = Rule(
         kind,
         tree.name,
@@ -189,9 +197,26 @@ def _definition(source: Source, tree: ast.FunctionDef) -> Rule:
         source.file,
         tree.lineno + source.first - 1,
         "\n".join(source.lines[first - 1 : tree.end_lineno]),
+        linear,
     )
     source.mark(rule, tree)
     return rule
+
+
+def _linear_operand(
+    source: Source, tree: ast.FunctionDef, parameters: Sequence[Parameter], results: Sequence[str]
+) -> str:
+    """The operand in which a function is linear: the first, of one result."""
+    first = parameters[0] if parameters else None
+    fits = first is not None and first.domain is not None and first.domain.kind == "array" and not first.variadic
+    if first is None or not fits or len(results) > 1:
+        raise source.fault(
+            tree,
+            "a @linear function has one result, and is linear in its first operand, an array",
+            found=f"def {tree.name}({ast.unparse(tree.args)})",
+            write=f"def {tree.name}(v: Array, x: Array) -> y: ...",
+        )
+    return first.name
 
 
 @dataclass(slots=True)
@@ -212,7 +237,7 @@ class _Body:
     def read(self, statement: ast.stmt, kind: str) -> None:
         """Take in one statement."""
         if isinstance(statement, ast.Expr) and getattr(statement.value, "value", None) is Ellipsis:
-            if kind != "nodiff":
+            if kind not in ("nodiff", "linear"):
                 raise self._fault(statement, "the body is missing", self._example(kind))
             return
         if kind == "nodiff":

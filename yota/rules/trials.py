@@ -14,10 +14,10 @@ from yota.rules import precise
 from yota.rules.body import Static, evaluate
 from yota.rules.inspection import Registered
 from yota.rules.kept import once
-from yota.rules.model import Parameter, Rule, refusal
+from yota.rules.model import Literal, Parameter, Rule, refusal
 from yota.rules.sampling import statics
 
-__all__ = ["adjoint", "direction_error", "excess", "miss", "partial"]
+__all__ = ["adjoint", "direction_error", "excess", "linear_error", "miss", "partial"]
 
 _STEP = 1e-5
 _SMALL = 4
@@ -160,7 +160,10 @@ def adjoint(
             partials = {each: evaluate(registry.partial(rule, parameter.name, each), names, registry) for each in seeds}
             return sum(slope * np.conjugate(partials[each]) for each, slope in seeds.items())
         given = {f"d[{each}]": slope for each, slope in seeds.items()}
-        return evaluate(rule.adjoints[parameter.name], {**names, **given}, registry)
+        body = rule.adjoints[parameter.name]
+        if body == Literal(0):
+            return np.zeros_like(operands[position])
+        return evaluate(body, {**names, **given}, registry)
 
 
 def _parameter(rule: Rule, position: int) -> Parameter:
@@ -229,6 +232,26 @@ def direction_error(
         error = float(abs(expected - measured) / scale)
         worst = error if not error <= worst else worst
     return worst if not math.isnan(worst) else math.inf
+
+
+def linear_error(
+    rule: Rule, operands: Sequence[Any], keywords: Mapping[str, Any], registry: Registered, seed: int = 0
+) -> float:
+    """By how much, relative to its values, the function of a ``@linear`` rule is not linear in its first operand."""
+    random = np.random.default_rng(seed)
+    function = registry.primitive(rule.name).function
+    first, rest = operands[0], operands[1:]
+    one, other = _random(random, first), _random(random, first)
+    scales = 0.75, -1.5
+    with np.errstate(all="ignore"):
+        whole = np.asarray(function(scales[0] * one + scales[1] * other, *rest, **keywords))
+        parts = [
+            scale * np.asarray(function(each, *rest, **keywords))
+            for scale, each in zip(scales, (one, other), strict=True)
+        ]
+    largest = max(float(np.max(np.abs(each), initial=0.0)) for each in (whole, *parts))
+    error = float(np.max(np.abs(whole - parts[0] - parts[1]), initial=0.0)) / max(largest, 1e-300)
+    return error if not math.isnan(error) else math.inf
 
 
 def _refused(rule: Rule, parameter: Parameter, registry: Registered) -> bool:

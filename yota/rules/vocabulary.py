@@ -202,7 +202,7 @@ def _misfit(case: Inspection, call: Call) -> str | None:
         elif call.function in STATIC_FUNCTIONS:
             static_signature(call.function).bind(*call.arguments, **given)
         else:
-            bind(case.registry.rules(call.function)[0], list(call.arguments), given)
+            bind(case.registry.rules(call.function)[0], list(call.arguments), given, Literal)
     except (TypeError, RuleError) as fault:
         return f"the call does not fit: {fault}"
     return None
