@@ -44,19 +44,20 @@ PROBLEMS = (
 )
 
 
-def by_yota(problem: Problem) -> int:
+def by_yota(problem: Problem, effort: str = "high") -> int:
     """Operations of the generated code."""
     import yota
     from yota.compilation.specialise import Target
     from yota.derivatives.matrices import Matrices
     from yota.derivatives.straight import Wanted
+    from yota.result import operations_of
 
     point = np.linspace(0.5, 1.5, problem.size)
     if not isinstance(problem.function(point), list):
-        return sum(yota.grad(problem.function, point)[1].operations.values())
-    form = Matrices(problem.function, 0, Wanted(with_value=True), Target(), dynamic=False)
+        return sum(yota.grad(problem.function, point, effort=effort)[1].operations.values())
+    form = Matrices(problem.function, 0, Wanted(with_value=True), Target(effort=effort), dynamic=False)
     prepared, *_ = form.prepare((point,), {})
-    return sum(prepared.root.gradient.tape.operations.values())
+    return sum(operations_of(prepared.root.source).values())
 
 
 def by_sympy(problem: Problem, rewrite: Callable[[Any], Any] = lambda expression: expression) -> int:

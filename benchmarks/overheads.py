@@ -40,12 +40,12 @@ def measure_overheads(peers: list[Peer], settings: Settings) -> dict[str, Any]:
 def call_overhead(settings: Settings) -> dict[str, float]:
     """A cached call through the public door, beside the generated function that it ends in."""
     import yota
-    from yota.compilation.specialise import Target, compile_tape
+    from yota.compilation.specialise import Target, compile_tape, simplified
 
     function = WORKLOADS["polynomial"].write(np)
     (x,) = WORKLOADS["polynomial"].arguments(False)
     _, g = yota.grad(function, x)
-    generated_function, _ = compile_tape(g.tape, Target())
+    generated_function, _ = compile_tape(simplified(g.tape, Target()), Target())
     calls = {
         "cached": Call(yota.value_and_grad(function), (x,)),
         "generated": Call(generated_function, (x,)),

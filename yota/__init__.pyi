@@ -21,6 +21,7 @@ _R_co = TypeVar("_R_co", covariant=True)
 _T = TypeVar("_T")
 
 _Target: TypeAlias = Literal["numpy", "c", "cuda"]
+_Effort: TypeAlias = Literal["quick", "high"]
 _Place: TypeAlias = int | str
 _Places: TypeAlias = tuple[_Place, ...]
 _Content: TypeAlias = Literal["value", "gradient", "jacobian", "hessian", "hvp"]
@@ -51,13 +52,24 @@ def grad(
     *args: Any,
     target: _Target,
     strict: bool = ...,
+    effort: _Effort = ...,
     dynamic: bool = ...,
     seed: Any = ...,
     **kwargs: Any,
 ) -> tuple[_R, GradResult]: ...
 @overload
 def grad(
-    f: Callable[..., _R], *args: Any, strict: bool, dynamic: bool = ..., seed: Any = ..., **kwargs: Any
+    f: Callable[..., _R],
+    *args: Any,
+    strict: bool,
+    effort: _Effort = ...,
+    dynamic: bool = ...,
+    seed: Any = ...,
+    **kwargs: Any,
+) -> tuple[_R, GradResult]: ...
+@overload
+def grad(
+    f: Callable[..., _R], *args: Any, effort: _Effort, dynamic: bool = ..., seed: Any = ..., **kwargs: Any
 ) -> tuple[_R, GradResult]: ...
 @overload
 def grad(f: Callable[..., _R], *args: Any, dynamic: bool, seed: Any = ..., **kwargs: Any) -> tuple[_R, GradResult]: ...
@@ -72,6 +84,7 @@ def value_and_grad(
     *,
     target: _Target = "numpy",
     strict: bool = False,
+    effort: _Effort = "quick",
     dynamic: bool = False,
     args: Any = None,
 ) -> Compiled[_P, tuple[_R, Any]]: ...
@@ -82,6 +95,7 @@ def value_and_grad(
     *,
     target: _Target = "numpy",
     strict: bool = False,
+    effort: _Effort = "quick",
     dynamic: bool = False,
     args: Any = None,
 ) -> Compiled[_P, tuple[_R, tuple[Any, ...]]]: ...
@@ -92,6 +106,7 @@ def gradient(
     *,
     target: _Target = "numpy",
     strict: bool = False,
+    effort: _Effort = "quick",
     dynamic: bool = False,
     args: Any = None,
 ) -> Compiled[_P, Any]: ...
@@ -102,6 +117,7 @@ def gradient(
     *,
     target: _Target = "numpy",
     strict: bool = False,
+    effort: _Effort = "quick",
     dynamic: bool = False,
     args: Any = None,
 ) -> Compiled[_P, tuple[Any, ...]]: ...
@@ -114,6 +130,7 @@ def jacobian(
     sparse: bool = False,
     target: _Target = "numpy",
     strict: bool = False,
+    effort: _Effort = "quick",
     dynamic: bool = False,
 ) -> Compiled[_P, Any]: ...
 @overload
@@ -125,6 +142,7 @@ def jacobian(
     sparse: bool = False,
     target: _Target = "numpy",
     strict: bool = False,
+    effort: _Effort = "quick",
     dynamic: bool = False,
 ) -> Compiled[_P, tuple[_R, Any]]: ...
 @overload
@@ -136,6 +154,7 @@ def hessian(
     sparse: bool = False,
     target: _Target = "numpy",
     strict: bool = False,
+    effort: _Effort = "quick",
     dynamic: bool = False,
 ) -> Compiled[_P, Any]: ...
 @overload
@@ -147,10 +166,17 @@ def hessian(
     sparse: bool = False,
     target: _Target = "numpy",
     strict: bool = False,
+    effort: _Effort = "quick",
     dynamic: bool = False,
 ) -> Compiled[_P, tuple[_R, Any, Any]]: ...
 def hvp(
-    f: Callable[..., Any], wrt: _Place = 0, *, target: _Target = "numpy", strict: bool = False, dynamic: bool = False
+    f: Callable[..., Any],
+    wrt: _Place = 0,
+    *,
+    target: _Target = "numpy",
+    strict: bool = False,
+    effort: _Effort = "quick",
+    dynamic: bool = False,
 ) -> Compiled[..., Any]: ...
 def jvp(
     f: Callable[..., _R],
@@ -159,14 +185,19 @@ def jvp(
     *,
     target: _Target = "numpy",
     strict: bool = False,
+    effort: _Effort = "quick",
     dynamic: bool = False,
 ) -> tuple[_R, Any]: ...
 @overload
 def vjp(
-    f: Callable[..., _R], *args: Any, target: _Target, strict: bool = ..., dynamic: bool = ...
+    f: Callable[..., _R], *args: Any, target: _Target, strict: bool = ..., effort: _Effort = ..., dynamic: bool = ...
 ) -> tuple[_R, _Pullback]: ...
 @overload
-def vjp(f: Callable[..., _R], *args: Any, strict: bool, dynamic: bool = ...) -> tuple[_R, _Pullback]: ...
+def vjp(
+    f: Callable[..., _R], *args: Any, strict: bool, effort: _Effort = ..., dynamic: bool = ...
+) -> tuple[_R, _Pullback]: ...
+@overload
+def vjp(f: Callable[..., _R], *args: Any, effort: _Effort, dynamic: bool = ...) -> tuple[_R, _Pullback]: ...
 @overload
 def vjp(f: Callable[..., _R], *args: Any, dynamic: bool) -> tuple[_R, _Pullback]: ...
 @overload
@@ -182,10 +213,14 @@ def batch(
 ) -> Compiled[..., Any]: ...
 @overload
 def simplegrad(
-    f: Callable[..., Any], *args: Any, target: _Target, strict: bool = ...
+    f: Callable[..., Any], *args: Any, target: _Target, strict: bool = ..., effort: _Effort = ...
 ) -> Compiled[..., tuple[Any, ...]]: ...
 @overload
-def simplegrad(f: Callable[..., Any], *args: Any, strict: bool) -> Compiled[..., tuple[Any, ...]]: ...
+def simplegrad(
+    f: Callable[..., Any], *args: Any, strict: bool, effort: _Effort = ...
+) -> Compiled[..., tuple[Any, ...]]: ...
+@overload
+def simplegrad(f: Callable[..., Any], *args: Any, effort: _Effort) -> Compiled[..., tuple[Any, ...]]: ...
 @overload
 def simplegrad(f: Callable[_P, Any], *args: _P.args, **kwargs: _P.kwargs) -> Compiled[_P, tuple[Any, ...]]: ...
 def update(structure: _T, gradient: Any, step: Callable[[Any, Any], Any]) -> _T: ...
@@ -214,7 +249,9 @@ ctrace = trace
 
 def interpreted(f: Callable[_P, _R]) -> Callable[_P, _R]: ...
 def play(tape: Tape, *args: Any) -> Any: ...
-def compile(tape: Tape, target: _Target = "numpy", *, strict: bool = False) -> _WithSource[..., Any]: ...
+def compile(
+    tape: Tape, target: _Target = "numpy", *, strict: bool = False, effort: _Effort = "quick"
+) -> _WithSource[..., Any]: ...
 def generate(
     f: Callable[..., Any],
     args: Mapping[str, Any] | Sequence[Any],

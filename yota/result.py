@@ -10,7 +10,13 @@ from typing import Any
 from yota.errors import ArgumentError
 from yota.ir.tape import Tape
 
-__all__ = ["GradResult"]
+__all__ = ["GradResult", "operations_of"]
+
+
+def operations_of(source: str) -> dict[str, int]:
+    """How often each operation occurs in generated code, as its head states; in loops for each element."""
+    head = re.search(r"Operations: ([^.;]*)", source)
+    return {name: int(count) for count, name in re.findall(r"(\d+) (\w+)", head.group(1))} if head else {}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,8 +75,7 @@ class GradResult:
     @property
     def operations(self) -> dict[str, int]:
         """How often each operation occurs in the generated code, as its head states; in loops for each element."""
-        head = re.search(r"Operations: ([^.;]*)", self.source)
-        return {name: int(count) for count, name in re.findall(r"(\d+) (\w+)", head.group(1))} if head else {}
+        return operations_of(self.source)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # What captures the call holds memory of this process.

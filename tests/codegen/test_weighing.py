@@ -25,7 +25,7 @@ def weight_and_count(tape: Tape) -> tuple[int, int]:
     kinds = symbolic._kinds(tape, frozenset())
     forests = symbolic._forests(tape, kinds, set())
     ((kind, planted),) = forests.items()
-    factored = symbolic._factored(planted, symbolic.Options())
+    factored = symbolic.factored(planted, symbolic.Options())
     table = Table(factored)
     return Scales(table).weight(table.planted), elements(symbolic._harvested(tape, kinds, {kind: factored}))
 

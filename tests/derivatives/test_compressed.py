@@ -93,7 +93,7 @@ FUNCTIONS: dict[str, tuple[Function, int | None]] = {
 @pytest.fixture(autouse=True)
 def always_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small functions too go by products."""
-    monkeypatch.setattr("yota.derivatives.matrices.straight_line", lambda *_: None)
+    monkeypatch.setattr("yota.derivatives.matrices.straight_line", lambda *_, **__: None)
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -243,7 +243,7 @@ def test_index_arrays_may_change(sparse: bool) -> None:
 
 
 def test_long_arrays_go_by_products_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("yota.derivatives.matrices.straight_line", lambda *_: pytest.fail("scalar code"))
+    monkeypatch.setattr("yota.derivatives.matrices.straight_line", lambda *_, **__: pytest.fail("scalar code"))
     x = RANDOM.standard_normal(700)
     found = yota.hessian(chained, sparse=True)(x)
     np.testing.assert_allclose(found.diagonal(1), -400.0 * x[:-1])

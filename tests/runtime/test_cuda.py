@@ -14,7 +14,7 @@ import yota
 from tests.cuda.device import CUDARuntimeError, OutOfMemoryError, Stream, device, on_device
 from tests.cuda.hosted import needs_compiler
 from tests.cuda.nvrtc import compiled, needs_nvrtc
-from yota.compilation.specialise import Target, compile_tape
+from yota.compilation.specialise import Target, compile_tape, simplified
 from yota.errors import ArgumentError, CodegenError, DeviceError
 from yota.runtime import cuda
 
@@ -270,7 +270,7 @@ def test_arrays_on_another_device_are_refused(device):
 
 def test_compiled_tapes_check_what_they_are_given(device):
     _, tape = yota.trace(wave, np.ones(30), 1.0)
-    program, _ = compile_tape(tape, Target("cuda"))
+    program, _ = compile_tape(simplified(tape, Target("cuda")), Target("cuda"))
     with pytest.raises(ArgumentError, match=r"argument x must be float64\[30\], and is float32\[30\]"):
         program(on_device(np.ones(30, np.float32)), 1.0)
     with pytest.raises(ArgumentError, match=r"must be an array on the GPU, not a list"):

@@ -13,7 +13,7 @@ from yota.codegen.symbolic import optimise
 from yota.compilation.arguments import Arguments, function_of, key_of, positional, sort_arguments
 from yota.compilation.compiled import CHANGED, CLEARED, CONTENT, OTHER_WAY, Compiled, Journal
 from yota.compilation.device import on_host, target_for
-from yota.compilation.specialise import Target, compile_tape
+from yota.compilation.specialise import Target, compile_tape, simplified
 from yota.compilation.words import worded
 from yota.derivatives.differentiated import MOST_TAPES
 from yota.derivatives.inside import inside
@@ -172,7 +172,7 @@ class Batched(Compiled):
         self._captured.take(Running(code, names) for code, names in recording.ran)
         self._captured.settle()
         contents = Contents.of(recording.watched, self._captured.parts(), ())
-        call, source = compile_tape(recording.tape, target)
+        call, source = compile_tape(simplified(recording.tape, target), target)
         return _Compiled(call, recording.form, recording.tape, source, contents)
 
     def _traced(self, function: Callable[..., Any], args: tuple[Any, ...]) -> Any:

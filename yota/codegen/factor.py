@@ -29,8 +29,6 @@ class Options:
     ----------
     window
         Each term is paired with at most this many others of its sum.
-    equal_outside
-        Whether a coefficient that both terms have is pulled out (``3*(a - b)``) or stays (``3*a - 3*b``).
     shared
         Whether sums that occur in several places without a factor are taken out.
     whole
@@ -44,7 +42,6 @@ class Options:
     """
 
     window: int = 64
-    equal_outside: bool = True
     shared: bool = True
     whole: bool = False
     nest: bool = False
@@ -89,7 +86,7 @@ class _Factoring:
         """Terms of sums that have lost some."""
         self.chains: dict[int, Chain] = {}
         self.costs = table.costs(options.most)
-        self.alone = table.alone(options.most, options.equal_outside)
+        self.alone = table.alone(options.most)
         self.places: dict[int, list[Place]] = {}
         """Where each divisor occurs."""
         self.atoms: dict[int, int] = {}
@@ -204,11 +201,16 @@ class _Factoring:
         # A place without factor is a sum of the user's: there the divisor stands as it is.
         bare = next((place.scale for place in places if not place.factor), None)
         sign = 1.0 if (bare > 0 if bare else sum([scale > 0 for scale in scales]) * 2 >= len(scales)) else -1.0
-        one, two = self.table.divisors[divisor][2:]
-        if self.options.equal_outside and abs(one) == abs(two):
-            return sign
         unit = abs(scales[0]) if len(set(scales)) == 1 else abs(Counter(scales).most_common(1)[0][0])
-        return sign * unit if unit == 1.0 or all(is_multiple(scale, unit) for scale in scales) else sign
+        if unit == 1.0 or not all(is_multiple(scale, unit) for scale in scales):
+            return sign
+        one, two = self.table.divisors[divisor][2:]
+        # A coefficient that both terms have: 3 * (a - b), or, where it serves more than once, 3 * a - 3 * b.
+        if abs(one) == abs(two) and (
+            len(places) == 1 or self._gain(divisor, sign, places) > self._gain(divisor, sign * unit, places)
+        ):
+            return sign
+        return sign * unit
 
     def _gain(self, divisor: int, unit: float, places: Sequence[Place]) -> float:
         number, costs = self.table.number, self.costs

@@ -26,9 +26,7 @@ _PAIR = 8
 """How much longer it takes to look at a pair of terms than at a pair of factors."""
 _HOT, _COLD = 0.5, 0.05
 """Operations by which an attempt may be worse, at first and in the end."""
-_STARTS = tuple(
-    Options(shared=shared, equal_outside=outside, whole=True) for shared in (True, False) for outside in (True, False)
-)
+_STARTS = tuple(Options(shared=shared, whole=True) for shared in (True, False))
 _CHOSEN = 0.5
 """How often a divisor is chosen first, and not the sums that are factored anew."""
 _MOST_SUMS = 6
@@ -129,7 +127,6 @@ class _Revision:
         options = Options(
             whole=True,
             seed=self.choose.randrange(1, 10**6),
-            equal_outside=self.choose.random() < 0.3,
             most=self.choose.choice((1024, 1024, 1, 2)),
         )
         found = factor_anew(self.table, {**self.sums, **changed}, options, changed, self.places, divisor)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from yota.compilation.device import to_cpu
-from yota.compilation.specialise import Target, compile_tape
+from yota.compilation.specialise import Target, compile_tape, simplified
 from yota.errors import ArgumentError
 from yota.ir.callables import Derived
 from yota.ir.inputs import Input, Static, spelled
@@ -56,14 +56,14 @@ def play(tape: Tape, *args: Any) -> Any:
     return results[0] if len(results) == 1 else tuple(results)
 
 
-def compile(tape: Tape, target: str = "numpy", *, strict: bool = False) -> Callable[..., Any]:
+def compile(tape: Tape, target: str = "numpy", *, strict: bool = False, effort: str = "quick") -> Callable[..., Any]:
     """A fast function that computes what the tape does.
 
     Parameters
     ----------
     tape
         From `trace`.
-    target, strict
+    target, strict, effort
         See `grad`.
 
     Returns
@@ -78,7 +78,13 @@ def compile(tape: Tape, target: str = "numpy", *, strict: bool = False) -> Calla
     >>> compile(tape)(5.0)
     25.0
     """
-    call, source = compile_tape(_tape(tape), Target(target, strict))
+    wanted = Target(target, strict, effort)
+    short = simplified(_tape(tape), wanted)
+    if effort == "high":
+        from yota.codegen.search import search
+
+        _, short = search([short], strict=strict)
+    call, source = compile_tape(short, wanted)
     plain = [entry.argument for entry in tape.inputs] == list(range(len(tape.inputs)))
     direct = plain and not tape.guards and not tape.statics
     kinds = [_kind(tape.types[entry.variable]) for entry in tape.inputs]

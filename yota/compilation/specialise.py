@@ -24,19 +24,32 @@ from yota.watching.afresh import Observed
 from yota.watching.contents import Contents
 from yota.watching.reach import Running
 
-__all__ = ["Specialisation", "Target", "compile_tape", "differentiate", "trace_gradient"]
+__all__ = ["Specialisation", "Target", "compile_tape", "differentiate", "simplified", "trace_gradient"]
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """How to generate code: the target's name, and whether the value must have NumPy's bits."""
+    """How to generate code.
+
+    Parameters
+    ----------
+    name
+        Of the target.
+    strict
+        Whether the value must have NumPy's bits.
+    effort
+        How long to look for few operations: "quick" or "high".
+    """
 
     name: str = "numpy"
     strict: bool = False
+    effort: str = "quick"
 
     def __post_init__(self) -> None:
         if self.name not in ("numpy", "c", "cuda"):
             raise ArgumentError(f"target={self.name!r} is not known; the targets are: 'numpy', 'c', 'cuda'")
+        if self.effort not in ("quick", "high"):
+            raise ArgumentError(f"effort={self.effort!r} is not known; it is 'quick' or 'high'")
         if self.strict and self.name == "cuda":
             raise ArgumentError(
                 'strict=True is not for target="cuda": nothing on a GPU rounds as NumPy does. '
@@ -44,51 +57,55 @@ class Target:
             )
 
 
-def compile_tape(tape: Tape, target: Target, *, once: bool = False) -> tuple[Callable[..., Any], str]:
-    """The generated function of a tape, and its source.
-
-    The function takes one positional argument for each input and gives the outputs. With ``once`` NumPy code, which
-    will run a few times at most, is not searched for the fewest operations. Where C cannot be compiled a warning says
-    so, and NumPy code takes its place.
-    """
+def simplified(tape: Tape, target: Target) -> Tape:
+    """``tape`` after the passes of its target."""
     from yota.passes.pipeline import run
+
+    return run(tape, strict=target.strict, compiled=target.name == "c")
+
+
+def compile_tape(tape: Tape, target: Target, *, values: int = 1) -> tuple[Callable[..., Any], str]:
+    """The generated function of a simplified tape, and its source.
+
+    The function takes one positional argument for each input and gives the outputs, of which the first ``values`` are
+    values rather than derivatives. Where C cannot be compiled a warning says so, and NumPy code takes its place.
+    """
     from yota.runtime.python import load
 
     if target.name == "c":
         from yota.runtime import native
 
         if native.is_available():
-            return _compiled_in_c(tape, target)
+            return _compiled_in_c(tape, target, values)
     if target.name == "cuda":
-        return _compiled_for_cuda(run(tape))
+        return _compiled_for_cuda(tape, values)
     from yota.codegen.targets.numpy import generate
 
-    source = generate(run(tape, strict=target.strict), strict=target.strict, once=once)
+    source = generate(tape, strict=target.strict, values=values)
     return load(source), source.text
 
 
-def _compiled_in_c(tape: Tape, target: Target) -> tuple[Callable[..., Any], str]:
+def _compiled_in_c(tape: Tape, target: Target, values: int) -> tuple[Callable[..., Any], str]:
     from yota.codegen.targets import c
-    from yota.passes.pipeline import run
     from yota.runtime import native
 
-    written = c.generate(run(tape, strict=target.strict, compiled=True), strict=target.strict)
+    written = c.generate(tape, strict=target.strict, values=values)
     return native.load(written), written.text
 
 
-def _compiled_for_cuda(tape: Tape) -> tuple[Callable[..., Any], str]:
+def _compiled_for_cuda(tape: Tape, values: int) -> tuple[Callable[..., Any], str]:
     from yota.codegen.targets import cuda
     from yota.runtime.cuda_program import Expected, Program
 
     # A tape that the target cannot take fails here, before anything is asked of a GPU.
     atomic = os.environ.get("YOTA_CUDA_SCATTER") == "atomic"
-    written = cuda.generate(tape, atomic=atomic)
+    written = cuda.generate(tape, atomic=atomic, values=values)
     expected = [
         Expected(".".join((item.name, *map(str, item.path))), type.dtype, type.shape, item.argument < 0)
         for item in tape.inputs
         for type in [tape.types[item.variable]]
     ]
-    return Program(lambda forms: cuda.generate(tape, forms, atomic=atomic), expected), written.text
+    return Program(lambda forms: cuda.generate(tape, forms, atomic=atomic, values=values), expected), written.text
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,6 @@ from yota.compilation.arguments import Arguments, function_of, key_of, positiona
 from yota.compilation.collection import uncollected
 from yota.compilation.compiled import CHANGED, CONTENT, OTHER_WAY, Journal
 from yota.compilation.device import on_host, target_for
-from yota.compilation.factored import leanest
 from yota.compilation.layout import Wrt, checked, layout_of
 from yota.compilation.specialise import Gradient, Specialisation, Target, compile_tape, differentiate, trace_gradient
 from yota.derivatives.inside import inside
@@ -139,6 +138,8 @@ class Prepared:
 
     valued = True
     """Whether the results are a value and gradients, of which the caller gets several as a tuple."""
+    values = 1
+    """How many of the outputs are values rather than derivatives."""
 
     def __init__(self, owner: Differentiated, function: Callable[..., Any], args: tuple[Any, ...]) -> None:
         self.owner = owner
@@ -171,7 +172,7 @@ class Prepared:
             # Of what compiled code reads at each call the function may have read some by itself all the same.
             fresh = captured.read_afresh(gradient.captured, gradient.observed)
             contents = Contents.of(gradient.contents.pairs, captured.parts(), fresh)
-            call, source = compile_tape(self.compiled_tape(gradient), self.target)
+            call, source = compile_tape(self.compiled_tape(gradient), self.target, values=self.values)
             made(gradient.tape, source)
         return Specialisation(replace(gradient, contents=contents), call, source)
 
@@ -182,15 +183,15 @@ class Prepared:
             arguments,
             self.layout.wanted,
             registry(),
-            strict=self.owner.target.strict,
+            strict=self.target.strict,
             around=self.owner.captured.surroundings(arguments.values),
         )
 
     def compiled_tape(self, gradient: Gradient) -> Tape:
-        """What is compiled: not the tape itself where another one computes the same with less."""
-        if self.target.strict:
-            return gradient.tape
-        return leanest(gradient.tape, gradient.leaves, registry(), compiled=self.target.name != "numpy")
+        """What is compiled."""
+        from yota.compilation.scalar_code import short_gradient
+
+        return short_gradient(gradient.tape, gradient.leaves, registry(), self.target)
 
     def result(self, chosen: Specialisation, outputs: tuple[Any, ...]) -> Any:
         """What the caller gets: value and gradients."""

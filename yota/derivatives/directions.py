@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 
 import numpy as np
 
 from yota.autodiff.accumulate import ALONG, partials
 from yota.autodiff.reverse import gradient_tape, reverse, zeros_like
-from yota.codegen.scalar import is_scalar
-from yota.codegen.symbolic import best, optimise
-from yota.compilation.factored import unrolled
+from yota.compilation.scalar_code import shortest
+from yota.compilation.specialise import Target
 from yota.derivatives.elements import dense, elements, elements_read
-from yota.derivatives.straight import forms, orders, slope_of
+from yota.derivatives.straight import orders, slope_of
 from yota.ir.catalog import primitive
 from yota.ir.tape import Tape, TapeBuilder
-from yota.passes import dce, pipeline
+from yota.passes import dce
 from yota.rules.registry import Registry
 
-__all__ = ["along", "shortest"]
+__all__ = ["along", "product_of"]
 
 _MOST_OPERATIONS = 20_000
 
@@ -37,28 +36,23 @@ def along(tape: Tape, leaf: int, known: Registry) -> Tape:
     return dce.run(builder.finish([zeros_like(builder, by) if product is None else product]))
 
 
-def shortest(tape: Tape, leaf: int, known: Registry) -> Tape:
-    """The product; if that is scalar code, of several ways to write it the one with the fewest operations.
+def product_of(tape: Tape, leaf: int, known: Registry, target: Target) -> Tape:
+    """The simplified tape of the product; with ``effort="high"`` in the way that takes the fewest operations.
 
     These are forward over reverse, reverse over reverse and mixtures of them; B. Pearlmutter, "Fast exact
     multiplication by the Hessian" (Neural Computation 6, 1994).
     """
-    whole = along(tape, leaf, known)
-    plain = pipeline.run(whole)
-    # Where the value is scalar code the product is too, if with more operations than its own arrays are unrolled to.
-    value = unrolled(tape) if is_scalar(plain) or is_scalar(pipeline.run(tape)) else None
-    if value is None:
-        return whole
-    found = [plain] if is_scalar(plain) else []
-    for form in forms(value):
-        found.append(pipeline.run(along(form, leaf, known)))
+
+    def derive(form: Tape) -> Iterator[Tape]:
+        yield along(form, leaf, known)
         slope = slope_of(form, leaf, known)
         if slope is not None:
-            found += _mixed(slope, leaf, known)
-    return optimise(found[best(found, values=0)], values=0)
+            yield from _mixed(slope, leaf, known)
+
+    return shortest(along(tape, leaf, known), tape, derive, target, values=0)
 
 
-def _mixed(tape: Tape, leaf: int, known: Registry) -> Sequence[Tape]:
+def _mixed(tape: Tape, leaf: int, known: Registry) -> Iterator[Tape]:
     """The product from the value and the gradient on ``tape``, in each order of elimination that looks good."""
     by = tape.inputs[leaf].variable
     rows, columns = elements(tape, tape.outputs[-1])[0], elements_read(tape, by)
@@ -66,14 +60,13 @@ def _mixed(tape: Tape, leaf: int, known: Registry) -> Sequence[Tape]:
     parts = _elements_of(builder, _direction(tape), columns)
     steps = partials(builder, tape, rows, list(columns), known, parts)
     if steps is None or min(steps.works.values()) > _MOST_OPERATIONS:
-        return []
-    made, type = [], tape.types[by]
+        return
+    type = tape.types[by]
     for order in orders(steps.works):
         entries = steps.entries(order)
         places = {(row, 0): entry[ALONG] for row, entry in enumerate(entries) if ALONG in entry}
         product = dense(builder, places, (len(rows), 1), type.shape, type.dtype)
-        made.append(pipeline.run(dce.run(builder.finish([product]))))
-    return made
+        yield dce.run(builder.finish([product]))
 
 
 def _elements_of(builder: TapeBuilder, direction: int, columns: dict[int, int]) -> dict[int, int]:

@@ -24,6 +24,7 @@ def grad(
     seed: Any = None,
     target: str = "numpy",
     strict: bool = False,
+    effort: str = "quick",
     **kwargs: Any,
 ) -> tuple[Any, GradResult]:
     """Value of ``f(*args)`` and its gradient by every argument.
@@ -48,6 +49,9 @@ def grad(
         CuPy's choose by themselves.
     strict
         Whether the value must be bitwise what NumPy gives for ``f(*args)``.
+    effort
+        How long to look for few operations of scalar code: ``"quick"``, in less time than the rest of compiling, or
+        ``"high"``, for seconds, which pays for polynomials that are evaluated very often.
     **kwargs
         Keyword arguments of ``f``.
 
@@ -79,8 +83,8 @@ def grad(
     if not args and not kwargs:
         evaluates("grad", f, "For a function that gives the gradient: yota.gradient(f)")
     if seed is not None:
-        return seeded(f, seed, args, kwargs, Target(target, strict), dynamic)
-    return evaluated(f, args, kwargs, Target(target, strict), dynamic)
+        return seeded(f, seed, args, kwargs, Target(target, strict, effort), dynamic)
+    return evaluated(f, args, kwargs, Target(target, strict, effort), dynamic)
 
 
 @worded
@@ -90,6 +94,7 @@ def value_and_grad(
     *,
     target: str = "numpy",
     strict: bool = False,
+    effort: str = "quick",
     dynamic: bool = False,
     args: Any = None,
 ) -> Callable[..., tuple[Any, Any]]:
@@ -101,7 +106,7 @@ def value_and_grad(
         A plain NumPy function that returns a scalar.
     wrt
         What to differentiate by: an argument's position or name, or a tuple of them.
-    target, strict, dynamic
+    target, strict, effort, dynamic
         See `grad`.
     args
         Specs of the arguments in which sizes have names, such as ``{"x": "float64[N,3]"}`` (see `yota.generate`). The
@@ -147,7 +152,7 @@ def value_and_grad(
 
         many: Callable[..., tuple[Any, Any]] = f.mapped(of_one, Target(target, strict), dynamic=dynamic)
         return many
-    options = {"target": target, "strict": strict, "dynamic": dynamic, "args": args}
+    options = {"target": target, "strict": strict, "effort": effort, "dynamic": dynamic, "args": args}
     recipe = value_and_grad, (f, wrt), options
     if args is not None:
         from yota.compilation.compiled import Compiled
@@ -156,7 +161,7 @@ def value_and_grad(
         check_options(target, dynamic)
         form = AllSizes(f, args, wrt, strict=strict)
         return Compiled(recipe, f, "value and gradient", form, journal=form.journal)
-    return caller(Differentiated(f, wrt, Target(target, strict), dynamic=dynamic), recipe, "value and gradient")
+    return caller(Differentiated(f, wrt, Target(target, strict, effort), dynamic=dynamic), recipe, "value and gradient")
 
 
 @worded
@@ -166,6 +171,7 @@ def gradient(
     *,
     target: str = "numpy",
     strict: bool = False,
+    effort: str = "quick",
     dynamic: bool = False,
     args: Any = None,
 ) -> Callable[..., Any]:
@@ -189,5 +195,5 @@ def gradient(
     """
     from yota.derivatives.calling import Slope
 
-    options: dict[str, Any] = {"target": target, "strict": strict, "dynamic": dynamic, "args": args}
+    options: dict[str, Any] = {"target": target, "strict": strict, "effort": effort, "dynamic": dynamic, "args": args}
     return Slope((gradient, (f, wrt), options), value_and_grad(f, wrt, **options))

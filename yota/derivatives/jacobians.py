@@ -27,6 +27,7 @@ def jacobian(
     sparse: bool = False,
     target: str = "numpy",
     strict: bool = False,
+    effort: str = "quick",
     dynamic: bool = False,
 ) -> Callable[..., Any]:
     """A function that gives all partial derivatives of ``f`` by one argument, or by each of several.
@@ -47,7 +48,7 @@ def jacobian(
     sparse
         Whether to give a ``scipy.sparse.csr_array`` of shape ``(f(*args).size, args[wrt].size)``, whose pattern is
         known when the function is traced; it may hold entries that happen to be zero.
-    target, strict, dynamic
+    target, strict, effort, dynamic
         See `yota.grad`.
 
     Returns
@@ -71,7 +72,7 @@ def jacobian(
            [1., 0.]])
     """
     wanted = Wanted(1, with_value, sparse)
-    return _matrix(f, wrt, wanted, Target(target, strict), dynamic, "Jacobian")
+    return _matrix(f, wrt, wanted, Target(target, strict, effort), dynamic, "Jacobian")
 
 
 @worded
@@ -83,6 +84,7 @@ def hessian(
     sparse: bool = False,
     target: str = "numpy",
     strict: bool = False,
+    effort: str = "quick",
     dynamic: bool = False,
 ) -> Callable[..., Any]:
     """A function that gives the second derivatives of a scalar function by one argument, or by several.
@@ -93,7 +95,7 @@ def hessian(
     ----------
     f
         A plain NumPy function that returns a real number.
-    wrt, sparse, target, strict, dynamic
+    wrt, sparse, target, strict, effort, dynamic
         See `jacobian`.
     with_value
         Whether to give ``(f(*args), gradient, hessian)``.
@@ -115,7 +117,7 @@ def hessian(
     array([2., 6.])
     """
     wanted = Wanted(2, with_value, sparse)
-    return _matrix(f, wrt, wanted, Target(target, strict), dynamic, "Hessian")
+    return _matrix(f, wrt, wanted, Target(target, strict, effort), dynamic, "Hessian")
 
 
 def _matrix(
@@ -129,7 +131,7 @@ def _matrix(
     if isinstance(f, Batched):
         plain = Target(strict=target.strict)
         return f.mapped(lambda one: _matrix(one, wrt, wanted, plain, dynamic, what), target, dynamic=dynamic)
-    options = {"target": target.name, "strict": target.strict, "dynamic": dynamic}
+    options = {"target": target.name, "strict": target.strict, "effort": target.effort, "dynamic": dynamic}
     make = jacobian if wanted.order == 1 else hessian
     recipe = make, (f, wrt), {"with_value": wanted.with_value, "sparse": wanted.sparse, **options}
     if not isinstance(wrt, tuple):
@@ -144,7 +146,13 @@ def _matrix(
 
 @worded
 def hvp(
-    f: Callable[..., Any], wrt: int | str = 0, *, target: str = "numpy", strict: bool = False, dynamic: bool = False
+    f: Callable[..., Any],
+    wrt: int | str = 0,
+    *,
+    target: str = "numpy",
+    strict: bool = False,
+    effort: str = "quick",
+    dynamic: bool = False,
 ) -> Callable[..., Any]:
     """A function of ``(x, v)`` that gives the Hessian of ``f`` at ``x`` times ``v``.
 
@@ -156,7 +164,7 @@ def hvp(
         A plain NumPy function that returns a real number.
     wrt
         Position or name of the argument to differentiate by, an array or a number.
-    target, strict, dynamic
+    target, strict, effort, dynamic
         See `yota.grad`; there is no value that ``strict`` would matter to.
 
     Returns
@@ -178,8 +186,8 @@ def hvp(
     >>> hvp(lambda x, a: a * np.sum(x**3))(np.array([1.0, 2.0]), 10.0, np.array([1.0, 1.0]))
     array([ 60., 120.])
     """
-    wanted = Target(target, strict)
+    wanted = Target(target, strict, effort)
     if isinstance(f, Batched):
         return f.mapped(lambda one: hvp(one, wrt, dynamic=dynamic), wanted, dynamic=dynamic, also=(-1,))
-    recipe = hvp, (f, wrt), {"target": target, "strict": strict, "dynamic": dynamic}
+    recipe = hvp, (f, wrt), {"target": target, "strict": strict, "effort": effort, "dynamic": dynamic}
     return caller(HessianProducts(f, wrt, wanted, dynamic=dynamic), recipe, "Hessian times a vector")

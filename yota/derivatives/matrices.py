@@ -12,7 +12,7 @@ from yota.compilation.arguments import Arguments, sort_arguments
 from yota.compilation.compiled import CONTENT
 from yota.compilation.device import on_host
 from yota.compilation.layout import Layout, layout_of
-from yota.compilation.specialise import Gradient, Specialisation, Target
+from yota.compilation.specialise import Gradient, Specialisation, Target, simplified
 from yota.derivatives.differentiated import Differentiated, Prepared
 from yota.derivatives.inside import inside
 from yota.derivatives.rows import Rows, largest
@@ -20,7 +20,7 @@ from yota.derivatives.sparse import CompressedRows
 from yota.derivatives.straight import Entries, Wanted, straight_line
 from yota.errors import ArgumentError, DifferentiationError, TracingError
 from yota.ir.tape import Tape
-from yota.rules.registry import Registry, registry
+from yota.rules.registry import registry
 from yota.tracing.record import Recording, record
 
 __all__ = ["Matrices"]
@@ -69,7 +69,7 @@ class Matrices(Differentiated):
         if self.wanted.sparse:
             raise TracingError("a sparse matrix cannot be recorded; leave sparse=True out inside of a traced function")
         recorded = call.record()
-        found = _entries(recorded, leaf, self.wanted, call.trace.registry)
+        found = straight_line(recorded.tape, leaf, self.wanted, call.trace.registry)
         if found is None:
             return _rows(self, call.function, call.plain, leaf, largest(recorded.tape))(*call.arguments.values)
         places = zip(recorded.tape.inputs, found.tape.inputs, strict=True)
@@ -95,6 +95,7 @@ class _Straight(Prepared):
     def __init__(self, owner: Matrices, function: Callable[..., Any], args: tuple[Any, ...]) -> None:
         self.rows: dict[int, CompressedRows] = {}
         self.relied: dict[int, Any] = {}
+        self.values = int(owner.wanted.with_value)
         super().__init__(owner, function, args)
         if self.relied:
             self.direct = None
@@ -122,7 +123,7 @@ class _Straight(Prepared):
         if _LONG < tape.types[tape.inputs[leaf].variable].size > len(tape):
             with contextlib.suppress(DifferentiationError, ArgumentError):
                 return self._compressed(recorded, leaf, arguments)
-        found = _entries(recorded, leaf, wanted, registry())
+        found = straight_line(tape, leaf, wanted, registry(), effort=self.owner.target.effort)
         if found is not None:
             return found
         try:
@@ -159,8 +160,8 @@ class _Straight(Prepared):
         return super().__call__(function, args, leaves)
 
     def compiled_tape(self, gradient: Gradient) -> Tape:
-        """The tape of all entries is as short as it gets."""
-        return gradient.tape
+        """What is compiled."""
+        return simplified(gradient.tape, self.target)
 
     def result(self, chosen: Specialisation, outputs: tuple[Any, ...]) -> Any:
         """The matrix; with values before it, if they are wanted."""
@@ -201,10 +202,6 @@ def only_leaf(layout: Layout, arguments: Arguments) -> int:
             f"such as lambda x: f({{**{name}, 'x': x}})"
         )
     return layout.wanted[0]
-
-
-def _entries(recorded: Recording, leaf: int, wanted: Wanted, known: Registry) -> Entries | None:
-    return straight_line(recorded.tape, leaf, wanted, known)
 
 
 def _sparse(rows: CompressedRows, outputs: Any) -> Any:

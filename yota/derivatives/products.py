@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from yota.compilation.arguments import Arguments
 from yota.compilation.layout import layout_of
 from yota.compilation.specialise import Gradient, Specialisation, Target
 from yota.derivatives.differentiated import Differentiated, Prepared
-from yota.derivatives.directions import along, shortest
+from yota.derivatives.directions import along, product_of
 from yota.derivatives.inside import inside
 from yota.derivatives.matrices import only_leaf
 from yota.errors import ArgumentError, DifferentiationError
@@ -41,7 +42,7 @@ class HessianProducts(Differentiated):
             raise ArgumentError(f"wrt={wrt!r}: a Hessian times a direction is by one argument, a position or a name")
         # Counted from the end, the direction comes after the arguments of the function.
         place = wrt - 1 if isinstance(wrt, int) and wrt < 0 else wrt
-        super().__init__(function, place, Target(target.name), dynamic=dynamic)
+        super().__init__(function, place, replace(target, strict=False), dynamic=dynamic)
 
     def compiled(self, function: Callable[..., Any], args: tuple[Any, ...]) -> Prepared:
         """Code for arguments like ``args``."""
@@ -60,16 +61,17 @@ class _Product(Prepared):
     """Compiled code for one kind of arguments."""
 
     valued = False
+    values = 0
 
     def gradient(self, function: Callable[..., Any], arguments: Arguments) -> Gradient:
         """The tape of the product."""
         leaf = only_leaf(self.layout, arguments)
         around = self.owner.captured.surroundings(arguments.values)
         recorded = _recorded(function, arguments, leaf, registry(), live=True, around=around)
-        return Gradient.of(recorded, shortest(recorded.tape, leaf, registry()), (leaf,))
+        return Gradient.of(recorded, product_of(recorded.tape, leaf, registry(), self.target), (leaf,))
 
     def compiled_tape(self, gradient: Gradient) -> Tape:
-        """The tape of the product is as short as it gets."""
+        """What is compiled: the tape itself, which is simplified already."""
         return gradient.tape
 
     def result(self, chosen: Specialisation, outputs: tuple[Any, ...]) -> Any:

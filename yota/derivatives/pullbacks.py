@@ -22,7 +22,12 @@ __all__ = ["jvp", "vjp", "weighted"]
 
 @worded
 def vjp(
-    f: Callable[..., Any], *args: Any, target: str = "numpy", strict: bool = False, dynamic: bool = False
+    f: Callable[..., Any],
+    *args: Any,
+    target: str = "numpy",
+    strict: bool = False,
+    effort: str = "quick",
+    dynamic: bool = False,
 ) -> tuple[Any, Callable[[Any], Any]]:
     """Value of ``f(*args)`` and its pullback.
 
@@ -32,7 +37,7 @@ def vjp(
         A function of arrays that returns an array.
     *args
         The point.
-    target, strict, dynamic
+    target, strict, effort, dynamic
         See `yota.grad`.
 
     Returns
@@ -54,7 +59,7 @@ def vjp(
         evaluates("vjp", function_of(f), "For a function that gives the gradient: yota.gradient(f)")
     moved = [position for position, value in enumerate(args) if _is_moving(value)] or range(len(args))
     by = tuple(1 + position for position in moved)
-    pulled = gradient(weighted(function_of(f)), by, target=target, strict=strict, dynamic=dynamic)
+    pulled = gradient(weighted(function_of(f)), by, target=target, strict=strict, effort=effort, dynamic=dynamic)
     point = tuple(mapped(value, copied) for value in args)
     found = f(*args)
     value = found if is_on_device(found) else np.asarray(found)
@@ -66,7 +71,7 @@ def vjp(
         adjoints = dict(zip(moved, pulled(seed, *point), strict=True))
         return tuple(adjoints.get(position) for position in range(len(point)))
 
-    options = {"target": target, "strict": strict, "dynamic": dynamic}
+    options = {"target": target, "strict": strict, "effort": effort, "dynamic": dynamic}
     recipe = pullback, (f, *point), options
     return found, Compiled(recipe, None, "pullback", call, journal=Journal("", target), parts=(pulled,))
 
@@ -90,6 +95,7 @@ def jvp(
     *,
     target: str = "numpy",
     strict: bool = False,
+    effort: str = "quick",
     dynamic: bool = False,
 ) -> tuple[Any, Any]:
     """Value of ``f(*args)`` and its derivative in one direction.
@@ -105,7 +111,7 @@ def jvp(
         The point.
     tangents
         The direction: for each argument an array of its shape, or None where it stays as it is.
-    target, strict, dynamic
+    target, strict, effort, dynamic
         See `yota.grad`.
 
     Returns
@@ -155,7 +161,7 @@ def jvp(
         return sum(np.sum(np.real(np.conjugate(a) * t)) for a, t in zip(adjoints, rest[count:], strict=True))
 
     directions = [tangents[position] for position in moved]
-    forward = gradient(along, 0, target=target, strict=strict, dynamic=dynamic)
+    forward = gradient(along, 0, target=target, strict=strict, effort=effort, dynamic=dynamic)
     tangent = forward(beside(found, seed), *args, *directions)
     return value, tangent if found.shape else tangent[()]
 

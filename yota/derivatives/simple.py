@@ -22,7 +22,7 @@ class SimpleGradient(Compiled):
     """A compiled gradient for arguments of one kind: ``val, d0, d1 = dloss(*args)``; ``dloss.source`` is its code."""
 
     def __init__(self, f: Callable[..., Any], args: tuple[Any, ...], target: Target) -> None:
-        options = {"target": target.name, "strict": target.strict}
+        options = {"target": target.name, "strict": target.strict, "effort": target.effort}
         form = Differentiated(f, None, target, dynamic=False)
         recipe = simplegrad, (f, *(mapped(each, copied) for each in args)), options
         super().__init__(recipe, f, "gradient", journal=form.journal)
@@ -56,7 +56,9 @@ class SimpleGradient(Compiled):
 
 
 @worded
-def simplegrad(f: Callable[..., Any], *args: Any, target: str = "numpy", strict: bool = False) -> SimpleGradient:
+def simplegrad(
+    f: Callable[..., Any], *args: Any, target: str = "numpy", strict: bool = False, effort: str = "quick"
+) -> SimpleGradient:
     """Compile the gradient of ``f`` for arguments like ``args``, once and for all.
 
     Parameters
@@ -65,7 +67,7 @@ def simplegrad(f: Callable[..., Any], *args: Any, target: str = "numpy", strict:
         A plain NumPy function that returns a scalar.
     *args
         Arguments of the types that it will be called with; see `grad`. What is static among them stays as it is here.
-    target, strict
+    target, strict, effort
         See `grad`.
 
     Returns
@@ -91,4 +93,4 @@ def simplegrad(f: Callable[..., Any], *args: Any, target: str = "numpy", strict:
     """
     if not args:
         evaluates("simplegrad", f, "For a function that compiles when it is called: yota.value_and_grad(f)")
-    return SimpleGradient(f, args, Target(target, strict))
+    return SimpleGradient(f, args, Target(target, strict, effort))

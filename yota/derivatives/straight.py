@@ -9,8 +9,8 @@ import numpy as np
 
 from yota.autodiff.accumulate import partials
 from yota.autodiff.reverse import gradient_tape
-from yota.codegen.symbolic import best, is_form_enough, optimise
-from yota.compilation.factored import several_forms, unrolled
+from yota.codegen.search import forms, search
+from yota.compilation.scalar_code import unrolled
 from yota.derivatives.elements import dense, dtype_of, elements, elements_read, listed
 from yota.errors import DifferentiationError
 from yota.ir.catalog import primitive
@@ -18,14 +18,12 @@ from yota.ir.tape import Tape, TapeBuilder
 from yota.passes import dce, pipeline
 from yota.rules.registry import Registry
 
-__all__ = ["Entries", "Wanted", "forms", "orders", "slope_of", "straight_line"]
+__all__ = ["Entries", "Wanted", "orders", "slope_of", "straight_line"]
 
 _MOST_OPERATIONS = 20_000
 """Operations up to which a Jacobian is straight-line code."""
 _MOST_ENTRIES = 4096
 """Entries, not counting zeros, up to which a Jacobian is straight-line code."""
-_SMALL = 600
-"""Ops up to which more than one form of a function is differentiated and the best is taken."""
 _WORTH_A_LOOK = 1.3
 
 
@@ -68,32 +66,24 @@ class Entries:
     columns: Sequence[int] | np.ndarray = ()
 
 
-def straight_line(tape: Tape, leaf: int, wanted: Wanted, registry: Registry) -> Entries | None:
+def straight_line(
+    tape: Tape, leaf: int, wanted: Wanted, registry: Registry, *, effort: str = "quick"
+) -> Entries | None:
     """The matrix that is ``wanted`` of ``tape`` by its input number ``leaf``; None where that is no scalar code."""
     plain = unrolled(tape)
     if plain is None:
         return None
-    found = list(_derived(plain, leaf, wanted, registry))
-    enough = bool(found) and all(is_form_enough(entries.tape) for entries in found)
-    if not enough:
-        found = [entries for form in forms(plain) for entries in _derived(form, leaf, wanted, registry)]
+    if effort == "quick":
+        return next(_derived(plain, leaf, wanted, registry), None)
+    found = [entries for form in forms(plain) for entries in _derived(form, leaf, wanted, registry)]
     if not found:
         return None
-    values = int(wanted.with_value)
-    chosen = found[best([entries.tape for entries in found], values=values, revised=1 if enough else 2)]
-    return replace(chosen, tape=optimise(chosen.tape, values=values))
-
-
-def forms(tape: Tape) -> Iterator[Tape]:
-    """The tape with its arithmetic factored, which makes its derivatives short too, and, if it is small, as it is."""
-    found = list(several_forms(tape))
-    if len(tape) <= _SMALL and tape not in found:
-        found.append(tape)
-    yield from found
+    number, best = search([pipeline.run(entries.tape) for entries in found], values=int(wanted.with_value))
+    return replace(found[number], tape=best)
 
 
 def _derived(tape: Tape, leaf: int, wanted: Wanted, registry: Registry) -> Iterator[Entries]:
-    """The entries from one form of the tape, its variables eliminated in each order that looks good."""
+    """The entries from one form of the tape, its variables eliminated in each order that looks good, the best first."""
     if wanted.order == 2:
         slope = slope_of(tape, leaf, registry)
         if slope is None:
@@ -115,17 +105,16 @@ def _derived(tape: Tape, leaf: int, wanted: Wanted, registry: Registry) -> Itera
         if len(places) > _MOST_ENTRIES:
             return
         matrix = listed(builder, places, dtype) if wanted.sparse else dense(builder, places, size, whole, dtype)
-        made = pipeline.run(dce.run(builder.finish([*outputs, matrix])))
+        made = dce.run(builder.finish([*outputs, matrix]))
         filled = sorted(places)
         yield Entries(made, size, tuple([row for row, _ in filled]), tuple([column for _, column in filled]))
 
 
 def orders(works: Mapping[str, int]) -> list[str]:
-    """Orders of elimination whose result is worth a look; the number of products is not all that counts."""
-    least = min(works.values())
-    most = least if least > _SMALL else _WORTH_A_LOOK * least
+    """Orders of elimination whose result is worth a look, the best first; what counts is not the products alone."""
+    most = _WORTH_A_LOOK * min(works.values())
     found = {work: order for order, work in reversed(list(works.items())) if work <= most}
-    return list(found.values())
+    return [found[work] for work in sorted(found)]
 
 
 def _places(

@@ -11,7 +11,7 @@ import numpy as np
 from yota.codegen.signs import unsigned
 from yota.compilation.specialise import Target
 from yota.derivatives.differentiated import Differentiated
-from yota.derivatives.directions import along, shortest
+from yota.derivatives.directions import along, product_of
 from yota.derivatives.straight import Wanted, straight_line
 from yota.errors import ArgumentError
 from yota.generation.signature import path_text
@@ -71,7 +71,9 @@ def jacobian_of(subject: Subject, *, whole: bool = True, scalar: bool = True) ->
         return gradient(lambda *leaves: np.sum(values[-1] * function(*leaves)), leaf)(*values[:-1])
 
     if whole and result.size <= _UNROLLED:
-        found = straight_line(_recorded(subject, function), leaf, Wanted(1), registry()) if scalar else None
+        found = (
+            straight_line(_recorded(subject, function), leaf, Wanted(1), registry(), effort="high") if scalar else None
+        )
         return Derivative(found.tape if found else _recorded(subject, rows), like)
     seed = Leaf(np.ones(result.shape, result.dtype)[()], len(subject.arguments.leaves), "seed")
     return Derivative(_recorded(subject, weighted, seed), like, seed)
@@ -92,7 +94,9 @@ def hessian_of(subject: Subject, *, whole: bool = True, scalar: bool = True) -> 
         return np.reshape(np.stack(found), like.shape)
 
     if whole and by.size <= _UNROLLED:
-        found = straight_line(_recorded(subject, function), leaf, Wanted(2), registry()) if scalar else None
+        found = (
+            straight_line(_recorded(subject, function), leaf, Wanted(2), registry(), effort="high") if scalar else None
+        )
         return Derivative(found.tape if found else _recorded(subject, rows), like)
     product = hvp_of(subject, whole=whole, scalar=scalar)
     return Derivative(product.tape, like, product.extra)
@@ -103,7 +107,9 @@ def hvp_of(subject: Subject, *, whole: bool = True, scalar: bool = True) -> Deri
     leaf, by = _wanted(subject, "hvp")
     direction, function = _direction(subject, leaf), _on_leaves(subject)
     tape = _recorded(subject, lambda *leaves: function(*leaves[:-1]), direction)
-    made = shortest(tape, leaf, registry()) if whole and scalar else along(tape, leaf, registry())
+    made = along(tape, leaf, registry())
+    if whole and scalar:
+        made = product_of(tape, leaf, registry(), Target(effort="high"))
     return Derivative(made, by, direction)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from yota.autodiff.reverse import Adjoints, gradient_tape
-from yota.compilation.specialise import Target, compile_tape
+from yota.compilation.specialise import Target, compile_tape, simplified
 from yota.errors import YotaError
 from yota.ir.tape import Tape
 from yota.rules.model import Rule, refusal
@@ -78,13 +78,10 @@ def gradient(
     weights: Any,
     registry: Registry,
     result: int = 0,
-    *,
-    once: bool = False,
 ) -> Compiled:
     """The gradient of ``sum(real(conj(weights) * primitive(*operands)))``, which takes the operands and the weights.
 
-    Of several results the one numbered ``result`` counts. With ``once`` the code is not searched for the fewest
-    operations: where its shapes are at stake, and not its rounding.
+    Of several results the one numbered ``result`` counts.
     """
     known = recorded(registry.primitive(rule.name))
 
@@ -95,7 +92,7 @@ def gradient(
 
     wanted = differentiable(rule, operands, result)
     tape = _recorded(loss, (*operands, weights), rule, registry)
-    return _compiled(tape, wanted, registry, once=once)
+    return _compiled(tape, wanted, registry)
 
 
 def second(
@@ -113,7 +110,7 @@ def second(
         terms = [np.sum(np.real(np.conjugate(move) * slope)) for move, slope in zip(moves, slopes, strict=True)]
         return sum(terms[1:], terms[0])
 
-    return _compiled(_recorded(loss, (*arguments, *directions), rule, registry), first.wanted, registry, once=True)
+    return _compiled(_recorded(loss, (*arguments, *directions), rule, registry), first.wanted, registry)
 
 
 def _recorded(loss: Callable[..., Any], arguments: Sequence[Any], rule: Rule, registry: Registry) -> Tape:
@@ -125,9 +122,9 @@ def _recorded(loss: Callable[..., Any], arguments: Sequence[Any], rule: Rule, re
         return record(loss, leaves, tuple, registry=registry).tape
 
 
-def _compiled(tape: Tape, wanted: tuple[int, ...], registry: Registry, *, once: bool) -> Compiled:
+def _compiled(tape: Tape, wanted: tuple[int, ...], registry: Registry) -> Compiled:
     adjoints = gradient_tape(tape, [tape.inputs[position].variable for position in wanted], registry)
-    call, source = compile_tape(adjoints.tape, Target(), once=once)
+    call, source = compile_tape(simplified(adjoints.tape, Target()), Target())
     return Compiled(wanted, source, adjoints, call)
 
 

@@ -61,7 +61,7 @@ def _shaped(values: Sequence[Any], shape: tuple[int, ...]) -> Any:
 def _layout_error(rule: Rule, given: list[Any], keywords: dict[str, Any], registry: Registry, number: int) -> float:
     result = results(rule, given, keywords, registry)[number]
     weights = np.resize(np.array([1.0, -0.5, 2.0]), result.shape).astype(result.dtype)
-    compiled = gradient(rule, given, keywords, weights[()], registry, result=number, once=True)
+    compiled = gradient(rule, given, keywords, weights[()], registry, result=number)
     worst = 0.0
     for position, adjoint in zip(compiled.wanted, compiled(*given, weights[()]), strict=True):
         own = np.asarray(given[position])

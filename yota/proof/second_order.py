@@ -67,7 +67,7 @@ def _second_error(
         return 0.0
     random = np.random.default_rng(5)
     weights = random_like(random, result)[()]
-    first = gradient(rule, given, keywords, weights, registry, result=number, once=True)
+    first = gradient(rule, given, keywords, weights, registry, result=number)
     found = first(*given, weights)
     active = [position for position, slope in zip(first.wanted, found, strict=True) if slope is not None]
     if not active:

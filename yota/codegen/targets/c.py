@@ -66,7 +66,7 @@ class Source:
         return self.text
 
 
-def generate(tape: Tape, *, strict: bool = False) -> Source:
+def generate(tape: Tape, *, strict: bool = False, values: int = 1) -> Source:
     """Source of a function that computes the tape's outputs from its inputs.
 
     Parameters
@@ -75,8 +75,10 @@ def generate(tape: Tape, *, strict: bool = False) -> Source:
         A simplified tape.
     strict
         Compute the first output exactly as NumPy does for the function that was traced.
+    values
+        How many of the outputs, the first ones, are values rather than derivatives.
     """
-    tape = symbolic.optimise(tape, strict=strict)
+    tape = symbolic.optimise(tape, strict=strict, values=values)
     tape = normalised(tape, frozenset(cone(tape, tape.outputs[:1])) if strict else frozenset())
     exact = frozenset(cone(tape, tape.outputs[:1])) if strict else frozenset()
     tape, stored = small_as_sums(as_products(tape, exact), exact)

@@ -90,7 +90,12 @@ class Source:
 
 
 def generate(
-    tape: Tape, forms: Sequence[Form] | None = None, *, threads: int = THREADS, atomic: bool = False
+    tape: Tape,
+    forms: Sequence[Form] | None = None,
+    *,
+    threads: int = THREADS,
+    atomic: bool = False,
+    values: int = 1,
 ) -> Source:
     """Source of a function that computes the tape's outputs from its inputs, on the device.
 
@@ -104,6 +109,8 @@ def generate(
         Threads of a block: a power of two from 32 to 1024.
     atomic
         Whether pieces that meet at one place may be added up in any order, by atomic additions.
+    values
+        How many of the outputs, the first ones, are values rather than derivatives.
 
     Raises
     ------
@@ -112,7 +119,7 @@ def generate(
     """
     guards = [number for number, guard in enumerate(tape.guards) if not guard.signs]
     wide = widened(_in_c_order(unsigned(tape)))
-    tape = as_products(symbolic.optimise(wide.tape))
+    tape = as_products(symbolic.optimise(wide.tape, values=values))
     tape = normalised(tape, frozenset(op.result for op in tape.ops if op.name == "scatter"))
     tape, stored = placed(tape, *_stored(wide, forms))
     layout = _layout(tape, forms, stored)

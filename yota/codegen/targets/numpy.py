@@ -47,7 +47,7 @@ class Lowered:
     storage: Storage | None = None
 
 
-def generate(tape: Tape, *, strict: bool = False, once: bool = False) -> Source:
+def generate(tape: Tape, *, strict: bool = False, values: int = 1) -> Source:
     """Source of a function that computes the tape's outputs from its inputs.
 
     Parameters
@@ -56,10 +56,10 @@ def generate(tape: Tape, *, strict: bool = False, once: bool = False) -> Source:
         A simplified tape.
     strict
         Compute the first output exactly as NumPy does for the function that was traced.
-    once
-        Do not search for the fewest operations.
+    values
+        How many of the outputs, the first ones, are values rather than derivatives.
     """
-    tape = symbolic.optimise(tape, strict=strict, once=once)
+    tape = symbolic.optimise(tape, strict=strict, values=values)
     if scalar.is_scalar(tape):
         return scalar.scalar_source(tape, strict=strict)
     found, plan = _arrays(tape, strict)

@@ -1,0 +1,85 @@
+"""Functions of numbers and small arrays as scalar code, and their gradients.
+
+A gradient in reverse mode takes a small multiple of the value's operations, whatever these are. See W. Baur and V.
+Strassen, "The complexity of partial derivatives" (Theoretical Computer Science 22, 1983).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+from yota.autodiff.reverse import gradient_tape, zeros_like
+from yota.codegen.scalar import is_scalar
+from yota.compilation.specialise import Target, simplified
+from yota.ir.tape import Tape
+from yota.passes import pipeline, scalarize
+from yota.rules.registry import Registry
+
+__all__ = ["short_gradient", "shortest", "unrolled"]
+
+_MOST_OPS = 20_000
+"""Scalar ops that a function may unroll to."""
+_LARGEST_ARRAY = 4096
+"""Elements of arrays up to which it is looked whether they fall apart."""
+
+
+def unrolled(tape: Tape) -> Tape | None:
+    """``tape`` as scalar ops alone, to be differentiated; None if it is too long for that, or not of that kind."""
+    found = pipeline.run(tape, inlined=False)
+    if is_scalar(found, inlined=False):
+        return found
+    found = scalarize.run(found, most=_MOST_OPS)
+    return pipeline.run(found, inlined=False) if is_scalar(found, inlined=False) else None
+
+
+def short_gradient(tape: Tape, leaves: Sequence[int], registry: Registry, target: Target) -> Tape:
+    """The simplified tape of a value and its adjoints by the inputs numbered ``leaves``, which reverse mode made."""
+    value = replace(tape, outputs=tape.outputs[:1])
+    return shortest(tape, value, lambda form: iter([_differentiated(form, leaves, registry)]), target)
+
+
+def shortest(
+    tape: Tape, value: Tape, derive: Callable[[Tape], Iterator[Tape]], target: Target, *, values: int = 1
+) -> Tape:
+    """The simplified tape of a derivative; where the value is scalar code, so is the derivative.
+
+    Parameters
+    ----------
+    tape
+        The derivative.
+    value
+        What it is the derivative of.
+    derive
+        Gives the derivative of other forms of the value, the best way to write it first.
+    target
+        What the code is for; with ``effort="high"`` the operations are as few as a long search finds.
+    values
+        See `optimise`.
+    """
+    found = simplified(tape, target)
+    if target.strict or any(tape.types[op.result].size > _LARGEST_ARRAY for op in tape.ops):
+        return found
+    scalar = is_scalar(found)
+    if scalar and target.effort == "quick":
+        return found
+    plain = pipeline.run(value, inlined=False)
+    if not is_scalar(plain, inlined=False):
+        return found
+    if target.effort == "quick":
+        return simplified(next(derive(plain)), target)
+    from yota.codegen.search import forms, search
+
+    derived = [simplified(each, target) for form in forms(plain) for each in derive(form)]
+    return search([found, *derived] if scalar else derived, values=values)[1]
+
+
+def _differentiated(value: Tape, leaves: Sequence[int], registry: Registry) -> Tape:
+    variables = [value.inputs[leaf].variable for leaf in leaves]
+    found = gradient_tape(value, variables, registry)
+    builder = found.tape.builder()
+    adjoints = [
+        zeros_like(builder, variable) if adjoint is None else adjoint
+        for variable, adjoint in zip(variables, found.variables, strict=True)
+    ]
+    return builder.finish([value.outputs[0], *adjoints])
