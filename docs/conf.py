@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
+
+ROOT = Path(__file__).resolve().parent.parent
 
 project = "yota"
 author = "the yota developers"
@@ -14,7 +17,8 @@ project_copyright = "2026, the yota developers"
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 exclude_patterns = ["_build", "_generated"]
 html_theme = "furo"
-html_title = "yota"
+release = re.search(r'^version = "(.*)"$', (ROOT / "pyproject.toml").read_text(encoding="utf-8"), re.MULTILINE)[1]
+html_title = f"yota {release}"
 myst_enable_extensions = ["deflist"]
 myst_heading_anchors = 3
 # What a command prints is in no language.
