@@ -207,6 +207,8 @@ def batch(
     *,
     over: _Place | _Places | None = None,
     axis: Literal[0, -1] = 0,
+    in_axes: Any = 0,
+    out_axes: Any = 0,
     target: _Target = "numpy",
     strict: bool = False,
     dynamic: bool = False,

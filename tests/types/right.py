@@ -79,6 +79,7 @@ array, pullback = yota.vjp(lambda x: x**2, x)
 yota.vjp(energy, x, target="numpy")
 
 many = yota.batch(energy, over="x", axis=-1)(np.ones((3, 5)))
+many = yota.batch(loss, in_axes=(0, None), out_axes=0)(np.ones((5, 3)), x)
 text: str = yota.batch(energy).source
 simple = yota.simplegrad(loss, x, x)
 value, by_w, by_x, _ = simple(x, x)

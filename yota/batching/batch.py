@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,8 +23,10 @@ from yota.passes.pipeline import run
 from yota.rules.registry import registry
 from yota.runtime.cache import Table
 from yota.runtime.signals import StaleTape
+from yota.structures import Path
 from yota.tracing.record import Leaf, record
 from yota.tracing.replay import stale
+from yota.tracing.results import Form, parted
 from yota.tracing.state import current
 from yota.tracing.tracer import Tracer
 from yota.watching.captured import Captured
@@ -40,6 +42,8 @@ def batch(
     *,
     over: int | str | tuple[int | str, ...] | None = None,
     axis: int = 0,
+    in_axes: Any = 0,
+    out_axes: Any = 0,
     target: str = "numpy",
     strict: bool = False,
     dynamic: bool = False,
@@ -55,6 +59,12 @@ def batch(
     axis
         Along which axis of those arguments, and of the results, the points are: 0 for an array ``(N, n)`` of points,
         -1 for rows ``(n, N)``.
+    in_axes
+        In the place of ``over`` and ``axis``: the axis of points in each argument, a tuple with None for an argument
+        that is the same for all points. For an argument that is a structure it may be a dict or tuple by key.
+    out_axes
+        The axis of points in the results, or a structure of such axes like what ``f`` returns; None for what is the
+        same for all points.
     target, strict, dynamic
         See `yota.grad`. A branch may ask for what is the same for all points, and for nothing else.
 
@@ -79,8 +89,18 @@ def batch(
     >>> points = np.array([[1.0, 2.0], [3.0, 4.0]])
     >>> batch(lambda x: x[0] * x[1])(points)
     array([ 2., 12.])
+    >>> batch(lambda x, w: {"sum": np.sum(w * x)}, in_axes=(1, None))(points, np.array([1.0, 10.0]))
+    {'sum': array([31., 42.])}
     """
-    return Batched(function_of(f), over, axis, Target(target, strict), dynamic=dynamic)
+    if axis not in (0, -1):
+        raise ArgumentError(f"axis={axis!r}: points are along the first axis, 0, or along the last, -1")
+    if axis:
+        if in_axes != 0 or out_axes != 0:
+            raise ArgumentError(f"axis={axis} is in_axes={axis}, out_axes={axis}; give one or the other")
+        in_axes = out_axes = axis
+    if over is not None and not isinstance(in_axes, int):
+        raise ArgumentError(f"in_axes={in_axes!r} says which arguments hold points; leave over= out")
+    return Batched(function_of(f), over, in_axes, out_axes, Target(target, strict), dynamic=dynamic)
 
 
 class Batched(Compiled):
@@ -90,15 +110,15 @@ class Batched(Compiled):
         self,
         function: Callable[..., Any],
         over: int | str | tuple[int | str, ...] | None,
-        axis: int,
+        in_axes: Any,
+        out_axes: Any,
         target: Target,
         *,
         dynamic: bool = False,
     ) -> None:
-        if axis not in (0, -1):
-            raise ArgumentError(f"axis={axis!r}: points are along the first axis, 0, or along the last, -1")
-        self.function, self.over, self.axis, self.target, self.dynamic = function, over, axis, target, dynamic
-        recipe = Batched, (function, over, axis, target), {"dynamic": dynamic}
+        self.function, self.over, self.target, self.dynamic = function, over, target, dynamic
+        self.in_axes, self.out_axes = in_axes, out_axes
+        recipe = Batched, (function, over, in_axes, out_axes, target), {"dynamic": dynamic}
         super().__init__(recipe, function, journal=Journal("", target.name))
         self.journal.name = f"batch of {self.__name__}"
         self._captured = Captured(function)
@@ -118,7 +138,10 @@ class Batched(Compiled):
         """
         wanted = self.target if target == Target() else target
         over = None if self.over is None else (*_several(self.over), *also)
-        return Batched(change(self.function), over, self.axis, wanted, dynamic=self.dynamic or dynamic)
+        axes = self.in_axes
+        if also and isinstance(axes, (tuple, list)):
+            axes = (*axes, *[next((axis for axis in axes if isinstance(axis, int)), 0) for _ in also])
+        return Batched(change(self.function), over, axes, self.out_axes, wanted, dynamic=self.dynamic or dynamic)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Results for all points."""
@@ -182,62 +205,54 @@ class Batched(Compiled):
 
     def _record(self, function: Callable[..., Any], arguments: Arguments) -> _Recording:
         """The tape over all points, from a run at one of them."""
-        flags = [self._holds_points(leaf, len(arguments.values)) for leaf in arguments.leaves]
-        count = _count(arguments.leaves, flags, self.axis)
+        axes = [self._axis_of(leaf, len(arguments.values)) for leaf in arguments.leaves]
+        count = _count(arguments.leaves, axes)
         points = [
-            Leaf(_point(leaf.value, self.axis), leaf.argument, leaf.name, leaf.path) if flag else leaf
-            for leaf, flag in zip(arguments.leaves, flags, strict=True)
+            leaf if axis is None else Leaf(_point(leaf.value, axis), leaf.argument, leaf.name, leaf.path)
+            for leaf, axis in zip(arguments.leaves, axes, strict=True)
         ]
-        forms: list[_Form] = []
-
-        def flat(*values: Any) -> Any:
-            found: list[Any] = []
-            forms.append(_form(function(*values), found))
-            return tuple(found)
-
-        flat.__name__ = self.__name__
+        forms: list[Form] = []
         around = self._captured.surroundings(arguments.values)
-        recorded = record(flat, points, arguments.rebuild, registry=registry(), around=around)
+        recorded = record(parted(function, forms), points, arguments.rebuild, registry=registry(), around=around)
         if recorded.outer:
             raise ArgumentError(f"{self.__name__} uses traced values besides its arguments; pass them as arguments")
         # One point's tape is rewritten first: there, more is a scalar.
         compiled = self.target.name != "numpy"
         tape = run(recorded.tape, strict=self.target.strict, compiled=compiled)
         tape = optimise(tape, strict=self.target.strict)
-        return _Recording(batched(tape, flags, count, self.axis), forms[-1], recorded.watched, recorded.ran)
+        outer = [axis_at(self.out_axes, path, "out_axes") for path in forms[-1].paths()]
+        return _Recording(batched(tape, axes, count, outer), forms[-1], recorded.watched, recorded.ran)
 
-    def _holds_points(self, leaf: Leaf, count: int) -> bool:
-        if not isinstance(leaf.value, np.ndarray) or leaf.value.ndim == 0:
-            return False
-        if self.over is None:
-            return True
-        wanted = _several(self.over)
-        return leaf.argument in wanted or leaf.argument - count in wanted or leaf.name in wanted
+    def _axis_of(self, leaf: Leaf, count: int) -> int | None:
+        """Along which axis of an array the points are; None for what is the same for all."""
+        ndim = np.ndim(leaf.value)
+        axis: int | None
+        if isinstance(self.in_axes, (tuple, list)):
+            if len(self.in_axes) != count:
+                raise ArgumentError(
+                    f"in_axes={self.in_axes!r} is for {len(self.in_axes)} arguments, and {self.__name__} was called "
+                    f"with {count}"
+                )
+            axis = axis_at(self.in_axes[leaf.argument], leaf.path, "in_axes")
+        elif not ndim or not self._is_over(leaf, count):
+            return None
+        else:
+            axis = axis_at(self.in_axes, (), "in_axes")
+        if axis is None:
+            return None
+        if not -ndim <= axis < ndim:
+            raise ArgumentError(f"points are along axis {axis}, and {leaf.place} has {ndim} axes")
+        return axis % ndim
 
-
-@dataclass(frozen=True, slots=True)
-class _Form:
-    """How a function's result is put together from flat values."""
-
-    kind: Any
-    parts: tuple[Any, ...] = ()
-    keys: tuple[Any, ...] = ()
-
-    def filled(self, values: Sequence[Any]) -> Any:
-        """The result."""
-        return self._fill(iter(values))
-
-    def _fill(self, values: Any) -> Any:
-        if self.kind is None:
-            return next(values)
-        parts = [part._fill(values) for part in self.parts]
-        return dict(zip(self.keys, parts, strict=True)) if self.kind is dict else self.kind(parts)
+    def _is_over(self, leaf: Leaf, count: int) -> bool:
+        wanted = None if self.over is None else _several(self.over)
+        return wanted is None or bool({leaf.argument, leaf.argument - count, leaf.name} & set(wanted))
 
 
 @dataclass(frozen=True, slots=True)
 class _Recording:
     tape: Tape
-    form: _Form
+    form: Form
     watched: Sequence[tuple[Any, Any]]
     ran: Sequence[tuple[Any, dict[str, Any]]]
 
@@ -247,7 +262,7 @@ class _Compiled:
     """Code for one way through the function."""
 
     call: Callable[..., Any]
-    form: _Form
+    form: Form
     tape: Tape
     source: str
     contents: Contents
@@ -264,18 +279,25 @@ def _several(over: int | str | tuple[int | str, ...]) -> tuple[int | str, ...]:
     return over if isinstance(over, tuple) else (over,)
 
 
-def _form(result: Any, found: list[Any]) -> _Form:
-    if type(result) in (tuple, list):
-        return _Form(type(result), tuple(_form(each, found) for each in result))
-    if type(result) is dict:
-        return _Form(dict, tuple(_form(each, found) for each in result.values()), tuple(result))
-    found.append(result)
-    return _Form(None)
+def axis_at(axes: Any, path: Path, option: str) -> int | None:
+    """The axis for the part at ``path``, where ``axes`` is one for all, or a structure of them by key."""
+    found = axes
+    for key in path:
+        if not isinstance(found, (Mapping, tuple, list)):
+            break
+        try:
+            found = found[key]
+        except (KeyError, IndexError, TypeError):
+            raise ArgumentError(f"{option}={axes!r} has no entry for {key!r} of {list(path)}") from None
+    if found is not None and (not isinstance(found, (int, np.integer)) or isinstance(found, bool)):
+        raise ArgumentError(f"{option}={axes!r}: an axis is an integer, or None where there are no points")
+    return None if found is None else int(found)
 
 
-def _count(leaves: Sequence[Leaf], flags: Sequence[bool], axis: int) -> int:
+def _count(leaves: Sequence[Leaf], axes: Sequence[int | None]) -> int:
     """Number of points, the same in all arguments."""
-    counts = {leaf.name: leaf.value.shape[axis] for leaf, flag in zip(leaves, flags, strict=True) if flag}
+    held = [(leaf, axis) for leaf, axis in zip(leaves, axes, strict=True) if axis is not None]
+    counts = {leaf.place: leaf.value.shape[axis] for leaf, axis in held}
     if not counts:
         listed = ", ".join(leaf.place for leaf in leaves) or "none"
         raise ArgumentError(
@@ -295,5 +317,5 @@ def _point(points: np.ndarray, axis: int) -> Any:
     """The first of the points; where there are none, one like any other: nothing depends on its values."""
     if points.shape[axis]:
         return np.take(points, 0, axis=axis)
-    shape = points.shape[1:] if axis == 0 else points.shape[:-1]
+    shape = points.shape[:axis] + points.shape[axis + 1 :]
     return np.random.default_rng(0).uniform(0.5, 1.5, shape).astype(points.dtype)[()]

@@ -6,7 +6,7 @@ import string
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from yota.errors import TracingError
+from yota.errors import ArgumentError, TracingError
 from yota.ir.catalog import primitive
 from yota.ir.indexing import GATHER, NEWAXIS, Slice
 from yota.ir.location import where
@@ -19,26 +19,26 @@ _LEADING = frozenset("inv det cholesky pinv eigvalsh svdvals eig eigh qr slogdet
 """Functions that work on the last two axes whatever comes before."""
 
 
-def batched(tape: Tape, flags: Sequence[bool], count: int, axis: int) -> Tape:
+def batched(tape: Tape, axes: Sequence[int | None], count: int, out_axes: Sequence[int | None]) -> Tape:
     """The tape for ``count`` points.
 
     Parameters
     ----------
     tape
         For one point.
-    flags
-        Which inputs hold points.
+    axes
+        Where the axis of points is in each input; None for one that holds none.
     count
-        How many.
-    axis
-        Where the axis of points is in inputs and outputs: 0 or -1.
+        How many points there are.
+    out_axes
+        Where the axis of points is put in each output, counted from the end if it is negative; None for none.
 
     Raises
     ------
     TracingError
         If an op is not known over many points, or if a decision depends on the point.
     """
-    return _Batching(tape, count).run(flags, axis)
+    return _Batching(tape, count).run(axes, out_axes)
 
 
 class _Batching:
@@ -48,18 +48,18 @@ class _Batching:
         self.known: dict[int, int] = {}
         self.many: set[int] = set()
 
-    def run(self, flags: Sequence[bool], axis: int) -> Tape:
+    def run(self, axes: Sequence[int | None], out_axes: Sequence[int | None]) -> Tape:
         """Rewrite all ops."""
         tape, builder = self.tape, self.builder
-        for entry, flag in zip(tape.inputs, flags, strict=True):
+        for entry, axis in zip(tape.inputs, axes, strict=True):
             type = tape.types[entry.variable]
-            shape = (self.count, *type.shape) if axis == 0 else (*type.shape, self.count)
-            made = TensorType(type.dtype, shape) if flag else type
-            variable = builder.input(made, entry.argument, entry.name, entry.path)
-            if flag:
+            if axis is not None:
                 self.many.add(entry.variable)
-                if axis and type.shape:
-                    variable = self.emit("transpose", (variable,), axes=(type.ndim, *range(type.ndim)))
+                type = TensorType(type.dtype, (*type.shape[:axis], self.count, *type.shape[axis:]))
+            variable = builder.input(type, entry.argument, entry.name, entry.path)
+            if axis:
+                order = (axis, *range(axis), *range(axis + 1, type.ndim))
+                variable = self.emit("transpose", (variable,), axes=order)
             self.known[entry.variable] = variable
         for op in tape.ops:
             builder.location = op.location
@@ -71,13 +71,23 @@ class _Batching:
                     "write the choice with np.where"
                 )
             builder.guard(self.known[guard.variable], guard.expected, guard.kind, signs=guard.signs)
-        return builder.finish([self._output(variable, axis) for variable in tape.outputs])
+        pairs = zip(tape.outputs, out_axes, strict=True)
+        return builder.finish([self._output(variable, axis) for variable, axis in pairs])
 
-    def _output(self, variable: int, axis: int) -> int:
+    def _output(self, variable: int, axis: int | None) -> int:
+        if axis is None:
+            if variable in self.many:
+                raise ArgumentError(
+                    f"out_axes=None is for what is the same for all points, and a result of {self.tape.name} differs"
+                )
+            return self.one(variable)
         found = self.as_many(variable)
         ndim = self.builder.types[found].ndim
-        if axis and ndim > 1:
-            return self.emit("transpose", (found,), axes=(*range(1, ndim), 0))
+        if not -ndim <= axis < ndim:
+            raise ArgumentError(f"out_axes: a result of {self.tape.name} has {ndim} axes, and no axis {axis}")
+        place = axis % ndim
+        if place:
+            return self.emit("transpose", (found,), axes=(*range(1, place + 1), 0, *range(place + 1, ndim)))
         return found
 
     def emit(self, name: str, operands: Sequence[int], **static: Any) -> int:

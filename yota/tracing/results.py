@@ -1,19 +1,27 @@
-"""What a traced function may return: numbers and arrays; anything else is refused with what to return instead."""
+"""What a traced function may return: numbers, arrays, and structures of them; anything else is refused."""
 
 from __future__ import annotations
 
+import enum
 import inspect
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from yota.errors import TracingError
+from yota.ir.callables import name_of
+from yota.structures import Path, children, rebuilt
 from yota.tracing.methods import is_traced
 
 if TYPE_CHECKING:
     from yota.tracing.trace import Trace
 
-__all__ = ["outputs"]
+__all__ = ["Form", "outputs", "parted", "taken_apart"]
+
+_NUMBERS = (bool, int, float, complex, np.ndarray, np.generic)
+_FIXED = (str, bytes, type(None), enum.Enum)
 
 
 def outputs(trace: Trace, result: Any) -> list[int]:
@@ -26,7 +34,7 @@ def outputs(trace: Trace, result: Any) -> list[int]:
     """
     items = result if isinstance(result, (tuple, list)) else [result]
     for item in items:
-        if not (is_traced(item) or isinstance(item, (bool, int, float, complex, np.ndarray, np.generic))):
+        if not (is_traced(item) or isinstance(item, _NUMBERS)):
             raise _refusal(trace.builder.name, item)
         leak = trace.leaks.get(id(item))
         if leak is not None and leak.guard is not None:
@@ -42,6 +50,77 @@ def _variable(trace: Trace, item: Any) -> int:
     # A Python number, as the function returned it, and not the NumPy scalar that it was made of.
     number = trace.wrap(leak.variable, trace.values[leak.variable]).item()
     return int(number._variable)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Form:
+    """How a function's result is put together from its numbers and arrays.
+
+    Parameters
+    ----------
+    shell
+        A structure like the result, without what is in it; of a part that is no structure, the part itself.
+    parts
+        Key and form of each part of a structure; None for a number or an array, which is put in.
+    """
+
+    shell: Any = None
+    parts: tuple[tuple[Any, Form], ...] | None = None
+
+    def filled(self, values: Sequence[Any]) -> Any:
+        """The result with these numbers and arrays, in the order of `paths`."""
+        return self._fill(iter(values))
+
+    def _fill(self, values: Iterator[Any]) -> Any:
+        if self.parts is None:
+            return next(values)
+        return (
+            rebuilt(self.shell, [(key, part._fill(values)) for key, part in self.parts]) if self.parts else self.shell
+        )
+
+    def paths(self, path: Path = ()) -> Iterator[Path]:
+        """Where numbers and arrays are."""
+        if self.parts is None:
+            yield path
+        for key, part in self.parts or ():
+            yield from part.paths((*path, key))
+
+
+def taken_apart(name: str, result: Any, found: list[Any], fixed: tuple[type, ...] = ()) -> Form:
+    """The form of what ``name`` returned, whose numbers and arrays are appended to ``found``.
+
+    Untraced values of the types ``fixed``, texts and None are part of the form.
+
+    Raises
+    ------
+    TracingError
+        If there is something else in it.
+    """
+    if is_traced(result) and type(result) not in (tuple, list):
+        found.append(result)
+        return Form()
+    if isinstance(result, (*_FIXED, *fixed)):
+        return Form(result, ())
+    if isinstance(result, _NUMBERS):
+        found.append(result)
+        return Form()
+    parts = children(result)
+    if parts is None:
+        raise _refusal(name, result)
+    shell = rebuilt(result, [(key, None) for key, _ in parts])
+    return Form(shell, tuple([(key, taken_apart(name, part, found, fixed)) for key, part in parts]))
+
+
+def parted(function: Callable[..., Any], forms: list[Form], fixed: tuple[type, ...] = ()) -> Callable[..., Any]:
+    """``function``, whose result comes as a tuple of its numbers and arrays; its form is appended to ``forms``."""
+
+    def flat(*values: Any) -> Any:
+        found: list[Any] = []
+        forms.append(taken_apart(flat.__name__, function(*values), found, fixed))
+        return tuple(found)
+
+    flat.__name__ = name_of(function)
+    return flat
 
 
 def _refusal(name: str, item: Any) -> TracingError:
