@@ -354,6 +354,10 @@ IN_MEMORY = {
     "a copy by columns": lambda x: np.array(x, order="F").ravel("K"),
     "another dtype by columns": lambda x: x.astype(complex, order="F").ravel("K"),
     "a result by columns": lambda x: np.exp(x, order="F").ravel("A"),
+    "a product": lambda x: (x.T @ x).ravel("K"),
+    "sorted rows": lambda x: np.sort(x, axis=1).ravel("K"),
+    "joined": lambda x: np.hstack([x, x]).ravel("A"),
+    "in pieces": lambda x: np.pad(x, 1).ravel("K"),
     "three axes": lambda x: np.swapaxes(x[:, None] * np.ones((2, 2, 3)), 0, 2).ravel("K"),
 }
 
@@ -380,16 +384,9 @@ def test_another_order_in_memory_is_another_tape():
     assert not np.array_equal(slope(FORTRAN), slope(np.ascontiguousarray(FORTRAN)))
 
 
-@pytest.mark.parametrize(
-    ("function", "message"),
-    [
-        (lambda x: (x.T @ x).ravel("K"), "matmul may lay its result out otherwise"),
-        (lambda x: np.broadcast_to(x[0], (2, x.shape[1])).ravel("K"), "share a place in memory"),
-    ],
-)
-def test_an_order_in_memory_that_is_not_known_is_refused(function, message):
-    with pytest.raises(errors.TracingError, match=message):
-        yota.grad(lambda x: np.sum(function(x)), FORTRAN)
+def test_an_order_in_memory_that_is_not_known_is_refused():
+    with pytest.raises(errors.TracingError, match="share a place in memory"):
+        yota.grad(lambda x: np.sum(np.broadcast_to(x[0], (2, x.shape[1])).ravel("K")), FORTRAN)
 
 
 @pytest.mark.parametrize("name", SHAPES)

@@ -187,7 +187,43 @@ def _asks(x):
     return np.sum(x) if x.flags.c_contiguous else np.sum(2 * x)
 
 
-_ORDERED = [_through_a_reshape, _behind_a_reshape, _kept_order, _asks]
+def _a_row_that_is_raveled(x):
+    y = x[:, 1]
+    np.ravel(y)[0] = 3.0
+    return np.sum(x**3)
+
+
+def _contiguous(x):
+    y = np.ascontiguousarray(x)
+    y[0] = 2.0
+    return np.sum(x**3) + np.sum(y)
+
+
+def _part_of_rows(x):
+    y = x * 1.0
+    part = y[:, :2]
+    part += 1.0
+    part.reshape(-1)[0] = 3.0
+    return np.sum(y**3)
+
+
+def _written_argument(x):
+    x[0] = 1.0
+    x.reshape(-1)[1] = 5.0
+    return np.sum(x**3)
+
+
+_ORDERED = [
+    *(_through_a_reshape, _behind_a_reshape, _kept_order, _asks, _a_row_that_is_raveled, _contiguous, _part_of_rows),
+    _written_argument,
+]
+
+
+def _lying_as(x, by=0.0):
+    """``x + by`` with the strides of ``x``: sums with what lies in order keep neither strides nor slices."""
+    found = np.lib.stride_tricks.as_strided(np.zeros(64), x.shape, x.strides)
+    found[...] = x + by
+    return found
 
 
 @pytest.mark.parametrize(
@@ -200,13 +236,11 @@ def test_views_by_memory_order(f, strict, target):
     form = yota.value_and_grad(f, strict=strict, target=target)
     for argument in (x, np.asfortranarray(x), np.repeat(x, 2, 1)[:, ::2], x.T.copy().T, x):
         value, gradient = form(argument)
-        np.testing.assert_allclose(value, f(argument), rtol=1e-13)
+        np.testing.assert_allclose(value, f(_lying_as(argument)), rtol=1e-13)
         for place in np.ndindex(x.shape):
             moved = np.zeros_like(argument)
             moved[place] = 1e-6
-            # Sums with what lies in order keep neither strides nor slices: move the elements in place.
-            ahead, behind = (np.lib.stride_tricks.as_strided(np.zeros(64), x.shape, argument.strides) for _ in "ab")
-            ahead[...], behind[...] = argument + moved, argument - moved
+            ahead, behind = _lying_as(argument, moved), _lying_as(argument, -moved)
             np.testing.assert_allclose(gradient[place], (f(ahead) - f(behind)) / 2e-6, atol=1e-7)
 
 
@@ -345,3 +379,35 @@ def test_the_last_of_several_values_at_one_traced_place_stays(kind: Any, target:
         np.testing.assert_allclose(value, np.sum(np.abs(written) ** 2 * weights), rtol=1e-5)
         np.testing.assert_allclose(by_x, by, rtol=1e-5)
         np.testing.assert_allclose(by_y, slopes, rtol=1e-5)
+
+
+def test_a_copy_is_no_view():
+    def f(y):
+        kept = [np.take(y, -1, axis=-1), y.reshape(-1, copy=True), np.meshgrid(y[0], y[1])[0], np.copy(y.T).ravel()]
+        for each in kept:
+            each[0] = 9.0
+        y[0] = 2.0
+        spread = np.repeat(y[:1, 0], 5)
+        spread[2] = 0.0
+        return np.sum(y**2) + sum(np.sum(each**3) for each in kept) + np.sum(spread**2)
+
+    x = np.random.default_rng(0).normal(size=(3, 4))
+    for target in ("numpy", "c"):
+        value, gradient = yota.value_and_grad(f, target=target)(x)
+        np.testing.assert_allclose(value, f(x.copy()), rtol=1e-13)
+        expected = [f(x + 1e-30j * unit.reshape(3, 4)).imag / 1e-30 for unit in np.eye(12)]
+        np.testing.assert_allclose(gradient.ravel(), expected, rtol=1e-13)
+
+
+def test_views_outlive_another_shape_of_their_array():
+    def f(x):
+        y = x * 1.0
+        row = y[0]
+        y.shape = (6,)
+        y[0] = 5.0
+        row[1] = 7.0
+        return np.concatenate([row, y])
+
+    x = np.arange(6.0).reshape(2, 3)
+    np.testing.assert_array_equal(yota.trace(f, x)[0], f(x))
+    np.testing.assert_array_equal(yota.play(yota.trace(f, x)[1], x + 1), f(x + 1))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
+from yota.tracing.aliasing import settled
 from yota.tracing.captures import acceptable, frozen
 from yota.tracing.methods import is_traced, is_tracer
 from yota.tracing.order import laid_out
@@ -16,7 +17,7 @@ from yota.tracing.state import current
 if TYPE_CHECKING:
     from yota.tracing.trace import Trace
 
-__all__ = ["CREATION", "ITERATION", "array", "fresh", "plain_sizes"]
+__all__ = ["CREATION", "ITERATION", "array", "as_array", "fresh", "plain_sizes"]
 
 # Traced values go where NumPy's annotations ask for arrays.
 np: Any = numpy
@@ -26,13 +27,26 @@ _ORDERS = {"asfortranarray": "F", "ascontiguousarray": "C"}
 
 def array(trace: Trace, value: Any, dtype: Any = None, **keywords: Any) -> Any:
     """``np.array(value)`` with traced values anywhere inside of nested lists."""
-    result = _stacked(trace, value)
+    result = as_array(trace, value).copy() if is_tracer(value) and not value.ndim else _stacked(trace, value)
     if dtype is not None and np.dtype(dtype) != result.dtype:
         if np.dtype(dtype).kind == "O":
             raise trace.refuse("an object array cannot hold traced values.", "Leave dtype=object out.")
         result = result.astype(dtype)
-    missing = keywords.get("ndmin", 0) - result.ndim
-    return np.reshape(result, (1,) * missing + result.shape) if missing > 0 else result
+    return _with_axes(result, keywords.get("ndmin", 0))
+
+
+def _with_axes(value: Any, ndmin: int) -> Any:
+    missing = ndmin - value.ndim
+    return np.reshape(value, (1,) * missing + value.shape) if missing > 0 else value
+
+
+def as_array(trace: Trace, value: Any) -> Any:
+    """A traced value itself, or an array without axes of the number that it is."""
+    plain = value._value()
+    if isinstance(plain, np.ndarray):
+        return value
+    plain = np.asarray(plain)
+    return trace.wrap(trace.rearranged(value._current(), plain), plain)
 
 
 def _stacked(trace: Trace, value: Any) -> Any:
@@ -45,7 +59,7 @@ def _stacked(trace: Trace, value: Any) -> Any:
         rows = [_stacked(trace, item) for item in value]
         if len({row.shape for row in rows}) > 1:
             raise ValueError("setting an array element with a sequence: the rows have different shapes")
-        return np.stack(rows)
+        return laid_out(np.stack(rows), "C")
     return trace.traced(value)
 
 
@@ -53,11 +67,14 @@ def _from_value(name: str, copies: bool) -> Callable[..., Any]:
     original = getattr(numpy, name)
 
     def create(trace: Trace, value: Any, dtype: Any = None, *args: Any, **keywords: Any) -> Any:
-        if is_tracer(value) and not copies and keywords.get("copy") is not True:
-            if not isinstance(value._value(), numpy.ndarray):
-                value = trace.wrap(value._current(), numpy.asarray(value._value()))
+        mode = keywords.get("copy", copies)
+        if is_tracer(value) and getattr(mode, "value", mode) is not True:
+            if keywords.get("copy") is False and dtype is not None and numpy.dtype(dtype) != value.dtype:
+                raise ValueError("Unable to avoid copy while creating an array as requested.")
+            value = as_array(trace, value)
             kept = value if dtype is None else value.astype(dtype, copy=False)
-            return laid_out(kept, _ORDERS.get(name, keywords.get("order", args[0] if args else None)))
+            kept = laid_out(kept, _ORDERS.get(name, keywords.get("order", args[0] if args else None)))
+            return _with_axes(kept, 1 if name in _ORDERS else keywords.get("ndmin", 0))
         if is_traced(value):
             keywords.pop("copy", None)
             return laid_out(array(trace, value, dtype, **keywords), _ORDERS.get(name, keywords.get("order")))
@@ -119,6 +136,7 @@ def _like(name: str) -> Callable[..., Any]:
 
     def create(trace: Trace, a: Any, *args: Any, **keywords: Any) -> Any:
         # NumPy looks at the memory order of the prototype, so it must see the concrete array.
+        a = array(trace, a) if is_traced(a) and not is_tracer(a) else a
         return fresh(trace, original(a._value() if is_tracer(a) else a, *args, **keywords))
 
     return create
@@ -264,6 +282,13 @@ class Concatenator:
         return np.reshape(part, (1,) * start + part.shape + (1,) * (missing - start))
 
 
+def _as_laid_out(original: Any, form: Callable[..., Any]) -> Callable[..., Any]:
+    def create(trace: Trace, *args: Any, **keywords: Any) -> Any:
+        return settled(trace, original, args, keywords, form(trace, *args, **keywords))
+
+    return create
+
+
 numpy_full, numpy_arange, numpy_vectorize = numpy.full, numpy.arange, numpy.vectorize
 numpy_require: Any = numpy.require
 numpy_fromiter, numpy_frompyfunc = numpy.fromiter, numpy.frompyfunc
@@ -277,10 +302,10 @@ CREATION: dict[str, Callable[..., Any]] = {
     },
     **{name: _filled(name) for name in ("zeros", "ones", "empty", "eye", "identity", "tri")},
     **{name: _like(name) for name in ("zeros_like", "ones_like", "empty_like")},
-    "full": _full,
-    "full_like": _full_like,
+    "full": _as_laid_out(numpy.full, _full),
+    "full_like": _as_laid_out(numpy.full_like, _full_like),
     "arange": _arange,
-    "linspace": _linspace,
+    "linspace": _as_laid_out(numpy.linspace, _linspace),
     "vectorize": _vectorize,
     "frompyfunc": _frompyfunc,
     "fromiter": _fromiter,

@@ -13,6 +13,7 @@ import numpy as np
 from yota.errors import MissingRuleError, TracingError
 from yota.ir.location import where
 from yota.rules.display import template
+from yota.tracing.aliasing import functions, settled
 from yota.tracing.binding import bind
 from yota.tracing.creation import fresh
 from yota.tracing.cupy_names import brought
@@ -47,6 +48,8 @@ if TYPE_CHECKING:
 
 __all__ = ["call_function", "call_ufunc"]
 
+_SHARING = functions("view", "depends")
+
 
 def call_function(trace: Trace, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """What ``function(*args, **kwargs)`` records."""
@@ -60,18 +63,20 @@ def call_function(trace: Trace, function: Any, args: tuple[Any, ...], kwargs: di
         if found is not NotImplemented:
             return found
     if implementation is not None:
-        return _with_out(trace, kwargs, lambda rest: implementation(trace, *args, **rest))
+        return _with_out(
+            trace, kwargs, lambda rest: settled(trace, function, args, rest, implementation(trace, *args, **rest))
+        )
     known = trace.registry.find(function)
     if known is not None:
         return _with_out(trace, kwargs, lambda rest: bind(trace, known, args, rest))
-    if _is_constant(trace, (args, list(kwargs.values()))):
+    if function not in _SHARING and _is_constant(trace, (args, list(kwargs.values()))):
         return _constant(trace, function(*concrete(trace, args), **concrete(trace, kwargs)))
     plain = getattr(function, "_implementation", None)
     if plain is None:
         raise missing(trace, function)
     try:
         # NumPy's own Python code is traced through, as any other would be.
-        return plain(*args, **kwargs)
+        return settled(trace, function, args, kwargs, plain(*args, **kwargs))
     except MissingRuleError:
         raise
     except (TracingError, AttributeError, TypeError, ValueError, ArithmeticError) as fault:
@@ -151,7 +156,12 @@ def call_ufunc(trace: Trace, ufunc: np.ufunc, method: str, inputs: tuple[Any, ..
             return found
     implementation = IMPLEMENTATIONS.get((ufunc, method)) or IMPLEMENTATIONS.get(method)
     if implementation is not None and method != "__call__":
-        return _with_out(trace, kwargs, lambda rest: implementation(trace, ufunc, *inputs, **rest))
+        plain = getattr(ufunc, method)
+        return _with_out(
+            trace,
+            kwargs,
+            lambda rest: settled(trace, plain, inputs, rest, implementation(trace, ufunc, *inputs, **rest)),
+        )
     if method != "__call__":
         raise trace.refuse(
             f"np.{ufunc.__name__}.{method} is not supported on traced values.",

@@ -15,6 +15,7 @@ import numpy as np
 
 from yota.ir.calls import Form, Items, Place, call
 from yota.ir.catalog import primitive
+from yota.tracing.aliasing import functions
 from yota.tracing.methods import is_tracer
 from yota.tracing.views import Look, derived
 
@@ -24,19 +25,10 @@ if TYPE_CHECKING:
 
 __all__ = ["path_of", "record_call", "write_call"]
 
-_VIEWS = (
-    "reshape ravel transpose permute_dims swapaxes matrix_transpose moveaxis rollaxis expand_dims squeeze broadcast_to "
-    "broadcast_arrays atleast_1d atleast_2d atleast_3d flip fliplr flipud rot90 split array_split hsplit vsplit dsplit "
-    "unstack real imag"
-)
-_WRITERS = "put place putmask copyto fill_diagonal put_along_axis"
-_QUESTIONS = "shape ndim size may_share_memory shares_memory iscomplexobj isrealobj result_type"
-_KEPT = frozenset(getattr(np, name) for name in f"{_VIEWS} {_WRITERS} {_QUESTIONS}".split() if hasattr(np, name)) | {
-    np.linalg.matrix_transpose
-}
+_OTHER_VIEWS = {np.diagonal, np.diag, np.lib.stride_tricks.sliding_window_view}
+_KEPT = (functions("view", "write", "question") | {np.reshape, np.ravel, np.imag}) - _OTHER_VIEWS
 """Functions whose usual recording moves, views or writes the very same elements."""
 _ONE_OP = {np.sum, np.prod, np.max, np.min, np.any, np.all, np.where, np.concatenate, np.stack, np.cumsum, np.cumprod}
-_OTHER_VIEWS = {np.diagonal, np.diag, np.lib.stride_tricks.sliding_window_view}
 _AXES = frozenset({"axis", "keepdims"})
 _LITERALS = (bool, int, float, complex, str, type(None), np.dtype)
 

@@ -75,7 +75,10 @@ def _positions(trace: Trace, entry: Any) -> list[Any]:
 
 
 def _slice(entry: slice, extent: int) -> Slice:
+    """``entry`` by `slice.indices`; no bound is negative, for NumPy would count that from the end once more."""
     start, stop, step = entry.indices(extent)
+    if start < 0:
+        return Slice(0, 0, step)
     if step > 0:
         return Slice(min(start, extent), max(stop, min(start, extent)), step)
     return Slice(start, None if stop < 0 else stop, step)

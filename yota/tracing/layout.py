@@ -22,7 +22,7 @@ def guard_order(trace: Trace) -> None:
     builder, strided, element = trace.builder, primitive("strides"), primitive("getitem")
     builder.location = trace.ordered
     for entry in builder.inputs:
-        if entry.argument < 0 or builder.types[entry.variable].ndim < 2:
+        if entry.argument < 0 or not builder.types[entry.variable].ndim:
             continue
         strides = np.array(trace.strides[entry.variable])
         found = builder.emit(strided, (entry.variable,), {}, type_of(strides))

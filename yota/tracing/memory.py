@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["owner_of", "reference"]
+__all__ = ["laid_as", "owner_of", "reference"]
 
 
 def owner_of(array: Any) -> Any:
@@ -34,3 +34,24 @@ def reference(array: Any) -> Callable[[], Any]:
     if type(array) is np.ndarray and array.flags.owndata:
         return weakref.ref(array)
     return lambda: array
+
+
+def laid_as(value: Any, strides: tuple[int, ...]) -> Any:
+    """The elements of ``value`` in memory of their own that lies by ``strides``; as they are where some share a place.
+
+    Examples
+    --------
+    >>> laid_as(np.ones((2, 3)), (8, 32)).strides
+    (8, 32)
+    """
+    if not value.size:
+        return value
+    reach = value.itemsize
+    for stride, extent in sorted((abs(stride), extent) for stride, extent in zip(strides, value.shape, strict=True)):
+        if extent > 1 and stride < reach:
+            return value
+        reach += stride * (extent - 1)
+    before = sum(-stride * (extent - 1) for stride, extent in zip(strides, value.shape, strict=True) if stride < 0)
+    laid: Any = np.ndarray(value.shape, value.dtype, np.empty(max(reach, 0), np.uint8), before, strides)
+    laid[...] = value
+    return laid

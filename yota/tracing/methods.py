@@ -33,7 +33,7 @@ class ArrayMethods(ArrayAttributes):
 
     def reshape(self, *shape: Any, order: str = "C", copy: bool | None = None) -> Any:
         """See `numpy.ndarray.reshape`."""
-        return np.reshape(self, shape[0] if len(shape) == 1 else shape, order=order)
+        return np.reshape(self, shape[0] if len(shape) == 1 else shape, order=order, copy=copy)
 
     def ravel(self, order: str = "C") -> Any:
         """See `numpy.ndarray.ravel`."""
@@ -126,6 +126,10 @@ class ArrayMethods(ArrayAttributes):
         """See `numpy.ndarray.argsort`."""
         return np.argsort(self, axis, kind, order, **keywords)
 
+    def argpartition(self, kth: Any, axis: int = -1, kind: Any = None, order: Any = None) -> Any:
+        """See `numpy.ndarray.argpartition`."""
+        return np.argpartition(self, kth, axis, kind, order)
+
     # -- elements ----------------------------------------------------------------------------------------
 
     def dot(self, other: Any, out: Any = None) -> Any:
@@ -139,6 +143,14 @@ class ArrayMethods(ArrayAttributes):
     def compress(self, condition: Any, axis: int | None = None, out: Any = None) -> Any:
         """See `numpy.ndarray.compress`."""
         return np.compress(condition, self, axis, out)
+
+    def put(self, indices: Any, values: Any, mode: str = "raise") -> None:
+        """See `numpy.ndarray.put`."""
+        np.put(self, indices, values, mode)
+
+    def searchsorted(self, v: Any, side: str = "left", sorter: Any = None) -> Any:
+        """See `numpy.ndarray.searchsorted`."""
+        return np.searchsorted(self, v, side, sorter)
 
     def choose(self, choices: Any, out: Any = None, mode: str = "raise") -> Any:
         """See `numpy.ndarray.choose`."""
@@ -161,8 +173,8 @@ class ArrayMethods(ArrayAttributes):
         return np.round(self, decimals, out)
 
     def conj(self) -> Any:
-        """See `numpy.ndarray.conj`."""
-        return np.conjugate(self)
+        """See `numpy.ndarray.conj`: real numbers are their own conjugates."""
+        return np.conjugate(self) if self.dtype.kind == "c" else self
 
     conjugate = conj
 

@@ -1,4 +1,4 @@
-"""The orders "A" and "K" of reshapes, which are those of an array's elements in memory."""
+"""How arrays lie in memory, where it decides what a function gives: the orders "A" and "K", views and copies."""
 
 from __future__ import annotations
 
@@ -11,10 +11,7 @@ if TYPE_CHECKING:
     from yota.tracing.trace import Trace
     from yota.tracing.tracer import Tracer
 
-__all__ = ["arranged", "axes_in_memory", "laid_out", "memory_order"]
-
-_FAITHFUL = frozenset(("transpose", "reshape", "getitem", "astype", "setitem", "conjugate", "broadcast_to", "call"))
-"""Primitives whose concrete results lie in memory as NumPy's do; those that act on each element are others."""
+__all__ = ["arranged", "axes_in_memory", "by_layout", "laid_out", "memory_order"]
 
 
 def memory_order(trace: Trace, a: Tracer, order: str) -> str:
@@ -23,7 +20,7 @@ def memory_order(trace: Trace, a: Tracer, order: str) -> str:
         return "F" if order == "F" else "C"
     if order != "A":
         raise ValueError(f"order must be one of 'C', 'F', or 'A' (got {order!r})")
-    flags = np.asarray(_laid(trace, a, order)).flags
+    flags = np.asarray(_laid(trace, a)).flags
     return "F" if flags.f_contiguous and not flags.c_contiguous else "C"
 
 
@@ -31,7 +28,7 @@ def axes_in_memory(trace: Trace, a: Tracer) -> tuple[int, ...] | None:
     """The axes of ``a`` from that with the longest strides to that with the shortest; None if that is the order "C"."""
     if _is_row(a):
         return None
-    value = np.asarray(_laid(trace, a, "K"))
+    value = np.asarray(_laid(trace, a))
     if value.flags.c_contiguous:
         return None
     steps = [abs(step) for step, extent in zip(value.strides, value.shape, strict=True) if extent > 1]
@@ -55,9 +52,29 @@ def arranged(result: Any, order: str, operands: Sequence[Any] = ()) -> Any:
 def laid_out(value: Any, order: Any) -> Any:
     """``value`` itself if it lies in memory as the keyword ``order`` asks, else a copy that does."""
     plain = value._value()
-    if order in ("K", "k", None) or value.ndim < 2:
+    if order in ("K", "k", None) or not isinstance(plain, np.ndarray) or not plain.ndim:
         return value
-    return value if np.asarray(plain).astype(plain.dtype, order, copy=False) is plain else value.copy(order)
+    found = value if plain.astype(plain.dtype, order, copy=False) is plain else value.copy(order)
+    by_layout(value, found)
+    return found
+
+
+def by_layout(tracer: Tracer, result: Tracer) -> None:
+    """Note that memory order decides whether ``result`` is a view of ``tracer``: a later write tells the difference.
+
+    What has one axis lies in order, unless it is an argument.
+    """
+    trace = tracer._trace
+    roots = [_root(tracer), _root(result)]
+    if tracer.ndim > 1 or id(roots[0]) in trace.arguments:
+        trace.reshaped.update((id(each), each) for each in roots)
+
+
+def _root(tracer: Tracer) -> Tracer:
+    """The array that a view, and each view of it, looks at in the end."""
+    while tracer._base is not None:
+        tracer = tracer._base
+    return tracer
 
 
 def _is_row(a: Tracer) -> bool:
@@ -65,31 +82,7 @@ def _is_row(a: Tracer) -> bool:
     return a.size < 2 or a.size in a.shape
 
 
-def _laid(trace: Trace, a: Tracer, order: str) -> Any:
+def _laid(trace: Trace, a: Tracer) -> Any:
     """The concrete value of ``a``, on whose strides the recording depends from now on."""
-    found = _doubtful(trace, a._current())
-    if found is not None:
-        raise trace.refuse(
-            f'order="{order}" depends on how an array lies in memory, and {found} may lay its result out otherwise '
-            "than NumPy does.",
-            'Use order="C" or order="F".',
-        )
     trace.rely_on_order()
     return trace.values[a._current()]
-
-
-def _doubtful(trace: Trace, variable: int) -> str | None:
-    """A primitive that ``variable`` came by and that stands for functions with several ways to lay a result out."""
-    pending, seen = [variable], {variable}
-    while pending:
-        op = trace.builder.definition(pending.pop())
-        if op is None:
-            continue
-        if op.name not in _FAITHFUL and not op.primitive.elementwise:
-            return op.name
-        if op.name in ("getitem", "setitem") and len(op.operands) > (1 if op.name == "getitem" else 2):
-            return f"{op.name} at integer arrays"
-        fresh = set(op.operands[:1] if op.name == "setitem" else op.operands) - seen
-        pending += fresh
-        seen |= fresh
-    return None

@@ -28,11 +28,11 @@ def current() -> Trace | None:
 
 
 @contextmanager
-def entered(trace: Trace) -> Iterator[Trace]:
-    """Make ``trace`` the innermost one of this thread."""
+def entered(trace: Trace | None) -> Iterator[None]:
+    """Make ``trace`` the innermost one of this thread; None stands for no trace."""
     _state.stack.append(trace)
     try:
-        yield trace
+        yield
     finally:
         _state.stack.remove(trace)
 

@@ -72,6 +72,8 @@ class Trace:
         self.outer: dict[int, Tracer] = {}
         self.finished = False
         self.strides: dict[int, tuple[int, ...]] = {}
+        self.arguments: set[int] = set()
+        """What stands for the inputs, by identity."""
         self.reshaped: dict[int, Tracer] = {}
         """Arrays of which some reshape is a view or a copy, by identity."""
         self.unnamed: set[int] = set()
@@ -94,7 +96,9 @@ class Trace:
         """A traced input that holds ``value``."""
         variable = self.builder.input(type_of(value), argument, name, path)
         self.strides[variable] = np.asarray(value).strides
-        return self.wrap(variable, value)
+        found = self.wrap(variable, value)
+        self.arguments.add(id(found))
+        return found
 
     def wrap(self, variable: int, value: Any) -> Tracer:
         """A tracer for ``variable``, whose concrete value is ``value``."""

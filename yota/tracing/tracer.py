@@ -74,22 +74,23 @@ class Tracer(ArrayMethods):
     tracing. An array that is a view of another knows what it views: writes go through in both directions.
     """
 
-    __slots__ = ("_base", "_base_variable", "_read", "_trace", "_variable")
+    __slots__ = ("_base", "_base_shape", "_base_variable", "_read", "_trace", "_variable")
 
     def __init__(self, trace: Trace, variable: int, base: Tracer | None = None, read: Any = None) -> None:
         self._trace = trace
         self._variable = variable
         self._base = base
-        self._base_variable = base._current() if base is not None else 0
         self._read = read
+        if base is not None:
+            self._base_variable, self._base_shape = base._current(), base.shape
 
     def _current(self) -> int:
         """The variable that holds this value now, after all writes so far."""
         base = self._base
         if base is not None:
             variable = base._current()
-            if variable != self._base_variable:
-                self._variable = views.look(base, self._read)._variable
+            if variable != self._base_variable or self._variable == views.UNREAD:
+                self._variable = views.look(views.shaped_as(base, self._base_shape), self._read)._variable
                 self._base_variable = variable
         return self._variable
 
@@ -122,9 +123,7 @@ class Tracer(ArrayMethods):
     @property
     def flat(self) -> Any:
         """Elements in C order, to be read and written."""
-        shape = {"shape": (self.size,)}
-        flat = self._trace.apply(primitive("reshape"), (self,), shape)
-        return Tracer(self._trace, flat._variable, self, ("reshape", shape))
+        return views.flat(self)
 
     @flat.setter
     def flat(self, values: Any) -> None:
@@ -254,10 +253,10 @@ class Tracer(ArrayMethods):
         return text.to_text(self, lambda value: format(value, specification))
 
     def __copy__(self) -> Any:
-        return self.copy()
+        return self.copy("K")
 
     def __deepcopy__(self, memo: Any) -> Any:
-        return self.copy()
+        return self.copy("K")
 
     def __reduce__(self) -> Any:
         raise self._trace.refuse("a traced value cannot be pickled or sent to another process.", "Do that outside.")

@@ -11,14 +11,32 @@ import numpy as np
 from yota.ir.catalog import primitive
 from yota.ir.indexing import GATHER, NEWAXIS, Index, Slice, to_numpy
 from yota.tracing.indices import normalise
+from yota.tracing.memory import laid_as
 from yota.tracing.methods import cast, is_tracer
+from yota.tracing.order import by_layout
 from yota.tracing.parts import with_part
 
 if TYPE_CHECKING:
     from yota.tracing.trace import Trace
     from yota.tracing.tracer import Tracer
 
-__all__ = ["Look", "derived", "look", "overwrite", "read", "view", "write"]
+__all__ = [
+    "UNREAD",
+    "Look",
+    "derived",
+    "detached",
+    "flat",
+    "look",
+    "overwrite",
+    "read",
+    "shaped_as",
+    "view",
+    "viewing",
+    "write",
+]
+
+UNREAD = -1
+"""The variable of a view that nobody has read since it was written."""
 
 
 def _is_truth(index: Any) -> bool:
@@ -36,17 +54,37 @@ def read(tracer: Tracer, index: Any) -> Any:
     if _is_truth(index):
         # One more axis, of one element or of none.
         whole: Any = np.reshape(tracer, (1, *tracer.shape))
-        return whole[: int(bool(index))].copy()
+        return whole[: int(bool(index))].copy("K")
     entries, arrays = normalise(trace, index, tracer.shape)
     if arrays:
         return trace.apply(primitive("getitem"), (tracer, *arrays), {"index": entries})
     shape = _whole(entries, tracer.shape)
     result = view(tracer, "getitem", {"index": entries}) if shape is None else view(tracer, "reshape", {"shape": shape})
+    if _copies(tracer, index):
+        return detached(result)
+    if result.ndim:
+        return result
     # x[2] is a NumPy scalar, x[2, ...] a 0-d array that can be written to.
-    if not result.ndim and not (isinstance(index, tuple) and any(entry is Ellipsis for entry in index)):
-        value = trace.values[result._variable]
-        result = trace.wrap(result._variable, value[()] if isinstance(value, np.ndarray) else value)
-    return result
+    if any(entry is Ellipsis for entry in (index if isinstance(index, tuple) else (index,))):
+        return result if result._base is not None or not tracer.ndim else _element(tracer, entries)
+    value = trace.values[result._variable]
+    return trace.wrap(result._variable, value[()] if isinstance(value, np.ndarray) else value)
+
+
+def _element(tracer: Tracer, place: Index) -> Tracer:
+    """A view without axes of the element at ``place``."""
+    *front, last = place
+    assert isinstance(last, int)
+    row = view(tracer, "getitem", {"index": (*front, Slice(last, last + 1))})
+    return view(row, "reshape", {"shape": ()})
+
+
+def _copies(tracer: Tracer, index: Any) -> bool:
+    """Whether NumPy copies what an index without arrays of several elements selects: 0-d arrays are arrays too."""
+    if isinstance(tracer._read, Look) and tracer._read.items:
+        return True
+    entries = index if isinstance(index, tuple) else (index,)
+    return any(isinstance(entry, np.ndarray) and not entry.ndim for entry in entries)
 
 
 def _whole(index: Index, shape: tuple[int, ...]) -> tuple[int, ...] | None:
@@ -69,22 +107,29 @@ def view(tracer: Tracer, name: str, static: dict[str, Any]) -> Tracer:
     if isinstance(here, np.ndarray) and isinstance(there, np.ndarray) and np.may_share_memory(here, there):
         result = type(tracer)(tracer._trace, result._variable, tracer, (name, static))
     if name == "reshape" and _long(tracer.shape) != _long(static["shape"]):
-        # Memory order decides whether this is a view or a copy; a later write tells the difference.
-        for each in (_root(tracer), _root(result)):
-            tracer._trace.reshaped[id(each)] = each
+        by_layout(tracer, result)
     return result
+
+
+def viewing(tracer: Tracer, found: Tracer, function: Callable[[Any], Any]) -> Tracer:
+    """``found``, which has the elements of ``tracer``, as a view or a copy, as ``function`` gives of the value."""
+    value = tracer._value()
+    if isinstance(value, np.ndarray):
+        if found._base is not None and not np.may_share_memory(function(value), value):
+            found = detached(found)
+        by_layout(tracer, found)
+    return found
+
+
+def detached(tracer: Tracer) -> Tracer:
+    """The elements of ``tracer`` as an array of its own, which no write into another one reaches."""
+    found: Tracer = tracer.copy("K")
+    return found
 
 
 def _long(shape: tuple[int, ...]) -> tuple[int, ...]:
     """A shape without the axes that can come and go in a view."""
     return tuple(extent for extent in shape if extent != 1)
-
-
-def _root(tracer: Tracer) -> Tracer:
-    """The array that a view, and each view of it, looks at in the end."""
-    while tracer._base is not None:
-        tracer = tracer._base
-    return tracer
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,10 +142,18 @@ class Look:
         Records what the view of an array holds.
     write
         Records the array after the view was overwritten; None for a view that cannot be written to.
+    items
+        Whether an index gives copies of its elements.
     """
 
     read: Callable[[Tracer], Tracer]
     write: Callable[[Tracer, Tracer], Tracer] | None = None
+    items: bool = False
+
+
+def shaped_as(base: Tracer, shape: tuple[int, ...]) -> Tracer:
+    """``base`` as its views know it, which its attribute ``shape`` may have changed since."""
+    return base if base.shape == shape else _shaped(base, shape)
 
 
 def look(base: Tracer, read: Any) -> Tracer:
@@ -115,6 +168,15 @@ def look(base: Tracer, read: Any) -> Tracer:
 def derived(tracer: Tracer, read: Look) -> Tracer:
     """A view of ``tracer``: it follows later writes into that."""
     return type(tracer)(tracer._trace, read.read(tracer)._current(), tracer, read)
+
+
+def flat(tracer: Tracer) -> Tracer:
+    """The elements in C order, wherever they lie; writes go through, and an index gives a copy."""
+    shape = tracer.shape
+    return derived(
+        tracer,
+        Look(lambda base: _shaped(base, (base.size,)), lambda base, value: _shaped(value, shape), items=True),
+    )
 
 
 def write(tracer: Tracer, index: Any, value: Any) -> None:
@@ -252,33 +314,39 @@ def overwrite(tracer: Tracer, value: Any) -> None:
     if trace.exact:
         # The array keeps its own order in memory.
         whole = tuple(Slice(0, extent) for extent in tracer.shape)
-        variable = trace.apply(primitive("setitem"), (tracer, value), {"index": whole})._variable
-    elif type_.dtype != tracer.dtype or not isinstance(trace.values[variable], np.ndarray):
+        _assign(tracer, trace.apply(primitive("setitem"), (tracer, value), {"index": whole})._variable)
+        return
+    if type_.dtype != tracer.dtype or not isinstance(trace.values[variable], np.ndarray):
         variable = trace.apply(primitive("astype"), (value,), {"dtype": tracer.dtype})._variable
-    _assign(tracer, variable if trace.exact else _in_order(tracer, variable))
+    strides = tracer._value().strides
+    if trace.values[variable].strides != strides:
+        if tracer._base is None:
+            variable = trace.rearranged(variable, laid_as(trace.values[variable], strides))
+        else:
+            _assign(tracer, variable, reads=True)
+            return
+    _assign(tracer, variable)
 
 
-def _in_order(tracer: Tracer, variable: int) -> int:
-    """``variable``, whose concrete value lies in memory as the array that it overwrites: reshapes ask for that."""
-    trace, old = tracer._trace, tracer._value()
-    new = trace.values[variable]
-    if new.ndim < 2 or new.strides == old.strides or tracer._base is not None:
-        return variable
-    kept = np.empty_like(old)
-    kept[...] = new
-    return trace.rearranged(variable, kept)
+def _assign(tracer: Tracer, variable: int, *, reads: bool = False) -> None:
+    """Let ``tracer`` hold ``variable``, an op of its own, from now on; it stays as it lies in memory.
 
-
-def _assign(tracer: Tracer, variable: int) -> None:
+    ``reads`` says that others may hold ``variable`` too: a view is then read anew from what it views, if ever.
+    """
     base, trace = tracer._base, tracer._trace
+    strides, value = tracer._value().strides, trace.values[variable]
+    if value.strides != strides and not reads:
+        trace.values[variable] = laid_as(value, strides)
     if base is None:
         if id(tracer) in trace.reshaped:
             trace.rely_on_order()
         tracer._variable = variable
         return
-    _assign(base, _with_view(tracer, base, type(tracer)(trace, variable))._variable)
-    tracer._variable = look(base, tracer._read)._variable if trace.exact else variable
+    seen = shaped_as(base, tracer._base_shape)
+    written = _with_view(tracer, seen, type(tracer)(trace, variable))
+    _assign(base, _shaped(written, base.shape)._variable if seen is not base else written._variable)
     tracer._base_variable = base._current()
+    tracer._variable = look(base, tracer._read)._variable if trace.exact else UNREAD if reads else variable
 
 
 def _with_view(tracer: Tracer, base: Tracer, written: Tracer) -> Any:

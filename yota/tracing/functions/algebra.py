@@ -139,7 +139,7 @@ def _einsum(
     subscripts = _explicit(operands[0].replace(" ", ""), [each.ndim for each in arrays])
     terms, output = subscripts.split("->")
     stretched = _without_stretching(arrays, terms.split(","))
-    single = len(arrays) == 1 and set(terms) == set(output)
+    single = len(arrays) == 1 and set(terms) == set(output) != set()
     reduced = [_without_repeats(array, term, writeable=single) for array, term in stretched]
     if single:
         # NumPy gives a view, which can be written to.

@@ -136,7 +136,8 @@ def _meshgrid(trace: Trace, *xi: Any, copy: bool = True, sparse: bool = False, i
         np.reshape(trace.traced(x), (1,) * order[position] + (-1,) + (1,) * (len(xi) - order[position] - 1))
         for position, x in enumerate(xi)
     ]
-    return tuple(grids) if sparse else tuple(np.broadcast_arrays(*grids))
+    found = tuple(grids) if sparse else tuple(np.broadcast_arrays(*grids))
+    return tuple(each.copy() for each in found) if copy else found
 
 
 @implements(numpy.lib.stride_tricks.sliding_window_view)

@@ -65,9 +65,11 @@ def _ravel_multi_index(trace: Trace, multi_index: Any, dims: Any, mode: Any = "r
 @implements(numpy.take)
 def _take(trace: Trace, a: Any, indices: Any, axis: Any = None, mode: str = "raise") -> Any:
     a = trace.traced(a)
-    if axis is None:
+    if axis is None or not a.ndim:
         a, axis = np.ravel(a), 0
     axis = axes_of(axis, a.ndim)[0]
+    if getattr(getattr(indices, "dtype", None), "kind", "") == "b":
+        indices = indices.astype(int)  # positions 0 and 1, and no mask
     if mode != "raise":
         indices = trace.traced(indices)
         indices = indices % a.shape[axis] if mode == "wrap" else np.clip(indices, 0, a.shape[axis] - 1)
@@ -134,7 +136,7 @@ def _diagflat(trace: Trace, v: Any, k: int = 0) -> Any:
 
 @implements(numpy.repeat)
 def _repeat(trace: Trace, a: Any, repeats: Any, axis: Any = None) -> Any:
-    if axis is None:
+    if axis is None or not a.ndim:
         a, axis = np.ravel(a), 0
     positions = numpy.repeat(numpy.arange(a.shape[axis]), repeats)
     axis = axis % a.ndim

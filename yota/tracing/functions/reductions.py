@@ -25,7 +25,8 @@ np: Any = numpy
 def reduce(trace: Trace, name: str, x: Any, axis: Any, keepdims: bool) -> Any:
     """Record the reduction ``name``, whose result has NumPy's type."""
     x = trace.traced(x)
-    return trace.apply(primitive(name), (x,), {"axis": axes_of(axis, x.ndim), "keepdims": bool(keepdims)})
+    axes = () if not x.ndim and axis in (0, -1) else axes_of(axis, x.ndim)
+    return trace.apply(primitive(name), (x,), {"axis": axes, "keepdims": bool(keepdims)})
 
 
 def _fold(name: str, identity: int, combine: Callable[[Any, Any], Any]) -> Any:
@@ -170,7 +171,7 @@ def _accumulate(name: str) -> Any:
         a = trace.traced(a)
         if dtype is not None and np.dtype(dtype) != a.dtype:
             a = a.astype(dtype)
-        if axis is None:
+        if axis is None or not a.ndim:
             a, axis = a.reshape(-1), 0
         return trace.apply(primitive(name), (a,), {"axis": axes_of(axis, a.ndim)[0]})
 
@@ -197,7 +198,7 @@ implements(numpy.argmin)(_position("argmin"))
 @implements(numpy.argsort)
 def _argsort(trace: Trace, a: Any, axis: Any = -1, kind: Any = None, order: Any = None, stable: Any = None) -> Any:
     a = trace.traced(a)
-    if axis is None:
+    if axis is None or not a.ndim:
         a, axis = a.reshape(-1), 0
     kind = "stable" if stable or kind == "stable" else None
     return trace.apply(primitive("argsort"), (a,), {"axis": axes_of(axis, a.ndim)[0], "kind": kind})

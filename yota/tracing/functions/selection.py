@@ -54,7 +54,7 @@ def _select(trace: Trace, condlist: Any, choicelist: Any, default: Any = 0) -> A
 @implements(numpy.compress)
 def _compress(trace: Trace, condition: Any, a: Any, axis: Any = None) -> Any:
     a, condition = trace.traced(a), trace.traced(condition)
-    if axis is None:
+    if axis is None or not a.ndim:
         a, axis = np.ravel(a), 0
     return np.take(a, np.nonzero(condition)[0], axis=axis)
 
@@ -67,7 +67,7 @@ def _extract(trace: Trace, condition: Any, arr: Any) -> Any:
 
 @implements(numpy.argwhere)
 def _argwhere(trace: Trace, a: Any) -> Any:
-    return np.stack(np.nonzero(trace.traced(a)), axis=-1)
+    return np.transpose(np.stack(np.nonzero(trace.traced(a))))
 
 
 def _owned(trace: Trace, array: Any, name: str) -> Any:
@@ -148,7 +148,7 @@ def _piecewise(trace: Trace, x: Any, condlist: Any, funclist: Any, *args: Any, *
 
 @implements(numpy.lexsort)
 def _lexsort(trace: Trace, keys: Any, axis: int = -1) -> Any:
-    keys = [trace.traced(keys[number]) for number in range(len(keys))]
+    keys = [np.atleast_1d(trace.traced(keys[number])) for number in range(len(keys))]
     axis = axes_of(axis, keys[0].ndim)[0]
     order = np.argsort(keys[0], axis=axis, kind="stable")
     for key in keys[1:]:

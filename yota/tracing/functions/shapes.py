@@ -9,10 +9,11 @@ import numpy
 
 from yota.ir.catalog import primitive
 from yota.rules.statics import axes_of
+from yota.tracing.creation import array
 from yota.tracing.implementations import implements
 from yota.tracing.methods import is_tracer
-from yota.tracing.order import axes_in_memory, memory_order
-from yota.tracing.views import overwrite, view
+from yota.tracing.order import axes_in_memory, laid_out, memory_order
+from yota.tracing.views import overwrite, view, viewing
 
 if TYPE_CHECKING:
     from yota.tracing.trace import Trace
@@ -27,6 +28,8 @@ def _reshape(trace: Trace, a: Any, shape: Any = None, order: str = "C", newshape
     order = memory_order(trace, a, order)
     target = newshape if shape is None else shape
     sizes = tuple(int(size) for size in (target if isinstance(target, (tuple, list, np.ndarray)) else (target,)))
+    if copy:
+        a = a.copy(order)
     if order == "F":
         return np.transpose(np.reshape(np.transpose(a), sizes[::-1]))
     if sizes.count(-1) == 1:
@@ -41,8 +44,9 @@ def _reshape(trace: Trace, a: Any, shape: Any = None, order: str = "C", newshape
 def _ravel(trace: Trace, a: Any, order: str = "C") -> Any:
     a = trace.traced(a)
     axes = axes_in_memory(trace, a) if order == "K" else None
-    a = a if axes is None else np.transpose(a, axes)
-    return np.reshape(a, (-1 if a.size else 0,), order="C" if order == "K" else order)
+    moved = a if axes is None else np.transpose(a, axes)
+    found = np.reshape(moved, (-1 if a.size else 0,), order="C" if order == "K" else order)
+    return viewing(a, found, lambda value: value.ravel(order))
 
 
 @implements(numpy.transpose, numpy.permute_dims)
@@ -178,6 +182,8 @@ def _split(trace: Trace, ary: Any, indices_or_sections: Any, axis: int = 0) -> A
 @implements(numpy.array_split)
 def _array_split(trace: Trace, ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
     axis = axes_of(axis, ary.ndim)[0]
+    if is_tracer(indices_or_sections):
+        indices_or_sections = indices_or_sections.tolist()
     pieces = numpy.array_split(numpy.arange(ary.shape[axis]), indices_or_sections)
     bounds = [(piece[0], piece[-1] + 1) if len(piece) else (0, 0) for piece in pieces]
     return [ary[(slice(None),) * axis + (slice(int(low), int(high)),)] for low, high in bounds]
@@ -195,7 +201,7 @@ def _copyto(trace: Trace, dst: Any, src: Any, casting: str = "same_kind", where:
 
 @implements(numpy.copy)
 def _copy(trace: Trace, a: Any, order: str = "K", subok: bool = False) -> Any:
-    return trace.traced(a).copy()
+    return laid_out(array(trace, a), order)
 
 
 @implements(numpy.shape)

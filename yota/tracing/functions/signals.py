@@ -141,5 +141,5 @@ def _nan_to_num(trace: Trace, x: Any, copy: bool = True, nan: Any = 0.0, posinf:
     result = np.where(np.equal(x, -math.inf), kind(low) if not is_tracer(low) else low, result)
     if not copy:
         x[...] = result
-        return x
+        return x if x.ndim else x[()]
     return result

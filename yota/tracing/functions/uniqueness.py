@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy
@@ -36,7 +37,7 @@ def _unique(
     else:
         axis = axes_of(axis, ar.ndim)[0]
         lines = np.moveaxis(ar, axis, 0)
-        rows = np.reshape(lines, (lines.shape[0], -1))
+        rows = np.reshape(lines, (lines.shape[0], math.prod(lines.shape[1:])))
     order = np.lexsort(tuple(rows[:, column] for column in reversed(range(rows.shape[1]))))
     first = _first_of_run(rows[order], equal_nan and shape is not None)
     places = np.nonzero(first)[0]

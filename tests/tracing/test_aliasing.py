@@ -1,0 +1,268 @@
+"""Which of NumPy's functions copy and which give views: the table, and the tracer, against NumPy.
+
+Every function of the table is called on arrays that lie in memory in all ways. What it gives is written, then what it
+was given, and then what it gives in another shape: each write shows where NumPy's does.
+"""
+
+from __future__ import annotations
+
+import itertools
+import types
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import yota
+from yota.errors import YotaError
+from yota.tracing.aliasing import ALIASING, METHODS
+
+FORMS = """
+    np.{0}(y); np.{0}(y, 1); np.{0}(y, axis=0); np.{0}(y, y); np.{0}((y, y)); np.{0}([y, y]); np.{0}(y, (0, 1));
+    np.{0}(y, 0, 1); np.{0}((3, 4), y); np.{0}(y > 2, y); np.{0}(y, y, y); np.{0}(3, y); np.{0}(y, 2);
+    np.{0}(y, y.shape)
+"""
+METHOD_FORMS = """
+    y.{0}(); y.{0}(0); y.{0}(0, 1); y.{0}(y > 2); y.{0}(y); y.{0}(y.shape); y.{0}(2.0); y.{0}("cpu"); y.{0}
+"""
+FURTHER = """
+    np.take(y, -1, axis=-1); np.take(y, np.array(0), axis=0); np.take(y, [0], axis=0); y.take(0, axis=0);
+    np.reshape(y, -1); np.reshape(y, -1, copy=True); y.reshape(-1, copy=True); y.reshape(y.shape[::-1]);
+    np.reshape(y, -1, order="F"); np.reshape(y, -1, order="A"); y.reshape((1, *y.shape, 1)); y.reshape(-1, order="F");
+    y.ravel(); np.ravel(y, order="F"); y.ravel("A"); y.ravel("K"); y.flatten("F"); y.flatten("K"); np.copy(y).ravel();
+    np.copy(y.T).ravel(); np.copy(y.T, order="C").ravel(); y.T.copy().ravel(); y.T.copy("K").ravel();
+    np.meshgrid(y, y); np.meshgrid(y, y, copy=False); np.meshgrid(y, y, sparse=True, copy=False);
+    np.meshgrid(y, y, sparse=True); np.meshgrid(y, copy=False); np.meshgrid(y, y, indexing="ij"); np.repeat(y[:1], 5);
+    np.repeat(y, 1, axis=0); np.repeat(y, 1); np.repeat(y, [2] * y.shape[0], axis=0); np.array(y);
+    np.array(y, copy=None); np.array(y, copy=False); np.array(y, copy=None, ndmin=3); np.array(y, ndmin=3);
+    np.array(y, dtype=np.float32); np.array(y, copy=None, dtype=np.float32); np.array(y, order="F");
+    np.array(y, order="F", copy=None); np.asarray(y, order="C"); np.asarray(y, copy=True); np.asarray(y, np.float32);
+    np.ascontiguousarray(y); np.asfortranarray(y); np.require(y, requirements="C"); np.require(y, requirements="F");
+    y.astype(float); y.astype(float, copy=False); y.astype(float, order="C", copy=False);
+    y.astype(np.float32, copy=False); y.astype(float, order="F", copy=False); np.astype(y, float, copy=False);
+    np.nan_to_num(y); np.nan_to_num(y, copy=False); np.clip(y, None, None); np.clip(y, 1, 2); np.clip(y, None, 100);
+    np.pad(y, 0); np.block(y); np.block([[y]]); np.tile(y, 1); np.tile(y, (1, 1)); np.tile(y, 2); np.roll(y, 0);
+    np.resize(y, y.shape); np.rot90(y, 4); np.rot90(y, 2); np.diag(y, 1); np.diff(y, 0); np.diff(y, 0, axis=0);
+    np.einsum("ij->ij", y); np.einsum("ij->ji", y); np.einsum("ii->i", y); np.einsum("ij->i", y);
+    np.einsum("ij,ij->ij", y, y); np.einsum("ij->ji", y, optimize=True); np.einsum("ij,kj->ki", y, y);
+    np.einsum("ij,kj->ik", y, y, optimize=True); np.einsum("ij->", y); np.einsum("i", y);
+    np.linalg.matrix_power(y, 1); np.linalg.matrix_power(y, 2); np.linalg.matrix_power(y, 0);
+    np.apply_over_axes(np.sum, y, []); np.apply_over_axes(np.sum, y, [0]); np.apply_along_axis(np.sort, 0, y);
+    np.polyder(y, 0); np.polyint(y, 0); np.polyder(y); np.histogram(y, y); np.ix_(y > 2); np.sum(y, axis=());
+    np.trim_zeros(y); np.delete(y, []); np.delete(y, [], axis=0); np.insert(y, [0], 5.0, axis=0); np.append(y, []);
+    np.real_if_close(y + 0j); np.real(y + 0j); np.imag(y + 0j); (y + 0j).real; (y + 0j).conj(); np.conj(y);
+    np.broadcast_to(y, (2, *y.shape)); np.broadcast_arrays(y, y); np.broadcast_arrays(y, np.ones((2, *y.shape)));
+    np.select([y > 2], [y]); np.choose(np.zeros(y.shape, int), [y]); np.where(y > 0, y, y);
+    np.compress([True], y, axis=0); np.extract(y > 0, y); np.piecewise(y, [y > 2], [lambda each: each, 0.0]);
+    np.split(y, 1); np.concatenate([y]); np.sort(y, axis=0); np.sort(y.T); np.sort(y, axis=None);
+    np.partition(y, 0, axis=0); np.stack([y]); np.stack([y, y], -1); np.flip(y, 0); np.moveaxis(y, 0, -1);
+    np.expand_dims(y, 1); np.squeeze(y[None]); np.rollaxis(y, 1); np.unstack(y);
+    np.lib.stride_tricks.sliding_window_view(y, 1, axis=0); np.cross(y[:, :3], y[:, :3]); np.tensordot(y, y, (0, 0));
+    np.polyfit(y, y, 1); np.dsplit(y, 2); np.ravel_multi_index((y > 2).astype(int), (4,) * len(y));
+     np.linalg.multi_dot([y.T, y]); np.linalg.multi_dot([y.T, y, y.T]);
+    np.matmul(y.T, y); y @ y.T; np.dot(y.T, y); np.kron(y, y); np.outer(y, y); np.cumsum(y, axis=0); np.cumsum(y);
+    np.unique(y, axis=0); np.gradient(y); np.average(y, axis=0, returned=True); np.percentile(y, 30, axis=0);
+    np.full_like(y, 2.0); np.full((2, 3), y[0, 0]); np.select([y > 2, y > 1], [y, -y], 0.0);
+    np.take_along_axis(y, np.argsort(y, 0), 0); np.interp(y, [0, 9.0], [1.0, 2]); np.fft.fftshift(y);
+    np.fft.rfft(y, axis=0); np.linalg.diagonal(y); np.linalg.matrix_transpose(y); np.tril(y); np.unwrap(y, axis=0);
+    np.triu(y.T); np.ediff1d(y); np.correlate(y, y); np.convolve(y, y); np.searchsorted(y, 2.0);
+    np.digitize(y, [1.0, 2.0]); np.bincount(np.arange(3), y); np.frombuffer(y); y.view(); y.view(np.ndarray); y[()];
+    y[...]; y[0]; y[0, ...]; y[None]; y[:, None]; y[1:]; y[::-1]; y[::2]; y[-2::-1]; y[np.array(0)]; y[np.int64(0)];
+    y[True]; y[np.array(0), ...]; y[[0]]; y[np.array(0), :1]; y[..., 0]; y[:, 0]; y[y > 2]; y[:0]; y[[0], :];
+    y[:, [0]]; y[..., None]; y.flat; y.flat[1:3]; y.flat[:]; y.T; y.T.T; y.T[0]; y[::2].T; y.T.reshape(-1);
+    y[:, ::2].ravel(); y[:, :1].ravel(); y[:1].ravel("F"); y[:, :1].reshape(-1); y[::-1].ravel();
+    y[::2].reshape(1, -1); y[::2].ravel(); y.swapaxes(0, 1); y.squeeze(); y[:1].squeeze(0); y.diagonal(); y.trace();
+    y.conj(); y.real; y.imag; y.round(); y.copy("F"); y.to_device("cpu"); +y; abs(y); y * 1; np.positive(y);
+    np.add(y, y, order="F"); np.add.reduce(y, axis=()); np.add.reduce(y); np.hypot.reduce(y, axis=());
+    np.subtract.reduce(y, axis=()); np.add.accumulate(y); np.subtract.accumulate(y, axis=0);
+    np.hypot.accumulate(y[:1]); np.add.reduceat(y, [0]); np.hypot.reduceat(y[:1], [0]); np.add.outer(y, y);
+    np.divmod(y, 2); np.modf(y); np.frexp(y); np.ldexp(y, 1); np.matvec(y, y[0]); np.vecdot(y, y); np.sign(y);
+    np.c_[y, y]; np.r_[y]; np.r_[y, y]
+"""
+UNSPECIFIED = {*(f"np.{name}(y, (0, 1))" for name in ("partition", "argpartition")), "np.empty_like(y)", "y.take(2.0)"}
+OUT = {"fix", "isneginf", "isposinf"}
+"""Functions whose second argument is ``out``."""
+LAYOUTS: dict[str, Any] = {
+    "C": lambda x: x.copy(),
+    "F": np.asfortranarray,
+    "step": lambda x: np.kron(x, np.ones((2,) * x.ndim))[(slice(None, None, 2),) * x.ndim],
+    "wide rows": lambda x: np.concatenate([x, x], -1)[..., : x.shape[-1]],
+    "backwards": lambda x: np.flip(np.flip(x).copy()),
+}
+NUMBERS = {(3, 4): 2.5, (3, 3): 0.7, (4,): 1.3, (1, 4): 0.3, (4, 1): 0.9, (1,): 3.0, (0, 4): 0.0, (1, 1): 2.0}
+REASONS = {
+    "array2string array_repr array_str base_repr binary_repr datetime_as_string format_float_positional "
+    "format_float_scientific typename mintypecode": "gives text",
+    "get_include get_printoptions getbufsize geterr geterrcall printoptions set_printoptions setbufsize seterr "
+    "seterrcall show_config show_runtime info test linalg.test fft.test": "is about NumPy itself",
+    "promote_types issubdtype isdtype datetime_data": "is about dtypes",
+    "save savetxt savez savez_compressed": "writes a file",
+    "frompyfunc": "gives a function",
+    "nested_iters": "gives iterators, which are refused",
+}
+NOT_CALLED = {
+    "busday_count busday_offset is_busday fromfile fromregex fromstring genfromtxt load loadtxt": "takes no numbers",
+    "from_dlpack frombuffer packbits unpackbits asmatrix bmat": "is refused",
+    "arange bartlett blackman hamming hanning kaiser eye identity tri zeros ones empty indices fromfunction fromiter "
+    "diag_indices tril_indices triu_indices mask_indices fft.fftfreq fft.rfftfreq full": "makes an array of sizes",
+    "linalg.tensorsolve linalg.tensorinv histogram2d histogramdd in1d trapz row_stack": "is covered by others",
+    "lib.stride_tricks.as_strided": "is refused",
+    "unravel_index": "gives columns of one array of whole numbers",
+}
+
+
+def array(shape: tuple[int, ...], layout: str) -> Any:
+    """Positive numbers, those of a square in a matrix with an inverse, that lie in memory by ``layout``."""
+    x = np.cos(np.arange(np.prod(shape, dtype=int)) ** 2 * NUMBERS.get(shape, 1.0)).reshape(shape) + 1.5
+    return LAYOUTS[layout](np.asarray(x))
+
+
+def drawn(kind: str) -> list[tuple[tuple[int, ...], str]]:
+    """Shapes and layouts: all where results may be views, some where they are copies."""
+    some = [((3, 4), "C"), ((3, 4), "F"), ((4,), "C"), ((3, 3), "F"), ((1, 1), "C")]
+    if kind == "copy":
+        return some
+    every = [((1, 4), "C"), *(((3, 4), each) for each in LAYOUTS), *(((4,), each) for each in ("step", "backwards"))]
+    return [*dict.fromkeys([*some, *every, ((3, 3), "C"), ((4, 1), "F"), ((1,), "C"), ((), "C"), ((0, 4), "C")])]
+
+
+def calls(text: str) -> list[str]:
+    return [each for each in (" ".join(part.split()) for part in text.split(";")) if each]
+
+
+def evaluated(call: str, y: Any) -> list[Any]:
+    """The results of a call that have elements of their own."""
+    found = eval(call, {"np": np, "y": y})
+    return list(found) if isinstance(found, (tuple, list)) else [found]
+
+
+def plain(call: str, y: Any) -> list[Any] | None:
+    """What NumPy gives; None where it gives an error."""
+    try:
+        with np.errstate(all="ignore"):
+            return evaluated(call, y)
+    except Exception:  # noqa: BLE001  (a form of the call that the function does not have)
+        return None
+
+
+def probes(call: str, writeable: list[bool]) -> Iterator[Any]:
+    """Functions of an array whose results tell which writes show where."""
+
+    def result_written(y: Any) -> Any:
+        found = evaluated(call, y)
+        for each, may in zip(found, writeable, strict=True):
+            if may:
+                each[...] = 7
+        return (y * 1, *(each * 1 for each in found))
+
+    def operand_written(y: Any) -> Any:
+        found = evaluated(call, y)
+        y[...] = 5
+        return tuple(each * 1 for each in found)
+
+    def reshaped_written(y: Any) -> Any:
+        found = evaluated(call, y)
+        for each, may in zip(found, writeable, strict=True):
+            if may and each.ndim > 1 and each.size:
+                each.reshape(-1)[...] = 3
+                each.T.reshape(-1)[...] += 2
+                each[0] += 1
+                each[:, ::-1].ravel()[:1] = 11
+        return (y * 1, *(each * 1 for each in found))
+
+    yield from (result_written, operand_written, reshaped_written)
+
+
+def fault(call: str, shape: tuple[int, ...], layout: str, results: list[Any]) -> str | None:
+    """Where a traced write shows, and NumPy's does not, or the other way round; None where all agree."""
+    writeable = [
+        isinstance(each, np.ndarray) and each.flags.writeable and each.dtype.kind in "fciu" for each in results
+    ]
+    for probe in probes(call, writeable):
+        try:
+            wanted = probe(array(shape, layout))
+        except (ValueError, TypeError, IndexError):
+            continue
+        try:
+            found = yota.trace(probe, array(shape, layout))[0]
+        except (YotaError, ValueError):
+            continue  # refused
+        except Exception as error:  # noqa: BLE001
+            return f"{call} of {layout}{shape}: {error!r}"
+        if not all(
+            np.allclose(one, other, 1e-12, 1e-12, equal_nan=True) for one, other in zip(found, wanted, strict=True)
+        ):
+            return f"{call} of {layout}{shape}: {probe.__name__}"
+    return None
+
+
+def cases() -> Iterator[tuple[str, str, list[str]]]:
+    """Name, kind and calls of each function and method, and of further expressions."""
+    for name, kind in ALIASING.items():
+        if kind in ("view", "depends", "copy"):
+            yield name, kind, calls(FORMS.format(name))
+    for name, kind in METHODS.items():
+        if kind != "write":
+            yield f"ndarray.{name}", kind, calls(METHOD_FORMS.format(name))
+    for call in calls(FURTHER):
+        yield call, "", [call]
+
+
+CASES = list(cases())
+
+
+def faults(part: int) -> list[str]:
+    """What is wrong with a sixteenth of the calls."""
+    found = []
+    for name, kind, forms in CASES[part::16]:
+        called = f"np.{name}(" in FURTHER or name in " ".join(NOT_CALLED).split()
+        if kind == "copy":
+            forms = [each for each in forms if any(plain(each, array(*one)) for one in drawn(kind))][:4]
+        for form, (shape, layout) in itertools.product(forms, drawn(kind)):
+            y = array(shape, layout)
+            results = plain(form, y)
+            if (
+                form in UNSPECIFIED
+                or results is None
+                or (name in OUT and "3" in form)
+                or (kind != "view" and any(each is y for each in results) and form.count("y") > 1)
+            ):
+                continue  # an error, or what is given for ``out``
+            called = True
+            arrays = [each for each in results if isinstance(each, np.ndarray) and each.size and y.size]
+            shares = [np.shares_memory(each, y) for each in arrays]
+            alone = "(y" in form and form.count("y") == 1
+            if (kind == "copy" and any(shares)) or (kind == "view" and alone and arrays and not any(shares)):
+                found.append(f"{name} is no {kind}: {form} of {layout}{shape}")
+            found.append(fault(form, shape, layout, results))
+        if kind and not called:
+            found.append(f"{name} was never called")
+    return [each for each in found if each]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("part", range(16))
+def test_writes_show_where_numpys_do(part: int) -> None:
+    assert faults(part) == []
+
+
+def test_every_public_function_is_in_the_table() -> None:
+    known = {*ALIASING, *" ".join(REASONS).split()}
+    for module, prefix in (
+        (np, ""),
+        (np.linalg, "linalg."),
+        (np.fft, "fft."),
+        (np.lib.stride_tricks, "lib.stride_tricks."),
+    ):
+        for name, value in vars(module).items():
+            public = callable(value) and not name.startswith("_") and not isinstance(value, (type, np.ufunc))
+            if public and not isinstance(value, types.ModuleType):
+                assert prefix + name in known, f"np.{prefix}{name} is not in the table of copies and views"
+
+
+def test_every_method_is_in_the_table() -> None:
+    refused = "base byteswap ctypes data dump dumps getfield setfield setflags strides tobytes tofile".split()
+    scalars = "device dtype flags item itemsize nbytes ndim shape size tolist".split()
+    public = {name for name in dir(np.ndarray) if not name.startswith("_")}
+    assert public == {*METHODS, *refused, *scalars}

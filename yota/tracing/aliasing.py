@@ -1,0 +1,195 @@
+"""Which of NumPy's functions give copies of what they are given, and which give views: one table."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from yota.tracing.captures import frozen
+from yota.tracing.memory import laid_as
+from yota.tracing.methods import is_tracer
+from yota.tracing.state import entered
+from yota.tracing.views import detached
+
+if TYPE_CHECKING:
+    from yota.tracing.trace import Trace
+
+__all__ = ["ALIASING", "METHODS", "functions", "settled"]
+
+_VIEWS = """
+    atleast_1d atleast_2d atleast_3d array_split broadcast_arrays broadcast_to diagonal dsplit expand_dims flip fliplr
+    flipud hsplit matrix_transpose moveaxis permute_dims real rollaxis rot90 split squeeze swapaxes transpose
+    trim_zeros unstack vsplit linalg.diagonal linalg.matrix_transpose lib.stride_tricks.as_strided
+    lib.stride_tricks.sliding_window_view
+"""
+_DEPENDS = """
+    apply_over_axes array asanyarray asarray asarray_chkfinite ascontiguousarray asfortranarray asmatrix astype bmat
+    diag diff einsum from_dlpack frombuffer histogram histogram2d histogramdd imag ix_ meshgrid nan_to_num polyder
+    polyint ravel real_if_close require reshape linalg.matrix_power
+"""
+_COPIES = """
+    amax amin angle append apply_along_axis arange argmax argmin argpartition argsort argwhere around average bartlett
+    bincount blackman block busday_count busday_offset choose clip column_stack compress concat concatenate convolve
+    copy corrcoef correlate count_nonzero cov cross cumprod cumsum cumulative_prod cumulative_sum delete diag_indices
+    diag_indices_from diagflat digitize dot dstack ediff1d empty empty_like extract eye fft.fft fft.fft2 fft.fftfreq
+    fft.fftn fft.fftshift fft.hfft fft.ifft fft.ifft2 fft.ifftn fft.ifftshift fft.ihfft fft.irfft fft.irfft2
+    fft.irfftn fft.rfft fft.rfft2 fft.rfftfreq fft.rfftn fix flatnonzero fromfile fromfunction fromiter fromregex
+    fromstring full full_like genfromtxt geomspace gradient hamming hanning histogram_bin_edges hstack i0 identity
+    in1d indices inner insert interp intersect1d isclose iscomplex isin isneginf isposinf isreal is_busday kaiser kron
+    lexsort linspace load loadtxt logspace mask_indices max mean median min nanargmax nanargmin nancumprod nancumsum
+    nanmax nanmean nanmedian nanmin nanpercentile nanprod nanquantile nanstd nansum nanvar nonzero ones ones_like
+    outer packbits pad partition percentile piecewise poly polyadd polydiv polyfit polymul polysub polyval prod ptp
+    quantile ravel_multi_index repeat resize roll roots round row_stack searchsorted select setdiff1d setxor1d sinc
+    sort sort_complex stack std sum take take_along_axis tensordot tile trace trapezoid trapz tri tril tril_indices
+    tril_indices_from triu triu_indices triu_indices_from union1d unique unique_all unique_counts unique_inverse
+    unique_values unpackbits unravel_index unwrap vander var vdot vstack where zeros zeros_like all any
+    linalg.cholesky linalg.cond linalg.cross linalg.det linalg.eig linalg.eigh linalg.eigvals linalg.eigvalsh
+    linalg.inv linalg.lstsq linalg.matmul linalg.matrix_norm linalg.matrix_rank linalg.multi_dot linalg.norm
+    linalg.outer linalg.pinv linalg.qr linalg.slogdet linalg.solve linalg.svd linalg.svdvals linalg.tensordot
+    linalg.tensorinv linalg.tensorsolve linalg.trace linalg.vecdot linalg.vector_norm
+"""
+_WRITERS = "copyto fill_diagonal place put put_along_axis putmask"
+_QUESTIONS = """
+    allclose array_equal array_equiv broadcast_shapes can_cast common_type einsum_path iscomplexobj isfortran isrealobj
+    isscalar iterable may_share_memory min_scalar_type ndim result_type shape shares_memory size
+"""
+
+ALIASING: dict[str, str] = {
+    name: kind
+    for kind, names in (
+        ("view", _VIEWS),
+        ("depends", _DEPENDS),
+        ("copy", _COPIES),
+        ("write", _WRITERS),
+        ("question", _QUESTIONS),
+    )
+    for name in names.split()
+}
+"""By name in NumPy's namespace, what the arrays that a function gives share with those that it is given.
+
+"view": their memory, always. "depends": their memory, as dtypes, keywords or the order in memory have it. "copy":
+nothing. "write": it writes into one of them. "question": it gives no array. Ufuncs and their methods give copies.
+"""
+
+METHODS: dict[str, str] = {
+    **dict.fromkeys("T mT diagonal flat real squeeze swapaxes to_device transpose view".split(), "view"),
+    **dict.fromkeys("astype conj conjugate imag ravel reshape".split(), "depends"),
+    **dict.fromkeys(
+        "all any argmax argmin argpartition argsort choose clip compress copy cumprod cumsum dot flatten max mean min "
+        "nonzero prod repeat round searchsorted std sum take trace var".split(),
+        "copy",
+    ),
+    **dict.fromkeys("fill partition put resize sort".split(), "write"),
+}
+"""The same for the methods and attributes of an array."""
+
+
+def functions(*kinds: str) -> frozenset[Any]:
+    """The functions of the table that are of ``kinds``, as far as this version of NumPy has them."""
+    found = (_named(name) for name, kind in ALIASING.items() if kind in kinds)
+    return frozenset(each for each in found if each is not None)
+
+
+def _named(name: str) -> Any:
+    found: Any = np
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    return found
+
+
+_SHARING = functions("view", "depends")
+
+
+def settled(
+    trace: Trace, function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], result: Any
+) -> Any:
+    """What ``function(*args, **kwargs)`` was recorded as, with views and orders in memory as NumPy has them.
+
+    What gives copies by the table gives nothing that shares memory with its arguments. If an argument or a result does
+    not lie in the order "C", NumPy's own result says how the recorded one has to lie: a later view depends on that.
+    """
+    if isinstance(result, (tuple, list)):
+        several = list(result)
+    elif not is_tracer(result) or _is_settled(function, (*args, *kwargs.values()), result):
+        return result
+    else:
+        several = [result]
+    given = [*_tracers((args, {name: value for name, value in kwargs.items() if name != "out"}))]
+    if function not in _SHARING:
+        several = [detached(each) if _is_shared(each, given) else each for each in several]
+    ordered = all(map(_is_in_c_order, [*given, *several])) and not kwargs.get("optimize")
+    if not ordered and "out" not in kwargs and any(map(_has_order, several)):
+        several = _as_laid_out(trace, function, args, kwargs, several, given)
+    if is_tracer(result):
+        return several[0]
+    return type(result)(*several) if hasattr(result, "_fields") else type(result)(several)
+
+
+def _is_settled(function: Any, given: Sequence[Any], result: Any) -> bool:
+    """Whether a result is plainly one of its own: of one axis, or of one op that makes the very call."""
+    if result._base is not None or any(each is result for each in given):
+        return False
+    if result.ndim < 2:
+        return not any(isinstance(each, (tuple, list)) for each in given)
+    op = result._trace.builder.definition(result._variable)
+    # Of einsum, the op goes about it otherwise than the call.
+    return op is not None and op.name == function.__name__ != "einsum"
+
+
+def _tracers(value: Any) -> Iterator[Any]:
+    if is_tracer(value):
+        yield value
+    elif isinstance(value, (tuple, list, dict)):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _tracers(each)
+
+
+def _is_shared(result: Any, given: Sequence[Any]) -> bool:
+    return is_tracer(result) and (result._base is not None or any(result is each for each in given))
+
+
+def _has_order(value: Any) -> bool:
+    """Whether several axes of a traced value have several elements."""
+    return is_tracer(value) and value.size > 1 and value.size not in value.shape
+
+
+def _is_in_c_order(value: Any) -> bool:
+    return not is_tracer(value) or not value.ndim or value._value().flags.c_contiguous
+
+
+def _as_laid_out(
+    trace: Trace,
+    function: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    results: Sequence[Any],
+    given: Sequence[Any],
+) -> list[Any]:
+    """``results`` in memory as those of the plain call; where that would call code of the user's, as they are."""
+    if any(callable(each) and not isinstance(each, type) for each in (*args, *kwargs.values())):
+        return list(results)
+    try:
+        with entered(None), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            plain = function(*_plain(trace, args), **_plain(trace, kwargs))
+    except Exception:  # noqa: BLE001  (what cannot be called again stays as it was recorded)
+        return list(results)
+    found = []
+    for each, other in zip(results, plain if isinstance(plain, (tuple, list)) else [plain], strict=False):
+        if _has_order(each) and not _is_shared(each, given) and other.strides != each._value().strides:
+            value = laid_as(each._value(), other.strides)
+            each = trace.wrap(trace.rearranged(each._current(), value), value)
+        found.append(each)
+    return found
+
+
+def _plain(trace: Trace, value: Any) -> Any:
+    """Arguments with concrete values, which cannot be written to, in the places of traced ones."""
+    if is_tracer(value):
+        return frozen(trace.values[trace.lift(value)])
+    if type(value) in (tuple, list):
+        return type(value)(_plain(trace, each) for each in value)
+    return {name: _plain(trace, each) for name, each in value.items()} if type(value) is dict else value
