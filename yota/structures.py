@@ -20,12 +20,14 @@ __all__ = [
     "Path",
     "children",
     "flatten",
+    "has_attributes",
     "is_fixed",
     "is_leaf",
     "is_on_device",
     "mapped",
     "rebuild",
     "rebuilt",
+    "slots_of",
 ]
 
 Path = tuple[Any, ...]
@@ -70,6 +72,16 @@ def children(value: Any) -> list[tuple[Any, Any]] | None:
     return _registered(value)
 
 
+def has_attributes(value: Any) -> bool:
+    """Whether the parts of a structure are its attributes."""
+    return not isinstance(value, (tuple, list, Mapping)) and _attributes(value) is not None
+
+
+def slots_of(value: Any) -> list[str]:
+    """Names of the slots of an object, filled or not."""
+    return [name for base in type(value).__mro__ for name in _slots(base)]
+
+
 def _attributes(value: Any) -> list[str] | None:
     if dataclasses.is_dataclass(value):
         fields = [field.name for field in dataclasses.fields(value) if hasattr(value, field.name)]
@@ -77,7 +89,7 @@ def _attributes(value: Any) -> list[str] | None:
     module = type(value).__module__.partition(".")[0]
     if (module in sys.stdlib_module_names or module in LIBRARIES) and not isinstance(value, types.SimpleNamespace):
         return None
-    slots = [name for base in type(value).__mro__ for name in _slots(base) if hasattr(value, name)]
+    slots = [name for name in slots_of(value) if hasattr(value, name)]
     own = _own(value)
     return slots + own if slots or own else None
 
@@ -95,7 +107,12 @@ def _own(value: Any) -> list[str]:
 def _slots(base: type) -> Sequence[str]:
     slots = base.__dict__.get("__slots__", ())
     names = (slots,) if isinstance(slots, str) else tuple(slots)
-    return [name for name in names if name not in ("__dict__", "__weakref__")]
+    private = f"_{base.__name__.lstrip('_')}"
+    return [
+        private + name if name.startswith("__") and not name.endswith("__") else name
+        for name in names
+        if name not in ("__dict__", "__weakref__")
+    ]
 
 
 def _registered(value: Any) -> list[tuple[Any, Any]] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 
 import yota
 from tests.codegen.compiled import needs_compiler
-from yota.runtime.dispatch import quick
+from yota.runtime.dispatch import _CHECKS, MOST_FORMS, Form, offer, quick
 
 SCALE = 1.0
 X = np.array([2.0, 9.0])
@@ -23,12 +24,11 @@ def scaled(x: Any) -> Any:
 @needs_compiler
 def test_global_variables(monkeypatch: pytest.MonkeyPatch) -> None:
     both: Any = yota.value_and_grad(scaled, target="c")
-    assert both(X)[0] == 6.0
-    assert both.forms and both.watched
-    assert both(X)[0] == 6.0
-    monkeypatch.setitem(globals(), "SCALE", 2.0)
-    assert both(X)[0] == 12.0
-    assert both(X)[0] == 12.0
+    for value in (1.0, 2.0):
+        monkeypatch.setitem(globals(), "SCALE", value)
+        for _ in range(3):
+            assert both(X)[0] == 6.0 * value
+        assert len(both.forms) == 1
 
 
 @needs_compiler
@@ -47,28 +47,149 @@ def test_variables_of_enclosing_functions() -> None:
 
     function, change = made()
     both: Any = yota.value_and_grad(function, target="c")
-    assert both(X)[0] == 4.0 and both(X)[0] == 4.0
-    assert both.watched
-    change(3)
-    assert both(X)[0] == 8.0 and both(X)[0] == 8.0
+    for power in (2, 3):
+        change(power)
+        for _ in range(3):
+            assert both(X)[0] == 2.0**power
+        assert both.forms
 
 
 @needs_compiler
-def test_structures_are_compared_in_python() -> None:
-    weights = {"a": 2.0}
-    both: Any = yota.value_and_grad(lambda x: weights["a"] * x[0], target="c")
-    assert both(X)[0] == 4.0
-    assert not both.forms
-    weights["a"] = 3.0
-    assert both(X)[0] == 6.0
+def test_several_gradients_come_as_a_tuple() -> None:
+    both: Any = yota.value_and_grad(lambda x, a, b: a * b * x[0], ("x", "a", "b"), target="c")
+    for _ in range(4):
+        value, (by_x, by_a, by_b) = both(X, 3.0, 5.0)
+        assert value == 30.0 and list(by_x) == [15.0, 0.0] and by_a == 10.0 and by_b == 6.0
+    assert both.forms
 
 
 @needs_compiler
-def test_what_is_watched_is_checked() -> None:
+def test_forms_are_told_apart_by_dtype_and_shape() -> None:
+    both: Any = yota.value_and_grad(lambda x: np.sum(x * x), target="c")
+    arrays = [np.full(count, 2.0, dtype) for count in range(1, 8) for dtype in (np.float32, np.float64)]
+    for _ in range(4):
+        for x in arrays:
+            value, gradient = both(x)
+            assert value == 4.0 * x.size and gradient.dtype == x.dtype and gradient.shape == x.shape
+            assert len(both.forms) <= MOST_FORMS
+
+
+class Kind:
+    pass
+
+
+class Other(Kind):
+    pass
+
+
+def changes() -> dict[str, tuple[tuple[Any, ...], Callable[[], Any]]]:
+    """For each kind of check what it is about while it holds, and a change after which it does not."""
+    kind = type("Made", (Kind,), {"a": 1})
+    instance, empty, held = kind(), kind(), object()
+    instance.own = held
+    names: dict[str, Any] = {"a": held}
+    items, entries = [held, 1], {"a": held, "b": 1}
+    array, other = np.arange(3.0), np.arange(3.0)
+    cell, unfilled = types.CellType(held), types.CellType()
+    f: Any = lambda x=1, *, y=2: x
+    f.__kwdefaults__ = known = {"y": 2}
+    g = types.FunctionType(f.__code__, {}, "g", None, None)
+    said = [False]
+
+    def fill() -> None:
+        unfilled.cell_contents = 1
+
+    def empty_cell() -> None:
+        del cell.cell_contents
+
+    return {
+        "cell": ((cell, held), empty_cell),
+        "unfilled": ((unfilled,), fill),
+        "item": ((names, "a", held), lambda: names.update(a=object())),
+        "absent": ((names, "b"), lambda: names.update(b=1)),
+        "code": ((f, f.__code__), lambda: setattr(f, "__code__", (lambda x: x).__code__)),
+        "defaults": ((f, f.__defaults__), lambda: setattr(f, "__defaults__", None)),
+        "keyword_defaults": ((f, known), lambda: setattr(f, "__kwdefaults__", None)),
+        "class": ((empty, kind), lambda: setattr(empty, "__class__", Other)),
+        "bases": ((kind, kind.__mro__), lambda: setattr(kind, "__bases__", (Other,))),
+        "attributes": ((instance, instance.__dict__), lambda: setattr(instance, "__dict__", {})),
+        "attribute": ((kind, "a", 1), lambda: setattr(kind, "a", 2)),
+        "no_attribute": ((g, "b"), lambda: setattr(g, "b", 2)),
+        "size": ((vars(kind), len(vars(kind))), lambda: setattr(kind, "c", 2)),
+        "list": ((items, list(items)), lambda: items.append(2)),
+        "equal_list": ((entries_list := [held], [held]), lambda: entries_list.__setitem__(0, object())),
+        "dict": ((entries, list(entries), list(entries.values())), lambda: entries.update(a=entries.pop("a"))),
+        "equal_dict": ((moved := {"a": held}, ["a"], [held]), lambda: moved.update(a=object())),
+        "form": ((array, (3,), array.dtype), lambda: array.resize(2, refcheck=False)),
+        "bytes": ((other, other.tobytes(), (3,), other.dtype), lambda: other.__setitem__(1, -0.0)),
+        "changed": ((lambda: said[0],), lambda: said.__setitem__(0, True)),
+    }
+
+
+@needs_compiler
+@pytest.mark.parametrize("kind", _CHECKS)
+def test_each_check(kind: str) -> None:
+    values, change = changes()[kind]
+    dispatcher = quick(lambda *_: "otherwise")
+    offer(dispatcher, 1, Form(lambda x, y: (x, y), ((float,),), ("captured",), False, ((kind, *values),)))
+    for _ in range(2):
+        assert dispatcher(1.0) == (1.0, "captured")
+    change()
+    for _ in range(2):
+        assert dispatcher(1.0) == "otherwise"
+
+
+@needs_compiler
+def test_what_none_stands_for() -> None:
+    """A function without default values has nothing where they are, and says None."""
+    f: Any = lambda x: x
+    checks = (("defaults", f, f.__defaults__), ("keyword_defaults", f, f.__kwdefaults__))
+    dispatcher = quick(lambda *_: "otherwise")
+    offer(dispatcher, 1, Form(lambda *args: args, (), tuple(range(100)), True, checks))
+    assert dispatcher() == (0, tuple(range(1, 100)))
+    f.__defaults__ = (1,)
+    assert dispatcher() == "otherwise"
+
+
+@needs_compiler
+def test_what_cannot_be_looked_up_has_changed() -> None:
+    def fail() -> bool:
+        raise ValueError
+
+    class Strange:
+        def __getattr__(self, name: str) -> Any:
+            raise ValueError(name)
+
+        def __len__(self) -> int:
+            raise ValueError
+
+    strange = Strange()
+    for check in (
+        ("item", {}, [], 1),
+        ("item", types.MappingProxyType({}), "a", 1),
+        ("attribute", strange, "a", 1),
+        ("size", strange, 1),
+        ("changed", fail),
+    ):
+        dispatcher = quick(lambda *_: "otherwise")
+        offer(dispatcher, 1, Form(lambda *_: 1, (), (), False, (check,)))
+        assert dispatcher() == "otherwise"
+
+
+@needs_compiler
+def test_forms_are_looked_at() -> None:
     dispatcher = quick(len)
-    for wrong in ([], (1,), (({},),), ((1, 2),), (({}, 1, 2, 3),)):
-        with pytest.raises(TypeError, match="watched must be"):
-            dispatcher.set_watched(wrong)
-    # A key that cannot be looked up holds nothing.
-    dispatcher.set_watched((({}, [], 1),))
-    assert dispatcher([1, 2]) == 2
+    right = (len, (), (), False, ())
+    dispatcher.set_forms((right,))
+    wrong_checks = [1, (), (0,), (0, 1, 2), (100, 1), (-1, 1), (2, {}, 1), (_CHECKS.index("list"), (), [])]
+    wrong_checks += [(_CHECKS.index("dict"), {}, [1], []), (_CHECKS.index("size"), {}, "a"), (0.5, 1, 2)]
+    wrong_checks += [(_CHECKS.index("bytes"), X, "a", (2,), X.dtype), (_CHECKS.index("form"), X, 2, X.dtype)]
+    wrong = [(len, (), (), False, (check,)) for check in wrong_checks]
+    wrong += [(len, (1,), (), False, ()), (len, ((1, 2),), (), False, ()), (len, ((1, 2, 3),), (), False, ()), (len,)]
+    for form in wrong:
+        with pytest.raises(TypeError, match="forms must be"):
+            dispatcher.set_forms((form,))
+    for forms in ([], (1,)):
+        with pytest.raises(TypeError, match="forms must be"):
+            dispatcher.set_forms(forms)
+    assert dispatcher.forms == (right,)

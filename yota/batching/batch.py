@@ -149,7 +149,7 @@ class Batched(Compiled):
         trace = current()
         if trace is not None and any(type(leaf.value) is Tracer for leaf in sort_arguments(function, args).leaves):
             return self._traced(function, args)
-        if self._captured and self._captured.changed():
+        if self._captured.changed():
             self._forget(CHANGED)
             self._captured.settle()
         leaves: list[Any] = []

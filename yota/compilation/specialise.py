@@ -245,15 +245,6 @@ class Specialisation:
                 raise fault
             chosen = following
 
-    def direct(self) -> Callable[..., Any] | None:
-        """A function of the leaves alone, where nothing needs to be looked at before a call; else None."""
-        if self.gradient.contents.pairs or self.branches:
-            return None
-        captured, call = self.gradient.captured, self.call
-        if not captured:
-            return call
-        return lambda *leaves: call(*leaves, *captured)
-
     def insert(self, other: Specialisation, fault: StaleTapeError) -> None:
         """Put another tape, recorded because of ``fault``, into the tree, below the last decision that both share."""
         chosen = self

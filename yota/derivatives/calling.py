@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
-from yota.compilation.compiled import CHANGED, CLEARED, Compiled
-from yota.derivatives.differentiated import Differentiated
+from yota.compilation.compiled import CLEARED, Compiled
+from yota.derivatives.differentiated import Differentiated, Prepared
+from yota.derivatives.entry import MISSING
 from yota.ir.callables import Recipe
-from yota.runtime.dispatch import offer, quick, watch
+from yota.runtime.cache import Table
+from yota.runtime.dispatch import offer, quick, withdraw
 from yota.tracing.state import current
 
 __all__ = ["Derivative", "Slope", "caller", "kinds"]
 
 _MOST_DIRECT = 256
-_ABSENT: Any = object()
-_ARRAY = np.ndarray
-
-_Place: TypeAlias = tuple[Callable[[Any], Any], Any, Any]
-_Latest: TypeAlias = tuple[Callable[..., Any], Any, Any, tuple[_Place, ...]]
 
 
 def caller(form: Differentiated, recipe: Recipe, what: str) -> Callable[..., Any]:
@@ -44,95 +41,65 @@ class Derivative(Compiled):
 
     Attributes
     ----------
-    changed
-        Whether what the function reads has changed; None if it reads nothing.
     latest
-        What was called last with a single array, that array's dtype and shape, and ``(get, key, object)`` for all that
-        the function reads: what was compiled holds while each ``get(key)`` is the object. One tuple, so that threads
-        never see them mixed.
+        The entry that was last called.
     direct
-        Compiled functions by the types of all arguments.
+        Entries by the kinds of arguments.
     """
 
     def __init__(self, form: Differentiated, recipe: Recipe, what: str) -> None:
         super().__init__(recipe, recipe[1][0], what, journal=form.journal)
         self.form = form
-        self.changed = form.captured.changed if form.captured else None
-        self.latest: _Latest | None = None
-        self.direct: dict[Any, Callable[..., Any]] = {}
+        self.latest: Any = None
+        self.direct = Table(_MOST_DIRECT)
         # What tries compiled functions before any Python code runs, if there is such a thing.
         self.front = quick(self) if form.target.name == "c" else self
 
-    # One array is by far the most frequent call: everything else is left to another function.
-    def __call__(self, x: Any = _ABSENT, /, *rest: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """What the form gives for these arguments."""
-        known = self.latest
-        if known is not None and type(x) is _ARRAY and not rest and not kwargs:
-            function, dtype, shape, places = known
-            if x.dtype is dtype and x.shape == shape:
-                unchanged = False
-                try:
-                    for get, key, value in places:
-                        if get(key) is not value:
-                            break
-                    else:
-                        unchanged = True
-                except ValueError:  # a variable of a closure was deleted
-                    pass
-                if unchanged:
-                    return function(x)
-        if self.changed is not None and self.changed():
-            self.forget()
-        return self.make(() if x is _ABSENT else (x, *rest), kwargs)
-
-    def forget(self, why: str = CHANGED) -> None:
-        """Drop everything that was compiled."""
-        self.latest = None
-        self.direct.clear()
-        self.form.forget(why)
+        latest = self.latest
+        if latest is not None and not kwargs:
+            found = latest(args)
+            if found is not MISSING:
+                return found
+        return self.make(args, kwargs)
 
     def clear(self) -> None:
         """Drop all compiled code; the next call compiles anew."""
-        if hasattr(self.front, "forms"):
-            self.front.set_forms(())
-        self.forget(CLEARED)
+        self.latest = None
+        self.direct.clear()
+        if self.front is not self:
+            withdraw(self.front)
+        self.form.forget(CLEARED)
 
     def make(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call what was compiled for such arguments, or compile it."""
-        if hasattr(self.front, "forms") and self.front.forms:
-            watch(self.front, self.form.captured.identities())
-        if not kwargs:
-            found = self.direct.get(kinds(args))
-            if found is not None:
-                if len(args) == 1 and type(args[0]) is np.ndarray:
-                    self.latest = found, args[0].dtype, args[0].shape, self._watched()
-                return found(*args)
+        key = None if kwargs else kinds(args)
+        known = self.direct.get(key)
+        if known is not None and known is not self.latest:
+            found = known(args)
+            if found is not MISSING:
+                self.latest = known
+                return found
         if current() is not None:
             return self.form.traced(args, kwargs)
         prepared, function, positions, leaves = self.form.prepare(args, kwargs)
+        before = prepared.state()
         result, _ = prepared(function, positions, leaves)
-        self.latest = None  # more may be watched from now on
-        if self.changed is None and self.form.captured:  # what the function reads shows when it runs
-            self.changed = self.form.captured.changed
-        if not kwargs and prepared.direct is not None and len(self.direct) < _MOST_DIRECT:
-            self.direct[kinds(args)] = prepared.direct
-            if hasattr(self.front, "forms") and watch(self.front, self.form.captured.identities()):
-                offer(self.front, prepared.direct, args)
+        if key is not None:
+            # What was compiled just now may be called only once.
+            self.latest = prepared.entry(args) if prepared.calls and prepared.state() == before else None
+            self._keep(key, prepared, args)
+        prepared.calls += 1
         return result
 
-    def _watched(self) -> tuple[_Place, ...]:
-        """Variables that must still hold what they held; else one place that tells whether anything changed."""
-        if self.changed is None:
-            return ()
-        places = self.form.captured.held()
-        return ((self._has_changed, "", False),) if places is None else places
-
-    def _has_changed(self, _: str) -> bool:
-        assert self.changed is not None
-        changed = self.changed()
-        if changed:
-            self.forget()
-        return changed
+    def _keep(self, key: Any, prepared: Prepared, args: tuple[Any, ...]) -> None:
+        if self.latest is None:
+            self.direct.pop(key, None)
+            return
+        self.direct.insert(key, self.latest)
+        if self.front is not self:
+            offer(self.front, key, prepared.form(args))
 
 
 class Slope(Compiled):

@@ -19,6 +19,7 @@ from yota.compilation.compiled import CHANGED, CONTENT, OTHER_WAY, Journal
 from yota.compilation.device import on_host, target_for
 from yota.compilation.layout import Wrt, checked, layout_of
 from yota.compilation.specialise import Gradient, Specialisation, Target, compile_tape, differentiate, trace_gradient
+from yota.derivatives.entry import entry, is_split
 from yota.derivatives.inside import inside
 from yota.errors import StaleTapeError
 from yota.ir.callables import Derived, name_of
@@ -26,7 +27,9 @@ from yota.ir.location import where
 from yota.ir.tape import Tape
 from yota.rules.registry import registry
 from yota.runtime.cache import Table
+from yota.runtime.dispatch import Form
 from yota.watching.captured import Captured
+from yota.watching.checks import Check, checks
 from yota.watching.contents import Contents
 from yota.watching.reach import bearers
 
@@ -69,11 +72,12 @@ class Differentiated:
     """
 
     def __init__(self, function: Callable[..., Any], wrt: Wrt, target: Target, *, dynamic: bool) -> None:
-        self.function, self.hidden = with_receiver(function_of(function))
+        self.given = function_of(function)
+        self.function, self.hidden = with_receiver(self.given)
         self.wrt = checked(wrt)
         self.target = target
         self.dynamic = dynamic
-        self.captured = Captured(self.function)
+        self.captured = Captured(self.function, self.given)
         self.table = Table()
         self.journal = Journal(f"grad of {name_of(self.function)}", target.name)
 
@@ -94,7 +98,11 @@ class Differentiated:
         """Drop everything that was compiled, and let the present state of what the function reads count."""
         # In this order: another thread must not find what is outdated beside a state that says that nothing changed.
         self.table.clear()
-        self.captured.settle()
+        function, hidden = with_receiver(self.given)
+        if function is self.function:
+            self.captured.settle()
+        else:
+            self.function, self.hidden, self.captured = function, hidden, Captured(function, self.given)
         self.journal.parts.clear()
         self.journal.forget(why)
 
@@ -102,9 +110,9 @@ class Differentiated:
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[Prepared, Callable[..., Any], tuple[Any, ...], list[Any]]:
         """The compiled form for a call; the call with its arguments by position; and their leaves."""
-        function, args = positional(self.function, (*self.hidden, *args), kwargs)
-        if self.captured and self.captured.changed():
+        if self.captured.changed():
             self.forget()
+        function, args = positional(self.function, (*self.hidden, *args), kwargs)
         leaves: list[Any] = []
         try:
             key = tuple([key_of(argument, leaves) for argument in args])
@@ -136,10 +144,11 @@ class Differentiated:
 class Prepared:
     """Compiled value and gradient for one kind of arguments."""
 
-    valued = True
-    """Whether the results are a value and gradients, of which the caller gets several as a tuple."""
     values = 1
     """How many of the outputs are values rather than derivatives."""
+    calls = 0
+    """How often it was called, and was looked up by the arguments for it."""
+    _entry: tuple[Any, Callable[[tuple[Any, ...]], Any] | None] | None = None
 
     def __init__(self, owner: Differentiated, function: Callable[..., Any], args: tuple[Any, ...]) -> None:
         self.owner = owner
@@ -150,17 +159,34 @@ class Prepared:
         self.root = self._specialise(function, arguments)
         self.tapes = [self.root]
         """All of the tree."""
-        simple = (
-            not owner.hidden
-            and len(arguments.leaves) == len(args)
-            and all(not leaf.path and _exact(leaf.value) for leaf in arguments.leaves)
-            and self.layout.wanted == self.layout.positions
-            and not self.root.gradient.tape.guards
-        )
-        self.bare = self.root.direct() if simple else None
-        """The generated function, where it takes the caller's arguments as they are."""
-        self.direct = None if self.bare is None else self._calling(self.bare)
-        """A function of the caller's arguments that gives what the caller gets, if there is a short one."""
+        self._plain = not owner.hidden and all(not leaf.path and _exact(leaf.value) for leaf in arguments.leaves)
+        self._plain = self._plain and len(arguments.leaves) == len(args)
+
+    def state(self) -> tuple[Any, ...]:
+        """What an entry is made from, to be compared by identity."""
+        return self.owner.captured.state, self.root, len(self.tapes)
+
+    def checks(self) -> list[Check]:
+        """What must hold for the compiled code to be right."""
+        return checks(self.owner.captured.state, [each.gradient.contents for each in self.tapes])
+
+    def entry(self, args: tuple[Any, ...]) -> Callable[[tuple[Any, ...]], Any] | None:
+        """A short way from a caller's arguments to the results, if there is one."""
+        state = self.state()
+        if self._entry is None or self._entry[0] != state:
+            self._entry = state, entry(args, self.owner.hidden, self.root, self.result, self.checks())
+        return self._entry[1]
+
+    def form(self, args: tuple[Any, ...]) -> Form | None:
+        """The generated function for calls that pass through no Python code, if it takes arguments as they are."""
+        gradient = self.root.gradient
+        if not self._plain or gradient.tape.guards or self.root.branches:
+            return None
+        split = is_split(self.root, self.result)
+        if split is None:
+            return None
+        looks = [(check.kind, *check.values) for check in self.checks()]
+        return Form(self.root.call, tuple(map(_kind, args)), gradient.captured, split, tuple(looks))
 
     def _specialise(self, function: Callable[..., Any], arguments: Arguments, why: str = "") -> Specialisation:
         captured = self.owner.captured
@@ -197,22 +223,11 @@ class Prepared:
         """What the caller gets: value and gradients."""
         return outputs[0], self.layout.shaped(chosen.gradient.leaves, outputs[1:])
 
-    def _calling(self, bare: Callable[..., Any]) -> Callable[..., Any] | None:
-        """``bare`` with the results that the caller gets."""
-        if self.layout.single or not self.valued:
-            return bare if self.layout.single else None
-
-        def call(*args: Any) -> Any:
-            value, *gradients = bare(*args)
-            return value, tuple(gradients)
-
-        return call
-
     def __call__(
         self, function: Callable[..., Any], args: tuple[Any, ...], leaves: Sequence[Any]
     ) -> tuple[Any, Specialisation]:
         """What the caller gets, and the specialisation that computed it."""
-        if any(each.gradient.contents.pairs and each.gradient.contents.changed() for each in self.tapes):
+        if any(each.gradient.contents.changed() for each in self.tapes):
             self.root = self._specialise(function, sort_arguments(function, args), CONTENT)
             self.tapes = [self.root]
         try:
@@ -235,6 +250,10 @@ class Prepared:
             self.tapes = [*self.tapes, other]
         else:
             self.root, self.tapes = other, [other]
+
+
+def _kind(value: Any) -> tuple[Any, ...]:
+    return (np.ndarray, value.dtype, value.shape) if type(value) is np.ndarray else (type(value),)
 
 
 def _exact(value: Any) -> bool:

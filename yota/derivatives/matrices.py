@@ -90,18 +90,16 @@ class _Straight(Prepared):
     """Straight-line code for one kind of arguments."""
 
     owner: Matrices
-    valued = False
 
     def __init__(self, owner: Matrices, function: Callable[..., Any], args: tuple[Any, ...]) -> None:
         self.rows: dict[int, CompressedRows] = {}
         self.relied: dict[int, Any] = {}
         self.values = int(owner.wanted.with_value)
         super().__init__(owner, function, args)
-        if self.relied:
-            self.direct = None
-        if owner.wanted.sparse and self.direct is not None:
-            call, rows = self.direct, self.rows[id(self.root.gradient.tape)]
-            self.direct = lambda *leaves: _sparse(rows, call(*leaves))
+
+    def entry(self, args: tuple[Any, ...]) -> Callable[[tuple[Any, ...]], Any] | None:
+        """A short way, where nothing of the arguments' content is relied on."""
+        return None if self.relied else super().entry(args)
 
     def gradient(self, function: Callable[..., Any], arguments: Arguments) -> Gradient:
         """The tape of all entries."""
@@ -176,12 +174,20 @@ class _ByRows(Prepared):
     owner: Matrices
 
     def __init__(self, owner: Matrices, function: Callable[..., Any], args: tuple[Any, ...], size: int) -> None:
-        self.owner, self.direct = owner, None
+        self.owner = owner
         arguments = sort_arguments(function, args)
         self.layout = layout_of(function, owner.wrt, len(owner.hidden), on_host(arguments))
         leaf = only_leaf(self.layout, arguments)
         self._rows = _rows(owner, function, arguments, leaf, size)
         owner.journal.parts += self._rows.parts
+
+    def state(self) -> tuple[Any, ...]:
+        """It is made once."""
+        return ()
+
+    def entry(self, args: tuple[Any, ...]) -> None:
+        """There is no short way."""
+        return
 
     def __call__(self, function: Callable[..., Any], args: tuple[Any, ...], leaves: Sequence[Any]) -> tuple[Any, Any]:
         """The matrix, and None for its code."""

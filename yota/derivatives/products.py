@@ -60,7 +60,6 @@ class HessianProducts(Differentiated):
 class _Product(Prepared):
     """Compiled code for one kind of arguments."""
 
-    valued = False
     values = 0
 
     def gradient(self, function: Callable[..., Any], arguments: Arguments) -> Gradient:

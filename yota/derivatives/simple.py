@@ -7,10 +7,10 @@ from typing import Any
 
 from yota.compilation.compiled import Compiled
 from yota.compilation.playing import leaves
-from yota.compilation.specialise import Target
+from yota.compilation.specialise import Specialisation, Target
 from yota.compilation.words import evaluates, worded
-from yota.derivatives.calling import kinds
 from yota.derivatives.differentiated import Differentiated
+from yota.derivatives.entry import MISSING, entry
 from yota.errors import ArgumentError, StaleTapeError
 from yota.structures import mapped
 from yota.tracing.captures import copied
@@ -29,25 +29,32 @@ class SimpleGradient(Compiled):
         self._captured, self._outdated = form.captured, False
         self._prepared, self._function, *_ = form.prepare(args, {})
         self._hidden = form.hidden
-        self._bare, self._kinds = self._prepared.bare, kinds(args)
+        self._count = len(args)
+        prepared = self._prepared
+        self._entry = entry(args, form.hidden, prepared.root, self._flat, prepared.checks())
 
     def __call__(self, *args: Any) -> tuple[Any, ...]:
         """The value and the derivative by each argument."""
-        self._outdated = self._outdated or (bool(self._captured) and self._captured.changed())
+        if self._entry is not None and not self._outdated:
+            found = self._entry(args)
+            if found is not MISSING:
+                return found  # type: ignore[no-any-return]
+        self._outdated = self._outdated or self._captured.changed()
         if self._outdated:
             raise StaleTapeError(
                 f"what {self.__name__} reads from outside has changed since it was compiled. Call simplegrad again, or "
                 "use yota.value_and_grad, which notices."
             )
-        if self._bare is not None and kinds(args) == self._kinds:
-            found: tuple[Any, ...] = self._bare(*args)
-            return found
-        if len(args) != len(self._kinds):
-            raise ArgumentError(f"{self.__name__} takes {len(self._kinds)} arguments, not {len(args)}")
+        if len(args) != self._count:
+            raise ArgumentError(f"{self.__name__} takes {self._count} arguments, not {len(args)}")
         args = (*self._hidden, *args)
         # Checked first: the generated code trusts its inputs.
         given = leaves(self._prepared.root.gradient.tape, args)
         (value, gradients), _ = self._prepared(self._function, args, given)
+        return (value, *gradients)
+
+    def _flat(self, chosen: Specialisation, outputs: tuple[Any, ...]) -> tuple[Any, ...]:
+        value, gradients = self._prepared.result(chosen, outputs)
         return (value, *gradients)
 
     def clear(self) -> None:

@@ -2,21 +2,47 @@
 
 from __future__ import annotations
 
-import operator
-import types
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-import numpy as np
-
 from yota.errors import CodegenError
 
-__all__ = ["MOST_FORMS", "offer", "quick", "watch"]
+__all__ = ["MOST_FORMS", "Form", "offer", "quick", "withdraw"]
 
 MOST_FORMS = 8
 """Forms are tried in turn, so that many would cost more than a look into a table."""
-_KINDS = frozenset({np.ndarray, float, complex})
+_CHECKS = (
+    *("cell", "unfilled", "item", "absent", "code", "defaults", "keyword_defaults", "class", "bases", "attributes"),
+    *("attribute", "no_attribute", "size", "list", "equal_list", "dict", "equal_dict", "form", "bytes", "changed"),
+)
+"""Kinds of checks, as `yota.watching.checks` describes them."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Form:
+    """A compiled function for arguments of one kind, and what must hold for it to be called.
+
+    Parameters
+    ----------
+    function
+        Takes the arguments, and after them ``captured``.
+    kinds
+        Of each argument its type, for an array with its dtype and shape.
+    captured
+        Further arguments that it supplies itself.
+    split
+        Whether all results but the first are given as a tuple.
+    checks
+        Each as its kind and what that is about.
+    """
+
+    function: Callable[..., Any]
+    kinds: tuple[tuple[Any, ...], ...]
+    captured: tuple[Any, ...]
+    split: bool
+    checks: tuple[tuple[Any, ...], ...]
 
 
 def quick(function: Callable[..., Any]) -> Any:
@@ -35,37 +61,22 @@ def quick(function: Callable[..., Any]) -> Any:
     return found
 
 
-def offer(dispatcher: Any, form: Callable[..., Any] | None, args: tuple[Any, ...]) -> bool:
-    """Let ``dispatcher`` call ``form`` for arguments like ``args``; False if it must not.
-
-    A compiled function refuses arrays of another dtype or shape itself; numbers are told apart by their type.
-    """
-    kinds = tuple(map(type, args))
-    if not isinstance(form, types.BuiltinFunctionType) or not _KINDS.issuperset(kinds):
-        return False
-    if len(dispatcher.forms) >= MOST_FORMS or any(known[0] is form for known in dispatcher.forms):
-        return False
-    dispatcher.set_forms((*dispatcher.forms, (form, *kinds)))
-    return True
+def offer(dispatcher: Any, key: Any, form: Form | None) -> None:
+    """Let ``dispatcher`` call ``form``, which replaces the one that it was offered under the same ``key``."""
+    known = dispatcher.__dict__.setdefault("_offered", {})
+    known.pop(key, None)
+    if form is not None:
+        if len(known) == MOST_FORMS:
+            del known[next(iter(known))]
+        checks = tuple((_CHECKS.index(kind), *values) for kind, *values in form.checks)
+        known[key] = form.function, form.kinds, form.captured, form.split, checks
+    dispatcher.set_forms(tuple(known.values()))
 
 
-def watch(dispatcher: Any, identities: tuple[tuple[Any, ...], ...] | None) -> bool:
-    """Let ``dispatcher`` try forms only while variables hold certain objects; False if that cannot be told so.
-
-    Where these are others than it knew, it forgets its forms, which were compiled for those.
-    """
-    wanted = identities or ()
-    if not _are_same(dispatcher.watched, wanted):
-        dispatcher.set_forms(())
-        dispatcher.set_watched(wanted)
-    return identities is not None
-
-
-def _are_same(known: tuple[tuple[Any, ...], ...], wanted: tuple[tuple[Any, ...], ...]) -> bool:
-    """Equality of tuples of tuples by the identity of what is in them."""
-    return len(known) == len(wanted) and all(
-        len(one) == len(other) and all(map(operator.is_, one, other)) for one, other in zip(known, wanted, strict=True)
-    )
+def withdraw(dispatcher: Any) -> None:
+    """Take back all forms that ``dispatcher`` was offered."""
+    dispatcher.__dict__.pop("_offered", None)
+    dispatcher.set_forms(())
 
 
 @cache
@@ -74,4 +85,4 @@ def _dispatcher() -> Any:
     from yota.codegen.render import render
     from yota.runtime import native
 
-    return native.build(render("c/dispatcher.c.jinja")).Dispatcher
+    return native.build(render("c/dispatcher.c.jinja", checks=_CHECKS)).Dispatcher

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import linecache
 import weakref
 from collections.abc import Callable, Mapping
+from types import CodeType
 from typing import Any, Protocol
 
 from yota.runtime.scratch import bound
 from yota.runtime.signals import StaleTape
 
-__all__ = ["load", "text"]
+__all__ = ["load", "made", "text"]
 
 _serial = itertools.count(1)
 
@@ -47,6 +49,18 @@ def load(source: _Source) -> Callable[..., Any]:
     if "_pool" in namespace:
         bound(namespace["_pool"])
     return function
+
+
+def made(text: str, objects: Mapping[str, Any]) -> Any:
+    """What the function ``make`` that ``text`` defines gives for ``objects`` by name."""
+    namespace: dict[str, Any] = {"__name__": "yota.generated"}
+    exec(_code(text), namespace)
+    return namespace["make"](**objects)
+
+
+@functools.lru_cache(512)
+def _code(text: str) -> CodeType:
+    return compile(text, "<yota entry>", "exec")
 
 
 def text(function: Callable[..., Any]) -> str:

@@ -10,9 +10,9 @@ import numpy as np
 
 from yota.tracing.memory import reference
 
-__all__ = ["Contents"]
+__all__ = ["SMALL", "Contents"]
 
-_SMALL = 4096
+SMALL = 4096
 """Bytes up to which arrays are compared as bytes, which is quickest."""
 
 
@@ -21,9 +21,17 @@ class Contents:
     """Arrays, each by a function that gives it while anybody has it, with a copy of what it held when traced.
 
     An array that is read-only is taken to stay as it is, and so is one that nobody has any more: the function made it.
+
+    Parameters
+    ----------
+    pairs
+        The arrays, with what they held.
+    forms
+        Arrays that compiled code reads at each call, with the shape and the dtype for which it was made.
     """
 
     pairs: tuple[tuple[Callable[[], Any], Any], ...] = ()
+    forms: tuple[tuple[Any, tuple[int, ...], Any], ...] = ()
 
     @classmethod
     def of(cls, known: Iterable[tuple[Callable[[], Any], Any]], data: Iterable[Any], fresh: Iterable[Any]) -> Contents:
@@ -39,11 +47,14 @@ class Contents:
                 others.append(each)
                 pairs.append((reference(each), each.copy()))
         del others
-        return cls(tuple((get, content) for get, content in pairs if not _is_fixed(get())))
+        forms = tuple((array, array.shape, array.dtype) for array in fresh)
+        return cls(tuple((get, content) for get, content in pairs if not _is_fixed(get())), forms)
 
     def changed(self) -> bool:
-        """Whether an array no longer holds what it held."""
-        return any(_changed(get(), content) for get, content in self.pairs)
+        """Whether an array no longer holds what it held, or has another shape or dtype."""
+        return any(array.shape != shape or array.dtype != dtype for array, shape, dtype in self.forms) or any(
+            _changed(get(), content) for get, content in self.pairs
+        )
 
 
 def _is_fixed(array: Any) -> bool:
@@ -59,9 +70,9 @@ def _changed(array: Any, content: Any) -> bool:
     """Whether the bits are others: a NaN stays what it is."""
     if array is None:
         return False
-    if array.shape != content.shape:
+    if array.shape != content.shape or array.dtype != content.dtype:
         return True
-    if array.nbytes <= _SMALL or array.dtype.hasobject:
+    if array.nbytes <= SMALL or array.dtype.hasobject:
         return bool(array.tobytes() != content.tobytes())
     word = np.int64 if array.nbytes % 8 == 0 else np.int8
     present, former = (np.ascontiguousarray(each).reshape(-1).view(word) for each in (array, content))

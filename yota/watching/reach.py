@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import builtins
-import dis
 import functools
+import operator
 import sys
 import types
 from collections.abc import Iterable, Iterator, Mapping
@@ -13,15 +13,17 @@ from typing import Any
 
 import numpy as np
 
-from yota.structures import LIBRARIES, children, is_leaf
+from yota.marks import content_of
+from yota.structures import LIBRARIES, children, has_attributes, is_leaf, slots_of
 from yota.tracing.location import is_library_file
+from yota.watching.mentions import mentions
 
-__all__ = ["ABSENT", "Reach", "Running", "bearers", "content", "mentions"]
+__all__ = ["ABSENT", "Reach", "Running", "bearers", "content"]
 
 ABSENT = object()
 """What a variable holds that has no value."""
 _MOST = 10_000
-"""Objects that are followed."""
+"""Functions, classes and modules that are followed."""
 _WRAPPERS = (
     staticmethod,
     classmethod,
@@ -32,40 +34,10 @@ _WRAPPERS = (
 _METHODS = (types.MethodType, types.BuiltinMethodType)
 _BUILT_IN = frozenset(vars(builtins)) - {"type"}
 """Names of built-in functions; that of `type` is taken while a trace runs."""
+_GETTERS = (operator.attrgetter, operator.methodcaller)
+_UNWATCHED = frozenset({"__repr__", "__str__", "__format__", "__set_name__", "__init_subclass__", "__class_getitem__"})
+"""Implicit functions that have no part in a result."""
 _PLAIN = (int, float, complex, str, bytes, type(None), np.ndarray, np.generic, np.ufunc, np.dtype)
-
-
-@dataclass(frozen=True, slots=True)
-class Mentions:
-    """Names that code looks up: global variables, attributes, and modules that it imports."""
-
-    names: tuple[str, ...]
-    attributes: frozenset[str]
-    modules: tuple[str, ...]
-
-
-@functools.lru_cache(4096)
-def mentions(code: types.CodeType) -> Mentions:
-    """What ``code``, and the code inside of it (comprehensions, lambdas, nested functions), looks up."""
-    names: dict[str, None] = {}
-    attributes: set[str] = set()
-    modules: dict[str, None] = {}
-    for step in dis.get_instructions(code):
-        if step.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
-            names[step.argval] = None
-        elif step.opname.startswith(("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER")) or step.opname == "IMPORT_FROM":
-            attributes.add(step.argval)
-        elif step.opname == "IMPORT_NAME":
-            modules[step.argval] = None
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            inner = mentions(constant)
-            names.update(dict.fromkeys(inner.names))
-            attributes |= inner.attributes
-            modules.update(dict.fromkeys(inner.modules))
-        elif isinstance(constant, str) and constant.isidentifier():  # getattr(module, "name")
-            attributes.add(constant)
-    return Mentions(tuple(names), frozenset(attributes), tuple(modules))
 
 
 def content(cell: types.CellType) -> Any:
@@ -85,10 +57,10 @@ class Running:
 
 
 def bearers(value: Any) -> Iterator[Any]:
-    """Functions, classes and modules in a structure, and the classes of the objects in it: they bring code along."""
-    if isinstance(value, _PLAIN):
+    """Functions, classes and modules in a structure, the classes of the objects in it, and names."""
+    if isinstance(value, _PLAIN) and type(value) is not str:
         return
-    kinds = (types.FunctionType, *_METHODS, types.ModuleType, type)
+    kinds = (str, types.FunctionType, *_METHODS, types.ModuleType, type)
     if isinstance(value, kinds) or "__wrapped__" in getattr(value, "__dict__", ()):
         yield value
         return
@@ -102,30 +74,69 @@ class Reach:
 
     Attributes of modules and classes are found by name: every attribute that some code mentions, in every module and
     class that is reached. What belongs to a library is not followed.
+
+    Attributes
+    ----------
+    cells, cell_names
+        Variables of functions around.
+    places
+        Global variables and attributes, as a mapping and a name.
+    looks
+        Attributes that take part in a call without being mentioned, as an object and a name: the code and the default
+        values of a function, the class of an object, the bases of a class.
+    sizes
+        Mappings that nothing may be added to.
+    containers
+        Lists, dicts and the attributes of objects, all of whose items count.
+    others
+        What can be written in another way: sets, and structures of other kinds.
+    codes
+        Code of the functions.
+    defaults
+        What parameters default to, and what methods and partial functions are bound to.
     """
 
     def __init__(self) -> None:
         self.cells: list[types.CellType] = []
         self.cell_names: list[str] = []
         self.places: list[tuple[Mapping[str, Any], str]] = []
+        self.looks: list[tuple[Any, str]] = []
+        self.sizes: list[Mapping[str, Any]] = []
+        self.containers: list[Any] = []
+        self.others: list[Any] = []
         self.codes: list[types.CodeType] = []
         self.defaults: list[Any] = []
         self._owners: list[tuple[Mapping[str, Any], ...]] = []
-        self._attributes: set[str] = set()
+        self._attributes = {"__getattr__"}
+        self._asks = self._is_dynamic = False
         self._seen: dict[int, Any] = {}
+        self._followed = 0
         self._taken: set[tuple[int, str]] = set()
+        self._names: dict[type, Mapping[str, Any]] = {}
         self._home = ""
 
     def take(self, roots: Iterable[Any]) -> None:
         """Take in what ``roots`` read: functions, classes, modules, objects, and structures of them."""
         pending = list(roots)
-        while pending and len(self._seen) < _MOST:
+        while pending:
             while pending:
                 value = pending.pop()
-                if not isinstance(value, _PLAIN) and id(value) not in self._seen:
+                if type(value) is str:
+                    self._attributes.add(value)
+                elif id(value) not in self._seen and _is_followed(value):
                     self._seen[id(value)] = value
                     pending += self._visit(value)
             pending += self._attributes_of_owners()
+
+    def take_receiver(self, function: Any) -> None:
+        """Watch what of a callable decides which plain function runs, and not what it holds: that is an argument."""
+        if isinstance(function, functools.partial):
+            self.looks += [(function, name) for name in ("func", "args")]
+            self.take_receiver(function.func)
+        elif not isinstance(function, (types.FunctionType, types.BuiltinFunctionType, *_METHODS, np.ufunc, type)):
+            self.looks.append((function, "__class__"))
+            self._attributes.add("__call__")
+            self.take([type(function)])
 
     def _is_foreign(self, module: str) -> bool:
         """Whether a module belongs to Python, or to another package that is installed than the function does."""
@@ -136,47 +147,107 @@ class Reach:
         return root != self._home and "-packages" in file
 
     def _visit(self, value: Any) -> Iterable[Any]:
-        if isinstance(value, types.FunctionType):
-            if vars(value):
-                self._owners.append((vars(value),))
-            return [*self._function(value), vars(value).get("__wrapped__")]
-        if isinstance(value, Running):
-            return self._code(value.code, value.names)
+        if isinstance(value, (types.FunctionType, Running, types.ModuleType, type)):
+            self._followed += 1
+            return self._bearer(value) if self._followed < _MOST else ()
         if isinstance(value, _METHODS):
             # What its object holds counts as what a variable holds.
             self.defaults.append(value.__self__)
             return (getattr(value, "__func__", None), value.__self__)
         if isinstance(value, functools.partial):
+            self.looks += [(value, "func"), (value, "args"), (value, "keywords")]
+            self.containers.append(value.keywords)
             self.defaults += [*value.args, *value.keywords.values()]
             return [value.func, *value.args, *value.keywords.values()]
         if isinstance(value, _WRAPPERS):
             return _wrapped(value)
+        if isinstance(value, _GETTERS):
+            self._is_dynamic = True
+            self._attributes.update(".".join(map(str, value.__reduce__()[1])).split("."))
+            return ()
+        # A compiled derivative, say, stands for the function that it is made of.
+        wrapped = getattr(value, "__dict__", {}).get("__wrapped__")
+        return [type(value), wrapped, *self._parts(value)]
+
+    def _bearer(self, value: Any) -> Iterable[Any]:
+        """What a function, a class or a module brings along."""
+        if isinstance(value, types.FunctionType):
+            self._owners.append((vars(value),))
+            return [*self._function(value), vars(value).get("__wrapped__")]
+        if isinstance(value, Running):
+            return self._code(value.code, value.names)
         if isinstance(value, types.ModuleType):
             if not self._is_foreign(value.__name__):
                 self._owners.append((vars(value),))
             return ()
-        if isinstance(value, type):
-            own = [base for base in value.__mro__ if not self._is_foreign(base.__module__)]
-            if own:
-                self._owners.append(tuple(map(vars, own)))
-            return [function for base in own for name, function in vars(base).items() if _is_implicit(name, function)]
-        # A compiled derivative, say, stands for the function that it is made of.
-        wrapped = getattr(value, "__dict__", {}).get("__wrapped__")
-        return [type(value), wrapped, *(part for _, part in children(value) or () if not is_leaf(part))]
+        own = [base for base in value.__mro__ if not self._is_foreign(base.__module__)]
+        if not own:
+            return ()
+        self.looks.append((value, "__mro__"))
+        if type(value) is not type and not self._is_foreign(type(value).__module__):
+            self.looks.append((value, "__class__"))
+        found = [function for base in own for function in self._implicit(base)]
+        self._owners.append(tuple(map(self._names_of, own)))
+        return [type(value), *found]
+
+    def _implicit(self, base: type) -> Iterator[Any]:
+        """Functions of a class that are called without being named: operators, constructors."""
+        if base in self._names:
+            return
+        names = self._names_of(base)
+        self.sizes.append(names)
+        for name, value in names.items():
+            if name.startswith("__") and isinstance(value, types.FunctionType):
+                if name not in _UNWATCHED:
+                    self._variable(names, name)
+                yield value
+
+    def _names_of(self, base: type) -> Mapping[str, Any]:
+        return self._names.setdefault(base, vars(base))
+
+    def _parts(self, value: Any) -> list[Any]:
+        """What an object or a structure is made of; how it can be written is noted."""
+        if isinstance(value, np.ndarray):
+            return list(value.flat)
+        parts = children(value)
+        if isinstance(value, (list, dict)):
+            self.containers.append(value)
+        elif content_of(value) is not None or not (parts is None or isinstance(value, tuple) or has_attributes(value)):
+            self.others.append(value)
+        if parts is None and (self._is_foreign(type(value).__module__) or not hasattr(value, "__dict__")):
+            return []
+        if type(value) not in (list, dict, tuple):
+            self._attributes_of(value)
+        return [part for _, part in parts or () if not is_leaf(part)]
+
+    def _attributes_of(self, value: Any) -> None:
+        self.looks.append((value, "__class__"))
+        self.looks += [(value, name) for name in slots_of(value)]
+        own = getattr(value, "__dict__", None)
+        if type(own) is dict:
+            self.looks.append((value, "__dict__"))
+            self.containers.append(own)
 
     def _function(self, function: types.FunctionType) -> list[Any]:
+        code = function.__code__
         if not self.codes:
             self._home = function.__globals__.get("__name__", "").partition(".")[0]
-        found = self._code(function.__code__, function.__globals__)
-        if not self._knows(function.__code__):
-            return []
-        for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=False):
+        found = self._code(code, function.__globals__)
+        held = [*zip(code.co_freevars, function.__closure__ or (), strict=False)]
+        if not self._knows(code):
+            # Of a decorator's code what it calls counts.
+            return [each for _, cell in held for each in _callables(content(cell))]
+        self.looks += [(function, name) for name in ("__code__", "__defaults__", "__kwdefaults__")]
+        for name, cell in held:
             value = content(cell)
             found.append(value)
             if not isinstance(value, types.ModuleType) and not any(cell is known for known in self.cells):
                 self.cells.append(cell)
                 self.cell_names.append(name)
-        defaults = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
+        defaults = [*(function.__defaults__ or ())]
+        if function.__kwdefaults__:
+            self.containers.append(function.__kwdefaults__)
+            defaults += function.__kwdefaults__.values()
         self.defaults += defaults
         return [*found, *defaults]
 
@@ -189,8 +260,10 @@ class Reach:
         self.codes.append(code)
         mentioned = mentions(code)
         self._attributes |= mentioned.attributes
+        self._asks = self._asks or mentioned.asks
+        self._is_dynamic = self._is_dynamic or mentioned.is_dynamic
         found = [self._variable(names, name) for name in mentioned.names]
-        return [*found, *(sys.modules[name] for name in mentioned.modules if name in sys.modules)]
+        return [*found, *(self._variable(sys.modules, name) for name in mentioned.modules if name in sys.modules)]
 
     def _variable(self, names: Mapping[str, Any], name: str) -> Any:
         value = names.get(name, ABSENT)
@@ -205,20 +278,25 @@ class Reach:
     def _attributes_of_owners(self) -> list[Any]:
         found: list[Any] = []
         for family in self._owners:
-            for name in sorted(self._attributes.intersection(*[set().union(*family)])):
-                for names in family:
-                    # A class may be given the attribute of its base later.
-                    if name in names:
-                        found.append(self._variable(names, name))
-                    elif (id(names), name) not in self._taken:
-                        self._taken.add((id(names), name))
-                        self.places.append((names, name))
+            for names in family:
+                mentioned = names if self._is_dynamic else self._attributes.intersection(names)
+                if (self._asks or self._is_dynamic) and not any(names is known for known in self.sizes):
+                    self.sizes.append(names)
+                found += [self._variable(names, name) for name in sorted(mentioned)]
         return [value for value in found if not isinstance(value, _PLAIN) and id(value) not in self._seen]
 
 
-def _is_implicit(name: str, value: Any) -> bool:
-    """Whether a class has a function that is called without being named: operators, constructors."""
-    return name.startswith("__") and isinstance(value, types.FunctionType)
+def _is_followed(value: Any) -> bool:
+    """Whether a value may hold others, or bring code along."""
+    if type(value) is np.ndarray:
+        return bool(value.dtype.hasobject)
+    return value is not ABSENT and not isinstance(value, _PLAIN)
+
+
+def _callables(value: Any) -> list[Any]:
+    """What can be called of what a decorator keeps: it, or the items of its dict."""
+    found = value.values() if isinstance(value, Mapping) else [value]
+    return [each for each in found if isinstance(each, (types.FunctionType, types.MethodType, functools.partial))]
 
 
 def _wrapped(value: Any) -> Iterator[Any]:

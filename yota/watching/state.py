@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import types
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,18 +15,17 @@ from yota.marks import Itself, content_of, mark_of
 from yota.structures import children, flatten
 from yota.watching.reach import ABSENT, Reach, content
 
-__all__ = ["State", "same", "structures"]
+__all__ = ["State", "differs", "fingerprint", "fingerprints", "same"]
 
 _NUMBERS = (int, float, complex, str, bool, bytes, type(None))
 _UNSTRUCTURED = (np.ndarray, *_NUMBERS, types.FunctionType, type, types.ModuleType)
 
-_Structures = Sequence[tuple[Any, Any]]
-_Containers = Sequence[tuple[Any, tuple[Any, ...], tuple[Any, ...]]]
+_Container = tuple[Any, tuple[Any, ...], tuple[Any, ...]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class State:
-    """The content of variables.
+    """The content of what a `Reach` found.
 
     Parameters
     ----------
@@ -36,12 +35,16 @@ class State:
         Global variables and attributes, and what each held.
     defaults
         Default values of parameters.
-    filled, read
-        The same as ``cells`` that hold something and as ``places``, for a quick look.
-    structures
-        The structures among all that was held, with the marks of their parts.
+    looks, found
+        Attributes by object and name, and what each was.
+    sizes
+        Mappings, with the number of their items.
     containers
-        The lists and dicts that they are made of, with keys and items; None where there are other kinds.
+        Lists and dicts, with their keys and items.
+    others
+        Structures of other kinds, with the marks of their parts.
+    fingerprints
+        The marks of the parts of all structures that variables held.
     """
 
     cells: Sequence[types.CellType]
@@ -49,62 +52,84 @@ class State:
     places: Sequence[tuple[Mapping[str, Any], str]]
     values: Sequence[Any]
     defaults: Sequence[Any]
-    filled: Sequence[tuple[types.CellType, Any]]
-    read: Sequence[tuple[Callable[..., Any], str, Any]]
-    structures: _Structures
-    containers: _Containers | None
+    looks: Sequence[tuple[Any, str]]
+    found: Sequence[Any]
+    sizes: Sequence[tuple[Mapping[str, Any], int]]
+    containers: Sequence[_Container]
+    others: Sequence[tuple[Any, Any]]
+    fingerprints: Sequence[Any]
 
     @classmethod
     def now(cls, reach: Reach) -> State:
-        """The present content of all variables that are reached."""
-        cells, places, defaults = list(reach.cells), list(reach.places), list(reach.defaults)
+        """The present content of all that is reached."""
+        cells, places, defaults, looks = list(reach.cells), list(reach.places), list(reach.defaults), list(reach.looks)
         held = list(map(content, cells))
         values = [names.get(name, ABSENT) for names, name in places]
-        filled = [(cell, value) for cell, value in zip(cells, held, strict=True) if value is not ABSENT]
-        read = [(names.get, name, value) for (names, name), value in zip(places, values, strict=True)]
-        found = structures([*held, *values, *defaults])
-        return cls(cells, held, places, values, defaults, filled, read, found, _containers([each for each, _ in found]))
+        return cls(
+            cells,
+            held,
+            places,
+            values,
+            defaults,
+            looks,
+            [getattr(value, name, ABSENT) for value, name in looks],
+            [(names, len(names)) for names in reach.sizes],
+            list(map(_contents, reach.containers)),
+            [(value, fingerprint(value)) for value in reach.others],
+            fingerprints([*held, *values, *defaults]),
+        )
 
     def data(self) -> list[Any]:
         """All that was held, and the default values."""
         return [*self.held, *self.values, *self.defaults]
 
     def holds(self) -> bool:
-        """Whether every variable, and every part of the structures, is the object that it was."""
-        # By plain loops: this runs ahead of every call of a compiled function.
-        try:
-            for cell, held in self.filled:
-                if cell.cell_contents is not held:
-                    return False
-        except ValueError:  # the variable was deleted
-            return False
-        for get, name, value in self.read:
-            if get(name, ABSENT) is not value:
-                return False
-        if not self.structures:
-            return True
-        if self.containers is None:
-            return all(_fingerprint(value) == known for value, known in self.structures)
-        return all(map(_is_as_it_was, self.containers))
+        """Whether everything is the object that it was."""
+        return (
+            all(content(cell) is held for cell, held in zip(self.cells, self.held, strict=True))
+            and all(
+                names.get(name, ABSENT) is value for (names, name), value in zip(self.places, self.values, strict=True)
+            )
+            and all(
+                getattr(value, name, ABSENT) is found
+                for (value, name), found in zip(self.looks, self.found, strict=True)
+            )
+            and all(len(names) == size for names, size in self.sizes)
+            and not any(map(differs, self.containers))
+            and all(fingerprint(value) == known for value, known in self.others)
+        )
 
     def equals(self, other: State) -> bool:
         """Whether another moment's content is the same: numbers by value, other objects by identity."""
-        mine, others = [*self.held, *self.values], [*other.held, *other.values]
-        return same(mine, others) and self.structures == other.structures
+        return (
+            same([*self.held, *self.values], [*other.held, *other.values])
+            and same(self.found, other.found)
+            and [size for _, size in self.sizes] == [size for _, size in other.sizes]
+            and all(map(_same_items, self.containers, other.containers))
+            and self.fingerprints == other.fingerprints
+        )
 
 
-def structures(values: Iterable[Any]) -> list[tuple[Any, Any]]:
-    """The structures among ``values``, with the marks of their parts."""
-    return [(value, _fingerprint(value)) for value in values if _is_structure(value)]
+def fingerprints(values: Iterable[Any]) -> list[Any]:
+    """The marks of the parts of each structure among ``values``."""
+    return [fingerprint(value) for value in values if _is_structure(value)]
 
 
 def same(some: Sequence[Any], others: Sequence[Any]) -> bool:
-    """Whether values are the same: numbers by value, other objects by identity."""
-    return len(some) == len(others) and all(a is b or _equal(a, b) for a, b in zip(some, others, strict=True))
+    """Whether values are the same: numbers by value, structures by what is in them, other objects by identity."""
+    return len(some) == len(others) and all(map(_is_same, some, others))
 
 
-def _equal(one: Any, other: Any) -> bool:
-    return type(one) in _NUMBERS and mark_of(one) == mark_of(other)
+def _is_same(one: Any, other: Any) -> bool:
+    if one is other:
+        return True
+    if type(one) in _NUMBERS:
+        return mark_of(one) == mark_of(other)
+    return type(one) is type(other) and _is_structure(one) and fingerprint(one) == fingerprint(other)
+
+
+def _same_items(one: _Container, other: _Container) -> bool:
+    return same(one[1], other[1]) and same(one[2], other[2])
 
 
 def _is_structure(value: Any) -> bool:
@@ -113,46 +138,24 @@ def _is_structure(value: Any) -> bool:
     return children(value) is not None or content_of(value) is not None
 
 
-def _containers(values: Iterable[Any]) -> _Containers | None:
-    """The dicts and lists inside of structures, each with its keys and items; None where there are other kinds.
-
-    While all hold the same objects, the structures cannot have changed.
-    """
-    found: dict[int, tuple[Any, tuple[Any, ...], tuple[Any, ...]]] = {}
-    pending = list(values)
-    while pending:
-        value = pending.pop()
-        if id(value) in found or isinstance(value, _UNSTRUCTURED):
-            continue
-        parts = children(value)
-        if parts is None:
-            if content_of(value) is not None:
-                return None
-            continue
-        if type(value) is dict:
-            found[id(value)] = value, tuple(value), tuple(value.values())
-        elif type(value) is list:
-            found[id(value)] = value, (), tuple(value)
-        elif type(value) is not tuple:
-            own = getattr(value, "__dict__", None)
-            if type(own) is not dict or len(own) != len(parts):
-                return None
-            found[id(value)] = own, tuple(own), tuple(own.values())
-        pending += [part for _, part in parts]
-    return list(found.values())
+def _contents(container: Any) -> _Container:
+    if isinstance(container, dict):
+        return container, tuple(container), tuple(container.values())
+    return container, (), tuple(container)
 
 
-def _is_as_it_was(known: tuple[Any, tuple[Any, ...], tuple[Any, ...]]) -> bool:
-    """Whether a container still has the same keys and items, by identity."""
+def differs(known: _Container) -> bool:
+    """Whether a container has no longer the same keys and items in the same order, by identity."""
     container, keys, items = known
     if len(container) != len(items):
-        return False
-    if keys:
-        return all(map(operator.is_, container, keys)) and all(map(operator.is_, container.values(), items))
-    return all(map(operator.is_, container, items))
+        return True
+    if isinstance(container, dict):
+        return not (all(map(operator.is_, container, keys)) and all(map(operator.is_, container.values(), items)))
+    return not all(map(operator.is_, container, items))
 
 
-def _fingerprint(value: Any) -> Any:
+def fingerprint(value: Any) -> Any:
+    """The marks of the parts of a structure."""
     try:
         return [(mark_of(path), _mark(part)) for path, part in flatten(value)]
     except ArgumentError:  # it contains itself

@@ -1,0 +1,265 @@
+"""The way from a caller's arguments of one kind to a generated function, as generated code of its own."""
+
+from __future__ import annotations
+
+import itertools
+import operator
+import types
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from yota.codegen.render import render
+from yota.compilation.specialise import Specialisation
+from yota.errors import StaleTapeError
+from yota.runtime.python import made
+from yota.structures import children, has_attributes, is_leaf, is_on_device, slots_of
+from yota.watching.checks import Check
+from yota.watching.reach import ABSENT, content
+
+__all__ = ["MISSING", "entry", "is_split"]
+
+MISSING = object()
+"""What an entry gives for arguments that it is not made for, and once anything that it relies on has changed."""
+_MOST = 400
+"""Checks and parts up to which code is generated; longer code takes long to compile."""
+_MOST_DEPTH = 20
+_GET: Any = object.__getattribute__
+_VALUES = (int, bool, str, bytes, type(None))
+
+
+class _UnknownError(Exception):
+    """There is no short way for such arguments."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """A look at one part of the arguments: what it is called in the code, its type, what it must be, its own parts."""
+
+    kind: str
+    name: str
+    of: str = ""
+    value: str = ""
+    parts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Structure:
+    """A dict, or, without keys, a tuple."""
+
+    keys: tuple[str, ...] | None
+    parts: tuple[str | _Structure, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What the template is given; ``names`` are those of the objects that the code uses."""
+
+    names: Sequence[str]
+    steps: Sequence[_Step]
+    checks: Sequence[tuple[str, tuple[str, ...]]]
+    joined: Sequence[str]
+    inputs: Sequence[str]
+    outputs: Sequence[str]
+    result: str | _Structure | None
+    tree: bool
+
+
+@dataclass(slots=True, eq=False)
+class _Writer:
+    """Steps, and the objects that they use by name."""
+
+    objects: dict[str, Any] = field(default_factory=dict)
+    steps: list[_Step] = field(default_factory=list)
+    inputs: list[str] = field(default_factory=list)
+    serial: Any = field(default_factory=itertools.count)
+
+    def object(self, value: Any) -> str:
+        """The name of an object."""
+        name = f"o{len(self.objects)}"
+        self.objects[name] = value
+        return name
+
+    def part(self, name: str, value: Any, depth: int = 0) -> None:
+        """The steps for a part of the arguments that looks like ``value``."""
+        kind = type(value)
+        if len(self.steps) > _MOST or depth > _MOST_DEPTH or is_on_device(value):
+            raise _UnknownError
+        if kind is np.ndarray:
+            if not value.dtype.isnative:
+                raise _UnknownError
+            self._step("array", name, self.object(value.dtype), self.object(value.shape))
+            self.inputs.append(name)
+        elif is_leaf(value):
+            self._step("type", name, self.object(kind))
+            self.inputs.append(name)
+        elif kind in _VALUES:
+            self._step("equal", name, self.object(kind), self.object(value))
+        else:
+            self._structure(name, value, depth)
+
+    def _structure(self, name: str, value: Any, depth: int) -> None:
+        parts, kind = children(value), type(value)
+        if parts is None:
+            self._step("same", name, "", self.object(value))
+            if getattr(value, "__dict__", None) == {} and kind is not types.FunctionType:
+                # It may come to have attributes.
+                self._step("object", name, self.object(kind), self.object([]))
+            return
+        names = {key: f"x{next(self.serial)}" for key, _ in parts} if _are_names([key for key, _ in parts]) else {}
+        if (isinstance(value, tuple) and kind.__iter__ is tuple.__iter__) or kind is list:
+            held = tuple(f"x{next(self.serial)}" for _ in parts)
+            self._step("sequence", name, self.object(kind), "", held)
+        elif kind is dict and len(names) == len(parts):
+            held = tuple(names.values())
+            self._step("dict", name, self.object(kind), self.object(list(value)), held)
+        elif has_attributes(value) and _is_simple(value) and set(value.__dict__) == set(names):
+            held = tuple(names.values())
+            self._step("object", name, self.object(kind), self.object(list(value.__dict__)), _ordered(value, names))
+        else:
+            raise _UnknownError
+        for inner, (_, part) in zip(held, parts, strict=True):
+            self.part(inner, part, depth + 1)
+
+    def _step(self, kind: str, name: str, of: str, value: str = "", parts: tuple[str, ...] = ()) -> None:
+        self.steps.append(_Step(kind, name, of, value, parts))
+
+
+def _are_names(keys: Sequence[Any]) -> bool:
+    return all(type(key) is str for key in keys)
+
+
+def _ordered(value: Any, names: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(names[name] for name in value.__dict__)
+
+
+def _is_simple(value: Any) -> bool:
+    """Whether the attributes of an object are what its dict holds, and no more."""
+    kind: Any = type(value)
+    own = getattr(value, "__dict__", None)
+    return (
+        type(own) is dict
+        and not slots_of(value)
+        and kind.__getattribute__ is _GET
+        and not any(hasattr(getattr(kind, name, None), "__set__") for name in own)
+    )
+
+
+def entry(
+    args: tuple[Any, ...],
+    hidden: tuple[Any, ...],
+    root: Specialisation,
+    shaped: Callable[[Specialisation, tuple[Any, ...]], Any],
+    checks: Sequence[Check],
+) -> Callable[[tuple[Any, ...]], Any] | None:
+    """A function of a tuple of arguments like ``args`` that gives what the caller gets, or `MISSING`.
+
+    Parameters
+    ----------
+    args
+        The caller's arguments.
+    hidden
+        Arguments ahead of them, which the function supplies itself.
+    root
+        What was compiled.
+    shaped
+        Makes what the caller gets of outputs.
+    checks
+        What must still hold.
+    """
+    if len(checks) > _MOST:
+        return None
+    writer = _Writer()
+    try:
+        for value in hidden:
+            writer.part(writer.object(value), value)
+        writer.part("args", args)
+    except _UnknownError:
+        return None
+    tree = bool(root.branches or root.gradient.tape.guards)
+    outputs = _outputs(root)
+    result = None if tree else _result(writer, root, shaped)
+    captured = () if tree else root.gradient.captured
+    inputs = [*writer.inputs, *map(writer.object, captured)]
+    looked, joined = _looked(writer, checks)
+    writer.objects.update(
+        call=root.run if tree else root.call,
+        root=root,
+        shaped=shaped,
+        missing=MISSING,
+        stale=StaleTapeError,
+        is_=operator.is_,
+        ndarray=np.ndarray,
+        is_filled=_is_filled,
+    )
+    plan = _Plan(tuple(writer.objects), writer.steps, looked, joined, inputs, outputs, result, tree)
+    found: Callable[[tuple[Any, ...]], Any] = made(render("numpy/entry.py.jinja", plan=plan), writer.objects)
+    return found
+
+
+def is_split(root: Specialisation, shaped: Callable[..., Any]) -> bool | None:
+    """Whether all outputs but the first come as a tuple; no if they come as they are, None if neither."""
+    result = _result(_Writer(), root, shaped)
+    if result == "":
+        return False
+    first, *rest = _outputs(root)
+    return True if result == _Structure(None, (first, _Structure(None, tuple(rest)))) else None
+
+
+def _outputs(root: Specialisation) -> list[str]:
+    return [f"r{number}" for number in range(len(root.gradient.tape.outputs))]
+
+
+def _is_filled(cell: Any) -> bool:
+    return content(cell) is not ABSENT
+
+
+def _looked(writer: _Writer, checks: Sequence[Check]) -> tuple[list[tuple[str, tuple[str, ...]]], list[str]]:
+    """The checks as they are written, and the arrays that are compared with known bytes at once."""
+    found: list[tuple[str, tuple[str, ...]]] = []
+    joined, known = [], []
+    for check in checks:
+        kind, values = check.kind, check.values
+        if kind == "bytes":
+            array, held, *form = values
+            joined.append(writer.object(array))
+            known.append(held)
+            kind, values = "form", (array, *form)
+        names = [writer.object(value) for value in values]
+        found.append((kind, (*names, *[""] * (4 - len(names)))))
+    if joined:
+        writer.objects["content"] = b"".join(known)
+    return found, joined
+
+
+class _Output:
+    """Stands for an output, to see what becomes of it."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+
+def _result(writer: _Writer, root: Specialisation, shaped: Callable[..., Any]) -> str | _Structure | None:
+    """What the caller gets: the empty text where that is the outputs as they come, None where it is not known."""
+    outputs = _outputs(root)
+    try:
+        found = shaped(root, tuple(map(_Output, outputs)))
+        spelled = _spelled(writer, found)
+    except Exception:  # noqa: BLE001  (it works on arrays alone)
+        return None
+    if spelled == (outputs[0] if len(outputs) == 1 else _Structure(None, tuple(outputs))):
+        return ""
+    return spelled
+
+
+def _spelled(writer: _Writer, found: Any) -> str | _Structure:
+    if isinstance(found, _Output):
+        return found.name
+    if found is None:
+        return writer.object(None)
+    if type(found) not in (tuple, dict):
+        raise _UnknownError
+    keys = tuple(map(writer.object, found)) if type(found) is dict else None
+    return _Structure(keys, tuple(_spelled(writer, each) for each in (found if keys is None else found.values())))

@@ -1,0 +1,113 @@
+"""What must still be as it was for compiled code to hold, as a list of checks that generated code makes at a call."""
+
+from __future__ import annotations
+
+import functools
+import types
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from yota.watching.contents import SMALL, Contents
+from yota.watching.reach import ABSENT
+from yota.watching.state import State, differs, fingerprint
+
+__all__ = ["Check", "checks"]
+
+_NAMES = {
+    "__code__": "code",
+    "__defaults__": "defaults",
+    "__kwdefaults__": "keyword_defaults",
+    "__class__": "class",
+    "__mro__": "bases",
+    "__dict__": "attributes",
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Check:
+    """One check.
+
+    Parameters
+    ----------
+    kind
+        What is checked:
+
+        - ``cell``: a cell holds an object; ``unfilled``: it holds nothing;
+        - ``item``: a mapping has an object under a key; ``absent``: it has nothing there;
+        - ``code``, ``defaults``, ``keyword_defaults``, ``class``, ``bases``, ``attributes``: that attribute of an
+          object is an object; ``attribute``: so is the one of that name; ``no_attribute``: there is none;
+        - ``size``: a mapping has so many items;
+        - ``list``: a list has these items; ``equal_list``: the same, where equality of items says so;
+        - ``dict``: a dict has these keys and items; ``equal_dict``: the same, where equality says so;
+        - ``bytes``: a contiguous array has these bytes, of this shape and dtype; ``form``: this shape and dtype;
+        - ``changed``: a function gives whether there was a change.
+    values
+        What is looked at, and what it must be, in the order of these words.
+    """
+
+    kind: str
+    values: tuple[Any, ...]
+
+
+def checks(state: State, contents: Iterable[Contents]) -> list[Check]:
+    """Checks that tell that variables, and the content of arrays, are what they were."""
+    return [*_of_state(state), *(check for each in contents for check in _of_contents(each))]
+
+
+def _of_state(state: State) -> Iterator[Check]:
+    for cell, held in zip(state.cells, state.held, strict=True):
+        yield Check("unfilled", (cell,)) if held is ABSENT else Check("cell", (cell, held))
+    for (names, name), value in zip(state.places, state.values, strict=True):
+        yield Check("absent", (names, name)) if value is ABSENT else Check("item", (names, name, value))
+    for (owner, name), found in zip(state.looks, state.found, strict=True):
+        if name in _NAMES and found is not ABSENT:
+            yield Check(_NAMES[name], (owner, found))
+        else:
+            yield Check("no_attribute", (owner, name)) if found is ABSENT else Check("attribute", (owner, name, found))
+    for names, size in state.sizes:
+        yield Check("size", (names, size))
+    for container, keys, items in state.containers:
+        if type(container) is list:
+            yield Check("equal_list" if _says_same(items) else "list", (container, list(items)))
+        elif type(container) is dict:
+            plain = all(type(key) is str for key in keys) and _says_same(items)
+            yield Check("equal_dict" if plain else "dict", (container, list(keys), list(items)))
+        else:
+            yield Check("changed", (functools.partial(differs, (container, keys, items)),))
+    for value, known in state.others:
+        yield Check("changed", (functools.partial(_is_other, value, known),))
+
+
+def _of_contents(contents: Contents) -> Iterator[Check]:
+    others = []
+    for get, content in contents.pairs:
+        array = get()
+        if array is None:
+            continue
+        if array.nbytes <= SMALL and array.flags.c_contiguous and not array.dtype.hasobject:
+            yield Check("bytes", (array, content.tobytes(), content.shape, content.dtype))
+        else:
+            others.append((get, content))
+    if others:
+        yield Check("changed", (Contents(tuple(others)).changed,))
+    for array, shape, dtype in contents.forms:
+        yield Check("form", (array, shape, dtype))
+
+
+def _is_other(value: Any, known: Any) -> bool:
+    return bool(fingerprint(value) != known)
+
+
+def _says_same(items: Iterable[Any]) -> bool:
+    """Whether `==` of lists of these items holds for the same items alone: it raises for two different arrays."""
+    return all(_is_plain(item) for item in items)
+
+
+def _is_plain(item: Any) -> bool:
+    if type(item) is np.ndarray:
+        return bool(item.size > 1) and not item.dtype.hasobject
+    plain: tuple[Callable[..., Any] | type, ...] = (str, type(None), types.FunctionType, types.ModuleType)
+    return type(item) in plain or type(item) is type

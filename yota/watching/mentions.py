@@ -1,0 +1,78 @@
+"""Names that code looks up, as its instructions tell: what is watched, and never what is computed, depends on them."""
+
+from __future__ import annotations
+
+import dis
+import functools
+import types
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+__all__ = ["Mentions", "mentions"]
+
+_DYNAMIC = frozenset("getattr hasattr vars globals eval exec attrgetter methodcaller".split())
+"""Functions that look up names which code need not mention."""
+_SILENT = frozenset("CACHE EXTENDED_ARG NOP RESUME KW_NAMES PRECALL NOT_TAKEN PUSH_NULL".split())
+"""Instructions that do nothing to the values on the stack."""
+_REACH = 8
+"""Instructions among which a call of `getattr` with a constant name ends."""
+_IMPORTERS = frozenset({"import_module", "__import__"})
+
+
+@dataclass(frozen=True, slots=True)
+class Mentions:
+    """Names that code looks up: global variables, attributes, and modules that it imports.
+
+    ``asks`` tells that it may ask for attributes that are not there, ``is_dynamic`` that it also looks up names that
+    are not written in it.
+    """
+
+    names: tuple[str, ...]
+    attributes: frozenset[str]
+    modules: tuple[str, ...]
+    asks: bool
+    is_dynamic: bool
+
+
+@functools.lru_cache(4096)
+def mentions(code: types.CodeType) -> Mentions:
+    """What ``code``, and the code inside of it (comprehensions, lambdas, nested functions), looks up."""
+    names: dict[str, None] = {}
+    attributes: set[str] = set()
+    modules: dict[str, None] = {}
+    every = [step for step in dis.get_instructions(code) if step.opname not in _SILENT]
+    is_dynamic = any(_is_dynamic(every[at : at + _REACH]) for at in range(len(every)))
+    for step in every:
+        if step.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
+            names[step.argval] = None
+        elif step.opname.startswith(("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER")) or step.opname == "IMPORT_FROM":
+            attributes.add(step.argval)
+        elif step.opname == "IMPORT_NAME":
+            modules[step.argval] = None
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            inner = mentions(constant)
+            names.update(dict.fromkeys(inner.names))
+            attributes |= inner.attributes
+            modules.update(dict.fromkeys(inner.modules))
+            is_dynamic = is_dynamic or inner.is_dynamic
+        elif isinstance(constant, str) and constant.isidentifier():  # getattr(module, "name")
+            attributes.add(constant)
+    if _IMPORTERS & {*names, *attributes}:
+        modules.update(dict.fromkeys(each for each in code.co_consts if isinstance(each, str)))
+    asks = not {"getattr", "hasattr"}.isdisjoint(names)
+    return Mentions(tuple(names), frozenset(attributes), tuple(modules), asks, is_dynamic)
+
+
+def _is_dynamic(following: Sequence[dis.Instruction]) -> bool:
+    """Whether an instruction, with those that follow, looks up an attribute whose name is not a constant."""
+    if not following[0].opname.startswith("LOAD_") or following[0].argval not in _DYNAMIC:
+        return False
+    if following[0].argval not in ("getattr", "hasattr"):
+        return True
+    for at, step in enumerate(following):
+        if step.opname.startswith("CALL"):
+            before = [each.opname.startswith("LOAD_CONST") for each in following[max(at - 2, 1) : at]]
+            # The name is the last argument, or the default is.
+            return not any(before) or not all(each.opname.startswith("LOAD_") for each in following[at - 2 : at])
+    return True
