@@ -280,9 +280,9 @@ def test_arrays_that_a_function_makes_are_not_compared():
     def contents(f):
         form = Differentiated(f, 0, Target(), dynamic=False)
         prepared, *_ = form.prepare((X,), {})
-        return prepared.root.gradient.contents.pairs
+        return [content for get, content in prepared.root.gradient.contents.pairs if get() is not None]
 
-    assert contents(lambda x: np.sum(links(x) @ x[:3]) * x[[0, 1, 1]][2]) == ()
+    assert contents(lambda x: np.sum(links(x) @ x[:3]) * x[[0, 1, 1]][2]) == []
     assert len(contents(shared)) == 1
     fg = yota.value_and_grad(shared)
     for value in (2.0, 7.0):
