@@ -51,15 +51,20 @@ _RANGES = {
 """Where arguments lie whose names begin so."""
 _ATTEMPTS = 40
 _MOST_ARGUMENTS = 8
-_NEAR, _FAR = 2.0**-21, 2.0**-11
-"""Steps that must agree, if roughly, for a slope to be one."""
+_STEPS = (2.0**-11, 2.0**-21, 2.0**-42)
+"""Steps that must agree, as far as digits go, for a slope to be one."""
+_CLOSE = 1e-9
 _SMALLEST, _LARGEST = 1e-60, 1e60
 """Between these, values are far from where products overflow or vanish in another order."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one function: ``kind`` is right, wrong, infinite, refused, slow or skipped."""
+    """What became of one function.
+
+    It is right, wrong, refused, slow or skipped; infinite where a number is wanted, as for a root of 0; or right for
+    the branches that were taken, which are others close by.
+    """
 
     name: str
     kind: str
@@ -73,7 +78,7 @@ def main() -> int:
     parser.add_argument("--functions", type=int, default=2000, help="how many are differentiated at the most")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--processes", type=int, default=2)
-    parser.add_argument("--seconds", type=int, default=20, help="for one function")
+    parser.add_argument("--seconds", type=int, default=20, help="of the processor's time, for one function")
     options = parser.parse_args()
     found = [(package, name) for package in options.packages for name in names(package)]
     random.Random(options.seed).shuffle(found)
@@ -144,12 +149,12 @@ def _limited(seconds: int) -> Iterator[None]:
     def end(*_: Any) -> None:
         raise TimeoutError
 
-    signal.signal(signal.SIGALRM, end)
-    signal.alarm(seconds)
+    signal.signal(signal.SIGPROF, end)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
         yield
     finally:
-        signal.alarm(0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
 
 
 def examine(name: str, function: Callable[..., Any], chance: random.Random) -> Outcome:
@@ -175,9 +180,21 @@ def examine(name: str, function: Callable[..., Any], chance: random.Random) -> O
         return Outcome(name, "wrong", f"value {value} for {plain} at {place}")
     for number, (found, (slope, error)) in enumerate(zip(gradient, slopes, strict=True)):
         if error < math.inf and not abs(found - slope) <= 1e-5 * abs(slope) + 20 * error:
-            kind = "wrong" if math.isfinite(found) else "infinite"
+            kind = "infinite" if not math.isfinite(found) else "branches" if _switches(total, place) else "wrong"
             return Outcome(name, kind, f"by argument {number}: {found} for {slope} +- {error} at {place}")
     return Outcome(name, "right")
+
+
+def _switches(total: Callable[..., Any], place: Sequence[float]) -> bool:
+    """Whether another branch is taken close by on both sides, as where a root is found by bisection."""
+    _, tape = yota.trace(total, *place)
+    for factor in (1 - _CLOSE, 1 + _CLOSE):
+        try:
+            yota.play(tape, *(part * factor for part in place))
+        except yota.errors.StaleTapeError:
+            continue
+        return False
+    return True
 
 
 def _spread(total: Callable[..., Any], place: Sequence[float]) -> float:
@@ -246,14 +263,17 @@ def _slope(total: Callable[..., Any], place: Sequence[float], number: int) -> tu
     try:
         rounding = noise(along)
         slope, error = slope_along(along, rounding, 1e-8, 0.0)
-        ends = [(along(step) - along(-step)) / (2 * step) for step in (_NEAR, _FAR)]
+        ends = [(step, (along(step) - along(-step)) / (2 * step)) for step in _STEPS]
     except TimeoutError:
         raise
     except Exception:  # noqa: BLE001  (it is not defined around)
         return math.nan, math.inf
     # Stairs, as of whole days, look like a slope from afar, and a slope like stairs where digits end.
-    smooth = all(abs(end - slope) <= 5e-2 * abs(slope) + 1e-9 * abs(along(0.0)) for end in ends)
-    known = smooth and error <= 1e-4 * abs(slope) + 1e-9 * abs(along(0.0))
+    digits = 50 * sys.float_info.epsilon * abs(along(0.0)) + 10 * rounding
+    smooth = all(abs(end - slope) <= 5e-2 * abs(slope) + digits / step for step, end in ends)
+    # An argument that shows nowhere may still have a slope, of which no digit arrives.
+    error = max(error, digits / _STEPS[0], 0.0 if slope else 1e-8 * abs(along(0.0)))
+    known = smooth and error <= 1e-4 * abs(slope) + 1e-8 * abs(along(0.0))
     return (slope / width, error / width) if known else (math.nan, math.inf)
 
 

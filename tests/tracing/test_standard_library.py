@@ -99,6 +99,7 @@ MATH = {
     "modf": lambda x: math.modf(x[2])[0] * 2 + math.modf(x[1])[1],
     "modf of negative": lambda x: math.modf(-x[2])[0],
     "ldexp": lambda x: math.ldexp(x[0], 3),
+    "remainder": lambda x: math.remainder(x[3], x[1]) + 2 * math.remainder(-x[2], x[1]) + math.remainder(x[0], x[3]),
     "isclose": lambda x: x[0] * (2 if math.isclose(x[0], 0.5, abs_tol=0.2) else 3),
     "isclose of far": lambda x: x[0] * (2 if math.isclose(x[0], x[1], rel_tol=1e-3) else 3),
     "single truth": lambda x: np.sum(x[np.array(True)] ** 2) + np.sum(x[x[0] > 9]),
@@ -113,6 +114,21 @@ def test_functions_of_math(name):
         np.testing.assert_allclose(fg(x)[0], f(x), rtol=1e-13)
         assert yota.value_and_grad(f, strict=True)(x)[0] == f(x)
     assert yota.gradcheck(f, X)
+
+
+def test_remainders_of_halves_and_of_numbers_without_end():
+    for x, y in (
+        (3.0, 2.0),
+        (5.0, 2.0),
+        (-3.0, 2.0),
+        (-5.0, -2.0),
+        (4.0, 2.0),
+        (1e17, 3.0),
+        (2.5, math.inf),
+        (-4.0, 2.0),
+    ):
+        value = yota.trace(math.remainder, x, y)[0]
+        assert value == math.remainder(x, y) and math.copysign(1, value) == math.copysign(1, math.remainder(x, y))
 
 
 def test_assignment_under_a_single_truth():

@@ -37,7 +37,6 @@ _RENAMED = {
 _OF_SCIPY = {"gamma": "gamma", "lgamma": "gammaln", "erf": "erf", "erfc": "erfc"}
 _REFUSED = {
     "frexp": "Write e = np.floor(np.log2(abs(x))) + 1 and m = x / 2**e.",
-    "remainder": "Write x - y * np.round(x / y).",
     "nextafter": "Do it outside of the function; a step to the neighbouring number has no derivative of use.",
 }
 """Functions that have no recorded form, and what to write in their places."""
@@ -49,6 +48,15 @@ def _hypot(*values: Any) -> Any:
 
 def _log(value: Any, base: Any = None) -> Any:
     return np.log(value) if base is None else np.log(value) / np.log(base)
+
+
+def _remainder(x: Any, y: Any) -> Any:
+    """What is left of ``x`` beside the nearest multiple of ``y``, the even one of two: every step is exact."""
+    left = np.fmod(x, y)
+    twice, whole = 2.0 * np.abs(left), np.abs(y)
+    is_odd = np.fmod(np.trunc(x / y), 2.0) != 0.0
+    beyond = np.logical_or(twice > whole, np.logical_and(twice == whole, is_odd))
+    return np.where(beyond, left - np.copysign(whole, left), left)
 
 
 def _isclose(a: Any, b: Any, *, rel_tol: float = 1e-9, abs_tol: float = 0.0) -> bool:
@@ -127,6 +135,7 @@ def _forms() -> dict[str, Callable[..., Any]]:
         **{name: _refusing(name, cure) for name, cure in _REFUSED.items()},
         "log": _log,
         "hypot": _hypot,
+        "remainder": _remainder,
         "fsum": sum,
         "dist": lambda p, q: np.sqrt(sum((a - b) ** 2 for a, b in zip(p, q, strict=True))),
         "modf": lambda value: (np.fmod(value, 1.0), np.trunc(value)),
