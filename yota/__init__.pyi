@@ -55,6 +55,7 @@ def grad(
     effort: _Effort = ...,
     dynamic: bool = ...,
     seed: Any = ...,
+    has_aux: bool = ...,
     **kwargs: Any,
 ) -> tuple[_R, GradResult]: ...
 @overload
@@ -65,16 +66,27 @@ def grad(
     effort: _Effort = ...,
     dynamic: bool = ...,
     seed: Any = ...,
+    has_aux: bool = ...,
     **kwargs: Any,
 ) -> tuple[_R, GradResult]: ...
 @overload
 def grad(
-    f: Callable[..., _R], *args: Any, effort: _Effort, dynamic: bool = ..., seed: Any = ..., **kwargs: Any
+    f: Callable[..., _R],
+    *args: Any,
+    effort: _Effort,
+    dynamic: bool = ...,
+    seed: Any = ...,
+    has_aux: bool = ...,
+    **kwargs: Any,
 ) -> tuple[_R, GradResult]: ...
 @overload
-def grad(f: Callable[..., _R], *args: Any, dynamic: bool, seed: Any = ..., **kwargs: Any) -> tuple[_R, GradResult]: ...
+def grad(
+    f: Callable[..., _R], *args: Any, dynamic: bool, seed: Any = ..., has_aux: bool = ..., **kwargs: Any
+) -> tuple[_R, GradResult]: ...
 @overload
-def grad(f: Callable[..., _R], *args: Any, seed: Any, **kwargs: Any) -> tuple[_R, GradResult]: ...
+def grad(f: Callable[..., _R], *args: Any, seed: Any, has_aux: bool = ..., **kwargs: Any) -> tuple[_R, GradResult]: ...
+@overload
+def grad(f: Callable[..., _R], *args: Any, has_aux: bool, **kwargs: Any) -> tuple[_R, GradResult]: ...
 @overload
 def grad(f: Callable[_P, _R], *args: _P.args, **kwargs: _P.kwargs) -> tuple[_R, GradResult]: ...
 @overload
@@ -86,6 +98,7 @@ def value_and_grad(
     strict: bool = False,
     effort: _Effort = "quick",
     dynamic: bool = False,
+    has_aux: bool = False,
     args: Any = None,
 ) -> Compiled[_P, tuple[_R, Any]]: ...
 @overload
@@ -97,6 +110,7 @@ def value_and_grad(
     strict: bool = False,
     effort: _Effort = "quick",
     dynamic: bool = False,
+    has_aux: bool = False,
     args: Any = None,
 ) -> Compiled[_P, tuple[_R, tuple[Any, ...]]]: ...
 @overload
@@ -108,6 +122,7 @@ def gradient(
     strict: bool = False,
     effort: _Effort = "quick",
     dynamic: bool = False,
+    has_aux: Literal[False] = False,
     args: Any = None,
 ) -> Compiled[_P, Any]: ...
 @overload
@@ -119,8 +134,21 @@ def gradient(
     strict: bool = False,
     effort: _Effort = "quick",
     dynamic: bool = False,
+    has_aux: Literal[False] = False,
     args: Any = None,
 ) -> Compiled[_P, tuple[Any, ...]]: ...
+@overload
+def gradient(
+    f: Callable[_P, tuple[Any, _R]],
+    wrt: _Place | _Places | None = 0,
+    *,
+    target: _Target = "numpy",
+    strict: bool = False,
+    effort: _Effort = "quick",
+    dynamic: bool = False,
+    has_aux: Literal[True],
+    args: Any = None,
+) -> Compiled[_P, tuple[Any, _R]]: ...
 @overload
 def jacobian(
     f: Callable[_P, Any],
@@ -132,6 +160,7 @@ def jacobian(
     strict: bool = False,
     effort: _Effort = "quick",
     dynamic: bool = False,
+    has_aux: Literal[False] = False,
 ) -> Compiled[_P, Any]: ...
 @overload
 def jacobian(
@@ -144,7 +173,21 @@ def jacobian(
     strict: bool = False,
     effort: _Effort = "quick",
     dynamic: bool = False,
+    has_aux: Literal[False] = False,
 ) -> Compiled[_P, tuple[_R, Any]]: ...
+@overload
+def jacobian(
+    f: Callable[_P, tuple[Any, _R]],
+    wrt: _Place | _Places = 0,
+    *,
+    with_value: bool = False,
+    sparse: bool = False,
+    target: _Target = "numpy",
+    strict: bool = False,
+    effort: _Effort = "quick",
+    dynamic: bool = False,
+    has_aux: Literal[True],
+) -> Compiled[_P, tuple[Any, Any]]: ...
 @overload
 def hessian(
     f: Callable[_P, Any],

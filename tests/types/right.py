@@ -66,9 +66,14 @@ yota.gradient(model.loss)(x)
 yota.gradient(yota.interpreted(energy))(x)
 yota.gradient(yota.gradient(energy))(x)
 
+(value, aux), slope = yota.value_and_grad(lambda x: (np.sum(x), {"x": x}), has_aux=True)(x)
+array: Array
+slope, array = yota.gradient(pair, has_aux=True, target="c")(x)
+(first, array), g = yota.grad(pair, x, has_aux=True)
+matrix, aux = yota.jacobian(pair, has_aux=True)(x)
 matrix = yota.jacobian(pair)(x)
 found, matrix = yota.jacobian(pair, with_value=True)(x)
-array: Array = found[0]
+array = found[0]
 rest, slope, matrix = yota.hessian(energy, with_value=True, sparse=True)(x)
 total: float = rest
 yota.hessian(loss, ("w", "x"))(x, x)

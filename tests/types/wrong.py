@@ -28,6 +28,7 @@ yota.gradient(loss)(x)  # wrong
 yota.gradient(loss, target="jax")  # wrong
 yota.gradient(loss)(x, x, nonsense=1)  # wrong
 yota.gradient(x)  # wrong
+yota.gradient(loss, has_aux=True)(x, x)  # wrong
 yota.jacobian(loss)(x)  # wrong
 yota.jacobian(loss, target="gpu")  # wrong
 yota.hessian(loss)(x)  # wrong

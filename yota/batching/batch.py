@@ -26,7 +26,7 @@ from yota.runtime.signals import StaleTape
 from yota.structures import Path
 from yota.tracing.record import Leaf, record
 from yota.tracing.replay import stale
-from yota.tracing.results import Form, parted
+from yota.tracing.results import ResultForm, parted
 from yota.tracing.state import current
 from yota.tracing.tracer import Tracer
 from yota.watching.captured import Captured
@@ -211,7 +211,7 @@ class Batched(Compiled):
             leaf if axis is None else Leaf(_point(leaf.value, axis), leaf.argument, leaf.name, leaf.path)
             for leaf, axis in zip(arguments.leaves, axes, strict=True)
         ]
-        forms: list[Form] = []
+        forms: list[ResultForm] = []
         around = self._captured.surroundings(arguments.values)
         recorded = record(parted(function, forms), points, arguments.rebuild, registry=registry(), around=around)
         if recorded.outer:
@@ -252,7 +252,7 @@ class Batched(Compiled):
 @dataclass(frozen=True, slots=True)
 class _Recording:
     tape: Tape
-    form: Form
+    form: ResultForm
     watched: Sequence[tuple[Any, Any]]
     ran: Sequence[tuple[Any, dict[str, Any]]]
 
@@ -262,7 +262,7 @@ class _Compiled:
     """Code for one way through the function."""
 
     call: Callable[..., Any]
-    form: Form
+    form: ResultForm
     tape: Tape
     source: str
     contents: Contents

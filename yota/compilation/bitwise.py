@@ -13,12 +13,12 @@ __all__ = ["with_value"]
 
 
 def with_value(tape: Tape, captured: tuple[Any, ...], exact: Recording) -> tuple[Tape, tuple[Any, ...]]:
-    """``tape`` with the first output as ``exact`` computes it, and the arrays from outside that it now reads.
+    """``tape`` with the first outputs as ``exact`` computes them, and the arrays from outside that it now reads.
 
     Parameters
     ----------
     tape
-        A tape with adjoints; its first output is the value.
+        A tape with adjoints; its first outputs are the values.
     captured
         Arrays from outside, for the inputs of ``tape`` that follow those of the arguments.
     exact
@@ -37,7 +37,8 @@ def with_value(tape: Tape, captured: tuple[Any, ...], exact: Recording) -> tuple
     guards = [replace(guard, variable=known[guard.variable], after=guard.after + shift) for guard in exact.tape.guards]
     builder.guards = [*_others(tape.guards, exact.tape.guards), *guards]
     added = tuple(array for variable, array in exact.captured.items() if not _is_among(array, captured))
-    return builder.finish((known[exact.tape.outputs[0]], *tape.outputs[1:])), captured + added
+    values = [known[each] for each in exact.tape.outputs]
+    return builder.finish((*values, *tape.outputs[len(values) :])), captured + added
 
 
 def _inputs(builder: TapeBuilder, tape: Tape, captured: tuple[Any, ...], exact: Recording) -> dict[int, int]:

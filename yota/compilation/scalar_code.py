@@ -33,10 +33,13 @@ def unrolled(tape: Tape) -> Tape | None:
     return pipeline.run(found, inlined=False) if is_scalar(found, inlined=False) else None
 
 
-def short_gradient(tape: Tape, leaves: Sequence[int], registry: Registry, target: Target) -> Tape:
-    """The simplified tape of a value and its adjoints by the inputs numbered ``leaves``, which reverse mode made."""
-    value = replace(tape, outputs=tape.outputs[:1])
-    return shortest(tape, value, lambda form: iter([_differentiated(form, leaves, registry)]), target)
+def short_gradient(tape: Tape, leaves: Sequence[int], registry: Registry, target: Target, values: int = 1) -> Tape:
+    """The simplified tape of a value and its adjoints by the inputs numbered ``leaves``, which reverse mode made.
+
+    The first of as many outputs as there are ``values`` is differentiated.
+    """
+    value = replace(tape, outputs=tape.outputs[:values])
+    return shortest(tape, value, lambda form: iter([_differentiated(form, leaves, registry)]), target, values=values)
 
 
 def shortest(
@@ -76,10 +79,10 @@ def shortest(
 
 def _differentiated(value: Tape, leaves: Sequence[int], registry: Registry) -> Tape:
     variables = [value.inputs[leaf].variable for leaf in leaves]
-    found = gradient_tape(value, variables, registry)
+    found = gradient_tape(replace(value, outputs=value.outputs[:1]), variables, registry)
     builder = found.tape.builder()
     adjoints = [
         zeros_like(builder, variable) if adjoint is None else adjoint
         for variable, adjoint in zip(variables, found.variables, strict=True)
     ]
-    return builder.finish([value.outputs[0], *adjoints])
+    return builder.finish([*value.outputs, *adjoints])

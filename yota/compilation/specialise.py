@@ -14,17 +14,19 @@ from yota.autodiff.reverse import gradient_tape, zeros_like
 from yota.compilation.arguments import Arguments
 from yota.compilation.bitwise import with_value
 from yota.errors import ArgumentError, StaleTapeError
+from yota.ir.callables import name_of
 from yota.ir.tape import Tape
 from yota.rules.registry import Registry
 from yota.runtime.signals import EarlierIndexError, StaleTape
 from yota.structures import is_on_device
 from yota.tracing.record import Recording, Surroundings, record
 from yota.tracing.replay import CONVERSIONS, agrees, failing, stale
+from yota.tracing.results import ResultForm, taken_apart
 from yota.watching.afresh import Observed
 from yota.watching.contents import Contents
 from yota.watching.reach import Running
 
-__all__ = ["Specialisation", "Target", "compile_tape", "differentiate", "simplified", "trace_gradient"]
+__all__ = ["Specialisation", "Target", "compile_tape", "differentiate", "simplified", "trace_gradient", "with_aux"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +128,8 @@ class Gradient:
         The code of the user's that ran.
     observed
         What it did with arrays from outside.
+    aux
+        The form of what the function returned beside the value, if it did: its parts are outputs after the value.
     """
 
     tape: Tape
@@ -134,6 +138,12 @@ class Gradient:
     contents: Contents = field(default_factory=Contents)
     ran: tuple[Running, ...] = ()
     observed: Observed = field(default_factory=Observed)
+    aux: ResultForm | None = None
+
+    @property
+    def values(self) -> int:
+        """How many outputs are no adjoints."""
+        return len(self.tape.outputs) - len(self.leaves)
 
     @classmethod
     def of(cls, recorded: Recording, tape: Tape, leaves: Sequence[int]) -> Gradient:
@@ -162,12 +172,16 @@ def trace_gradient(
     *,
     strict: bool = False,
     around: Surroundings | None = None,
+    has_aux: bool = False,
 ) -> Gradient:
     """Trace and differentiate by the leaves ``wanted``; arrays that are arguments themselves get explicit zeros.
 
     With ``strict`` the function is traced once more, call by call as it makes them, for the value alone.
-    ``around`` is what it can reach besides its arguments.
+    ``around`` is what it can reach besides its arguments; with ``has_aux`` it returns something beside the value.
     """
+    forms: list[ResultForm] = []
+    if has_aux:
+        function = with_aux(function, forms)
     recorded = record(
         function,
         arguments.leaves,
@@ -177,7 +191,7 @@ def trace_gradient(
         around=around,
         statics=arguments.statics,
     )
-    gradient = differentiate(recorded, arguments, wanted, registry)
+    gradient = differentiate(recorded, arguments, wanted, registry, forms)
     if not strict:
         return gradient
     exact = record(
@@ -186,19 +200,43 @@ def trace_gradient(
     return gradient.valued(exact)
 
 
-def differentiate(recorded: Recording, arguments: Arguments, wanted: Sequence[int], registry: Registry) -> Gradient:
-    """Extend a recorded tape by the adjoints of the leaves ``wanted``."""
+def with_aux(function: Callable[..., Any], forms: list[ResultForm]) -> Callable[..., Any]:
+    """``function``, which returns a pair, as one of the value and of all that is beside it, whose form is appended."""
+    name = name_of(function)
+
+    def flat(*values: Any) -> Any:
+        result = function(*values)
+        if not isinstance(result, (tuple, list)) or len(result) != 2:
+            what = f"{len(result)} values" if isinstance(result, (tuple, list)) else f"a {result.__class__.__name__}"
+            raise ArgumentError(f"has_aux=True is for a function that returns (value, aux), and {name} returned {what}")
+        found = [result[0]]
+        forms.append(taken_apart(name, result[1], found, (bool, int)))
+        return tuple(found)
+
+    flat.__name__ = name
+    return flat
+
+
+def differentiate(
+    recorded: Recording,
+    arguments: Arguments,
+    wanted: Sequence[int],
+    registry: Registry,
+    forms: Sequence[ResultForm] = (),
+) -> Gradient:
+    """Extend a recorded tape by the adjoints of the leaves ``wanted``; ``forms`` say what is beside the value."""
     tape = recorded.tape
     variables = [tape.inputs[leaf].variable for leaf in wanted]
-    found = gradient_tape(tape, variables, registry)
+    found = gradient_tape(replace(tape, outputs=tape.outputs[:1]) if forms else tape, variables, registry)
     builder = found.tape.builder()
-    outputs, leaves = [tape.outputs[0]], []
+    outputs, leaves = list(tape.outputs), []
     for leaf, variable, adjoint in zip(wanted, variables, found.variables, strict=True):
         if adjoint is None and arguments.leaves[leaf].path:
             continue
         outputs.append(zeros_like(builder, variable) if adjoint is None else adjoint)
         leaves.append(leaf)
-    return Gradient.of(recorded, builder.finish(outputs), leaves)
+    gradient = Gradient.of(recorded, builder.finish(outputs), leaves)
+    return replace(gradient, aux=forms[-1]) if forms else gradient
 
 
 @dataclass(slots=True, eq=False)

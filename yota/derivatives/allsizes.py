@@ -137,17 +137,19 @@ class _Stale:
         return fault
 
 
-def check_options(target: str, dynamic: bool) -> None:
+def check_options(target: str, dynamic: bool, has_aux: bool) -> None:
     """Refuse what code for all sizes cannot do.
 
     Raises
     ------
     ArgumentError
-        If ``target`` is not NumPy, or ``dynamic`` is wanted.
+        If ``target`` is not NumPy, or ``dynamic`` or ``has_aux`` is wanted.
     """
     if target != "numpy":
         raise ArgumentError(
             f"args= compiles for all sizes, which only target='numpy' can; leave args= out for {target!r}"
         )
+    if has_aux:
+        raise ArgumentError("has_aux=True is for functions that are compiled when they are called; leave args= out")
     if dynamic:
         raise ArgumentError("dynamic=True traces again where a branch goes another way, args= never does; choose one")

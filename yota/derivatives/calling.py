@@ -15,7 +15,7 @@ from yota.runtime.cache import Table
 from yota.runtime.dispatch import offer, quick, withdraw
 from yota.tracing.state import current
 
-__all__ = ["Derivative", "Slope", "caller", "kinds"]
+__all__ = ["Derivative", "Slope", "SlopeBeside", "caller", "kinds"]
 
 _MOST_DIRECT = 256
 
@@ -115,6 +115,15 @@ class Slope(Compiled):
     def clear(self) -> None:
         """Drop all compiled code; the next call compiles anew."""
         self._call.clear()
+
+
+class SlopeBeside(Slope):
+    """The gradient and what the function returns beside its value."""
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        """Both."""
+        (_, aux), slope = self._call(*args, **kwargs)
+        return slope, aux
 
 
 def kinds(args: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -17,8 +17,16 @@ from yota.compilation.arguments import Arguments, function_of, key_of, positiona
 from yota.compilation.collection import uncollected
 from yota.compilation.compiled import CHANGED, CONTENT, OTHER_WAY, Journal
 from yota.compilation.device import on_host, target_for
-from yota.compilation.layout import Wrt, checked, layout_of
-from yota.compilation.specialise import Gradient, Specialisation, Target, compile_tape, differentiate, trace_gradient
+from yota.compilation.layout import Layout, Wrt, checked, layout_of
+from yota.compilation.specialise import (
+    Gradient,
+    Specialisation,
+    Target,
+    compile_tape,
+    differentiate,
+    trace_gradient,
+    with_aux,
+)
 from yota.derivatives.entry import entry, is_split
 from yota.derivatives.inside import inside
 from yota.errors import StaleTapeError
@@ -28,6 +36,7 @@ from yota.ir.tape import Tape
 from yota.rules.registry import registry
 from yota.runtime.cache import Table
 from yota.runtime.dispatch import Form
+from yota.tracing.results import ResultForm
 from yota.watching.captured import Captured
 from yota.watching.checks import Check, checks
 from yota.watching.contents import Contents
@@ -69,14 +78,18 @@ class Differentiated:
         What to generate.
     dynamic
         Whether to trace again when a branch goes another way.
+    has_aux
+        Whether the function returns something beside the value.
     """
 
-    def __init__(self, function: Callable[..., Any], wrt: Wrt, target: Target, *, dynamic: bool) -> None:
+    def __init__(
+        self, function: Callable[..., Any], wrt: Wrt, target: Target, *, dynamic: bool, has_aux: bool = False
+    ) -> None:
         self.given = function_of(function)
         self.function, self.hidden = with_receiver(self.given)
         self.wrt = checked(wrt)
         self.target = target
-        self.dynamic = dynamic
+        self.dynamic, self.has_aux = dynamic, has_aux
         self.captured = Captured(self.function, self.given)
         self.table = Table()
         self.journal = Journal(f"grad of {name_of(self.function)}", target.name)
@@ -135,10 +148,10 @@ class Differentiated:
         """Value and gradients inside of a running trace, recorded onto it."""
         call = inside(self.function, (*self.hidden, *args), kwargs)
         layout = layout_of(call.function, self.wrt, len(self.hidden), call.plain)
-        recorded = call.record()
-        gradient = differentiate(recorded, call.plain, layout.wanted, call.trace.registry)
-        outputs = call.inline(gradient.tape, recorded.outer)
-        return outputs[0], layout.shaped(gradient.leaves, outputs[1:])
+        forms: list[ResultForm] = []
+        recorded = (replace(call, function=with_aux(call.function, forms)) if self.has_aux else call).record()
+        gradient = differentiate(recorded, call.plain, layout.wanted, call.trace.registry, forms)
+        return _shaped(gradient, layout, call.inline(gradient.tape, recorded.outer))
 
 
 class Prepared:
@@ -198,7 +211,9 @@ class Prepared:
             # Of what compiled code reads at each call the function may have read some by itself all the same.
             fresh = captured.read_afresh(gradient.captured, gradient.observed)
             contents = Contents.of(gradient.contents.pairs, captured.parts(), fresh)
-            call, source = compile_tape(self.compiled_tape(gradient), self.target, values=self.values)
+            call, source = compile_tape(
+                self.compiled_tape(gradient), self.target, values=gradient.values if gradient.aux else self.values
+            )
             made(gradient.tape, source)
         return Specialisation(replace(gradient, contents=contents), call, source)
 
@@ -211,17 +226,18 @@ class Prepared:
             registry(),
             strict=self.target.strict,
             around=self.owner.captured.surroundings(arguments.values),
+            has_aux=self.owner.has_aux,
         )
 
     def compiled_tape(self, gradient: Gradient) -> Tape:
         """What is compiled."""
         from yota.compilation.scalar_code import short_gradient
 
-        return short_gradient(gradient.tape, gradient.leaves, registry(), self.target)
+        return short_gradient(gradient.tape, gradient.leaves, registry(), self.target, gradient.values)
 
     def result(self, chosen: Specialisation, outputs: tuple[Any, ...]) -> Any:
         """What the caller gets: value and gradients."""
-        return outputs[0], self.layout.shaped(chosen.gradient.leaves, outputs[1:])
+        return _shaped(chosen.gradient, self.layout, outputs)
 
     def __call__(
         self, function: Callable[..., Any], args: tuple[Any, ...], leaves: Sequence[Any]
@@ -250,6 +266,13 @@ class Prepared:
             self.tapes = [*self.tapes, other]
         else:
             self.root, self.tapes = other, [other]
+
+
+def _shaped(gradient: Gradient, layout: Layout, outputs: Sequence[Any]) -> tuple[Any, Any]:
+    """Value and gradients, from the outputs of a gradient's tape; with the value what is beside it."""
+    values = gradient.values
+    value = outputs[0] if gradient.aux is None else (outputs[0], gradient.aux.filled(outputs[1:values]))
+    return value, layout.shaped(gradient.leaves, outputs[values:])
 
 
 def _kind(value: Any) -> tuple[Any, ...]:

@@ -28,10 +28,15 @@ _known = Table(most=128)
 
 
 def evaluated(
-    f: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any], target: Target, dynamic: bool
+    f: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    target: Target,
+    dynamic: bool,
+    has_aux: bool,
 ) -> tuple[Any, GradResult]:
     """Value of ``f`` and its gradient by every argument."""
-    form = _differentiated(f, target, dynamic)
+    form = _differentiated(f, target, dynamic, has_aux)
     if current() is not None:
         value, gradients = form.traced(args, dict(kwargs))
         return value, GradResult(gradients, Tape("", (), {}, (), (), {}), "")
@@ -42,12 +47,18 @@ def evaluated(
 
 
 def seeded(
-    f: Callable[..., Any], seed: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], target: Target, dynamic: bool
+    f: Callable[..., Any],
+    seed: Any,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    target: Target,
+    dynamic: bool,
+    has_aux: bool,
 ) -> tuple[Any, GradResult]:
     """Value of ``f``, which may be an array, and the gradient of a result whose derivative by it is ``seed``."""
 
     def weighted(seed: Any, *arguments: Any, **keywords: Any) -> Any:
-        value = f(*arguments, **keywords)
+        value = f(*arguments, **keywords)[0] if has_aux else f(*arguments, **keywords)
         if np.ndim(seed) and np.shape(seed) != np.shape(value):
             name = name_of(f)
             raise ArgumentError(
@@ -57,21 +68,21 @@ def seeded(
         return np.sum(np.real(np.conjugate(seed) * value))
 
     weights = seed if is_on_device(seed) else np.asarray(seed)
-    _, g = evaluated(weighted, (weights, *args), kwargs, target, dynamic)
+    _, g = evaluated(weighted, (weights, *args), kwargs, target, dynamic, False)
     return f(*args, **kwargs), GradResult(g.gradients[1:], g.tape, g.source)
 
 
-def _differentiated(function: Callable[..., Any], target: Target, dynamic: bool) -> Differentiated:
+def _differentiated(function: Callable[..., Any], target: Target, dynamic: bool, has_aux: bool) -> Differentiated:
     plain, hidden = with_receiver(function)
     # A lambda that is written in a loop is a new function in each round, with the same code and captured values.
-    key = (_sameness(plain), target, dynamic, tuple(map(_place, hidden)))
+    key = (_sameness(plain), target, dynamic, has_aux, tuple(map(_place, hidden)))
     found: Differentiated | None = _known.pop(key, None)
     if found is None:
-        found = Differentiated(function, None, target, dynamic=dynamic)
+        found = Differentiated(function, None, target, dynamic=dynamic, has_aux=has_aux)
     elif found.function is not plain:
         captured = Captured(plain)
         if not found.captured.agrees(captured):
-            found = Differentiated(function, None, target, dynamic=dynamic)
+            found = Differentiated(function, None, target, dynamic=dynamic, has_aux=has_aux)
         found.adopt(plain, captured)
     _known.insert(key, found)
     return found.bound(hidden)

@@ -25,6 +25,7 @@ def grad(
     target: str = "numpy",
     strict: bool = False,
     effort: str = "quick",
+    has_aux: bool = False,
     **kwargs: Any,
 ) -> tuple[Any, GradResult]:
     """Value of ``f(*args)`` and its gradient by every argument.
@@ -52,6 +53,8 @@ def grad(
     effort
         How long to look for few operations of scalar code: ``"quick"``, in less time than the rest of compiling, or
         ``"high"``, for seconds, which pays for polynomials that are evaluated very often.
+    has_aux
+        Whether ``f`` returns ``(value, aux)``, of which the value is differentiated; see `value_and_grad`.
     **kwargs
         Keyword arguments of ``f``.
 
@@ -83,8 +86,8 @@ def grad(
     if not args and not kwargs:
         evaluates("grad", f, "For a function that gives the gradient: yota.gradient(f)")
     if seed is not None:
-        return seeded(f, seed, args, kwargs, Target(target, strict, effort), dynamic)
-    return evaluated(f, args, kwargs, Target(target, strict, effort), dynamic)
+        return seeded(f, seed, args, kwargs, Target(target, strict, effort), dynamic, has_aux)
+    return evaluated(f, args, kwargs, Target(target, strict, effort), dynamic, has_aux)
 
 
 @worded
@@ -96,6 +99,7 @@ def value_and_grad(
     strict: bool = False,
     effort: str = "quick",
     dynamic: bool = False,
+    has_aux: bool = False,
     args: Any = None,
 ) -> Callable[..., tuple[Any, Any]]:
     """A function that gives the value of ``f`` and its gradient, fit for ``scipy.optimize.minimize(..., jac=True)``.
@@ -108,6 +112,9 @@ def value_and_grad(
         What to differentiate by: an argument's position or name, or a tuple of them.
     target, strict, effort, dynamic
         See `grad`.
+    has_aux
+        Whether ``f`` returns ``(value, aux)``: a scalar to differentiate, and beside it a number, an array, or a
+        structure of them, which comes with the value.
     args
         Specs of the arguments in which sizes have names, such as ``{"x": "float64[N,3]"}`` (see `yota.generate`). The
         function is then compiled here and now for all sizes, and never traced again when one changes.
@@ -115,7 +122,8 @@ def value_and_grad(
     Returns
     -------
     Callable
-        Takes the arguments of ``f``; gives ``(value, gradient)``, the gradient a tuple if ``wrt`` is one.
+        Takes the arguments of ``f``; gives ``(value, gradient)``, the gradient a tuple if ``wrt`` is one; with
+        ``has_aux`` it gives ``((value, aux), gradient)``.
 
     Raises
     ------
@@ -148,20 +156,21 @@ def value_and_grad(
             )
 
         def of_one(one: Callable[..., Any]) -> Callable[..., Any]:
-            return value_and_grad(one, wrt, strict=strict, dynamic=dynamic)
+            return value_and_grad(one, wrt, strict=strict, dynamic=dynamic, has_aux=has_aux)
 
         many: Callable[..., tuple[Any, Any]] = f.mapped(of_one, Target(target, strict), dynamic=dynamic)
         return many
-    options = {"target": target, "strict": strict, "effort": effort, "dynamic": dynamic, "args": args}
-    recipe = value_and_grad, (f, wrt), options
+    options = {"target": target, "strict": strict, "effort": effort, "dynamic": dynamic, "has_aux": has_aux}
+    recipe = value_and_grad, (f, wrt), {**options, "args": args}
     if args is not None:
         from yota.compilation.compiled import Compiled
         from yota.derivatives.allsizes import AllSizes, check_options
 
-        check_options(target, dynamic)
+        check_options(target, dynamic, has_aux)
         form = AllSizes(f, args, wrt, strict=strict)
         return Compiled(recipe, f, "value and gradient", form, journal=form.journal)
-    return caller(Differentiated(f, wrt, Target(target, strict, effort), dynamic=dynamic), recipe, "value and gradient")
+    made = Differentiated(f, wrt, Target(target, strict, effort), dynamic=dynamic, has_aux=has_aux)
+    return caller(made, recipe, "value and gradient")
 
 
 @worded
@@ -173,27 +182,33 @@ def gradient(
     strict: bool = False,
     effort: str = "quick",
     dynamic: bool = False,
+    has_aux: bool = False,
     args: Any = None,
 ) -> Callable[..., Any]:
     """A function that gives the gradient of ``f`` alone.
 
     Parameters
     ----------
-    f, wrt, target, strict, dynamic, args
+    f, wrt, target, strict, effort, dynamic, has_aux, args
         See `value_and_grad`.
 
     Returns
     -------
     Callable
-        Takes the arguments of ``f``; gives the gradient, a tuple if ``wrt`` is one.
+        Takes the arguments of ``f``; gives the gradient, a tuple if ``wrt`` is one; with ``has_aux`` it gives
+        ``(gradient, aux)``.
 
     Examples
     --------
     >>> import numpy as np
     >>> gradient(lambda x: np.sum(x**3))(np.array([1.0, 2.0]))
     array([ 3., 12.])
+    >>> gradient(lambda x: (np.sum(x**3), {"norm": np.sqrt(x @ x)}), has_aux=True)(np.array([3.0, 4.0]))
+    (array([27., 48.]), {'norm': ...5.0...})
     """
-    from yota.derivatives.calling import Slope
+    from yota.derivatives.calling import Slope, SlopeBeside
 
-    options: dict[str, Any] = {"target": target, "strict": strict, "effort": effort, "dynamic": dynamic, "args": args}
-    return Slope((gradient, (f, wrt), options), value_and_grad(f, wrt, **options))
+    options: dict[str, Any] = {"target": target, "strict": strict, "effort": effort, "dynamic": dynamic}
+    options |= {"has_aux": has_aux, "args": args}
+    kind = SlopeBeside if has_aux else Slope
+    return kind((gradient, (f, wrt), options), value_and_grad(f, wrt, **options))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from yota.batching.batch import Batched
@@ -29,6 +30,7 @@ def jacobian(
     strict: bool = False,
     effort: str = "quick",
     dynamic: bool = False,
+    has_aux: bool = False,
 ) -> Callable[..., Any]:
     """A function that gives all partial derivatives of ``f`` by one argument, or by each of several.
 
@@ -50,13 +52,16 @@ def jacobian(
         known when the function is traced; it may hold entries that happen to be zero.
     target, strict, effort, dynamic
         See `yota.grad`.
+    has_aux
+        Whether ``f`` returns ``(result, aux)``, of which the result is differentiated. Of the two, ``f`` itself gives
+        ``aux`` at each call.
 
     Returns
     -------
     Callable
         Takes the arguments of ``f``; gives an array of shape ``f(*args).shape + args[wrt].shape``, or a tuple of them
         if ``wrt`` is one. Of a complex function it is the complex derivative; a real function of a complex argument has
-        its gradient in each row.
+        its gradient in each row. With ``has_aux`` it gives ``(jacobian, aux)``, or ``((f(*args), aux), jacobian)``.
 
     Raises
     ------
@@ -71,6 +76,9 @@ def jacobian(
     array([[3., 2.],
            [1., 0.]])
     """
+    if has_aux:
+        options: dict[str, Any] = {"with_value": with_value, "sparse": sparse, "target": target, "strict": strict}
+        return _beside(f, wrt, {**options, "effort": effort, "dynamic": dynamic})
     wanted = Wanted(1, with_value, sparse)
     return _matrix(f, wrt, wanted, Target(target, strict, effort), dynamic, "Jacobian")
 
@@ -118,6 +126,28 @@ def hessian(
     """
     wanted = Wanted(2, with_value, sparse)
     return _matrix(f, wrt, wanted, Target(target, strict, effort), dynamic, "Hessian")
+
+
+def _beside(f: Callable[..., Any], wrt: Any, options: Mapping[str, Any]) -> Callable[..., Any]:
+    """The Jacobian of the first that ``f`` returns, and the second."""
+    if isinstance(f, Batched):
+        own = {**options, "target": "numpy", "has_aux": True}
+        wanted = Target(options["target"], options["strict"])
+        return f.mapped(lambda one: jacobian(one, wrt, **own), wanted, dynamic=options["dynamic"])
+
+    @functools.wraps(f, updated=())
+    def first(*args: Any, **kwargs: Any) -> Any:
+        return f(*args, **kwargs)[0]
+
+    made = jacobian(first, wrt, **options)
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        found, (_, aux) = made(*args, **kwargs), f(*args, **kwargs)
+        return ((found[0], aux), found[1]) if options["with_value"] else (found, aux)
+
+    recipe = jacobian, (f, wrt), {**options, "has_aux": True}
+    journal = Journal("", options["target"])
+    return Compiled(recipe, f, "Jacobian", call, journal=journal, parts=(made,))
 
 
 def _matrix(

@@ -18,7 +18,7 @@ from yota.tracing.methods import is_traced
 if TYPE_CHECKING:
     from yota.tracing.trace import Trace
 
-__all__ = ["Form", "outputs", "parted", "taken_apart"]
+__all__ = ["ResultForm", "outputs", "parted", "taken_apart"]
 
 _NUMBERS = (bool, int, float, complex, np.ndarray, np.generic)
 _FIXED = (str, bytes, type(None), enum.Enum)
@@ -53,7 +53,7 @@ def _variable(trace: Trace, item: Any) -> int:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Form:
+class ResultForm:
     """How a function's result is put together from its numbers and arrays.
 
     Parameters
@@ -65,7 +65,7 @@ class Form:
     """
 
     shell: Any = None
-    parts: tuple[tuple[Any, Form], ...] | None = None
+    parts: tuple[tuple[Any, ResultForm], ...] | None = None
 
     def filled(self, values: Sequence[Any]) -> Any:
         """The result with these numbers and arrays, in the order of `paths`."""
@@ -86,7 +86,7 @@ class Form:
             yield from part.paths((*path, key))
 
 
-def taken_apart(name: str, result: Any, found: list[Any], fixed: tuple[type, ...] = ()) -> Form:
+def taken_apart(name: str, result: Any, found: list[Any], fixed: tuple[type, ...] = ()) -> ResultForm:
     """The form of what ``name`` returned, whose numbers and arrays are appended to ``found``.
 
     Untraced values of the types ``fixed``, texts and None are part of the form.
@@ -98,20 +98,20 @@ def taken_apart(name: str, result: Any, found: list[Any], fixed: tuple[type, ...
     """
     if is_traced(result) and type(result) not in (tuple, list):
         found.append(result)
-        return Form()
+        return ResultForm()
     if isinstance(result, (*_FIXED, *fixed)):
-        return Form(result, ())
+        return ResultForm(result, ())
     if isinstance(result, _NUMBERS):
         found.append(result)
-        return Form()
+        return ResultForm()
     parts = children(result)
     if parts is None:
         raise _refusal(name, result)
     shell = rebuilt(result, [(key, None) for key, _ in parts])
-    return Form(shell, tuple([(key, taken_apart(name, part, found, fixed)) for key, part in parts]))
+    return ResultForm(shell, tuple([(key, taken_apart(name, part, found, fixed)) for key, part in parts]))
 
 
-def parted(function: Callable[..., Any], forms: list[Form], fixed: tuple[type, ...] = ()) -> Callable[..., Any]:
+def parted(function: Callable[..., Any], forms: list[ResultForm], fixed: tuple[type, ...] = ()) -> Callable[..., Any]:
     """``function``, whose result comes as a tuple of its numbers and arrays; its form is appended to ``forms``."""
 
     def flat(*values: Any) -> Any:
