@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import CellType, FunctionType
 from typing import Any, TypeAlias
 
-__all__ = ["ABSENT", "Place", "held_at", "hold", "release"]
+__all__ = ["ABSENT", "Place", "held_at", "hold", "original", "release"]
 
 ABSENT: Any = object()
 """What a place holds that is empty."""
@@ -39,6 +39,8 @@ class Place:
 _lock = threading.RLock()
 _held: dict[tuple[int, Any], tuple[Place, int]] = {}
 """The places that hold other values now, each with the number of traces that need it so."""
+_originals: dict[int, tuple[Any, Any]] = {}
+"""By the identity of what stands in places now, that itself and what it stands for."""
 
 
 def held_at(owner: Owner, name: Any) -> Place | None:
@@ -55,6 +57,7 @@ def hold(places: Iterable[Place]) -> None:
             known, count = _held.get(key, (place, 0))
             # What a place holds now may be other than what its form stands for, where the user has put it there.
             if not count and _read(place) is place.original:
+                _originals[id(place.form)] = place.form, place.original
                 _write(place, place.form)
             _held[key] = known, count + 1
 
@@ -71,6 +74,14 @@ def release(places: Iterable[Place]) -> None:
                 known.owner[:] = [known.original if each is known.form else each for each in known.owner]
             elif _read(known) is known.form:
                 _write(known, known.original)
+        if not _held:
+            _originals.clear()
+
+
+def original(value: Any) -> Any:
+    """What ``value`` stands for in a place while a trace runs; ``value`` itself if it stands for nothing."""
+    found = _originals.get(id(value)) if _originals else None
+    return value if found is None else found[1]
 
 
 def _read(place: Place) -> Any:

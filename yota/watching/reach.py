@@ -16,12 +16,11 @@ import numpy as np
 from yota.marks import content_of
 from yota.structures import LIBRARIES, children, has_attributes, is_leaf, slots_of
 from yota.tracing.location import is_library_file
+from yota.tracing.places import ABSENT
 from yota.watching.mentions import mentions
 
 __all__ = ["ABSENT", "Reach", "Running", "bearers", "content"]
 
-ABSENT = object()
-"""What a variable holds that has no value."""
 _MOST = 10_000
 """Functions, classes and modules that are followed."""
 _WRAPPERS = (
@@ -73,7 +72,7 @@ class Reach:
     """Variables that functions read, found by following the functions, classes and modules that their code mentions.
 
     Attributes of modules and classes are found by name: every attribute that some code mentions, in every module and
-    class that is reached. What belongs to a library is not followed.
+    class that is reached. What belongs to a library is not followed, but what it has by the name is watched.
 
     Attributes
     ----------
@@ -107,6 +106,7 @@ class Reach:
         self.codes: list[types.CodeType] = []
         self.defaults: list[Any] = []
         self._owners: list[tuple[Mapping[str, Any], ...]] = []
+        self._libraries: list[Mapping[str, Any]] = []
         self._attributes = {"__getattr__"}
         self._asks = self._is_dynamic = False
         self._seen: dict[int, Any] = {}
@@ -177,7 +177,9 @@ class Reach:
         if isinstance(value, Running):
             return self._code(value.code, value.names)
         if isinstance(value, types.ModuleType):
-            if not self._is_foreign(value.__name__):
+            if self._is_foreign(value.__name__):
+                self._libraries.append(vars(value))
+            else:
                 self._owners.append((vars(value),))
             return ()
         own = [base for base in value.__mro__ if not self._is_foreign(base.__module__)]
@@ -283,6 +285,10 @@ class Reach:
                 if (self._asks or self._is_dynamic) and not any(names is known for known in self.sizes):
                     self.sizes.append(names)
                 found += [self._variable(names, name) for name in sorted(mentioned)]
+        for names in self._libraries:
+            # What the user puts into a library counts, and its own code does not.
+            values = [self._variable(names, name) for name in sorted(names.keys() & self._attributes)]
+            found += [value for value in values if isinstance(value, types.ModuleType)]
         return [value for value in found if not isinstance(value, _PLAIN) and id(value) not in self._seen]
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from yota.errors import ArgumentError
 from yota.marks import Itself, content_of, mark_of
 from yota.structures import children, flatten
+from yota.tracing.places import original
 from yota.watching.reach import ABSENT, Reach, content
 
 __all__ = ["State", "differs", "fingerprint", "fingerprints", "same"]
@@ -63,8 +64,9 @@ class State:
     def now(cls, reach: Reach) -> State:
         """The present content of all that is reached."""
         cells, places, defaults, looks = list(reach.cells), list(reach.places), list(reach.defaults), list(reach.looks)
-        held = list(map(content, cells))
-        values = [names.get(name, ABSENT) for names, name in places]
+        # Another thread may trace a function now.
+        held = [original(content(cell)) for cell in cells]
+        values = [original(names.get(name, ABSENT)) for names, name in places]
         return cls(
             cells,
             held,
@@ -72,7 +74,7 @@ class State:
             values,
             defaults,
             looks,
-            [getattr(value, name, ABSENT) for value, name in looks],
+            [original(getattr(value, name, ABSENT)) for value, name in looks],
             [(names, len(names)) for names in reach.sizes],
             list(map(_contents, reach.containers)),
             [(value, fingerprint(value)) for value in reach.others],
@@ -140,8 +142,8 @@ def _is_structure(value: Any) -> bool:
 
 def _contents(container: Any) -> _Container:
     if isinstance(container, dict):
-        return container, tuple(container), tuple(container.values())
-    return container, (), tuple(container)
+        return container, tuple(container), tuple(map(original, container.values()))
+    return container, (), tuple(map(original, container))
 
 
 def differs(known: _Container) -> bool:
@@ -163,4 +165,4 @@ def fingerprint(value: Any) -> Any:
 
 
 def _mark(part: Any) -> Hashable:
-    return mark_of(part) if type(part) in _NUMBERS or content_of(part) is not None else Itself(part)
+    return mark_of(part) if type(part) in _NUMBERS or content_of(part) is not None else Itself(original(part))

@@ -1,0 +1,73 @@
+"""What the user puts into a library between calls is noticed; what a trace in another thread puts there is not."""
+
+from __future__ import annotations
+
+import math
+import threading
+
+import numpy as np
+import pytest
+import scipy.special
+
+import yota
+
+X = np.array([1.0, 2.0])
+CASES = {
+    "ufunc": (lambda x: np.sum(np.sin(x)), np, "sin", lambda t: t**3, [3.0, 12.0]),
+    "function": (lambda x: np.sum(x * x), np, "sum", lambda t: 5 * t[0], [10.0, 0.0]),
+    "linalg": (lambda x: np.linalg.norm(x), np.linalg, "norm", lambda t: t[0], [1.0, 0.0]),
+    "math": (lambda x: math.log(x[0]), math, "log", lambda t: 7 * t, [7.0, 0.0]),
+    "scipy": (lambda x: np.sum(scipy.special.erf(x)), scipy.special, "erf", lambda t: 2 * t, [2.0, 2.0]),
+    "constant": (lambda x: np.sum(x) * np.pi, np, "pi", 3.0, [3.0, 3.0]),
+}
+
+
+@pytest.mark.parametrize("target", ["numpy", "c"])
+@pytest.mark.parametrize("name", CASES)
+def test_another_function_in_a_library_is_called(name, target, monkeypatch):
+    f, owner, attribute, other, slope = CASES[name]
+    fg = yota.value_and_grad(f, target=target)
+    before = [fg(X)[1] for _ in range(3)][-1]
+    with monkeypatch.context() as patch:
+        patch.setattr(owner, attribute, other)
+        for _ in range(2):
+            value, g = fg(X)
+            np.testing.assert_allclose(value, f(X))
+            np.testing.assert_allclose(g, slope)
+    np.testing.assert_array_equal(fg(X)[1], before)
+
+
+TABLE = {"root": math.sqrt}
+
+
+def test_a_trace_in_another_thread_is_no_change():
+    runs = []
+
+    def f(x):
+        runs.append(1)
+        return np.sum(np.zeros(2) + x) * TABLE["root"](x[0]) + math.exp(x[1])
+
+    fg = yota.value_and_grad(f)
+    expected = [fg(X)[1] for _ in range(3)][-1]
+    count = len(runs)
+    began, go_on = threading.Event(), threading.Event()
+
+    def slow(x):
+        y = np.sum(np.ones(2) * x) * TABLE["root"](x[0])
+        began.set()
+        go_on.wait(60)
+        return y
+
+    thread = threading.Thread(target=lambda: yota.grad(slow, X))
+    thread.start()
+    began.wait(60)
+    try:
+        assert hasattr(TABLE["root"], "__wrapped__")  # it is the one that records
+        for _ in range(3):
+            np.testing.assert_array_equal(fg(X)[1], expected)
+    finally:
+        go_on.set()
+        thread.join()
+    assert len(runs) == count
+    np.testing.assert_array_equal(fg(X)[1], expected)
+    assert len(runs) == count
