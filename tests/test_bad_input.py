@@ -192,7 +192,6 @@ LEAKS = {
     "out= plain": lambda x: np.add(x, x, out=OUTSIDE),
     "add.at plain": lambda x: np.add.at(OUTSIDE, [0], x[0]),
     "copyto plain": lambda x: np.copyto(OUTSIDE, x),
-    "float in arithmetic": lambda x: float(x[0]) * 2 + x[1],
     "np.float64": lambda x: np.float64(x[0]) * x[1],
     "plain.dot": lambda x: OUTSIDE.dot(x),
     "object array": lambda x: np.sum(np.array([x[0], x[1]], dtype=object)),
@@ -241,6 +240,8 @@ CLOSED = {
     "plain @": (lambda x: OUTSIDE @ x, [1, 1, 1]),
     "arange": (lambda x: np.sum(x[0] * np.arange(3)), [3, 0, 0]),
     "polynomial": (lambda x: np.polynomial.polynomial.polyval(x[0], [1.0, 2.0, 3.0]), [5, 0, 0]),
+    "float in arithmetic": (lambda x: float(x[0]) * 2 + x[1], [2, 1, 0]),
+    "sum of floats": (lambda x: sum(map(float, x)), [1, 1, 1]),
     "float at return": (lambda x: float(x[2]), [0, 0, 1]),
     "item": (lambda x: x[2].item() * 2, [0, 0, 2]),
     "immutable scalar": (lambda x: _scalar(x), [4, 0, 0]),
@@ -401,7 +402,6 @@ def test_unknown_target():
 STALE_OR_ZERO = {
     "function of C returned at once": lambda x: struct.unpack("d", struct.pack("d", x[0]))[0],
     "np.float64 returned at once": lambda x: np.float64(x[0]),
-    "sum of floats": lambda x: sum(map(float, x)),
 }
 
 

@@ -55,3 +55,9 @@ class Steepness:
         found = self.slope(x, *rest)
         weights = np.sin(1.3 * np.arange(np.size(found)).reshape(np.shape(found)) + 0.5)
         return np.sum(weights * np.real(found))
+
+
+def without_source(text, **names):
+    """What ``text``, an expression, gives in a module of its own, which has no source for anybody to read."""
+    scope = {"np": np, "__name__": "elsewhere", **names}
+    return eval(compile(text, "<nowhere>", "eval"), scope)

@@ -6,18 +6,33 @@ import builtins
 import dis
 import functools
 import inspect
+import sys
 import types
 from bisect import bisect_right
 from dataclasses import dataclass
 from types import CodeType, FrameType
 from typing import Any
 
-__all__ = ["callee", "callee_chain", "callee_name", "consumer", "is_call", "running", "steps"]
+__all__ = [
+    "UNKNOWN",
+    "callee",
+    "callee_chain",
+    "callee_name",
+    "consumer",
+    "is_call",
+    "keywords",
+    "operand_before",
+    "resolved",
+    "running",
+    "static_attribute",
+    "steps",
+]
 
 _SILENT = frozenset({"CACHE", "EXTENDED_ARG", "NOP", "RESUME", "KW_NAMES", "PRECALL", "NOT_TAKEN"})
 """Instructions that consume nothing; the effect of PRECALL belongs to the CALL that follows."""
 _ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD")
-_UNKNOWN = object()
+UNKNOWN: Any = object()
+"""Stands for what cannot be known without running code."""
 
 
 @functools.lru_cache(1024)
@@ -38,7 +53,11 @@ def _position(code: CodeType, offset: int) -> int:
 
 def running(frame: FrameType) -> dis.Instruction:
     """The instruction that a frame executes."""
-    return steps(frame.f_code)[_position(frame.f_code, max(frame.f_lasti, 0))]
+    every, position = steps(frame.f_code), _position(frame.f_code, max(frame.f_lasti, 0))
+    # Python 3.11 makes one instruction of these two after some rounds.
+    while every[position].opname in ("PRECALL", "CACHE"):
+        position += 1
+    return every[position]
 
 
 def is_call(step: dis.Instruction) -> bool:
@@ -74,10 +93,21 @@ def consumer(code: CodeType, offset: int, above: int = 0) -> dis.Instruction | N
 
 @dataclass(frozen=True, slots=True)
 class _Callee:
-    """Where a call has from what it calls: loads of a variable and of attributes in turn, and the last attribute."""
+    """Where a call has from what it calls.
+
+    Parameters
+    ----------
+    chain
+        Loads of a variable and of attributes in turn.
+    name
+        The last attribute, or the variable.
+    rebound
+        Whether the variable is assigned to between its load and the call.
+    """
 
     chain: tuple[dis.Instruction, ...]
     name: str | None
+    rebound: bool
 
 
 @functools.lru_cache(4096)
@@ -105,7 +135,42 @@ def _callee(code: CodeType, offset: int) -> _Callee:
         if depth == 1 + below and step.opname.startswith(_ATTRIBUTES):
             name = str(step.argval)
         depth += _effect(step)
-    return _Callee(tuple(chain), name)
+    root = chain[0].argval if chain else None
+    rebound = any(
+        "STORE_" in step.opname and (root == step.argval or (isinstance(step.argval, tuple) and root in step.argval))
+        for step in before
+    )
+    return _Callee(tuple(chain), name, rebound)
+
+
+def keywords(code: CodeType, offset: int) -> tuple[str, ...] | None:
+    """The names of the keywords of the call at ``offset``; None where it unpacks a mapping."""
+    position = _position(code, offset)
+    call = steps(code)[position]
+    before = [step for step in steps(code)[:position] if step.opname == "KW_NAMES" or step.opname not in _SILENT]
+    last = before[-1]
+    if call.opname == "CALL_FUNCTION_EX":
+        # Python 3.14 pushes a NULL where there is no mapping.
+        unpacks = last.opname != "PUSH_NULL" if sys.version_info >= (3, 14) else bool(call.arg)
+        return None if unpacks else ()
+    if last.opname == "KW_NAMES":
+        return tuple(code.co_consts[last.arg or 0])
+    return tuple(last.argval) if "KW" in call.opname else ()
+
+
+def operand_before(code: CodeType, offset: int, depth: int) -> dis.Instruction | None:
+    """The instruction with which the operand begins that lies at ``depth`` on the stack before the one at ``offset``.
+
+    A jump in between, as of a conditional expression, gives None.
+    """
+    position = _position(code, offset)
+    while depth > 0 and position > 0:
+        position -= 1
+        step = steps(code)[position]
+        if "JUMP" in step.opname:
+            return None
+        depth -= _effect(step)
+    return steps(code)[position] if not depth else None
 
 
 def callee_name(code: CodeType, offset: int) -> str | None:
@@ -120,15 +185,35 @@ def callee_chain(code: CodeType, offset: int) -> tuple[dis.Instruction, ...]:
 
 def callee(frame: FrameType) -> Any:
     """What the running call of a frame calls, where it is a variable or an attribute that is no property; else None."""
-    chain = _callee(frame.f_code, running(frame).offset).chain
-    if not chain:
+    found = resolved(frame, running(frame).offset)
+    return None if found is None else found[1]
+
+
+def resolved(frame: FrameType, offset: int) -> tuple[Any, Any] | None:
+    """What the call at ``offset`` calls, and what it is an attribute of (None for a variable).
+
+    Attributes are looked up without running code; the function of a method is not bound. None where the call has what
+    it calls from elsewhere, or where the variable is assigned to before the call.
+    """
+    found = _callee(frame.f_code, offset)
+    if not found.chain or found.rebound:
         return None
-    root = str(chain[0].argval)
-    value: Any = frame.f_globals.get(root, getattr(builtins, root, _UNKNOWN))
-    if chain[0].opname not in ("LOAD_GLOBAL", "LOAD_NAME"):
-        value = frame.f_locals.get(root, _UNKNOWN)
-    for step in chain[1:]:
-        value = inspect.getattr_static(value, step.argval, _UNKNOWN)
-        if isinstance(value, (property, types.GetSetDescriptorType, types.MemberDescriptorType)):
-            return None
-    return None if value is _UNKNOWN else value
+    first = found.chain[0]
+    root = str(first.argval)
+    value: Any = frame.f_globals.get(root, vars(builtins).get(root, UNKNOWN))
+    if first.opname not in ("LOAD_GLOBAL", "LOAD_NAME"):
+        value = frame.f_locals.get(root, UNKNOWN)
+    elif first.opname == "LOAD_NAME":
+        value = frame.f_locals.get(root, value)
+    owner: Any = None
+    for step in found.chain[1:]:
+        owner, value = value, static_attribute(value, str(step.argval))
+    return None if value is UNKNOWN else (owner, value)
+
+
+def static_attribute(value: Any, name: str) -> Any:
+    """An attribute as it is stored, without running code; `UNKNOWN` if there is none, or if it is computed."""
+    found = inspect.getattr_static(value, name, UNKNOWN) if value is not UNKNOWN else UNKNOWN
+    if isinstance(found, (property, types.GetSetDescriptorType, types.MemberDescriptorType)):
+        return UNKNOWN
+    return found.__func__ if isinstance(found, (staticmethod, classmethod)) else found

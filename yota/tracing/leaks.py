@@ -1,31 +1,53 @@
-"""Python numbers that traced values turned into, recognised by identity when they come back to the tape."""
+"""Python numbers and texts that traced values turned into: recognised when they come back, or shown not to matter."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from yota.errors import TracingError
-from yota.ir.location import where
+from yota.ir.location import Location, where
 from yota.ir.tape import Guard
-from yota.tracing.location import here, library_function
+from yota.tracing.location import Place, here, library_function
 
 if TYPE_CHECKING:
     from yota.tracing.trace import Trace
 
-__all__ = ["Leak", "leak", "refusal"]
+__all__ = ["SHIFTS", "Interpret", "Leak", "leak", "left", "note", "refusal", "shifted"]
 
-_PERTURBATION = 2.0**-17
+SHIFTS = (2.0**-17, -(2.0**-17), 2.0**-8, -(2.0**-8))
+"""By how much of their size numbers that leave the tape come out off, in runs that show whether that matters."""
+
+
+class Interpret(BaseException):
+    """A value left the tape where the source of the function tells more: the run ends, for another one from there.
+
+    The user's code must not catch it.
+
+    Parameters
+    ----------
+    places
+        Where in the user's code that is, and what called it.
+    """
+
+    def __init__(self, places: Sequence[Place] = ()) -> None:
+        super().__init__()
+        self.places = places
 
 
 class Leak:
-    """A Python number that a traced value turned into; it is kept so that its identity stays unique."""
+    """A Python number or text that a traced value turned into; it is kept so that its identity stays unique."""
 
-    __slots__ = ("guard", "library", "location", "number", "variable")
+    __slots__ = ("guard", "library", "location", "made", "returned", "variable")
 
-    def __init__(self, number: Any, variable: int, guard: Guard | None) -> None:
-        self.number, self.variable, self.guard = number, variable, guard
-        self.location, self.library = here(), library_function(sys._getframe(1))
+    def __init__(self, made: Any, variable: int) -> None:
+        self.made, self.variable = made, variable
+        self.guard: Guard | None = None
+        """The guard that is not needed if the function only returns the number."""
+        self.returned = False
+        self.location: Location | None = here()
+        self.library = library_function(sys._getframe(1))
 
 
 def leak(trace: Trace, variable: int, number: Any, *, returned: bool) -> Any:
@@ -33,21 +55,42 @@ def leak(trace: Trace, variable: int, number: Any, *, returned: bool) -> Any:
 
     ``returned`` says that the function itself seems to return it at once: if it does, no guard is needed.
     """
-    # The product is a new object even for a factor of one, so that its identity is its own. The perturbation moves
-    # zeros as well, or a root finder would hide where its result came from.
-    number = number + (abs(number) + 1.0) * _PERTURBATION if trace.perturbed else number * 1.0
-    trace.leaks[id(number)] = Leak(number, variable, trace.builder.guards[-1] if returned else None)
+    # The product is a new object even for a factor of one, so that its identity is its own.
+    number = shifted(trace, number) if trace.shift else number * 1.0
+    found = trace.leaks[id(number)] = Leak(number, variable)
+    if returned:
+        found.guard = trace.builder.guards[-1]
     return number
 
 
-def refusal(known: Leak) -> TracingError:
-    """The error for a number that went into the computation unseen."""
-    kind = type(known.number).__name__
+def note(trace: Trace, variable: int, made: Any) -> None:
+    """Note that ``made``, a text or a hash of ``variable``, left the tape and is not recognised if it comes back."""
+    trace.leaks[-len(trace.leaks) - 1] = Leak(made, variable)
+
+
+def shifted(trace: Trace, value: Any) -> Any:
+    """``value``, off by the trace's shift; zeros as well, or a root finder would hide where its result came from."""
+    return value + (abs(value) + 1.0) * trace.shift
+
+
+def left(trace: Trace) -> Leak | None:
+    """What left the tape, and may have come back unseen."""
+    return next((each for each in trace.leaks.values() if not each.returned), None)
+
+
+def refusal(known: Leak, *, readable: bool) -> TracingError:
+    """The error for a number that went into the computation unseen.
+
+    ``readable`` says that the function ran from its source.
+    """
+    kind = known.made.__class__.__name__
     place = f" in {known.library}" if known.library else ""
-    cure = f"Leave {kind}() out, or pass yota.interpreted(f)."
+    cure = "Use the value itself, or put this into a function and give that a rule by yota.diffrule."
     if known.library:
         cure = "Write what that does with NumPy's functions, or give a function that calls it a rule."
+    elif not readable:
+        cure = f"Leave {kind}() out, or define the function in a file: yota then follows it in its source."
+    what = "makes a text of a traced value" if kind == "str" else "takes a traced value off the tape"
     return TracingError(
-        f"{where(known.location)}{kind}() takes a traced value off the tape{place}, and "
-        f"what is computed from it would lose its derivative. {cure}"
+        f"{where(known.location)}{kind}() {what}{place}, and what is computed from it would lose its derivative. {cure}"
     )

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from yota.tracing.bytecode import callee, consumer
-from yota.tracing.leaks import leak
-from yota.tracing.location import ENTRY, caller, library_function
+from yota.tracing.bytecode import callee, consumer, is_call, running
+from yota.tracing.leaks import leak, note, shifted
+from yota.tracing.location import ENTRY, Reader, caller, library_function
 from yota.tracing.written import is_written_out
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def to_int(tracer: Tracer, convert: Callable[[Any], int]) -> int:
     """Its integer part, as a guard: the derivative of an integer is zero wherever it exists."""
     variable = tracer._current()
     number = convert(tracer._trace.values[variable])
-    if not is_written_out(caller(3)):
+    if not is_written_out(caller(3), tracer._trace.outlets):
         tracer._trace.decide(variable, "int", number)
     return number
 
@@ -41,39 +41,62 @@ def to_int(tracer: Tracer, convert: Callable[[Any], int]) -> int:
 def to_number(tracer: Tracer, convert: Callable[[Any], Any]) -> Any:
     """A Python number.
 
-    It is recognised by its identity when it comes back to the tape. One that the traced function returns at
-    once needs no guard; any other one may decide a branch, so it is one.
+    Where the function has a source, it runs again from there, and the number stays on the tape. Else the number is
+    recognised by its identity when it comes back to the tape. One that the traced function returns at once needs no
+    guard; any other one may decide a branch, so it is one.
     """
     variable = tracer._current()
     trace = tracer._trace
     number = convert(trace.values[variable])
-    if trace.is_constant(variable) or is_written_out(caller(3)):
+    user = caller(3)
+    if trace.is_constant(variable) or is_written_out(user, trace.outlets):
         return number
+    returned = _is_returned(sys._getframe(2))
+    if not returned:
+        trace.restart(user)
     trace.decide(variable, convert.__name__, number)
-    return leak(trace, variable, number, returned=_is_returned(sys._getframe(2)))
+    return leak(trace, variable, number, returned=returned)
 
 
 def _is_returned(frame: FrameType) -> bool:
-    """Whether the running call stands in the traced function itself and is what that returns."""
+    """Whether the running call stands in the traced function itself, and seems to be what that returns."""
     if frame.f_back is None or frame.f_back.f_code.co_filename != ENTRY:
         return False
-    following = consumer(frame.f_code, frame.f_lasti)
+    step = running(frame)
+    if not is_call(step):
+        return False
+    following = consumer(frame.f_code, step.offset)
+    if following is not None and following.opname in ("BUILD_TUPLE", "BUILD_LIST"):
+        following = consumer(frame.f_code, following.offset)
     return following is not None and following.opname == "RETURN_VALUE"
 
 
 def to_hash(tracer: Tracer) -> int:
-    """Hash of a scalar's value, as a guard; arrays have none."""
-    variable = tracer._current()
-    value = tracer._trace.values[variable]
+    """Hash of a scalar's value, as a guard; arrays have none.
+
+    By its hash a cache may find what was computed before, without the derivative.
+    """
+    variable, trace, user = tracer._current(), tracer._trace, caller(3)
+    value = trace.values[variable]
     if isinstance(value, np.ndarray):
         raise TypeError("unhashable type: 'numpy.ndarray'")
     if isinstance(callee(sys._getframe(2)), functools._lru_cache_wrapper):
-        raise tracer._trace.refuse(
+        raise trace.refuse(
             "functools.cache would keep a traced value, or give a plain number that was computed before.",
             "Leave the cache out, or call the function by its attribute __wrapped__.",
         )
-    tracer._trace.decide(variable, "value", value)
-    return hash(value)
+    trace.decide(variable, "value", value)
+    if tracer.dtype.kind not in "fc" or trace.is_constant(variable) or _finds_a_place(user):
+        return hash(value)
+    trace.restart(user)
+    number = hash(shifted(trace, value) if trace.shift else value)
+    note(trace, variable, number)
+    return number
+
+
+def _finds_a_place(user: FrameType | Reader | None) -> bool:
+    """Whether an expression that runs from its source hashes a value for a dict or set of Python's own."""
+    return user is not None and not isinstance(user, FrameType) and user.finds_a_place()
 
 
 def to_array(tracer: Tracer, dtype: Any) -> Any:

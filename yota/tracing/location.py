@@ -7,14 +7,18 @@ import sys
 import sysconfig
 from collections.abc import Iterator
 from types import CodeType, FrameType
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 
 from yota.ir.location import Location
 
+if TYPE_CHECKING:
+    from yota.tracing.writers import Outlets
+
 __all__ = [
     "ENTRY",
+    "Place",
     "Reader",
     "caller",
     "here",
@@ -22,8 +26,11 @@ __all__ = [
     "is_library",
     "is_library_file",
     "is_own",
+    "is_own_file",
     "library_function",
     "location_of",
+    "places",
+    "places_of",
     "raised_at",
     "source_line",
     "users",
@@ -49,7 +56,12 @@ def is_library(frame: FrameType) -> bool:
 
 def is_own(frame: FrameType) -> bool:
     """Whether the frame runs code of yota."""
-    return frame.f_code.co_filename.startswith(_PACKAGES[0])
+    return is_own_file(frame.f_code.co_filename)
+
+
+def is_own_file(name: str) -> bool:
+    """Whether a file of Python code belongs to yota."""
+    return name.startswith(_PACKAGES[0])
 
 
 def is_interpreter(frame: FrameType) -> bool:
@@ -92,8 +104,11 @@ class Reader(Protocol):
     def location(self) -> Location:
         """The expression that is evaluated now."""
 
-    def is_written_out(self) -> bool:
-        """Whether what that makes of a value is printed, logged or raised, and nothing more."""
+    def is_written_out(self, outlets: Outlets) -> bool:
+        """Whether what that makes of a value is printed or logged, and nothing more."""
+
+    def finds_a_place(self) -> bool:
+        """Whether that looks a value up in a dict or set of Python's own."""
 
 
 def _reader(frame: FrameType) -> Reader | None:
@@ -144,6 +159,33 @@ def raised_at(fault: BaseException) -> Location | None:
             found = Location(frame.f_code.co_filename, following.tb_lineno, frame.f_code.co_name)
         following = following.tb_next
     return found
+
+
+Place: TypeAlias = "tuple[str, int, int | None, int | None]"
+"""A part of the user's code: file, line, and the first and last byte there if they are known."""
+
+
+def places_of(fault: BaseException) -> list[Place]:
+    """Where in the user's code an exception was raised, and what called that."""
+    found: list[Place] = []
+    following = fault.__traceback__
+    while following is not None:
+        if not is_library(following.tb_frame):
+            found.append(_place(following.tb_frame.f_code, following.tb_lineno, following.tb_lasti))
+        following = following.tb_next
+    return found
+
+
+def places(frame: FrameType | None) -> list[Place]:
+    """Where in the user's code a frame is, and what called that."""
+    every = [each for each in users(frame, inside=True) if isinstance(each, FrameType)]
+    return [_place(each.f_code, each.f_lineno, each.f_lasti) for each in every]
+
+
+def _place(code: CodeType, line: int, offset: int) -> Place:
+    positions = list(code.co_positions()) if hasattr(code, "co_positions") else []
+    _, _, begin, end = positions[offset // 2] if positions else (None,) * 4
+    return code.co_filename, line, begin, end
 
 
 def source_line(location: Location | None) -> str:

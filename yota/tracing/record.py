@@ -17,17 +17,20 @@ from yota.ir.inputs import Part, Static
 from yota.ir.location import where
 from yota.ir.tape import Tape
 from yota.rules.registry import Registry
-from yota.tracing import leaks
+from yota.tracing import randomness
 from yota.tracing.captures import copied
 from yota.tracing.comparison import same, same_arrays
+from yota.tracing.earlier import Earlier
 from yota.tracing.intercept import interceptions, opaque
 from yota.tracing.layout import guard_order
-from yota.tracing.location import raised_at
+from yota.tracing.leaks import SHIFTS, Interpret, left, refusal
+from yota.tracing.location import places_of, raised_at
 from yota.tracing.memory import reference
 from yota.tracing.namespace import Names, recorders
 from yota.tracing.naming import name_variables
-from yota.tracing.randomness import Draws, refusal
+from yota.tracing.randomness import Draws
 from yota.tracing.results import outputs
+from yota.tracing.sources import Source
 from yota.tracing.state import current, entered
 from yota.tracing.trace import Trace
 
@@ -95,8 +98,9 @@ def record(
     Parameters
     ----------
     function
-        The function; it is run once, and again if a traced value became a Python float in it, or if it drew
-        random numbers.
+        The function; it is run once. Where that comes to something that only the source tells, it begins again from
+        there. Where a traced value became a plain number out of reach of the source, or random numbers were drawn, more
+        runs show whether that matters.
     leaves
         Its traced inputs.
     rebuild
@@ -130,24 +134,76 @@ def record(
     own, places = interceptions(known)
     forms = {**recorders(), **own} if own else recorders()
 
-    def run(*, perturbed: bool = False) -> tuple[Trace, Recording]:
-        trace = Trace(name, registry, live=live, perturbed=perturbed, exact=exact, keeps=keeps)
+    def trace_of(*, shift: float = 0.0) -> Trace:
+        trace = Trace(name, registry, live=live, shift=shift, exact=exact, keeps=keeps, reads=source.chosen or reads)
         trace.builder.statics = statics
         trace.intercepted = own
-        return trace, _run(trace, function, leaves, rebuild, lambda roots: Names(forms, roots, places), reads=reads)
+        trace.readable = source.reads
+        return trace
 
+    def run(trace: Trace) -> Recording:
+        chosen = source.function if source.chosen else function
+        return _run(trace, chosen, leaves, rebuild, lambda roots: Names(forms, roots, places), reads=trace.reads)
+
+    source = Source(function)
     draws = Draws(around.generators)
+    trace = trace_of()
     try:
-        trace, found = run()
-    except (TypeError, AttributeError, NotImplementedError) as fault:
-        if isinstance(fault, YotaError) or current() is not None:
+        found = run(trace)
+        if (trace.outlets.raised or (not exact and left(trace))) and source.is_there and not source.chosen:
+            raise Interpret
+        if trace.refused is not None:
+            raise trace.refused
+    except BaseException as raised:
+        fault = trace.interrupted or raised
+        if not isinstance(fault, (Interpret, TypeError, AttributeError, NotImplementedError)):
             raise
-        raise _explained(fault, function, rebuild([copied(leaf.value) for leaf in leaves])) from fault.__cause__
-    _refuse_draws(trace, draws, found, lambda: run()[1], around.generators)
-    left = not exact and any(guard.kind in ("float", "complex") for guard in found.tape.guards)
-    if left and not same(found.tape, run(perturbed=True)[1].tape):
-        raise leaks.refusal(next(iter(trace.leaks.values())))
+        if source.chosen or not source.is_there:
+            if isinstance(fault, (YotaError, Interpret)) or trace.reads or current() is not None:
+                raise
+            raise _explained(fault, function, rebuild([copied(leaf.value) for leaf in leaves])) from fault.__cause__
+        trace, found = _from_source(source, trace, fault, trace_of, run)
+    _refuse_draws(trace, draws, found, lambda: run(trace_of()), around.generators)
+    escaped = None if exact else left(trace)
+    if escaped is not None and not all(_is_same(found, trace_of(shift=shift), run) for shift in SHIFTS):
+        raise refusal(escaped, readable=trace.reads)
     return found
+
+
+def _from_source(
+    source: Source,
+    first: Trace,
+    fault: BaseException,
+    trace_of: Callable[[], Trace],
+    run: Callable[[Trace], Recording],
+) -> tuple[Trace, Recording]:
+    """Record from the source what could not be recorded otherwise: ``first`` ended with ``fault``.
+
+    What the source does not mend is refused as it was.
+    """
+    source.chosen = True
+    trace = trace_of()
+    trace.earlier = Earlier(first, fault.places if isinstance(fault, Interpret) else places_of(fault))
+    try:
+        found = run(trace)
+        if trace.refused is not None:
+            raise trace.refused
+    except Exception as other:
+        if trace.earlier.blocked and isinstance(fault, TracingError):
+            raise type(fault)(f"{fault} It may be recorded from its source, but {other}") from None
+        if isinstance(fault, YotaError) or type(fault) is type(other):
+            raise fault from None
+        raise
+    source.remember()
+    return trace, found
+
+
+def _is_same(recorded: Recording, trace: Trace, run: Callable[[Trace], Recording]) -> bool:
+    """Whether a run of which numbers leave the tape otherwise gives the same."""
+    try:
+        return same(recorded.tape, run(trace).tape)
+    except Exception:  # noqa: BLE001  (whatever a number that is a little off leads to in the user's code)
+        return False
 
 
 def _refuse_draws(
@@ -161,10 +217,10 @@ def _refuse_draws(
     for _ in range(_REPEATS):
         other = again()
         if own and draws.own():
-            raise refusal(trace.builder.name, own)
+            raise randomness.refusal(trace.builder.name, own)
         # Another thread may have drawn from what all share, or the function has seeded it: then nothing differs.
         if not (same(recorded.tape, other.tape) and same_arrays(recorded.captured, other.captured)):
-            raise refusal(trace.builder.name, own or common)
+            raise randomness.refusal(trace.builder.name, own or common)
 
 
 def _run(

@@ -39,7 +39,7 @@ def outputs(trace: Trace, result: Any) -> list[int]:
         leak = trace.leaks.get(id(item))
         if leak is not None and leak.guard is not None:
             trace.builder.guards.remove(leak.guard)
-            leak.guard = None
+            leak.guard, leak.returned = None, True
     return [_variable(trace, item) for item in items]
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import numpy
 
 from yota.tracing.implementations import implements
+from yota.tracing.leaks import SHIFTS, note, shifted
 from yota.tracing.location import caller
+from yota.tracing.words import Text
 from yota.tracing.written import is_written_out
 
 if TYPE_CHECKING:
@@ -24,12 +27,54 @@ _MOST = 64
 
 
 def to_text(tracer: Any, make: Callable[[Any], str]) -> str:
-    """The text that ``make`` gives for the value; unless it is only written out, that value becomes a guard."""
+    """The text that ``make`` gives for the value; unless it is only written out, that value becomes a guard.
+
+    A text that shows the last digits of the value could be read back, without the derivative. The function then runs
+    from its source, where texts are followed; else it is proved that nothing comes of the text.
+    """
     trace = tracer._trace
     trace.check(tracer._variable)
-    value = tracer._value()
-    if trace.is_constant(tracer._current()) or is_written_out(caller(3)):
+    value, user = tracer._value(), caller(3)
+    if trace.is_constant(tracer._current()) or is_written_out(user, trace.outlets):
         return make(value)
+    moves = tracer.dtype.kind in "fc" and _moves(value, make)
+    if moves:
+        trace.restart(user)
+    variable = tracer._current()
+    if trace.reads and user is not None and not isinstance(user, FrameType):
+        return _followed(trace, variable, make(shifted(trace, value) if trace.shift else value), moves)
+    _decide(trace, variable)
+    if not moves:
+        return make(value)
+    text = make(shifted(trace, value) if trace.shift else value)
+    note(trace, variable, text)
+    return text
+
+
+def _followed(trace: Trace, variable: int, content: str, moves: bool) -> Text:
+    """A text in the hands of a function that runs from its source."""
+
+    def use(escapes: bool) -> None:
+        if trace.finished:
+            return
+        _decide(trace, variable)
+        if escapes and moves:
+            note(trace, variable, content)
+
+    if moves and trace.earlier is not None:
+        trace.earlier.over = True  # here the first run has ended at the latest
+    return Text(content, moves, use)
+
+
+def _moves(value: Any, make: Callable[[Any], str]) -> bool:
+    """Whether a small step of the value shows in its text."""
+    text = make(value)
+    return any(make(value + (abs(value) + 1.0) * shift) != text for shift in SHIFTS)
+
+
+def _decide(trace: Trace, variable: int) -> None:
+    """Make each number of a variable a guard."""
+    tracer = trace.wrap(variable, trace.values[variable])
     if tracer.size > _MOST:
         raise trace.refuse(
             f"the text of {tracer.size} traced numbers is used as data.",
@@ -39,7 +84,6 @@ def to_text(tracer: Any, make: Callable[[Any], str]) -> str:
         trace.decide(each._current(), "value", each._value())
         if each.dtype.kind == "f" and not each._value():
             bool(np.signbit(each))  # zeros are equal, and their texts are not
-    return make(value)
 
 
 def _by_numpy(function: Any) -> None:

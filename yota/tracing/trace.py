@@ -5,7 +5,8 @@ from __future__ import annotations
 import operator
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from types import FrameType
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,10 +21,15 @@ from yota.rules.registry import Registry
 from yota.structures import is_on_device
 from yota.tracing.captures import Captures, acceptable, frozen, name_of
 from yota.tracing.creation import array
-from yota.tracing.leaks import Leak
-from yota.tracing.location import here, source_line
+from yota.tracing.leaks import Interpret, Leak
+from yota.tracing.location import Reader, here, places, source_line
 from yota.tracing.observation import Observation
 from yota.tracing.tracer import Tracer
+from yota.tracing.words import Text
+from yota.tracing.writers import Outlets
+
+if TYPE_CHECKING:
+    from yota.tracing.earlier import Earlier
 
 __all__ = ["Trace"]
 
@@ -41,9 +47,11 @@ class Trace:
         Rules that make functions primitives.
     live
         Whether arrays from outside are inputs; see `Captures`.
-    perturbed
-        Whether numbers that leave the tape come out slightly off; two recordings, one of them perturbed,
+    shift
+        By how much of their size numbers that leave the tape come out off; two recordings, one of them with a shift,
         show whether such a number found its way back into the computation.
+    reads
+        Whether the function runs from its source.
     exact
         Whether the tape must give NumPy's bits: calls are recorded as they are made, and so is the order of arrays in
         memory.
@@ -57,18 +65,31 @@ class Trace:
         registry: Registry,
         *,
         live: bool = False,
-        perturbed: bool = False,
+        shift: float = 0.0,
+        reads: bool = False,
         exact: bool = False,
         keeps: bool = False,
     ) -> None:
         self.builder = TapeBuilder(name)
         self.registry = registry
         self.live = live
-        self.perturbed = perturbed
+        self.shift = shift
+        self.reads = reads
         self.exact = exact
         self.keeps = keeps
         self.values: dict[int, Any] = {}
         self.leaks: dict[int, Leak] = {}
+        self.texts: list[Text] = []
+        """Texts of traced values, where the function runs from its source."""
+        self.outlets = Outlets()
+        self.refused: TracingError | None = None
+        """The last thing that was refused; the user's code may have caught it."""
+        self.interrupted: Interpret | None = None
+        """What ended the run, for another one from the source; compiled functions may have caught it."""
+        self.earlier: Earlier | None = None
+        """The recording that came to an end before this one began, of the same function."""
+        self.readable: Callable[[FrameType], bool] = lambda frame: False
+        """Whether the function, and the code of a frame, can run from the source in the place of this trace."""
         self.outer: dict[int, Tracer] = {}
         self.finished = False
         self.strides: dict[int, tuple[int, ...]] = {}
@@ -282,6 +303,13 @@ class Trace:
         if self.ordered is None:
             self.ordered = here()
 
+    def restart(self, user: FrameType | Reader | None) -> None:
+        """End the run, for another one from the source, where a value is about to leave the tape."""
+        if not self.reads and isinstance(user, FrameType) and self.readable(user):
+            self.interrupted = Interpret(places(user))
+            raise self.interrupted
+
     def refuse(self, what: str, cure: str) -> TracingError:
         """The error for something that cannot be recorded, with the user's line."""
-        return TracingError(f"{where(here())}{what} {cure}")
+        self.refused = TracingError(f"{where(here())}{what} {cure}")
+        return self.refused

@@ -2,43 +2,68 @@
 
 from __future__ import annotations
 
+import dis
 from types import FrameType
 
-from yota.tracing.bytecode import callee_name, consumer, is_call, running
+from yota.tracing.bytecode import consumer, is_call, keywords, operand_before, resolved, running
 from yota.tracing.location import Reader
+from yota.tracing.writers import Called, Outlets
 
-__all__ = ["CONVERTERS", "WRITERS", "is_written_out"]
+__all__ = ["is_written_out"]
 
-WRITERS = frozenset(
-    "print write writelines pprint pp debug info warning warn error critical exception log display echo secho "
-    "set_description set_description_str set_postfix set_postfix_str".split()
-)
-"""Names of functions that write what they are given, and keep nothing of it."""
-CONVERTERS = frozenset("str repr format float int round join item tolist array2string array_str array_repr".split())
-"""Names of functions whose result is written out where they are called among the arguments of a writer."""
+_FORMATS = ("FORMAT_", "CONVERT_", "BUILD_STRING")
+_SEQUENCES = ("BUILD_TUPLE", "BUILD_LIST")
+_OPERATORS = ("BINARY_OP", "BINARY_MODULO", "BINARY_ADD")
 
 
-def is_written_out(user: FrameType | Reader | None) -> bool:
+def is_written_out(user: FrameType | Reader | None, outlets: Outlets) -> bool:
     """Whether what the running instruction, or expression, of the user's makes of a value is only written out.
 
-    It goes through conversions and formatting into a call of a writer, such as `print`, into an exception that is
-    raised, or is dropped.
+    It goes through conversions and formatting into a call of a writer, such as `print`, or as a text into an exception
+    that is raised; or it is dropped. What is called is looked up as the object that it is: where that cannot be done
+    without running code, the answer is no.
     """
     if user is None:
         return False
     if not isinstance(user, FrameType):
-        return user.is_written_out()
-    code, step = user.f_code, running(user)
+        return user.is_written_out(outlets)
+    code, step, is_text = user.f_code, running(user), False
     while True:
         following = consumer(code, step.offset)
         if is_call(step):
-            name = callee_name(code, step.offset)
-            if name in WRITERS or (following is not None and following.opname == "RAISE_VARARGS"):
-                return True
-            if name not in CONVERTERS:
+            called = _called(user, step)
+            if called is None:
                 return False
-        elif not step.opname.startswith(("FORMAT_", "BUILD_", "CONVERT_", "BINARY_OP", "BINARY_MODULO", "BINARY_ADD")):
+            if called.writes(outlets):
+                return True
+            raised = following is not None and following.opname == "RAISE_VARARGS"
+            if raised and is_text and called.is_exception:
+                outlets.raised = True
+                return True
+            if not called.converts:
+                return False
+            is_text = is_text or called.makes_text
+        elif step.opname.startswith(_FORMATS) or _formats(user, step):
+            is_text = True
+        elif step.opname not in _SEQUENCES and not (is_text and _adds(step)):
             return False
         if following is None or following.opname == "POP_TOP":
             return following is not None
         step = following
+
+
+def _called(frame: FrameType, call: dis.Instruction) -> Called | None:
+    found = resolved(frame, call.offset)
+    return None if found is None else Called(*found, keywords(frame.f_code, call.offset))
+
+
+def _formats(frame: FrameType, step: dis.Instruction) -> bool:
+    """Whether an instruction is the operator % with a text, written in the code, on its left."""
+    if not step.opname.startswith(_OPERATORS) or (step.opname == "BINARY_OP" and step.argrepr != "%"):
+        return False
+    left = None if step.opname == "BINARY_ADD" else operand_before(frame.f_code, step.offset, 2)
+    return left is not None and left.opname == "LOAD_CONST" and isinstance(left.argval, str)
+
+
+def _adds(step: dis.Instruction) -> bool:
+    return step.opname == "BINARY_ADD" or (step.opname == "BINARY_OP" and step.argrepr == "+")

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import ast
 import builtins
+import collections
 from types import CellType, CodeType
 from typing import Any
 
 from yota.errors import TracingError
 from yota.ir.location import Span
 from yota.tracing.interpreter.definition import Definition, span_of
+from yota.tracing.interpreter.effects import writes
+from yota.tracing.interpreter.tables import Unknown
 from yota.tracing.interpreter.writing import is_written_out
 from yota.tracing.methods import is_tracer
 from yota.tracing.state import current
+from yota.tracing.writers import Outlets
 
 __all__ = ["Activation"]
 
@@ -36,7 +40,7 @@ class Activation:
         What Python would run, if the function exists there.
     """
 
-    __slots__ = ("cells", "code", "definition", "globals", "outer", "part", "variables")
+    __slots__ = ("callees", "cells", "code", "definition", "globals", "outer", "part", "variables")
 
     def __init__(
         self,
@@ -49,6 +53,8 @@ class Activation:
         self.definition, self.globals, self.cells, self.outer, self.code = definition, globals, cells, outer, code
         self.variables: dict[str, Any] = {}
         self.part: ast.AST = definition.tree
+        self.callees: dict[ast.Call, Any] = {}
+        """What each call calls that was begun."""
 
     # -- variables ---------------------------------------------------------------------------------------
 
@@ -106,12 +112,14 @@ class Activation:
         self.called(name, value)
         name = self.definition.mangled(name)
         if name in self.definition.outside:
+            writes(self.globals)
             self.globals[name] = value
         elif name in self.definition.enclosing:
             home = self._home(name)
             if isinstance(home, Activation):
                 home.variables[name] = value
             elif home is not None:
+                writes(home)
                 home.cell_contents = value
         else:
             self.variables[name] = value
@@ -121,6 +129,8 @@ class Activation:
         self.load(name)
         name = self.definition.mangled(name)
         home: Any = self._home(name) if name in self.definition.enclosing else self
+        if not isinstance(home, Activation):
+            writes(home)
         if name in self.definition.outside:
             del self.globals[name]
         elif isinstance(home, Activation):
@@ -149,14 +159,24 @@ class Activation:
         """The expression that is evaluated now."""
         return span_of(self.part, self.definition)
 
-    def is_written_out(self) -> bool:
+    def is_written_out(self, outlets: Outlets) -> bool:
         """Whether what that makes of a value is only written out."""
-        return is_written_out(self.part, self.definition)
+        return is_written_out(self, outlets)
+
+    def finds_a_place(self) -> bool:
+        """Whether that looks a value up in a dict or set of Python's own."""
+        if not isinstance(self.part, ast.Call):
+            return True
+        function = self.callees.get(self.part)
+        owner = getattr(function, "__self__", None)
+        return isinstance(owner, (dict, set, frozenset)) or any(
+            function is each for each in (dict, set, frozenset, hash, collections.Counter)
+        )
 
     def refuse(self, part: ast.AST, what: str, cure: str = "Use yota.trace, which lets Python run it.") -> TracingError:
         """The error for something in the source that is not known."""
         location = span_of(part, self.definition)
-        return TracingError(f"{location}: `{_short(location.text)}`: {what} {cure}")
+        return Unknown(f"{location}: `{_short(location.text)}`: {what} {cure}")
 
 
 def _short(text: str) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 from yota.tracing.interpreter import operators
 from yota.tracing.interpreter.activation import Activation
 from yota.tracing.interpreter.calls import call, ready
+from yota.tracing.interpreter.effects import writes
 from yota.tracing.interpreter.expressions import attribute
 from yota.tracing.interpreter.source import is_readable
 from yota.tracing.interpreter.tables import evaluate, executes
@@ -46,6 +47,7 @@ def _set_attribute(activation: Activation, target: ast.Attribute, receiver: Any,
     if trace is not None and is_tracer(receiver):
         trace.hold()
     ready(receiver)
+    writes(receiver)
     setattr(receiver, name, value)
 
 
@@ -137,7 +139,10 @@ def _remove(activation: Activation, target: ast.expr) -> None:
         for each in target.elts:
             _remove(activation, each)
     elif isinstance(target, ast.Attribute):
-        delattr(evaluate(activation, target.value), activation.definition.mangled(target.attr))
+        receiver = evaluate(activation, target.value)
+        writes(receiver)
+        delattr(receiver, activation.definition.mangled(target.attr))
     elif isinstance(target, ast.Subscript):
         array, index = evaluate(activation, target.value), evaluate(activation, target.slice)
+        writes(array)
         del array[index]

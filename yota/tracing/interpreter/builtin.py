@@ -6,9 +6,16 @@ import ast
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
+
+from yota.tracing.creation import CREATION
 from yota.tracing.interpreter.activation import Activation
 from yota.tracing.kinds import Type
+from yota.tracing.location import caller
 from yota.tracing.methods import is_tracer
+from yota.tracing.state import current
+from yota.tracing.words import Text
+from yota.tracing.written import is_written_out
 
 __all__ = ["BUILT_IN", "IN_PLACE"]
 
@@ -16,13 +23,47 @@ __all__ = ["BUILT_IN", "IN_PLACE"]
 def _float(*args: Any) -> Any:
     """``float(x)``: a Python number that is still traced, so that its derivative is kept."""
     if len(args) != 1 or not is_tracer(args[0]):
-        return float(*args)
+        return float(*map(_read, args))
     (value,) = args
     if value.size != 1:
         raise TypeError("only length-1 arrays can be converted to Python scalars")
+    trace, user = value._trace, caller()
+    if is_written_out(user, trace.outlets):
+        return float(value._value())
+    if trace.earlier is not None and not trace.is_constant(value._current()):
+        trace.earlier.over = True  # here the first run has ended at the latest
     if value.dtype.kind == "c":
         raise value._trace.refuse("float() leaves the imaginary part out.", "Write x.real.")
     return value.item() if value.dtype.kind == "f" else value.astype(float).item()
+
+
+def _complex(*args: Any, **keywords: Any) -> Any:
+    """``complex(x)`` and ``complex(x, y)``: a Python number that is still traced."""
+    if keywords or not args or not any(map(is_tracer, args)):
+        return complex(*map(_read, args), **keywords)
+    if any(np.size(each) != 1 for each in args):
+        raise TypeError("only length-1 arrays can be converted to Python scalars")
+    trace = current()
+    assert trace is not None
+    made = CREATION["zeros"](trace, (), complex)
+    made[...] = args[0]
+    if len(args) > 1:
+        made.imag[...] = args[1]
+    return made.item()
+
+
+def _read(value: Any) -> Any:
+    """A text to be read as a number; its digits must not be those of a traced value."""
+    if type(value) is not Text:
+        return value
+    trace = current()
+    if value.moves and trace is not None:
+        raise trace.refuse(
+            "a number is read back out of the text of a traced value, which would lose its derivative.",
+            "Compute with the value itself.",
+        )
+    value.decide()
+    return str.__str__(value)
 
 
 def _type(*args: Any, **keywords: Any) -> Any:
@@ -30,7 +71,7 @@ def _type(*args: Any, **keywords: Any) -> Any:
     return args[0].__class__ if len(args) == 1 and is_tracer(args[0]) else type(*args, **keywords)
 
 
-BUILT_IN: dict[Any, Callable[..., Any]] = {float: _float, type: _type, Type: _type}
+BUILT_IN: dict[Any, Callable[..., Any]] = {float: _float, complex: _complex, type: _type, Type: _type}
 """Recorded forms of built-in functions."""
 
 

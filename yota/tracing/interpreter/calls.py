@@ -11,11 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from yota.errors import YotaError
+from yota.tracing.captures import copied
 from yota.tracing.creation import CREATION
 from yota.tracing.interpreter import functions
+from yota.tracing.interpreter.builtin import BUILT_IN
+from yota.tracing.interpreter.effects import is_done, made, own_if_new
+from yota.tracing.interpreter.following import followed
 from yota.tracing.interpreter.forms import form_of
 from yota.tracing.interpreter.source import is_readable
-from yota.tracing.location import is_library_file
+from yota.tracing.location import is_library_file, raised_at
 from yota.tracing.methods import is_traced, is_tracer
 from yota.tracing.state import current
 
@@ -24,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["call", "method_of", "natively", "ready", "special", "taken"]
 
-_VECTORIZE = np.vectorize
+_VECTORIZE: Any = inspect.unwrap(np.vectorize)
 _TAKE_FUNCTIONS = (map, filter, sorted, min, max, iter, functools.reduce)
 """Of Python's own functions, those that call what they are given."""
 
@@ -36,8 +41,9 @@ def call(function: Any, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> A
     if known is not None:
         return known(*args, **keywords)
     form = form_of(function)
-    if form is not None:
-        return form(*map(taken, args), **keywords)
+    if form is not None and trace is not None:
+        texts, found = len(trace.texts), form(*map(taken, args), **keywords)
+        return found if function in BUILT_IN else followed(trace, form, args, keywords, texts, found)
     if type(function) is FunctionType:
         return functions.run(function, args, keywords) if is_readable(function) else natively(function, args, keywords)
     if type(function) is MethodType:
@@ -53,9 +59,11 @@ def call(function: Any, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> A
 
 
 def _method(method: MethodType, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> Any:
-    inner = method.__func__
+    inner: Any = method.__func__
+    if type(inner) is not FunctionType:
+        return call(inner, (method.__self__, *args), keywords)
     if is_readable(inner):
-        return functions.run(inner, (method.__self__, *args), keywords)  # type: ignore[arg-type]
+        return functions.run(inner, (method.__self__, *args), keywords)
     form = form_of(inner)
     return natively(method, args, keywords) if form is None else form(method.__self__, *args, **keywords)
 
@@ -78,9 +86,9 @@ def _construct(kind: type, args: tuple[Any, ...], keywords: Mapping[str, Any]) -
     """An object of a class; of the user's, by the source of what initialises it."""
     begin: Any = getattr(kind, "__init__", None)
     if type(kind) is type and getattr(kind, "__new__", None) is object.__new__ and is_readable(begin):
-        made = object.__new__(kind)
-        functions.run(begin, (made, *args), keywords)
-        return made
+        new = made(object.__new__(kind))
+        functions.run(begin, (new, *args), keywords)
+        return new
     return natively(kind, args, keywords)
 
 
@@ -122,10 +130,45 @@ def natively(function: Any, args: tuple[Any, ...], keywords: Mapping[str, Any]) 
         args = tuple(map(taken, args))
         keywords = {name: taken(value) for name, value in keywords.items()}
     trace = current()
-    if trace is None or _is_safe(trace, function):
+    if trace is None:
         return function(*args, **keywords)
-    trace.hold()
-    return function(*args, **keywords)
+    if is_done(function, args, keywords):
+        return None
+    if not _is_safe(trace, function):
+        trace.hold()
+    texts = len(trace.texts)
+    try:
+        found = function(*args, **keywords)
+    except (TypeError, AttributeError, NotImplementedError) as fault:
+        raise _explained(trace, function, args, keywords, fault) from fault.__cause__
+    own_if_new(found)
+    return followed(trace, function, args, keywords, texts, found)
+
+
+def _explained(
+    trace: Trace, function: Any, args: tuple[Any, ...], keywords: Mapping[str, Any], fault: Exception
+) -> Exception:
+    """The error of a call, or, where plain values raise none, that it cannot take traced ones."""
+    if isinstance(fault, YotaError) or not is_traced([*args, *keywords.values()]) or raised_at(fault) is not None:
+        return fault
+    try:
+        with np.errstate(all="ignore"):
+            function(*_plain(args), **_plain(dict(keywords)))
+    except Exception as other:  # noqa: BLE001  (whatever the function raises is its user's)
+        return other
+    return trace.refuse(
+        f"a traced value is given to something that takes plain values alone ({type(fault).__name__}: {fault}).",
+        "Use NumPy's functions, do it outside of the function, or put it into a function that has a rule.",
+    )
+
+
+def _plain(value: Any) -> Any:
+    """Arguments with a value of its own in the place of each traced one."""
+    if is_tracer(value):
+        return copied(value._value())
+    if type(value) in (list, tuple):
+        return type(value)(map(_plain, value))
+    return {key: _plain(item) for key, item in value.items()} if type(value) is dict else value
 
 
 def taken(value: Any) -> Any:

@@ -10,18 +10,19 @@ from yota.tracing.interpreter import operators
 from yota.tracing.interpreter.activation import Activation
 from yota.tracing.interpreter.assignment import assign
 from yota.tracing.interpreter.definition import define
+from yota.tracing.interpreter.effects import made
 from yota.tracing.interpreter.expressions import is_true
 from yota.tracing.interpreter.tables import evaluate, evaluates
 
 
 @evaluates(ast.ListComp)
 def _list(activation: Activation, part: ast.ListComp) -> Any:
-    return list(_elements(activation, part, part.elt))
+    return made(list(_elements(activation, part, part.elt)))
 
 
 @evaluates(ast.SetComp)
 def _set(activation: Activation, part: ast.SetComp) -> Any:
-    return set(_elements(activation, part, part.elt))
+    return made(set(_elements(activation, part, part.elt)))
 
 
 @evaluates(ast.GeneratorExp)
@@ -31,7 +32,7 @@ def _generator(activation: Activation, part: ast.GeneratorExp) -> Any:
 
 @evaluates(ast.DictComp)
 def _dict(activation: Activation, part: ast.DictComp) -> Any:
-    return dict(_elements(activation, part, ast.Tuple([part.key, part.value], ast.Load())))
+    return made(dict(_elements(activation, part, ast.Tuple([part.key, part.value], ast.Load()))))
 
 
 def _elements(activation: Activation, part: Any, element: ast.expr) -> Iterator[Any]:

@@ -73,6 +73,8 @@ def interpreted(f: Callable[..., Any]) -> Callable[..., Any]:
 class _Interpreted(Derived):
     """A function that runs from its source while a trace runs."""
 
+    yota_interpreted = True
+
     def __call__(self, /, *args: Any, **keywords: Any) -> Any:
         """What the function gives."""
         if current() is None:

@@ -11,10 +11,14 @@ from yota.tracing.interpreter.activation import Activation
 from yota.tracing.interpreter.builtin import IN_PLACE
 from yota.tracing.interpreter.calls import call, ready
 from yota.tracing.interpreter.definition import define
+from yota.tracing.interpreter.effects import made
+from yota.tracing.interpreter.following import joined
 from yota.tracing.interpreter.forms import replaced
 from yota.tracing.interpreter.functions import make
 from yota.tracing.interpreter.source import is_readable
 from yota.tracing.interpreter.tables import evaluate, evaluates
+from yota.tracing.methods import is_tracer
+from yota.tracing.words import texts_in
 
 __all__ = ["attribute", "function_of", "is_true"]
 
@@ -122,6 +126,9 @@ def attribute(value: Any, name: str) -> Any:
                 return call(found.fget, (value,), {})
             break
     ready(value)
+    if is_tracer(value) and not hasattr(type(value), name):
+        getattr(value._value(), name)  # the user's own error
+        raise value._trace.refuse(f"{name} is an attribute of plain values alone.", "Use NumPy's functions.")
     return getattr(value, name)
 
 
@@ -150,7 +157,7 @@ def _items(activation: Activation, parts: list[ast.expr]) -> list[Any]:
 
 @evaluates(ast.List)
 def _list(activation: Activation, part: ast.List) -> Any:
-    return _items(activation, part.elts)
+    return made(_items(activation, part.elts))
 
 
 @evaluates(ast.Tuple)
@@ -162,12 +169,12 @@ def _tuple(activation: Activation, part: ast.Tuple) -> Any:
 def _set(activation: Activation, part: ast.Set) -> Any:
     found = _items(activation, part.elts)
     activation.part = part
-    return set(found)
+    return made(set(found))
 
 
 @evaluates(ast.Dict)
 def _dict(activation: Activation, part: ast.Dict) -> Any:
-    found: dict[Any, Any] = {}
+    found: dict[Any, Any] = made({})
     for key, value in zip(part.keys, part.values, strict=True):
         if key is None:
             found.update(evaluate(activation, value))
@@ -180,7 +187,7 @@ def _dict(activation: Activation, part: ast.Dict) -> Any:
 
 @evaluates(ast.Call)
 def _call(activation: Activation, part: ast.Call) -> Any:
-    function = evaluate(activation, part.func)
+    function = activation.callees[part] = evaluate(activation, part.func)
     args = tuple(_items(activation, part.args))
     keywords: dict[str, Any] = {}
     for each in part.keywords:
@@ -217,7 +224,9 @@ def function_of(activation: Activation, tree: ast.FunctionDef | ast.Lambda) -> A
 
 @evaluates(ast.JoinedStr)
 def _joined(activation: Activation, part: ast.JoinedStr) -> str:
-    return "".join(evaluate(activation, each) for each in part.values)
+    parts = [evaluate(activation, each) for each in part.values]
+    found: str = joined("".join(parts), texts_in(parts))
+    return found
 
 
 @evaluates(ast.FormattedValue)
@@ -227,4 +236,5 @@ def _formatted(activation: Activation, part: ast.FormattedValue) -> str:
     activation.part = part
     ready(value)
     converted: Any = _CONVERSIONS[part.conversion](value)
-    return format(converted, specification)
+    found: str = joined(format(converted, specification), texts_in([converted, specification]))
+    return found

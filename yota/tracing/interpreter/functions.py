@@ -15,6 +15,7 @@ from typing import Any
 from yota.errors import YotaError
 from yota.tracing.interpreter.activation import Activation
 from yota.tracing.interpreter.definition import Definition
+from yota.tracing.interpreter.mark import is_marked, marked
 from yota.tracing.interpreter.source import definition_of
 from yota.tracing.interpreter.tables import evaluate, execute
 from yota.tracing.state import current
@@ -24,7 +25,6 @@ __all__ = ["deep", "make", "run", "standing_for"]
 _DEEPER = 16
 """Python's own calls that a call of an interpreted function takes at the most, about."""
 _DEEPEST = 12_000
-_MARK = "yota_interpreted"
 _NOTE = "Interpreted at "
 
 
@@ -56,13 +56,12 @@ def _named(interpreted: Any, definition: Definition, outer: Activation, signatur
     interpreted.__signature__ = signature
     tree = definition.tree
     interpreted.__doc__ = ast.get_docstring(tree) if isinstance(tree, ast.FunctionDef) else None
-    setattr(interpreted, _MARK, True)
-    return interpreted
+    return marked(interpreted)
 
 
 def standing_for(function: FunctionType) -> Any:
     """A function that runs ``function`` from its source while a trace runs, and is ``function`` otherwise."""
-    if hasattr(function, _MARK):
+    if is_marked(function):
         return function
 
     @functools.wraps(function)
@@ -72,8 +71,7 @@ def standing_for(function: FunctionType) -> Any:
         with deep():
             return run(function, args, keywords)
 
-    setattr(interpreted, _MARK, True)
-    return interpreted
+    return marked(interpreted)
 
 
 def _signature(

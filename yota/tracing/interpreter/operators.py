@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import operator
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -10,9 +11,12 @@ from typing import Any
 import numpy as np
 
 from yota.tracing.interpreter.calls import call, method_of, ready, special
+from yota.tracing.interpreter.effects import IMMUTABLE, own_if_new, writes
+from yota.tracing.interpreter.following import joined
 from yota.tracing.location import is_library_file
 from yota.tracing.methods import is_traced
 from yota.tracing.state import current
+from yota.tracing.words import texts_in
 
 __all__ = ["binary", "compare", "in_place", "item", "iterate", "set_item", "truth", "unary"]
 
@@ -49,7 +53,14 @@ _COMPARE: Mapping[type[ast.cmpop], tuple[str, str, Callable[[Any, Any], Any]]] =
 def binary(kind: type[ast.operator], left: Any, right: Any) -> Any:
     """``left + right`` and the like."""
     name, python, _ = _BINARY[kind]
-    return _either(f"__{name}__", f"__r{name}__", python, left, right)
+    trace = current()
+    texts = 0 if trace is None else len(trace.texts)
+    found = _either(f"__{name}__", f"__r{name}__", python, left, right)
+    if trace is not None:
+        own_if_new(found)
+        if kind is ast.Mod and isinstance(left, str):
+            return joined(found, [*texts_in(right), *trace.texts[texts:]])
+    return found
 
 
 def in_place(kind: type[ast.operator], left: Any, right: Any) -> Any:
@@ -62,6 +73,8 @@ def in_place(kind: type[ast.operator], left: Any, right: Any) -> Any:
     if _is_users(left, f"__{name}__") or _is_users(right, f"__r{name}__"):
         return binary(kind, left, right)
     ready(left, right)
+    if not isinstance(left, IMMUTABLE):
+        writes(left)
     return python(left, right)
 
 
@@ -130,7 +143,11 @@ def item(value: Any, index: Any) -> Any:
     if type(value) is np.ndarray and trace is not None and is_traced(index):
         value = trace.traced(value)
     ready(value)
-    return value[index] if own is None else call(own, (index,), {})
+    if own is not None:
+        return call(own, (index,), {})
+    found = value[index]
+    own_if_new(found)
+    return found
 
 
 def set_item(value: Any, index: Any, new: Any) -> None:
@@ -138,6 +155,7 @@ def set_item(value: Any, index: Any, new: Any) -> None:
     own = special(value, "__setitem__")
     ready(value)
     if own is None:
+        writes(value, traced=new)
         value[index] = new
     else:
         call(own, (index, new), {})
@@ -155,7 +173,10 @@ def iterate(value: Any) -> Any:
         trace.hold()
     if special(value, "__next__") is not None:
         return _steps(value)
-    return iter(value)
+    found = iter(value)
+    if found is value and not inspect.isgenerator(value):
+        writes(value)  # what is taken from it is gone
+    return found
 
 
 def _steps(value: Any) -> Any:

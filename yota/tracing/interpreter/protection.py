@@ -9,6 +9,7 @@ from typing import Any
 from yota.tracing.interpreter.activation import Activation
 from yota.tracing.interpreter.assignment import assign
 from yota.tracing.interpreter.calls import call, ready, special
+from yota.tracing.interpreter.effects import enters
 from yota.tracing.interpreter.tables import Running, block, evaluate, execute
 from yota.tracing.state import current
 
@@ -69,6 +70,8 @@ def _managed(activation: Activation, items: list[ast.withitem], body: list[ast.s
     if hasattr(context, "gen") and (trace := current()) is not None:
         trace.hold()  # a generator of the user's that contextlib runs
     ready(context)
+    if special(context, "__enter__") is None:
+        enters(context)
     leave = _special(context, "__exit__")
     value = _special(context, "__enter__")()
     completion = None

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 from yota.tracing.interpreter.definition import Definition, FunctionTree, define
 from yota.tracing.location import is_library_file
 
-__all__ = ["Unreadable", "definition_of", "is_readable"]
+__all__ = ["Unreadable", "definition_of", "is_readable", "is_readable_code"]
 
 _Index: TypeAlias = dict[tuple[int, str], list[tuple[FunctionTree, str, str | None]]]
 
@@ -33,13 +33,12 @@ class Unreadable(Exception):
 
 def is_readable(function: Any) -> bool:
     """Whether ``function`` is a Python function of the user's with a source."""
-    if type(function) is not FunctionType or is_library_file(function.__code__.co_filename):
-        return False
-    try:
-        definition_of(function)
-    except Unreadable:
-        return False
-    return True
+    return type(function) is FunctionType and is_readable_code(function.__code__, function.__globals__)
+
+
+def is_readable_code(code: CodeType, names: dict[str, Any]) -> bool:
+    """Whether code of the user's, with its global variables, has a source."""
+    return not is_library_file(code.co_filename) and isinstance(_definition(code, names), Definition)
 
 
 def definition_of(function: FunctionType) -> Definition:
@@ -50,19 +49,24 @@ def definition_of(function: FunctionType) -> Definition:
     Unreadable
         If there is no source, or not that of the function.
     """
-    code = function.__code__
-    lines = linecache.getlines(code.co_filename, function.__globals__)
+    found = _definition(function.__code__, function.__globals__)
+    if isinstance(found, str):
+        raise Unreadable(found)
+    return found
+
+
+def _definition(code: CodeType, names: dict[str, Any]) -> Definition | str:
+    """The definition, or why there is none."""
+    lines = linecache.getlines(code.co_filename, names)
     known = _known.get(code)
     if known is None or known[0] is not lines:
-        known = _known[code] = lines, _find(code, "".join(lines), _is_rewritten(function))
-    if isinstance(known[1], str):
-        raise Unreadable(known[1])
+        known = _known[code] = lines, _find(code, "".join(lines), _is_rewritten(names))
     return known[1]
 
 
-def _is_rewritten(function: FunctionType) -> bool:
+def _is_rewritten(names: dict[str, Any]) -> bool:
     """Whether what runs may be other than what is written, as where pytest rewrites assertions."""
-    loader = function.__globals__.get("__loader__")
+    loader = names.get("__loader__")
     return loader is not None and not isinstance(loader, (SourceFileLoader, type))
 
 

@@ -7,10 +7,17 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
+from yota.errors import TracingError
+
 if TYPE_CHECKING:
     from yota.tracing.interpreter.activation import Activation
 
-__all__ = ["Completion", "Running", "block", "evaluate", "evaluates", "execute", "executes"]
+__all__ = ["Completion", "Running", "Unknown", "block", "evaluate", "evaluates", "execute", "executes"]
+
+
+class Unknown(TracingError):
+    """Something in the source is not known to the interpreter."""
+
 
 _Form = TypeVar("_Form", bound=Callable[..., Any])
 

@@ -1,0 +1,184 @@
+"""What a function does outside of itself while it runs again from its source: it must not happen a second time.
+
+A first run, by operators, came to an end somewhere. Until the second one is past that place, it prints nothing, and
+ends before it would write anything that was there before.
+"""
+
+from __future__ import annotations
+
+import builtins
+import cmath
+import collections
+import contextlib
+import copy
+import dataclasses
+import enum
+import functools
+import itertools
+import math
+import operator
+import re
+import sys
+import types
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from yota.tracing.bytecode import UNKNOWN, static_attribute
+from yota.tracing.location import is_library_file
+from yota.tracing.methods import is_traced, is_tracer
+from yota.tracing.state import current
+from yota.tracing.writers import Called
+
+__all__ = ["IMMUTABLE", "called_as", "enters", "is_done", "made", "own_if_new", "writes"]
+
+IMMUTABLE = (str, bytes, int, float, complex, bool, tuple, frozenset, range, type(None), type(...), np.generic)
+_READ: Mapping[type, tuple[Any, ...]] = {
+    list: (list.copy, list.count, list.index),
+    dict: (dict.copy, dict.get, dict.items, dict.keys, dict.values),
+    set: (
+        *(set.copy, set.difference, set.intersection, set.isdisjoint, set.issubset, set.issuperset),
+        *(set.symmetric_difference, set.union),
+    ),
+}
+"""Methods of Python's structures that write nothing."""
+_WRITING_METHODS = tuple(
+    getattr(np.ndarray, name)
+    for name in "byteswap dump fill partition put resize setfield setflags sort tofile".split()
+)
+_WRITING = (
+    *(print, input, open, exec, eval, setattr, delattr, next, breakpoint, __import__),
+    *(operator.setitem, operator.delitem),
+    *(getattr(operator, name) for name in dir(operator) if name.startswith("i") and f"__{name}__" in dir(operator)),
+    *(np.copyto, np.put, np.place, np.putmask, np.fill_diagonal, np.put_along_axis, np.save, np.savez, np.savetxt),
+    *(np.savez_compressed, np.random.seed, np.random.shuffle),
+)
+"""Functions that write, or take something from where it is taken once."""
+_MODULES = (builtins, cmath, collections, contextlib, copy, dataclasses, enum, functools, itertools, math, operator, re)
+
+
+def called_as(function: Any, keywords: Mapping[str, Any]) -> Called:
+    """A function as it is called, of a method the one that is not bound."""
+    owner = getattr(function, "__self__", None)
+    inner = getattr(function, "__func__", None)
+    if inner is None and owner is not None and not isinstance(owner, types.ModuleType):
+        inner = static_attribute(owner if isinstance(owner, type) else type(owner), function.__name__)
+    return Called(owner, function if inner is None or inner is UNKNOWN else inner, tuple(keywords))
+
+
+def made(value: Any) -> Any:
+    """``value``, known to be made by the function itself if a first run came before."""
+    trace = current()
+    if trace is not None and trace.earlier is not None:
+        trace.earlier.own[id(value)] = value
+    return value
+
+
+def own_if_new(value: Any) -> None:
+    """Note that ``value``, a result, was made by the function itself if nothing else holds it."""
+    trace = current()
+    if trace is not None and trace.earlier is not None and sys.getrefcount(value) <= _NEW:
+        trace.earlier.own[id(value)] = value
+
+
+def _references(value: Any) -> int:
+    return sys.getrefcount(value)
+
+
+def _of_new() -> int:
+    found: list[Any] = []
+    return _references(found)
+
+
+_NEW = _of_new()
+"""References to a new object that a variable of the caller's holds, counted in a function that it is given to."""
+
+
+def writes(value: Any, traced: Any = None) -> None:
+    """Note that ``value`` is about to be written; an element of it, with what may be ``traced``.
+
+    Raises
+    ------
+    TracingError
+        If that would be a second time.
+    """
+    trace = current()
+    if trace is None or trace.earlier is None or trace.earlier.is_over(trace):
+        return
+    if isinstance(value, np.ndarray) and is_traced(traced):
+        trace.earlier.over = True  # operators come no further
+    elif not is_tracer(value) and id(value) not in trace.earlier.own:
+        raise trace.earlier.block(trace)
+
+
+def enters(context: Any) -> None:
+    """Note that Python is about to enter a context, which may write."""
+    if not isinstance(context, (np.errstate, contextlib.suppress, contextlib.nullcontext)):
+        writes(context)
+
+
+def is_done(function: Any, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> bool:
+    """Whether a call prints or logs only, and did so in a first run.
+
+    Raises
+    ------
+    TracingError
+        If the call may do something else outside of the function, and may have done it.
+    """
+    trace = current()
+    if trace is None or trace.earlier is None or trace.earlier.is_over(trace):
+        return False
+    called = called_as(function, keywords)
+    if called.writes(trace.outlets):
+        return True
+    is_print = function is print and id(keywords.get("file", sys.stdout)) in trace.earlier.own
+    if is_print or _is_harmless(called, keywords, trace.earlier.own):
+        return False
+    if not (is_traced([*args, *keywords.values()]) and trace.earlier.arrives(trace)):
+        raise trace.earlier.block(trace)
+    return False
+
+
+def _is_harmless(called: Called, keywords: Mapping[str, Any], own: Mapping[int, Any]) -> bool:
+    """Whether a call writes nothing but what the function made itself."""
+    function, owner = called.function, called.owner
+    if any(function is each for each in _WRITING) or function in _WRITING_METHODS:
+        return owner is not None and id(owner) in own
+    if "out" in keywords and not is_tracer(keywords["out"]) and id(keywords["out"]) not in own:
+        return False
+    if is_tracer(owner) or isinstance(owner, IMMUTABLE) or id(owner) in own:
+        return True
+    if isinstance(function, type):
+        return _makes_plainly(function)
+    if isinstance(function, np.ufunc) or isinstance(owner, np.ufunc):
+        return function is not np.ufunc.at
+    if owner is not None and not isinstance(owner, (types.ModuleType, type)):
+        reads = any(function in _READ.get(kind, ()) for kind in type(owner).__mro__)
+        return reads or isinstance(owner, np.ndarray) or _is_known(function)
+    return _is_known(function)
+
+
+def _is_known(function: Any) -> bool:
+    """Whether a function is NumPy's or SciPy's, or one of Python's that only compute."""
+    code = getattr(function, "__code__", None)
+    if code is not None:
+        name = code.co_filename
+        return any(name == getattr(module, "__file__", "") for module in _MODULES) or (
+            is_library_file(name) and ("numpy" in name or "scipy" in name)
+        )
+    home = getattr(function, "__self__", None)
+    if isinstance(home, types.ModuleType):
+        return home in _MODULES or home.__name__.startswith(("numpy", "scipy", "_operator", "_functools"))
+    name = getattr(function, "__module__", "") or ""
+    return name.partition(".")[0] in ("numpy", "scipy", "yota")
+
+
+def _makes_plainly(kind: type) -> bool:
+    """Whether to make an object of a class does nothing else."""
+    begins = (static_attribute(kind, "__init__"), static_attribute(kind, "__new__"))
+    if dataclasses.is_dataclass(kind):
+        return not hasattr(kind, "__post_init__")
+    return not any(isinstance(each, types.FunctionType) for each in begins) or (
+        issubclass(kind, tuple) and hasattr(kind, "_fields")
+    )

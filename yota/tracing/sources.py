@@ -1,0 +1,110 @@
+"""The form of a function that runs from its source, made when it is needed, and whether it was before."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from types import CellType, CodeType, FrameType, FunctionType, MethodType
+from typing import Any
+from weakref import WeakSet
+
+from yota.tracing.interpreter.mark import is_marked
+from yota.tracing.location import is_library_file, is_own_file
+
+__all__ = ["Source"]
+
+_remembered: WeakSet[CodeType] = WeakSet()
+"""Code of functions that could only be recorded from their sources."""
+
+
+class Source:
+    """The form of a function that runs from its source, made when it is needed.
+
+    Attributes
+    ----------
+    chosen
+        Whether this form is to run; at first, if it had to before.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+        self._users: list[FunctionType] = []
+
+        def noted(inner: FunctionType) -> FunctionType:
+            self._users.append(inner)
+            return inner
+
+        _replaced(function, noted)
+        self.chosen = any(each.__code__ in _remembered for each in self._users)
+
+    @functools.cached_property
+    def function(self) -> Callable[..., Any]:
+        """The form that runs from the source; the function itself where there is no source."""
+        # Only who needs it pays for the interpreter.
+        from yota.tracing.interpreter import entry  # noqa: F401  (it brings all of it)
+        from yota.tracing.interpreter.calls import taken
+
+        found: Callable[..., Any] = _replaced(self._function, taken)
+        return found
+
+    @property
+    def is_there(self) -> bool:
+        """Whether there is a source to run from, and it is not what runs anyway."""
+        from yota.tracing.interpreter.source import is_readable
+
+        return any(map(is_readable, self._users))
+
+    def reads(self, frame: FrameType) -> bool:
+        """Whether the code of a frame would run from its source too."""
+        from yota.tracing.interpreter.source import is_readable_code
+
+        return self.is_there and is_readable_code(frame.f_code, frame.f_globals)
+
+    def remember(self) -> None:
+        """From now on, run the function from its source at once."""
+        _remembered.update(each.__code__ for each in self._users)
+
+
+def _replaced(function: Any, change: Callable[[Any], Any], within: tuple[Any, ...] = ()) -> Any:
+    """``function`` with ``change`` applied to the functions of the user's that it consists of.
+
+    They stand in bound methods, in partial functions, and in functions and objects of yota's own, ``within`` which
+    this one stands.
+    """
+    if is_marked(function) or any(function is each for each in within):
+        return function
+    within = (*within, function)
+    if type(function) is FunctionType:
+        if not is_library_file(function.__code__.co_filename):
+            return change(function)
+        return _with_cells(function, change, within) if is_own_file(function.__code__.co_filename) else function
+    if type(function) is MethodType:
+        inner = _replaced(function.__func__, change, within)
+        return function if inner is function.__func__ else functools.partial(inner, function.__self__)
+    if isinstance(function, functools.partial):
+        inner = _replaced(function.func, change, within)
+        return function if inner is function.func else functools.partial(inner, *function.args, **function.keywords)
+    kind = type(function)
+    if kind.__module__.partition(".")[0] != "yota" or not hasattr(function, "__dict__") or isinstance(function, type):
+        return function
+    parts = {name: _replaced(value, change, within) for name, value in vars(function).items() if callable(value)}
+    if all(value is vars(function)[name] for name, value in parts.items()):
+        return function
+    found = object.__new__(kind)
+    vars(found).update({**vars(function), **parts})
+    return found
+
+
+def _with_cells(function: FunctionType, change: Callable[[Any], Any], within: tuple[Any, ...]) -> Any:
+    """A function of yota's own with the functions in its closure replaced."""
+    cells = []
+    for cell in function.__closure__ or ():
+        value = cell.cell_contents
+        inner = _replaced(value, change, within) if callable(value) else value
+        cells.append(cell if inner is value else CellType(inner))
+    if all(cell is other for cell, other in zip(cells, function.__closure__ or (), strict=True)):
+        return function
+    names = function.__globals__, function.__name__, function.__defaults__, tuple(cells)
+    found = FunctionType(function.__code__, *names)
+    found.__kwdefaults__ = function.__kwdefaults__
+    return functools.update_wrapper(found, function)
