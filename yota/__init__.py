@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from yota.compilation.compiled import Compiled
     from yota.compilation.device import to_cpu, to_cuda
     from yota.derivatives.gradients import grad, gradient, value_and_grad
-    from yota.derivatives.jacobians import hessian, hvp, jacobian
+    from yota.derivatives.jacobians import hessian, jacobian
+    from yota.derivatives.products import hvp
     from yota.derivatives.pullbacks import jvp, vjp
     from yota.derivatives.simple import simplegrad
     from yota.export import generate
@@ -67,7 +68,8 @@ _HOMES = {
     "simplegrad": "yota.derivatives.simple",
     **dict.fromkeys(("grad", "gradient", "value_and_grad"), "yota.derivatives.gradients"),
     **dict.fromkeys(("jvp", "vjp"), "yota.derivatives.pullbacks"),
-    **dict.fromkeys(("hessian", "hvp", "jacobian"), "yota.derivatives.jacobians"),
+    **dict.fromkeys(("hessian", "jacobian"), "yota.derivatives.jacobians"),
+    "hvp": "yota.derivatives.products",
 }
 
 

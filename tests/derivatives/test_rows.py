@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -123,3 +124,37 @@ def test_an_outer_function_sees_what_an_inner_matrix_reads() -> None:
     for _ in range(2):
         np.testing.assert_allclose(found(X)[0], np.sum(((1 - np.tanh(a @ X) ** 2)[:, None] * a) ** 2), rtol=1e-12)
         a *= 0.5
+
+
+def _pharmacokinetics(p: Any) -> Any:
+    """A fit by steps that each depend on all parameters: scalar code, too long for all second derivatives at once."""
+    amount, loss = p[2], 0.0
+    for step in range(200):
+        amount = amount - 0.05 * p[0] * amount / (p[1] + amount)
+        loss = loss + (amount - np.exp(-0.01 * step)) ** 2
+    return loss
+
+
+def _logistic(p: Any) -> Any:
+    """A fit over arrays with few parameters."""
+    times = np.linspace(0.0, 3.0, 120)
+    return np.sum((p[0] / (1.0 + np.exp(p[1] - p[2] * times)) - np.cos(times)) ** 2 + p[3] * p[4] * p[0] * times)
+
+
+@pytest.mark.parametrize(("function", "size"), [(_pharmacokinetics, 3), (_logistic, 5), (_logistic, 6)])
+def test_hessians_by_products(function: Callable[..., Any], size: int) -> None:
+    """Long scalar code row by row, code on arrays one after the other or all rows at once; with a row of zeros too."""
+    x = np.linspace(0.6, 1.4, size)
+    units, step = np.eye(size), 1e-6
+    after, before = (
+        np.array(
+            [[function(x + offset + 1e-30j * unit).imag / 1e-30 for unit in units] for offset in sign * step * units]
+        )
+        for sign in (1, -1)
+    )
+    expected = (after - before) / (2 * step)
+    value, gradient, matrix = yota.hessian(function, with_value=True)(x)
+    np.testing.assert_allclose(matrix, expected, rtol=1e-7, atol=1e-7 * np.max(np.abs(expected)))
+    np.testing.assert_allclose(gradient, [function(x + 1e-30j * unit).imag / 1e-30 for unit in units], rtol=1e-10)
+    np.testing.assert_allclose(value, function(x), rtol=1e-12)
+    np.testing.assert_allclose(yota.hessian(function)(x), matrix, rtol=1e-12)

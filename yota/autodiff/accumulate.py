@@ -53,19 +53,30 @@ class Partials:
 
     Attributes
     ----------
-    works
-        Number of operations that each order of elimination takes: ``"forward"`` from the inputs on, ``"reverse"`` from
-        the outputs on, ``"cheapest"`` with the variable first that takes the fewest products at that moment.
+    orders
+        In which variables may be eliminated: ``"forward"`` from the inputs on, ``"reverse"`` from the outputs on,
+        ``"cheapest"`` with the variable first that takes the fewest products at that moment.
+    vertices
+        Number of variables to eliminate.
     """
+
+    orders = ("forward", "reverse", "cheapest")
 
     def __init__(
         self, builder: TapeBuilder, registry: Registry, edges: Mapping[int, Mapping[int, _Weight]], count: int
     ) -> None:
         self._builder, self._registry, self._edges, self._count = builder, registry, edges, count
         inner = sorted(vertex for vertex in edges if vertex >= 0)
+        self.vertices = len(inner)
         self._orders = {"forward": inner, "reverse": inner[::-1], "cheapest": None}
-        kinds = {vertex: {other: each.kind(builder) for other, each in row.items()} for vertex, row in edges.items()}
-        self.works = {name: _work(kinds, order) for name, order in self._orders.items()}
+
+    def work(self, order: str) -> int:
+        """Number of operations that an order takes."""
+        kinds = {
+            vertex: {other: each.kind(self._builder) for other, each in row.items()}
+            for vertex, row in self._edges.items()
+        }
+        return _work(kinds, self._orders[order])
 
     def entries(self, order: str) -> list[dict[int, int]]:
         """Eliminate all variables between; for each output a variable for each column, without those that are zero."""

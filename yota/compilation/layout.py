@@ -164,3 +164,14 @@ def _no_derivative(function: Callable[..., Any], arguments: Arguments, position:
     return ArgumentError(
         f"{where} is a {type(value).__name__} without floating-point values; there is nothing to differentiate by"
     )
+
+
+def only_leaf(layout: Layout, arguments: Arguments) -> int:
+    """The one array or number to differentiate by."""
+    if len(layout.wanted) != 1 or arguments.leaves[layout.wanted[0]].path:
+        name = arguments.leaves[layout.wanted[0]].name
+        raise ArgumentError(
+            f"argument {name} is a structure; a matrix of derivatives is by one array. Write a function of that array, "
+            f"such as lambda x: f({{**{name}, 'x': x}})"
+        )
+    return layout.wanted[0]

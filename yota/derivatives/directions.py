@@ -11,15 +11,13 @@ from yota.autodiff.reverse import gradient_tape, reverse, zeros_like
 from yota.compilation.scalar_code import shortest
 from yota.compilation.specialise import Target
 from yota.derivatives.elements import dense, elements, elements_read
-from yota.derivatives.straight import orders, slope_of
+from yota.derivatives.straight import good_orders, slope_of
 from yota.ir.catalog import primitive
 from yota.ir.tape import Tape, TapeBuilder
 from yota.passes import dce
 from yota.rules.registry import Registry
 
 __all__ = ["along", "product_of"]
-
-_MOST_OPERATIONS = 20_000
 
 
 def along(tape: Tape, leaf: int, known: Registry) -> Tape:
@@ -59,10 +57,10 @@ def _mixed(tape: Tape, leaf: int, known: Registry) -> Iterator[Tape]:
     builder = tape.builder()
     parts = _elements_of(builder, _direction(tape), columns)
     steps = partials(builder, tape, rows, list(columns), known, parts)
-    if steps is None or min(steps.works.values()) > _MOST_OPERATIONS:
+    if steps is None:
         return
     type = tape.types[by]
-    for order in orders(steps.works):
+    for order in good_orders(steps):
         entries = steps.entries(order)
         places = {(row, 0): entry[ALONG] for row, entry in enumerate(entries) if ALONG in entry}
         product = dense(builder, places, (len(rows), 1), type.shape, type.dtype)

@@ -13,10 +13,9 @@ from yota.compilation.words import worded
 from yota.derivatives.blocks import hessians, jacobians
 from yota.derivatives.calling import caller
 from yota.derivatives.matrices import Matrices
-from yota.derivatives.products import HessianProducts
 from yota.derivatives.straight import Wanted
 
-__all__ = ["hessian", "hvp", "jacobian"]
+__all__ = ["hessian", "jacobian"]
 
 
 @worded
@@ -172,52 +171,3 @@ def _matrix(
 
     call, parts = jacobians(f, wrt, wanted, matrix) if wanted.order == 1 else hessians(f, wrt, wanted, matrix, options)
     return Compiled(recipe, f, what, call, journal=Journal("", target.name), parts=parts)
-
-
-@worded
-def hvp(
-    f: Callable[..., Any],
-    wrt: int | str = 0,
-    *,
-    target: str = "numpy",
-    strict: bool = False,
-    effort: str = "quick",
-    dynamic: bool = False,
-) -> Callable[..., Any]:
-    """A function of ``(x, v)`` that gives the Hessian of ``f`` at ``x`` times ``v``.
-
-    It takes a small multiple of the gradient's operations, however many elements ``x`` has: no Hessian is computed.
-
-    Parameters
-    ----------
-    f
-        A plain NumPy function that returns a real number.
-    wrt
-        Position or name of the argument to differentiate by, an array or a number.
-    target, strict, effort, dynamic
-        See `yota.grad`; there is no value that ``strict`` would matter to.
-
-    Returns
-    -------
-    Callable
-        Takes the arguments of ``f``, and after them a direction of the shape of ``args[wrt]``; gives an array of that
-        shape.
-
-    Raises
-    ------
-    DifferentiationError
-        When called, if ``x`` is complex or the direction has another shape.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> hvp(lambda x: np.sum(x**3))(np.array([1.0, 2.0]), np.array([1.0, 1.0]))
-    array([ 6., 12.])
-    >>> hvp(lambda x, a: a * np.sum(x**3))(np.array([1.0, 2.0]), 10.0, np.array([1.0, 1.0]))
-    array([ 60., 120.])
-    """
-    wanted = Target(target, strict, effort)
-    if isinstance(f, Batched):
-        return f.mapped(lambda one: hvp(one, wrt, dynamic=dynamic), wanted, dynamic=dynamic, also=(-1,))
-    recipe = hvp, (f, wrt), {"target": target, "strict": strict, "effort": effort, "dynamic": dynamic}
-    return caller(HessianProducts(f, wrt, wanted, dynamic=dynamic), recipe, "Hessian times a vector")

@@ -8,18 +8,20 @@ from typing import Any
 
 import numpy as np
 
+from yota.codegen.scalar import is_scalar
 from yota.compilation.arguments import Arguments, sort_arguments
 from yota.compilation.compiled import CONTENT
 from yota.compilation.device import on_host
-from yota.compilation.layout import Layout, layout_of
+from yota.compilation.layout import layout_of, only_leaf
 from yota.compilation.specialise import Gradient, Specialisation, Target, simplified
 from yota.derivatives.differentiated import Differentiated, Prepared
 from yota.derivatives.inside import inside
 from yota.derivatives.rows import Rows, largest
 from yota.derivatives.sparse import CompressedRows
-from yota.derivatives.straight import Entries, Wanted, straight_line
+from yota.derivatives.straight import Entries, Wanted, entries, straight_line
 from yota.errors import ArgumentError, DifferentiationError, TracingError
 from yota.ir.tape import Tape
+from yota.passes import pipeline
 from yota.rules.registry import registry
 from yota.tracing.record import Recording, record
 
@@ -27,6 +29,8 @@ __all__ = ["Matrices"]
 
 _LONG = 512
 """Elements past which few operations on arrays are preferred to scalar code."""
+_FEW, _LONG_CODE = 16, 1000
+"""Rows of a Hessian that are computed one by one, or all at once, whatever its pattern: of code of so many ops."""
 
 
 class Matrices(Differentiated):
@@ -60,7 +64,7 @@ class Matrices(Differentiated):
         try:
             return _Straight(self, function, args)
         except _NoScalarCode as fault:
-            return _ByRows(self, function, args, largest(fault.tape))
+            return _ByRows(self, function, args, fault.size)
 
     def traced(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The derivatives inside of a running trace, recorded onto it."""
@@ -79,11 +83,11 @@ class Matrices(Differentiated):
 
 
 class _NoScalarCode(Exception):
-    """The function does not fall apart into scalars."""
+    """There is no short scalar code for all entries; ``scalar`` says whether there is for the function."""
 
-    def __init__(self, tape: Tape) -> None:
+    def __init__(self, tape: Tape, scalar: bool) -> None:
         super().__init__(tape.name)
-        self.tape = tape
+        self.size = 0 if scalar else largest(tape)
 
 
 class _Straight(Prepared):
@@ -121,7 +125,16 @@ class _Straight(Prepared):
         if _LONG < tape.types[tape.inputs[leaf].variable].size > len(tape):
             with contextlib.suppress(DifferentiationError, ArgumentError):
                 return self._compressed(recorded, leaf, arguments)
-        found = straight_line(tape, leaf, wanted, registry(), effort=self.owner.target.effort)
+        size = tape.types[tape.inputs[leaf].variable].size
+        if wanted.order == 2 and not wanted.sparse and self.owner.target.effort == "quick":
+            value = pipeline.run(tape, inlined=False)
+            scalar = is_scalar(value, inlined=False)
+            short = scalar and (len(value) <= _LONG_CODE or size > _FEW)
+            found = entries(value, leaf, wanted, registry(), bounded=True) if short else None
+            if found is None and (scalar or size <= _FEW):
+                raise _NoScalarCode(tape, scalar)
+        else:
+            found = straight_line(tape, leaf, wanted, registry(), effort=self.owner.target.effort)
         if found is not None:
             return found
         try:
@@ -129,7 +142,7 @@ class _Straight(Prepared):
         except (DifferentiationError, ArgumentError):
             if wanted.sparse:
                 raise
-            raise _NoScalarCode(tape) from None
+            raise _NoScalarCode(tape, False) from None
 
     def _compressed(self, recorded: Recording, leaf: int, arguments: Arguments) -> Entries:
         """The entries of a function of arrays; what their places rely on is looked at before each call."""
@@ -197,17 +210,6 @@ class _ByRows(Prepared):
 def _rows(owner: Matrices, function: Callable[..., Any], arguments: Arguments, leaf: int, size: int) -> Rows:
     position = arguments.leaves[leaf].argument
     return Rows(function, position, owner.wanted, owner.target, dynamic=owner.dynamic, size=size)
-
-
-def only_leaf(layout: Layout, arguments: Arguments) -> int:
-    """The one array or number to differentiate by."""
-    if len(layout.wanted) != 1 or arguments.leaves[layout.wanted[0]].path:
-        name = arguments.leaves[layout.wanted[0]].name
-        raise ArgumentError(
-            f"argument {name} is a structure; a matrix of derivatives is by one array. Write a function of that array, "
-            f"such as lambda x: f({{**{name}, 'x': x}})"
-        )
-    return layout.wanted[0]
 
 
 def _sparse(rows: CompressedRows, outputs: Any) -> Any:

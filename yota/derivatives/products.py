@@ -8,20 +8,71 @@ from typing import Any
 
 import numpy as np
 
+from yota.batching.batch import Batched
 from yota.compilation.arguments import Arguments
-from yota.compilation.layout import layout_of
+from yota.compilation.layout import layout_of, only_leaf
 from yota.compilation.specialise import Gradient, Specialisation, Target
+from yota.compilation.words import worded
+from yota.derivatives.calling import caller
 from yota.derivatives.differentiated import Differentiated, Prepared
 from yota.derivatives.directions import along, product_of
 from yota.derivatives.inside import inside
-from yota.derivatives.matrices import only_leaf
 from yota.errors import ArgumentError, DifferentiationError
 from yota.ir.callables import name_of
 from yota.ir.tape import Tape
 from yota.rules.registry import Registry, registry
 from yota.tracing.record import Leaf, Recording, record
 
-__all__ = ["HessianProducts"]
+__all__ = ["HessianProducts", "hvp"]
+
+
+@worded
+def hvp(
+    f: Callable[..., Any],
+    wrt: int | str = 0,
+    *,
+    target: str = "numpy",
+    strict: bool = False,
+    effort: str = "quick",
+    dynamic: bool = False,
+) -> Callable[..., Any]:
+    """A function of ``(x, v)`` that gives the Hessian of ``f`` at ``x`` times ``v``.
+
+    It takes a small multiple of the gradient's operations, however many elements ``x`` has: no Hessian is computed.
+
+    Parameters
+    ----------
+    f
+        A plain NumPy function that returns a real number.
+    wrt
+        Position or name of the argument to differentiate by, an array or a number.
+    target, strict, effort, dynamic
+        See `yota.grad`; there is no value that ``strict`` would matter to.
+
+    Returns
+    -------
+    Callable
+        Takes the arguments of ``f``, and after them a direction of the shape of ``args[wrt]``; gives an array of that
+        shape.
+
+    Raises
+    ------
+    DifferentiationError
+        When called, if ``x`` is complex or the direction has another shape.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> hvp(lambda x: np.sum(x**3))(np.array([1.0, 2.0]), np.array([1.0, 1.0]))
+    array([ 6., 12.])
+    >>> hvp(lambda x, a: a * np.sum(x**3))(np.array([1.0, 2.0]), 10.0, np.array([1.0, 1.0]))
+    array([ 60., 120.])
+    """
+    wanted = Target(target, strict, effort)
+    if isinstance(f, Batched):
+        return f.mapped(lambda one: hvp(one, wrt, dynamic=dynamic), wanted, dynamic=dynamic, also=(-1,))
+    recipe = hvp, (f, wrt), {"target": target, "strict": strict, "effort": effort, "dynamic": dynamic}
+    return caller(HessianProducts(f, wrt, wanted, dynamic=dynamic), recipe, "Hessian times a vector")
 
 
 class HessianProducts(Differentiated):

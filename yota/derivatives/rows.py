@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from yota.batching.batch import Batched, batch
+from yota.batching.batch import batch
 from yota.compilation.device import beside, computed, joined, stacked
 from yota.compilation.specialise import Target
 from yota.derivatives.gradients import gradient, value_and_grad
+from yota.derivatives.products import hvp
 from yota.derivatives.pullbacks import weighted
 from yota.derivatives.straight import Wanted
 from yota.errors import ArgumentError, DifferentiationError, StaleTapeError, YotaError
@@ -22,6 +23,8 @@ __all__ = ["Rows", "largest"]
 
 _MOST = 64
 """Rows that are pulled back at once; measured: with more, they gain nothing."""
+_FEW = 4
+"""Rows of a Hessian up to which products one after the other are as fast."""
 _MOST_ELEMENTS = 1 << 20
 """Elements up to which an array with one more axis, for the rows, is no burden on memory and caches."""
 
@@ -41,7 +44,8 @@ class Rows:
     wanted, target, dynamic
         See `Matrices`.
     size
-        Elements of the largest array on the way, which decides how many rows are pulled back at once.
+        Elements of the largest array on the way, which decides how many rows are computed at once; 0 for scalar code,
+        which is fastest row by row.
     """
 
     def __init__(
@@ -55,11 +59,15 @@ class Rows:
             )
         self.position, self.wanted, self._size = position, wanted, size
         options: dict[str, Any] = {"target": target.name, "strict": target.strict, "dynamic": dynamic}
-        self._first = value_and_grad(function, position, **options) if wanted.order == 2 else None
-        self._function = gradient(function, position, **options) if wanted.order == 2 else function
-        self._pullback = gradient(weighted(self._function), position + 1, **options)
-        self._many: Batched | None = batch(self._pullback, over=0, **options)
-        self.parts: list[Any] = [each for each in (self._many, self._pullback, self._first) if each is not None]
+        self._function, self._first, self._many = function, None, None
+        if wanted.order == 2:
+            self._row = hvp(function, position, **options)
+            self._first = value_and_grad(function, position, **options) if wanted.with_value else None
+        else:
+            self._row = gradient(weighted(function), position + 1, **options)
+        if size:
+            self._many = batch(self._row, over=-1 if wanted.order == 2 else 0, **options)
+        self.parts: list[Any] = [each for each in (self._many, self._row, self._first) if each is not None]
         """Functions that are compiled."""
 
     def __call__(self, *args: Any) -> Any:
@@ -70,8 +78,9 @@ class Rows:
         return (value, matrix) if self._first is None else (*self._first(*args), matrix)
 
     def _matrix(self, *args: Any) -> tuple[Any, Any]:
-        value = computed(self._function, args)
         by = args[self.position]
+        # The rows of a Hessian are as many as the elements of the argument, and like it.
+        value = computed(self._function, args) if self.wanted.order == 1 else stacked([by])[0]
         shape = (*value.shape, *np.shape(by))
         if not value.size:
             return beside(by, np.zeros(shape)) if is_on_device(by) else np.zeros(shape, np.asarray(by).dtype), value
@@ -94,15 +103,19 @@ class Rows:
     def _pulled(self, value: Any, seeds: np.ndarray, args: tuple[Any, ...]) -> Any:
         """A row for each seed."""
         there = beside(value, seeds) if is_on_device(value) else seeds
-        if self._many is not None and len(seeds) > 1:
+        if self._many is not None and len(seeds) > (_FEW if self.wanted.order == 2 else 1):
             try:
-                return self._many(there, *args)
+                return self._many(*self._called(there, args))
             except StaleTapeError:
                 raise
             except YotaError:
                 # Not every function is known over many points.
                 self._many = None
-        return stacked([self._pullback(seed, *args) for seed in there])
+        return stacked([self._row(*self._called(seed, args)) for seed in there])
+
+    def _called(self, seed: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """What a pullback or a product takes: the seed is before the arguments, or after them."""
+        return (*args, seed) if self.wanted.order == 2 else (seed, *args)
 
     def _rows(self, value: Any, seeds: np.ndarray, args: tuple[Any, ...]) -> Any:
         """Rows: of a real value its gradient, of a complex one the complex derivative."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from yota.autodiff.accumulate import partials
+from yota.autodiff.accumulate import Partials, partials
 from yota.autodiff.reverse import gradient_tape
 from yota.codegen.search import forms, search
 from yota.compilation.scalar_code import unrolled
@@ -18,12 +18,14 @@ from yota.ir.tape import Tape, TapeBuilder
 from yota.passes import dce, pipeline
 from yota.rules.registry import Registry
 
-__all__ = ["Entries", "Wanted", "orders", "slope_of", "straight_line"]
+__all__ = ["Entries", "Wanted", "entries", "good_orders", "slope_of", "straight_line"]
 
 _MOST_OPERATIONS = 20_000
 """Operations up to which a Jacobian is straight-line code."""
 _MOST_ENTRIES = 4096
 """Entries, not counting zeros, up to which a Jacobian is straight-line code."""
+_SHORT, _MOST_EACH = 1000, 3
+"""Operations up to which a Hessian is straight-line code in any case; and, beyond that, for each op of the gradient."""
 _WORTH_A_LOOK = 1.3
 
 
@@ -74,16 +76,35 @@ def straight_line(
     if plain is None:
         return None
     if effort == "quick":
-        return next(_derived(plain, leaf, wanted, registry), None)
-    found = [entries for form in forms(plain) for entries in _derived(form, leaf, wanted, registry)]
+        return entries(plain, leaf, wanted, registry)
+    found = [each for form in forms(plain) for each in _derived(form, leaf, wanted, registry, good_orders)]
     if not found:
         return None
-    number, best = search([pipeline.run(entries.tape) for entries in found], values=int(wanted.with_value))
+    number, best = search([pipeline.run(each.tape) for each in found], values=int(wanted.with_value))
     return replace(found[number], tape=best)
 
 
-def _derived(tape: Tape, leaf: int, wanted: Wanted, registry: Registry) -> Iterator[Entries]:
-    """The entries from one form of the tape, its variables eliminated in each order that looks good, the best first."""
+def entries(tape: Tape, leaf: int, wanted: Wanted, registry: Registry, *, bounded: bool = False) -> Entries | None:
+    """The matrix that is ``wanted`` of a scalar tape by its input number ``leaf``.
+
+    With ``bounded`` it is None where it takes many more operations than the tape or, of a Hessian, the gradient has.
+    """
+
+    def orders(steps: Partials) -> list[str]:
+        # For Hessians this order is the best in nearly all cases; to count the operations of all takes a while.
+        names = ("cheapest",) if wanted.order == 2 else steps.orders
+        works = {name: steps.work(name) for name in names}
+        best = min(works, key=works.__getitem__)
+        most = _MOST_EACH * steps.vertices + _SHORT if bounded else _MOST_OPERATIONS
+        return [best] if works[best] <= most else []
+
+    return next(_derived(tape, leaf, wanted, registry, orders), None)
+
+
+def _derived(
+    tape: Tape, leaf: int, wanted: Wanted, registry: Registry, orders: Callable[[Partials], list[str]]
+) -> Iterator[Entries]:
+    """The entries from one form of the tape, its variables eliminated in each of the ``orders``."""
     if wanted.order == 2:
         slope = slope_of(tape, leaf, registry)
         if slope is None:
@@ -94,13 +115,13 @@ def _derived(tape: Tape, leaf: int, wanted: Wanted, registry: Registry) -> Itera
     columns = elements_read(tape, by)
     builder = tape.builder()
     steps = partials(builder, tape, rows, list(columns), registry)
-    if steps is None or min(steps.works.values()) > _MOST_OPERATIONS:
+    if steps is None:
         return
     outputs = _values(builder, tape, rows, shape) if wanted.with_value else []
     dtype = dtype_of(tape, rows, by)
     size = len(rows), tape.types[by].size
     whole = (*shape, *tape.types[by].shape)
-    for order in orders(steps.works):
+    for order in orders(steps):
         places = _places(steps.entries(order), columns, symmetric=wanted.order == 2)
         if len(places) > _MOST_ENTRIES:
             return
@@ -110,11 +131,11 @@ def _derived(tape: Tape, leaf: int, wanted: Wanted, registry: Registry) -> Itera
         yield Entries(made, size, tuple([row for row, _ in filled]), tuple([column for _, column in filled]))
 
 
-def orders(works: Mapping[str, int]) -> list[str]:
-    """Orders of elimination whose result is worth a look, the best first; what counts is not the products alone."""
-    most = _WORTH_A_LOOK * min(works.values())
-    found = {work: order for order, work in reversed(list(works.items())) if work <= most}
-    return [found[work] for work in sorted(found)]
+def good_orders(steps: Partials) -> list[str]:
+    """Orders of elimination whose result is worth a look; what counts is not the number of products alone."""
+    works = {name: steps.work(name) for name in steps.orders}
+    most = min(_MOST_OPERATIONS, _WORTH_A_LOOK * min(works.values()))
+    return [name for name, work in works.items() if work <= most]
 
 
 def _places(
