@@ -29,7 +29,7 @@ BELOW = {
     "codegen": {"errors", "_resources", "ir", "passes"},
     # It knows plans, and no tapes.
     "runtime": {"errors", "_resources", "codegen"},
-    "watching": {"errors", "structures", "marks", "tracing"},
+    "watching": {"errors", "structures", "marks", "ir", "tracing"},
     "compilation": {
         *("errors", "structures", "marks", "ir", "rules", "tracing", "autodiff", "passes", "codegen", "runtime"),
         "watching",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import types
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +17,7 @@ from yota.compilation.device import on_host, target_for
 from yota.compilation.specialise import Target, compile_tape, simplified
 from yota.compilation.words import worded
 from yota.derivatives.differentiated import MOST_TAPES
+from yota.derivatives.forms import shared
 from yota.derivatives.inside import inside
 from yota.errors import ArgumentError, StaleTapeError
 from yota.ir.tape import Tape
@@ -100,7 +102,14 @@ def batch(
         in_axes = out_axes = axis
     if over is not None and not isinstance(in_axes, int):
         raise ArgumentError(f"in_axes={in_axes!r} says which arguments hold points; leave over= out")
-    return Batched(function_of(f), over, in_axes, out_axes, Target(target, strict), dynamic=dynamic)
+    wanted = Target(target, strict)
+
+    def make() -> Batched:
+        return Batched(function_of(f), over, in_axes, out_axes, wanted, dynamic=dynamic)
+
+    # What a method or a partial function supplies is part of it here.
+    given = None if isinstance(f, types.FunctionType) else f
+    return shared(function_of(f), make, Batched, given, over, in_axes, out_axes, wanted, dynamic)
 
 
 class Batched(Compiled):
@@ -121,7 +130,7 @@ class Batched(Compiled):
         recipe = Batched, (function, over, in_axes, out_axes, target), {"dynamic": dynamic}
         super().__init__(recipe, function, journal=Journal("", target.name))
         self.journal.name = f"batch of {self.__name__}"
-        self._captured = Captured(function)
+        self.captured = Captured(function)
         self._table = Table()
 
     def mapped(
@@ -149,9 +158,9 @@ class Batched(Compiled):
         trace = current()
         if trace is not None and any(type(leaf.value) is Tracer for leaf in sort_arguments(function, args).leaves):
             return self._traced(function, args)
-        if self._captured.changed():
+        if self.captured.changed():
             self._forget(CHANGED)
-            self._captured.settle()
+            self.captured.settle()
         leaves: list[Any] = []
         key = tuple([key_of(argument, leaves) for argument in args])
         if function is not self.function:
@@ -169,6 +178,12 @@ class Batched(Compiled):
         way = self._compiled(function, args, OTHER_WAY)
         self._table.insert(key, (*ways[1 - MOST_TAPES :], way))
         return self._filled(way, way.call(*leaves))
+
+    def take_over(self, other: Batched) -> None:
+        """Take the compiled code of another function, of the same code, that captured the same."""
+        self.captured.adopt(other.captured)
+        self.journal = other.journal
+        self._table.update(other._table)
 
     def clear(self) -> None:
         """Drop all compiled code; the next call compiles anew."""
@@ -190,11 +205,11 @@ class Batched(Compiled):
         return found
 
     def _made(self, function: Callable[..., Any], arguments: Arguments, target: Target) -> _Compiled:
-        self._captured.take(bearers(arguments.values))
+        self.captured.take(bearers(arguments.values))
         recording = self._record(function, on_host(arguments))
-        self._captured.take(Running(code, names) for code, names in recording.ran)
-        self._captured.settle()
-        contents = Contents.of(recording.watched, self._captured.parts(), ())
+        self.captured.take(Running(code, names) for code, names in recording.ran)
+        self.captured.settle()
+        contents = Contents.of(recording.watched, self.captured.parts(), ())
         call, source = compile_tape(simplified(recording.tape, target), target)
         return _Compiled(call, recording.form, recording.tape, source, contents)
 
@@ -212,7 +227,7 @@ class Batched(Compiled):
             for leaf, axis in zip(arguments.leaves, axes, strict=True)
         ]
         forms: list[ResultForm] = []
-        around = self._captured.surroundings(arguments.values)
+        around = self.captured.surroundings(arguments.values)
         recorded = record(parted(function, forms), points, arguments.rebuild, registry=registry(), around=around)
         if recorded.outer:
             raise ArgumentError(f"{self.__name__} uses traced values besides its arguments; pass them as arguments")

@@ -88,7 +88,9 @@ class Derivative(Compiled):
         result, _ = prepared(function, positions, leaves)
         if key is not None:
             # What was compiled just now may be called only once.
-            self.latest = prepared.entry(args) if prepared.calls and prepared.state() == before else None
+            self.latest = (
+                prepared.entry(args, self.form.hidden) if prepared.calls and prepared.state() == before else None
+            )
             self._keep(key, prepared, args)
         prepared.calls += 1
         return result

@@ -33,6 +33,7 @@ from yota.errors import StaleTapeError
 from yota.ir.callables import Derived, name_of
 from yota.ir.location import where
 from yota.ir.tape import Tape
+from yota.marks import Itself
 from yota.rules.registry import registry
 from yota.runtime.cache import Table
 from yota.runtime.dispatch import Form
@@ -94,17 +95,20 @@ class Differentiated:
         self.table = Table()
         self.journal = Journal(f"grad of {name_of(self.function)}", target.name)
 
-    def adopt(self, function: Callable[..., Any], captured: Captured) -> None:
-        """Stand for another function of the same code that captured the same."""
-        captured.adopt(self.captured)
-        self.function, self.captured = function, captured
+    def take_over(self, other: Differentiated) -> None:
+        """Take the compiled code of a form of another function, of the same code, that captured the same."""
+        self.captured.adopt(other.captured)
+        self.journal = other.journal
+        for key, prepared in list(other.table.items()):
+            self.table.insert(key, prepared.owned_by(self))
 
-    def bound(self, hidden: tuple[Any, ...]) -> Differentiated:
-        """The same form, with other arguments of the same kinds that the function supplies itself."""
+    def bound(self, given: Callable[..., Any]) -> Differentiated:
+        """The same form for a callable of the same function, which supplies other arguments of the same kinds."""
+        _, hidden = with_receiver(given)
         if all(one is other for one, other in zip(hidden, self.hidden, strict=True)):
             return self
         found = copy.copy(self)
-        found.hidden = hidden
+        found.given, found.hidden = given, hidden
         return found
 
     def forget(self, why: str = CHANGED) -> None:
@@ -175,19 +179,25 @@ class Prepared:
         self._plain = not owner.hidden and all(not leaf.path and _exact(leaf.value) for leaf in arguments.leaves)
         self._plain = self._plain and len(arguments.leaves) == len(args)
 
+    def owned_by(self, owner: Differentiated) -> Prepared:
+        """The same compiled code for another function that agrees with the one that it was made for."""
+        found = copy.copy(self)
+        found.owner, found._entry = owner, None
+        return found
+
     def state(self) -> tuple[Any, ...]:
-        """What an entry is made from, to be compared by identity."""
+        """What the compiled code relies on, to be compared by identity."""
         return self.owner.captured.state, self.root, len(self.tapes)
 
     def checks(self) -> list[Check]:
         """What must hold for the compiled code to be right."""
         return checks(self.owner.captured.state, [each.gradient.contents for each in self.tapes])
 
-    def entry(self, args: tuple[Any, ...]) -> Callable[[tuple[Any, ...]], Any] | None:
-        """A short way from a caller's arguments to the results, if there is one."""
-        state = self.state()
+    def entry(self, args: tuple[Any, ...], hidden: tuple[Any, ...]) -> Callable[[tuple[Any, ...]], Any] | None:
+        """A short way from a caller's arguments, which follow the ``hidden`` ones, to the results, if there is one."""
+        state = *self.state(), *map(Itself, hidden)
         if self._entry is None or self._entry[0] != state:
-            self._entry = state, entry(args, self.owner.hidden, self.root, self.result, self.checks())
+            self._entry = state, entry(args, hidden, self.root, self.result, self.checks())
         return self._entry[1]
 
     def form(self, args: tuple[Any, ...]) -> Form | None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-import types
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -11,20 +9,16 @@ import numpy as np
 
 from yota.compilation.device import captor_of
 from yota.compilation.specialise import Target
-from yota.derivatives.differentiated import Differentiated, with_receiver
+from yota.derivatives.differentiated import Differentiated
+from yota.derivatives.forms import form_of
 from yota.errors import ArgumentError
-from yota.ir.callables import Derived, name_of
+from yota.ir.callables import name_of
 from yota.ir.tape import Tape
 from yota.result import GradResult
-from yota.runtime.cache import Table
 from yota.structures import is_on_device
 from yota.tracing.state import current
-from yota.watching.captured import Captured
 
 __all__ = ["evaluated", "seeded"]
-
-_known = Table(most=128)
-"""Differentiated forms that were made, the latest used last."""
 
 
 def evaluated(
@@ -73,33 +67,7 @@ def seeded(
 
 
 def _differentiated(function: Callable[..., Any], target: Target, dynamic: bool, has_aux: bool) -> Differentiated:
-    plain, hidden = with_receiver(function)
-    # A lambda that is written in a loop is a new function in each round, with the same code and captured values.
-    key = (_sameness(plain), target, dynamic, has_aux, tuple(map(_place, hidden)))
-    found: Differentiated | None = _known.pop(key, None)
-    if found is None:
-        found = Differentiated(function, None, target, dynamic=dynamic, has_aux=has_aux)
-    elif found.function is not plain:
-        captured = Captured(plain)
-        if not found.captured.agrees(captured):
-            found = Differentiated(function, None, target, dynamic=dynamic, has_aux=has_aux)
-        found.adopt(plain, captured)
-    _known.insert(key, found)
-    return found.bound(hidden)
+    def make() -> Differentiated:
+        return Differentiated(function, None, target, dynamic=dynamic, has_aux=has_aux)
 
-
-def _sameness(function: Any) -> Any:
-    """What functions have in common that differ in nothing but what they captured, or were partially applied to."""
-    if isinstance(function, functools.partial):
-        return _sameness(function.func), len(function.args), tuple(function.keywords)
-    if isinstance(function, types.MethodType):
-        return _sameness(function.__func__), id(function.__self__)
-    if isinstance(function, Derived):
-        make, (made_of, *rest), options = function.recipe
-        return function if rest or options else (make, _sameness(made_of))
-    return getattr(function, "__code__", function)
-
-
-def _place(value: Any) -> int | None:
-    """An argument that a partial function or a method supplies; numbers and arrays are read at each call."""
-    return None if isinstance(value, (int, float, complex, np.ndarray)) else id(value)
+    return form_of(function, make, Differentiated, None, target, dynamic, has_aux)

@@ -145,6 +145,7 @@ def value_and_grad(
     from yota.compilation.specialise import Target
     from yota.derivatives.calling import caller
     from yota.derivatives.differentiated import Differentiated
+    from yota.derivatives.forms import form_of
 
     # A batched function exists only once its module is loaded, which brings much of the code generation with it.
     batching = sys.modules.get("yota.batching.batch")
@@ -169,8 +170,12 @@ def value_and_grad(
         check_options(target, dynamic, has_aux)
         form = AllSizes(f, args, wrt, strict=strict)
         return Compiled(recipe, f, "value and gradient", form, journal=form.journal)
-    made = Differentiated(f, wrt, Target(target, strict, effort), dynamic=dynamic, has_aux=has_aux)
-    return caller(made, recipe, "value and gradient")
+
+    def make() -> Differentiated:
+        return Differentiated(f, wrt, wanted, dynamic=dynamic, has_aux=has_aux)
+
+    wanted = Target(target, strict, effort)
+    return caller(form_of(f, make, Differentiated, wrt, wanted, dynamic, has_aux), recipe, "value and gradient")
 
 
 @worded

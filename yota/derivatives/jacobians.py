@@ -12,6 +12,7 @@ from yota.compilation.specialise import Target
 from yota.compilation.words import worded
 from yota.derivatives.blocks import hessians, jacobians
 from yota.derivatives.calling import caller
+from yota.derivatives.forms import form_of
 from yota.derivatives.matrices import Matrices
 from yota.derivatives.straight import Wanted
 
@@ -164,7 +165,11 @@ def _matrix(
     make = jacobian if wanted.order == 1 else hessian
     recipe = make, (f, wrt), {"with_value": wanted.with_value, "sparse": wanted.sparse, **options}
     if not isinstance(wrt, tuple):
-        return caller(Matrices(f, wrt, wanted, target, dynamic=dynamic), recipe, what)
+
+        def matrices() -> Matrices:
+            return Matrices(f, wrt, wanted, target, dynamic=dynamic)
+
+        return caller(form_of(f, matrices, Matrices, wrt, wanted, target, dynamic), recipe, what)
 
     def matrix(function: Callable[..., Any], by: int | str, one: Wanted) -> Callable[..., Any]:
         return _matrix(function, by, one, target, dynamic, what)

@@ -101,9 +101,9 @@ class _Straight(Prepared):
         self.values = int(owner.wanted.with_value)
         super().__init__(owner, function, args)
 
-    def entry(self, args: tuple[Any, ...]) -> Callable[[tuple[Any, ...]], Any] | None:
+    def entry(self, args: tuple[Any, ...], hidden: tuple[Any, ...]) -> Callable[[tuple[Any, ...]], Any] | None:
         """A short way, where nothing of the arguments' content is relied on."""
-        return None if self.relied else super().entry(args)
+        return None if self.relied else super().entry(args, hidden)
 
     def gradient(self, function: Callable[..., Any], arguments: Arguments) -> Gradient:
         """The tape of all entries."""
@@ -198,7 +198,7 @@ class _ByRows(Prepared):
         """It is made once."""
         return ()
 
-    def entry(self, args: tuple[Any, ...]) -> None:
+    def entry(self, args: tuple[Any, ...], hidden: tuple[Any, ...]) -> None:
         """There is no short way."""
         return
 

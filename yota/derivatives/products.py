@@ -16,6 +16,7 @@ from yota.compilation.words import worded
 from yota.derivatives.calling import caller
 from yota.derivatives.differentiated import Differentiated, Prepared
 from yota.derivatives.directions import along, product_of
+from yota.derivatives.forms import form_of
 from yota.derivatives.inside import inside
 from yota.errors import ArgumentError, DifferentiationError
 from yota.ir.callables import name_of
@@ -72,7 +73,11 @@ def hvp(
     if isinstance(f, Batched):
         return f.mapped(lambda one: hvp(one, wrt, dynamic=dynamic), wanted, dynamic=dynamic, also=(-1,))
     recipe = hvp, (f, wrt), {"target": target, "strict": strict, "effort": effort, "dynamic": dynamic}
-    return caller(HessianProducts(f, wrt, wanted, dynamic=dynamic), recipe, "Hessian times a vector")
+
+    def make() -> HessianProducts:
+        return HessianProducts(f, wrt, wanted, dynamic=dynamic)
+
+    return caller(form_of(f, make, HessianProducts, wrt, wanted, dynamic), recipe, "Hessian times a vector")
 
 
 class HessianProducts(Differentiated):

@@ -11,6 +11,7 @@ from yota.compilation.specialise import Specialisation, Target
 from yota.compilation.words import evaluates, worded
 from yota.derivatives.differentiated import Differentiated
 from yota.derivatives.entry import MISSING, entry
+from yota.derivatives.forms import form_of
 from yota.errors import ArgumentError, StaleTapeError
 from yota.structures import mapped
 from yota.tracing.captures import copied
@@ -24,6 +25,11 @@ class SimpleGradient(Compiled):
     def __init__(self, f: Callable[..., Any], args: tuple[Any, ...], target: Target) -> None:
         options = {"target": target.name, "strict": target.strict, "effort": target.effort}
         form = Differentiated(f, None, target, dynamic=False)
+        # It is compiled once and for all, whatever others compile anew after a change.
+        others = form_of(f, lambda: Differentiated(f, None, target, dynamic=False), Differentiated, None, target, False)
+        others.prepare(args, {})
+        if others.captured.agrees(form.captured) or others.function is form.function:
+            form.take_over(others)
         recipe = simplegrad, (f, *(mapped(each, copied) for each in args)), options
         super().__init__(recipe, f, "gradient", journal=form.journal)
         self._captured, self._outdated = form.captured, False

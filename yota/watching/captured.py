@@ -50,7 +50,7 @@ class Captured:
     def adopt(self, other: Captured) -> None:
         """Watch what ``other``, with which this one agrees, came to watch later."""
         self.take(other._later.values())
-        self.settle()
+        self._state = State.now(self._reach)
 
     def settle(self) -> None:
         """Let the present state count, of all that is reached now."""
@@ -66,6 +66,12 @@ class Captured:
     def state(self) -> State:
         """The state that counts."""
         return self._state
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the arrays that the function keeps alive by itself: those in closures and default values."""
+        arrays = {id(array): array.nbytes for array in self._state.owned() if isinstance(array, np.ndarray)}
+        return sum(arrays.values())
 
     def parts(self) -> list[Any]:
         """The captured data, and what its structures are made of."""

@@ -236,10 +236,11 @@ class Reach:
             self._home = function.__globals__.get("__name__", "").partition(".")[0]
         found = self._code(code, function.__globals__)
         held = [*zip(code.co_freevars, function.__closure__ or (), strict=False)]
-        if not self._knows(code):
+        if self._knows(code):
+            self.looks += [(function, name) for name in ("__code__", "__defaults__", "__kwdefaults__")]
+        elif not _is_own(function):
             # Of a decorator's code what it calls counts.
             return [each for _, cell in held for each in _callables(content(cell))]
-        self.looks += [(function, name) for name in ("__code__", "__defaults__", "__kwdefaults__")]
         for name, cell in held:
             value = content(cell)
             found.append(value)
@@ -297,6 +298,11 @@ def _is_followed(value: Any) -> bool:
     if type(value) is np.ndarray:
         return bool(value.dtype.hasobject)
     return value is not ABSENT and not isinstance(value, _PLAIN)
+
+
+def _is_own(function: types.FunctionType) -> bool:
+    """Whether a function is one of yota's, which has functions of the user's in its closure."""
+    return str(function.__globals__.get("__name__", "")).partition(".")[0] == "yota"
 
 
 def _callables(value: Any) -> list[Any]:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import operator
 import types
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from yota.errors import ArgumentError
+from yota.ir.callables import Derived
 from yota.marks import Itself, content_of, mark_of
 from yota.structures import children, flatten
 from yota.tracing.places import original
@@ -85,6 +87,12 @@ class State:
         """All that was held, and the default values."""
         return [*self.held, *self.values, *self.defaults]
 
+    def owned(self) -> Iterator[Any]:
+        """The parts of what the functions have of their own."""
+        for value in (*self.held, *self.defaults):
+            with contextlib.suppress(ArgumentError):  # it contains itself
+                yield from (part for _, part in flatten(value))
+
     def holds(self) -> bool:
         """Whether everything is the object that it was."""
         return (
@@ -127,7 +135,27 @@ def _is_same(one: Any, other: Any) -> bool:
         return True
     if type(one) in _NUMBERS:
         return mark_of(one) == mark_of(other)
+    if type(one) is types.FunctionType:
+        return type(other) is types.FunctionType and _is_same_function(one, other)
+    if isinstance(one, Derived):
+        return isinstance(other, Derived) and _is_made_the_same(one, other)
     return type(one) is type(other) and _is_structure(one) and fingerprint(one) == fingerprint(other)
+
+
+def _is_same_function(one: types.FunctionType, other: types.FunctionType) -> bool:
+    """Whether two functions have the same code, and what it reads is the same, as of lambdas that are made anew."""
+    if one.__code__ is not other.__code__ or one.__globals__ is not other.__globals__ or vars(one) or vars(other):
+        return False
+    some = [*map(content, one.__closure__ or ()), one.__defaults__, one.__kwdefaults__]
+    return same(some, [*map(content, other.__closure__ or ()), other.__defaults__, other.__kwdefaults__])
+
+
+def _is_made_the_same(one: Derived, other: Derived) -> bool:
+    """Whether two callables were made by the same call, of functions that are the same."""
+    make, (function, *rest), options = one.recipe
+    other_make, (other_function, *others), other_options = other.recipe
+    marks = mark_of((*rest, *options.items())), mark_of((*others, *other_options.items()))
+    return make is other_make and marks[0] == marks[1] and _is_same(function, other_function)
 
 
 def _same_items(one: _Container, other: _Container) -> bool:

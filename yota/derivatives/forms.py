@@ -1,0 +1,97 @@
+"""Compiled forms by function: what was compiled for a function once serves every derivative of that kind."""
+
+from __future__ import annotations
+
+import functools
+import types
+from collections.abc import Callable, Hashable
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+
+from yota.derivatives.differentiated import Differentiated, with_receiver
+from yota.ir.callables import Derived
+from yota.marks import mark_of
+from yota.rules.registry import registry
+from yota.runtime.cache import Table
+from yota.watching.captured import Captured
+
+__all__ = ["form_of", "shared"]
+
+MOST_BYTES = 1 << 28
+"""Bytes of captured arrays that forms keep alive, all but the latest one together."""
+
+
+class _Form(Protocol):
+    captured: Captured
+
+    def take_over(self, other: Any) -> None: ...
+
+
+_Made = TypeVar("_Made", bound=_Form)
+_known = Table(most=128)
+"""Forms that were made, the latest used last."""
+
+
+def shared(function: Callable[..., Any], make: Callable[[], _Made], *options: Hashable) -> _Made:
+    """What ``make`` gives for ``function``, or what it gave before.
+
+    A lambda that is written in a loop is a new function in each round: it gets a form of its own, with the compiled
+    code of one that captured the same.
+
+    Parameters
+    ----------
+    function
+        What the user gave.
+    make
+        Makes a form.
+    *options
+        What the form depends on besides the function.
+    """
+    plain, hidden = with_receiver(function)
+    key = (*options, registry().revision, _sameness(plain), tuple(map(_place, hidden)))
+    try:
+        found = _known.pop(key, None)
+    except TypeError:  # an option, or an object that is called, has no hash
+        return make()
+    if found is None or found[0] is not plain:
+        made = make()
+        if found is not None and made.captured.agrees(found[1].captured):
+            made.take_over(found[1])
+        found = plain, made
+    _keep(key, found)
+    form: _Made = found[1]
+    return form
+
+
+def form_of(function: Callable[..., Any], make: Callable[[], Differentiated], *options: Hashable) -> Differentiated:
+    """The same for a form that supplies arguments to a plain function, which are those of ``function``."""
+    return shared(function, make, *options).bound(function)
+
+
+def _keep(key: Any, found: tuple[Any, Any]) -> None:
+    """Put a form last, and forget the oldest ones if those before it keep too much alive."""
+    with _known.lock:
+        left = MOST_BYTES
+        for each, (_, form) in reversed(list(_known.items())):
+            left -= form.captured.nbytes
+            if left < 0:
+                _known.pop(each, None)
+        _known.insert(key, found)
+
+
+def _sameness(function: Any) -> Any:
+    """What functions have in common that differ in nothing but what they captured, or were partially applied to."""
+    if isinstance(function, functools.partial):
+        return _sameness(function.func), len(function.args), tuple(function.keywords)
+    if isinstance(function, types.MethodType):
+        return _sameness(function.__func__), id(function.__self__)
+    if isinstance(function, Derived):
+        make, (made_of, *rest), options = function.recipe
+        return make, _sameness(made_of), mark_of((*rest, *options.items()))
+    return getattr(function, "__code__", function)
+
+
+def _place(value: Any) -> int | None:
+    """An argument that a partial function or a method supplies; numbers and arrays are read at each call."""
+    return None if isinstance(value, (int, float, complex, np.ndarray)) else id(value)
