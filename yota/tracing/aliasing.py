@@ -17,7 +17,7 @@ from yota.tracing.views import detached
 if TYPE_CHECKING:
     from yota.tracing.trace import Trace
 
-__all__ = ["ALIASING", "METHODS", "functions", "settled"]
+__all__ = ["ALIASING", "METHODS", "functions", "plainly", "settled"]
 
 _VIEWS = """
     atleast_1d atleast_2d atleast_3d array_split broadcast_arrays broadcast_to diagonal dsplit expand_dims flip fliplr
@@ -172,9 +172,7 @@ def _as_laid_out(
     if any(callable(each) and not isinstance(each, type) for each in (*args, *kwargs.values())):
         return list(results)
     try:
-        with entered(None), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            plain = function(*_plain(trace, args), **_plain(trace, kwargs))
+        plain = plainly(trace, function, args, kwargs)
     except Exception:  # noqa: BLE001  (what cannot be called again stays as it was recorded)
         return list(results)
     found = []
@@ -184,6 +182,13 @@ def _as_laid_out(
             each = trace.wrap(trace.rearranged(each._current(), value), value)
         found.append(each)
     return found
+
+
+def plainly(trace: Trace, function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """What NumPy gives for the concrete values, or its error."""
+    with entered(None), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return function(*_plain(trace, args), **_plain(trace, kwargs))
 
 
 def _plain(trace: Trace, value: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,7 @@ import numpy
 
 from yota.ir.catalog import primitive
 from yota.rules.statics import axes_of
+from yota.tracing.aliasing import plainly
 from yota.tracing.implementations import implements
 from yota.tracing.indices import normalise
 from yota.tracing.methods import is_tracer
@@ -48,37 +50,44 @@ def _reduce(
     if not array.ndim and axis in (0, -1):
         # A number has no axis; NumPy's reductions take it along its first all the same.
         axis = None
+    rest = {} if initial is None else {"initial": initial}
     name = _REDUCTIONS.get(ufunc.__name__)
     if name is not None:
-        rest = {} if initial is None else {"initial": initial}
         return getattr(np, name)(array, axis=axis, keepdims=keepdims, where=where, **rest)
+    if ufunc.nin != 2 or ufunc.nout != 1:
+        raise trace.refuse(f"np.{ufunc.__name__}.reduce is not supported on traced values.", "Write it as a loop.")
+    wanted = plainly(trace, ufunc.reduce, (array,), {"axis": axis, "keepdims": keepdims, "where": where, **rest})
+    if not array.size:
+        return np.broadcast_to(_cast(trace, wanted if initial is None else initial, wanted.dtype), wanted.shape)
     form = _FORMS.get(ufunc.__name__)
     if form is not None:
         result = form(array, axis, keepdims, where)
-        return result if initial is None else ufunc(initial, result)
-    if ufunc.nin != 2 or ufunc.nout != 1:
-        raise trace.refuse(f"np.{ufunc.__name__}.reduce is not supported on traced values.", "Write it as a loop.")
+        return _cast(trace, result if initial is None else ufunc(initial, result), wanted.dtype)
     if where is not True:
         raise trace.refuse(f"np.{ufunc.__name__}.reduce with where= is not supported.", "Select the elements first.")
-    return _in_turn(ufunc, array, axis, keepdims, initial)
+    start = None if initial is None else _cast(trace, initial, wanted.dtype)
+    return _in_turn(ufunc, _cast(trace, array, wanted.dtype), axis, keepdims, start)
+
+
+def _cast(trace: Trace, value: Any, dtype: Any) -> Any:
+    return trace.traced(value).astype(dtype, copy=False)
 
 
 def _in_turn(ufunc: Any, array: Any, axis: Any, keepdims: bool, initial: Any) -> Any:
-    """One op for each element along the axis."""
-    axes = axes_of(axis, array.ndim)
-    if not axes:
-        return array if initial is None else ufunc(initial, array)
-    if len(axes) != 1:
-        raise ValueError(
-            f"reduction operation '{ufunc.__name__}' is not reorderable, so at most one axis may be specified"
-        )
-    rows = np.moveaxis(array, axes[0], 0)
-    if not len(rows) and initial is None:
-        raise ValueError(f"zero-size array to reduction operation {ufunc.__name__} which has no identity")
-    result = rows[0] if initial is None else np.broadcast_to(initial, rows.shape[1:])
-    for row in rows[1:] if initial is None else rows:
-        result = ufunc(result, row)
-    return np.expand_dims(result, axes[0]) if keepdims else result
+    """One op for each element along the axes; NumPy begins with the identity, if there is one."""
+    axes = sorted(axes_of(axis, array.ndim), reverse=True)
+    single = all(array.shape[axis] == 1 for axis in axes)
+    if initial is None and ufunc.identity is not None and single:
+        array = ufunc(numpy.asarray(ufunc.identity, array.dtype), array)
+    elif initial is not None and not axes:
+        array = ufunc(initial, array)
+    for each in axes:
+        rows = np.moveaxis(array, each, 0)
+        result = rows[0] if initial is None else ufunc(initial, rows[0])
+        for row in rows[1:]:
+            result = ufunc(result, row)
+        array, initial = np.expand_dims(result, each) if keepdims else result, None
+    return array
 
 
 def _log_sum(power: Callable[[Any], Any], log: Callable[[Any], Any]) -> Any:
@@ -129,16 +138,28 @@ def _accumulate(trace: Trace, ufunc: Any, array: Any, axis: int = 0, dtype: Any 
     name = _ACCUMULATIONS.get(ufunc.__name__)
     if name is not None:
         return getattr(np, name)(array, axis=axis, dtype=dtype)
-    array = array if dtype is None else array.astype(dtype)
-    rows = np.moveaxis(array, axis, 0)
-    if not len(rows):
-        return ufunc(array, array)
+    wanted = plainly(trace, ufunc.accumulate, (array,), {"axis": axis, "dtype": dtype})
+    rows = np.moveaxis(_cast(trace, array, wanted.dtype), axis, 0)
     if ufunc.__name__ in _ASSOCIATIVE:
         return np.moveaxis(_doubling(ufunc, rows), 0, axis)
-    results = [rows[0]]
+    results = [rows[0]] if len(rows) else []
     for row in rows[1:]:
         results.append(ufunc(results[-1], row))
-    return np.moveaxis(np.stack(results), 0, axis)
+    return np.moveaxis(np.stack(results), 0, axis) if results else _cast(trace, wanted, wanted.dtype)
+
+
+@implements("reduceat")
+def _reduceat(trace: Trace, ufunc: Any, array: Any, indices: Any, axis: int = 0, dtype: Any = None) -> Any:
+    places = [int(index) for index in indices]
+    wanted = plainly(trace, ufunc.reduceat, (array, places), {"axis": axis, "dtype": dtype})
+    if not wanted.size:
+        return trace.traced(wanted)
+    rows = np.moveaxis(_cast(trace, array, wanted.dtype), axis, 0)
+    pieces = [
+        ufunc.reduce(rows[low:high], axis=0, dtype=wanted.dtype) if high - low > 1 else rows[low]
+        for low, high in itertools.pairwise((*places, rows.shape[0]))
+    ]
+    return np.moveaxis(np.stack(pieces), 0, axis)
 
 
 def _doubling(ufunc: Any, rows: Any) -> Any:
@@ -158,6 +179,8 @@ def _at(trace: Trace, ufunc: Any, array: Any, indices: Any, *operand: Any) -> No
             f"np.{ufunc.__name__}.at would write a traced value into a plain array, where its derivative is lost.",
             "Make the array inside the function with np.zeros.",
         )
+    # NumPy's error, if the ufunc does not take such numbers.
+    ufunc(*(numpy.zeros(0, trace.traced(each).dtype) for each in (array, *operand)))
     if ufunc in (numpy.add, numpy.subtract):
         _add_at(trace, array, indices, operand[0] if ufunc is numpy.add else np.negative(operand[0]))
         return

@@ -41,10 +41,23 @@ def _interp(trace: Trace, x: Any, xp: Any, fp: Any, left: Any = None, right: Any
     else:
         place = np.clip(trace.apply(primitive("searchsorted"), (xp, x), {"side": "right"}) - 1, 0, xp.size - 2)
         start, level = xp[place], fp[place]
-        slope = (fp[place + 1] - level) / (xp[place + 1] - start)
-        inside = np.where(np.equal(x, xp[-1]), fp[-1], slope * (x - start) + level)
+        end, next_level = xp[place + 1], fp[place + 1]
+        slope = (next_level - level) / (end - start)
+        inside = slope * (x - start) + level
+        if not all(_is_finite(trace, each) for each in (xp, fp)):
+            # As in NumPy: at a point its value, else from the other end, else what both ends have.
+            other = slope * (x - end) + next_level
+            other = np.where(np.logical_and(np.isnan(other), np.equal(level, next_level)), level, other)
+            inside = np.where(np.isnan(inside), np.where(np.equal(x, start), level, other), inside)
+        inside = np.where(np.equal(x, xp[-1]), fp[-1], inside)
     result = np.where(np.less(x, xp[0]), left, np.where(np.greater(x, xp[-1]), right, inside))
-    return np.where(np.isnan(x), x, result)
+    return result if xp.size == 1 else np.where(np.isnan(x), x, result)
+
+
+def _is_finite(trace: Trace, values: Any) -> bool:
+    """Whether values are known to be finite, for any arguments."""
+    variable = trace.lift(values)
+    return trace.is_constant(variable) and bool(numpy.all(numpy.isfinite(trace.values[variable])))
 
 
 @implements(numpy.convolve)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -28,16 +27,6 @@ def _outer(trace: Trace, ufunc: Any, a: Any, b: Any, **rest: Any) -> Any:
     return ufunc(np.reshape(a, a.shape + (1,) * b.ndim), b, **rest)
 
 
-@implements("reduceat")
-def _reduceat(trace: Trace, ufunc: Any, array: Any, indices: Any, axis: int = 0, dtype: Any = None) -> Any:
-    rows = np.moveaxis(array, axis, 0)
-    bounds = [*(int(index) for index in indices), rows.shape[0]]
-    pieces = [
-        ufunc.reduce(rows[low:high], axis=0) if low < high else rows[low] for low, high in itertools.pairwise(bounds)
-    ]
-    return np.moveaxis(np.stack(pieces), 0, axis)
-
-
 @implements(numpy.divmod)
 def _divmod(trace: Trace, x1: Any, x2: Any) -> Any:
     return np.floor_divide(x1, x2), np.remainder(x1, x2)
@@ -46,12 +35,16 @@ def _divmod(trace: Trace, x1: Any, x2: Any) -> Any:
 @implements(numpy.modf)
 def _modf(trace: Trace, x: Any) -> Any:
     whole = np.trunc(x)
-    return x - whole, whole
+    # The remainder has the sign of x where it is 0, as a difference has not.
+    nothing, unit = numpy.asarray([0, 1], whole.dtype)
+    return np.where(np.isinf(x), np.copysign(nothing, x), np.fmod(x, unit)), whole
 
 
 @implements(numpy.ldexp)
 def _ldexp(trace: Trace, x1: Any, x2: Any) -> Any:
     x1, x2 = trace.traced(x1), np.asarray(x2)
+    if x2.dtype.kind not in "biu":
+        raise TypeError("ufunc 'ldexp' not supported for the input types: the exponents are no whole numbers")
     if not is_tracer(x2) and np.all(np.abs(x2) < numpy.finfo(x1.dtype).maxexp):
         return x1 * np.exp2(np.astype(x2, x1.dtype))
     # In three steps, since the whole power may be out of reach where the result is not.
@@ -68,6 +61,9 @@ def _clip(
     low = a_min if min is None else min
     high = a_max if max is None else max
     result = trace.traced(a)
+    if low is not None and high is not None and not np.ndim(low) and not np.ndim(high):
+        # Of zeros of both signs NumPy keeps that of the array, and these two their second operand.
+        return np.minimum(high, np.maximum(low, result))
     if low is not None:
         result = np.maximum(result, low)
     return result if high is None else np.minimum(result, high)
