@@ -6,10 +6,9 @@ import copyreg
 from typing import Any
 
 from yota.compilation.playing import compile, play
-from yota.ir.catalog import primitive
+from yota.compilation.primitives import find, reference
 from yota.ir.primitive import Primitive
 from yota.ir.tape import Tape
-from yota.rules.registry import registry
 from yota.tracing.intercept import opaque
 
 
@@ -26,20 +25,9 @@ for _method in (play, compile, _repr_html_):
 
 
 def _by_name(known: Primitive) -> tuple[Any, tuple[Any, ...]]:
-    """How a primitive is pickled: by its name; where that says nothing, by its function."""
-    try:
-        if primitive(known.name) is known:
-            return primitive, (known.name,)
-    except KeyError:
-        pass
-    if registry().knows(known.name):
-        return _of_rules, (known.name,)
-    return opaque, (known.function,)
-
-
-def _of_rules(name: str) -> Primitive:
-    """The primitive of that name, which has a rule in this process too; `MissingRuleError` says how to write one."""
-    return registry().primitive(name)
+    """How a primitive is pickled: by its name; where it has no rule, by its function."""
+    name = reference(known)
+    return (find, (name,)) if name is not None else (opaque, (known.function,))
 
 
 copyreg.pickle(Primitive, _by_name)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import jinja2
 
-__all__ = ["render"]
+__all__ = ["render", "template_text"]
 
 
 def render(template: str, **data: Any) -> str:
@@ -18,6 +18,11 @@ def render(template: str, **data: Any) -> str:
     A name that the template uses and ``data`` lacks is an error, never an empty string.
     """
     return _environment().get_template(template).render(**data)
+
+
+def template_text(template: str) -> str:
+    """What a template consists of."""
+    return (_folder() / template).read_text(encoding="utf-8")
 
 
 @cache

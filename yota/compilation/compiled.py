@@ -15,12 +15,13 @@ from yota.compilation.arguments import Arguments
 from yota.ir.callables import Derived, Recipe
 from yota.ir.tape import Tape
 
-__all__ = ["CHANGED", "CLEARED", "CONTENT", "OTHER_WAY", "Compilation", "Compiled", "Information", "Journal"]
+__all__ = ["CHANGED", "CLEARED", "CONTENT", "KEPT", "OTHER_WAY", "Compilation", "Compiled", "Information", "Journal"]
 
 CHANGED = "what the function reads from outside has changed"
 CONTENT = "the content of an array that the code relies on has changed"
 OTHER_WAY = "a branch went another way"
 CLEARED = "clear() was called"
+KEPT = "kept in the private cache, and read from there"
 _FIRST = "first call with such arguments"
 _MOST_KEPT = 100
 
@@ -104,14 +105,14 @@ class Journal:
         self.live, self.latest, self._again = 0, (None, ""), why
 
     @contextmanager
-    def compiling(self, arguments: Arguments, target: str, why: str = "") -> Iterator[Callable[[Tape, str], None]]:
+    def compiling(self, arguments: Arguments, target: str, why: str = "") -> Iterator[Callable[..., None]]:
         """Note what is compiled inside, where the function that it is given takes tape and source."""
         start = time.perf_counter()
 
-        def made(tape: Tape, source: str) -> None:
+        def made(tape: Tape, source: str, how: str = "") -> None:
             kinds = _kinds(arguments)
             known = any(entry.arguments == kinds for entry in self.entries)
-            reason = why or (self._again if known and self._again else _FIRST)
+            reason = how or why or (self._again if known and self._again else _FIRST)
             entry = Compilation(self.name, kinds, target, reason, time.perf_counter() - start)
             self.entries.append(entry)
             self.live += 1

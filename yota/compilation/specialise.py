@@ -26,7 +26,18 @@ from yota.watching.afresh import Observed
 from yota.watching.contents import Contents
 from yota.watching.reach import Running
 
-__all__ = ["Specialisation", "Target", "compile_tape", "differentiate", "simplified", "trace_gradient", "with_aux"]
+__all__ = [
+    "Specialisation",
+    "Target",
+    "compile_tape",
+    "differentiate",
+    "is_in_c",
+    "loaded",
+    "simplified",
+    "source_of",
+    "trace_gradient",
+    "with_aux",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,27 +83,38 @@ def compile_tape(tape: Tape, target: Target, *, values: int = 1) -> tuple[Callab
     The function takes one positional argument for each input and gives the outputs, of which the first ``values`` are
     values rather than derivatives. Where C cannot be compiled a warning says so, and NumPy code takes its place.
     """
-    from yota.runtime.python import load
-
-    if target.name == "c":
-        from yota.runtime import native
-
-        if native.is_available():
-            return _compiled_in_c(tape, target, values)
     if target.name == "cuda":
         return _compiled_for_cuda(tape, values)
-    from yota.codegen.targets.numpy import generate
-
-    source = generate(tape, strict=target.strict, values=values)
-    return load(source), source.text
+    source = source_of(tape, target, values)
+    return loaded(source), source.text
 
 
-def _compiled_in_c(tape: Tape, target: Target, values: int) -> tuple[Callable[..., Any], str]:
-    from yota.codegen.targets import c
+def source_of(tape: Tape, target: Target, values: int) -> Any:
+    """The source that is generated for NumPy or in C; see `compile_tape`."""
+    generate: Callable[..., Any]
+    if is_in_c(target):
+        from yota.codegen.targets.c import generate
+    else:
+        from yota.codegen.targets.numpy import generate
+    return generate(tape, strict=target.strict, values=values)
+
+
+def is_in_c(target: Target) -> bool:
+    """Whether C is generated: it is wanted, and can be compiled here."""
     from yota.runtime import native
 
-    written = c.generate(tape, strict=target.strict, values=values)
-    return native.load(written), written.text
+    return target.name == "c" and native.is_available()
+
+
+def loaded(source: Any) -> Callable[..., Any]:
+    """The function that generated source defines."""
+    if hasattr(source, "kernels"):
+        from yota.runtime import native
+
+        return native.load(source)
+    from yota.runtime.python import load
+
+    return load(source)
 
 
 def _compiled_for_cuda(tape: Tape, values: int) -> tuple[Callable[..., Any], str]:

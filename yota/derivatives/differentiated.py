@@ -15,8 +15,9 @@ import numpy as np
 import yota.tapes  # noqa: F401
 from yota.compilation.arguments import Arguments, function_of, key_of, positional, sort_arguments
 from yota.compilation.collection import uncollected
-from yota.compilation.compiled import CHANGED, CONTENT, OTHER_WAY, Journal
+from yota.compilation.compiled import CHANGED, CONTENT, KEPT, OTHER_WAY, Journal
 from yota.compilation.device import on_host, target_for
+from yota.compilation.kept import Place, place_of
 from yota.compilation.layout import Layout, Wrt, checked, layout_of
 from yota.compilation.specialise import (
     Gradient,
@@ -24,6 +25,8 @@ from yota.compilation.specialise import (
     Target,
     compile_tape,
     differentiate,
+    loaded,
+    source_of,
     trace_gradient,
     with_aux,
 )
@@ -212,20 +215,61 @@ class Prepared:
         return Form(self.root.call, tuple(map(_kind, args)), gradient.captured, split, tuple(looks))
 
     def _specialise(self, function: Callable[..., Any], arguments: Arguments, why: str = "") -> Specialisation:
-        captured = self.owner.captured
         with uncollected(), self.owner.journal.compiling(arguments, self.target.name, why) as made:
-            gradient = self.gradient(function, on_host(arguments))
-            captured.take(gradient.ran)
-            # What the function itself did to lists and caches around it while it was traced is no change to react to.
-            captured.settle()
-            # Of what compiled code reads at each call the function may have read some by itself all the same.
-            fresh = captured.read_afresh(gradient.captured, gradient.observed)
-            contents = Contents.of(gradient.contents.pairs, captured.parts(), fresh)
-            call, source = compile_tape(
-                self.compiled_tape(gradient), self.target, values=gradient.values if gradient.aux else self.values
-            )
-            made(gradient.tape, source)
-        return Specialisation(replace(gradient, contents=contents), call, source)
+            place = self._place(function, arguments)
+            found = None if place is None or why.endswith(OTHER_WAY) else self._kept(place, arguments)
+            if found is not None:
+                made(found.gradient.tape, found.source, KEPT)
+            else:
+                found = self._compiled(function, arguments, place)
+                made(found.gradient.tape, found.source)
+        return found
+
+    def _compiled(self, function: Callable[..., Any], arguments: Arguments, place: Place | None) -> Specialisation:
+        captured = self.owner.captured
+        gradient = self.gradient(function, on_host(arguments))
+        captured.take(gradient.ran)
+        # What the function itself did to lists and caches around it while it was traced is no change to react to.
+        captured.settle()
+        # Of what compiled code reads at each call the function may have read some by itself all the same.
+        fresh = captured.read_afresh(gradient.captured, gradient.observed)
+        contents = Contents.of(gradient.contents.pairs, captured.parts(), fresh)
+        gradient = replace(gradient, contents=contents)
+        tape = self.compiled_tape(gradient)
+        values = gradient.values if gradient.aux else self.values
+        if place is None:
+            return Specialisation(gradient, *compile_tape(tape, self.target, values=values))
+        source = source_of(tape, self.target, values)
+        if self.may_be_kept and gradient.aux is None:
+            place.save(gradient, source)
+        return Specialisation(gradient, loaded(source), source.text)
+
+    def _place(self, function: Callable[..., Any], arguments: Arguments) -> Place | None:
+        """Where other processes find the code for such arguments."""
+        owner = self.owner
+        options = type(self).__qualname__, owner.wrt, len(owner.hidden), getattr(owner, "wanted", None), owner.has_aux
+        names = () if function is owner.function else function.names  # type: ignore[attr-defined]
+        return place_of(owner.function, bearers(arguments.values), arguments, (*options, names), self.target)
+
+    def _kept(self, place: Place, arguments: Arguments) -> Specialisation | None:
+        """Code that another process made, if its branches go the way that these arguments take."""
+        known = place.load(arguments)
+        if known is None:
+            return None
+        self.owner.captured.settle()
+        gradient, source = known
+        found = Specialisation(gradient, loaded(source), source.text)
+        if gradient.tape.guards:
+            try:
+                found.run([leaf.value for leaf in arguments.leaves])
+            except Exception:  # noqa: BLE001  (whatever it is, tracing shows what there is to say of it)
+                return None
+        return found
+
+    @property
+    def may_be_kept(self) -> bool:
+        """Whether tape and source are all that another process needs."""
+        return True
 
     def gradient(self, function: Callable[..., Any], arguments: Arguments) -> Gradient:
         """The tape to compile."""

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from yota.codegen.render import render
 from yota.compilation.specialise import Specialisation
 from yota.errors import StaleTapeError
 from yota.runtime.python import made
+from yota.runtime.texts import rendered
 from yota.structures import children, has_attributes, is_leaf, is_on_device, slots_of
 from yota.watching.checks import Check
 from yota.watching.reach import ABSENT, content
@@ -195,7 +195,7 @@ def entry(
         is_filled=_is_filled,
     )
     plan = _Plan(tuple(writer.objects), writer.steps, looked, joined, inputs, outputs, result, tree)
-    found: Callable[[tuple[Any, ...]], Any] = made(render("numpy/entry.py.jinja", plan=plan), writer.objects)
+    found: Callable[[tuple[Any, ...]], Any] = made(rendered("numpy/entry.py.jinja", plan=plan), writer.objects)
     return found
 
 

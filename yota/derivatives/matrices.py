@@ -170,6 +170,11 @@ class _Straight(Prepared):
             self.tapes = [self.root]
         return super().__call__(function, args, leaves)
 
+    @property
+    def may_be_kept(self) -> bool:
+        """Whether tape and source are all that another process needs: not places of entries."""
+        return not self.rows and not self.relied
+
     def compiled_tape(self, gradient: Gradient) -> Tape:
         """What is compiled."""
         return simplified(gradient.tape, self.target)

@@ -82,7 +82,7 @@ def withdraw(dispatcher: Any) -> None:
 @cache
 def _dispatcher() -> Any:
     # Only who compiles needs these.
-    from yota.codegen.render import render
     from yota.runtime import native
+    from yota.runtime.texts import rendered
 
-    return native.build(render("c/dispatcher.c.jinja", checks=_CHECKS)).Dispatcher
+    return native.build(rendered("c/dispatcher.c.jinja", checks=_CHECKS)).Dispatcher

@@ -23,7 +23,7 @@ from yota.runtime import compiler, headers, python
 from yota.runtime.notices import warn_once
 from yota.runtime.store import Store, digest_of, folder
 
-__all__ = ["build", "is_available", "load"]
+__all__ = ["build", "is_available", "load", "processor"]
 
 _MODULE = "yota_native"
 _FORMAT = "1"
@@ -104,9 +104,9 @@ def _look_at_threads() -> None:
 @functools.cache
 def _keeper() -> ModuleType:
     """The module that makes large arrays for the others, in memory that it keeps from freed ones."""
-    from yota.codegen.render import render
+    from yota.runtime.texts import rendered
 
-    return build(render("c/keeper.c.jinja"))
+    return build(rendered("c/keeper.c.jinja"))
 
 
 def build(code: str) -> ModuleType:
@@ -143,12 +143,13 @@ def _key(code: str, found: compiler.Compiler) -> str:
         sys.version,
         np.__version__,
         platform.machine(),
-        _processor(),
+        processor(),
     )
     return digest_of(parts)
 
 
-def _processor() -> str:
+@functools.cache
+def processor() -> str:
     """What this machine's processor can do: code for one does not run on every other."""
     try:
         with open("/proc/cpuinfo", encoding="ascii", errors="replace") as lines:

@@ -112,26 +112,31 @@ class Store:
             return _spare(self.path, reason)._kept(fresh, name)
 
     def noted(self, key: str) -> str | None:
-        """A short text that is kept, or None."""
+        """A text that is kept and whole, or None."""
         place = self.path / f"{key}.json"
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError, UnicodeDecodeError):
             if not self._refused and _is_private(place):
-                text = place.read_text(encoding="utf-8")
-                os.utime(place)
-                return text
+                digest, _, text = place.read_text(encoding="utf-8").partition("\n")
+                if digest == digest_of([key, text]):
+                    os.utime(place)
+                    return text
         return None
 
     def note(self, key: str, make: Callable[[], str]) -> str:
-        """A short text that is kept, if that can be done; ``make`` gives it if it is not there."""
+        """A text that is kept, if that can be done; ``make`` gives it if it is not there."""
         known = self.noted(key)
         if known is not None:
             return known
         text = make()
+        self.put(key, text)
+        return text
+
+    def put(self, key: str, text: str) -> None:
+        """Keep a text, if that can be done, in the place of what was kept before."""
         if self._writable:
             with contextlib.suppress(OSError):
-                self.write(self.path / f"{key}.json", text)
+                self.write(self.path / f"{key}.json", f"{digest_of([key, text])}\n{text}")
                 self._forget()
-        return text
 
     def write(self, place: Path, text: str) -> None:
         """Put a text into a file of this folder, whole or not at all."""

@@ -50,6 +50,12 @@ class Contents:
         forms = tuple((array, array.shape, array.dtype) for array in fresh)
         return cls(tuple((get, content) for get, content in pairs if not _is_fixed(get())), forms)
 
+    @classmethod
+    def now(cls, arrays: Iterable[Any], fresh: Iterable[Any]) -> Contents:
+        """Of arrays that hold what they should, and of those that are read at each call."""
+        pairs = tuple((reference(array), array.copy()) for array in arrays)
+        return cls(pairs, tuple((array, array.shape, array.dtype) for array in fresh))
+
     def changed(self) -> bool:
         """Whether an array no longer holds what it held, or has another shape or dtype."""
         return any(array.shape != shape or array.dtype != dtype for array, shape, dtype in self.forms) or any(

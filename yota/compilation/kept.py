@@ -1,0 +1,167 @@
+"""What was traced, factored and generated for a function, kept in the private cache for other processes.
+
+An entry is found by the code of the function and of all that it reaches, by what they read from outside, by the kinds
+of the arguments, the options, the rules, and the versions of everything that had a part in it. What has no such key, as
+a function that reads a file, is not kept; see `yota.watching.digest`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import platform
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from yota.compilation.arguments import Arguments
+from yota.compilation.primitives import find, reference
+from yota.compilation.specialise import Gradient, Target, is_in_c
+from yota.errors import CodegenError
+from yota.ir.primitive import Primitive
+from yota.ir.written import LateTape, Unwritable, read, tape_text, text
+from yota.rules.registry import registry
+from yota.runtime.native import processor
+from yota.runtime.store import Store, digest_of, folder
+from yota.tracing.memory import owner_of
+from yota.watching.contents import Contents
+from yota.watching.digest import NoDigest, Read, kinds
+
+__all__ = ["Place", "place_of"]
+
+_FORMAT = "1"
+_LINES = 3
+"""The source, and how the tape meets the process; what of the tape each call needs; the rest of it."""
+
+
+def place_of(
+    function: Callable[..., Any], others: Iterable[Any], arguments: Arguments, options: tuple[Any, ...], target: Target
+) -> Place | None:
+    """Where the code of a function for arguments like these is kept; None if it is not.
+
+    Parameters
+    ----------
+    function
+        The function of the user's.
+    others
+        What brings code along among the arguments.
+    arguments
+        The arguments.
+    options
+        What else the code depends on.
+    target
+        What is generated.
+    """
+    if target.name == "cuda" or os.environ.get("YOTA_CACHE", "").strip().lower() in ("0", "off"):
+        return None
+    with contextlib.suppress(NoDigest, CodegenError, RecursionError):
+        ask = functools.partial(_read, function, list(others), arguments.values)
+        rest = digest_of([*_versions(), repr(options), repr(target), str(is_in_c(target))])
+        return Place(ask, rest, Store(folder() / "functions"), ask())
+    return None
+
+
+def _read(function: Callable[..., Any], others: list[Any], values: tuple[Any, ...], *, ran: bool = False) -> Read:
+    return Read(function, others, list(map(kinds, values)), ran=ran)
+
+
+@functools.cache
+def _state_of_yota() -> str:
+    """Which files yota consists of."""
+    package = Path(__file__).resolve().parent.parent
+    found = []
+    for place, _, names in os.walk(package):
+        for name in names:
+            if not name.endswith(".pyc"):
+                state = os.stat(os.path.join(place, name))
+                found.append(f"{place}/{name} {state.st_size} {state.st_mtime_ns}")
+    return digest_of(sorted(found))
+
+
+def _versions() -> list[str]:
+    named = [name for name in sorted(os.environ) if name.startswith("YOTA_") and not name.startswith("YOTA_CACHE")]
+    settings = [f"{name}={os.environ[name]}" for name in named]
+    # Constants are computed when a function is traced, by NumPy's code for the processor.
+    system = sys.version, sys.byteorder, platform.machine(), processor(), np.__version__
+    return [_FORMAT, _state_of_yota(), registry().digest(), *system, *settings]
+
+
+def _name(primitive: Primitive) -> str:
+    found = reference(primitive)
+    if found is None or find(found) is not primitive:
+        raise Unwritable(f"the function {primitive.name}")
+    return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Place:
+    """Where the code of one function is kept, for arguments of one kind.
+
+    Parameters
+    ----------
+    ask
+        Gives what the function reads now.
+    rest
+        Digest of all else that the code depends on.
+    store
+        The private cache.
+    before
+        What the function read before it was traced.
+    """
+
+    ask: Callable[..., Read]
+    rest: str
+    store: Store
+    before: Read
+
+    @property
+    def _key(self) -> str:
+        return digest_of([self.rest, self.before.digest])
+
+    def load(self, arguments: Arguments) -> tuple[Gradient, Any] | None:
+        """The tape and the source that are kept; None if there are none, or none that are whole."""
+        lines = (self.store.noted(self._key) or "").split("\n")
+        if len(lines) != _LINES:
+            return None
+        with contextlib.suppress(ValueError, KeyError, TypeError, IndexError):
+            return self._made(lines, arguments)
+        return None
+
+    def _made(self, lines: list[str], arguments: Arguments) -> tuple[Gradient, Any]:
+        outside = self.before.parts
+        head = read(lines[0], find)
+        tape = LateTape.of(read(lines[1], find), lambda: read(lines[2], find, outside), arguments.statics)
+        captured, relied, fresh = ([outside[number] for number in numbers] for numbers in head["arrays"])
+        gradient = Gradient(tape, head["leaves"], tuple(captured), Contents.now(relied, fresh))
+        return gradient, SimpleNamespace(**head["source"])
+
+    def save(self, gradient: Gradient, source: Any) -> None:
+        """Keep a tape and the source that was generated for it, if another process can have the same."""
+        with contextlib.suppress(NoDigest, Unwritable, OSError):
+            after = self.ask(ran=True)
+            # What the function did to its surroundings, it has to do in each process.
+            if after.digest != self.before.digest or not all(map(after.covers, (each.code for each in gradient.ran))):
+                return
+            fields = {name: getattr(source, name) for name in source.__slots__}
+            head = {"leaves": gradient.leaves, "arrays": _places(gradient, after.parts), "source": fields}
+            lines = [text(head, _name), *tape_text(gradient.tape, _name, after.parts)]
+            self.store.put(self._key, "\n".join(lines))
+
+
+def _places(gradient: Gradient, parts: Sequence[Any]) -> list[list[int]]:
+    """Where among what the function reads its inputs are, the arrays whose content counts, and those read afresh."""
+    places = {id(array): number for number, array in enumerate(parts)}
+    owners = {id(owner_of(array)) for array in parts}
+    relied = [get() for get, _ in gradient.contents.pairs]
+    # What shows nothing of these arrays' memory the function has made itself.
+    relied = [array for array in relied if id(array) in places or id(owner_of(array)) in owners]
+    several = gradient.captured, relied, [array for array, *_ in gradient.contents.forms]
+    if any(id(array) not in places for arrays in several for array in arrays):
+        raise Unwritable("a view of an array")
+    return [[places[id(array)] for array in arrays] for arrays in several]

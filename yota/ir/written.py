@@ -1,0 +1,204 @@
+"""Tapes as text that holds data alone: written for another process, and read by it when somebody asks for the tape."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+
+from yota.ir.calls import Form, Items, Place
+from yota.ir.indexing import GATHER, NEWAXIS, Slice
+from yota.ir.inputs import Input, Static
+from yota.ir.location import Location, Span
+from yota.ir.primitive import Primitive
+from yota.ir.tape import Guard, Op, Tape
+from yota.ir.types import TensorType, TupleType
+
+__all__ = ["LateTape", "Unwritable", "read", "tape_text", "text"]
+
+_RECORDS: tuple[Any, ...] = (TensorType, TupleType, Location, Span, Guard, Input, Slice, Place, Items, Form)
+_KINDS: tuple[Any, ...] = (bool, int, float, complex, list, tuple)
+_MARKERS = {"newaxis": NEWAXIS, "gather": GATHER}
+
+
+class Unwritable(Exception):
+    """Something that text cannot hold, as a function of the user's."""
+
+
+def text(value: Any, named: Callable[[Primitive], str], outside: Sequence[Any] = ()) -> str:
+    """``value`` as JSON.
+
+    Parameters
+    ----------
+    value
+        Numbers, strings, arrays, and what tapes are made of.
+    named
+        The name of a primitive, by which it is found again.
+    outside
+        Arrays that are written as their position here.
+
+    Raises
+    ------
+    Unwritable
+        If it holds anything else.
+
+    Examples
+    --------
+    >>> read(text({"x": (1.5, None)}, str), str)
+    {'x': (1.5, None)}
+    """
+    return json.dumps(_Writer(named, outside).written(value), separators=(",", ":"))
+
+
+class _Writer:
+    """Makes lists, which begin with a tag, of values."""
+
+    def __init__(self, named: Callable[[Primitive], str], outside: Sequence[Any]) -> None:
+        self._named = named
+        self._outside = {id(array): number for number, array in enumerate(outside)}
+        # Many ops share a line, and many variables a type.
+        self._shared: dict[int, Any] = {}
+
+    def written(self, value: Any) -> Any:
+        """The form of a value."""
+        kind = type(value)
+        if value is None or kind in (bool, int, str):
+            return value
+        if kind is Op:
+            static = [[name, self.written(each)] for name, each in value.static]
+            location = self._once(value.location)
+            return ["op", value.result, self._primitive(value.primitive), value.operands, static, location]
+        if kind in (tuple, list):
+            return ["t" if kind is tuple else "l", *map(self.written, value)]
+        if kind is dict:
+            return ["d", *([self.written(key), self._once(part)] for key, part in value.items())]
+        if kind in _RECORDS:
+            return ["o", _RECORDS.index(kind), *(self.written(getattr(value, field.name)) for field in fields(kind))]
+        return self._other(value, kind)
+
+    def _once(self, value: Any) -> Any:
+        found = self._shared.get(id(value))
+        if found is None:
+            found = self._shared[id(value)] = self.written(value)
+        return found
+
+    def _primitive(self, known: Primitive) -> Any:
+        found = self._shared.get(id(known))
+        if found is None:
+            found = self._shared[id(known)] = self._named(known)
+        return found
+
+    def _other(self, value: Any, kind: Any) -> Any:
+        if id(value) in self._outside:
+            return ["x", self._outside[id(value)]]
+        if kind in (float, complex) or isinstance(value, np.generic):
+            return ["n", kind.__name__ if kind in _KINDS else "", *_bytes(np.asarray(value))]
+        if kind is np.ndarray:
+            return ["a", value.shape, *_bytes(value)]
+        if isinstance(value, np.dtype) and value.kind in "biufc":
+            return ["y", value.str]
+        if kind is type and value in _KINDS:
+            return ["k", value.__name__]
+        for name, marker in _MARKERS.items():
+            if value is marker:
+                return ["m", name]
+        raise Unwritable(f"a {kind.__name__}")
+
+
+def read(text: str, primitive: Callable[[str], Primitive], outside: Sequence[Any] = ()) -> Any:
+    """The value that ``text`` was written from.
+
+    Raises
+    ------
+    ValueError, KeyError, TypeError, IndexError
+        If it is no such text.
+    """
+
+    def made(found: Any) -> Any:
+        return made_of[found[0]](*found[1:]) if type(found) is list else found
+
+    def op(result: int, name: str, operands: list[int], static: list[list[Any]], location: Any) -> Op:
+        pairs = tuple((name, made(each)) for name, each in static)
+        return Op(result, primitive(name), tuple(operands), pairs, made(location))
+
+    made_of: dict[str, Callable[..., Any]] = {
+        "op": op,
+        "t": lambda *parts: tuple(map(made, parts)),
+        "l": lambda *parts: list(map(made, parts)),
+        "d": lambda *pairs: {made(key): made(part) for key, part in pairs},
+        "o": lambda number, *parts: _RECORDS[number](*map(made, parts)),
+        "x": lambda number: outside[number],
+        "n": lambda kind, *data: _number(kind, _array([], *data)[()]),
+        "a": _array,
+        "y": _dtype,
+        "k": _kind,
+        "m": lambda name: _MARKERS[name],
+    }
+    return made(json.loads(text))
+
+
+def _kind(name: str) -> Any:
+    return {kind.__name__: kind for kind in _KINDS}[name]
+
+
+def _number(kind: str, value: Any) -> Any:
+    return _kind(kind)(value) if kind else value
+
+
+def _bytes(value: np.ndarray) -> tuple[str, str]:
+    if value.dtype.kind not in "biufc":
+        raise Unwritable(f"an array of {value.dtype}")
+    return value.dtype.str, base64.b64encode(value.tobytes()).decode("ascii")
+
+
+def _array(shape: list[int], dtype: str, data: str) -> np.ndarray:
+    """An array, read-only as those of a tape are."""
+    return np.ndarray(shape, _dtype(dtype), base64.b64decode(data))
+
+
+def _dtype(text: str) -> np.dtype[Any]:
+    found = np.dtype(text)
+    if found.kind not in "biufc":
+        raise ValueError(f"the dtype {text} is not one of numbers")
+    return found
+
+
+_EAGER = ("name", "inputs", "outputs", "guards", "statics")
+
+
+def tape_text(tape: Tape, named: Callable[[Primitive], str], outside: Sequence[Any]) -> tuple[str, str]:
+    """A tape in two texts: what each call looks at, and the rest, for `LateTape`; static values are in neither."""
+    rest = {field.name: getattr(tape, field.name) for field in fields(Tape) if field.name not in _EAGER}
+    eager = (tape.name, tape.inputs, tape.outputs, tape.guards)
+    rest["constants"], rest["types"], rest["names"] = dict(tape.constants), dict(tape.types), dict(tape.names)
+    rest["captured"] = dict(tape.captured)
+    return text(eager, named), text(rest, named, outside)
+
+
+class LateTape(Tape):
+    """A tape whose ops are read from text when they are first asked for."""
+
+    __slots__ = ("_rest",)
+
+    @classmethod
+    def of(cls, eager: tuple[Any, ...], rest: Callable[[], dict[str, Any]], statics: tuple[Static, ...]) -> LateTape:
+        """The tape of which ``rest`` reads what is not known yet."""
+        made = object.__new__(cls)
+        for name, value in zip((*_EAGER, "_rest"), (*eager, statics, rest), strict=True):
+            object.__setattr__(made, name, value)
+        return made
+
+    def __getattr__(self, name: str) -> Any:
+        # Only where there is nothing under that name.
+        if name.startswith("_") or name in _EAGER:
+            raise AttributeError(name)
+        for each, value in self._rest().items():
+            object.__setattr__(self, each, value)
+        return object.__getattribute__(self, name)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Tape, tuple(getattr(self, field.name) for field in fields(Tape))

@@ -1,0 +1,20 @@
+"""Text from templates that is the same in each process: rendered once, and kept in the private cache."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from yota.codegen.render import render, template_text
+from yota.errors import CodegenError
+from yota.runtime.store import Store, digest_of, folder
+
+__all__ = ["rendered"]
+
+
+def rendered(template: str, **data: Any) -> str:
+    """What `render` gives; ``data`` is told apart by its representation."""
+    try:
+        kept = Store(folder() / "texts")
+    except CodegenError:
+        return render(template, **data)
+    return kept.note(digest_of([template_text(template), repr(data)]), lambda: render(template, **data))

@@ -1,0 +1,174 @@
+"""A digest of all that a function reads besides its arguments: the same in each process that would trace it alike.
+
+It is made of what the code mentions, as what is watched in a process is; see `yota.watching.reach`. What another
+process may find otherwise without the digest telling has none: files, the clock, the environment, random numbers,
+attributes by names that are computed, objects of other libraries.
+"""
+
+from __future__ import annotations
+
+import builtins
+import dis
+import sys
+import types
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from yota.structures import LIBRARIES, children, is_leaf, is_on_device
+from yota.watching.description import (
+    IMPURE,
+    PLAIN,
+    READERS,
+    Description,
+    NoDigest,
+    code,
+    is_library,
+    is_librarys,
+)
+from yota.watching.mentions import mentions
+from yota.watching.reach import Reach
+from yota.watching.state import State
+
+__all__ = ["NoDigest", "Read", "kinds"]
+
+_MOST_FOLLOWED = 2_000
+_UNFOLLOWED = frozenset(dis.opmap[name] for name in ("MATCH_CLASS", "IMPORT_STAR") if name in dis.opmap)
+"""Instructions that read attributes without naming them."""
+
+
+class _Everything(Reach):
+    """What a function reads, in other installed packages too."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.libraries: list[types.ModuleType] = []
+
+    def _is_foreign(self, module: str) -> bool:
+        root = module.partition(".")[0]
+        return root in sys.stdlib_module_names or root in LIBRARIES
+
+    def _variable(self, names: Mapping[str, Any], name: str) -> Any:
+        value = super()._variable(names, name)
+        if isinstance(value, types.ModuleType):
+            self.libraries.append(value)
+        return value
+
+    def _code(self, code: types.CodeType, names: dict[str, Any]) -> list[Any]:
+        found = super()._code(code, names)
+        if any(code is known for known in self.codes):
+            if any(each not in sys.modules for each in mentions(code).modules):
+                raise NoDigest("a module that is not loaded yet")
+            self.libraries += [sys.modules[each] for each in mentions(code).modules]
+        return found
+
+    @property
+    def mentioned(self) -> frozenset[str]:
+        """Names of all attributes that are read."""
+        return frozenset(self._attributes)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all was followed: nothing is looked up by names that are computed."""
+        return not self._is_dynamic and self._followed < _MOST_FOLLOWED
+
+
+class Read:
+    """What a function reads, now.
+
+    Parameters
+    ----------
+    function
+        The function.
+    others
+        What else it gets to read: functions and classes of objects among its arguments.
+    given
+        What more counts; see `kinds`.
+    ran
+        Whether it has just run, and may have put results into caches.
+
+    Attributes
+    ----------
+    digest
+        Of all of it.
+    parts
+        The data among it, in an order that is the same in each process with this digest.
+
+    Raises
+    ------
+    NoDigest
+        If there is none.
+    """
+
+    def __init__(
+        self, function: Callable[..., Any], others: Iterable[Any], given: Any = None, *, ran: bool = False
+    ) -> None:
+        others = list(others)
+        reach = _Everything()
+        reach.take([function, *others])
+        if not reach.is_whole:
+            raise NoDigest("names that are computed, or too many functions")
+        if reach.mentioned & READERS:
+            raise NoDigest(f"the attribute {min(reach.mentioned & READERS)}")
+        state = State.now(reach)
+        self._codes = frozenset(inner for code in reach.codes for inner in _nested(code))
+        if any(not _UNFOLLOWED.isdisjoint(code.co_code[::2]) for code in self._codes):
+            raise NoDigest("a pattern with a class, which reads attributes that the code does not name")
+        described = Description(ran=ran)
+        described.add([_built_in(name) for names, name in reach.places if name not in names])
+        described.add([function, others, given, state.data(), [name for _, name in reach.places], reach.libraries])
+        described.add([code(each) for each in reach.codes])
+        described.add(list(_of_libraries(reach.libraries, sorted(reach.mentioned))))
+        self.parts = described.arrays
+        self.digest = described.digest()
+
+    def covers(self, code: types.CodeType) -> bool:
+        """Whether code that ran is among what was found."""
+        return code in self._codes
+
+
+def kinds(value: Any) -> Any:
+    """What of an argument a compiled function depends on, in terms that `Read` can take into a digest."""
+    if is_on_device(value):
+        raise NoDigest("an array on a GPU")
+    if isinstance(value, np.ndarray):
+        return "array", type(value), value.dtype.str, value.shape
+    if is_leaf(value):
+        return "number", type(value)
+    parts = children(value)
+    return value if parts is None else (type(value), [(key, kinds(part)) for key, part in parts])
+
+
+def _built_in(name: str) -> Any:
+    """The built-in function that code finds under a name; None if there is none."""
+    found = getattr(builtins, name, None)
+    if found is not None and name in IMPURE:
+        raise NoDigest(f"the built-in function {name}")
+    return found
+
+
+def _of_libraries(modules: list[types.ModuleType], names: list[str]) -> Iterator[tuple[Any, ...]]:
+    """What libraries have under the names that are read as attributes: users may put something else there."""
+    pending, seen = list(modules), set()
+    while pending:
+        module = pending.pop()
+        if module.__name__ in seen or not is_library(module.__name__.partition(".")[0]):
+            continue
+        seen.add(module.__name__)
+        for name in names:
+            value = vars(module).get(name)
+            if isinstance(value, types.ModuleType):
+                pending.append(value)
+            elif isinstance(value, types.FunctionType) and not is_librarys(value):
+                raise NoDigest(f"{module.__name__}.{name}, which was replaced")
+            elif value is not None:
+                own = repr(value) if type(value) in PLAIN else str(getattr(value, "__name__", ""))
+                yield module.__name__, name, type(value).__name__, str(getattr(value, "__module__", "")), own
+
+
+def _nested(code: types.CodeType) -> Iterable[types.CodeType]:
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _nested(constant)
