@@ -16,6 +16,7 @@ from yota.rules.model import Rule
 from yota.rules.registry import registry
 from yota.tracing.intercept import recorded
 from yota.tracing.record import record
+from yota.tracing.tracebacks import users_frames
 from yota.watching.captured import Captured
 
 __all__ = ["compile", "ctrace", "diffrule", "itrace", "load_rules", "play", "trace"]
@@ -49,7 +50,8 @@ def trace(
     >>> float(value), [op.name for op in tape.ops]
     (3.0, ['exp', 'sum'])
     """
-    return _recorded(f, args, kwargs, primitives or (), reads=False)
+    with users_frames:
+        return _recorded(f, args, kwargs, primitives or (), reads=False)
 
 
 ctrace = trace
@@ -97,7 +99,8 @@ def itrace(
     >>> [(op.name, op.location.text) for op in tape.ops]
     [('getitem', 'x[0]'), ('positive', 'float(x[0])'), ('divide', 'float(x[0]) / 2'), ('sin', 'np.sin(half)')]
     """
-    return _recorded(f, args, kwargs, primitives or (), reads=True)
+    with users_frames:
+        return _recorded(f, args, kwargs, primitives or (), reads=True)
 
 
 def _recorded(

@@ -13,6 +13,7 @@ from yota.derivatives.gradients import grad
 from yota.ir.callables import name_of
 from yota.proof.differences import noise, slope_along
 from yota.structures import flatten, is_leaf, is_on_device, rebuild
+from yota.tracing.tracebacks import users_frames
 
 if TYPE_CHECKING:
     from yota.proof.findings import Finding
@@ -75,7 +76,8 @@ def gradcheck(
     """
     if any(is_on_device(value) for arg in args for _, value in flatten(arg)):
         args = to_cpu(args)
-    _, g = grad(f, *args)
+    with users_frames:
+        _, g = grad(f, *args)
     generator = np.random.default_rng(random)
     leaves = [(position, path, value) for position, arg in enumerate(args) for path, value in flatten(arg)]
     moving = [entry for entry in leaves if _is_moving(entry[2])]

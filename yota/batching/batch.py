@@ -30,6 +30,7 @@ from yota.tracing.record import Leaf, record
 from yota.tracing.replay import stale
 from yota.tracing.results import ResultForm, parted
 from yota.tracing.state import current
+from yota.tracing.tracebacks import users_frames
 from yota.tracing.tracer import Tracer
 from yota.watching.captured import Captured
 from yota.watching.contents import Contents
@@ -154,6 +155,10 @@ class Batched(Compiled):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Results for all points."""
+        with users_frames:
+            return self._results(args, kwargs)
+
+    def _results(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         function, args = positional(self.function, args, kwargs)
         trace = current()
         if trace is not None and any(type(leaf.value) is Tracer for leaf in sort_arguments(function, args).leaves):

@@ -56,9 +56,13 @@ def worded(function: _Function) -> _Function:
 
     @functools.wraps(function)
     def call(*args: Any, **options: Any) -> Any:
+        # To name these functions imports nothing of tracing.
+        from yota.tracing.tracebacks import users_frames
+
         for option in options:
             if option not in known and (fault := explained(f"yota.{function.__name__}", option)) is not None:
                 raise fault
-        return function(*args, **options)
+        with users_frames:
+            return function(*args, **options)
 
     return call  # type: ignore[return-value]

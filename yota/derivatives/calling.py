@@ -14,6 +14,7 @@ from yota.ir.callables import Recipe
 from yota.runtime.cache import Table
 from yota.runtime.dispatch import offer, quick, withdraw
 from yota.tracing.state import current
+from yota.tracing.tracebacks import left_out, users_frames
 
 __all__ = ["Derivative", "Slope", "SlopeBeside", "caller", "kinds"]
 
@@ -62,7 +63,8 @@ class Derivative(Compiled):
             found = latest(args)
             if found is not MISSING:
                 return found
-        return self.make(args, kwargs)
+        with users_frames:
+            return self.make(args, kwargs)
 
     def clear(self) -> None:
         """Drop all compiled code; the next call compiles anew."""
@@ -112,7 +114,11 @@ class Slope(Compiled):
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """The gradient."""
-        return self._call(*args, **kwargs)[1]
+        try:
+            return self._call(*args, **kwargs)[1]
+        except Exception as fault:
+            left_out(fault)
+            raise
 
     def clear(self) -> None:
         """Drop all compiled code; the next call compiles anew."""
@@ -124,7 +130,8 @@ class SlopeBeside(Slope):
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Both."""
-        (_, aux), slope = self._call(*args, **kwargs)
+        with users_frames:
+            (_, aux), slope = self._call(*args, **kwargs)
         return slope, aux
 
 

@@ -82,12 +82,14 @@ def grad(
     """
     from yota.compilation.specialise import Target
     from yota.derivatives.evaluated import evaluated, seeded
+    from yota.tracing.tracebacks import users_frames
 
     if not args and not kwargs:
         evaluates("grad", f, "For a function that gives the gradient: yota.gradient(f)")
-    if seed is not None:
-        return seeded(f, seed, args, kwargs, Target(target, strict, effort), dynamic, has_aux)
-    return evaluated(f, args, kwargs, Target(target, strict, effort), dynamic, has_aux)
+    with users_frames:
+        if seed is not None:
+            return seeded(f, seed, args, kwargs, Target(target, strict, effort), dynamic, has_aux)
+        return evaluated(f, args, kwargs, Target(target, strict, effort), dynamic, has_aux)
 
 
 @worded

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 __all__ = ["to_array", "to_bool", "to_hash", "to_int", "to_number"]
 
 
+_LISTED = "A list of numbers becomes an array by np.array: np.sin(np.array(x)) in the place of np.sin(x). "
+"""What helps where a function of NumPy's takes a list apart by itself."""
+
+
 def to_bool(tracer: Tracer) -> bool:
     """Its truth, as a guard."""
     variable = tracer._current()
@@ -119,7 +123,8 @@ def to_array(tracer: Tracer, dtype: Any) -> Any:
         place = f" in {name}" if name else ""
         raise trace.refuse(
             f"a traced value is being turned into a plain array{place}, which would lose its derivative.",
-            "Use NumPy's functions, write into arrays made inside the function by np.zeros and the like, or give the "
+            (_LISTED if not tracer.ndim else "")
+            + "Use NumPy's functions, write into arrays made inside the function by np.zeros and the like, or give the "
             "function that needs a plain array a rule.",
         )
     value = np.array(trace.values[variable], dtype=dtype)

@@ -32,6 +32,7 @@ __all__ = [
     "places",
     "places_of",
     "raised_at",
+    "reader_of",
     "source_line",
     "users",
 ]
@@ -101,6 +102,9 @@ class Reader(Protocol):
     def globals(self) -> dict[str, Any]:
         """The global variables."""
 
+    def is_within(self, other: object) -> bool:
+        """Whether it is ``other``, or a comprehension in it."""
+
     def location(self) -> Location:
         """The expression that is evaluated now."""
 
@@ -111,7 +115,7 @@ class Reader(Protocol):
         """Whether that looks a value up in a dict or set of Python's own."""
 
 
-def _reader(frame: FrameType) -> Reader | None:
+def reader_of(frame: FrameType) -> Reader | None:
     """What the interpreter of source is at in a frame of its own."""
     if not is_interpreter(frame) or "activation" not in frame.f_code.co_varnames:
         return None
@@ -124,7 +128,7 @@ def users(frame: FrameType | None, *, inside: bool = False) -> Iterator[FrameTyp
     while frame is not None and not (inside and frame.f_code.co_filename == ENTRY):
         if not is_library(frame):
             yield frame
-        elif (reader := _reader(frame)) is not None:
+        elif (reader := reader_of(frame)) is not None:
             yield reader
         frame = frame.f_back
 
@@ -152,7 +156,7 @@ def raised_at(fault: BaseException) -> Location | None:
     found = None
     following = fault.__traceback__
     while following is not None:
-        frame, reader = following.tb_frame, _reader(following.tb_frame)
+        frame, reader = following.tb_frame, reader_of(following.tb_frame)
         if reader is not None:
             found = reader.location()
         elif not is_library(frame):

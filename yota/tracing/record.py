@@ -148,6 +148,7 @@ def record(
     source = Source(function)
     draws = Draws(around.generators)
     trace = trace_of()
+    fault: Any = None
     try:
         found = run(trace)
         if (trace.outlets.raised or (not exact and left(trace))) and source.is_there and not source.chosen:
@@ -162,6 +163,7 @@ def record(
             if isinstance(fault, (YotaError, Interpret)) or trace.reads or current() is not None:
                 raise
             raise _explained(fault, function, rebuild([copied(leaf.value) for leaf in leaves])) from fault.__cause__
+    if fault is not None:
         trace, found = _from_source(source, trace, fault, trace_of, run)
     _refuse_draws(trace, draws, found, lambda: run(trace_of()), around.generators)
     escaped = None if exact else left(trace)

@@ -11,7 +11,7 @@ import numpy
 from yota.tracing.implementations import implements
 from yota.tracing.leaks import SHIFTS, note, shifted
 from yota.tracing.location import caller
-from yota.tracing.words import Text
+from yota.tracing.traced_text import Text
 from yota.tracing.written import is_written_out
 
 if TYPE_CHECKING:

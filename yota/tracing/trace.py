@@ -24,8 +24,8 @@ from yota.tracing.creation import array
 from yota.tracing.leaks import Interpret, Leak
 from yota.tracing.location import Reader, here, places, source_line
 from yota.tracing.observation import Observation
+from yota.tracing.traced_text import Text
 from yota.tracing.tracer import Tracer
-from yota.tracing.words import Text
 from yota.tracing.writers import Outlets
 
 if TYPE_CHECKING:

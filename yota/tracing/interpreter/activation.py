@@ -153,6 +153,10 @@ class Activation:
             scope = scope.outer
         return scope
 
+    def is_within(self, other: object) -> bool:
+        """Whether it is ``other``, or a comprehension in it."""
+        return self is other or self.function() is other
+
     # -- places ------------------------------------------------------------------------------------------
 
     def location(self) -> Span:

@@ -14,7 +14,7 @@ from yota.tracing.kinds import Type
 from yota.tracing.location import caller
 from yota.tracing.methods import is_tracer
 from yota.tracing.state import current
-from yota.tracing.words import Text
+from yota.tracing.traced_text import Text
 from yota.tracing.written import is_written_out
 
 __all__ = ["BUILT_IN", "IN_PLACE"]

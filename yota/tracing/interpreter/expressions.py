@@ -18,7 +18,7 @@ from yota.tracing.interpreter.functions import make
 from yota.tracing.interpreter.source import is_readable
 from yota.tracing.interpreter.tables import evaluate, evaluates
 from yota.tracing.methods import is_tracer
-from yota.tracing.words import texts_in
+from yota.tracing.traced_text import texts_in
 
 __all__ = ["attribute", "function_of", "is_true"]
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from yota.tracing.interpreter.effects import called_as
-from yota.tracing.words import Text, texts_in
+from yota.tracing.traced_text import Text, texts_in
 
 if TYPE_CHECKING:
     from yota.tracing.trace import Trace

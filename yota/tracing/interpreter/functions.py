@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from types import FunctionType
 from typing import Any
 
-from yota.errors import YotaError
 from yota.tracing.interpreter.activation import Activation
 from yota.tracing.interpreter.definition import Definition
 from yota.tracing.interpreter.mark import is_marked, marked
@@ -25,7 +24,6 @@ __all__ = ["deep", "make", "run", "standing_for"]
 _DEEPER = 16
 """Python's own calls that a call of an interpreted function takes at the most, about."""
 _DEEPEST = 12_000
-_NOTE = "Interpreted at "
 
 
 def run(function: FunctionType, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> Any:
@@ -117,38 +115,21 @@ def _start(
 
 
 def _generated(activation: Activation) -> Generator[Any, Any, Any]:
-    with _noting(activation):
-        completion = yield from execute(activation, activation.definition.tree.body)  # type: ignore[attr-defined]
+    completion = yield from execute(activation, activation.definition.tree.body)  # type: ignore[attr-defined]
     return None if completion is None else completion.value
 
 
 def _finished(activation: Activation) -> Any:
     tree = activation.definition.tree
-    with _noting(activation):
-        if isinstance(tree, ast.Lambda):
-            return evaluate(activation, tree.body)
-        steps = execute(activation, tree.body)  # type: ignore[attr-defined]
-        try:
-            next(steps)
-        except StopIteration as finished:
-            completion = finished.value
-            return None if completion is None else completion.value
-    raise AssertionError("a function without a yield has yielded")
-
-
-@contextmanager
-def _noting(activation: Activation) -> Generator[None, None, None]:
-    """Add to an exception of the user's where it came from: its traceback shows the interpreter."""
+    if isinstance(tree, ast.Lambda):
+        return evaluate(activation, tree.body)
+    steps = execute(activation, tree.body)  # type: ignore[attr-defined]
     try:
-        yield
-    except YotaError:
-        raise
-    except Exception as fault:
-        known = getattr(fault, "__notes__", ())
-        if hasattr(fault, "add_note") and not any(note.startswith(_NOTE) for note in known):
-            location = activation.location()
-            fault.add_note(f"{_NOTE}{location}, in {location.function}: `{location.text}`")
-        raise
+        next(steps)
+    except StopIteration as finished:
+        completion = finished.value
+        return None if completion is None else completion.value
+    raise AssertionError("a function without a yield has yielded")
 
 
 class _Depth(threading.local):

@@ -16,7 +16,7 @@ from yota.tracing.interpreter.following import joined
 from yota.tracing.location import is_library_file
 from yota.tracing.methods import is_traced
 from yota.tracing.state import current
-from yota.tracing.words import texts_in
+from yota.tracing.traced_text import texts_in
 
 __all__ = ["binary", "compare", "in_place", "item", "iterate", "set_item", "truth", "unary"]
 
