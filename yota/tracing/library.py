@@ -17,7 +17,7 @@ from yota.tracing.functions.scipy.matrices import MATRICES
 from yota.tracing.functions.scipy.special import SPECIAL
 from yota.tracing.functions.scipy.transforms import TRANSFORMS
 from yota.tracing.functions.statistics import STATISTICS
-from yota.tracing.methods import is_traced
+from yota.tracing.methods import collected, is_traced
 from yota.tracing.state import current
 
 if TYPE_CHECKING:
@@ -93,6 +93,8 @@ def _recording(module: str, name: str) -> Any:
     @functools.wraps(original)
     def call(*args: Any, **keywords: Any) -> Any:
         trace = current()
+        if trace is not None and module == "statistics":
+            args = tuple(map(collected, args))
         if trace is None or not (any(map(is_traced, args)) or any(map(is_traced, keywords.values()))):
             return original(*args, **keywords)
         if trace.exact:

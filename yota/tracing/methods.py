@@ -13,7 +13,7 @@ from yota.tracing.order import laid_out
 if TYPE_CHECKING:
     from yota.tracing.trace import Trace
 
-__all__ = ["ArrayMethods", "cast", "is_traced", "is_tracer"]
+__all__ = ["ArrayMethods", "cast", "collected", "is_traced", "is_tracer"]
 
 # Traced values go where NumPy's annotations ask for arrays.
 np: Any = numpy
@@ -262,3 +262,9 @@ def is_traced(value: Any) -> bool:
     if type(value) in (list, tuple):
         return any(is_traced(item) for item in value)
     return isinstance(value, numpy.ndarray) and value.dtype == object and any(is_traced(item) for item in value.flat)
+
+
+def collected(value: Any) -> Any:
+    """The items of a generator or another iterable as a list; a sequence or an array as it is."""
+    known = (list, tuple, str, bytes, dict, numpy.ndarray)
+    return value if is_tracer(value) or isinstance(value, known) or not hasattr(value, "__iter__") else list(value)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy
 
 from yota.tracing.exact import record_call
-from yota.tracing.methods import is_traced, is_tracer
+from yota.tracing.methods import collected, is_traced, is_tracer
 from yota.tracing.state import current
 
 __all__ = ["replacements"]
@@ -40,6 +40,8 @@ _REFUSED = {
     "nextafter": "Do it outside of the function; a step to the neighbouring number has no derivative of use.",
 }
 """Functions that have no recorded form, and what to write in their places."""
+_OF_MANY = ("fsum", "prod", "sumprod", "dist")
+"""Functions that take any iterable."""
 
 
 def _hypot(*values: Any) -> Any:
@@ -186,6 +188,8 @@ def _wrapper(original: Any, form: Callable[..., Any]) -> Any:
     @functools.wraps(original)
     def call(*args: Any, **keywords: Any) -> Any:
         trace = current()
+        if trace is not None and original.__name__ in _OF_MANY:
+            args = tuple(map(collected, args))
         if trace is None or not (any(map(is_traced, args)) or any(map(is_traced, keywords.values()))):
             return original(*args, **keywords)
         path = f"{original.__module__}.{original.__name__}"
