@@ -153,6 +153,9 @@ def _row(builder: TapeBuilder, tape: Tape, op: Op, active: set[int], registry: R
         found = partial(builder, registry, op, position)
         if tape.types[operand].is_complex and not (found is not None and _is_holomorphic(tape, op)):
             return None
+        # An adjoint by a real number is real, and what it is the adjoint of need not be.
+        if found is None and any(tape.types[each].is_complex for each in tape.outputs):
+            return None
         weight = _Weight(rule=(op, position)) if found is None else _constant(builder, found)
         if weight is not None:
             row[operand] = algebra.plus(row[operand], weight) if operand in row else weight

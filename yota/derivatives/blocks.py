@@ -59,13 +59,44 @@ def hessians(
     def call(*args: Any, **kwargs: Any) -> Any:
         found = {place: block(*args, **kwargs) for place, block in blocks.items()}
         count = range(len(wrt))
-        axes = [found[place, place].ndim // 2 for place in count]
         for row, column in itertools.combinations(count, 2):
-            found[column, row] = _transposed(found[row, column], axes[row])
+            found[row, column] = _completed(found[row, column], found[row, row], found[column, column])
+            found[column, row] = _mirrored(found[row, column], found[row, row], found[column, column])
         rows = tuple(tuple(found[row, column] for column in count) for row in count)
         return rows if both is None else (*both(*args, **kwargs), rows)
 
     return call, (*blocks.values(), *([] if both is None else [both]))
+
+
+def _completed(block: Any, row: Any, column: Any) -> Any:
+    """A block with zeros for those parts of the structure in its rows that the function does not depend on."""
+    if not isinstance(row, dict):
+        return block
+    by = {path: column[path][path] for path in column} if isinstance(column, dict) else column
+    return {path: block[path] if path in block else _zeros(row[path][path], by) for path in row}
+
+
+def _zeros(row: Any, column: Any) -> Any:
+    """Of the shape of a block, where ``row`` and ``column`` are those on the diagonal."""
+    if isinstance(column, dict):
+        return {path: _zeros(row, each) for path, each in column.items()}
+    if hasattr(row, "tocsr"):
+        return (row[:, :1] * 0) @ column[:1] if min(row.shape[0], column.shape[0]) else row[:, :0] @ column[:0]
+    shapes = [np.shape(each)[: np.ndim(each) // 2] for each in (row, column)]
+    return np.zeros(shapes[0] + shapes[1], np.result_type(row, column))
+
+
+def _mirrored(block: Any, row: Any, column: Any) -> Any:
+    """The block below the diagonal, from that above and the two on it; blocks of structures are dicts by path."""
+    if not isinstance(row, dict):
+        axes = np.ndim(row) // 2
+        if isinstance(column, dict):
+            return {path: _transposed(each, axes) for path, each in block.items()}
+        return _transposed(block, axes)
+    ndims = {path: np.ndim(row[path][path]) // 2 for path in row}
+    if not isinstance(column, dict):
+        return {path: _transposed(each, ndims[path]) for path, each in block.items()}
+    return {by: {path: _transposed(block[path][by], ndims[path]) for path in row} for by in column}
 
 
 def _transposed(block: Any, count: int) -> Any:

@@ -42,9 +42,10 @@ def jacobian(
     Parameters
     ----------
     f
-        A plain NumPy function that returns an array, or a list or tuple of numbers.
+        A plain NumPy function that returns an array, a list or tuple of numbers, which is a vector, or any other
+        structure.
     wrt
-        Position or name of the argument to differentiate by, an array or a number; or a tuple of them.
+        Position or name of the argument to differentiate by: an array, a number or a structure; or a tuple of them.
     with_value
         Whether to give ``(f(*args), jacobian)``.
     sparse
@@ -60,8 +61,10 @@ def jacobian(
     -------
     Callable
         Takes the arguments of ``f``; gives an array of shape ``f(*args).shape + args[wrt].shape``, or a tuple of them
-        if ``wrt`` is one. Of a complex function it is the complex derivative; a real function of a complex argument has
-        its gradient in each row. With ``has_aux`` it gives ``(jacobian, aux)``, or ``((f(*args), aux), jacobian)``.
+        if ``wrt`` is one. By a structure it is a dict from field path to such arrays; of a function that returns a
+        structure it is one like it, with all of that in the place of each array.
+        Of a complex function it is the complex derivative; a real function of a complex argument has its gradient in
+        each row. With ``has_aux`` it gives ``(jacobian, aux)``, or ``((value, aux), jacobian)``.
 
     Raises
     ------
@@ -75,6 +78,9 @@ def jacobian(
     >>> jacobian(lambda x: np.stack([x[0] * x[1], x[0]]))(np.array([2.0, 3.0]))
     array([[3., 2.],
            [1., 0.]])
+    >>> found = jacobian(lambda p: {"y": p["a"] * p["b"]})({"a": np.array([1.0, 2.0]), "b": 3.0})
+    >>> found["y"][("b",)]
+    array([1., 2.])
     """
     if has_aux:
         options: dict[str, Any] = {"with_value": with_value, "sparse": sparse, "target": target, "strict": strict}
@@ -112,7 +118,8 @@ def hessian(
     -------
     Callable
         Takes the arguments of ``f``; gives an array of shape ``args[wrt].shape * 2``. If ``wrt`` is a tuple, it gives a
-        tuple of rows of blocks: that in row i and column j has shape ``args[wrt[i]].shape + args[wrt[j]].shape``.
+        tuple of rows of blocks: that in row i and column j has shape ``args[wrt[i]].shape + args[wrt[j]].shape``. By a
+        structure there is a block for each pair of field paths: ``h[path][other]``.
 
     Examples
     --------
@@ -123,6 +130,8 @@ def hessian(
     >>> (_, block), _ = hessian(lambda x, a: a * np.sum(x**2), (0, 1))(np.array([1.0, 3.0]), 5.0)
     >>> block
     array([2., 6.])
+    >>> float(hessian(lambda p: p["a"] ** 2 * p["b"])({"a": 3.0, "b": 5.0})[("a",)][("b",)])
+    6.0
     """
     wanted = Wanted(2, with_value, sparse)
     return _matrix(f, wrt, wanted, Target(target, strict, effort), dynamic, "Hessian")
@@ -157,6 +166,7 @@ def _matrix(
     target: Target,
     dynamic: bool,
     what: str,
+    own: object = None,
 ) -> Callable[..., Any]:
     if isinstance(f, Batched):
         plain = Target(strict=target.strict)
@@ -164,15 +174,15 @@ def _matrix(
     options = {"target": target.name, "strict": target.strict, "effort": target.effort, "dynamic": dynamic}
     make = jacobian if wanted.order == 1 else hessian
     recipe = make, (f, wrt), {"with_value": wanted.with_value, "sparse": wanted.sparse, **options}
+
+    def matrix(function: Callable[..., Any], by: Any, one: Wanted, own: object = own) -> Callable[..., Any]:
+        return _matrix(function, by, one, target, dynamic, what, own)
+
     if not isinstance(wrt, tuple):
 
         def matrices() -> Matrices:
-            return Matrices(f, wrt, wanted, target, dynamic=dynamic)
+            return Matrices(f, wrt, wanted, matrix, target, dynamic=dynamic)
 
-        return caller(form_of(f, matrices, Matrices, wrt, wanted, target, dynamic), recipe, what)
-
-    def matrix(function: Callable[..., Any], by: int | str, one: Wanted) -> Callable[..., Any]:
-        return _matrix(function, by, one, target, dynamic, what)
-
+        return caller(form_of(f, matrices, Matrices, wrt, wanted, target, dynamic, own), recipe, what)
     call, parts = jacobians(f, wrt, wanted, matrix) if wanted.order == 1 else hessians(f, wrt, wanted, matrix, options)
     return Compiled(recipe, f, what, call, journal=Journal("", target.name), parts=parts)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,14 +17,17 @@ from yota.compilation.layout import layout_of, only_leaf
 from yota.compilation.specialise import Gradient, Specialisation, Target, simplified
 from yota.derivatives.differentiated import Differentiated, Prepared
 from yota.derivatives.inside import inside
+from yota.derivatives.joint import Joint
 from yota.derivatives.rows import Rows, largest
 from yota.derivatives.sparse import CompressedRows
 from yota.derivatives.straight import Entries, Wanted, entries, straight_line
 from yota.errors import ArgumentError, DifferentiationError, TracingError
+from yota.ir.callables import name_of
 from yota.ir.tape import Tape
 from yota.passes import pipeline
 from yota.rules.registry import registry
-from yota.tracing.record import Recording, record
+from yota.tracing.record import Leaf, Recording, record
+from yota.tracing.results import ResultForm, parted
 
 __all__ = ["Matrices"]
 
@@ -44,12 +48,21 @@ class Matrices(Differentiated):
         The argument to differentiate by: a position or a name.
     wanted
         Which derivatives.
+    matrix
+        Makes functions that give such matrices, by arguments at other positions.
     target, dynamic
         See `Differentiated`.
     """
 
     def __init__(
-        self, function: Callable[..., Any], wrt: int | str, wanted: Wanted, target: Target, *, dynamic: bool
+        self,
+        function: Callable[..., Any],
+        wrt: int | str,
+        wanted: Wanted,
+        matrix: Callable[..., Callable[..., Any]],
+        target: Target,
+        *,
+        dynamic: bool,
     ) -> None:
         if not isinstance(wrt, (int, str)):
             raise ArgumentError(
@@ -57,25 +70,46 @@ class Matrices(Differentiated):
                 "in wrt=(0, 1)"
             )
         super().__init__(function, wrt, target, dynamic=dynamic)
-        self.wanted = wanted
+        self.wanted, self._matrix = wanted, matrix
 
     def compiled(self, function: Callable[..., Any], args: tuple[Any, ...]) -> Prepared:
-        """Straight-line code for arguments like ``args``; where there is none, pullbacks."""
+        """Straight-line code for arguments like ``args``; where there is none, pullbacks; blocks of structures."""
+        arguments = on_host(sort_arguments(function, args))
+        leaf = self._leaf(function, arguments)
+        if leaf.path:
+            return _Called(self, self._joint(function, leaf))
         try:
             return _Straight(self, function, args)
+        except _StructuredError:
+            return _Called(self, self._joint(function, leaf))
         except _NoScalarCode as fault:
-            return _ByRows(self, function, args, fault.size)
+            return _Called(self, self._rows(function, leaf, fault.size))
+
+    def _leaf(self, function: Callable[..., Any], arguments: Arguments) -> Leaf:
+        """The array or number to differentiate by, or the first of a structure."""
+        return arguments.leaves[layout_of(function, self.wrt, len(self.hidden), arguments).wanted[0]]
+
+    def _joint(self, function: Callable[..., Any], leaf: Leaf) -> Joint:
+        return Joint(function, leaf.argument, self.wanted, self._matrix)
+
+    def _rows(self, function: Callable[..., Any], leaf: Leaf, size: int) -> Rows:
+        return Rows(function, leaf.argument, self.wanted, self.target, dynamic=self.dynamic, size=size)
 
     def traced(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The derivatives inside of a running trace, recorded onto it."""
         call = inside(self.function, (*self.hidden, *args), kwargs)
-        leaf = only_leaf(layout_of(call.function, self.wrt, len(self.hidden), call.plain), call.plain)
+        by = self._leaf(call.function, call.plain)
         if self.wanted.sparse:
             raise TracingError("a sparse matrix cannot be recorded; leave sparse=True out inside of a traced function")
-        recorded = call.record()
-        found = straight_line(recorded.tape, leaf, self.wanted, call.trace.registry)
+        if by.path:
+            return self._joint(call.function, by)(*call.arguments.values)
+        forms: list[ResultForm] = []
+        recorded = replace(call, function=parted(call.function, forms)).record()
+        if self.wanted.order == 1 and _is_structured(forms[-1], recorded.tape):
+            return self._joint(call.function, by)(*call.arguments.values)
+        found = straight_line(recorded.tape, call.plain.leaves.index(by), self.wanted, call.trace.registry)
         if found is None:
-            return _rows(self, call.function, call.plain, leaf, largest(recorded.tape))(*call.arguments.values)
+            return self._rows(call.function, by, largest(recorded.tape))(*call.arguments.values)
         places = zip(recorded.tape.inputs, found.tape.inputs, strict=True)
         outer = {new.variable: recorded.outer[old.variable] for old, new in places if old.variable in recorded.outer}
         outputs = call.inline(found.tape, outer)
@@ -88,6 +122,19 @@ class _NoScalarCode(Exception):
     def __init__(self, tape: Tape, scalar: bool) -> None:
         super().__init__(tape.name)
         self.size = 0 if scalar else largest(tape)
+
+
+class _StructuredError(Exception):
+    """The function returns more than an array or numbers."""
+
+
+def _is_structured(form: ResultForm, tape: Tape) -> bool:
+    """Whether a result is neither an array nor a list or tuple of numbers, which count as a vector."""
+    if form.parts is None:
+        return False
+    several = isinstance(form.shell, (tuple, list)) and bool(form.parts)
+    numbers = all(part.parts is None for _, part in form.parts)
+    return not (several and numbers and not any(tape.types[each].shape for each in tape.outputs))
 
 
 class _Straight(Prepared):
@@ -109,11 +156,17 @@ class _Straight(Prepared):
         """The tape of all entries."""
         leaf = only_leaf(self.layout, arguments)
         around = self.owner.captured.surroundings(arguments.values)
-        recorded = record(function, arguments.leaves, arguments.rebuild, registry=registry(), live=True, around=around)
+        forms: list[ResultForm] = []
+        flat = parted(function, forms)
+        recorded = record(flat, arguments.leaves, arguments.rebuild, registry=registry(), live=True, around=around)
+        if self.owner.wanted.order == 1 and _is_structured(forms[-1], recorded.tape):
+            raise _StructuredError
         found = self._found(recorded, leaf, arguments)
         gradient = Gradient.of(recorded, found.tape, (leaf,))
         if self.owner.target.strict and self.owner.wanted.with_value:
-            exact = record(function, arguments.leaves, arguments.rebuild, registry=registry(), live=True, exact=True)
+            exact = record(
+                _as_one(flat), arguments.leaves, arguments.rebuild, registry=registry(), live=True, exact=True
+            )
             gradient = gradient.valued(exact)
         if self.owner.wanted.sparse:
             self.rows[id(gradient.tape)] = CompressedRows.of(found.rows, found.columns, found.shape)
@@ -186,18 +239,13 @@ class _Straight(Prepared):
         return outputs if len(outputs) > 1 else outputs[0]
 
 
-class _ByRows(Prepared):
-    """A pullback for each row, for functions of arrays of up to ``size`` elements."""
+class _Called(Prepared):
+    """What is computed by other functions: a pullback for each row, or blocks of structures."""
 
     owner: Matrices
 
-    def __init__(self, owner: Matrices, function: Callable[..., Any], args: tuple[Any, ...], size: int) -> None:
-        self.owner = owner
-        arguments = sort_arguments(function, args)
-        self.layout = layout_of(function, owner.wrt, len(owner.hidden), on_host(arguments))
-        leaf = only_leaf(self.layout, arguments)
-        self._rows = _rows(owner, function, arguments, leaf, size)
-        owner.journal.parts += self._rows.parts
+    def __init__(self, owner: Matrices, call: Rows | Joint) -> None:
+        self.owner, self._call = owner, call
 
     def state(self) -> tuple[Any, ...]:
         """It is made once."""
@@ -209,12 +257,21 @@ class _ByRows(Prepared):
 
     def __call__(self, function: Callable[..., Any], args: tuple[Any, ...], leaves: Sequence[Any]) -> tuple[Any, Any]:
         """The matrix, and None for its code."""
-        return self._rows(*args), None
+        found = self._call(*args)
+        known = self.owner.journal.parts
+        known += [part for part in self._call.parts() if not any(part is each for each in known)]
+        return found, None
 
 
-def _rows(owner: Matrices, function: Callable[..., Any], arguments: Arguments, leaf: int, size: int) -> Rows:
-    position = arguments.leaves[leaf].argument
-    return Rows(function, position, owner.wanted, owner.target, dynamic=owner.dynamic, size=size)
+def _as_one(flat: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that returns a tuple, as one that returns an array."""
+
+    def one(*args: Any) -> Any:
+        found = flat(*args)
+        return found[0] if len(found) == 1 else np.stack(found)
+
+    one.__name__ = name_of(flat)
+    return one
 
 
 def _sparse(rows: CompressedRows, outputs: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -67,8 +67,7 @@ class Rows:
             self._row = gradient(weighted(function), position + 1, **options)
         if size:
             self._many = batch(self._row, over=-1 if wanted.order == 2 else 0, **options)
-        self.parts: list[Any] = [each for each in (self._many, self._row, self._first) if each is not None]
-        """Functions that are compiled."""
+        self._parts = [each for each in (self._many, self._row, self._first) if each is not None]
 
     def __call__(self, *args: Any) -> Any:
         """The matrix; with values before it, if they are wanted."""
@@ -76,6 +75,10 @@ class Rows:
         if not self.wanted.with_value:
             return matrix
         return (value, matrix) if self._first is None else (*self._first(*args), matrix)
+
+    def parts(self) -> Sequence[Any]:
+        """Functions that are compiled."""
+        return self._parts
 
     def _matrix(self, *args: Any) -> tuple[Any, Any]:
         by = args[self.position]

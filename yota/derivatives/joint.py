@@ -1,0 +1,190 @@
+"""Matrices of derivatives by structures, or of functions that return structures: blocks of one matrix, by path."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from yota.derivatives.straight import Wanted
+from yota.ir.callables import name_of
+from yota.structures import Path, flatten, is_leaf, mapped
+from yota.tracing.methods import is_tracer
+from yota.tracing.results import ResultForm, taken_apart
+
+__all__ = ["Joint"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """An array or a number, and where it is among the elements of all that are joined with it.
+
+    Parameters
+    ----------
+    path
+        Where it is in its structure.
+    shape, dtype
+        Its own.
+    group
+        Number of the vector that it is part of: there is one for each dtype.
+    start
+        Where it begins in that.
+    """
+
+    path: Path
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    group: int
+    start: int
+
+    @property
+    def span(self) -> slice:
+        """Its elements in the vector."""
+        return slice(self.start, self.start + math.prod(self.shape))
+
+
+class Joint:
+    """A function's matrices of derivatives by one argument, where that or the result is a structure.
+
+    All that is to be differentiated by is put into one vector for each dtype, and all results into another.
+
+    Parameters
+    ----------
+    function
+        The function; it takes its arguments by position.
+    position
+        Of the argument to differentiate by.
+    wanted
+        Which derivatives.
+    matrix
+        Makes the function that gives matrices of a function by its arguments at some positions.
+    """
+
+    def __init__(
+        self, function: Callable[..., Any], position: int, wanted: Wanted, matrix: Callable[..., Callable[..., Any]]
+    ) -> None:
+        self.position, self.wanted = position, wanted
+        self._function, self._matrix = function, matrix
+        self._made: dict[int, Callable[..., Any]] = {}
+        self._noted: list[tuple[ResultForm, list[_Piece]]] = []
+
+    def __call__(self, *args: Any) -> Any:
+        """Blocks by path; with values before them, if they are wanted."""
+        by = args[self.position]
+        leaves = [(path, leaf) for path, leaf in flatten(by) if _is_moved(leaf)]
+        pieces, count = _pieces(leaves, apart=True)
+        values = [leaf for _, leaf in leaves]
+        vectors = [_joined([v for v, p in zip(values, pieces, strict=True) if p.group == g]) for g in range(count)]
+        if count not in self._made:
+            # What was compiled for another one is not enough: the form of the result is seen when this one is traced.
+            places = 0 if count == 1 else tuple(range(count))
+            self._made[count] = self._matrix(self._flat(count), places, self.wanted, self)
+        found = self._made[count](*vectors, *args)
+        return self._hessian(pieces, found, count) if self.wanted.order == 2 else self._jacobian(pieces, found, count)
+
+    def parts(self) -> Iterator[Any]:
+        """Functions that are compiled."""
+        yield from self._made.values()
+
+    def _flat(self, count: int) -> Callable[..., Any]:
+        """The function of vectors, and its arguments after them; what it returns is one array."""
+        function, position, note = self._function, self.position, self._noted.append
+
+        def flat(*values: Any) -> Any:
+            vectors, args = values[:count], list(values[count:])
+            leaves = [leaf for _, leaf in flatten(args[position]) if _is_moved(leaf)]
+            pieces, _ = _pieces([((), leaf) for leaf in leaves], apart=True)
+            moved = iter([_taken(vectors[p.group], p, leaf) for p, leaf in zip(pieces, leaves, strict=True)])
+            args[position] = mapped(args[position], lambda leaf: next(moved) if _is_moved(leaf) else leaf)
+            results: list[Any] = []
+            form = taken_apart(name_of(function), function(*args), results)
+            note((form, _pieces(list(zip(form.paths(), results, strict=True)), apart=False)[0]))
+            return results[0] if form.parts is None else _joined(results)
+
+        flat.__name__ = name_of(function)
+        return flat
+
+    def _jacobian(self, pieces: Sequence[_Piece], found: Any, count: int) -> Any:
+        value: Any
+        value, matrices = found if self.wanted.with_value else (None, found)
+        form, results = self._noted[-1]
+        several = matrices if count > 1 else (matrices,)
+        whole = form.parts is None
+        filled = []
+        for result in results:
+            blocks = {}
+            for piece in pieces:
+                rows = several[piece.group] if whole else several[piece.group][result.span]
+                shape = (*result.shape, *piece.shape)
+                block = self._block(rows, piece, shape)
+                blocks[piece.path] = block if whole else _cast(block, np.result_type(result.dtype, piece.dtype))
+            filled.append(blocks.get((), blocks))
+        matrix = form.filled(filled)
+        if not self.wanted.with_value:
+            return matrix
+        parts = [value] if whole else [_cast(value[each.span].reshape(each.shape), each.dtype)[()] for each in results]
+        return form.filled(parts), matrix
+
+    def _hessian(self, pieces: Sequence[_Piece], found: Any, count: int) -> Any:
+        *values, rows = found if self.wanted.with_value else (found,)
+        grid = rows if count > 1 else ((rows,),)
+        blocks = {
+            row.path: {
+                column.path: self._block(grid[row.group][column.group][row.span], column, (*row.shape, *column.shape))
+                for column in pieces
+            }
+            for row in pieces
+        }
+        if not values:
+            return blocks
+        value, slope = values
+        slopes = slope if count > 1 else (slope,)
+        return value, {each.path: slopes[each.group][each.span].reshape(each.shape)[()] for each in pieces}, blocks
+
+    def _block(self, rows: Any, piece: _Piece, shape: tuple[int, ...]) -> Any:
+        """The columns of ``piece``; a sparse block stays a matrix."""
+        return rows[:, piece.span] if self.wanted.sparse else rows[..., piece.span].reshape(shape)[()]
+
+
+def _is_moved(leaf: Any) -> bool:
+    return (is_tracer(leaf) or is_leaf(leaf)) and _dtype(leaf).kind in "fc"
+
+
+def _dtype(leaf: Any) -> np.dtype[Any]:
+    return np.dtype(leaf.dtype) if hasattr(leaf, "dtype") else np.asarray(leaf).dtype
+
+
+def _pieces(leaves: Sequence[tuple[Path, Any]], *, apart: bool) -> tuple[list[_Piece], int]:
+    """Where each array or number goes, and the number of vectors: one for each dtype, or one for all."""
+    groups: dict[Any, int] = {}
+    starts: dict[int, int] = {}
+    found = []
+    for path, leaf in leaves:
+        dtype, shape = _dtype(leaf), tuple(np.shape(leaf))
+        group = groups.setdefault(dtype if apart else None, len(groups))
+        start = starts.get(group, 0)
+        found.append(_Piece(path, shape, dtype, group, start))
+        starts[group] = start + math.prod(shape)
+    return found, len(groups)
+
+
+def _joined(parts: Sequence[Any]) -> Any:
+    """One vector of all elements."""
+    return np.concatenate([np.reshape(part, (-1,)) for part in parts]) if parts else np.zeros(0)
+
+
+def _taken(vector: Any, piece: _Piece, leaf: Any) -> Any:
+    """What stands for ``leaf`` in the vector: an array of its shape, a NumPy scalar or a Python number."""
+    if isinstance(leaf, np.ndarray):
+        return vector[piece.span].reshape(piece.shape)
+    number = vector[piece.start]
+    return number if isinstance(leaf, np.generic) else number.item()
+
+
+def _cast(block: Any, dtype: np.dtype[Any]) -> Any:
+    if block.dtype == dtype:
+        return block
+    return (block if dtype.kind == "c" or block.dtype.kind != "c" else block.real).astype(dtype)
