@@ -130,7 +130,7 @@ class Batched(Compiled):
         self.in_axes, self.out_axes = in_axes, out_axes
         recipe = Batched, (function, over, in_axes, out_axes, target), {"dynamic": dynamic}
         super().__init__(recipe, function, journal=Journal("", target.name))
-        self.journal.name = f"batch of {self.__name__}"
+        self.title = self.journal.name = f"batch of {self.__name__}"
         self.captured = Captured(function)
         self._table = Table()
 

@@ -179,7 +179,8 @@ class Compiled(Derived):
         super().__init__(recipe, function, what, call)
         self.journal = journal
         made = recipe[0].__name__
-        journal.name = made if function is None else f"{made} of {self.__name__}"
+        # Several share a journal where they share what they compile.
+        self.title = journal.name = made if function is None else f"{made} of {self.__name__}"
         journal.parts += parts
 
     @property
@@ -209,7 +210,7 @@ class Compiled(Derived):
         return f"<yota.{self._title()}>"
 
     def _title(self) -> str:
-        return f"{self.journal.name}, target {self.journal.target}, {self._live()} compiled"
+        return f"{self.title}, target {self.journal.target}, {self._live()} compiled"
 
     def _live(self) -> int:
         return self.journal.live + sum(part._live() for part in self.journal.parts)
