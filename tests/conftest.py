@@ -8,6 +8,7 @@ import tempfile
 import pytest
 
 # Compiled code goes to a folder of this run's own, not to the user's cache.
+os.environ.setdefault("YOTA_VERIFY", "1")
 os.environ.setdefault("YOTA_CACHE_DIR", tempfile.mkdtemp(prefix="yota-tests-"))
 # Functions are traced in each test, whatever other tests have traced.
 os.environ.setdefault("YOTA_CACHE", "off")

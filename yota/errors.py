@@ -56,6 +56,13 @@ class StaleTapeError(YotaError, RuntimeError):
         return type(self), self.args, {name: value for name, value in vars(self).items() if name != "missed"}
 
 
+class ScheduleError(AssertionError):
+    """A schedule would read memory that holds something else: a defect of yota's own, which ``YOTA_VERIFY=1`` finds.
+
+    It is no `YotaError`: nothing may take another way and go on.
+    """
+
+
 class TapeError(YotaError, ValueError):
     """A tape breaks an invariant of the intermediate representation."""
 

@@ -141,12 +141,11 @@ def _along(slopes: Any, directions: tuple[Any, ...]) -> tuple[Any, Any]:
 
 
 def _by_one(program: Program) -> Program:
-    """A program of one argument: the others are what they are."""
+    """A program of one argument, from which the other one is made."""
     if len(program.arguments) > 1:
-        head, *body = program.source.splitlines()
-        lines = ["def f(x):", *body]
-        program.arrays["y"] = program.arguments[1]
-        return Program(program.number, "\n".join(lines) + "\n", program.arguments[:1], program.arrays)
+        _, *body = program.source.splitlines()
+        source = "\n".join(["def f(x):", "    y = np.cos(x) - 0.3*x", *body]) + "\n"
+        return Program(program.number, source, program.arguments[:1], program.arrays)
     return program
 
 

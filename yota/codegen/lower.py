@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import linecache
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from yota.codegen import banner
 from yota.codegen.constants import Constants
 from yota.codegen.inlining import nested
 from yota.codegen.literals import scalar
+from yota.codegen.liveness import check
 from yota.codegen.loops import lower_loop
 from yota.codegen.names import Names
 from yota.codegen.plan import FunctionPlan, Loop, Step, marked
@@ -24,6 +25,7 @@ from yota.codegen.workspace import Looks
 from yota.codegen.wrap import wrapped
 from yota.ir.tape import Guard, Op, Tape
 from yota.ir.types import TupleType
+from yota.ir.verify import is_on
 from yota.passes.distinct import distinct, unsigned
 from yota.passes.units import Unit
 
@@ -44,14 +46,23 @@ class Lowering:
     """Lowers one tape; afterwards `constants` holds what the text uses by name without spelling it out.
 
     What computes ``exact`` is left to NumPy to allocate: the order of a result in memory decides the order of sums.
+    ``freed`` says, by the first result of a unit, of which variables the memory is given back after it.
     """
 
-    def __init__(self, tape: Tape, units: Sequence[Unit], exact: frozenset[int] = frozenset()) -> None:
+    def __init__(
+        self,
+        tape: Tape,
+        units: Sequence[Unit],
+        exact: frozenset[int] = frozenset(),
+        freed: Mapping[int, Sequence[int]] | None = None,
+    ) -> None:
         self.tape, self.units, self.exact = tape, units, exact
         self.storage = plan_storage(tape, units, exact)
         self.distinct = distinct(tape)
         self.unsigned = unsigned(tape) | self.distinct
         self.nested = nested(tape, units, self.storage)
+        if is_on():
+            check(tape, units, self.storage, self.nested, freed)
         self.names = Names(_OWN_NAMES)
         self.constants = Constants(tape, self.names)
         self.looks = Looks(self.storage, self.names)

@@ -1,12 +1,19 @@
-"""Checking a tape's invariants; run after each pass in tests."""
+"""Checking a tape's invariants: after each pass where ``YOTA_VERIFY=1`` is set, as in tests."""
 
 from __future__ import annotations
+
+import os
 
 from yota.errors import TapeError
 from yota.ir.infer import infer
 from yota.ir.tape import Tape
 
-__all__ = ["verify"]
+__all__ = ["is_on", "verify"]
+
+
+def is_on() -> bool:
+    """Whether tapes are checked after each pass, and schedules before anything is generated."""
+    return os.environ.get("YOTA_VERIFY") == "1"
 
 
 def verify(tape: Tape) -> Tape:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from yota.ir.tape import Rewrite, Tape
+from yota.ir.verify import is_on
+from yota.ir.verify import verify as checked
 from yota.passes import cse, dce, fold, inline, scalarize, simplify
 
 __all__ = ["names", "passes", "run"]
@@ -57,8 +59,10 @@ def run(
     until
         Stop after the first pass of this name.
     verify
-        Called with the tape after each pass.
+        Called with the tape after each pass; by default `yota.ir.verify.verify` where that is on.
     """
+    if verify is None and is_on():
+        verify = checked
     for name, rewrite in passes(strict=strict, inlined=inlined, compiled=compiled):
         tape = rewrite(tape)
         if verify is not None:

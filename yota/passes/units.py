@@ -10,7 +10,7 @@ from yota.ir.tape import Op
 from yota.passes.order import ROWS, Layout
 from yota.passes.rows import Placement
 
-__all__ = ["Growing", "Member", "Unit"]
+__all__ = ["Growing", "Kernel", "Member", "Unit"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +25,12 @@ class Kernel(Protocol):
     """A kernel of another language: the variables that it reads, and those that it gives."""
 
     @property
-    def inputs(self) -> tuple[int, ...]: ...
+    def inputs(self) -> tuple[int, ...]:
+        """What it reads."""
 
     @property
-    def outputs(self) -> tuple[int, ...]: ...
+    def outputs(self) -> tuple[int, ...]:
+        """What it gives."""
 
 
 @dataclass(frozen=True, slots=True)

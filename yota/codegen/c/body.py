@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from yota.codegen.c.coverage import Pulled, check_kernel
 from yota.codegen.c.frame import Frame, Sink
 from yota.codegen.c.groups import Group
 from yota.codegen.c.index import Bounds, Linear, flat, merged, spread
@@ -17,6 +18,7 @@ from yota.codegen.c.regions import Region, Root, regions
 from yota.codegen.c.spelling import cost
 from yota.codegen.names import Names
 from yota.ir.tape import Op, Tape
+from yota.ir.verify import is_on
 
 __all__ = ["Body", "write"]
 
@@ -86,6 +88,7 @@ class BodyWriter(Frame):
         axes = self._axes([sinks for _, _, sinks in pulled], [pull for _, pull, _ in pulled], several)
         if not group.extents:
             ((_, pull, sinks),) = pulled
+            self._verified(pulled, axes, several)
             return Body(self._straight(pull, sinks), self.reads, [], self.work, 0, pull.places)
         partials = self.partials(several, axes)
         lines: list[str] = []
@@ -93,10 +96,19 @@ class BodyWriter(Frame):
             lines += self.cleared(partial)
         for box, pull, sinks in pulled:
             lines += self._nest(box, pull, sinks, axes, several)
+        self._verified(pulled, axes, several)
         outer = axes[0]
         extent = math.prod(group.extents[: outer + 1])
         checked = {array: size for _, pull, _ in pulled for array, size in pull.places.items()}
         return Body(lines, self.reads, partials, self.work, extent, checked)
+
+    def _verified(self, pulled: Sequence[Pulled], axes: Sequence[int], several: bool) -> None:
+        if is_on():
+
+            def cleared(root: Root) -> bool:
+                return root.scattered or self.is_private(root, several, axes)
+
+            check_kernel(self.tape, self.group, pulled, axes, cleared)
 
     def _boxes(self) -> list[Region]:
         """The boxes in which all roots are computed in one way each."""

@@ -31,7 +31,7 @@ class Driver(Lowering):
         rest = iter(kernels)
         units = [Unit.of(step if isinstance(step, Op) else next(rest), definitions) for step in steps]
         # Nothing is put into a workspace: kernels and NumPy allocate their results.
-        super().__init__(tape, units, frozenset(tape.types))
+        super().__init__(tape, units, frozenset(tape.types), self._freed)
         for name in dict.fromkeys(kernel.plan.name for kernel in kernels):
             self.names.fresh(name)
 

@@ -293,7 +293,8 @@ class _Planner:
         """Whether some user of a variable is not computed as often, so that storing the user would not do."""
         for op in self.users.get(variable, ()):
             if is_view(op, self.types):
-                if self._is_frontier(op.result, where, repeated, work):
+                # A view of which every element is overwritten is gone through by nobody.
+                if op.result in where and self._is_frontier(op.result, where, repeated, work):
                     return True
                 continue
             if op.result not in where or where[op.result] != where[variable]:

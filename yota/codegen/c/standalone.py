@@ -24,8 +24,10 @@ from yota.codegen.c.tables import Tables
 from yota.codegen.c.truths import as_counts
 from yota.codegen.c.types import c_type, literal
 from yota.codegen.count import operations
+from yota.codegen.liveness import check_steps
 from yota.errors import CodegenError
 from yota.ir.tape import Op, Tape
+from yota.ir.verify import is_on
 from yota.passes.dce import run as without_dead
 from yota.passes.rewrite import cone
 
@@ -160,6 +162,7 @@ class _Function:
         steps = self._looking_first([step for step in self.plan.steps if not self._is_seen(step)])
         own = self._own(steps)
         kernels: list[KernelPlan] = []
+        done: list[Op | Kernel] = []
         entered = {entry.variable for entry in self.tape.inputs} | set(self.tape.constants)
         lines = self._guards(entered)
         looks = [step for step in steps if isinstance(step, Op) and is_places(step)]
@@ -168,7 +171,9 @@ class _Function:
             lines += self._inline(steps[-1])
         else:
             for step in steps:
-                lines += self._step(step, kernels)
+                lines += self._step(step, kernels, done)
+        if is_on():
+            check_steps(self.tape, done)
         lines += self._copies()
         unused = [f"(void){text};" for text in self.inputs if text not in self.used]
         counts = ", ".join(f"{count} {name}" for name, count in operations(self.tape).items())
@@ -252,12 +257,14 @@ class _Function:
         value = np.asarray(self.tape.constants[variable])
         return self.shared.tables.name(self.tape.names.get(variable, self.name), value)
 
-    def _step(self, step: Group | Op, kernels: list[KernelPlan]) -> list[str]:
+    def _step(self, step: Group | Op, kernels: list[KernelPlan], done: list[Op | Kernel]) -> list[str]:
         if isinstance(step, Op):
+            done.append(step)
             return [*self._op(step), *self._guards({step.result})]
         name = self.shared.names.derived(self.name, f"step{len(kernels)}")
         kernel = self._kernel(step, name)
         kernels.append(replace(kernel.plan, extent=0))
+        done.append(kernel)
         arguments = [self._text(variable) for variable in kernel.inputs]
         self.used.update(arguments)
         for root in step.roots:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from yota.codegen.c.body import BodyWriter
+from yota.codegen.c.coverage import check_kernel
 from yota.codegen.c.frame import Sink
 from yota.codegen.c.groups import Group
 from yota.codegen.c.index import Bounds, Linear, flat
@@ -24,6 +25,7 @@ from yota.codegen.cuda.shape import Shape, open_shape, shape_of
 from yota.codegen.cuda.spelling import CudaWriter
 from yota.codegen.names import Names
 from yota.ir.tape import Op, Tape
+from yota.ir.verify import is_on
 
 __all__ = ["CudaBody", "Text"]
 
@@ -86,6 +88,8 @@ class CudaBody(BodyWriter):
         group = self.group
         boxes = self._boxes()
         pulled = [(box, *self._pulled(box)) for box in boxes]
+        if is_on():
+            check_kernel(self.tape, group, pulled, (), None, self.layout.strides)
         checked = self.memory.places
         for _, pull, _ in pulled:
             checked.update({v: extent for v, extent in pull.places.items() if v not in self.layout.inside})

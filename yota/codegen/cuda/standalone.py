@@ -33,10 +33,12 @@ from yota.codegen.cuda.scatter import plan_addition
 from yota.codegen.cuda.shape import THREADS, separated
 from yota.codegen.cuda.sorting import Places, find_starts, join_places
 from yota.codegen.cuda.spelling import is_known_to_cuda
+from yota.codegen.liveness import check_steps
 from yota.errors import CodegenError
 from yota.ir.catalog import primitive
 from yota.ir.location import where
 from yota.ir.tape import Op, Tape
+from yota.ir.verify import is_on
 from yota.passes.dce import run as without_dead
 
 __all__ = ["body_of"]
@@ -149,9 +151,11 @@ class _Host:
         plan = schedule(self.tape, known=is_known_to_cuda, looks=False, gathers=("getitem",), places=places)
         definitions = self.tape.definitions()
         calls: list[Call | Sort] = []
+        done: list[Op | Step] = []
         number = 0
         for each in plan.steps:
             if isinstance(each, Op) and is_addition(each):
+                done.append(each)
                 calls += self._added(each, f"{self.name}_add{len(self.added)}")
                 continue
             if isinstance(each, Op):
@@ -162,7 +166,10 @@ class _Host:
                     self.layout, THREADS, open=self.sizes is not None, reserved=self.sizes or (),
                 )  # fmt: skip
                 calls += self._calls(step)
+                done.append(step)
                 number += 1
+        if is_on():
+            check_steps(self.tape, done)
         works = ", ".join(f"{count} {name}" for name, count in operations(self.tape).items())
         calls = [*self._filled(calls), *calls]
         return Body(tuple(calls), tuple(self.buffers), self.size, works, self.looks)

@@ -1,0 +1,142 @@
+"""Checks that whatever a schedule reads from memory is what was last written there.
+
+A schedule is given as actions in their order. Memory is simulated: for each buffer, which rows hold elements of which
+value. No generated text is read.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+
+from yota.errors import ScheduleError
+
+__all__ = ["WHOLE", "Access", "Action", "Rows", "Unfinished", "simulate"]
+
+Rows = tuple[float, float]
+"""From which row to which: along the axis that a loop cuts, whose ends ``WHOLE`` stands for."""
+WHOLE: Rows = (-math.inf, math.inf)
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Rows of a buffer, and the value that they hold: before the action if it reads them, afterwards if it writes."""
+
+    buffer: Hashable
+    value: Hashable
+    rows: Rows = WHOLE
+
+
+@dataclass(frozen=True, slots=True)
+class Unfinished:
+    """What rows of a total hold until it is complete; only what reads them may write over them."""
+
+    total: Hashable
+
+    def __str__(self) -> str:
+        return f"unfinished {self.total}"
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """What happens at once.
+
+    Parameters
+    ----------
+    what
+        Its name in messages.
+    reads, writes
+        Rows that it reads, and then writes.
+    over
+        Buffers that it may write while it reads them: it writes an element when it has read it, or reads all first.
+    frees
+        Buffers that hold nothing afterwards.
+    """
+
+    what: str
+    reads: tuple[Access, ...] = ()
+    writes: tuple[Access, ...] = ()
+    over: frozenset[Hashable] = frozenset()
+    frees: tuple[Hashable, ...] = ()
+
+
+def simulate(actions: Iterable[Action]) -> None:
+    """Go through ``actions``.
+
+    Raises
+    ------
+    ScheduleError
+        If one reads what is not there: never written, freed, or overwritten by then.
+
+    Examples
+    --------
+    >>> write = Action("exp", writes=(Access("a", "v"),))
+    >>> simulate([write, Action("sum", reads=(Access("a", "v"),))])
+    >>> over = Action("setitem", reads=(Access("a", "v"),), writes=(Access("a", "w"),), over=frozenset("a"))
+    >>> simulate([write, over, Action("sum", reads=(Access("a", "v"),))])
+    Traceback (most recent call last):
+        ...
+    yota.errors.ScheduleError: sum reads v in buffer a, which holds w: setitem has written over it
+    """
+    memory: dict[Hashable, _Buffer] = {}
+    for action in actions:
+        for access in action.reads:
+            memory.setdefault(access.buffer, _Buffer()).check(action, access)
+        read = {access.buffer for access in action.reads} - action.over
+        for access in action.writes:
+            if access.buffer in read:
+                raise ScheduleError(
+                    f"{action.what} writes {access.value} to buffer {access.buffer} while it reads from there"
+                )
+            memory.setdefault(access.buffer, _Buffer()).write(action, access)
+        for buffer in action.frees:
+            memory[buffer] = _Buffer(by=action.what)
+
+
+class _Buffer:
+    """Rows that hold something, in order, with what it is and what has written it; touching equal ones are one."""
+
+    def __init__(self, by: str = "") -> None:
+        self.held: list[tuple[Rows, Hashable, str]] = []
+        self.freed_by = by
+
+    def check(self, action: Action, access: Access) -> None:
+        """Refuse a read of rows that hold anything else."""
+        first, last = access.rows
+        for (start, stop), value, by in self.held:
+            if stop <= first or start >= last:
+                continue
+            if start > first:
+                break
+            if value != access.value:
+                raise ScheduleError(f"{_told(action, access)}, which holds {value}: {by} has written over it")
+            first = stop
+            if first >= last:
+                return
+        if first < last:
+            gone = f"{self.freed_by} has freed it" if self.freed_by else "nothing has written it"
+            where = "" if access.rows == WHOLE else f" from row {first}"
+            raise ScheduleError(f"{_told(action, access)}{where}, where nothing is: {gone}")
+
+    def write(self, action: Action, access: Access) -> None:
+        """Have rows hold a value."""
+        first, last = access.rows
+        found: list[tuple[Rows, Hashable, str]] = [((first, last), access.value, action.what)]
+        kept = {each.value for each in action.reads if each.buffer == access.buffer}
+        for (start, stop), value, by in self.held:
+            if isinstance(value, Unfinished) and start < last and stop > first and value not in kept:
+                raise ScheduleError(f"{action.what} writes over {value} in buffer {access.buffer}")
+            found += [((start, min(stop, first)), value, by)] if start < first else []
+            found += [((max(start, last), stop), value, by)] if stop > last else []
+        found.sort(key=lambda each: each[0])
+        self.held = []
+        for rows, value, by in found:
+            if self.held and self.held[-1][0][1] == rows[0] and self.held[-1][1] == value:
+                self.held[-1] = ((self.held[-1][0][0], rows[1]), value, by)
+            else:
+                self.held.append((rows, value, by))
+
+
+def _told(action: Action, access: Access) -> str:
+    return f"{action.what} reads {access.value} in buffer {access.buffer}"
