@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.codegen.programs import Writer
+from tests.codegen.programs import Writer, arguments, check, evaluate
 from yota.codegen import liveness
 from yota.codegen.c import coverage
 from yota.codegen.c.body import BodyWriter
@@ -24,6 +24,7 @@ from yota.ir.tape import Op, Tape
 from yota.passes.fuse import fuse
 from yota.passes.liveness import Access, Action, Unfinished, simulate
 from yota.passes.units import Unit
+from yota.runtime import python
 
 LENGTH = 1_000_000
 
@@ -218,3 +219,13 @@ def test_memory_of_inputs_is_never_written() -> None:
     tape = write.finish(write("setitem", x, np.float64(0.0), index=(Slice(0, 4096, 2),)))
     units = fuse(tape, frozenset(op.result for op in tape.ops))
     assert not plan_storage(tape, units).inherits
+
+
+def test_pieces_that_look_at_the_array_are_not_added_to_it_in_place() -> None:
+    write = Writer("exchanged")
+    v = write("exp", write.input("x", (4096,)))
+    ends = (Slice(0, 10),), (Slice(10, 20),)
+    pieces = write("scatter", *(write("getitem", v, index=end) for end in ends), shape=(4096,), indices=ends[::-1])
+    tape = write.finish(write("add", v, pieces))
+    values = arguments(tape)
+    check(tape, python.load(numpy.generate(tape))(*values), evaluate(tape, *values))

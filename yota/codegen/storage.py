@@ -134,7 +134,10 @@ class _Planner:
             source = op.operands[0]
             if op.name == "deposit" and source not in ordered and self.types[op.result].ndim > 1:
                 continue
-            if self.roots[source] == {source} and source in made and source not in op.operands[1:]:
+            # NumPy reads a value before it writes it over what it looks at. Of several pieces it sees one at a time.
+            others = op.operands[1:]
+            looked = others if op.name == "setitem" else frozenset().union(*(self.roots[each] for each in others))
+            if self.roots[source] == {source} and source in made and source not in looked:
                 same = self.types[source] == self.types[op.result]
                 if same and self.last[source] == self.begin[position]:
                     found[op.result] = source
