@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import operator
+
 import numpy as np
 import pytest
 
 import yota
+from tests.tracing.checking import without_source
 
 N = 40
 X = np.ones(N)
@@ -114,3 +117,13 @@ def test_transposes_are_read_afresh():
         table[1, 2] = value
         assert np.isclose(fg(Y)[0], 2 * np.sum(table))
     assert not watched(fg)
+
+
+@pytest.mark.parametrize("own", [lambda a: float(a.max()), operator.itemgetter(7)], ids=["python", "compiled"])
+def test_a_len_of_the_users_own_is_no_len(own):
+    data = DATA.copy()
+    f = without_source("lambda x: np.sum(x * data) * len(data)", data=data, len=own)
+    fg = yota.value_and_grad(f)
+    for _ in range(2):
+        assert np.isclose(fg(X)[0], f(X))
+        data *= 3.0

@@ -176,7 +176,7 @@ class Gradient:
             tuple(recorded.captured.values()),
             Contents(tuple(recorded.watched)),
             tuple(Running(code, names) for code, names in recorded.ran),
-            Observed(recorded.uses, recorded.calls),
+            Observed(recorded.uses, recorded.calls, {id(code): names for code, names in recorded.ran}),
         )
 
     def valued(self, exact: Recording) -> Gradient:

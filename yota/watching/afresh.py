@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import builtins
 import dis
 import types
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from yota.tracing.bytecode import callee_chain, callee_name, consumer, is_call, steps
+from yota.tracing.bytecode import callee_chain, consumer, is_call, steps
 from yota.tracing.memory import owner_of
 
 __all__ = ["Observed"]
@@ -29,10 +30,13 @@ class Observed:
         By identity of what owns the memory of an array, the instructions that gave it to something that was recorded.
     calls
         By the instruction that calls, the code of the user's that it called, with the arrays among the arguments.
+    globals
+        By identity of code that ran, its global variables.
     """
 
     uses: Mapping[int, Collection[_Site]] = field(default_factory=dict)
     calls: Mapping[_Site, Sequence[tuple[types.CodeType, Mapping[str, Any]]]] = field(default_factory=dict)
+    globals: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
 
     def reads_afresh(self, array: Any, names: Iterable[str], codes: Iterable[types.CodeType]) -> bool:
         """Whether ``codes``, which know ``array`` by ``names``, only hand it over to be recorded.
@@ -68,10 +72,10 @@ class Observed:
 
     def _is_handed_on(self, array: Any, code: types.CodeType, call: dis.Instruction, inside: tuple[Any, ...]) -> bool:
         """Whether a call passes the array to one function, which was seen to run, and which only hands it over."""
-        if callee_name(code, call.offset) == "len":
+        chain = callee_chain(code, call.offset)
+        if len(chain) == 1 and chain[0].opname in ("LOAD_GLOBAL", "LOAD_NAME") and self._is_len(code, chain[0].argval):
             return True
         found = self.calls.get((id(code), call.offset), ())
-        chain = callee_chain(code, call.offset)
         fixed = bool(chain) and (chain[0].opname in ("LOAD_GLOBAL", "LOAD_NAME") or chain[0].argval in code.co_freevars)
         if len(found) != 1 or not fixed or len(chain) != 1 or (code, call.offset) in inside:
             return False
@@ -82,6 +86,11 @@ class Observed:
             for name in names
             for inner in _nested(callee)
         )
+
+    def _is_len(self, code: types.CodeType, name: str) -> bool:
+        """Whether a global variable of ``code`` is the function `len`, which tells nothing of an array's content."""
+        names = self.globals.get(id(code))
+        return names is not None and names.get(name, vars(builtins).get(name)) is len
 
 
 def _nested(code: types.CodeType) -> Iterator[types.CodeType]:
