@@ -29,9 +29,9 @@ def main(arguments: list[str] | None = None) -> int:
             print(f"{workload.name:20} {workload.title}")
         return 0
     others = ["launches"] if "cuda" in (options.target or ()) else ["overheads"]
-    unknown = sorted(set(options.names) - set(WORKLOADS) - set(others))
+    unknown = sorted(set(options.names) - {*WORKLOADS, *others, "first"})
     if unknown:
-        known = ", ".join([*WORKLOADS, *others])
+        known = ", ".join([*WORKLOADS, *others, "first"])
         print(f"no workload {', '.join(unknown)}; there are: {known}", file=sys.stderr)
         return 2
     return run(options, options.names or [*WORKLOADS, *others])
@@ -40,7 +40,12 @@ def main(arguments: list[str] | None = None) -> int:
 def parse(arguments: list[str] | None) -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="NAME", help="workloads, `overheads`, `launches`; all without any")
+    parser.add_argument(
+        "names",
+        nargs="*",
+        metavar="NAME",
+        help="workloads, `overheads`, `launches`, `first`; without any all but the last",
+    )
     parser.add_argument("--list", action="store_true", help="list the workloads and stop")
     parser.add_argument("--target", action="append", metavar="TARGET", help="a target of yota; may be repeated")
     parser.add_argument("--peers", metavar="A,B", help="only these peers besides plain and yota")
@@ -54,6 +59,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
 def run(options: argparse.Namespace, names: list[str]) -> int:
     """Measure, print and write; 1 if a workload failed."""
     from benchmarks.bars import judge
+    from benchmarks.first import measure_first, show_first
     from benchmarks.launches import measure_launches
     from benchmarks.machine import describe_gpu, describe_machine
     from benchmarks.overheads import measure_overheads
@@ -82,7 +88,10 @@ def run(options: argparse.Namespace, names: list[str]) -> int:
             continue
         started = time.perf_counter()
         try:
-            if name == "overheads":
+            if name == "first":
+                results["first"] = measure_first()
+                show_first(results["first"])
+            elif name == "overheads":
                 results["overheads"] = measure_overheads(peers, settings)
             elif name == "launches":
                 results["launches"] = measure_launches(settings)

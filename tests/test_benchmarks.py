@@ -13,7 +13,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+import yota
 from benchmarks.bars import judge
+from benchmarks.first import show_first
+from benchmarks.formulas import FORMULAS, Formula
 from benchmarks.hand import terms
 from benchmarks.launches import measure_launches
 from benchmarks.machine import describe_gpu
@@ -144,3 +147,21 @@ def test_command_line_writes_json(tmp_path: Path) -> None:
     results = json.loads(written.read_text())
     assert set(results["workloads"]["linear_form"]["contenders"]) == {"plain", "yota", "hand"}
     assert results["machine"]["threads"] == 1
+
+
+@pytest.mark.parametrize("formula", FORMULAS, ids=lambda formula: formula.name)
+def test_formulas_have_a_gradient_at_their_points(formula: Formula) -> None:
+    point = formula.point()
+    value, gradient = yota.value_and_grad(lambda x: formula.function(np, x))(point)
+    moves = 1e-7 * np.eye(len(point))
+    steps = [formula.function(np, point + move) - formula.function(np, point - move) for move in moves]
+    np.testing.assert_allclose(value, formula.function(np, point), rtol=1e-12)
+    np.testing.assert_allclose(gradient, np.array(steps) / 2e-7, rtol=1e-5, atol=1e-5 * np.max(np.abs(gradient)))
+
+
+def test_the_distribution_of_first_gradients_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    show_first({"slow": {"yota": 3.0, "jax": 1.0}, "fast": {"yota": 1.0, "jax": 4.0}})
+    shown = capsys.readouterr().out
+    assert "median 1.62" in shown
+    assert "slower than JAX 50 %" in shown
+    assert shown.index("slow: 3000 ms") < shown.index("fast: 1000 ms")

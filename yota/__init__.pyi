@@ -308,6 +308,8 @@ def generate(
     license: str | None = None,
     self_test: bool = False,
     strict: bool = False,
+    effort: _Effort = "high",
+    seconds: float = 10.0,
     extension: bool = False,
     command: tuple[str, ...] | None = None,
     stem: str | None = None,

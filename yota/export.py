@@ -5,11 +5,12 @@ from __future__ import annotations
 import difflib
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from yota.compilation.layout import Wrt
+from yota.compilation.specialise import Target
 from yota.errors import ArgumentError
 from yota.generation.c import contents as c_contents
 from yota.generation.contents import collected
@@ -86,6 +87,8 @@ def generate(
     license: str | None = None,
     self_test: bool = False,
     strict: bool = False,
+    effort: str = "high",
+    seconds: float = 10.0,
     extension: bool = False,
     command: tuple[str, ...] | None = None,
     stem: str | None = None,
@@ -118,6 +121,9 @@ def generate(
         Whether ``python file.py`` checks the derivatives.
     strict
         Whether the value has NumPy's bits; see `yota.grad`.
+    effort, seconds
+        How long to look for few operations of scalar code; see `yota.grad`. With ``effort="high"`` it takes about so
+        many seconds at most for each derivative; what is counted is steps, so that the same comes out everywhere.
     extension
         With ``target="c"``: also a Python extension module around the functions, with what Meson and pip build it by.
     command
@@ -155,9 +161,8 @@ def generate(
         raise ArgumentError(f"{what}; a module can have {', '.join(map(repr, _CONTENTS))}")
     if extension and target != "c":
         raise ArgumentError(f'extension=True goes with target="c", not {target!r}')
-    request = Request(
-        call_of(f, args, sample), target, name, wrt, wanted, license or "", self_test, strict, extension, command, stem
-    )
+    call = replace(call_of(f, args, sample), search=Target(effort=effort, seconds=seconds))
+    request = Request(call, target, name, wrt, wanted, license or "", self_test, strict, extension, command, stem)
     if target == "c":
         return Module(*c_contents.collected(request))
     if target == "cuda":

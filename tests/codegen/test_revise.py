@@ -25,7 +25,7 @@ X, Y, Z, W = 1, 2, 3, 4
 @pytest.fixture(autouse=True, scope="module")
 def few_attempts() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("yota.codegen.revise._ATTEMPTS", 150)
+        patch.setattr("yota.codegen.revise._MOST_ATTEMPTS", 15)
         yield
 
 

@@ -13,7 +13,7 @@ from yota.cli import completion
 from yota.cli.loading import UsageError, function_at, given, load_rule_files, shown_reference
 from yota.cli.terminal import code, output, remark, text, working
 
-__all__ = ["HELP", "Content", "Target", "generate"]
+__all__ = ["HELP", "Content", "Effort", "Target", "generate"]
 
 HELP = """
 Write a module with a function and its derivatives that needs numpy only, or a C file that needs libm only.
@@ -57,6 +57,13 @@ class Target(str, Enum):
     numpy = "numpy"
     c = "c"
     cuda = "cuda"
+
+
+class Effort(str, Enum):
+    """How long to look for few operations."""
+
+    quick = "quick"
+    high = "high"
 
 
 class Content(str, Enum):
@@ -106,6 +113,10 @@ def generate(
         bool, typer.Option("--extension", help="With C: also a Python extension, and what builds it.")
     ] = False,
     strict: Strict = False,
+    effort: Annotated[Effort, typer.Option("--effort", help="How long to look for few operations.")] = Effort.high,
+    seconds: Annotated[
+        float, typer.Option("--seconds", min=0.0, help="What high is, about, for each derivative.")
+    ] = 10.0,
     sample: Annotated[
         str, typer.Option("--sample", help="Function that gives arguments to trace and test at, for sizes by name.")
     ] = "",
@@ -134,6 +145,8 @@ def generate(
     options += [
         ("--with", [] if with_ == _USUAL else contents),
         ("--license", [license] if license else []),
+        ("--effort", [effort.value] if effort is not Effort.high else []),
+        ("--seconds", [f"{seconds:g}"] if seconds != 10.0 else []),
         ("--sample", [shown_reference(sample)] if sample else []),
     ]
     for option, values in options:
@@ -155,6 +168,8 @@ def generate(
             license=license or None,
             self_test=self_test,
             strict=strict,
+            effort=effort.value,
+            seconds=seconds,
             extension=extension,
             command=tuple(command),
             stem=Path(out).stem if ending and out != "-" else None,

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import logging
 import sys
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from rich.console import Console
@@ -89,9 +90,35 @@ def steps(parts: Sequence[_Step], what: str) -> Iterator[_Step]:
     yield from track(parts, description=what, console=_console(sys.stderr), transient=True)
 
 
-def working(what: str) -> AbstractContextManager[object]:
-    """Says on a terminal that something is going on, for as long as it does."""
-    return _console(sys.stderr).status(f"{what} ...") if sys.stderr.isatty() else nullcontext()
+class _Telling(logging.Handler):
+    """Passes messages on."""
+
+    def __init__(self, tell: Callable[[str], None]) -> None:
+        super().__init__()
+        self.tell = tell
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Pass one on."""
+        self.tell(record.getMessage())
+
+
+@contextmanager
+def working(what: str) -> Iterator[None]:
+    """Says on a terminal that something is going on, for as long as it does, and what a long search has found."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    log = logging.getLogger("yota.search")
+    before = log.level
+    with _console(sys.stderr).status(f"{what} ...") as shown:
+        telling = _Telling(lambda found: shown.update(f"{what} ... {_printable(found)}"))
+        log.addHandler(telling)
+        log.setLevel(logging.INFO)
+        try:
+            yield
+        finally:
+            log.removeHandler(telling)
+            log.setLevel(before)
 
 
 def _printable(content: str) -> str:

@@ -18,10 +18,12 @@ from yota.codegen.weighing import Scales
 
 __all__ = ["revise"]
 
-_ATTEMPTS, _ATTEMPTS_EACH = 1_500, 12
-"""Attempts, and how many for each operation that there is at first."""
-_EFFORT = 2_800_000
-"""Attempts, times what each of them may look at: pairs of factors, and pairs of terms."""
+_ATTEMPTS_EACH = 12
+"""Attempts for each operation that there is at first: more find nothing."""
+_STEPS = 600_000
+"""Attempts in a second, times what each of them may look at: pairs of factors, and pairs of terms."""
+_MOST_ATTEMPTS = 300
+"""Attempts in a second on the shortest tapes."""
 _PAIR = 8
 """How much longer it takes to look at a pair of terms than at a pair of factors."""
 _HOT, _COLD = 0.5, 0.05
@@ -33,15 +35,17 @@ _MOST_SUMS = 6
 """Sums that are factored anew together."""
 
 
-def revise(planted: Forest, seed: int = 1) -> Forest:
+def revise(planted: Forest, seed: int = 1, *, seconds: float = 10.0) -> Forest:
     """``planted``, a forest on scalars, factored to few operations.
 
     Parameters
     ----------
     seed
         Of all choices.
+    seconds
+        About how long it takes at most; what is counted is steps.
     """
-    return _Revision(planted, random.Random(seed)).run()
+    return _Revision(planted, random.Random(seed)).run(seconds)
 
 
 class _Revision:
@@ -57,9 +61,10 @@ class _Revision:
         self.popular = [divisor for divisor, homes in self.homes.items() if len(homes) > 1]
         self._look()
 
-    def run(self) -> Forest:
+    def run(self, seconds: float) -> Forest:
         least, best = self.weight, self.sums
-        attempts = min(_ATTEMPTS, _ATTEMPTS_EACH * self.weight, _EFFORT // self._size()) if self.whole else 0
+        most = int(min(_MOST_ATTEMPTS * seconds, _STEPS * seconds / self._size()))
+        attempts = min(most, _ATTEMPTS_EACH * self.weight) if self.whole else 0
         for number in range(attempts):
             temperature = _HOT * (1 - number / attempts) + _COLD
             found = self._attempt()

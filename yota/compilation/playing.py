@@ -83,7 +83,7 @@ def compile(tape: Tape, target: str = "numpy", *, strict: bool = False, effort: 
     if effort == "high":
         from yota.codegen.search import search
 
-        _, short = search([short], strict=strict)
+        _, short = search([short], seconds=wanted.seconds, strict=strict)
     call, source = compile_tape(short, wanted)
     plain = [entry.argument for entry in tape.inputs] == list(range(len(tape.inputs)))
     direct = plain and not tape.guards and not tape.statics

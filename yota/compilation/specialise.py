@@ -52,11 +52,14 @@ class Target:
         Whether the value must have NumPy's bits.
     effort
         How long to look for few operations: "quick" or "high".
+    seconds
+        What "high" is, about.
     """
 
     name: str = "numpy"
     strict: bool = False
     effort: str = "quick"
+    seconds: float = 10.0
 
     def __post_init__(self) -> None:
         if self.name not in ("numpy", "c", "cuda"):

@@ -107,7 +107,7 @@ class Matrices(Differentiated):
         recorded = replace(call, function=parted(call.function, forms)).record()
         if self.wanted.order == 1 and _is_structured(forms[-1], recorded.tape):
             return self._joint(call.function, by)(*call.arguments.values)
-        found = straight_line(recorded.tape, call.plain.leaves.index(by), self.wanted, call.trace.registry)
+        found = straight_line(recorded.tape, call.plain.leaves.index(by), self.wanted, call.trace.registry, Target())
         if found is None:
             return self._rows(call.function, by, largest(recorded.tape))(*call.arguments.values)
         places = zip(recorded.tape.inputs, found.tape.inputs, strict=True)
@@ -187,7 +187,7 @@ class _Straight(Prepared):
             if found is None and (scalar or size <= _FEW):
                 raise _NoScalarCode(tape, scalar)
         else:
-            found = straight_line(tape, leaf, wanted, registry(), effort=self.owner.target.effort)
+            found = straight_line(tape, leaf, wanted, registry(), self.owner.target)
         if found is not None:
             return found
         try:

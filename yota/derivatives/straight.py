@@ -11,6 +11,7 @@ from yota.autodiff.accumulate import Partials, partials
 from yota.autodiff.reverse import gradient_tape
 from yota.codegen.search import forms, search
 from yota.compilation.scalar_code import unrolled
+from yota.compilation.specialise import Target
 from yota.derivatives.elements import dense, dtype_of, elements, elements_read, listed
 from yota.errors import DifferentiationError
 from yota.ir.catalog import primitive
@@ -68,19 +69,18 @@ class Entries:
     columns: Sequence[int] | np.ndarray = ()
 
 
-def straight_line(
-    tape: Tape, leaf: int, wanted: Wanted, registry: Registry, *, effort: str = "quick"
-) -> Entries | None:
+def straight_line(tape: Tape, leaf: int, wanted: Wanted, registry: Registry, target: Target) -> Entries | None:
     """The matrix that is ``wanted`` of ``tape`` by its input number ``leaf``; None where that is no scalar code."""
     plain = unrolled(tape)
     if plain is None:
         return None
-    if effort == "quick":
+    if target.effort == "quick":
         return entries(plain, leaf, wanted, registry)
     found = [each for form in forms(plain) for each in _derived(form, leaf, wanted, registry, good_orders)]
     if not found:
         return None
-    number, best = search([pipeline.run(each.tape) for each in found], values=int(wanted.with_value))
+    tapes = [pipeline.run(each.tape) for each in found]
+    number, best = search(tapes, seconds=target.seconds, values=int(wanted.with_value))
     return replace(found[number], tape=best)
 
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 
 from yota.autodiff.reverse import gradient_tape
 from yota.compilation.scalar_code import short_gradient
-from yota.compilation.specialise import Target
 from yota.errors import ArgumentError
 from yota.generation.assembly import Banner, Parts, assembled
 from yota.generation.functions import Documented, gradient_class, gradient_functions, value_function
@@ -117,7 +116,7 @@ def _add_gradient(parts: Parts, subject: Subject, common: Documented, strict: bo
         kernel = sized_kernel(sized.gradient(), name, common.sizes, parts.constants)
     else:
         given = [leaf for leaf, variable in zip(leaves, found.variables, strict=True) if variable is not None]
-        tape = found.tape if strict else short_gradient(found.tape, given, registry(), Target(effort="high"))
+        tape = found.tape if strict else short_gradient(found.tape, given, registry(), subject.call.search)
         kernel = kernel_of(subject.valued(tape, strict), name, parts.constants, strict=strict)
     parts.kernels.append(kernel)
     by = [common.parameters[leaf] for leaf in leaves]

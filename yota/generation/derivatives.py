@@ -12,7 +12,7 @@ from yota.codegen.signs import unsigned
 from yota.compilation.specialise import Target
 from yota.derivatives.differentiated import Differentiated
 from yota.derivatives.directions import along, product_of
-from yota.derivatives.straight import Wanted, straight_line
+from yota.derivatives.straight import Entries, Wanted, straight_line
 from yota.errors import ArgumentError
 from yota.generation.signature import path_text
 from yota.generation.subject import Subject
@@ -71,9 +71,7 @@ def jacobian_of(subject: Subject, *, whole: bool = True, scalar: bool = True) ->
         return gradient(lambda *leaves: np.sum(values[-1] * function(*leaves)), leaf)(*values[:-1])
 
     if whole and result.size <= _UNROLLED:
-        found = (
-            straight_line(_recorded(subject, function), leaf, Wanted(1), registry(), effort="high") if scalar else None
-        )
+        found = _straight_line(subject, function, leaf, 1) if scalar else None
         return Derivative(found.tape if found else _recorded(subject, rows), like)
     seed = Leaf(np.ones(result.shape, result.dtype)[()], len(subject.arguments.leaves), "seed")
     return Derivative(_recorded(subject, weighted, seed), like, seed)
@@ -94,9 +92,7 @@ def hessian_of(subject: Subject, *, whole: bool = True, scalar: bool = True) -> 
         return np.reshape(np.stack(found), like.shape)
 
     if whole and by.size <= _UNROLLED:
-        found = (
-            straight_line(_recorded(subject, function), leaf, Wanted(2), registry(), effort="high") if scalar else None
-        )
+        found = _straight_line(subject, function, leaf, 2) if scalar else None
         return Derivative(found.tape if found else _recorded(subject, rows), like)
     product = hvp_of(subject, whole=whole, scalar=scalar)
     return Derivative(product.tape, like, product.extra)
@@ -109,8 +105,12 @@ def hvp_of(subject: Subject, *, whole: bool = True, scalar: bool = True) -> Deri
     tape = _recorded(subject, lambda *leaves: function(*leaves[:-1]), direction)
     made = along(tape, leaf, registry())
     if whole and scalar:
-        made = product_of(tape, leaf, registry(), Target(effort="high"))
+        made = product_of(tape, leaf, registry(), subject.call.search)
     return Derivative(made, by, direction)
+
+
+def _straight_line(subject: Subject, function: Callable[..., Any], leaf: int, order: int) -> Entries | None:
+    return straight_line(_recorded(subject, function), leaf, Wanted(order), registry(), subject.call.search)
 
 
 def gradient(function: Callable[..., Any], leaf: int) -> Callable[..., Any]:

@@ -95,6 +95,8 @@ def _made_up(request: Request) -> tuple[str, ...]:
         for each in request.wanted:
             words += ["--with", each]
     words += ["--license", request.license] if request.license else []
+    words += ["--effort", call.search.effort] if call.search.effort != "high" else []
+    words += ["--seconds", f"{call.search.seconds:g}"] if call.search.seconds != 10.0 else []
     words += [flag for flag, given in request.flags() if given]
     return tuple(words)
 

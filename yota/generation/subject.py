@@ -17,6 +17,7 @@ from yota.codegen.signs import unsigned
 from yota.compilation.arguments import Arguments, function_of, names_of, positional, sort_arguments
 from yota.compilation.bitwise import with_value
 from yota.compilation.layout import Layout, Wrt, layout_of
+from yota.compilation.specialise import Target
 from yota.derivatives.differentiated import with_receiver
 from yota.errors import ArgumentError
 from yota.generation.examples import Integers, arrays_of, example, spec_of
@@ -30,6 +31,7 @@ from yota.tracing.record import record
 
 __all__ = ["Call", "Subject", "call_of", "reference", "source_of", "subject_of"]
 
+_SEARCH = Target(effort="high")
 _SPECS = (Array, Fixed, Record, Table, Items)
 
 
@@ -53,6 +55,8 @@ class Call:
         Whether what is computed from arrays that the function makes stays on the tape.
     sample
         Gives arguments by name for sizes by name, in place of those that are made up.
+    search
+        How long to look for few operations.
     """
 
     function: Callable[..., Any]
@@ -62,6 +66,7 @@ class Call:
     values: tuple[Any, ...]
     keeps: bool = False
     sample: Sample | None = None
+    search: Target = _SEARCH
 
     def dimensions(self) -> tuple[str, ...]:
         """Names of extents, in order of appearance."""

@@ -10,7 +10,6 @@ from yota.codegen.c.names import FOREIGN, LocalNames
 from yota.codegen.c.standalone import Body, Shared, body_of
 from yota.codegen.c.types import c_type
 from yota.compilation.scalar_code import short_gradient
-from yota.compilation.specialise import Target
 from yota.generation.c.interface import Function, Parameter, arguments_of, documented, result
 from yota.generation.derivatives import Derivative
 from yota.generation.subject import Subject
@@ -92,7 +91,7 @@ class FunctionWriter:
             f"Value of {self.title} and its gradient by {listed}.",
             found.tape
             if self.strict or self.sizes
-            else short_gradient(found.tape, given, registry(), Target(effort="high")),
+            else short_gradient(found.tape, given, registry(), self.subject.call.search),
             self.inputs,
             results,
             computed=[value, *present],
