@@ -51,8 +51,8 @@ _RANGES = {
 """Where arguments lie whose names begin so."""
 _ATTEMPTS = 40
 _MOST_ARGUMENTS = 8
-_STEPS = (2.0**-11, 2.0**-21, 2.0**-42)
-"""Steps that must agree, as far as digits go, for a slope to be one."""
+_STEPS, _PARTS = (2.0**-11, 2.0**-21, 2.0**-42), (5e-2, 1e-4, 1e-4)
+"""Steps that must agree, as far as digits go, for a slope to be one, and to which part of it."""
 _CLOSE = 1e-9
 _SMALLEST, _LARGEST = 1e-60, 1e60
 """Between these, values are far from where products overflow or vanish in another order."""
@@ -180,17 +180,19 @@ def examine(name: str, function: Callable[..., Any], chance: random.Random) -> O
         return Outcome(name, "wrong", f"value {value} for {plain} at {place}")
     for number, (found, (slope, error)) in enumerate(zip(gradient, slopes, strict=True)):
         if error < math.inf and not abs(found - slope) <= 1e-5 * abs(slope) + 20 * error:
-            kind = "infinite" if not math.isfinite(found) else "branches" if _switches(total, place) else "wrong"
+            kind = (
+                "infinite" if not math.isfinite(found) else "branches" if _switches(total, place, number) else "wrong"
+            )
             return Outcome(name, kind, f"by argument {number}: {found} for {slope} +- {error} at {place}")
     return Outcome(name, "right")
 
 
-def _switches(total: Callable[..., Any], place: Sequence[float]) -> bool:
+def _switches(total: Callable[..., Any], place: Sequence[float], number: int) -> bool:
     """Whether another branch is taken close by on both sides, as where a root is found by bisection."""
     _, tape = yota.trace(total, *place)
     for factor in (1 - _CLOSE, 1 + _CLOSE):
         try:
-            yota.play(tape, *(part * factor for part in place))
+            yota.play(tape, *place[:number], place[number] * factor, *place[number + 1 :])
         except yota.errors.StaleTapeError:
             continue
         return False
@@ -270,7 +272,8 @@ def _slope(total: Callable[..., Any], place: Sequence[float], number: int) -> tu
         return math.nan, math.inf
     # Stairs, as of whole days, look like a slope from afar, and a slope like stairs where digits end.
     digits = 50 * sys.float_info.epsilon * abs(along(0.0)) + 10 * rounding
-    smooth = all(abs(end - slope) <= 5e-2 * abs(slope) + digits / step for step, end in ends)
+    allowed = [abs(slope) * part + digits / step for part, (step, _) in zip(_PARTS, ends, strict=True)]
+    smooth = all(abs(end - slope) <= most for most, (_, end) in zip(allowed, ends, strict=True))
     # An argument that shows nowhere may still have a slope, of which no digit arrives.
     error = max(error, digits / _STEPS[0], 0.0 if slope else 1e-8 * abs(along(0.0)))
     known = smooth and error <= 1e-4 * abs(slope) + 1e-8 * abs(along(0.0))
