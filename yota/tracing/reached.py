@@ -11,12 +11,11 @@ from typing import Any
 import numpy as np
 
 from yota.structures import LIBRARIES
-from yota.tracing.creation import CREATION
+from yota.tracing.holders import form
 from yota.tracing.kinds import Type
 from yota.tracing.location import is_library_file
-from yota.tracing.methods import ArrayMethods, is_traced
+from yota.tracing.methods import ArrayMethods
 from yota.tracing.places import ABSENT, Place, held_at
-from yota.tracing.state import current, paused
 
 __all__ = ["Reached", "Running"]
 
@@ -24,8 +23,6 @@ _MOST = 10_000
 """Objects that are followed."""
 _LONGEST = 200
 """Items of a container that are looked at: tables of data are longer than those of functions."""
-_DEEPEST = 8
-"""Functions in tuples in tuples: how deep they are looked for."""
 _PLAIN = (
     *(bool, int, float, complex, str, bytes, bytearray, range, slice, type(None), type(Ellipsis), np.ndarray),
     *(np.ufunc, types.BuiltinFunctionType, types.MethodWrapperType, types.WrapperDescriptorType),
@@ -234,97 +231,15 @@ class Reached:
             self._taken.add((id(owner), name))
             self._found.append(Place(owner, name, value, form))
 
-    # -- what stands for a value --------------------------------------------------------------------------
-
-    def form(self, value: Any, depth: int = 0) -> Any:
+    def form(self, value: Any) -> Any:
         """What records in the place of ``value``; ``value`` itself if it holds no function that does."""
-        known = self._forms.get(id(value))
-        if known is not None:
-            return known
-        make = _HOLDERS.get(type(value))
-        if make is None and isinstance(value, tuple) and hasattr(value, "_make"):
-            make = _of_named
-        if make is None or depth > _DEEPEST:
-            return value
-        found: Any = make(value, lambda each: self.form(each, depth + 1))
-        return found
+        return form(self._forms, value)
 
 
 def _is_library(module: str) -> bool:
     root = module.partition(".")[0]
     return root == "yota" or root in LIBRARIES or root in sys.stdlib_module_names
 
-
-def _of_partial(value: Any, form: Callable[[Any], Any]) -> Any:
-    parts = [value.func, *value.args, *value.keywords.values()]
-    forms = list(map(form, parts))
-    if all(map(_is, parts, forms)):
-        return value
-    function, *given = forms[: 1 + len(value.args)]
-    named = dict(zip(value.keywords, forms[1 + len(value.args) :], strict=True))
-    return functools.partial(function, *given, **named)
-
-
-def _of_static(value: Any, form: Callable[[Any], Any]) -> Any:
-    found = form(value.__func__)
-    return value if found is value.__func__ else staticmethod(found)
-
-
-def _of_tuple(value: Any, form: Callable[[Any], Any]) -> Any:
-    if len(value) > _LONGEST:
-        return value
-    forms = list(map(form, value))
-    return value if all(map(_is, value, forms)) else tuple(forms)
-
-
-def _of_named(value: Any, form: Callable[[Any], Any]) -> Any:
-    forms = list(map(form, value))
-    return value if all(map(_is, value, forms)) else value._make(forms)
-
-
-def _of_cache(value: Any, form: Callable[[Any], Any]) -> Any:
-    """A cached function that is not asked for its cache with traced values: it would keep them."""
-    inner = form(value.__wrapped__)
-
-    @functools.wraps(value)
-    def call(*args: Any, **keywords: Any) -> Any:
-        if current() is not None and (is_traced(args) or any(map(is_traced, keywords.values()))):
-            return inner(*args, **keywords)
-        with paused():
-            return value(*args, **keywords)
-
-    for name in ("cache_info", "cache_clear", "cache_parameters"):
-        setattr(call, name, getattr(value, name))
-    call.__wrapped__ = inner
-    return call
-
-
-def _of_vectorized(value: Any, form: Callable[[Any], Any]) -> Any:
-    """A function that `numpy.vectorize` made of another: on traced values it calls that for each element."""
-    inner = form(value.pyfunc)
-    if value.signature or value.excluded:
-        return value
-
-    @functools.wraps(value)
-    def call(*args: Any, **keywords: Any) -> Any:
-        trace = current()
-        return (value if trace is None else CREATION["vectorize"](trace, inner, value.otypes))(*args, **keywords)
-
-    return call
-
-
-def _is(one: Any, other: Any) -> bool:
-    return one is other
-
-
-_HOLDERS: dict[type, Callable[[Any, Callable[[Any], Any]], Any]] = {
-    functools.partial: _of_partial,
-    staticmethod: _of_static,
-    tuple: _of_tuple,
-    functools._lru_cache_wrapper: _of_cache,
-    np.vectorize: _of_vectorized,
-}
-"""By type, how a value is made anew with functions that record in the places of those that it holds."""
 
 _VISITS: dict[type, Callable[[Reached, Any], Iterable[Any]]] = {
     types.FunctionType: Reached._function,

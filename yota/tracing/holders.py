@@ -1,0 +1,115 @@
+"""What stands for a function while a trace runs, and for what is made of functions: partial ones, tuples, caches."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from yota.tracing.creation import CREATION
+from yota.tracing.methods import is_traced
+from yota.tracing.state import current, paused
+
+__all__ = ["form"]
+
+_LONGEST = 200
+"""Items of a tuple that are looked at."""
+_DEEPEST = 8
+"""Functions in tuples in tuples: how deep they are looked for."""
+
+
+def form(forms: Mapping[int, Any], value: Any, depth: int = 0) -> Any:
+    """What records in the place of ``value``; ``value`` itself if it holds no function that does.
+
+    Parameters
+    ----------
+    forms
+        What records, by the identity of the function it stands for.
+    value
+        Anything.
+    depth
+        In how many others it is.
+    """
+    known = forms.get(id(value))
+    if known is not None:
+        return known
+    make = _HOLDERS.get(type(value))
+    if make is None and isinstance(value, tuple) and hasattr(value, "_make"):
+        make = _of_named
+    if make is None or depth > _DEEPEST:
+        return value
+    return make(value, lambda each: form(forms, each, depth + 1))
+
+
+def _of_partial(value: Any, form: Callable[[Any], Any]) -> Any:
+    parts = [value.func, *value.args, *value.keywords.values()]
+    forms = list(map(form, parts))
+    if all(map(_is, parts, forms)):
+        return value
+    function, *given = forms[: 1 + len(value.args)]
+    named = dict(zip(value.keywords, forms[1 + len(value.args) :], strict=True))
+    return functools.partial(function, *given, **named)
+
+
+def _of_static(value: Any, form: Callable[[Any], Any]) -> Any:
+    found = form(value.__func__)
+    return value if found is value.__func__ else staticmethod(found)
+
+
+def _of_tuple(value: Any, form: Callable[[Any], Any]) -> Any:
+    if len(value) > _LONGEST:
+        return value
+    forms = list(map(form, value))
+    return value if all(map(_is, value, forms)) else tuple(forms)
+
+
+def _of_named(value: Any, form: Callable[[Any], Any]) -> Any:
+    forms = list(map(form, value))
+    return value if all(map(_is, value, forms)) else value._make(forms)
+
+
+def _of_cache(value: Any, form: Callable[[Any], Any]) -> Any:
+    """A cached function that is not asked for its cache with traced values: it would keep them."""
+    inner = form(value.__wrapped__)
+
+    @functools.wraps(value)
+    def call(*args: Any, **keywords: Any) -> Any:
+        if current() is not None and (is_traced(args) or any(map(is_traced, keywords.values()))):
+            return inner(*args, **keywords)
+        with paused():
+            return value(*args, **keywords)
+
+    for name in ("cache_info", "cache_clear", "cache_parameters"):
+        setattr(call, name, getattr(value, name))
+    call.__wrapped__ = inner
+    return call
+
+
+def _of_vectorized(value: Any, form: Callable[[Any], Any]) -> Any:
+    """A function that `numpy.vectorize` made of another: on traced values it calls that for each element."""
+    inner = form(value.pyfunc)
+    if value.signature or value.excluded:
+        return value
+
+    @functools.wraps(value)
+    def call(*args: Any, **keywords: Any) -> Any:
+        trace = current()
+        return (value if trace is None else CREATION["vectorize"](trace, inner, value.otypes))(*args, **keywords)
+
+    return call
+
+
+def _is(one: Any, other: Any) -> bool:
+    return one is other
+
+
+_HOLDERS: dict[type, Callable[[Any, Callable[[Any], Any]], Any]] = {
+    functools.partial: _of_partial,
+    staticmethod: _of_static,
+    tuple: _of_tuple,
+    functools._lru_cache_wrapper: _of_cache,
+    np.vectorize: _of_vectorized,
+}
+"""By type, how a value is made anew with functions that record in the places of those that it holds."""
