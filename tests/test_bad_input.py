@@ -192,7 +192,6 @@ LEAKS = {
     "out= plain": lambda x: np.add(x, x, out=OUTSIDE),
     "add.at plain": lambda x: np.add.at(OUTSIDE, [0], x[0]),
     "copyto plain": lambda x: np.copyto(OUTSIDE, x),
-    "np.float64": lambda x: np.float64(x[0]) * x[1],
     "plain.dot": lambda x: OUTSIDE.dot(x),
     "object array": lambda x: np.sum(np.array([x[0], x[1]], dtype=object)),
     "buffer": lambda x: memoryview(x),
@@ -202,7 +201,6 @@ LEAKS = {
     "scipy.ndimage": lambda x: np.sum(scipy.ndimage.zoom(x, 2)),
     "scipy.integrate.quad": lambda x: scipy.integrate.quad(lambda t: t * x[0], 0, 1)[0],
     "scipy.linalg.signm": lambda x: np.sum(scipy.linalg.signm(np.outer(x, x) + np.eye(3))),
-    "dtype.type": lambda x: x.dtype.type(np.mean(x)) * x[0],
     "singular vectors of 0": lambda x: np.linalg.svd(np.outer(x, x)[:, :2])[0][0, 0],
     "random": lambda x: np.random.default_rng(0).normal(x[0]),
     "histogram": lambda x: np.sum(np.histogram(x)[0]),
@@ -240,6 +238,10 @@ CLOSED = {
     "plain @": (lambda x: OUTSIDE @ x, [1, 1, 1]),
     "arange": (lambda x: np.sum(x[0] * np.arange(3)), [3, 0, 0]),
     "polynomial": (lambda x: np.polynomial.polynomial.polyval(x[0], [1.0, 2.0, 3.0]), [5, 0, 0]),
+    "np.float64": (lambda x: np.float64(x[0]) * x[1], [1.5, 0.5, 0]),
+    "np.float32": (lambda x: np.float32(x[0]) * x[1], [1.5, 0.5, 0]),
+    "dtype.type": (lambda x: x.dtype.type(np.mean(x)) * x[0], [1.5 + 0.5 / 3, 0.5 / 3, 0.5 / 3]),
+    "np.float64 returned at once": (lambda x: np.float64(x[0]), [1, 0, 0]),
     "float in arithmetic": (lambda x: float(x[0]) * 2 + x[1], [2, 1, 0]),
     "sum of floats": (lambda x: sum(map(float, x)), [1, 1, 1]),
     "float at return": (lambda x: float(x[2]), [0, 0, 1]),
@@ -401,7 +403,6 @@ def test_unknown_target():
 
 STALE_OR_ZERO = {
     "function of C returned at once": lambda x: struct.unpack("d", struct.pack("d", x[0]))[0],
-    "np.float64 returned at once": lambda x: np.float64(x[0]),
 }
 
 

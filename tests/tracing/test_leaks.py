@@ -231,7 +231,25 @@ def _closed(x):
     return total()
 
 
+def _caught_bare(x):
+    try:
+        v = float(x[0])
+    except:  # noqa: E722
+        v = 3.0
+    return v * x[1]
+
+
+def _caught_as_error(x):
+    try:
+        v = np.float64(x[0])
+    except TypeError:
+        v = 3.0
+    return v * x[1]
+
+
 MENDED = {
+    "bare except": _caught_bare,
+    "caught": _caught_as_error,
     "zeros of a list": lambda x: _filled(ITEMS[1](3), x),
     "zeros of a default": _default,
     "zeros of a class": lambda x: _filled(Made.new(3), x),

@@ -153,8 +153,9 @@ def record(
         found = run(trace)
         if (trace.outlets.raised or (not exact and left(trace))) and source.is_there and not source.chosen:
             raise Interpret
-        if trace.refused is not None:
-            raise trace.refused
+        # The user's code may have caught what it must not.
+        if (caught := trace.interrupted or trace.refused) is not None:
+            raise caught
     except BaseException as raised:
         fault = trace.interrupted or raised
         if not isinstance(fault, (Interpret, TypeError, AttributeError, NotImplementedError)):

@@ -52,6 +52,19 @@ def _complex(*args: Any, **keywords: Any) -> Any:
     return made.item()
 
 
+def _cast(kind: Any) -> Callable[..., Any]:
+    """``np.float64(x)`` and the like, on a traced value."""
+
+    def cast(*args: Any, **keywords: Any) -> Any:
+        if len(args) != 1 or keywords or not is_tracer(args[0]):
+            return kind(*map(_read, args), **keywords)
+        if args[0].dtype.kind == "c" and np.dtype(kind).kind == "f":
+            raise args[0]._trace.refuse(f"{kind.__name__}() leaves the imaginary part out.", "Write x.real.")
+        return args[0].astype(kind)
+
+    return cast
+
+
 def _read(value: Any) -> Any:
     """A text to be read as a number; its digits must not be those of a traced value."""
     if type(value) is not Text:
@@ -71,7 +84,14 @@ def _type(*args: Any, **keywords: Any) -> Any:
     return args[0].__class__ if len(args) == 1 and is_tracer(args[0]) else type(*args, **keywords)
 
 
-BUILT_IN: dict[Any, Callable[..., Any]] = {float: _float, complex: _complex, type: _type, Type: _type}
+_KINDS = (np.float16, np.float32, np.float64, np.complex64, np.complex128)
+BUILT_IN: dict[Any, Callable[..., Any]] = {
+    float: _float,
+    complex: _complex,
+    type: _type,
+    Type: _type,
+    **{kind: _cast(kind) for kind in _KINDS},
+}
 """Recorded forms of built-in functions."""
 
 
