@@ -999,3 +999,17 @@ def test_no_derivative_outlives_a_change(name, way, target):
         next(found, None)
     assert f(X) != before
     check(derivative, f)
+
+
+def test_functions_that_call_themselves_are_made_anew():
+    def made(end):
+        def even(x, n):
+            return end * x if n == 0 else x * odd(x, n - 1)
+
+        def odd(x, n):
+            return even(x, n - 1) + x
+
+        return even
+
+    for end, expected in ((1.0, 8.0), (1.0, 8.0), (3.0, 16.0)):
+        assert yota.gradient(made(end))(2.0, 2) == expected

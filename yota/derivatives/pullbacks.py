@@ -16,6 +16,7 @@ from yota.errors import ArgumentError, DifferentiationError
 from yota.ir.callables import name_of
 from yota.structures import flatten, is_leaf, is_on_device, mapped
 from yota.tracing.captures import copied
+from yota.tracing.results import ResultForm, taken_apart
 
 __all__ = ["jvp", "vjp", "weighted"]
 
@@ -34,7 +35,7 @@ def vjp(
     Parameters
     ----------
     f
-        A function of arrays that returns an array.
+        A function of arrays that returns an array, or a structure of them.
     *args
         The point.
     target, strict, effort, dynamic
@@ -45,8 +46,8 @@ def vjp(
     value
         ``f(*args)``.
     pullback
-        Takes a cotangent of the value's shape; gives a tuple with the adjoint of each argument at that point, whatever
-        is written into the arguments meanwhile: None for one that has no derivative.
+        Takes a cotangent of the value's shape, or a structure like it; gives a tuple with the adjoint of each argument
+        at that point, whatever is written into the arguments meanwhile: None for one that has no derivative.
 
     Examples
     --------
@@ -62,13 +63,14 @@ def vjp(
     pulled = gradient(weighted(function_of(f)), by, target=target, strict=strict, effort=effort, dynamic=dynamic)
     point = tuple(mapped(value, copied) for value in args)
     found = f(*args)
-    value = found if is_on_device(found) else np.asarray(found)
+    form, values = _values(f, found)
 
     def call(cotangent: Any) -> Any:
-        seed = beside(value, cotangent)
-        if seed.shape != value.shape:
-            raise DifferentiationError(f"the cotangent has shape {seed.shape}, the value has shape {value.shape}")
-        adjoints = dict(zip(moved, pulled(seed, *point), strict=True))
+        seeds = [beside(value, each) for value, each in zip(values, _cotangents(form, cotangent), strict=True)]
+        for seed, value in zip(seeds, values, strict=True):
+            if seed.shape != value.shape:
+                raise DifferentiationError(f"the cotangent has shape {seed.shape}, the value has shape {value.shape}")
+        adjoints = dict(zip(moved, pulled(seeds[0] if form is None else seeds, *point), strict=True))
         return tuple(adjoints.get(position) for position in range(len(point)))
 
     options = {"target": target, "strict": strict, "effort": effort, "dynamic": dynamic}
@@ -79,6 +81,26 @@ def vjp(
 def pullback(f: Callable[..., Any], *point: Any, **options: Any) -> Callable[[Any], Any]:
     """The pullback alone, where it is made again."""
     return vjp(f, *point, **options)[1]
+
+
+def _values(f: Callable[..., Any], found: Any) -> tuple[ResultForm | None, list[Any]]:
+    """The arrays of a result, and its form if it is a structure; a list or tuple of numbers is a vector."""
+    parts: list[Any] = []
+    form = taken_apart(name_of(f), found, parts)
+    if form.parts is None or (isinstance(found, (tuple, list)) and found and not any(map(np.ndim, found))):
+        return None, [found if is_on_device(found) else np.asarray(found)]
+    return form, [part if is_on_device(part) else np.asarray(part) for part in parts]
+
+
+def _cotangents(form: ResultForm | None, cotangent: Any) -> list[Any]:
+    if form is None:
+        return [cotangent]
+    parts: list[Any] = []
+    given, wanted = list(taken_apart("the cotangent", cotangent, parts).paths()), list(form.paths())
+    if set(given) != set(wanted):
+        raise DifferentiationError(f"the cotangent has parts at {given}, the value has them at {wanted}")
+    known = dict(zip(given, parts, strict=True))
+    return [known[path] for path in wanted]
 
 
 def _is_moving(value: Any) -> bool:
@@ -106,7 +128,7 @@ def jvp(
     Parameters
     ----------
     f
-        A function of arrays that returns an array.
+        A function of arrays that returns an array, or a structure of them.
     args
         The point.
     tangents
@@ -119,7 +141,7 @@ def jvp(
     value
         ``f(*args)``.
     tangent
-        The derivative of the value along ``tangents``, in its shape.
+        The derivative of the value along ``tangents``: an array of its shape, or a structure like it.
 
     Raises
     ------
@@ -150,10 +172,11 @@ def jvp(
         if given != wanted:
             raise DifferentiationError(f"tangent {position + 1} has shape {given}, its argument has shape {wanted}")
     value = function_of(f)(*args)
-    found = value if is_on_device(value) else np.asarray(value)
-    seed = np.zeros(found.shape, found.dtype if found.dtype.kind in "fc" else float)
+    form, values = _values(f, value)
+    zeros = [np.zeros(each.shape, each.dtype if each.dtype.kind in "fc" else float) for each in values]
     if not moved:
-        return value, seed[()]
+        still = [each[()] for each in zeros]
+        return value, still[0] if form is None else form.filled(still)
     pulled = gradient(weighted(f), tuple(position + 1 for position in moved), dynamic=dynamic)
 
     def along(seed: Any, *rest: Any) -> Any:
@@ -162,15 +185,27 @@ def jvp(
 
     directions = [tangents[position] for position in moved]
     forward = gradient(along, 0, target=target, strict=strict, effort=effort, dynamic=dynamic)
-    tangent = forward(beside(found, seed), *args, *directions)
-    return value, tangent if found.shape else tangent[()]
+    seeds = [beside(one, zero) for one, zero in zip(values, zeros, strict=True)]
+    if form is None:
+        tangent = forward(seeds[0], *args, *directions)
+        return value, tangent if values[0].shape else tangent[()]
+    found = forward(seeds, *args, *directions)
+    return value, form.filled([found.get((number,), seed)[()] for number, seed in enumerate(seeds)])
 
 
 def weighted(f: Callable[..., Any]) -> Callable[..., Any]:
-    """The sum of the results of ``f``, times weights that are its first argument: its gradient is the pullback."""
+    """The sum of the results of ``f``, times weights that are its first argument: its gradient is the pullback.
+
+    The weights are an array, or, where ``f`` returns a structure, a list of one for each array in it.
+    """
+    name = name_of(f)
 
     def total(seed: Any, *args: Any) -> Any:
+        if type(seed) is list:
+            parts: list[Any] = []
+            taken_apart(name, f(*args), parts)
+            return sum(np.sum(np.real(np.conjugate(one) * part)) for one, part in zip(seed, parts, strict=True))
         return np.sum(np.real(np.conjugate(seed) * f(*args)))
 
-    total.__name__ = name_of(f)
+    total.__name__ = name
     return total

@@ -12,7 +12,7 @@ import numpy as np
 
 from yota.errors import TracingError
 from yota.ir.callables import name_of
-from yota.structures import Path, children, rebuilt
+from yota.structures import Path, children, is_leaf, rebuilt
 from yota.tracing.methods import is_traced
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def taken_apart(name: str, result: Any, found: list[Any], fixed: tuple[type, ...
         return ResultForm()
     if isinstance(result, (*_FIXED, *fixed)):
         return ResultForm(result, ())
-    if isinstance(result, _NUMBERS):
+    if isinstance(result, _NUMBERS) or is_leaf(result):
         found.append(result)
         return ResultForm()
     parts = children(result)
@@ -113,13 +113,14 @@ def taken_apart(name: str, result: Any, found: list[Any], fixed: tuple[type, ...
 
 def parted(function: Callable[..., Any], forms: list[ResultForm], fixed: tuple[type, ...] = ()) -> Callable[..., Any]:
     """``function``, whose result comes as a tuple of its numbers and arrays; its form is appended to ``forms``."""
+    name = name_of(function)
 
     def flat(*values: Any) -> Any:
         found: list[Any] = []
-        forms.append(taken_apart(flat.__name__, function(*values), found, fixed))
+        forms.append(taken_apart(name, function(*values), found, fixed))
         return tuple(found)
 
-    flat.__name__ = name_of(function)
+    flat.__name__ = name
     return flat
 
 

@@ -125,37 +125,42 @@ def fingerprints(values: Iterable[Any]) -> list[Any]:
     return [fingerprint(value) for value in values if _is_structure(value)]
 
 
-def same(some: Sequence[Any], others: Sequence[Any]) -> bool:
-    """Whether values are the same: numbers by value, structures by what is in them, other objects by identity."""
-    return len(some) == len(others) and all(map(_is_same, some, others))
+def same(some: Sequence[Any], others: Sequence[Any], known: frozenset[tuple[int, int]] = frozenset()) -> bool:
+    """Whether values are the same: numbers by value, structures by what is in them, other objects by identity.
+
+    ``known`` are functions that are being compared, of which one may know itself or another.
+    """
+    pairs = zip(some, others, strict=False)
+    return len(some) == len(others) and all(_is_same(one, other, known) for one, other in pairs)
 
 
-def _is_same(one: Any, other: Any) -> bool:
-    if one is other:
+def _is_same(one: Any, other: Any, known: frozenset[tuple[int, int]]) -> bool:
+    if one is other or (id(one), id(other)) in known:
         return True
     if type(one) in _NUMBERS:
         return mark_of(one) == mark_of(other)
     if type(one) is types.FunctionType:
-        return type(other) is types.FunctionType and _is_same_function(one, other)
+        return type(other) is types.FunctionType and _is_same_function(one, other, known)
     if isinstance(one, Derived):
-        return isinstance(other, Derived) and _is_made_the_same(one, other)
+        return isinstance(other, Derived) and _is_made_the_same(one, other, known)
     return type(one) is type(other) and _is_structure(one) and fingerprint(one) == fingerprint(other)
 
 
-def _is_same_function(one: types.FunctionType, other: types.FunctionType) -> bool:
+def _is_same_function(one: types.FunctionType, other: types.FunctionType, known: frozenset[tuple[int, int]]) -> bool:
     """Whether two functions have the same code, and what it reads is the same, as of lambdas that are made anew."""
     if one.__code__ is not other.__code__ or one.__globals__ is not other.__globals__ or vars(one) or vars(other):
         return False
     some = [*map(content, one.__closure__ or ()), one.__defaults__, one.__kwdefaults__]
-    return same(some, [*map(content, other.__closure__ or ()), other.__defaults__, other.__kwdefaults__])
+    others = [*map(content, other.__closure__ or ()), other.__defaults__, other.__kwdefaults__]
+    return same(some, others, known | {(id(one), id(other))})
 
 
-def _is_made_the_same(one: Derived, other: Derived) -> bool:
+def _is_made_the_same(one: Derived, other: Derived, known: frozenset[tuple[int, int]]) -> bool:
     """Whether two callables were made by the same call, of functions that are the same."""
     make, (function, *rest), options = one.recipe
     other_make, (other_function, *others), other_options = other.recipe
     marks = mark_of((*rest, *options.items())), mark_of((*others, *other_options.items()))
-    return make is other_make and marks[0] == marks[1] and _is_same(function, other_function)
+    return make is other_make and marks[0] == marks[1] and _is_same(function, other_function, known)
 
 
 def _same_items(one: _Container, other: _Container) -> bool:
