@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import jinja2
 
-__all__ = ["render", "template_text"]
+__all__ = ["render", "template_text", "templates"]
 
 
 def render(template: str, **data: Any) -> str:
@@ -22,7 +22,7 @@ def render(template: str, **data: Any) -> str:
 
 def template_text(template: str) -> str:
     """What a template consists of."""
-    return (_folder() / template).read_text(encoding="utf-8")
+    return (templates() / template).read_text(encoding="utf-8")
 
 
 @cache
@@ -31,7 +31,7 @@ def _environment() -> jinja2.Environment:
     import jinja2
 
     return jinja2.Environment(
-        loader=jinja2.FileSystemLoader(_folder()),
+        loader=jinja2.FileSystemLoader(templates()),
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -42,7 +42,8 @@ def _environment() -> jinja2.Environment:
     )
 
 
-def _folder() -> Path:
+def templates() -> Path:
+    """Where the templates are."""
     package = Path(__file__).resolve().parent.parent
     inside = package / "_data" / "templates"
     return inside if inside.is_dir() else package.parent / "templates"

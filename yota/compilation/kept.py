@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 import os
 import platform
 import sys
@@ -20,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from yota.codegen.render import templates
 from yota.compilation.arguments import Arguments
 from yota.compilation.primitives import find, reference
 from yota.compilation.specialise import Gradient, Target, is_in_c
@@ -76,7 +78,7 @@ def _state_of_yota() -> str:
     """Which files yota consists of."""
     package = Path(__file__).resolve().parent.parent
     found = []
-    for place, _, names in os.walk(package):
+    for place, _, names in itertools.chain(os.walk(package), os.walk(templates())):
         for name in names:
             if not name.endswith(".pyc"):
                 state = os.stat(os.path.join(place, name))

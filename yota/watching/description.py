@@ -31,9 +31,11 @@ IMPURE = frozenset(
     "__import__ breakpoint compile delattr dir eval exec globals hash id input locals open print setattr vars".split()
 )
 """Built-in functions that do, or that find by a name what no code mentions, or that do more than compute."""
+_READING = ("numpy.random.", "numpy.lib.", "numpy.ctypeslib.", "scipy.io.", "scipy.datasets.")
+"""Modules of other libraries that do, or whose names tell nothing."""
 READERS = frozenset(
-    "ctypeslib datasets DataSource default_rng environ fromfile fromregex genfromtxt getenv io load loadmat loadtxt "
-    "memmap open_memmap random RandomState rvs seed attrgetter methodcaller".split()
+    "ctypeslib datasets DataSource datetime64 default_rng environ fromfile fromregex genfromtxt getenv io load loadmat "
+    "loadtxt memmap open_memmap random RandomState rvs seed attrgetter methodcaller".split()
 )
 """The same among the functions of libraries."""
 
@@ -140,7 +142,7 @@ class Description:
                 raise NoDigest(f"the class {name}, which has a class of its own")
             self._several("class" if name else "module", (module, name, value.__mro__[1:] if name else ()))
             return
-        allow(root)
+        allow(module if name else f"{module}.")
         if name and _found(module, name) is not value:
             raise NoDigest(f"the class {module}.{name}")
         self._write("library", f"{module} {name} {_version(root)}".encode())
@@ -152,7 +154,7 @@ class Description:
             self._several(type(value).__name__, made_of)
         elif isinstance(value, types.FunctionType) and not _is_named(value):
             if is_librarys(value):
-                allow(_home(value))
+                allow(str(value.__globals__.get("__name__", "")))
             cells = [content(cell) for cell in value.__closure__ or ()]
             names = value.__module__, value.__qualname__
             self._several("function", (*names, code(value.__code__), value.__defaults__, value.__kwdefaults__, cells))
@@ -196,7 +198,7 @@ class Description:
         for module in homes:
             if _found(module, name) is value:
                 root = module.partition(".")[0]
-                allow(root)
+                allow(module)
                 if name.rpartition(".")[2] in READERS | IMPURE:
                     break
                 self._write("library", f"{module} {name} {_version(root)}".encode())
@@ -261,10 +263,12 @@ def _is_named(function: types.FunctionType) -> bool:
     return own and _found(module, function.__qualname__) is function
 
 
-def allow(root: str) -> None:
-    """Refuse libraries that may read from outside."""
-    if root not in _PURE and root not in ("numpy", "scipy", "yota"):
-        raise NoDigest(f"the module {root}")
+def allow(module: str) -> None:
+    """Refuse modules, and what is in them, that may read from outside; the name of a module itself ends in a dot."""
+    root = module.partition(".")[0]
+    pure = root in _PURE or root in ("numpy", "scipy", "yota")
+    if not pure or f"{module}.".startswith(_READING) or module == "builtins.":
+        raise NoDigest(f"the module {module.rstrip('.')}")
 
 
 def _found(module: str, name: str) -> Any:

@@ -117,7 +117,7 @@ class Read:
             raise NoDigest("a pattern with a class, which reads attributes that the code does not name")
         described = Description(ran=ran)
         described.add([_built_in(name) for names, name in reach.places if name not in names])
-        described.add([function, others, given, state.data(), [name for _, name in reach.places], reach.libraries])
+        described.add([function, others, given, _own(state), [name for _, name in reach.places], reach.libraries])
         described.add([code(each) for each in reach.codes])
         described.add(list(_of_libraries(reach.libraries, sorted(reach.mentioned))))
         self.parts = described.arrays
@@ -126,6 +126,13 @@ class Read:
     def covers(self, code: types.CodeType) -> bool:
         """Whether code that ran is among what was found."""
         return code in self._codes
+
+
+def _own(state: State) -> list[Any]:
+    """The data of a state, without what is found in libraries: see `_of_libraries`."""
+    held = zip(state.places, state.values, strict=True)
+    values = [value for (names, _), value in held if not is_library(str(names.get("__name__", "")).partition(".")[0])]
+    return [*state.held, *values, *state.defaults]
 
 
 def kinds(value: Any) -> Any:
