@@ -92,3 +92,18 @@ def test_where_scalar_code_is_slow_four_rows_stay() -> None:
     tape = yota.trace(determinant, np.eye(4))[1]
     assert any(op.name == "det" for op in pipeline.run(tape).ops)
     assert all(op.name != "det" for op in pipeline.run(tape, compiled=True).ops)
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    "size, target", [*((size, "numpy") for size in (1, 2, 3)), *((size, "c") for size in (1, 2, 3, 4))]
+)
+def test_the_determinant_of_a_singular_matrix_has_a_gradient(size: int, target: Any) -> None:
+    A = np.random.default_rng(size).normal(size=(size, size))
+    A[-1] = 0.0 if size == 1 else 2.0 * A[0]
+    _, found = yota.grad(lambda A: np.linalg.det(A), A, target=target)
+    cofactors = np.empty_like(A)
+    for row, column in np.ndindex(A.shape):
+        minor = np.delete(np.delete(A, row, 0), column, 1)
+        cofactors[row, column] = (-1) ** (row + column) * (np.linalg.det(minor) if size > 1 else 1.0)
+    np.testing.assert_allclose(found[0], cofactors, rtol=1e-12, atol=1e-14)

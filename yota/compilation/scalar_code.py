@@ -13,7 +13,7 @@ from yota.autodiff.reverse import gradient_tape, zeros_like
 from yota.codegen.scalar import is_scalar
 from yota.compilation.specialise import Target, simplified
 from yota.ir.tape import Tape
-from yota.passes import pipeline, scalarize
+from yota.passes import matrices, pipeline, scalarize
 from yota.rules.registry import Registry
 
 __all__ = ["short_gradient", "shortest", "unrolled"]
@@ -64,10 +64,12 @@ def shortest(
     if target.strict or any(tape.types[op.result].size > _LARGEST_ARRAY for op in tape.ops):
         return found
     scalar = is_scalar(found)
-    if scalar and target.effort == "quick":
+    # The rules of these functions divide by determinants, and have no value where the elements' own derivatives do.
+    expanded = any(op.name in matrices.FUNCTIONS for op in value.ops)
+    if scalar and not expanded and target.effort == "quick":
         return found
-    plain = pipeline.run(value, inlined=False)
-    if not is_scalar(plain, inlined=False):
+    plain = unrolled(value) if scalar and expanded else pipeline.run(value, inlined=False)
+    if plain is None or not is_scalar(plain, inlined=False):
         return found
     if target.effort == "quick":
         return simplified(next(derive(plain)), target)
