@@ -11,11 +11,13 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+import scipy.optimize
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import yota
 from yota import errors, hessian, hvp, jacobian, vjp
+from yota.compilation import branches
 from yota.derivatives import differentiated
 
 X = np.array([0.3, 0.7, 1.1])
@@ -230,9 +232,55 @@ def test_dynamic_trees_choose_without_tracing():
             np.testing.assert_array_equal(gradient, expected)
     assert len(runs) == 3
     with pytest.raises(errors.StaleTapeError, match=r"if x\[0\] > 0"):
-        stale = yota.value_and_grad(f)
+        stale = yota.value_and_grad(f, dynamic=False)
         stale(points[0])
         stale(points[2])
+
+
+def kinked(x):
+    total = 0.0
+    for each in x:
+        total = total + (each**2 if each > 0 else 3.0 * each**2)
+    return total
+
+
+def test_branches_are_followed_unasked():
+    rng = np.random.default_rng(0)
+    step = 1e-6 * np.eye(4)
+    both, alone, table = yota.value_and_grad(kinked), yota.gradient(kinked), yota.jacobian(lambda x: [kinked(x), x[0]])
+    for x in rng.normal(size=(40, 4)):
+        expected = [(kinked(x + each) - kinked(x - each)) / 2e-6 for each in step]
+        assert np.isclose(both(x)[0], kinked(x))
+        np.testing.assert_allclose(both(x)[1], expected, atol=1e-4)
+        np.testing.assert_allclose(alone(x), expected, atol=1e-4)
+        np.testing.assert_allclose(table(x)[0], expected, atol=1e-4)
+    found = scipy.optimize.minimize(yota.value_and_grad(lambda x: kinked(x - 1.0)), np.zeros(3), jac=True)
+    np.testing.assert_allclose(found.x, 1.0, atol=1e-2)
+
+
+@pytest.mark.parametrize("target", ["numpy", "c"])
+def test_branches_are_followed_up_to_a_number(target, monkeypatch):
+    monkeypatch.setattr(branches, "MOST_FOLLOWED", 3)
+    both = yota.value_and_grad(kinked, target=target)
+    points = [np.array([a, b]) for a in (1.0, -1.0) for b in (1.0, -1.0)]
+    for x in points[:3]:
+        assert both(x)[0] == kinked(x)
+    with pytest.raises(errors.StaleTapeError, match=r"each > 0.* another way in all of the 3 tapes") as caught:
+        both(points[3])
+    assert "dynamic=True" in str(caught.value)
+    # What was followed goes on.
+    for x in points[:3]:
+        assert both(x)[0] == kinked(x)
+    assert yota.value_and_grad(kinked, target=target, dynamic=True)(points[3])[0] == 6.0
+    for wrong in (1, None, "always"):
+        with pytest.raises(errors.ArgumentError, match="dynamic="):
+            yota.gradient(kinked, dynamic=wrong)
+
+
+def test_what_evaluates_at_once_follows_no_branch():
+    yota.grad(kinked, np.array([1.0, 1.0]))
+    with pytest.raises(errors.StaleTapeError, match="dynamic=True"):
+        yota.grad(kinked, np.array([1.0, -1.0]))
 
 
 def test_dynamic_trees_are_bounded(monkeypatch):
@@ -369,7 +417,7 @@ def test_all_derivatives_take_the_same_options(name):
     assert {option: parameters[option].default for option in ("target", "strict", "dynamic")} == {
         "target": "numpy",
         "strict": False,
-        "dynamic": False,
+        "dynamic": "auto" if name in ("value_and_grad", "gradient", "jacobian") else False,
     }
 
 

@@ -21,6 +21,7 @@ _R_co = TypeVar("_R_co", covariant=True)
 _T = TypeVar("_T")
 
 _Target: TypeAlias = Literal["numpy", "c", "cuda"]
+_Dynamic: TypeAlias = bool | Literal["auto"]
 _Effort: TypeAlias = Literal["quick", "high"]
 _Place: TypeAlias = int | str
 _Places: TypeAlias = tuple[_Place, ...]
@@ -53,7 +54,7 @@ def grad(
     target: _Target,
     strict: bool = ...,
     effort: _Effort = ...,
-    dynamic: bool = ...,
+    dynamic: _Dynamic = ...,
     seed: Any = ...,
     has_aux: bool = ...,
     **kwargs: Any,
@@ -64,7 +65,7 @@ def grad(
     *args: Any,
     strict: bool,
     effort: _Effort = ...,
-    dynamic: bool = ...,
+    dynamic: _Dynamic = ...,
     seed: Any = ...,
     has_aux: bool = ...,
     **kwargs: Any,
@@ -74,14 +75,14 @@ def grad(
     f: Callable[..., _R],
     *args: Any,
     effort: _Effort,
-    dynamic: bool = ...,
+    dynamic: _Dynamic = ...,
     seed: Any = ...,
     has_aux: bool = ...,
     **kwargs: Any,
 ) -> tuple[_R, GradResult]: ...
 @overload
 def grad(
-    f: Callable[..., _R], *args: Any, dynamic: bool, seed: Any = ..., has_aux: bool = ..., **kwargs: Any
+    f: Callable[..., _R], *args: Any, dynamic: _Dynamic, seed: Any = ..., has_aux: bool = ..., **kwargs: Any
 ) -> tuple[_R, GradResult]: ...
 @overload
 def grad(f: Callable[..., _R], *args: Any, seed: Any, has_aux: bool = ..., **kwargs: Any) -> tuple[_R, GradResult]: ...
@@ -97,7 +98,7 @@ def value_and_grad(
     target: _Target = "numpy",
     strict: bool = False,
     effort: _Effort = "quick",
-    dynamic: bool = False,
+    dynamic: _Dynamic = "auto",
     has_aux: bool = False,
     args: Any = None,
 ) -> Compiled[_P, tuple[_R, Any]]: ...
@@ -109,7 +110,7 @@ def value_and_grad(
     target: _Target = "numpy",
     strict: bool = False,
     effort: _Effort = "quick",
-    dynamic: bool = False,
+    dynamic: _Dynamic = "auto",
     has_aux: bool = False,
     args: Any = None,
 ) -> Compiled[_P, tuple[_R, tuple[Any, ...]]]: ...
@@ -121,7 +122,7 @@ def gradient(
     target: _Target = "numpy",
     strict: bool = False,
     effort: _Effort = "quick",
-    dynamic: bool = False,
+    dynamic: _Dynamic = "auto",
     has_aux: Literal[False] = False,
     args: Any = None,
 ) -> Compiled[_P, Any]: ...
@@ -133,7 +134,7 @@ def gradient(
     target: _Target = "numpy",
     strict: bool = False,
     effort: _Effort = "quick",
-    dynamic: bool = False,
+    dynamic: _Dynamic = "auto",
     has_aux: Literal[False] = False,
     args: Any = None,
 ) -> Compiled[_P, tuple[Any, ...]]: ...
@@ -145,7 +146,7 @@ def gradient(
     target: _Target = "numpy",
     strict: bool = False,
     effort: _Effort = "quick",
-    dynamic: bool = False,
+    dynamic: _Dynamic = "auto",
     has_aux: Literal[True],
     args: Any = None,
 ) -> Compiled[_P, tuple[Any, _R]]: ...
@@ -159,7 +160,7 @@ def jacobian(
     target: _Target = "numpy",
     strict: bool = False,
     effort: _Effort = "quick",
-    dynamic: bool = False,
+    dynamic: _Dynamic = "auto",
     has_aux: Literal[False] = False,
 ) -> Compiled[_P, Any]: ...
 @overload
@@ -172,7 +173,7 @@ def jacobian(
     target: _Target = "numpy",
     strict: bool = False,
     effort: _Effort = "quick",
-    dynamic: bool = False,
+    dynamic: _Dynamic = "auto",
     has_aux: Literal[False] = False,
 ) -> Compiled[_P, tuple[_R, Any]]: ...
 @overload
@@ -185,7 +186,7 @@ def jacobian(
     target: _Target = "numpy",
     strict: bool = False,
     effort: _Effort = "quick",
-    dynamic: bool = False,
+    dynamic: _Dynamic = "auto",
     has_aux: Literal[True],
 ) -> Compiled[_P, tuple[Any, Any]]: ...
 @overload
@@ -198,7 +199,7 @@ def hessian(
     target: _Target = "numpy",
     strict: bool = False,
     effort: _Effort = "quick",
-    dynamic: bool = False,
+    dynamic: _Dynamic = False,
 ) -> Compiled[_P, Any]: ...
 @overload
 def hessian(
@@ -210,7 +211,7 @@ def hessian(
     target: _Target = "numpy",
     strict: bool = False,
     effort: _Effort = "quick",
-    dynamic: bool = False,
+    dynamic: _Dynamic = False,
 ) -> Compiled[_P, tuple[_R, Any, Any]]: ...
 def hvp(
     f: Callable[..., Any],
@@ -219,7 +220,7 @@ def hvp(
     target: _Target = "numpy",
     strict: bool = False,
     effort: _Effort = "quick",
-    dynamic: bool = False,
+    dynamic: _Dynamic = False,
 ) -> Compiled[..., Any]: ...
 def jvp(
     f: Callable[..., _R],
@@ -229,7 +230,7 @@ def jvp(
     target: _Target = "numpy",
     strict: bool = False,
     effort: _Effort = "quick",
-    dynamic: bool = False,
+    dynamic: _Dynamic = False,
 ) -> tuple[_R, Any]: ...
 @overload
 def vjp(
@@ -254,7 +255,7 @@ def batch(
     out_axes: Any = 0,
     target: _Target = "numpy",
     strict: bool = False,
-    dynamic: bool = False,
+    dynamic: _Dynamic = False,
 ) -> Compiled[..., Any]: ...
 @overload
 def simplegrad(

@@ -221,7 +221,7 @@ def test_branches() -> None:
     def function(x: Any) -> Any:
         return [x[0] * x[1], x[0]] if x[0] > 0 else [x[1], x[1] ** 2]
 
-    stale = jacobian(function)
+    stale = jacobian(function, dynamic=False)
     stale(np.array([1.0, 2.0]))
     with pytest.raises(errors.StaleTapeError, match="if x"):
         stale(np.array([-1.0, 2.0]))

@@ -198,7 +198,7 @@ def test_a_branch_of_the_users_on_indices_is_watched(device):
         return np.sum(x[i]) if i.min() >= 0 else np.sum(x[i] ** 2)
 
     x, i = on_device(np.linspace(1, 2, 50)), on_device(np.arange(10))
-    form = yota.value_and_grad(choose, 0)
+    form = yota.value_and_grad(choose, 0, dynamic=False)
     form(x, i)
     with pytest.raises(yota.errors.StaleTapeError):
         form(x, i - 5)

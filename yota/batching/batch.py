@@ -12,11 +12,11 @@ import numpy as np
 from yota.batching.ops import batched
 from yota.codegen.symbolic import optimise
 from yota.compilation.arguments import Arguments, function_of, key_of, positional, sort_arguments
+from yota.compilation.branches import MOST_TAPES, Dynamic, check_dynamic, follow
 from yota.compilation.compiled import CHANGED, CLEARED, CONTENT, OTHER_WAY, Compiled, Journal
 from yota.compilation.device import on_host, target_for
 from yota.compilation.specialise import Target, compile_tape, simplified
 from yota.compilation.words import worded
-from yota.derivatives.differentiated import MOST_TAPES
 from yota.derivatives.forms import shared
 from yota.derivatives.inside import inside
 from yota.errors import ArgumentError, StaleTapeError
@@ -49,7 +49,7 @@ def batch(
     out_axes: Any = 0,
     target: str = "numpy",
     strict: bool = False,
-    dynamic: bool = False,
+    dynamic: Dynamic = False,
 ) -> Batched:
     """A function of one point, over many points at once.
 
@@ -124,8 +124,9 @@ class Batched(Compiled):
         out_axes: Any,
         target: Target,
         *,
-        dynamic: bool = False,
+        dynamic: Dynamic = False,
     ) -> None:
+        check_dynamic(dynamic)
         self.function, self.over, self.target, self.dynamic = function, over, target, dynamic
         self.in_axes, self.out_axes = in_axes, out_axes
         recipe = Batched, (function, over, in_axes, out_axes, target), {"dynamic": dynamic}
@@ -139,7 +140,7 @@ class Batched(Compiled):
         change: Callable[[Callable[..., Any]], Callable[..., Any]],
         target: Target,
         *,
-        dynamic: bool = False,
+        dynamic: Dynamic = False,
         also: tuple[int, ...] = (),
     ) -> Batched:
         """The same over the points of another function, made from this one's.
@@ -178,8 +179,7 @@ class Batched(Compiled):
             fault, results = way.run(leaves)
             if fault is None:
                 return self._filled(way, results)
-            if not (self.dynamic or fault.layout):
-                raise fault
+            follow(self.dynamic, fault, way.tape.guards[fault.decision[0]], len(ways))
         way = self._compiled(function, args, OTHER_WAY)
         self._table.insert(key, (*ways[1 - MOST_TAPES :], way))
         return self._filled(way, way.call(*leaves))

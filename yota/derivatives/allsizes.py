@@ -7,6 +7,7 @@ from typing import Any
 
 from yota.codegen.targets.base import Source
 from yota.compilation.arguments import Arguments, key_of, positional, sort_arguments
+from yota.compilation.branches import Dynamic
 from yota.compilation.collection import uncollected
 from yota.compilation.compiled import CHANGED, CLEARED, Journal
 from yota.compilation.layout import Wrt, layout_of
@@ -137,7 +138,7 @@ class _Stale:
         return fault
 
 
-def check_options(target: str, dynamic: bool, has_aux: bool) -> None:
+def check_options(target: str, dynamic: Dynamic, has_aux: bool) -> None:
     """Refuse what code for all sizes cannot do.
 
     Raises
@@ -151,5 +152,5 @@ def check_options(target: str, dynamic: bool, has_aux: bool) -> None:
         )
     if has_aux:
         raise ArgumentError("has_aux=True is for functions that are compiled when they are called; leave args= out")
-    if dynamic:
+    if dynamic is True:
         raise ArgumentError("dynamic=True traces again where a branch goes another way, args= never does; choose one")

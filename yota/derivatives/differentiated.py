@@ -14,6 +14,7 @@ import numpy as np
 # Tapes get their methods there.
 import yota.tapes  # noqa: F401
 from yota.compilation.arguments import Arguments, function_of, key_of, positional, sort_arguments
+from yota.compilation.branches import MOST_TAPES, Dynamic, check_dynamic, follow
 from yota.compilation.collection import uncollected
 from yota.compilation.compiled import CHANGED, CONTENT, KEPT, OTHER_WAY, Journal
 from yota.compilation.device import on_host, target_for
@@ -46,10 +47,7 @@ from yota.watching.checks import Check, checks
 from yota.watching.contents import Contents
 from yota.watching.reach import bearers
 
-__all__ = ["MOST_TAPES", "Differentiated", "Prepared", "with_receiver"]
-
-MOST_TAPES = 1024
-"""Tapes in one decision tree; a function that needs more than that branches too much for tracing to pay."""
+__all__ = ["Differentiated", "Prepared", "with_receiver"]
 
 
 def with_receiver(function: Callable[..., Any]) -> tuple[Callable[..., Any], tuple[Any, ...]]:
@@ -81,18 +79,19 @@ class Differentiated:
     target
         What to generate.
     dynamic
-        Whether to trace again when a branch goes another way.
+        Whether to trace again when a branch goes another way; see `yota.compilation.branches`.
     has_aux
         Whether the function returns something beside the value.
     """
 
     def __init__(
-        self, function: Callable[..., Any], wrt: Wrt, target: Target, *, dynamic: bool, has_aux: bool = False
+        self, function: Callable[..., Any], wrt: Wrt, target: Target, *, dynamic: Dynamic, has_aux: bool = False
     ) -> None:
         self.given = function_of(function)
         self.function, self.hidden = with_receiver(self.given)
         self.wrt = checked(wrt)
         self.target = target
+        check_dynamic(dynamic)
         self.dynamic, self.has_aux = dynamic, has_aux
         self.captured = Captured(self.function, self.given)
         self.table = Table()
@@ -303,9 +302,8 @@ class Prepared:
         try:
             chosen, outputs = self.root.run(leaves)
         except StaleTapeError as fault:
-            if not (self.owner.dynamic or fault.layout):
-                raise
             guard = fault.missed.gradient.tape.guards[fault.decision[0]]
+            follow(self.owner.dynamic, fault, guard, len(self.tapes))
             why = f"{where(guard.location)}{OTHER_WAY}"
             self._insert(self._specialise(function, sort_arguments(function, args), why), fault)
             chosen, outputs = self.root.run(leaves)

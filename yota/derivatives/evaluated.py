@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from yota.compilation.branches import Dynamic
 from yota.compilation.device import captor_of
 from yota.compilation.specialise import Target
 from yota.derivatives.differentiated import Differentiated
@@ -26,7 +27,7 @@ def evaluated(
     args: tuple[Any, ...],
     kwargs: Mapping[str, Any],
     target: Target,
-    dynamic: bool,
+    dynamic: Dynamic,
     has_aux: bool,
 ) -> tuple[Any, GradResult]:
     """Value of ``f`` and its gradient by every argument."""
@@ -46,7 +47,7 @@ def seeded(
     args: tuple[Any, ...],
     kwargs: Mapping[str, Any],
     target: Target,
-    dynamic: bool,
+    dynamic: Dynamic,
     has_aux: bool,
 ) -> tuple[Any, GradResult]:
     """Value of ``f``, which may be an array, and the gradient of a result whose derivative by it is ``seed``."""
@@ -66,7 +67,7 @@ def seeded(
     return f(*args, **kwargs), GradResult(g.gradients[1:], g.tape, g.source)
 
 
-def _differentiated(function: Callable[..., Any], target: Target, dynamic: bool, has_aux: bool) -> Differentiated:
+def _differentiated(function: Callable[..., Any], target: Target, dynamic: Dynamic, has_aux: bool) -> Differentiated:
     def make() -> Differentiated:
         return Differentiated(function, None, target, dynamic=dynamic, has_aux=has_aux)
 

@@ -49,7 +49,8 @@ def shared(function: Callable[..., Any], make: Callable[[], _Made], *options: Ha
         What the form depends on besides the function.
     """
     plain, hidden = with_receiver(function)
-    key = (*options, registry().revision, _sameness(plain), tuple(map(_place, hidden)))
+    # By marks, which tell 1 from True: what is refused is no option that was taken.
+    key = (mark_of(options), registry().revision, _sameness(plain), tuple(map(_place, hidden)))
     try:
         found = _known.pop(key, None)
     except TypeError:  # an option, or an object that is called, has no hash

@@ -10,6 +10,7 @@ from yota.compilation.words import evaluates, worded
 from yota.errors import ArgumentError
 
 if TYPE_CHECKING:
+    from yota.compilation.branches import Dynamic
     from yota.compilation.layout import Wrt
     from yota.result import GradResult
 
@@ -20,7 +21,7 @@ __all__ = ["grad", "gradient", "value_and_grad"]
 def grad(
     f: Callable[..., Any],
     *args: Any,
-    dynamic: bool = False,
+    dynamic: Dynamic = False,
     seed: Any = None,
     target: str = "numpy",
     strict: bool = False,
@@ -41,7 +42,8 @@ def grad(
         Arrays, numbers, or structures of them. Python ints, bools, strings, None and callables are static.
     dynamic
         Whether to trace again when a branch on traced data goes another way than recorded. Up to 1024 tapes are
-        kept for one kind of arguments, and chosen among without tracing; past that they are forgotten.
+        kept for one kind of arguments, and chosen among without tracing; past that they are forgotten. ``"auto"``
+        follows branches too, to 64 tapes: past that there is an error that names the branch.
     seed
         The derivative of the final result by the value of ``f``, of the value's shape; one by default. With a
         seed ``f`` may return an array.
@@ -100,7 +102,7 @@ def value_and_grad(
     target: str = "numpy",
     strict: bool = False,
     effort: str = "quick",
-    dynamic: bool = False,
+    dynamic: Dynamic = "auto",
     has_aux: bool = False,
     args: Any = None,
 ) -> Callable[..., tuple[Any, Any]]:
@@ -188,7 +190,7 @@ def gradient(
     target: str = "numpy",
     strict: bool = False,
     effort: str = "quick",
-    dynamic: bool = False,
+    dynamic: Dynamic = "auto",
     has_aux: bool = False,
     args: Any = None,
 ) -> Callable[..., Any]:

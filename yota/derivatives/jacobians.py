@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from yota.batching.batch import Batched
+from yota.compilation.branches import Dynamic
 from yota.compilation.compiled import Compiled, Journal
 from yota.compilation.specialise import Target
 from yota.compilation.words import worded
@@ -29,7 +30,7 @@ def jacobian(
     target: str = "numpy",
     strict: bool = False,
     effort: str = "quick",
-    dynamic: bool = False,
+    dynamic: Dynamic = "auto",
     has_aux: bool = False,
 ) -> Callable[..., Any]:
     """A function that gives all partial derivatives of ``f`` by one argument, or by each of several.
@@ -99,7 +100,7 @@ def hessian(
     target: str = "numpy",
     strict: bool = False,
     effort: str = "quick",
-    dynamic: bool = False,
+    dynamic: Dynamic = False,
 ) -> Callable[..., Any]:
     """A function that gives the second derivatives of a scalar function by one argument, or by several.
 
@@ -164,7 +165,7 @@ def _matrix(
     wrt: int | str | tuple[int | str, ...],
     wanted: Wanted,
     target: Target,
-    dynamic: bool,
+    dynamic: Dynamic,
     what: str,
     own: object = None,
 ) -> Callable[..., Any]:

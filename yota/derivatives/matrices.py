@@ -11,6 +11,7 @@ import numpy as np
 
 from yota.codegen.scalar import is_scalar
 from yota.compilation.arguments import Arguments, sort_arguments
+from yota.compilation.branches import Dynamic
 from yota.compilation.compiled import CONTENT
 from yota.compilation.device import on_host
 from yota.compilation.layout import layout_of, only_leaf
@@ -62,7 +63,7 @@ class Matrices(Differentiated):
         matrix: Callable[..., Callable[..., Any]],
         target: Target,
         *,
-        dynamic: bool,
+        dynamic: Dynamic,
     ) -> None:
         if not isinstance(wrt, (int, str)):
             raise ArgumentError(

@@ -10,6 +10,7 @@ import numpy as np
 
 from yota.batching.batch import Batched
 from yota.compilation.arguments import Arguments
+from yota.compilation.branches import Dynamic
 from yota.compilation.layout import layout_of, only_leaf
 from yota.compilation.specialise import Gradient, Specialisation, Target
 from yota.compilation.words import worded
@@ -35,7 +36,7 @@ def hvp(
     target: str = "numpy",
     strict: bool = False,
     effort: str = "quick",
-    dynamic: bool = False,
+    dynamic: Dynamic = False,
 ) -> Callable[..., Any]:
     """A function of ``(x, v)`` that gives the Hessian of ``f`` at ``x`` times ``v``.
 
@@ -93,7 +94,7 @@ class HessianProducts(Differentiated):
         See `Differentiated`.
     """
 
-    def __init__(self, function: Callable[..., Any], wrt: int | str, target: Target, *, dynamic: bool) -> None:
+    def __init__(self, function: Callable[..., Any], wrt: int | str, target: Target, *, dynamic: Dynamic) -> None:
         if not isinstance(wrt, (int, str)):
             raise ArgumentError(f"wrt={wrt!r}: a Hessian times a direction is by one argument, a position or a name")
         # Counted from the end, the direction comes after the arguments of the function.

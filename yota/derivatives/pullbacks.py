@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from yota.compilation.arguments import function_of
+from yota.compilation.branches import Dynamic
 from yota.compilation.compiled import Compiled, Journal
 from yota.compilation.device import beside
 from yota.compilation.words import evaluates, worded
@@ -28,7 +29,7 @@ def vjp(
     target: str = "numpy",
     strict: bool = False,
     effort: str = "quick",
-    dynamic: bool = False,
+    dynamic: Dynamic = False,
 ) -> tuple[Any, Callable[[Any], Any]]:
     """Value of ``f(*args)`` and its pullback.
 
@@ -118,7 +119,7 @@ def jvp(
     target: str = "numpy",
     strict: bool = False,
     effort: str = "quick",
-    dynamic: bool = False,
+    dynamic: Dynamic = False,
 ) -> tuple[Any, Any]:
     """Value of ``f(*args)`` and its derivative in one direction.
 

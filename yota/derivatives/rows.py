@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from yota.batching.batch import batch
+from yota.compilation.branches import Dynamic
 from yota.compilation.device import beside, computed, joined, stacked
 from yota.compilation.specialise import Target
 from yota.derivatives.gradients import gradient, value_and_grad
@@ -49,7 +50,14 @@ class Rows:
     """
 
     def __init__(
-        self, function: Callable[..., Any], position: int, wanted: Wanted, target: Target, *, dynamic: bool, size: int
+        self,
+        function: Callable[..., Any],
+        position: int,
+        wanted: Wanted,
+        target: Target,
+        *,
+        dynamic: Dynamic,
+        size: int,
     ) -> None:
         if wanted.sparse:
             name = name_of(function)
