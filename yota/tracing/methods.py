@@ -214,7 +214,7 @@ class ArrayMethods(ArrayAttributes):
         if not isinstance(value, np.ndarray):
             return self._trace.wrap(self._current(), value)
         copied = value.copy(order)
-        if self.ndim > 1 and copied.strides != value.strides:
+        if copied.strides != value.strides:
             # Whether a reshape is a view depends on the order in memory, so the copy has a variable of its own.
             return self._trace.wrap(self._trace.rearranged(self._current(), copied), copied)
         return self._trace.wrap(self._current(), copied)

@@ -118,7 +118,10 @@ class Tracer(ArrayMethods):
     def shape(self, extents: Any) -> None:
         if self._base is not None:
             raise self._trace.refuse("setting the shape of a view is not supported.", "Use .reshape(...).")
-        self._variable = np.reshape(self, extents)._current()
+        found = np.reshape(self, extents)
+        if self.size and not numpy.may_share_memory(found._value(), self._value()):
+            raise AttributeError("Incompatible shape for in-place modification: the elements do not lie in this order.")
+        self._variable = found._current()
 
     @property
     def flat(self) -> Any:

@@ -196,6 +196,7 @@ def write(tracer: Tracer, index: Any, value: Any) -> None:
         overwrite(tracer, trace.apply(primitive("where"), (mask, _cast(trace, tracer, value), tracer)))
         return
     entries, arrays = normalise(trace, index, tracer.shape)
+    value = _without_leading(value, entries, arrays)
     if arrays and trace.exact:
         result = trace.apply(primitive("setitem"), (tracer, value, *arrays), {"index": entries})
     elif arrays:
@@ -203,6 +204,16 @@ def write(tracer: Tracer, index: Any, value: Any) -> None:
     else:
         result = trace.apply(primitive("setitem"), (tracer, value), {"index": entries})
     _assign(tracer, result._variable)
+
+
+def _without_leading(value: Any, entries: Index, arrays: list[Any]) -> Any:
+    """``value`` without the leading axes of one element that NumPy leaves out when it assigns."""
+    ndim = sum(isinstance(entry, Slice) or entry is NEWAXIS for entry in entries)
+    ndim += max((np.ndim(each) for each in arrays), default=0)
+    extra = np.ndim(value) - ndim
+    if extra <= 0 or any(extent != 1 for extent in np.shape(value)[:extra]):
+        return value
+    return np.reshape(value, np.shape(value)[extra:])
 
 
 def _is_there(tracer: Tracer, index: Any, value: Any) -> bool:
@@ -308,6 +319,9 @@ def overwrite(tracer: Tracer, value: Any) -> None:
     if not np.can_cast(type_.dtype, tracer.dtype, "same_kind"):
         raise TypeError(f"cannot cast the result from {type_.dtype} to {tracer.dtype} with casting rule 'same_kind'")
     if type_.shape != tracer.shape:
+        if _is_broadcastable(type_.shape, tracer.shape):
+            overwrite(tracer, np.broadcast_to(value, tracer.shape))
+            return
         raise ValueError(
             f"non-broadcastable output operand with shape {tracer.shape} for result of shape {type_.shape}"
         )
@@ -326,6 +340,11 @@ def overwrite(tracer: Tracer, value: Any) -> None:
             _assign(tracer, variable, reads=True)
             return
     _assign(tracer, variable)
+
+
+def _is_broadcastable(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
+    pairs = zip(reversed(shape), reversed(target), strict=False)
+    return len(shape) <= len(target) and all(one in (1, other) for one, other in pairs)
 
 
 def _assign(tracer: Tracer, variable: int, *, reads: bool = False) -> None:

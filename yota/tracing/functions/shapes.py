@@ -13,7 +13,7 @@ from yota.tracing.creation import array
 from yota.tracing.implementations import implements
 from yota.tracing.methods import is_tracer
 from yota.tracing.order import axes_in_memory, laid_out, memory_order
-from yota.tracing.views import overwrite, view, viewing
+from yota.tracing.views import view, viewing, write
 
 if TYPE_CHECKING:
     from yota.tracing.trace import Trace
@@ -195,8 +195,7 @@ def _copyto(trace: Trace, dst: Any, src: Any, casting: str = "same_kind", where:
         raise trace.refuse(
             "np.copyto would write a traced value into a plain array.", "Make the array inside the function."
         )
-    new = src if where is True else np.where(where, src, dst)
-    overwrite(dst, np.broadcast_to(new, dst.shape))
+    write(dst, Ellipsis, src if where is True else np.where(where, src, dst))
 
 
 @implements(numpy.copy)
