@@ -9,6 +9,7 @@ import numpy
 from yota.ir.catalog import primitive
 from yota.rules.statics import axes_of
 from yota.tracing.implementations import implements
+from yota.tracing.memory import laid_as
 from yota.tracing.views import Look, derived
 
 if TYPE_CHECKING:
@@ -112,7 +113,14 @@ def diagonal(a: Any, offset: int, axis1: int, axis2: int, *, writeable: bool = F
         whole[place] = value
         return whole
 
-    return derived(a, Look(lambda base: base[place], overwritten if writeable else None))
+    def read(base: Any) -> Any:
+        found = base[place]
+        # The view lies between the other elements, and so may be copied where it is reshaped.
+        strides = numpy.diagonal(base._value(), offset, -2, -1).strides
+        found._trace.values[found._variable] = laid_as(found._value(), strides)
+        return found
+
+    return derived(a, Look(read, overwritten if writeable else None))
 
 
 @implements(numpy.diag)
