@@ -189,8 +189,9 @@ def _refuse_extents(rule: Rule, shapes: Sequence[tuple[int, ...]]) -> None:
     """Raise if an operand has not the extents that the rule says."""
     for position, shape in enumerate(shapes):
         parameter = rule.operands[min(position, len(rule.operands) - 1)]
-        if parameter.domain is not None and not parameter.domain.has_extents(shape):
-            wanted = ", ".join(map(str, parameter.domain.dimensions or ()))
+        domain = parameter.domain
+        if domain is not None and domain.dimensions and not domain.has_extents(shape):
+            wanted = ", ".join(map(str, domain.dimensions))
             raise DifferentiationError(
                 f"{rule.target or rule.name} got {parameter.name} of shape {shape}, and its rule "
                 f"({rule.file}:{rule.line}) is for Array[{wanted}]. Write a name in the place of the extent, if the "

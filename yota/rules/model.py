@@ -163,6 +163,11 @@ class Rule:
         Conditions (``assert``) outside of which the function has no derivative.
     linear
         Name of the operand in which a function of a ``@linear`` rule is linear; empty for other rules.
+
+    Attributes
+    ----------
+    operands
+        Parameters that are traced values.
     """
 
     kind: OneOf["elementwise", "tensor", "nodiff"]
@@ -180,17 +185,18 @@ class Rule:
     line: int = 0
     source: str = field(default="", repr=False)
     linear: str = ""
+    operands: tuple[Parameter, ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        # Each op that is differentiated asks for them.
+        found = tuple(parameter for parameter in self.parameters if parameter.domain is not None)
+        object.__setattr__(self, "operands", found)
 
     @property
     def decorator(self) -> str:
         """The decorator, as it is written."""
         kind = "linear" if self.linear else self.kind
         return f'@{kind}("{self.target}")' if self.target else f"@{kind}"
-
-    @property
-    def operands(self) -> tuple[Parameter, ...]:
-        """Parameters that are traced values."""
-        return tuple(parameter for parameter in self.parameters if parameter.domain is not None)
 
     @property
     def keywords(self) -> tuple[Parameter, ...]:
