@@ -109,6 +109,23 @@ def test_caches_do_not_see_traced_values():
     np.testing.assert_allclose(yota.grad(lambda x: cached.__wrapped__(x[0]) * cached(3.0), X)[1][0], [18 * X[0], 0, 0])
 
 
+MEMO = {}
+
+
+def test_a_number_that_was_kept_before_is_not_taken_for_the_derivative():
+    def remembered(x):
+        if x not in MEMO:
+            MEMO[x] = x * x
+        return MEMO[x]
+
+    plain = remembered(0.5)
+    with pytest.raises(errors.TracingError, match="lose its derivative"):
+        yota.grad(remembered, 0.5)
+    MEMO.clear()
+    assert plain == 0.25
+    assert yota.grad(lambda x: {x: 2 * x}[x], 0.7)[1][0] == 2.0
+
+
 class Direction:
     """A class with operators, of which NumPy knows nothing."""
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from yota.tracing.bytecode import callee, consumer, is_call, running
 from yota.tracing.leaks import leak, note, shifted
-from yota.tracing.location import ENTRY, Reader, caller, library_function
+from yota.tracing.location import ENTRY, caller, library_function
 from yota.tracing.written import is_written_out
 
 if TYPE_CHECKING:
@@ -90,17 +90,12 @@ def to_hash(tracer: Tracer) -> int:
             "Leave the cache out, or call the function by its attribute __wrapped__.",
         )
     trace.decide(variable, "value", value)
-    if tracer.dtype.kind not in "fc" or trace.is_constant(variable) or _finds_a_place(user):
+    if tracer.dtype.kind not in "fc" or trace.is_constant(variable):
         return hash(value)
     trace.restart(user)
     number = hash(shifted(trace, value) if trace.shift else value)
     note(trace, variable, number)
     return number
-
-
-def _finds_a_place(user: FrameType | Reader | None) -> bool:
-    """Whether an expression that runs from its source hashes a value for a dict or set of Python's own."""
-    return user is not None and not isinstance(user, FrameType) and user.finds_a_place()
 
 
 def to_array(tracer: Tracer, dtype: Any) -> Any:

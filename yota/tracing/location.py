@@ -111,9 +111,6 @@ class Reader(Protocol):
     def is_written_out(self, outlets: Outlets) -> bool:
         """Whether what that makes of a value is printed or logged, and nothing more."""
 
-    def finds_a_place(self) -> bool:
-        """Whether that looks a value up in a dict or set of Python's own."""
-
 
 def reader_of(frame: FrameType) -> Reader | None:
     """What the interpreter of source is at in a frame of its own."""

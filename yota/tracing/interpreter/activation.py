@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import builtins
-import collections
 from types import CellType, CodeType
 from typing import Any
 
@@ -166,16 +165,6 @@ class Activation:
     def is_written_out(self, outlets: Outlets) -> bool:
         """Whether what that makes of a value is only written out."""
         return is_written_out(self, outlets)
-
-    def finds_a_place(self) -> bool:
-        """Whether that looks a value up in a dict or set of Python's own."""
-        if not isinstance(self.part, ast.Call):
-            return True
-        function = self.callees.get(self.part)
-        owner = getattr(function, "__self__", None)
-        return isinstance(owner, (dict, set, frozenset)) or any(
-            function is each for each in (dict, set, frozenset, hash, collections.Counter)
-        )
 
     def refuse(self, part: ast.AST, what: str, cure: str = "Use yota.trace, which lets Python run it.") -> TracingError:
         """The error for something in the source that is not known."""
