@@ -176,3 +176,12 @@ def test_threads_trace_one_module_at_once(folder):
     for thread in threads:
         thread.join()
     assert not failed and not places._held and styles.log is math.log and styles.LIST[0] is math.log
+
+
+def test_what_records_may_be_kept_in_a_variable_and_called() -> None:
+    # While a function is traced `np.stack` is what records it, whose closure has NumPy's own.
+    def stacked(x):
+        scope = {"f": np.stack, "x": x}
+        return np.sum(eval("f([x, 2.0 * x])", scope))
+
+    assert yota.grad(stacked, np.ones(3))[1][0].tolist() == [3.0, 3.0, 3.0]

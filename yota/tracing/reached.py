@@ -75,7 +75,10 @@ class Reached:
             while pending and len(self._seen) < _MOST:
                 value = pending.pop()
                 kind = type(value)
-                if kind not in _PLAIN and id(value) not in self._seen and not issubclass(kind, ArrayMethods):
+                if kind in _PLAIN or id(value) in self._seen or issubclass(kind, ArrayMethods):
+                    continue
+                # The closure of what records has the function that it stands for, which must stay there.
+                if self._forms.get(id(value)) is not value:
                     self._seen[id(value)] = value
                     pending += self._visit(value, kind)
             pending += self._mentioned()
