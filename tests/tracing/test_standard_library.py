@@ -142,3 +142,33 @@ def test_assignment_under_a_single_truth():
         return np.sum(y)
 
     np.testing.assert_array_equal(yota.grad(f, X)[1][0], [2.0] * 4)
+
+
+@pytest.mark.parametrize(
+    "function, fault, outside, inside",
+    [
+        (math.sqrt, ValueError, -2.0, 4.0),
+        (math.log, ValueError, -2.0, 4.0),
+        (math.log10, ValueError, 0.0, 4.0),
+        (math.acos, ValueError, 2.0, 0.5),
+        (math.exp, OverflowError, 1e4, 1.0),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_numbers_that_math_refuses_are_refused_or_caught(function, fault, outside, inside):
+    def caught(x):
+        try:
+            return function(x)
+        except fault:
+            return x**2
+
+    with pytest.raises(fault):
+        yota.grad(lambda x: function(x), outside)
+    fg = yota.value_and_grad(caught)
+    step = 1e-6
+    for x in (outside, inside, outside + 0.0, inside):
+        value, slope = fg(x)
+        assert value == pytest.approx(caught(x), rel=1e-14)
+        # At the end of a domain the difference is taken inside of what is caught.
+        known = 2 * x if x == outside else (function(x + step) - function(x - step)) / (2 * step)
+        assert slope == pytest.approx(known, rel=1e-6, abs=1e-12)

@@ -49,7 +49,8 @@ def _hypot(*values: Any) -> Any:
 
 
 def _log(value: Any, base: Any = None) -> Any:
-    return np.log(value) if base is None else np.log(value) / np.log(base)
+    log = _same("log", "log")
+    return log(value) if base is None else log(value) / log(base)
 
 
 def _remainder(x: Any, y: Any) -> Any:
@@ -97,19 +98,18 @@ def _same(name: str, target: str) -> Callable[..., Any]:
     """The form of a function that is one of NumPy's; like all of math's it gives a Python number."""
     original, ufunc = getattr(math, name, None), getattr(np, target)
 
-    def python(*values: Any) -> Any:
-        try:
-            return original(*values)  # type: ignore[misc]
-        except (ValueError, OverflowError):
-            return np.asarray(ufunc(*values)).item()
-
     def form(*args: Any) -> Any:
         trace = current()
         assert trace is not None
         known = trace.registry.find(ufunc)
         if known is None or any(np.ndim(value) for value in args):
             return ufunc(*args)
-        return trace.apply(known, tuple(map(_double, args)), python=python)
+        try:
+            return trace.apply(known, tuple(map(_double, args)), python=original)
+        except (ValueError, OverflowError):
+            # Code that catches this goes on: what it records holds for numbers that raise it too, and no others.
+            bool(np.isfinite(ufunc(*args)))
+            raise
 
     return form
 
