@@ -23,7 +23,7 @@ from yota.tracing.grids import GRIDS
 from yota.tracing.lists import ON_LISTS, ON_LISTS_OF_LINALG, converter, on_lists
 from yota.tracing.location import is_library
 from yota.tracing.methods import is_traced
-from yota.tracing.places import ABSENT, Place
+from yota.tracing.places import ABSENT, Group, Place
 from yota.tracing.reached import Reached, Running
 from yota.tracing.state import current, paused
 
@@ -147,7 +147,7 @@ def recorders() -> Mapping[int, Any]:
 
 
 @functools.lru_cache(4)
-def _standard(modules: int) -> tuple[Sequence[Place], Mapping[int, Any]]:
+def _standard(modules: int) -> tuple[Group, Mapping[int, Any]]:
     """The places of libraries' functions, and the forms; more are known when more modules are loaded."""
     found: list[Place] = []
     forms: dict[int, Any] = {}
@@ -158,13 +158,13 @@ def _standard(modules: int) -> tuple[Sequence[Place], Mapping[int, Any]]:
             found.append(Place(owner, name, original if name in vars(owner) else ABSENT, form))
         else:
             found.append(Place(vars(owner), name, original, form))
-    return [*found, *_importers()], forms
+    return Group([*found, *_importers()]), forms
 
 
 class Names:
     """What one trace has put into places, from the time that it is entered.
 
-    Several traces, nested or in other threads, share the places; see `places.hold`.
+    Several traces, nested or in other threads, share the places; see `places.enter`.
 
     Parameters
     ----------
@@ -178,18 +178,19 @@ class Names:
 
     def __init__(self, forms: Mapping[int, Any], roots: Iterable[Any], extra: Sequence[Place] = ()) -> None:
         self._reached = Reached(forms)
-        self._roots, self._extra = roots, extra
-        self._held: list[Place] = []
+        self._roots = roots
+        self._held = [*extra]
         self.thread = threading.get_ident()
 
     def __enter__(self) -> None:
         _active.append(self)
-        self._hold([*self._extra, *_standard(len(sys.modules))[0]])
+        self._group = _standard(len(sys.modules))[0]
+        places.enter(self._group, self._held)
         self.take(self._roots)
 
     def __exit__(self, *failure: object) -> None:
         _active.remove(self)
-        places.release(self._held)
+        places.leave(self._group, self._held)
 
     def _hold(self, more: Sequence[Place]) -> None:
         places.hold(more)
@@ -211,14 +212,12 @@ class Names:
     @contextmanager
     def withdrawn(self) -> Iterator[None]:
         """Have nothing in place meanwhile, and what records of modules that are loaded meanwhile afterwards."""
-        places.release(self._held)
+        places.leave(self._group, self._held)
         try:
             yield
         finally:
-            known = {(id(place.owner), place.name) for place in self._held}
-            places.hold(self._held)
-            fresh = _standard(len(sys.modules))[0]
-            self._hold([place for place in fresh if (id(place.owner), place.name) not in known])
+            self._group = _standard(len(sys.modules))[0]
+            places.enter(self._group, self._held)
 
 
 _active: list[Names] = []

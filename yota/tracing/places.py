@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import operator
 import threading
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
 from types import CellType, FunctionType
 from typing import Any, TypeAlias
 
-__all__ = ["ABSENT", "Place", "held_at", "hold", "original", "release"]
+__all__ = ["ABSENT", "Group", "Place", "enter", "held_at", "hold", "leave", "original"]
 
 ABSENT: Any = object()
 """What a place holds that is empty."""
@@ -36,11 +38,74 @@ class Place:
     form: Any
 
 
+@dataclass(slots=True, eq=False)
+class Group:
+    """Places that every trace needs: those of libraries, filled and emptied by a few updates of dictionaries.
+
+    Parameters
+    ----------
+    given
+        The places; of several for one key of a dictionary, the first counts.
+    """
+
+    given: Sequence[Place]
+    held: dict[tuple[int, Any], tuple[Place, int]] = field(init=False)
+    """The places by their keys, each needed once."""
+    _forms: dict[int, tuple[Any, Any]] = field(init=False)
+    _tables: dict[int, tuple[dict[Any, Any], dict[Any, Any], dict[Any, Any]]] = field(init=False)
+    """Dictionaries, each with the originals and the forms of its keys."""
+    _others: list[Place] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.held, self._tables, self._others = {}, {}, []
+        for place in self.given:
+            self.held.setdefault(_key(place), (place, 1))
+        for place in self.places:
+            if isinstance(place.owner, dict) and place.original is not ABSENT:
+                _, originals, forms = self._tables.setdefault(id(place.owner), (place.owner, {}, {}))
+                originals[place.name], forms[place.name] = place.original, place.form
+            else:
+                self._others.append(place)
+        self._forms = {id(place.form): (place.form, place.original) for place in self.places}
+
+    @property
+    def places(self) -> list[Place]:
+        """The places, each once."""
+        return [place for place, _ in self.held.values()]
+
+    def fill(self) -> bool:
+        """Put all forms into their places, if all hold what they held when the group was made; whether that is so."""
+        if not all(_holds(owner, originals) for owner, originals, _ in self._tables.values()):
+            return False
+        if any(_read(place) is not place.original for place in self._others):
+            return False
+        _originals.update(self._forms)
+        for owner, _, forms in self._tables.values():
+            owner.update(forms)
+        for place in self._others:
+            _write(place, place.form)
+        return True
+
+    def empty(self) -> None:
+        """Undo `fill`; what the user has put into a place meanwhile stays."""
+        for owner, originals, forms in self._tables.values():
+            if _holds(owner, forms):
+                owner.update(originals)
+            else:
+                owner.update({name: originals[name] for name, form in forms.items() if owner.get(name) is form})
+        for place in self._others:
+            _restore(place)
+
+
 _lock = threading.RLock()
 _held: dict[tuple[int, Any], tuple[Place, int]] = {}
 """The places that hold other values now, each with the number of traces that need it so."""
 _originals: dict[int, tuple[Any, Any]] = {}
 """By the identity of what stands in places now, that itself and what it stands for."""
+_traces = 0
+"""How many have entered."""
+_filled: tuple[Group, int] | None = None
+"""The group whose places are the first of `_held`, where each counts once for all traces that entered with it."""
 
 
 def held_at(owner: Owner, name: Any) -> Place | None:
@@ -49,11 +114,29 @@ def held_at(owner: Owner, name: Any) -> Place | None:
     return None if found is None else found[0]
 
 
+def enter(group: Group, places: Sequence[Place]) -> None:
+    """Put the forms into the places of a trace that begins, in ``places`` before those of the group.
+
+    The first of several traces, nested or in other threads, does it for all.
+    """
+    global _traces, _filled
+    with _lock:
+        _traces += 1
+        if _filled is not None and _filled[0] is group:
+            _filled = group, _filled[1] + 1
+        elif not _held and group.held.keys().isdisjoint(map(_key, places)) and group.fill():
+            _held.update(group.held)
+            _filled = group, 1
+        else:
+            places = [*places, *group.places]
+        hold(places)
+
+
 def hold(places: Iterable[Place]) -> None:
-    """Put the forms into their places; the first of several traces, nested or in other threads, does it for all."""
+    """Put the forms into further places of a trace that has entered."""
     with _lock:
         for place in places:
-            key = id(place.owner), place.name
+            key = _key(place)
             known, count = _held.get(key, (place, 0))
             # What a place holds now may be other than what its form stands for, where the user has put it there.
             if not count and _read(place) is place.original:
@@ -62,20 +145,52 @@ def hold(places: Iterable[Place]) -> None:
             _held[key] = known, count + 1
 
 
-def release(places: Iterable[Place]) -> None:
-    """Undo `hold`; what the user has put into a place meanwhile stays."""
+def leave(group: Group, places: Iterable[Place]) -> None:
+    """Undo `enter` and `hold`; what the user has put into a place meanwhile stays."""
+    global _traces, _filled
     with _lock:
-        for place in places:
-            key = id(place.owner), place.name
-            known, count = _held.pop(key)
-            if count > 1:
-                _held[key] = known, count - 1
-            elif isinstance(known.owner, list):
-                known.owner[:] = [known.original if each is known.form else each for each in known.owner]
-            elif _read(known) is known.form:
-                _write(known, known.original)
-        if not _held:
+        _traces -= 1
+        if not _traces:
+            for known, _ in islice(_held.values(), len(_filled[0].held) if _filled else 0, None):
+                _restore(known)
+            if _filled is not None:
+                _filled[0].empty()
+            _filled = None
+            _held.clear()
             _originals.clear()
+        elif _filled is not None and _filled[0] is group and _filled[1] > 1:
+            _filled = group, _filled[1] - 1
+            _release(places)
+        else:
+            _filled = None if _filled is not None and _filled[0] is group else _filled
+            _release([*group.places, *places])
+
+
+def _release(places: Iterable[Place]) -> None:
+    for place in places:
+        key = _key(place)
+        known, count = _held[key]
+        if count > 1:
+            _held[key] = known, count - 1
+        else:
+            del _held[key]
+            _restore(known)
+
+
+def _key(place: Place) -> tuple[int, Any]:
+    return id(place.owner), place.name
+
+
+def _holds(owner: dict[Any, Any], values: dict[Any, Any]) -> bool:
+    """Whether a dictionary holds these very values."""
+    return all(map(operator.is_, map(owner.get, values), values.values()))
+
+
+def _restore(place: Place) -> None:
+    if isinstance(place.owner, list):
+        place.owner[:] = [place.original if each is place.form else each for each in place.owner]
+    elif _read(place) is place.form:
+        _write(place, place.original)
 
 
 def original(value: Any) -> Any:
