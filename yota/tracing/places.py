@@ -102,10 +102,28 @@ _held: dict[tuple[int, Any], tuple[Place, int]] = {}
 """The places that hold other values now, each with the number of traces that need it so."""
 _originals: dict[int, tuple[Any, Any]] = {}
 """By the identity of what stands in places now, that itself and what it stands for."""
-_traces = 0
-"""How many have entered."""
-_filled: tuple[Group, int] | None = None
-"""The group whose places are the first of `_held`, where each counts once for all traces that entered with it."""
+
+
+@dataclass(slots=True)
+class _Entered:
+    """The traces that have entered.
+
+    Attributes
+    ----------
+    traces
+        How many there are.
+    group
+        The group whose places are the first of `_held`, where each counts once for all traces that entered with it.
+    times
+        How many those are.
+    """
+
+    traces: int = 0
+    group: Group | None = None
+    times: int = 0
+
+
+_entered = _Entered()
 
 
 def held_at(owner: Owner, name: Any) -> Place | None:
@@ -119,14 +137,13 @@ def enter(group: Group, places: Sequence[Place]) -> None:
 
     The first of several traces, nested or in other threads, does it for all.
     """
-    global _traces, _filled
     with _lock:
-        _traces += 1
-        if _filled is not None and _filled[0] is group:
-            _filled = group, _filled[1] + 1
+        _entered.traces += 1
+        if _entered.group is group:
+            _entered.times += 1
         elif not _held and group.held.keys().isdisjoint(map(_key, places)) and group.fill():
             _held.update(group.held)
-            _filled = group, 1
+            _entered.group, _entered.times = group, 1
         else:
             places = [*places, *group.places]
         hold(places)
@@ -145,25 +162,32 @@ def hold(places: Iterable[Place]) -> None:
             _held[key] = known, count + 1
 
 
-def leave(group: Group, places: Iterable[Place]) -> None:
+def leave(group: Group, places: Sequence[Place]) -> None:
     """Undo `enter` and `hold`; what the user has put into a place meanwhile stays."""
-    global _traces, _filled
     with _lock:
-        _traces -= 1
-        if not _traces:
-            for known, _ in islice(_held.values(), len(_filled[0].held) if _filled else 0, None):
-                _restore(known)
-            if _filled is not None:
-                _filled[0].empty()
-            _filled = None
-            _held.clear()
-            _originals.clear()
-        elif _filled is not None and _filled[0] is group and _filled[1] > 1:
-            _filled = group, _filled[1] - 1
-            _release(places)
-        else:
-            _filled = None if _filled is not None and _filled[0] is group else _filled
-            _release([*group.places, *places])
+        _entered.traces -= 1
+        if not _entered.traces:
+            _clear()
+            return
+        if _entered.group is group:
+            _entered.times -= 1
+        if _entered.group is not group or not _entered.times:
+            places = [*group.places, *places]
+        if not _entered.times:
+            _entered.group = None
+        _release(places)
+
+
+def _clear() -> None:
+    """Undo all that the last trace leaves."""
+    group = _entered.group
+    for known, _ in islice(_held.values(), len(group.held) if group else 0, None):
+        _restore(known)
+    if group is not None:
+        group.empty()
+    _entered.group, _entered.times = None, 0
+    _held.clear()
+    _originals.clear()
 
 
 def _release(places: Iterable[Place]) -> None:
