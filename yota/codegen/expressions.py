@@ -65,6 +65,7 @@ class _Writer:
     warns: bool = False
     done: set[int] = field(default_factory=set)
     inlined: set[int] = field(default_factory=set)
+    spellings: dict[tuple[Any, ...], Spelling] = field(default_factory=dict)
 
     def run(self) -> Body:
         tape = self.words.tape
@@ -127,27 +128,35 @@ class _Writer:
     def _define(self, op: Op) -> None:
         """Write an op down: as an expression inside its only user, or as a statement."""
         self.done.add(op.result)
-        types = self.words.tape.types
-        exact = op.result in self.words.exact
-        operand_types = tuple(self._strong(types[operand]) for operand in op.operands)
-        spelling = spell(
-            op,
-            self._strong(types[op.result]),
-            operand_types,
-            fast=self.fast,
-            exact=exact,
-            function=self.words.function(op.primitive) if op.name != "astype" else "",
-            keywords=self.words.keywords(op) if op.name != "astype" else (),
-        )
-        text = self._filled(op, spelling)
-        self.words.imports.update(spelling.imports)
-        self.raises |= spelling.raises
-        self.warns |= spelling.warns or not self.fast
+        text = self._filled(op, self._spelling(op))
         if self._is_inlined(op.result, text):
             self.texts[op.result] = text
             self.inlined.add(op.result)
         else:
             self._assign(op.result, text)
+
+    def _spelling(self, op: Op) -> Spelling:
+        """How an op is written; ops without keywords that agree in primitive and types share one spelling."""
+        types = self.words.tape.types
+        exact = op.result in self.words.exact
+        key = op.primitive, exact, types[op.result], *[types[operand] for operand in op.operands]
+        found = None if op.static else self.spellings.get(key)
+        if found is None:
+            found = spell(
+                op,
+                self._strong(types[op.result]),
+                tuple(self._strong(types[operand]) for operand in op.operands),
+                fast=self.fast,
+                exact=exact,
+                function=self.words.function(op.primitive) if op.name != "astype" else "",
+                keywords=self.words.keywords(op) if op.name != "astype" else (),
+            )
+            self.words.imports.update(found.imports)
+            self.raises |= found.raises
+            self.warns |= found.warns or not self.fast
+            if not op.static:
+                self.spellings[key] = found
+        return found
 
     def _strong(self, type: TensorType) -> TensorType:
         """In double precision the second body turns Python numbers into NumPy's at once: nothing promotes them."""
@@ -160,11 +169,10 @@ class _Writer:
         self.inlined.discard(variable)
 
     def _is_inlined(self, variable: int, text: _Text) -> bool:
-        if self.words.uses.get(variable, 0) == 0:
+        uses = self.words.uses.get(variable, 0)
+        if not uses or (uses == 1 and len(text.text) <= _LONGEST_INLINE):
             return True
-        if text.text.isidentifier():
-            return True
-        return self.words.uses[variable] == 1 and len(text.text) <= _LONGEST_INLINE
+        return text.text.isidentifier()
 
     def _filled(self, op: Op, spelling: Spelling) -> _Text:
         """The spelling with its operands; what would make the line too long becomes a statement first."""
@@ -172,9 +180,10 @@ class _Writer:
             for operand in op.operands:
                 if operand in self.inlined and not self.texts[operand].text.isidentifier():
                     self._assign(operand, self.texts[operand])
-        like = self._literal_type(op)
-        texts = [self._text(operand, like) for operand in op.operands]
-        length = sum(len(text.text) for text in texts) + len(spelling.text)
+        known = self.texts
+        like = None if known.keys() >= set(op.operands) else self._literal_type(op)
+        texts = [known.get(operand) or self._text(operand, like) for operand in op.operands]
+        length = sum([len(text.text) for text in texts]) + len(spelling.text)
         while length > WIDTH:
             longest = max(
                 (operand for operand in op.operands if operand in self.inlined and len(self.texts[operand].text) > 8),
@@ -185,10 +194,10 @@ class _Writer:
                 break
             self._assign(longest, self.texts[longest])
             texts = [self._text(operand, like) for operand in op.operands]
-            length = sum(len(text.text) for text in texts) + len(spelling.text)
+            length = sum([len(text.text) for text in texts]) + len(spelling.text)
         if spelling.text == "{0}":
             return texts[0]
-        needs = (*spelling.needs, *([0] * len(texts)))
+        needs = spelling.needs if len(spelling.needs) >= len(texts) else (*spelling.needs, *([0] * len(texts)))
         pieces = [text.within(need) for text, need in zip(texts, needs, strict=False)]
         if spelling.text[0] == "-" and pieces[0].startswith("-"):
             pieces[0] = f"({pieces[0]})"

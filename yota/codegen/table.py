@@ -245,11 +245,12 @@ class Costs(dict[int, float]):
 
     def __init__(self, table: Table, most: int) -> None:
         super().__init__()
-        self.table = table
+        # The table holds these costs: a reference back would leave both to the garbage collector.
+        self.terms, self.scalars, self.is_array = table.terms, table.scalars, table.origin.is_array
         self.most = most
 
     def __missing__(self, number: int) -> float:
-        found = self[number] = min(self._counted(self.table.terms[number]), self.most)
+        found = self[number] = min(self._counted(self.terms[number]), self.most)
         return found
 
     def _counted(self, term: Term) -> float:
@@ -258,11 +259,11 @@ class Costs(dict[int, float]):
         if not monomial:
             return 0
         outside = int(abs(coefficient) != 1.0)
-        if not self.table.origin.is_array:
+        if not self.is_array:
             return outside + sum(chain_length(exponent) + 1 for _, exponent in monomial) - 1
         scalars, arrays, inner = outside, 0, 0
         for atom, exponent in monomial:
-            if atom in self.table.scalars:
+            if atom in self.scalars:
                 scalars += exponent
             else:
                 arrays += 1

@@ -209,8 +209,9 @@ class TapeBuilder:
         operands = tuple(operands)
         pairs = static if isinstance(static, tuple) else tuple(sorted(static.items()))
         if type is None:
-            type = infer(primitive, tuple(self.types[operand] for operand in operands), pairs)
-        result = self.variable(type)
+            type = infer(primitive, tuple([self.types[operand] for operand in operands]), pairs)
+        self.count = result = self.count + 1
+        self.types[result] = type
         op = Op(result, primitive, operands, pairs, self.location)
         self.ops.append(op)
         self._definitions[result] = op

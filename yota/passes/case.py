@@ -33,7 +33,7 @@ class Simplifier(Protocol):
         """What stands for ``case``."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Case:
     """An op that is about to be put on the tape."""
 

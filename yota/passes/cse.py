@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from yota.ir.tape import Op, Tape
-from yota.passes.rewrite import Rewriting
 
 __all__ = ["run"]
 
@@ -19,57 +19,70 @@ _LARGEST_INTERNED = 65536
 
 def run(tape: Tape) -> Tape:
     """Number values: two ops with one primitive, equal operands and equal keywords are one op."""
-    if not _has_twins(tape):
-        return tape
-    rewriting = Rewriting(tape)
-    _intern_arrays(rewriting)
+    same = _equal_constants(tape)
     known: dict[Any, int] = {}
+    ops: list[Op] = []
     for op in tape.ops:
-        key = _key(tape, op, rewriting.operands(op))
+        kept = op
+        if same and not same.keys().isdisjoint(op.operands):
+            kept = replace(op, operands=tuple([same.get(operand, operand) for operand in op.operands]))
         try:
-            found = known.get(key)
+            found = known.setdefault(_key(tape, kept), op.result)
         except TypeError:  # a keyword that cannot be hashed
-            rewriting.copy(op)
-            continue
-        if found is None:
-            known[key] = rewriting.copy(op)
+            found = op.result
+        if found == op.result:
+            ops.append(kept)
         else:
-            rewriting.bind(op.result, found)
-    return rewriting.finish()
+            same[op.result] = found
+    return _merged(tape, ops, same) if same else tape
 
 
-def _key(tape: Tape, op: Op, operands: tuple[int, ...]) -> Any:
-    if op.name in _COMMUTATIVE:
+def _merged(tape: Tape, ops: list[Op], same: dict[int, int]) -> Tape:
+    """``tape`` with ``ops``; each variable that is a key of ``same`` is replaced by its value there."""
+    names = {variable: name for variable, name in tape.names.items() if variable not in same}
+    for variable, name in tape.names.items():
+        if variable in same:
+            names.setdefault(same[variable], name)
+    position = {op.result: number for number, op in enumerate(ops, start=1)}
+    guarded = [same.get(guard.variable, guard.variable) for guard in tape.guards]
+    return replace(
+        tape,
+        ops=tuple(ops),
+        outputs=tuple([same.get(variable, variable) for variable in tape.outputs]),
+        constants={variable: value for variable, value in tape.constants.items() if variable not in same},
+        types={variable: type for variable, type in tape.types.items() if variable not in same},
+        guards=tuple(
+            [
+                replace(guard, variable=variable, after=position.get(variable, 0))
+                for variable, guard in zip(guarded, tape.guards, strict=True)
+            ]
+        ),
+        names=names,
+    )
+
+
+def _key(tape: Tape, op: Op) -> Any:
+    operands = op.operands
+    if op.primitive.name in _COMMUTATIVE:
         operands = tuple(sorted(operands))
     return op.primitive, operands, op.static, tape.types[op.result]
 
 
-def _has_twins(tape: Tape) -> bool:
-    """Whether any two constants, or two ops as they stand, are the same; copying a tape costs more than this look."""
-    constants = {_constant_key(tape, variable, value) for variable, value in tape.constants.items()}
-    try:
-        ops = {_key(tape, op, op.operands) for op in tape.ops}
-    except TypeError:  # a keyword that cannot be hashed
-        return True
-    return len(constants) < len(tape.constants) or len(ops) < len(tape.ops)
+def _equal_constants(tape: Tape) -> dict[int, int]:
+    """The first of all constants that are equal, by the number of each other one."""
+    first: dict[Any, int] = {}
+    same: dict[int, int] = {}
+    for variable, value in tape.constants.items():
+        found = first.setdefault(_constant_key(tape, variable, value), variable)
+        if found != variable:
+            same[variable] = found
+    return same
 
 
 def _constant_key(tape: Tape, variable: int, value: Any) -> Any:
+    type_ = tape.types[variable]
     if not isinstance(value, np.ndarray):
-        return type(value), repr(value), tape.types[variable]
+        return type(value), repr(value), type_
     if value.nbytes > _LARGEST_INTERNED:
         return id(value)
-    return value.dtype, value.shape, tape.types[variable].weak, value.tobytes()
-
-
-def _intern_arrays(rewriting: Rewriting) -> None:
-    known: dict[Any, int] = {}
-    tape = rewriting.tape
-    for variable, value in tape.constants.items():
-        if not isinstance(value, np.ndarray):
-            continue
-        key = _constant_key(tape, variable, value)
-        if key in known:
-            rewriting.mapping[variable] = rewriting[known[key]]
-        else:
-            known[key] = variable
+    return value.dtype, value.shape, type_.weak, value.tobytes()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from yota.ir.tape import Tape
-from yota.passes.rewrite import Rewriting, cone
+from yota.passes.rewrite import cone
 
 __all__ = ["run"]
 
@@ -11,10 +13,16 @@ __all__ = ["run"]
 def run(tape: Tape) -> Tape:
     """Keep what outputs and guards need; the inputs all stay, for they are the function's signature."""
     needed = cone(tape, [*tape.outputs, *(guard.variable for guard in tape.guards)])
-    if all(op.result in needed for op in tape.ops) and needed.issuperset(tape.constants):
+    ops = tuple([op for op in tape.ops if op.result in needed])
+    if len(ops) == len(tape.ops) and needed.issuperset(tape.constants):
         return tape
-    rewriting = Rewriting(tape)
-    for op in tape.ops:
-        if op.result in needed:
-            rewriting.copy(op)
-    return rewriting.finish()
+    position = {op.result: number for number, op in enumerate(ops, start=1)}
+    needed.update(entry.variable for entry in tape.inputs)
+    return replace(
+        tape,
+        ops=ops,
+        constants={variable: value for variable, value in tape.constants.items() if variable in needed},
+        types={variable: type for variable, type in tape.types.items() if variable in needed},
+        guards=tuple([replace(guard, after=position.get(guard.variable, 0)) for guard in tape.guards]),
+        names={variable: name for variable, name in tape.names.items() if variable in needed},
+    )

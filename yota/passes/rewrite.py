@@ -88,7 +88,8 @@ class Rewriting:
 
     def operands(self, op: Op) -> tuple[int, ...]:
         """What stands for the operands of ``op``."""
-        return tuple([self[operand] for operand in op.operands])
+        mapping = self.mapping
+        return tuple([mapping[operand] if operand in mapping else self[operand] for operand in op.operands])
 
     def copy(self, op: Op) -> int:
         """Take ``op`` over as it is."""
