@@ -19,6 +19,8 @@ def elements(tape: Tape) -> int:
 
 
 def _weight(tape: Tape, op: Op) -> int:
+    if op.primitive.elementwise and not tape.types[op.result].shape:
+        return 1
     if op.name == "matmul":
         return tape.types[op.result].size * (tape.types[op.operands[0]].shape or (1,))[-1]
     return max([tape.types[op.result].size, *(tape.types[operand].size for operand in op.operands)])

@@ -48,9 +48,11 @@ class _Text:
         return self.text if self.level >= level else f"({self.text})"
 
 
-def write(words: Vocabulary, *, fast: bool) -> Body:
-    """One body: on Python numbers, or on NumPy scalars."""
-    return _Writer(words, fast).run()
+def write(words: Vocabulary, *, fast: bool) -> tuple[Body, ...]:
+    """The body on Python numbers and, where it can raise, one on NumPy scalars after it; or the latter alone."""
+    first = _Writer(words, fast)
+    body = first.run()
+    return (body, _Writer(words, fast=False).run(first)) if fast and body.raises else (body,)
 
 
 @dataclass(slots=True)
@@ -66,20 +68,27 @@ class _Writer:
     done: set[int] = field(default_factory=set)
     inlined: set[int] = field(default_factory=set)
     spellings: dict[tuple[Any, ...], Spelling] = field(default_factory=dict)
+    spelled: list[tuple[Op, Spelling]] = field(default_factory=list)
+    """Each spelling once, with an op that has it."""
+    literal: bool = True
+    """Whether every constant is written as both bodies write it."""
+    before: tuple[dict[int, _Text], list[str], set[int]] = field(default_factory=lambda: ({}, [], set()))
+    """Texts, lines, and what is inlined, before the results are put together."""
 
-    def run(self) -> Body:
+    def run(self, other: _Writer | None = None) -> Body:
+        """The body; statements that are the same in the ``other`` one are taken from there."""
         tape = self.words.tape
         found = reads.plan(tape, self.words.parameters, self.words.element, fast=self.fast, mixed=self.words.mixed)
         self.texts.update({variable: _Text(name) for variable, name in found.names.items()})
         self.done.update(found.names)
-        # Inlined values must be evaluated where they stand: a guard comes before what it does not depend on.
         definitions = tape.definitions()
-        for number, guard in enumerate(tape.guards):
-            self._compute(guard.variable, definitions)
-            self._guard(number, guard)
-        for op in tape.ops:
-            if op.result not in self.done and op.name not in ("stack", "reshape", "scatter"):
-                self._define(op)
+        if other is not None and self._agrees(other):
+            self.texts, self.lines, self.inlined = other.before
+            self.warns = bool(other.spelled)
+        else:
+            self._statements(definitions)
+        if self.fast:
+            self.before = dict(self.texts), list(self.lines), set(self.inlined)
         results = [self._output(variable, definitions) for variable in tape.outputs]
         self.lines += marked(_returned(results), *tape.outputs)
         bound = {name: variable for variable, name in found.names.items()}
@@ -92,6 +101,24 @@ class _Writer:
             )
         )
         return Body(opening, tuple(self.lines), self.raises, self.warns)
+
+    def _statements(self, definitions: dict[int, Op]) -> None:
+        # Inlined values must be evaluated where they stand: a guard comes before what it does not depend on.
+        for number, guard in enumerate(self.words.tape.guards):
+            self._compute(guard.variable, definitions)
+            self._guard(number, guard)
+        for op in self.words.tape.ops:
+            if op.result not in self.done and op.name not in ("stack", "reshape", "scatter"):
+                self._define(op)
+
+    def _agrees(self, other: _Writer) -> bool:
+        """Whether this body has the statements of the ``other`` one: all ops and constants are spelled alike."""
+        return (
+            other.literal
+            and not self.words.mixed
+            and not any(op.static for op, _ in other.spelled)
+            and all(self._spelling(op).handles == spelling.handles for op, spelling in other.spelled)
+        )
 
     def _compute(self, variable: int, definitions: dict[int, Op]) -> None:
         """Define what a guard's variable depends on, in the tape's order."""
@@ -154,6 +181,7 @@ class _Writer:
             self.words.imports.update(found.imports)
             self.raises |= found.raises
             self.warns |= found.warns or not self.fast
+            self.spelled.append((op, found))
             if not op.static:
                 self.spellings[key] = found
         return found
@@ -229,6 +257,7 @@ class _Writer:
         text = self._number(value)
         if not self.fast and not type.weak and (self.words.mixed or type.dtype not in _LITERALS):
             text = f"{dtype_text(type.dtype)}({text})"
+        self.literal = self.literal and (type.weak or type.dtype in _LITERALS)
         return _Text(text, UNARY if text.startswith("-") else ATOM)
 
     def _number(self, value: Any) -> str:
@@ -236,8 +265,10 @@ class _Writer:
         if text is None:
             name = self.words.fresh("constant")
             self.words.objects[name] = value
+            self.literal = False
             return name
         if text in ("np.nan", "np.inf", "-np.inf") and self.fast:
+            self.literal = False
             self.words.imports.add("math." + text.rpartition(".")[2])
             return text.replace("np.", "")
         return text

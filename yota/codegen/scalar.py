@@ -112,15 +112,10 @@ def plan_scalar(tape: Tape, *, strict: bool = False) -> ScalarPlan:
     parameters = tuple(names.fresh(".".join((item.name, *map(str, item.path)))) for item in tape.inputs)
     words = Vocabulary(tape, names, parameters, strict)
     fast = all(type.dtype in _FAST_DTYPES for type in _used_types(tape))
-    functions = []
-    if fast:
-        body = write(words, fast=True)
-        functions.append(_function(entry, body, slow if body.raises else ""))
-        if body.raises:
-            remark = ("# The same on NumPy scalars, for arguments where Python raises and NumPy goes on.",)
-            functions.append(_function(slow, write(words, fast=False), remarks=remark))
-    else:
-        functions.append(_function(entry, write(words, fast=False)))
+    remark = ("# The same on NumPy scalars, for arguments where Python raises and NumPy goes on.",)
+    body, *others = write(words, fast=fast)
+    functions = [_function(entry, body, slow if others else "")]
+    functions += [_function(slow, other, remarks=remark) for other in others]
     return ScalarPlan(
         _banner(tape, entry, parameters), words.import_lines(), parameters, tuple(functions), words.objects
     )

@@ -48,6 +48,11 @@ class Spelling:
     raises: bool = False
     warns: bool = False
 
+    @property
+    def handles(self) -> tuple[str, int, tuple[int, ...], bool]:
+        """What of it shows in the text that is written."""
+        return self.text, self.level, self.needs, self.repeated
+
 
 def _binary(symbol: str, level: int, raises: bool = False) -> Spelling:
     return Spelling(f"{{0}} {symbol} {{1}}", level, (level, level + 1), raises=raises)

@@ -26,6 +26,11 @@ def unroll(unrolling: Unrolling, op: Op) -> None:
     """Unroll one op of the tape that is read."""
     unrolling.builder.location = op.location
     type = unrolling.tape.types[op.result]
+    if op.primitive.elementwise and not type.shape:
+        # What a long scalar tape consists of: no arrays of one handle are made.
+        operands = [unrolling.scalar(each) for each in op.operands]
+        unrolling.bind(op.result, unrolling.apply(op, None, operands, type))
+        return
     if op.primitive.elementwise:
         found = _elementwise(unrolling, op, type)
     elif op.name in MOVES:
@@ -41,9 +46,6 @@ def unroll(unrolling: Unrolling, op: Op) -> None:
 
 def _elementwise(unrolling: Unrolling, op: Op, type: TensorType) -> Elements:
     unrolling.require(type.size)
-    if not type.shape:
-        # What a long scalar tape consists of: no array of one handle is made for each operand.
-        return np.array(unrolling.apply(op, None, [unrolling.scalar(each) for each in op.operands], type), np.int64)
     operands = [
         unrolling.variables(np.broadcast_to(unrolling.elements(operand), type.shape)) for operand in op.operands
     ]
