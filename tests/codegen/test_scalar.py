@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+import yota
 from tests.codegen.test_symbolic import STEPS, program
 from tests.passes.tapes import FLOAT, Traced, agree, eight, evaluate, gradient, tape_of
 from yota.codegen.scalar import is_scalar, scalar_source
@@ -318,3 +319,12 @@ def test_strict_values_are_numpys_to_the_bit(steps):
     function = compiled(tape, strict=True)
     x = np.random.default_rng(1).normal(size=4)
     np.testing.assert_array_equal(function(x)[0], evaluate(tape, x)[0])
+
+
+def test_a_comparison_of_comparisons_is_no_chain_of_python() -> None:
+    def f(x):
+        return np.where((x[0] > 0) != (x[1] < 0.4), x[0] * x[1], 0.5 * x[0])
+
+    found = yota.value_and_grad(f)
+    for x in itertools.product((-0.5, 0.0, 0.5), repeat=2):
+        assert found(np.array(x))[0] == f(np.array(x)), x

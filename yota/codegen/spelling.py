@@ -58,6 +58,11 @@ def _binary(symbol: str, level: int, raises: bool = False) -> Spelling:
     return Spelling(f"{{0}} {symbol} {{1}}", level, (level, level + 1), raises=raises)
 
 
+def _comparison(symbol: str) -> Spelling:
+    # Python reads ``a < b != c`` as ``a < b and b != c``.
+    return Spelling(f"{{0}} {symbol} {{1}}", COMPARE, (COMPARE + 1, COMPARE + 1))
+
+
 def _math(name: str, count: int = 1, raises: bool = True) -> Spelling:
     holes = ", ".join(f"{{{number}}}" for number in range(count))
     return Spelling(f"{name}({holes})", imports=(f"math.{name}",), raises=raises)
@@ -80,12 +85,12 @@ _OPERATORS: Mapping[str, Spelling] = {
     "negative": Spelling("-{0}", UNARY, (UNARY,)),
     "positive": Spelling("{0}", TERNARY, (TERNARY,)),
     "square": Spelling("{0} * {0}", PRODUCT, (ATOM,), repeated=True),
-    "less": _binary("<", COMPARE),
-    "less_equal": _binary("<=", COMPARE),
-    "greater": _binary(">", COMPARE),
-    "greater_equal": _binary(">=", COMPARE),
-    "equal": _binary("==", COMPARE),
-    "not_equal": _binary("!=", COMPARE),
+    "less": _comparison("<"),
+    "less_equal": _comparison("<="),
+    "greater": _comparison(">"),
+    "greater_equal": _comparison(">="),
+    "equal": _comparison("=="),
+    "not_equal": _comparison("!="),
 }
 """What Python and NumPy scalars do alike."""
 
