@@ -23,7 +23,7 @@ def astype(x: Any, *, dtype: np.dtype[Any]) -> Any:
 
 
 def _reshape(x: Any, *, shape: tuple[int, ...]) -> Any:
-    return np.reshape(x, shape)
+    return x.reshape(shape) if type(x) is np.ndarray else np.reshape(x, shape)
 
 
 def _broadcast_to(x: Any, *, shape: tuple[int, ...]) -> Any:

@@ -87,12 +87,12 @@ def axis_behind(index: Index, axis: int) -> tuple[int, Slice] | None:
 
 def getitem(x: Any, *where: Any, index: Index) -> Any:
     """``x[index]``, with the integer arrays ``where`` at the ``GATHER`` marks."""
-    return np.asarray(x)[to_numpy(index, where)]
+    return (x if type(x) is np.ndarray else np.asarray(x))[to_numpy(index, where)]
 
 
 def setitem(x: Any, value: Any, *where: Any, index: Index) -> Any:
     """A copy of ``x`` with ``value`` written at ``index``."""
-    result = np.array(x)
+    result = x.copy("K") if type(x) is np.ndarray else np.array(x)
     result[to_numpy(index, where)] = value
     return result
 

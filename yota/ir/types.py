@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod  # while a trace runs, math.prod is the function that records
 
 import numpy as np
 
@@ -47,7 +47,7 @@ class TensorType:
     @property
     def size(self) -> int:
         """Number of elements."""
-        return math.prod(self.shape)
+        return prod(self.shape)
 
     @property
     def differentiable(self) -> bool:
@@ -104,6 +104,8 @@ def type_of(value: object) -> TensorType:
     >>> type_of(2.0)
     TensorType(dtype=dtype('float64'), shape=(), weak=True)
     """
+    if type(value) is np.ndarray:
+        return TensorType(value.dtype, value.shape)
     if type(value) in (bool, int, float, complex):
         return TensorType(np.dtype(type(value)), (), True)
     if isinstance(value, np.generic):

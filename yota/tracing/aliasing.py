@@ -120,18 +120,18 @@ def settled(
     given = [*_tracers((args, {name: value for name, value in kwargs.items() if name != "out"}))]
     if function not in _SHARING:
         several = [detached(each) if _is_shared(each, given) else each for each in several]
-    ordered = all(map(_is_in_c_order, [*given, *several])) and not kwargs.get("optimize")
-    if not ordered and "out" not in kwargs and any(map(_has_order, several)):
-        several = _as_laid_out(trace, function, args, kwargs, several, given)
+    apart = [_has_order(each) and not _is_shared(each, given) for each in several]
+    if any(apart) and "out" not in kwargs and not (_is_in_c_order([*given, *several]) and not kwargs.get("optimize")):
+        several = _as_laid_out(trace, function, args, kwargs, several, apart)
     if is_tracer(result):
         return several[0]
     return type(result)(*several) if hasattr(result, "_fields") else type(result)(several)
 
 
 def _is_settled(function: Any, given: Sequence[Any], result: Any) -> bool:
-    """Whether a result is plainly one of its own: of one axis, or of one op that makes the very call."""
+    """Whether a result is as NumPy has it for sure: a view that may be one, of one axis, of an op for the very call."""
     if result._base is not None or any(each is result for each in given):
-        return False
+        return function in _SHARING
     if result.ndim < 2:
         return not any(isinstance(each, (tuple, list)) for each in given)
     op = result._trace.builder.definition(result._variable)
@@ -153,11 +153,14 @@ def _is_shared(result: Any, given: Sequence[Any]) -> bool:
 
 def _has_order(value: Any) -> bool:
     """Whether several axes of a traced value have several elements."""
-    return is_tracer(value) and value.size > 1 and value.size not in value.shape
+    if not is_tracer(value):
+        return False
+    shape = value.shape
+    return len(shape) > 1 and value.size > 1 and value.size not in shape
 
 
-def _is_in_c_order(value: Any) -> bool:
-    return not is_tracer(value) or not value.ndim or value._value().flags.c_contiguous
+def _is_in_c_order(values: Sequence[Any]) -> bool:
+    return all(not is_tracer(each) or not each.ndim or each._value().flags.c_contiguous for each in values)
 
 
 def _as_laid_out(
@@ -166,9 +169,12 @@ def _as_laid_out(
     args: Sequence[Any],
     kwargs: Mapping[str, Any],
     results: Sequence[Any],
-    given: Sequence[Any],
+    apart: Sequence[bool],
 ) -> list[Any]:
-    """``results`` in memory as those of the plain call; where that would call code of the user's, as they are."""
+    """``results``, as far as they are ``apart``, in memory as those of the plain call.
+
+    Where that would call code of the user's, they stay as they are.
+    """
     if any(callable(each) and not isinstance(each, type) for each in (*args, *kwargs.values())):
         return list(results)
     try:
@@ -176,8 +182,8 @@ def _as_laid_out(
     except Exception:  # noqa: BLE001  (what cannot be called again stays as it was recorded)
         return list(results)
     found = []
-    for each, other in zip(results, plain if isinstance(plain, (tuple, list)) else [plain], strict=False):
-        if _has_order(each) and not _is_shared(each, given) and other.strides != each._value().strides:
+    for each, own, other in zip(results, apart, plain if isinstance(plain, (tuple, list)) else [plain], strict=False):
+        if own and other.strides != each._value().strides:
             value = laid_as(each._value(), other.strides)
             each = trace.wrap(trace.rearranged(each._current(), value), value)
         found.append(each)

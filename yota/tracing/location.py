@@ -44,6 +44,7 @@ _OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _PACKAGES = (_OWN + os.sep, os.path.dirname(os.path.abspath(np.__file__ or "")) + os.sep)
 _STANDARD = (sysconfig.get_path("stdlib") + os.sep, "<frozen ", "<__array_function__")
 _library: dict[str, bool] = {}
+_interpreter: dict[str, bool] = {}
 
 
 def is_library(frame: FrameType) -> bool:
@@ -67,7 +68,11 @@ def is_own_file(name: str) -> bool:
 
 def is_interpreter(frame: FrameType) -> bool:
     """Whether the frame runs the interpreter of source."""
-    return frame.f_code.co_filename.startswith(_INTERPRETER)
+    name = frame.f_code.co_filename
+    known = _interpreter.get(name)
+    if known is None:
+        known = _interpreter[name] = name.startswith(_INTERPRETER)
+    return known
 
 
 def library_function(frame: FrameType | None) -> str:
@@ -122,10 +127,13 @@ def reader_of(frame: FrameType) -> Reader | None:
 
 def users(frame: FrameType | None, *, inside: bool = False) -> Iterator[FrameType | Reader]:
     """The user's own code that is running, the innermost first; ``inside`` stops at the traced function."""
-    while frame is not None and not (inside and frame.f_code.co_filename == ENTRY):
-        if not is_library(frame):
+    while frame is not None:
+        name = frame.f_code.co_filename
+        if inside and name == ENTRY:
+            return
+        if not _library.get(name) and not is_library(frame):
             yield frame
-        elif (reader := reader_of(frame)) is not None:
+        elif _interpreter.get(name) is not False and (reader := reader_of(frame)) is not None:
             yield reader
         frame = frame.f_back
 

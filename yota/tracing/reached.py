@@ -123,7 +123,7 @@ class Reached:
     def _holds_forms(self, module: str) -> bool:
         if module.partition(".")[0] not in (*sys.stdlib_module_names, "scipy") or module not in sys.modules:
             return False
-        return any(id(value) in self._forms for value in list(vars(sys.modules[module]).values()))
+        return not self._forms.keys().isdisjoint(map(id, list(vars(sys.modules[module]).values())))
 
     # -- what there is to follow --------------------------------------------------------------------------
 
