@@ -143,10 +143,16 @@ class _Factoring:
 
     def _push(self, touched: Iterable[int]) -> None:
         """Queue the divisors that have gained places."""
-        for divisor in sorted(touched, key=self.table.divisors.__getitem__):
+        gains: dict[int, float] = {}
+        for divisor in touched:
+            places = self._places(divisor)
+            if len(places) == 1 and not places[0].factor and abs(places[0].scale) == 1.0 and divisor not in self.atoms:
+                continue  # a sum of two terms that stands in one place is worth nothing
             _, gain = self._worth(divisor, self._valid(divisor))
             if gain > self.pushed.get(divisor, 0.0):
-                self._enqueue(gain, divisor)
+                gains[divisor] = gain
+        for divisor in sorted(gains, key=self.table.divisors.__getitem__):
+            self._enqueue(gains[divisor], divisor)
 
     def _enqueue(self, gain: float, divisor: int) -> None:
         self.pushed[divisor] = gain

@@ -123,7 +123,12 @@ class Harvest:
     def _unsigned(self, term: Term) -> int:
         if not term[1]:
             return self.rewriting.builder.constant(abs(term[0]))
-        return self._multiplied(tuple(sorted(self.products.factors[abs(term[0]), term[1]].items())))
+        factors = self.products.factors[abs(term[0]), term[1]]
+        if len(factors) == 1:
+            ((atom, exponent),) = factors.items()
+            if exponent == 1:
+                return self._ready[atom]
+        return self._multiplied(tuple(sorted(factors.items())))
 
     def _signed(self, term: Term) -> int:
         """A term with its sign: in its coefficient if that is nobody else's, else as a negation."""
@@ -151,7 +156,8 @@ class Harvest:
         return total
 
     def _is_flipped(self, term: Term) -> bool:
-        return any(atom in self._flipped for atom, exponent in term[1] if exponent % 2)
+        flipped = self._flipped
+        return bool(flipped) and any(atom in flipped for atom, exponent in term[1] if exponent % 2)
 
     def _sum(self, atom: int) -> int:
         each = self.forest.sums[atom]

@@ -42,7 +42,7 @@ def common(left: Monomial, right: Monomial) -> Monomial:
     ((2, 2),)
     """
     exponents = dict(right)
-    return tuple((atom, min(exponent, exponents[atom])) for atom, exponent in left if atom in exponents)
+    return tuple([(atom, min(exponent, exponents[atom])) for atom, exponent in left if atom in exponents])
 
 
 def quotient(monomial: Monomial, divisor: Monomial) -> Monomial:
@@ -51,7 +51,7 @@ def quotient(monomial: Monomial, divisor: Monomial) -> Monomial:
         return monomial
     exponents = dict(divisor)
     return tuple(
-        (atom, exponent - exponents.get(atom, 0)) for atom, exponent in monomial if exponent > exponents.get(atom, 0)
+        [(atom, exponent - exponents.get(atom, 0)) for atom, exponent in monomial if exponent > exponents.get(atom, 0)]
     )
 
 
