@@ -168,12 +168,12 @@ class _Function:
         looks = [step for step in steps if isinstance(step, Op) and is_places(step)]
         if len(steps) == len(looks) + 1 and isinstance(steps[-1], Group) and len(own) == len(looks):
             lines += [line for step in looks for line in self._op(step)]
-            lines += self._inline(steps[-1])
+            lines += self._inline(steps[-1], looks)
         else:
             for step in steps:
                 lines += self._step(step, kernels, done)
-        if is_on():
-            check_steps(self.tape, done)
+            if is_on():
+                check_steps(self.tape, done)
         lines += self._copies()
         unused = [f"(void){text};" for text in self.inputs if text not in self.used]
         counts = ", ".join(f"{count} {name}" for name, count in operations(self.tape).items())
@@ -188,9 +188,12 @@ class _Function:
         wanted = cone(self.tape, (op.result for op in self.tape.ops if is_places(op)))
         return sorted(steps, key=lambda step: wanted.isdisjoint(_variables(step)))
 
-    def _inline(self, group: Group) -> list[str]:
-        """The statements of the only loops that there are."""
-        plan = self._kernel(group, self.name, inline=True).plan
+    def _inline(self, group: Group, before: Sequence[Op]) -> list[str]:
+        """The statements of the only loops that there are; ``before`` are the ops ahead of them."""
+        kernel = self._kernel(group, self.name, inline=True)
+        if is_on():
+            check_steps(self.tape, [*before, kernel])
+        plan = kernel.plan
         self.used.update(argument.name for argument in plan.arguments if argument.used)
         self.pieces = plan.pieces
         remarks = plan.remarks if group.extents else ()  # straight code has its own
