@@ -59,7 +59,7 @@ def interpolated(x):
     place = np.clip((x + 1) * 4, 0, 7.999)
     left = np.floor(place).astype(np.int64)
     part = place - left
-    grid = np.asarray(GRID)
+    grid = np.array(GRID)
     return np.sum((1 - part) * grid[left] ** 2 + part * grid[left + 1] ** 2)
 
 

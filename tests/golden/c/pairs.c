@@ -85,25 +85,25 @@ static void
 pairs_value_and_gradient_step0(
     const double *restrict x,
     double *restrict value,
-    double *restrict v22,
-    double *restrict v23
+    double *restrict v23,
+    double *restrict v24
 )
 {
     *value = 0.0;
-    memset(v23, 0, 120 * sizeof *v23);
+    memset(v24, 0, 120 * sizeof *v24);
     double value_sum = 0.0, value_sum_rest = 0.0;
     for (ptrdiff_t i = 0; i < 40; i++) {
         const double x_i = x[3 * i];
         const double x_i1 = x[3 * i + 1];
         const double x_i2 = x[3 * i + 2];
-        double v22_sum = 0.0, v22_sum_rest = 0.0;
-        double v22_sum_1 = 0.0, v22_sum_1_rest = 0.0;
-        double v22_sum_2 = 0.0, v22_sum_2_rest = 0.0;
+        double v23_sum = 0.0, v23_sum_rest = 0.0;
+        double v23_sum_1 = 0.0, v23_sum_1_rest = 0.0;
+        double v23_sum_2 = 0.0, v23_sum_2_rest = 0.0;
         {
             double value_sum_part = 0.0;
-            double v22_sum_part = 0.0;
-            double v22_sum_1_part = 0.0;
-            double v22_sum_2_part = 0.0;
+            double v23_sum_part = 0.0;
+            double v23_sum_1_part = 0.0;
+            double v23_sum_2_part = 0.0;
             for (ptrdiff_t j = 0; j < 40; j++) {
                 /* d = x[:, None, :] - x[None, :, :] */
                 const double d = x_i - x[3 * j];
@@ -120,35 +120,35 @@ pairs_value_and_gradient_step0(
                 const double d_d_1 = 2.0 * (t4 * d_1);
                 const double d_d_2 = 2.0 * (t4 * d_2);
                 value_sum_part += t3;
-                v22_sum_part += d_d;
-                v22_sum_1_part += d_d_1;
-                v22_sum_2_part += d_d_2;
-                v23[3 * j] += d_d;
-                v23[3 * j + 1] += d_d_1;
-                v23[3 * j + 2] += d_d_2;
+                v23_sum_part += d_d;
+                v23_sum_1_part += d_d_1;
+                v23_sum_2_part += d_d_2;
+                v24[3 * j] += d_d;
+                v24[3 * j + 1] += d_d_1;
+                v24[3 * j + 2] += d_d_2;
             }
             add_to(&value_sum, &value_sum_rest, value_sum_part);
-            add_to(&v22_sum, &v22_sum_rest, v22_sum_part);
-            add_to(&v22_sum_1, &v22_sum_1_rest, v22_sum_1_part);
-            add_to(&v22_sum_2, &v22_sum_2_rest, v22_sum_2_part);
+            add_to(&v23_sum, &v23_sum_rest, v23_sum_part);
+            add_to(&v23_sum_1, &v23_sum_1_rest, v23_sum_1_part);
+            add_to(&v23_sum_2, &v23_sum_2_rest, v23_sum_2_part);
         }
-        v22[3 * i] = total(v22_sum, v22_sum_rest);
-        v22[3 * i + 1] = total(v22_sum_1, v22_sum_1_rest);
-        v22[3 * i + 2] = total(v22_sum_2, v22_sum_2_rest);
+        v23[3 * i] = total(v23_sum, v23_sum_rest);
+        v23[3 * i + 1] = total(v23_sum_1, v23_sum_1_rest);
+        v23[3 * i + 2] = total(v23_sum_2, v23_sum_2_rest);
     }
     *value = total(value_sum, value_sum_rest);
 }
 
 static void
 pairs_value_and_gradient_step1(
-    const double *restrict v22,
     const double *restrict v23,
+    const double *restrict v24,
     double *restrict d_x
 )
 {
     PRAGMA(omp simd)
     for (ptrdiff_t j = 0; j < 120; j++) {
-        d_x[j] = v22[j] - v23[j];
+        d_x[j] = v23[j] - v24[j];
     }
 }
 
@@ -159,10 +159,10 @@ pairs_value_and_gradient(
     double *restrict gradient
 )
 {
-    double v22[120];
     double v23[120];
-    pairs_value_and_gradient_step0(x, value, v22, v23);
-    pairs_value_and_gradient_step1(v22, v23, gradient);
+    double v24[120];
+    pairs_value_and_gradient_step0(x, value, v23, v24);
+    pairs_value_and_gradient_step1(v23, v24, gradient);
     return 0;
 }
 
