@@ -55,7 +55,7 @@ def by_yota(problem: Problem, effort: str = "high") -> int:
     point = np.linspace(0.5, 1.5, problem.size)
     if not isinstance(problem.function(point), list):
         return sum(yota.grad(problem.function, point, effort=effort)[1].operations.values())
-    form = Matrices(problem.function, 0, Wanted(with_value=True), Target(effort=effort), dynamic=False)
+    form = Matrices(problem.function, 0, Wanted(with_value=True), yota.jacobian, Target(effort=effort), dynamic=False)
     prepared, *_ = form.prepare((point,), {})
     return sum(operations_of(prepared.root.source).values())
 

@@ -219,6 +219,8 @@ def test_an_error_comes_back_from_another_process(target):
     assert (str(again), again.decision) == (str(caught.value), caught.value.decision)
 
 
+# JAX, where other tests have imported it into this process, warns of every fork, and cannot raise from its hook.
+@pytest.mark.filterwarnings(r"ignore:os\.fork\(\) was called:RuntimeWarning")
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("way", ["spawn", "fork"])
 def test_process_pools(way, target):

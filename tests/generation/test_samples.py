@@ -82,7 +82,7 @@ def test_a_module_with_integers_tests_itself(extents: str, tmp_path: Path) -> No
     assert done.stdout.startswith("lennard_jones_value_and_gradient: agrees with"), done.stderr
     # What is wrong is found: a gradient that is off by a thousandth.
     text = file.read_text()
-    line = "    gradients = found if isinstance(found, tuple) else (found,)\n"
+    line = "    gradients: tuple[Any, ...] = found if isinstance(found, tuple) else (found,)\n"
     assert line in text
     file.write_text(text.replace(line, f"    found = found * 1.001\n{line}"))
     done = subprocess.run([sys.executable, str(file)], capture_output=True, text=True, check=False)
