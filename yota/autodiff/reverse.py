@@ -127,6 +127,8 @@ def _spread(
 
 def _accumulate(builder: TapeBuilder, contributions: list[int]) -> int:
     """The sum of all contributions; those of indexed reads are assembled in one array."""
+    if len(contributions) == 1:
+        return contributions[0]
     reads = [_scatter_of(builder, each) for each in contributions]
     pieces = [op for op in reads if op is not None]
     rest = [each for each, op in zip(contributions, reads, strict=True) if op is None]

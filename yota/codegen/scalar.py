@@ -82,6 +82,8 @@ def _is_scalar_op(
     tape: Tape, op: Op, inputs: set[int], outputs: set[int], assembled: Mapping[int, Op], inlined: bool
 ) -> bool:
     flat = not any(tape.types[operand].shape for operand in op.operands)
+    if op.primitive.elementwise:
+        return flat and (op.primitive.expand is None or not inlined) and not tape.types[op.result].shape
     if op.name == "getitem":
         index = op.keyword("index")
         return op.operands[0] in inputs and bool(index) and all(isinstance(entry, int) for entry in index)
@@ -94,8 +96,7 @@ def _is_scalar_op(
         indices = op.keyword("indices")
         plain = all(isinstance(entry, int) for index in indices for entry in index)
         return flat and plain and op.result in outputs and len(set(indices)) == len(indices)
-    known = op.primitive.elementwise and (op.primitive.expand is None or not inlined)
-    return known and flat and not tape.types[op.result].shape
+    return False
 
 
 def plan_scalar(tape: Tape, *, strict: bool = False) -> ScalarPlan:

@@ -64,7 +64,7 @@ class Case:
     def definition(self, variable: int, name: str = "") -> Op | None:
         """The op behind ``variable``, if it is one called ``name``."""
         op = self.simplifier.rewriting.builder.definition(variable)
-        return op if op is not None and name in ("", op.name) else None
+        return op if op is not None and (not name or op.primitive.name == name) else None
 
     def single(self, variable: int) -> bool:
         """Whether nothing but this op reads ``variable``."""

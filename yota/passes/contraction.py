@@ -128,14 +128,12 @@ def _turned_product(case: Case) -> int | None:
 
 def _common_factor(case: Case) -> int | None:
     """``a @ b + a @ c`` to ``a @ (b + c)``, where nobody else reads the products."""
-    products = [case.definition(operand, "matmul") for operand in case.operands]
-    if case.operands[0] == case.operands[1] or not all(map(case.single, case.operands)):
+    if len(case.type.shape) != 2 or case.operands[0] == case.operands[1] or not all(map(case.single, case.operands)):
         return None
-    one, two = products
+    one, two = [case.definition(operand, "matmul") for operand in case.operands]
     if one is None or two is None or case.type.dtype.kind not in "fc":
         return None
-    types = {case.type_of(operand) for operand in case.operands}
-    if types != {case.type} or case.type.ndim != 2:
+    if {case.type_of(operand) for operand in case.operands} != {case.type}:
         return None
     for shared, other in ((0, 1), (1, 0)):
         rest = one.operands[other], two.operands[other]

@@ -14,9 +14,7 @@ __all__ = ["EXACT", "unbroadcast"]
 
 
 def unbroadcast(case: Case) -> int | None:
-    """An elementwise op takes what its operands were broadcast from; its result is broadcast if need be."""
-    if not case.type.shape:
-        return None
+    """An elementwise op on arrays takes what its operands were broadcast from; its result is broadcast if need be."""
     sources = tuple(_source(case, operand) for operand in case.operands)
     if sources == case.operands:
         return None

@@ -53,17 +53,18 @@ class _Simplifier:
         if not self.loose and case.type.shape:
             # How an array lies in memory decides the order of the sums over it, so even a product by one must stay.
             return None
-        for rule in EXACT.get(case.name, ()):
+        name = case.primitive.name
+        for rule in EXACT.get(name, ()):
             found = rule(case)
             if found is not None:
                 return found
         if not self.loose:
             return None
-        for rule in LOOSE.get(case.name, ()):
+        for rule in LOOSE.get(name, ()):
             found = rule(case)
             if found is not None:
                 return found
-        return layout.unbroadcast(case) if case.primitive.elementwise else None
+        return layout.unbroadcast(case) if case.type.shape and case.primitive.elementwise else None
 
 
 def run(tape: Tape, *, strict: bool = False) -> Tape:
