@@ -205,6 +205,7 @@ def test_numpy_code_where_nothing_compiles(wanted: str, tmp_path: Path, monkeypa
     monkeypatch.setenv("CC", wanted.format(broken=broken))
     notices._said.clear()
     quick = yota.value_and_grad(lambda x: np.sum(x**3), target="c")
+    quick.clear()
     with pytest.warns(RuntimeWarning, match=r'target="numpy"\. Until then NumPy code runs in its place') as caught:
         value, gradient = quick(np.arange(3.0))
     assert value == 9 and gradient.tolist() == [0, 3, 12]

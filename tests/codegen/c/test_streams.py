@@ -75,6 +75,7 @@ def test_ragged_ends(count: int, dtype: str, monkeypatch: pytest.MonkeyPatch) ->
     made = []
     for _ in range(2):
         function = yota.batch(lambda p: np.array([points(p), p[0] * p[2]]), target="c")
+        function.clear()
         made.append(function(x))
         assert ("write_past_caches(" in function.source) is (len(made) == 1)
         monkeypatch.setattr(streams, "_LARGE", 1 << 60)
