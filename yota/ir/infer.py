@@ -18,8 +18,8 @@ __all__ = ["infer"]
 def infer(primitive: Primitive, operands: tuple[TensorType, ...], static: tuple[tuple[str, Any], ...]) -> TensorType:
     """Type of ``primitive(*operands, **static)``; weak if every operand is.
 
-    An elementwise primitive is probed on single elements; any other on arrays of ones whose strides are zero,
-    so that nothing of the operands' size is allocated for them.
+    An elementwise primitive is probed on single elements; any other on arrays of ones whose strides are zero, and on
+    identity matrices, so that nothing of the operands' size is allocated for them.
     """
     if primitive.elementwise:
         try:
@@ -51,7 +51,16 @@ def _sample(type: TensorType) -> Any:
         return type.dtype.type(1).item()
     # Index arrays are probed too: zero is in range for every axis that has an element.
     value = type.dtype.type(0 if type.dtype.kind in "iu" else 1)
-    if type.ndim >= 2 and type.shape[-1] == type.shape[-2] and type.differentiable:
+    if type.ndim >= 2 and type.differentiable and type.size:
         # Ones would be singular, and what is probed may be an inverse or a factorisation.
-        return np.broadcast_to(np.eye(type.shape[-1], dtype=type.dtype), type.shape)
+        return np.broadcast_to(_identity(type.shape[-2], type.shape[-1], type.dtype), type.shape)
     return np.broadcast_to(np.asarray(value), type.shape)
+
+
+def _identity(rows: int, columns: int, dtype: np.dtype[Any]) -> Any:
+    """``np.eye(rows, columns)`` in the memory of one row and one column."""
+    step = dtype.itemsize
+    diagonals = np.zeros(rows + columns - 1, dtype)
+    diagonals[columns - 1] = 1
+    diagonals.flags.writeable = False
+    return np.ndarray((rows, columns), dtype, diagonals, (columns - 1) * step, (step, -step))
