@@ -13,14 +13,15 @@ import numpy as np
 from yota.autodiff.reverse import gradient_tape, zeros_like
 from yota.compilation.arguments import Arguments
 from yota.compilation.bitwise import with_value
-from yota.errors import ArgumentError, StaleTapeError
+from yota.compilation.selects import Combination, Merged
+from yota.errors import ArgumentError
 from yota.ir.callables import name_of
 from yota.ir.tape import Tape
 from yota.rules.registry import Registry
 from yota.runtime.signals import EarlierIndexError, StaleTape
 from yota.structures import is_on_device
 from yota.tracing.record import Recording, Surroundings, record
-from yota.tracing.replay import CONVERSIONS, agrees, failing, stale
+from yota.tracing.replay import CONVERSIONS, failing, stale
 from yota.tracing.results import ResultForm, taken_apart
 from yota.watching.afresh import Observed
 from yota.watching.contents import Contents
@@ -155,6 +156,8 @@ class Gradient:
         What it did with arrays from outside.
     aux
         The form of what the function returned beside the value, if it did: its parts are outputs after the value.
+    recorded
+        The recording that was differentiated, where others may be merged with it.
     """
 
     tape: Tape
@@ -164,6 +167,7 @@ class Gradient:
     ran: tuple[Running, ...] = ()
     observed: Observed = field(default_factory=Observed)
     aux: ResultForm | None = None
+    recorded: Recording | None = None
 
     @property
     def values(self) -> int:
@@ -218,7 +222,7 @@ def trace_gradient(
     )
     gradient = differentiate(recorded, arguments, wanted, registry, forms)
     if not strict:
-        return gradient
+        return gradient if forms else replace(gradient, recorded=recorded)
     exact = record(
         function, arguments.leaves, arguments.rebuild, registry=registry, live=True, exact=True, around=around
     )
@@ -268,13 +272,15 @@ def differentiate(
 class Specialisation:
     """Compiled code for one kind of arguments.
 
-    ``branches`` leads, by the guard that failed and what was found there, to the tape recorded for that case.
+    ``branches`` leads, by the guard that failed and what was found there, to the tape recorded for that case, and
+    ``merged`` tells which recordings the tape is made from, if others may be merged with it.
     """
 
     gradient: Gradient
     call: Callable[..., Any]
     source: str
     branches: dict[tuple[int, Any], Specialisation] = field(default_factory=dict)
+    merged: Merged | None = None
 
     def run(self, leaves: Sequence[Any]) -> tuple[Specialisation, Any]:
         """Call the tape whose guards hold; which one it was, and its outputs.
@@ -308,20 +314,9 @@ class Specialisation:
                 raise fault
             chosen = following
 
-    def insert(self, other: Specialisation, fault: StaleTapeError) -> None:
-        """Put another tape, recorded because of ``fault``, into the tree, below the last decision that both share."""
-        chosen = self
-        while True:
-            decision = _first_difference(chosen.gradient.tape, other.gradient.tape)
-            if decision is None:
-                # It does not take the decision that failed, nor any after it.
-                missed = fault.missed
-                missed.branches.setdefault(_decision(missed.gradient.tape, fault.decision), other)
-                return
-            if decision not in chosen.branches:
-                chosen.branches[decision] = other
-                return
-            chosen = chosen.branches[decision]
+    def insert(self, other: Specialisation, failed: tuple[int, Any]) -> None:
+        """Put another tape, recorded because of a decision that ``failed`` here, where that decision leads."""
+        self.branches.setdefault(_decision(self.gradient.tape, failed), other)
 
 
 def _in_main_memory(value: Any) -> Any:
@@ -333,6 +328,8 @@ def _in_main_memory(value: Any) -> Any:
 def _decision(tape: Tape, failed: tuple[int, Any]) -> tuple[int, Any]:
     """A failed guard in the terms in which decisions were recorded: a branch is true or false, whatever the number."""
     index, value = failed
+    if isinstance(value, Combination):
+        return index, value
     converted = CONVERSIONS[tape.guards[index].kind](value)
     return index, _known_as(converted.item() if isinstance(converted, np.generic) else converted)
 
@@ -340,10 +337,3 @@ def _decision(tape: Tape, failed: tuple[int, Any]) -> tuple[int, Any]:
 def _known_as(value: Any) -> Any:
     """A value as a branch is found by: a NaN equals none, not even itself."""
     return value if value == value else math.nan
-
-
-def _first_difference(known: Tape, other: Tape) -> tuple[int, Any] | None:
-    for index, (left, right) in enumerate(zip(known.guards, other.guards, strict=False)):
-        if not agrees(right.expected, left.expected):
-            return index, _known_as(right.expected)
-    return None

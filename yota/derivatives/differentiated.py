@@ -20,6 +20,7 @@ from yota.compilation.compiled import CHANGED, CONTENT, KEPT, OTHER_WAY, Journal
 from yota.compilation.device import on_host, target_for
 from yota.compilation.kept import Place, place_of
 from yota.compilation.layout import Layout, Wrt, checked, layout_of
+from yota.compilation.selects import Merged
 from yota.compilation.specialise import (
     Gradient,
     Specialisation,
@@ -213,20 +214,27 @@ class Prepared:
         looks = [(check.kind, *check.values) for check in self.checks()]
         return Form(self.root.call, tuple(map(_kind, args)), gradient.captured, split, tuple(looks))
 
-    def _specialise(self, function: Callable[..., Any], arguments: Arguments, why: str = "") -> Specialisation:
+    def _specialise(
+        self,
+        function: Callable[..., Any],
+        arguments: Arguments,
+        why: str = "",
+        gradient: Gradient | None = None,
+        merged: Merged | None = None,
+    ) -> Specialisation:
         with uncollected(), self.owner.journal.compiling(arguments, self.target.name, why) as made:
-            place = self._place(function, arguments)
+            place = None if merged else self._place(function, arguments)
             found = None if place is None or why.endswith(OTHER_WAY) else self._kept(place, arguments)
             if found is not None:
                 made(found.gradient.tape, found.source, KEPT)
             else:
-                found = self._compiled(function, arguments, place)
+                gradient = gradient or self.gradient(function, on_host(arguments))
+                found = self._compiled(gradient, place, merged)
                 made(found.gradient.tape, found.source)
         return found
 
-    def _compiled(self, function: Callable[..., Any], arguments: Arguments, place: Place | None) -> Specialisation:
+    def _compiled(self, gradient: Gradient, place: Place | None, merged: Merged | None) -> Specialisation:
         captured = self.owner.captured
-        gradient = self.gradient(function, on_host(arguments))
         captured.take(gradient.ran)
         # What the function itself did to lists and caches around it while it was traced is no change to react to.
         captured.settle()
@@ -234,14 +242,22 @@ class Prepared:
         fresh = captured.read_afresh(gradient.captured, gradient.observed)
         contents = Contents.of(gradient.contents.pairs, captured.parts(), fresh)
         gradient = replace(gradient, contents=contents)
+        if merged:
+            unguarded = replace(gradient, tape=merged.unguarded(gradient.tape))
+            call, source = compile_tape(self.compiled_tape(unguarded), self.target, values=unguarded.values)
+            return Specialisation(gradient, merged.checked(call), source, merged=merged)
+        # `grad`, which takes no wrt, shows the tape of each call.
+        mergeable = self.owner.dynamic and self.owner.wrt is not None and self.target.name != "cuda"
+        merged = Merged.of(gradient.recorded) if mergeable and gradient.recorded else None
+        gradient = replace(gradient, recorded=None)
         tape = self.compiled_tape(gradient)
         values = gradient.values if gradient.aux else self.values
         if place is None:
-            return Specialisation(gradient, *compile_tape(tape, self.target, values=values))
+            return Specialisation(gradient, *compile_tape(tape, self.target, values=values), merged=merged)
         source = source_of(tape, self.target, values)
         if self.may_be_kept and gradient.aux is None:
             place.save(gradient, source)
-        return Specialisation(gradient, loaded(source), source.text)
+        return Specialisation(gradient, loaded(source), source.text, merged=merged)
 
     def _place(self, function: Callable[..., Any], arguments: Arguments) -> Place | None:
         """Where other processes find the code for such arguments."""
@@ -302,22 +318,49 @@ class Prepared:
         try:
             chosen, outputs = self.root.run(leaves)
         except StaleTapeError as fault:
-            guard = fault.missed.gradient.tape.guards[fault.decision[0]]
-            follow(self.owner.dynamic, fault, guard, len(self.tapes))
-            why = f"{where(guard.location)}{OTHER_WAY}"
-            self._insert(self._specialise(function, sort_arguments(function, args), why), fault)
+            self._follow(function, sort_arguments(function, args), fault)
             chosen, outputs = self.root.run(leaves)
         if not isinstance(outputs, tuple):
             outputs = (outputs,)
         return self.result(chosen, outputs), chosen
 
-    def _insert(self, other: Specialisation, fault: StaleTapeError) -> None:
-        """Put another tape into the tree; one that is full starts anew."""
+    def _follow(self, function: Callable[..., Any], arguments: Arguments, fault: StaleTapeError) -> None:
+        """Record the way that a branch goes now: merged with the tape that does not hold, or as another one."""
+        missed = fault.missed
+        guard = missed.gradient.tape.guards[fault.decision[0]]
+        why = f"{where(guard.location)}{OTHER_WAY}"
+        gradient = None
+        if missed.merged is not None and not fault.layout:
+            gradient = self.gradient(function, on_host(arguments))
+            merged = missed.merged.joined(gradient.recorded) if gradient.recorded else None
+            if merged is missed.merged:
+                # What the function did to its surroundings now is no change to react to either.
+                if self.owner.captured.changed():
+                    self.owner.captured.settle()
+                return
+            if merged is not None:
+                wanted, known = self.layout.wanted, registry()
+                gradient = differentiate(merged.merged(), on_host(arguments), wanted, known)
+                found = self._specialise(function, arguments, why, gradient, merged)
+                self._replace(missed, found)
+                return
+        follow(self.owner.dynamic, fault, guard, len(self.tapes))
+        found = self._specialise(function, arguments, why, gradient)
         if len(self.tapes) < MOST_TAPES:
-            self.root.insert(other, fault)
-            self.tapes = [*self.tapes, other]
+            missed.insert(found, fault.decision)
+            self.tapes = [*self.tapes, found]
         else:
-            self.root, self.tapes = other, [other]
+            self.root, self.tapes = found, [found]
+
+    def _replace(self, known: Specialisation, other: Specialisation) -> None:
+        """Put ``other`` in the place of a tape that it was merged from."""
+        other.branches.update(known.branches)
+        self.root = other if known is self.root else self.root
+        self.tapes = [other if each is known else each for each in self.tapes]
+        for each in self.tapes:
+            for decision, following in [*each.branches.items()]:
+                if following is known:
+                    each.branches[decision] = other
 
 
 def _shaped(gradient: Gradient, layout: Layout, outputs: Sequence[Any]) -> tuple[Any, Any]:
