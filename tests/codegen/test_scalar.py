@@ -13,6 +13,7 @@ from hypothesis import given, settings
 import yota
 from tests.codegen.test_symbolic import STEPS, program
 from tests.passes.tapes import FLOAT, Traced, agree, eight, evaluate, gradient, tape_of
+from yota.codegen import expressions
 from yota.codegen.scalar import is_scalar, scalar_source
 from yota.codegen.symbolic import optimise
 from yota.ir.primitive import Primitive
@@ -328,3 +329,40 @@ def test_a_comparison_of_comparisons_is_no_chain_of_python() -> None:
     found = yota.value_and_grad(f)
     for x in itertools.product((-0.5, 0.0, 0.5), repeat=2):
         assert found(np.array(x))[0] == f(np.array(x)), x
+
+
+def _long(x):
+    return sum(x[number] / (x[number + 1] + 2.0) for number in range(30))
+
+
+def _branch(x):
+    return x[0] / x[1] if x[0] > 0.1 else x[1]
+
+
+SHARED = [
+    (lambda x: x[0] / (x[1] + 2.0) - x[2] / x[0], True),
+    (_long, True),
+    (_branch, True),
+    (lambda x: np.where(x[0] > 0.1, x[0] / x[1], np.inf), False),
+    (lambda x: np.exp(x[0]) / x[1], False),
+    (lambda x: x[0] / x[1] + np.inf * x[2] ** 3, False),
+]
+
+
+@pytest.mark.parametrize(("function", "shared"), SHARED)
+def test_statements_of_both_bodies_are_what_each_would_write_by_itself(function, shared, monkeypatch) -> None:
+    agreed = []
+
+    def agrees(self, other, decide=expressions._Writer._agrees):
+        agreed.append(decide(self, other))
+        return agreed[-1]
+
+    x = np.linspace(0.5, 1.5, 31)
+    monkeypatch.setattr(expressions._Writer, "_agrees", agrees)
+    text = yota.value_and_grad(lambda x: function(x)), yota.hvp(lambda x: function(x))
+    text[0](x), text[1](x, x)
+    monkeypatch.setattr(expressions._Writer, "_agrees", lambda self, other: False)
+    alone = yota.value_and_grad(lambda x: function(x)), yota.hvp(lambda x: function(x))
+    alone[0](x), alone[1](x, x)
+    assert [each.source for each in text] == [each.source for each in alone]
+    assert agreed == [shared] * 2
