@@ -16,7 +16,7 @@ from yota.ir.tape import Tape
 from yota.passes import matrices, pipeline, scalarize
 from yota.rules.registry import Registry
 
-__all__ = ["short_gradient", "shortest", "unrolled"]
+__all__ = ["short_gradient", "short_value", "shortest", "unrolled"]
 
 _MOST_OPS = 20_000
 """Scalar ops that a function may unroll to."""
@@ -31,6 +31,11 @@ def unrolled(tape: Tape) -> Tape | None:
         return found
     found = scalarize.run(found, most=_MOST_OPS)
     return pipeline.run(found, inlined=False) if is_scalar(found, inlined=False) else None
+
+
+def short_value(tape: Tape, target: Target) -> Tape:
+    """The simplified tape of values alone."""
+    return shortest(tape, tape, lambda form: iter([form]), target, values=len(tape.outputs))
 
 
 def short_gradient(tape: Tape, leaves: Sequence[int], registry: Registry, target: Target, values: int = 1) -> Tape:

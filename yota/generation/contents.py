@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from yota.autodiff.reverse import gradient_tape
-from yota.compilation.scalar_code import short_gradient
+from yota.compilation.scalar_code import short_gradient, short_value
 from yota.errors import ArgumentError
 from yota.generation.assembly import Banner, Parts, assembled
 from yota.generation.functions import Documented, gradient_class, gradient_functions, value_function
@@ -103,7 +103,8 @@ def _add_value(parts: Parts, subject: Subject, common: Documented, strict: bool,
     if found:
         kernel = sized_kernel(found.value(), name, common.sizes, parts.constants)
     else:
-        kernel = kernel_of(subject.valued(subject.tape, strict), name, parts.constants, strict=strict)
+        tape = subject.tape if strict else short_value(subject.tape, subject.call.search)
+        kernel = kernel_of(subject.valued(tape, strict), name, parts.constants, strict=strict)
     parts.kernels.append(kernel)
     types = [subject.tape.types[output] for output in subject.tape.outputs]
     parts.functions.append(value_function(common, kernel, types))

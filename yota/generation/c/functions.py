@@ -9,7 +9,7 @@ from yota.autodiff.reverse import gradient_tape
 from yota.codegen.c.names import FOREIGN, LocalNames
 from yota.codegen.c.standalone import Body, Shared, body_of
 from yota.codegen.c.types import c_type
-from yota.compilation.scalar_code import short_gradient
+from yota.compilation.scalar_code import short_gradient, short_value
 from yota.generation.c.interface import Function, Parameter, arguments_of, documented, result
 from yota.generation.derivatives import Derivative
 from yota.generation.subject import Subject
@@ -65,7 +65,8 @@ class FunctionWriter:
             result(f"value_{number}" if many else "value", "value", tape.types[output], names)
             for number, output in enumerate(tape.outputs)
         ]
-        self._add(self.title, self.summary or f"Value of {self.title}.", tape, self.inputs, results)
+        written = tape if self.strict or self.sizes else short_value(tape, self.subject.call.search)
+        self._add(self.title, self.summary or f"Value of {self.title}.", written, self.inputs, results)
         return tape
 
     def add_gradient(self) -> Tape:
