@@ -49,7 +49,7 @@ def is_leaf(value: Any) -> bool:
 def is_on_device(value: Any) -> bool:
     """Whether ``value`` is an array of CuPy's, which lies in the memory of a GPU."""
     kind = type(value)
-    return kind.__name__ == "ndarray" and kind.__module__.partition(".")[0] == "cupy"
+    return kind.__name__ == "ndarray" and str(kind.__module__).partition(".")[0] == "cupy"
 
 
 def children(value: Any) -> list[tuple[Any, Any]] | None:
@@ -86,7 +86,7 @@ def _attributes(value: Any) -> list[str] | None:
     if dataclasses.is_dataclass(value):
         fields = [field.name for field in dataclasses.fields(value) if hasattr(value, field.name)]
         return fields + [name for name in _own(value) if name not in fields]
-    module = type(value).__module__.partition(".")[0]
+    module = str(type(value).__module__).partition(".")[0]
     if (module in sys.stdlib_module_names or module in LIBRARIES) and not isinstance(value, types.SimpleNamespace):
         return None
     slots = [name for name in slots_of(value) if hasattr(value, name)]

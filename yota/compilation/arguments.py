@@ -165,7 +165,7 @@ def _refuse_iterators(value: Any, name: str) -> None:
 
 def _refuse_lookalikes(value: Any, place: str) -> None:
     if hasattr(value, "__array__") or hasattr(value, "toarray"):
-        module = type(value).__module__.partition(".")[0]
+        module = str(type(value).__module__).partition(".")[0]
         method = {"pandas": ".to_numpy()", "scipy": ".toarray()", "torch": ".detach().numpy()"}.get(module)
         cure = f"{place}{method}" if method else f"np.asarray({place})"
         raise ArgumentError(f"argument {place} is a {module}.{type(value).__name__}; pass a NumPy array: {cure}")

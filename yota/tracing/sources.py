@@ -85,7 +85,11 @@ def _replaced(function: Any, change: Callable[[Any], Any], within: tuple[Any, ..
         inner = _replaced(function.func, change, within)
         return function if inner is function.func else functools.partial(inner, *function.args, **function.keywords)
     kind = type(function)
-    if kind.__module__.partition(".")[0] != "yota" or not hasattr(function, "__dict__") or isinstance(function, type):
+    if (
+        str(kind.__module__).partition(".")[0] != "yota"
+        or not hasattr(function, "__dict__")
+        or isinstance(function, type)
+    ):
         return function
     parts = {name: _replaced(value, change, within) for name, value in vars(function).items() if callable(value)}
     if all(value is vars(function)[name] for name, value in parts.items()):

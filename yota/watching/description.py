@@ -134,11 +134,11 @@ class Description:
             module, name = value.__module__, value.__qualname__
         else:
             module, name = value.__name__, ""
-            if "__getattr__" in vars(value) and not is_library(module.partition(".")[0]):
+            if "__getattr__" in vars(value) and not is_library(str(module).partition(".")[0]):
                 raise NoDigest(f"the module {module}, which computes its attributes")
-        root = module.partition(".")[0]
+        root = str(module).partition(".")[0]
         if not is_library(root):
-            if name and not is_library(type(value).__module__.partition(".")[0]):
+            if name and not is_library(str(type(value).__module__).partition(".")[0]):
                 raise NoDigest(f"the class {name}, which has a class of its own")
             self._several("class" if name else "module", (module, name, value.__mro__[1:] if name else ()))
             return
@@ -184,7 +184,7 @@ class Description:
             if isinstance(value, functools._lru_cache_wrapper) and not self._ran and value.cache_info().currsize:
                 raise NoDigest("a cache with results from before")
             return (value.__wrapped__,)
-        if type(value).__module__.partition(".")[0] == "yota" and hasattr(value, "recipe"):
+        if str(type(value).__module__).partition(".")[0] == "yota" and hasattr(value, "recipe"):
             make, args, options = value.recipe
             return make.__module__, make.__qualname__, args, dict(options)
         return None
@@ -197,7 +197,7 @@ class Description:
         )
         for module in homes:
             if _found(module, name) is value:
-                root = module.partition(".")[0]
+                root = str(module).partition(".")[0]
                 allow(module)
                 if name.rpartition(".")[2] in READERS | IMPURE:
                     break
@@ -222,7 +222,7 @@ class Description:
             raise NoDigest("a property that was computed before")
         bare = parts is None and kind.__dictoffset__ and not vars(value)
         named = isinstance(value, tuple) and hasattr(value, "_fields")
-        simple = kind is types.SimpleNamespace or not is_library(kind.__module__.partition(".")[0])
+        simple = kind is types.SimpleNamespace or not is_library(str(kind.__module__).partition(".")[0])
         if not simple or (held and not named) or (parts is None and not bare):
             raise NoDigest(f"a {kind.__module__}.{kind.__qualname__}")
         self._several("object", (kind, [part for pair in parts or () for part in pair]))
@@ -259,13 +259,13 @@ def is_librarys(function: types.FunctionType) -> bool:
 def _is_named(function: types.FunctionType) -> bool:
     """Whether a function is one of a library's own, and none that a library has made for the user."""
     module = function.__module__ or ""
-    own = is_librarys(function) and is_library(module.partition(".")[0])
+    own = is_librarys(function) and is_library(str(module).partition(".")[0])
     return own and _found(module, function.__qualname__) is function
 
 
 def allow(module: str) -> None:
     """Refuse modules, and what is in them, that may read from outside; the name of a module itself ends in a dot."""
-    root = module.partition(".")[0]
+    root = str(module).partition(".")[0]
     pure = root in _PURE or root in ("numpy", "scipy", "yota")
     if not pure or f"{module}.".startswith(_READING) or module == "builtins.":
         raise NoDigest(f"the module {module.rstrip('.')}")

@@ -46,7 +46,7 @@ class _Everything(Reach):
         self.libraries: list[types.ModuleType] = []
 
     def _is_foreign(self, module: str) -> bool:
-        root = module.partition(".")[0]
+        root = str(module).partition(".")[0]
         return root in sys.stdlib_module_names or root in LIBRARIES
 
     def _variable(self, names: Mapping[str, Any], name: str) -> Any:

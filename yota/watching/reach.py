@@ -140,7 +140,7 @@ class Reach:
 
     def _is_foreign(self, module: str) -> bool:
         """Whether a module belongs to Python, or to another package that is installed than the function does."""
-        root = module.partition(".")[0]
+        root = str(module).partition(".")[0]  # of a class made in C it may be a descriptor
         if root in sys.stdlib_module_names or root in LIBRARIES:
             return True
         file = getattr(sys.modules.get(root), "__file__", None) or ""

@@ -341,3 +341,20 @@ def test_functions_whose_source_has_changed_are_refused(tmp_path):
 def test_lambdas_in_one_line_are_told_apart():
     first, second = (lambda x: x[0] * 2), (lambda x: x[0] * 3)
     assert yota.itrace(first, X)[0] == 1.0 and yota.itrace(second, X)[0] == 1.5
+
+
+class Unplaced:
+    """A class that has no name of a module, as classes made in C may be."""
+
+    __module__ = property(lambda self: "nowhere")
+    scale = 3.0
+
+    def __call__(self, x):
+        return x * self.scale
+
+
+def test_a_class_may_have_no_name_of_a_module():
+    unplaced = Unplaced()
+    for f in (lambda x: np.sum(unplaced(x)), lambda x: np.sum(x * unplaced.scale)):
+        for gradient in (yota.gradient(f), yota.gradient(yota.interpreted(f))):
+            assert gradient(np.ones(2)).tolist() == [3.0, 3.0]

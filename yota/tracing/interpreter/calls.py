@@ -110,7 +110,7 @@ def method_of(kind: type, name: str) -> FunctionType | None:
 @functools.cache
 def _is_users(kind: Any) -> bool:
     """Whether a class comes from neither Python nor the libraries that traced values know."""
-    root = kind.__module__.partition(".")[0]
+    root = str(kind.__module__).partition(".")[0]
     return root not in sys.stdlib_module_names and root not in ("yota", "numpy", "scipy")
 
 
