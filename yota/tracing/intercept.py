@@ -31,7 +31,7 @@ def interceptions(known: Iterable[Primitive]) -> tuple[dict[int, Any], list[Plac
     forms = {id(primitive.function): recorded(primitive) for primitive in known}
     if not forms:
         return forms, []
-    homes = {(getattr(form, "__module__", None) or "").partition(".")[0] for form in forms.values()}
+    homes = {str(getattr(form, "__module__", "")).partition(".")[0] for form in forms.values()}
     modules = [module for name, module in list(sys.modules.items()) if name.partition(".")[0] in homes]
     found = [
         Place(names, name, value, forms[id(value)])
