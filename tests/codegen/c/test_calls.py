@@ -283,7 +283,8 @@ def test_forked_children_do_not_wait_for_threads(monkeypatch: pytest.MonkeyPatch
     value, _ = function(x)
     context = multiprocessing.get_context("fork")
     receive, send = context.Pipe(duplex=False)
-    child = context.Process(target=lambda: send.send(function(x)[0]))
+    # A daemon, so that this process can end even if the child does not.
+    child = context.Process(target=lambda: send.send(function(x)[0]), daemon=True)
     with warnings.catch_warnings():
         # Forking with threads is what this is about; JAX warns of it too, once it is loaded.
         warnings.simplefilter("ignore", DeprecationWarning)
