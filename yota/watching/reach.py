@@ -15,6 +15,7 @@ import numpy as np
 
 from yota.marks import content_of
 from yota.structures import LIBRARIES, children, has_attributes, is_leaf, slots_of
+from yota.tracing.interpreter.mark import Scope, scope_of
 from yota.tracing.location import is_library_file
 from yota.tracing.places import ABSENT
 from yota.watching.mentions import mentions
@@ -172,6 +173,8 @@ class Reach:
     def _bearer(self, value: Any) -> Iterable[Any]:
         """What a function, a class or a module brings along."""
         if isinstance(value, types.FunctionType):
+            if (scope := scope_of(value)) is not None:
+                return self._scope(scope)
             self._owners.append((vars(value),))
             return [*self._function(value), vars(value).get("__wrapped__")]
         if isinstance(value, Running):
@@ -241,18 +244,29 @@ class Reach:
         elif not _is_own(function):
             # Of a decorator's code what it calls counts.
             return [each for _, cell in held for each in _callables(content(cell))]
-        for name, cell in held:
-            value = content(cell)
-            found.append(value)
-            if not isinstance(value, types.ModuleType) and not any(cell is known for known in self.cells):
-                self.cells.append(cell)
-                self.cell_names.append(name)
+        found += self._closure(held)
         defaults = [*(function.__defaults__ or ())]
         if function.__kwdefaults__:
             self.containers.append(function.__kwdefaults__)
             defaults += function.__kwdefaults__.values()
         self.defaults += defaults
         return [*found, *defaults]
+
+    def _scope(self, scope: Scope) -> list[Any]:
+        code = [] if scope.code is None else self._code(scope.code, scope.globals)
+        self.containers += scope.variables
+        held = [value for variables in scope.variables for value in variables.values()]
+        return [*code, *self._closure(scope.cells.items()), *held]
+
+    def _closure(self, held: Iterable[tuple[str, types.CellType]]) -> list[Any]:
+        found = []
+        for name, cell in held:
+            value = content(cell)
+            found.append(value)
+            if not isinstance(value, types.ModuleType) and not any(cell is known for known in self.cells):
+                self.cells.append(cell)
+                self.cell_names.append(name)
+        return found
 
     def _knows(self, code: types.CodeType) -> bool:
         return any(code is known for known in self.codes)

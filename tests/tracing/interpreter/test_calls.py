@@ -17,6 +17,7 @@ from scipy.special import logsumexp
 import yota
 from tests.tracing.interpreter.agreement import assert_interpreted
 from yota import errors
+from yota.watching.reach import Reach
 
 X = np.array([0.5, 1.5, 2.5, 4.0])
 
@@ -245,6 +246,44 @@ def test_gradients_inside():
         return np.sum(yota.gradient(inner)(x))
 
     assert_interpreted(f, X)
+
+
+def test_gradients_inside_see_what_changes_between_their_calls():
+    def f(x):
+        factor, shifts = 2.0, [1.0]
+
+        def inner(y, by=shifts):
+            out = np.zeros(2)
+            out[0] = factor * (y[0] + by[0]) ** 2
+            return np.sum(out)
+
+        slope = yota.gradient(inner)
+        first = slope(x)[0]
+        factor = 3.0
+        second = slope(x)[0]
+        shifts[0] = 5.0
+        return first + 10 * second + 100 * slope(x)[0]
+
+    a = X[0]
+    value, _ = yota.itrace(f, X)
+    assert value == 4 * (a + 1) + 10 * 6 * (a + 1) + 100 * 6 * (a + 5)
+
+
+def test_gradients_inside_watch_the_variables_they_mention_alone():
+    kept = []
+
+    def f(x):
+        def inner(y):
+            return np.sum(y * PLAIN)
+
+        kept.append(inner)
+        return inner(x)
+
+    yota.itrace(f, X)
+    reach = Reach()
+    reach.take(kept)
+    assert [name for names, name in reach.places if names is globals()] == ["PLAIN"]
+    assert not any(each is globals() for each in reach.containers)
 
 
 REFUSED = {

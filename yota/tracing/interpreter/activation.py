@@ -11,6 +11,7 @@ from yota.errors import TracingError
 from yota.ir.location import Span
 from yota.tracing.interpreter.definition import Definition, span_of
 from yota.tracing.interpreter.effects import writes
+from yota.tracing.interpreter.mark import Scope
 from yota.tracing.interpreter.tables import Unknown
 from yota.tracing.interpreter.writing import is_written_out
 from yota.tracing.methods import is_tracer
@@ -54,6 +55,14 @@ class Activation:
         self.part: ast.AST = definition.tree
         self.callees: dict[ast.Call, Any] = {}
         """What each call calls that was begun."""
+
+    def scope(self, defaults: dict[str, Any]) -> Scope:
+        """What a function defined here can read, its default values included."""
+        around = [self]
+        while (outer := around[-1].outer) is not None:
+            around.append(outer)
+        last = around[-1]
+        return Scope(last.code, last.globals, last.cells, (defaults, *(each.variables for each in around)))
 
     # -- variables ---------------------------------------------------------------------------------------
 

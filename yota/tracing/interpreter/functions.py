@@ -54,7 +54,10 @@ def _named(interpreted: Any, definition: Definition, outer: Activation, signatur
     interpreted.__signature__ = signature
     tree = definition.tree
     interpreted.__doc__ = ast.get_docstring(tree) if isinstance(tree, ast.FunctionDef) else None
-    return marked(interpreted)
+    given = signature.parameters.values()
+    return marked(
+        interpreted, outer.scope({each.name: each.default for each in given if each.default is not each.empty})
+    )
 
 
 def standing_for(function: FunctionType) -> Any:
