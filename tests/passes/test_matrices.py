@@ -95,15 +95,26 @@ def test_where_scalar_code_is_slow_four_rows_stay() -> None:
 
 
 @needs_compiler
-@pytest.mark.parametrize(
-    "size, target", [*((size, "numpy") for size in (1, 2, 3)), *((size, "c") for size in (1, 2, 3, 4))]
-)
+@pytest.mark.parametrize("size, target", [(size, target) for size in (1, 2, 3, 4, 5, 7) for target in ("numpy", "c")])
 def test_the_determinant_of_a_singular_matrix_has_a_gradient(size: int, target: Any) -> None:
     A = np.random.default_rng(size).normal(size=(size, size))
-    A[-1] = 0.0 if size == 1 else 2.0 * A[0]
+    A[-1] = 0.0 if size == 1 else A[0]
     _, found = yota.grad(lambda A: np.linalg.det(A), A, target=target)
     cofactors = np.empty_like(A)
     for row, column in np.ndindex(A.shape):
         minor = np.delete(np.delete(A, row, 0), column, 1)
         cofactors[row, column] = (-1) ** (row + column) * (np.linalg.det(minor) if size > 1 else 1.0)
     np.testing.assert_allclose(found[0], cofactors, rtol=1e-12, atol=1e-14)
+
+
+def test_cofactors_of_complex_and_of_many_singular_matrices() -> None:
+    random = np.random.default_rng(3)
+    A = random.normal(size=(2, 3, 5, 5)) + 1j * random.normal(size=(2, 3, 5, 5))
+    A[0, 1, 3], A[1, 2, :2] = 0.0, 0.0
+    _, found = yota.grad(lambda A: np.sum(np.real((2 + 1j) * np.linalg.det(A))), A)
+    for place in np.ndindex(2, 3):
+        one = A[place]
+        for row, column in np.ndindex(5, 5):
+            minor = np.delete(np.delete(one, row, 0), column, 1)
+            slope = (2 + 1j) * (-1) ** (row + column) * np.linalg.det(minor)
+            np.testing.assert_allclose(found[0][place][row, column], np.conj(slope), rtol=1e-9, atol=1e-12)

@@ -44,6 +44,22 @@ def test_functions_of_math(name):
     assert math.isclose(yota.grad(lambda v: f(np.array([v, 0.3])), 0.6)[1][0], g[0][0])
 
 
+@pytest.mark.parametrize(
+    "f, x",
+    [
+        (lambda x: abs(x**-1.5), -2.0),
+        (lambda x: ((-2) ** x).imag, 1.5),
+        (lambda x: abs(x**x), -1.5),
+        (lambda x: (x**0.5).imag + (x**2.0).real, -2.0),
+    ],
+)
+@pytest.mark.parametrize("target", ["numpy", "c"])
+def test_powers_of_negative_numbers_of_pythons_are_complex(f, x, target):
+    value, slope = yota.value_and_grad(f, target=target)(x)
+    assert math.isclose(value, f(x), rel_tol=1e-14)
+    assert math.isclose(slope, (f(x + 1e-6) - f(x - 1e-6)) / 2e-6, rel_tol=1e-8)
+
+
 @pytest.mark.parametrize("name", COMPLEX)
 def test_functions_of_cmath(name):
     def f(x):

@@ -71,6 +71,7 @@ _SPECIAL: dict[str, tuple[str, bool, Callable[..., Any]]] = {
     "sinc": ("numpy.sinc", True, np.sinc),
     "_beta_order": ("yota.ir.incomplete.beta_order", True, incomplete.beta_order),
     "_gamma_order": ("yota.ir.incomplete.gamma_order", True, incomplete.gamma_order),
+    "cofactors": ("yota.ir.factors.cofactors", False, factors.cofactors),
     "lstsq_solution": ("yota.ir.factors.lstsq_solution", False, factors.lstsq_solution),
     **{name: (f"numpy.linalg.{name}", False, getattr(np.linalg, name)) for name in ("inv", "solve", "pinv")},
 }

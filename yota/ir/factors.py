@@ -6,7 +6,19 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["eig", "lstsq_solution"]
+__all__ = ["cofactors", "eig", "lstsq_solution"]
+
+
+def cofactors(a: Any) -> Any:
+    """For each element of a matrix the determinant of the rest, with its sign; of singular matrices too."""
+    try:
+        return np.linalg.det(a)[..., None, None] * np.swapaxes(np.linalg.inv(a), -1, -2)
+    except np.linalg.LinAlgError:
+        u, s, vh = np.linalg.svd(a)
+    others = [np.prod(np.delete(s, each, -1), axis=-1) for each in range(s.shape[-1])]
+    signed = (np.linalg.det(u) * np.linalg.det(vh))[..., None] * np.stack(others, -1)
+    # The matrix of cofactors of a product is the product of theirs, and that of a unitary factor is its conjugate.
+    return np.matmul(np.conjugate(u) * signed[..., None, :], np.conjugate(vh))
 
 
 def eig(a: Any) -> tuple[Any, Any]:

@@ -93,6 +93,15 @@ def _det(unrolling: Unrolling, op: Op, type: TensorType) -> Elements:
     return np.array(_Matrix(unrolling, op).determinant(), np.int64)
 
 
+def _cofactors(unrolling: Unrolling, op: Op, type: TensorType) -> Elements:
+    matrix = _Matrix(unrolling, op)
+    found = np.empty(type.shape, np.int64)
+    for row, column in np.ndindex(type.shape):
+        positive, minor = matrix.cofactor(row, column)
+        found[row, column] = minor if positive else matrix.apply("negative", minor)
+    return found
+
+
 def _inv(unrolling: Unrolling, op: Op, type: TensorType) -> Elements:
     matrix = _Matrix(unrolling, op)
     scale = matrix.apply("divide", matrix.one(), matrix.determinant())
@@ -128,5 +137,10 @@ def _solve(unrolling: Unrolling, op: Op, type: TensorType) -> Elements:
     return found.reshape(type.shape)
 
 
-FUNCTIONS: dict[str, Callable[[Unrolling, Op, TensorType], Elements]] = {"det": _det, "inv": _inv, "solve": _solve}
+FUNCTIONS: dict[str, Callable[[Unrolling, Op, TensorType], Elements]] = {
+    "cofactors": _cofactors,
+    "det": _det,
+    "inv": _inv,
+    "solve": _solve,
+}
 """By primitive."""

@@ -123,6 +123,8 @@ CASES: list[Case] = [
     ("solve", (real(3, 3) + 4 * np.eye(3), real(2, 3, 2)), {}),
     ("det", (real(3, 3),), {}),
     ("det", (compound(2, 3, 3),), {}),
+    ("cofactors", (real(5, 5),), {}),
+    ("cofactors", (compound(2, 4, 4),), {}),
     *(
         (name, (compound(2, 5),), {"n": n, "axis": 1, "norm": "backward"})
         for name in ("fft", "ifft")

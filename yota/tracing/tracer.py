@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -52,7 +53,15 @@ def _apply_operator(tracer: Tracer, name: str, python: Callable[[Any, Any], Any]
         special = _POWERS.get(float(right))
         if special and is_tracer(left) and isinstance(left._value(), numpy.ndarray):
             return trace.apply(primitive(special), (left,), python=lambda value: python(value, right))
+    if name == "power" and _is_complex(*(each._value() if is_tracer(each) else each for each in (left, right))):
+        left = left.astype(complex) if is_tracer(left) else complex(left)
     return trace.apply(primitive(name), (left, right), python=python)
+
+
+def _is_complex(base: Any, exponent: Any) -> bool:
+    """Whether a power of real numbers of Python's is a complex number."""
+    whole = type(exponent) is not float or not math.isfinite(exponent) or exponent.is_integer()
+    return type(base) in (int, float) and base < 0 and not whole
 
 
 # NumPy's ``**`` takes these shortcuts itself on arrays, so they keep the value's bits.

@@ -42,6 +42,10 @@ def statements(call: Call, name: str, pointers: Collection[int]) -> list[str]:
         lines = [f"{name} = {_array(call, 0)}.astype({dtype_text(call.type.dtype)})"]
     elif op.primitive.target == "numpy.linalg.svdvals":
         lines = [f"{name} = np.linalg.svd({call.operands[0]}, compute_uv=False)"]
+    elif op.name == "cofactors":
+        a = call.operands[0]
+        # CuPy raises nothing for a singular matrix, and its SVD takes no stacks of matrices.
+        lines = [f"{name} = np.linalg.det({a})[..., None, None] * np.swapaxes(np.linalg.inv({a}), -1, -2)"]
     elif op.name == "where":
         lines = [f"{name} = np.where({', '.join(call.operands)})"]
     else:
@@ -74,7 +78,7 @@ def _reduction(call: Call) -> str:
 
 def _check(call: Call) -> None:
     target = call.op.primitive.target or ""
-    if has(target):
+    if has(target) or call.op.name == "cofactors":
         return
     raise CodegenError(
         f"{where(call.op.location)}{target} has no form on the GPU: neither CUDA's math library nor CuPy has it. "
