@@ -141,7 +141,17 @@ def _logistic(p: Any) -> Any:
     return np.sum((p[0] / (1.0 + np.exp(p[1] - p[2] * times)) - np.cos(times)) ** 2 + p[3] * p[4] * p[0] * times)
 
 
-@pytest.mark.parametrize(("function", "size"), [(_pharmacokinetics, 3), (_logistic, 5), (_logistic, 6)])
+def _distances(p: Any) -> Any:
+    """All pairs of ten points in a plane, of which the first stands still."""
+    x, y = np.hstack([np.zeros(1), p[:9]]), np.hstack([np.zeros(1), p[9:]])
+    one, two = np.tril_indices(10, -1)
+    apart = np.sqrt((x[one] - x[two]) ** 2 + (y[one] - y[two]) ** 2)
+    return np.sum((apart - np.linspace(0.5, 1.5, 45)) ** 2)
+
+
+@pytest.mark.parametrize(
+    ("function", "size"), [(_pharmacokinetics, 3), (_logistic, 5), (_logistic, 6), (_distances, 18)]
+)
 def test_hessians_by_products(function: Callable[..., Any], size: int) -> None:
     """Long scalar code row by row, code on arrays one after the other or all rows at once; with a row of zeros too."""
     x = np.linspace(0.6, 1.4, size)

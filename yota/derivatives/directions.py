@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
 from yota.autodiff.accumulate import ALONG, partials
 from yota.autodiff.reverse import gradient_tape, reverse, zeros_like
+from yota.batching.ops import batched
 from yota.compilation.scalar_code import shortest
 from yota.compilation.specialise import Target
 from yota.derivatives.elements import dense, elements, elements_read
-from yota.derivatives.straight import good_orders, slope_of
+from yota.derivatives.straight import Entries, Wanted, good_orders, slope_of
 from yota.ir.catalog import primitive
 from yota.ir.tape import Tape, TapeBuilder
-from yota.passes import dce
+from yota.ir.types import TensorType
+from yota.passes import dce, pipeline
 from yota.rules.registry import Registry
 
-__all__ = ["along", "product_of"]
+__all__ = ["along", "product_of", "stacked"]
 
 
-def along(tape: Tape, leaf: int, known: Registry) -> Tape:
-    """The gradient's own gradient, with the direction as seed: the Hessian is symmetric."""
+def along(tape: Tape, leaf: int, known: Registry, *, sloped: bool = False) -> Tape:
+    """The gradient's own gradient, with the direction as seed: the Hessian is symmetric.
+
+    With ``sloped`` the outputs before it are the value and the gradient.
+    """
     by, direction = tape.inputs[leaf].variable, _direction(tape)
     found = gradient_tape(tape, [by], known)
     builder, (slope,) = found.tape.builder(), found.variables
@@ -31,7 +37,31 @@ def along(tape: Tape, leaf: int, known: Registry) -> Tape:
         if builder.types[seed] != type:
             seed = builder.emit(primitive("astype"), (seed,), {"dtype": type.dtype}, type)
         (product,) = reverse(found.tape, builder, {slope: seed}, [by], known)
-    return dce.run(builder.finish([zeros_like(builder, by) if product is None else product]))
+    before = [found.tape.outputs[0], zeros_like(builder, by) if slope is None else slope] if sloped else []
+    return dce.run(builder.finish([*before, zeros_like(builder, by) if product is None else product]))
+
+
+def stacked(tape: Tape, leaf: int, wanted: Wanted, known: Registry) -> Entries:
+    """The Hessian as its products with all unit vectors, computed at once: arrays that differ have one more axis.
+
+    What does not depend on the direction is computed once, and no entry has code of its own.
+    """
+    type = tape.types[tape.inputs[leaf].variable]
+    builder = tape.builder()
+    last = max(entry.argument for entry in tape.inputs)
+    builder.input(TensorType(type.dtype, type.shape), last + 1, "v")
+    one = pipeline.run(along(builder.finish(tape.outputs), leaf, known, sloped=wanted.with_value))
+    axes = [0 if entry.argument > last else None for entry in one.inputs]
+    many = batched(one, axes, type.size, [None] * (len(one.outputs) - 1) + [0])
+    # The unit vectors are known: what they are multiplied by is folded, or written out with zeros.
+    units = np.eye(type.size, dtype=type.dtype).reshape(type.size, *type.shape)
+    constants = {**many.constants, **{each.variable: units for each in many.inputs if each.argument > last}}
+    builder = replace(
+        many, inputs=tuple(each for each in many.inputs if each.argument <= last), constants=constants
+    ).builder()
+    *before, product = many.outputs
+    matrix = builder.emit(primitive("reshape"), (product,), {"shape": type.shape * 2})
+    return Entries(builder.finish([*before, matrix]), (type.size, type.size))
 
 
 def product_of(tape: Tape, leaf: int, known: Registry, target: Target) -> Tape:

@@ -17,12 +17,13 @@ from yota.compilation.device import on_host
 from yota.compilation.layout import layout_of, only_leaf
 from yota.compilation.specialise import Gradient, Specialisation, Target, simplified
 from yota.derivatives.differentiated import Differentiated, Prepared
+from yota.derivatives.directions import stacked
 from yota.derivatives.inside import inside
 from yota.derivatives.joint import Joint
 from yota.derivatives.rows import Rows, largest
 from yota.derivatives.sparse import CompressedRows
 from yota.derivatives.straight import Entries, Wanted, entries, straight_line
-from yota.errors import ArgumentError, DifferentiationError, TracingError
+from yota.errors import ArgumentError, DifferentiationError, TracingError, YotaError
 from yota.ir.callables import name_of
 from yota.ir.tape import Tape
 from yota.passes import pipeline
@@ -34,6 +35,8 @@ __all__ = ["Matrices"]
 
 _LONG = 512
 """Elements past which few operations on arrays are preferred to scalar code."""
+_MOST_TOGETHER = 1 << 16
+"""Elements of the arrays from which all rows of a Hessian are computed together."""
 _FEW, _LONG_CODE = 16, 1000
 """Rows of a Hessian that are computed one by one, or all at once, whatever its pattern: of code of so many ops."""
 
@@ -185,6 +188,9 @@ class _Straight(Prepared):
             scalar = is_scalar(value, inlined=False)
             short = scalar and (len(value) <= _LONG_CODE or size > _FEW)
             found = entries(value, leaf, wanted, registry(), bounded=True) if short else None
+            if found is None and not scalar and 0 < size * largest(tape) <= _MOST_TOGETHER:
+                with contextlib.suppress(YotaError):
+                    return stacked(tape, leaf, wanted, registry())
             if found is None and (scalar or size <= _FEW):
                 raise _NoScalarCode(tape, scalar)
         else:
