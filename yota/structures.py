@@ -23,8 +23,10 @@ __all__ = [
     "has_attributes",
     "is_fixed",
     "is_leaf",
+    "is_library",
     "is_on_device",
     "mapped",
+    "package_of",
     "rebuild",
     "rebuilt",
     "slots_of",
@@ -49,7 +51,27 @@ def is_leaf(value: Any) -> bool:
 def is_on_device(value: Any) -> bool:
     """Whether ``value`` is an array of CuPy's, which lies in the memory of a GPU."""
     kind = type(value)
-    return kind.__name__ == "ndarray" and str(kind.__module__).partition(".")[0] == "cupy"
+    return kind.__name__ == "ndarray" and package_of(kind) == "cupy"
+
+
+def package_of(value: Any) -> str:
+    """The package that a class, a function, a module, or a module of that name belongs to; empty if it does not tell.
+
+    Examples
+    --------
+    >>> package_of(np.linalg), package_of(np.linalg.norm), package_of("numpy.linalg")
+    ('numpy', 'numpy', 'numpy')
+    """
+    if not isinstance(value, str):
+        value = getattr(value, "__name__" if isinstance(value, types.ModuleType) else "__module__", None)
+    # A class made in C may have a descriptor of that name.
+    return value.partition(".")[0] if isinstance(value, str) else ""
+
+
+def is_library(value: Any) -> bool:
+    """Whether something belongs to Python itself, or to a library whose objects are no structures; see `package_of`."""
+    package = package_of(value)
+    return package in sys.stdlib_module_names or package in LIBRARIES
 
 
 def children(value: Any) -> list[tuple[Any, Any]] | None:
@@ -86,8 +108,7 @@ def _attributes(value: Any) -> list[str] | None:
     if dataclasses.is_dataclass(value):
         fields = [field.name for field in dataclasses.fields(value) if hasattr(value, field.name)]
         return fields + [name for name in _own(value) if name not in fields]
-    module = str(type(value).__module__).partition(".")[0]
-    if (module in sys.stdlib_module_names or module in LIBRARIES) and not isinstance(value, types.SimpleNamespace):
+    if is_library(type(value)) and not isinstance(value, types.SimpleNamespace):
         return None
     slots = [name for name in slots_of(value) if hasattr(value, name)]
     own = _own(value)

@@ -15,7 +15,7 @@ from yota.errors import ArgumentError
 from yota.ir.callables import name_of
 from yota.ir.inputs import Static, spelled
 from yota.marks import mark_of
-from yota.structures import children, flatten, is_leaf, is_on_device, rebuild
+from yota.structures import children, flatten, is_leaf, is_on_device, package_of, rebuild
 from yota.tracing.record import Leaf
 from yota.tracing.subclasses import plain
 
@@ -165,7 +165,7 @@ def _refuse_iterators(value: Any, name: str) -> None:
 
 def _refuse_lookalikes(value: Any, place: str) -> None:
     if hasattr(value, "__array__") or hasattr(value, "toarray"):
-        module = str(type(value).__module__).partition(".")[0]
+        module = package_of(type(value))
         method = {"pandas": ".to_numpy()", "scipy": ".toarray()", "torch": ".detach().numpy()"}.get(module)
         cure = f"{place}{method}" if method else f"np.asarray({place})"
         raise ArgumentError(f"argument {place} is a {module}.{type(value).__name__}; pass a NumPy array: {cure}")

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from yota.ir.primitive import Primitive
+from yota.structures import package_of
 from yota.tracing.binding import bind, hashable
 from yota.tracing.methods import is_traced
 from yota.tracing.places import Place
@@ -31,8 +32,8 @@ def interceptions(known: Iterable[Primitive]) -> tuple[dict[int, Any], list[Plac
     forms = {id(primitive.function): recorded(primitive) for primitive in known}
     if not forms:
         return forms, []
-    homes = {str(getattr(form, "__module__", "")).partition(".")[0] for form in forms.values()}
-    modules = [module for name, module in list(sys.modules.items()) if name.partition(".")[0] in homes]
+    homes = set(map(package_of, forms.values()))
+    modules = [module for name, module in list(sys.modules.items()) if package_of(name) in homes]
     found = [
         Place(names, name, value, forms[id(value)])
         for names in (getattr(module, "__dict__", {}) for module in modules)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from yota.structures import LIBRARIES
+from yota.structures import is_library, package_of
 from yota.tracing.holders import form
 from yota.tracing.kinds import Type
 from yota.tracing.location import is_library_file
@@ -115,13 +115,13 @@ class Reached:
         """Whether code of a module is followed."""
         near = self._near.get(module)
         if near is None:
-            near = self._holds_forms(module) if _is_library(str(module)) else True
+            near = self._holds_forms(module) if is_library(module) else True
             if module in sys.modules:
                 self._near[module] = near
         return near
 
     def _holds_forms(self, module: str) -> bool:
-        if module.partition(".")[0] not in (*sys.stdlib_module_names, "scipy") or module not in sys.modules:
+        if package_of(module) not in (*sys.stdlib_module_names, "scipy") or module not in sys.modules:
             return False
         return not self._forms.keys().isdisjoint(map(id, list(vars(sys.modules[module]).values())))
 
@@ -237,11 +237,6 @@ class Reached:
     def form(self, value: Any) -> Any:
         """What records in the place of ``value``; ``value`` itself if it holds no function that does."""
         return form(self._forms, value)
-
-
-def _is_library(module: str) -> bool:
-    root = module.partition(".")[0]
-    return root == "yota" or root in LIBRARIES or root in sys.stdlib_module_names
 
 
 _VISITS: dict[type, Callable[[Reached, Any], Iterable[Any]]] = {

@@ -8,6 +8,7 @@ from types import CellType, CodeType, FrameType, FunctionType, MethodType
 from typing import Any
 from weakref import WeakSet
 
+from yota.structures import package_of
 from yota.tracing.interpreter.mark import is_marked
 from yota.tracing.location import is_library_file, is_own_file
 
@@ -85,11 +86,7 @@ def _replaced(function: Any, change: Callable[[Any], Any], within: tuple[Any, ..
         inner = _replaced(function.func, change, within)
         return function if inner is function.func else functools.partial(inner, *function.args, **function.keywords)
     kind = type(function)
-    if (
-        str(kind.__module__).partition(".")[0] != "yota"
-        or not hasattr(function, "__dict__")
-        or isinstance(function, type)
-    ):
+    if package_of(kind) != "yota" or not hasattr(function, "__dict__") or isinstance(function, type):
         return function
     parts = {name: _replaced(value, change, within) for name, value in vars(function).items() if callable(value)}
     if all(value is vars(function)[name] for name, value in parts.items()):

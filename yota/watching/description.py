@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from yota.structures import LIBRARIES, children
+from yota.structures import children, is_library, package_of
 from yota.tracing.location import is_library_file
 from yota.watching.reach import ABSENT, content
 
-__all__ = ["IMPURE", "PLAIN", "READERS", "Description", "NoDigest", "code", "is_library", "is_librarys"]
+__all__ = ["IMPURE", "PLAIN", "READERS", "Description", "NoDigest", "code", "is_librarys"]
 
 _MOST_BYTES = 1 << 22
 """Of arrays from outside whose content goes into a digest."""
@@ -134,18 +134,17 @@ class Description:
             module, name = value.__module__, value.__qualname__
         else:
             module, name = value.__name__, ""
-            if "__getattr__" in vars(value) and not is_library(str(module).partition(".")[0]):
+            if "__getattr__" in vars(value) and not is_library(module):
                 raise NoDigest(f"the module {module}, which computes its attributes")
-        root = str(module).partition(".")[0]
-        if not is_library(root):
-            if name and not is_library(str(type(value).__module__).partition(".")[0]):
+        if not is_library(module):
+            if name and not is_library(type(value)):
                 raise NoDigest(f"the class {name}, which has a class of its own")
             self._several("class" if name else "module", (module, name, value.__mro__[1:] if name else ()))
             return
         allow(module if name else f"{module}.")
         if name and _found(module, name) is not value:
             raise NoDigest(f"the class {module}.{name}")
-        self._write("library", f"{module} {name} {_version(root)}".encode())
+        self._write("library", f"{module} {name} {_version(module)}".encode())
 
     def _function(self, value: Any) -> bool:
         """Add a function, or something made of functions; False if it is none."""
@@ -184,7 +183,7 @@ class Description:
             if isinstance(value, functools._lru_cache_wrapper) and not self._ran and value.cache_info().currsize:
                 raise NoDigest("a cache with results from before")
             return (value.__wrapped__,)
-        if str(type(value).__module__).partition(".")[0] == "yota" and hasattr(value, "recipe"):
+        if package_of(type(value)) == "yota" and hasattr(value, "recipe"):
             make, args, options = value.recipe
             return make.__module__, make.__qualname__, args, dict(options)
         return None
@@ -197,11 +196,10 @@ class Description:
         )
         for module in homes:
             if _found(module, name) is value:
-                root = str(module).partition(".")[0]
                 allow(module)
                 if name.rpartition(".")[2] in READERS | IMPURE:
                     break
-                self._write("library", f"{module} {name} {_version(root)}".encode())
+                self._write("library", f"{module} {name} {_version(module)}".encode())
                 return
         raise NoDigest(f"the function {name}")
 
@@ -222,7 +220,7 @@ class Description:
             raise NoDigest("a property that was computed before")
         bare = parts is None and kind.__dictoffset__ and not vars(value)
         named = isinstance(value, tuple) and hasattr(value, "_fields")
-        simple = kind is types.SimpleNamespace or not is_library(str(kind.__module__).partition(".")[0])
+        simple = kind is types.SimpleNamespace or not is_library(kind)
         if not simple or (held and not named) or (parts is None and not bare):
             raise NoDigest(f"a {kind.__module__}.{kind.__qualname__}")
         self._several("object", (kind, [part for pair in parts or () for part in pair]))
@@ -241,32 +239,20 @@ def _alone(value: Any) -> str:
     return found.digest()
 
 
-def is_library(root: str) -> bool:
-    """Whether a package is Python's own, or a library whose objects are no structures."""
-    return root in sys.stdlib_module_names or root in LIBRARIES
-
-
-def _home(function: types.FunctionType) -> str:
-    """The package that a function's code is in."""
-    return str(function.__globals__.get("__name__", "")).partition(".")[0]
-
-
 def is_librarys(function: types.FunctionType) -> bool:
-    """Whether the code of a function is in such a package."""
-    return is_library_file(function.__code__.co_filename) or is_library(_home(function))
+    """Whether the code of a function is a library's."""
+    return is_library_file(function.__code__.co_filename) or is_library(function.__globals__.get("__name__"))
 
 
 def _is_named(function: types.FunctionType) -> bool:
     """Whether a function is one of a library's own, and none that a library has made for the user."""
-    module = function.__module__ or ""
-    own = is_librarys(function) and is_library(str(module).partition(".")[0])
-    return own and _found(module, function.__qualname__) is function
+    own = is_librarys(function) and is_library(function)
+    return own and _found(function.__module__, function.__qualname__) is function
 
 
 def allow(module: str) -> None:
     """Refuse modules, and what is in them, that may read from outside; the name of a module itself ends in a dot."""
-    root = str(module).partition(".")[0]
-    pure = root in _PURE or root in ("numpy", "scipy", "yota")
+    pure = package_of(module) in (*_PURE, "numpy", "scipy", "yota")
     if not pure or f"{module}.".startswith(_READING) or module == "builtins.":
         raise NoDigest(f"the module {module.rstrip('.')}")
 
@@ -278,8 +264,8 @@ def _found(module: str, name: str) -> Any:
     return found
 
 
-def _version(root: str) -> str:
-    return str(getattr(sys.modules.get(root), "__version__", ""))
+def _version(module: str) -> str:
+    return str(getattr(sys.modules.get(package_of(module)), "__version__", ""))
 
 
 def _bits(value: Any) -> bytes:

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from yota.structures import LIBRARIES, children, is_leaf, is_on_device
+from yota.structures import children, is_leaf, is_library, is_on_device
 from yota.watching.description import (
     IMPURE,
     PLAIN,
@@ -24,7 +24,6 @@ from yota.watching.description import (
     Description,
     NoDigest,
     code,
-    is_library,
     is_librarys,
 )
 from yota.watching.mentions import mentions
@@ -45,9 +44,8 @@ class _Everything(Reach):
         super().__init__()
         self.libraries: list[types.ModuleType] = []
 
-    def _is_foreign(self, module: str) -> bool:
-        root = str(module).partition(".")[0]
-        return root in sys.stdlib_module_names or root in LIBRARIES
+    def _is_foreign(self, value: Any) -> bool:
+        return is_library(value)
 
     def _variable(self, names: Mapping[str, Any], name: str) -> Any:
         value = super()._variable(names, name)
@@ -131,7 +129,7 @@ class Read:
 def _own(state: State) -> list[Any]:
     """The data of a state, without what is found in libraries: see `_of_libraries`."""
     held = zip(state.places, state.values, strict=True)
-    values = [value for (names, _), value in held if not is_library(str(names.get("__name__", "")).partition(".")[0])]
+    values = [value for (names, _), value in held if not is_library(names.get("__name__"))]
     return [*state.held, *values, *state.defaults]
 
 
@@ -160,7 +158,7 @@ def _of_libraries(modules: list[types.ModuleType], names: list[str]) -> Iterator
     pending, seen = list(modules), set()
     while pending:
         module = pending.pop()
-        if module.__name__ in seen or not is_library(module.__name__.partition(".")[0]):
+        if module.__name__ in seen or not is_library(module):
             continue
         seen.add(module.__name__)
         for name in names:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from yota.marks import content_of
-from yota.structures import LIBRARIES, children, has_attributes, is_leaf, slots_of
+from yota.structures import children, has_attributes, is_leaf, is_library, package_of, slots_of
 from yota.tracing.interpreter.mark import Scope, scope_of
 from yota.tracing.location import is_library_file
 from yota.tracing.places import ABSENT
@@ -139,13 +139,11 @@ class Reach:
             self._attributes.add("__call__")
             self.take([type(function)])
 
-    def _is_foreign(self, module: str) -> bool:
-        """Whether a module belongs to Python, or to another package that is installed than the function does."""
-        root = str(module).partition(".")[0]  # of a class made in C it may be a descriptor
-        if root in sys.stdlib_module_names or root in LIBRARIES:
-            return True
-        file = getattr(sys.modules.get(root), "__file__", None) or ""
-        return root != self._home and "-packages" in file
+    def _is_foreign(self, value: Any) -> bool:
+        """Whether something belongs to Python, or to another package that is installed than the function does."""
+        package = package_of(value)
+        file = getattr(sys.modules.get(package), "__file__", None) or ""
+        return is_library(package) or (package != self._home and "-packages" in file)
 
     def _visit(self, value: Any) -> Iterable[Any]:
         if isinstance(value, (types.FunctionType, Running, types.ModuleType, type)):
@@ -180,16 +178,16 @@ class Reach:
         if isinstance(value, Running):
             return self._code(value.code, value.names)
         if isinstance(value, types.ModuleType):
-            if self._is_foreign(value.__name__):
+            if self._is_foreign(value):
                 self._libraries.append(vars(value))
             else:
                 self._owners.append((vars(value),))
             return ()
-        own = [base for base in value.__mro__ if not self._is_foreign(base.__module__)]
+        own = [base for base in value.__mro__ if not self._is_foreign(base)]
         if not own:
             return ()
         self.looks.append((value, "__mro__"))
-        if type(value) is not type and not self._is_foreign(type(value).__module__):
+        if type(value) is not type and not self._is_foreign(type(value)):
             self.looks.append((value, "__class__"))
         found = [function for base in own for function in self._implicit(base)]
         self._owners.append(tuple(map(self._names_of, own)))
@@ -219,7 +217,7 @@ class Reach:
             self.containers.append(value)
         elif content_of(value) is not None or not (parts is None or isinstance(value, tuple) or has_attributes(value)):
             self.others.append(value)
-        if parts is None and (self._is_foreign(type(value).__module__) or not hasattr(value, "__dict__")):
+        if parts is None and (self._is_foreign(type(value)) or not hasattr(value, "__dict__")):
             return []
         if type(value) not in (list, dict, tuple):
             self._attributes_of(value)
@@ -236,7 +234,7 @@ class Reach:
     def _function(self, function: types.FunctionType) -> list[Any]:
         code = function.__code__
         if not self.codes:
-            self._home = function.__globals__.get("__name__", "").partition(".")[0]
+            self._home = package_of(function.__globals__.get("__name__"))
         found = self._code(code, function.__globals__)
         held = [*zip(code.co_freevars, function.__closure__ or (), strict=False)]
         if self._knows(code):
@@ -284,7 +282,7 @@ class Reach:
 
     def _variable(self, names: Mapping[str, Any], name: str) -> Any:
         value = names.get(name, ABSENT)
-        library = isinstance(value, types.ModuleType) and self._is_foreign(value.__name__)
+        library = isinstance(value, types.ModuleType) and self._is_foreign(value)
         # A variable of a built-in function's name may come to hide that.
         known = value is not ABSENT or name in _BUILT_IN
         if known and not library and (id(names), name) not in self._taken:
@@ -316,7 +314,7 @@ def _is_followed(value: Any) -> bool:
 
 def _is_own(function: types.FunctionType) -> bool:
     """Whether a function is one of yota's, which has functions of the user's in its closure."""
-    return str(function.__globals__.get("__name__", "")).partition(".")[0] == "yota"
+    return package_of(function.__globals__.get("__name__")) == "yota"
 
 
 def _callables(value: Any) -> list[Any]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from yota.errors import YotaError
+from yota.structures import package_of
 from yota.tracing.captures import copied
 from yota.tracing.creation import CREATION
 from yota.tracing.interpreter import functions
@@ -110,8 +111,7 @@ def method_of(kind: type, name: str) -> FunctionType | None:
 @functools.cache
 def _is_users(kind: Any) -> bool:
     """Whether a class comes from neither Python nor the libraries that traced values know."""
-    root = str(kind.__module__).partition(".")[0]
-    return root not in sys.stdlib_module_names and root not in ("yota", "numpy", "scipy")
+    return package_of(kind) not in (*sys.stdlib_module_names, "yota", "numpy", "scipy")
 
 
 def ready(*values: Any) -> None:

@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+from yota.structures import package_of
 from yota.tracing.bytecode import UNKNOWN, static_attribute
 from yota.tracing.location import is_library_file
 from yota.tracing.methods import is_traced, is_tracer
@@ -170,8 +171,7 @@ def _is_known(function: Any) -> bool:
     home = getattr(function, "__self__", None)
     if isinstance(home, types.ModuleType):
         return home in _MODULES or home.__name__.startswith(("numpy", "scipy", "_operator", "_functools"))
-    name = getattr(function, "__module__", "") or ""
-    return name.partition(".")[0] in ("numpy", "scipy", "yota")
+    return package_of(function) in ("numpy", "scipy", "yota")
 
 
 def _makes_plainly(kind: type) -> bool:

@@ -7,6 +7,7 @@ import importlib
 import sys
 from typing import Any
 
+from yota.structures import package_of
 from yota.tracing.interpreter import operators
 from yota.tracing.interpreter.activation import Activation
 from yota.tracing.interpreter.assignment import assign
@@ -80,7 +81,7 @@ def _function(activation: Activation, part: ast.FunctionDef) -> None:
 def _import(activation: Activation, part: ast.Import) -> None:
     for alias in part.names:
         found = importlib.import_module(alias.name)
-        root = alias.name.partition(".")[0]
+        root = package_of(alias.name)
         activation.store(alias.asname or root, found if alias.asname else sys.modules[root])
 
 
