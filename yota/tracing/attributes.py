@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy
+from yota.tracing.untyped import np
 
 if TYPE_CHECKING:
     from yota.tracing.trace import Trace
 
 __all__ = ["ArrayAttributes"]
-
-# Traced values go where NumPy's annotations ask for arrays.
-np: Any = numpy
 
 _UNTRACED = frozenset(
     "base byteswap ctypes data dump dumps getfield resize setfield setflags strides tobytes tofile".split()
@@ -44,7 +41,7 @@ class ArrayAttributes:
         raise AttributeError(f"{type(self._value()).__name__!r} object has no attribute {name!r}")
 
     @property
-    def dtype(self) -> numpy.dtype[Any]:
+    def dtype(self) -> np.dtype[Any]:
         """Element type."""
         return self._trace.builder.types[self._current()].dtype
 
@@ -61,7 +58,7 @@ class ArrayAttributes:
     @property
     def itemsize(self) -> int:
         """Bytes of an element."""
-        return self.dtype.itemsize
+        return int(self.dtype.itemsize)
 
     @property
     def nbytes(self) -> int:
@@ -81,7 +78,7 @@ class ArrayAttributes:
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
         """The array API that the value follows."""
-        return numpy
+        return np
 
     @property
     def flags(self) -> Any:

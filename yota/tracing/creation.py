@@ -6,22 +6,19 @@ import itertools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-import numpy
-
 from yota.tracing.aliasing import settled
 from yota.tracing.captures import acceptable, frozen
 from yota.tracing.methods import is_traced, is_tracer
 from yota.tracing.order import laid_out
 from yota.tracing.state import current
+from yota.tracing.untyped import np
 
 if TYPE_CHECKING:
     from yota.tracing.trace import Trace
 
 __all__ = ["CREATION", "ITERATION", "array", "as_array", "fresh", "plain_sizes"]
 
-# Traced values go where NumPy's annotations ask for arrays.
-np: Any = numpy
-_original_array = numpy.array
+_original_array = np.array
 _ORDERS = {"asfortranarray": "F", "ascontiguousarray": "C"}
 
 
@@ -64,12 +61,12 @@ def _stacked(trace: Trace, value: Any) -> Any:
 
 
 def _from_value(name: str, copies: bool) -> Callable[..., Any]:
-    original = getattr(numpy, name)
+    original = getattr(np, name)
 
     def create(trace: Trace, value: Any, dtype: Any = None, *args: Any, **keywords: Any) -> Any:
         mode = keywords.get("copy", copies)
         if is_tracer(value) and getattr(mode, "value", mode) is not True:
-            if keywords.get("copy") is False and dtype is not None and numpy.dtype(dtype) != value.dtype:
+            if keywords.get("copy") is False and dtype is not None and np.dtype(dtype) != value.dtype:
                 raise ValueError("Unable to avoid copy while creating an array as requested.")
             value = as_array(trace, value)
             kept = value if dtype is None else value.astype(dtype, copy=False)
@@ -85,7 +82,7 @@ def _from_value(name: str, copies: bool) -> Callable[..., Any]:
 
 def fresh(trace: Trace, value: Any) -> Any:
     """A new array as a constant of the tape that can be written to; integer arrays stay plain if they may."""
-    if type(value) is not numpy.ndarray or value.dtype.kind not in ("fciu" if trace.keeps else "fc"):
+    if type(value) is not np.ndarray or value.dtype.kind not in ("fciu" if trace.keeps else "fc"):
         return value
     found = trace.constant(value)
     trace.unnamed.add(found._variable)
@@ -97,7 +94,7 @@ _MADE_BY = {"empty": "zeros", "empty_like": "zeros_like"}
 
 
 def _filled(name: str) -> Callable[..., Any]:
-    original = getattr(numpy, _MADE_BY.get(name, name))
+    original = getattr(np, _MADE_BY.get(name, name))
 
     def create(trace: Trace, *args: Any, **keywords: Any) -> Any:
         args, keywords = plain_sizes(args), {key: plain_sizes(value) for key, value in keywords.items()}
@@ -126,13 +123,13 @@ def _full(trace: Trace, shape: Any, fill_value: Any, dtype: Any = None, **keywor
 def _full_like(
     trace: Trace, a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None
 ) -> Any:
-    sizes = numpy.shape(a) if shape is None else shape
-    kind = getattr(a, "dtype", None) or numpy.asarray(a).dtype
+    sizes = np.shape(a) if shape is None else shape
+    kind = getattr(a, "dtype", None) or np.asarray(a).dtype
     return _full(trace, sizes, fill_value, kind if dtype is None else dtype)
 
 
 def _like(name: str) -> Callable[..., Any]:
-    original = getattr(numpy, _MADE_BY.get(name, name))
+    original = getattr(np, _MADE_BY.get(name, name))
 
     def create(trace: Trace, a: Any, *args: Any, **keywords: Any) -> Any:
         # NumPy looks at the memory order of the prototype, so it must see the concrete array.
@@ -227,7 +224,7 @@ def _require(trace: Trace, a: Any, dtype: Any = None, requirements: Any = None, 
 
 
 def _ndenumerate(trace: Trace, arr: Any) -> Any:
-    return ((index, arr[index]) for index in numpy.ndindex(numpy.shape(arr)))
+    return ((index, arr[index]) for index in np.ndindex(np.shape(arr)))
 
 
 def _nditer(trace: Trace, *args: Any, **keywords: Any) -> Any:
@@ -257,9 +254,9 @@ class Concatenator:
         parts = [self._part(piece, least, first) for piece in pieces]
         # Python's numbers adapt to the arrays' dtypes.
         weighed = [
-            piece if type(piece) in numpy.ScalarType else part.dtype for piece, part in zip(pieces, parts, strict=True)
+            piece if type(piece) in np.ScalarType else part.dtype for piece, part in zip(pieces, parts, strict=True)
         ]
-        kind = numpy.result_type(*weighed)
+        kind = np.result_type(*weighed)
         return np.concatenate([part.astype(kind, copy=False) for part in parts], axis=axis)
 
     @staticmethod
@@ -289,10 +286,10 @@ def _as_laid_out(original: Any, form: Callable[..., Any]) -> Callable[..., Any]:
     return create
 
 
-numpy_full, numpy_arange, numpy_vectorize = numpy.full, numpy.arange, numpy.vectorize
-numpy_require: Any = numpy.require
-numpy_fromiter, numpy_frompyfunc = numpy.fromiter, numpy.frompyfunc
-numpy_linspace: Any = numpy.linspace
+numpy_full, numpy_arange, numpy_vectorize = np.full, np.arange, np.vectorize
+numpy_require: Any = np.require
+numpy_fromiter, numpy_frompyfunc = np.fromiter, np.frompyfunc
+numpy_linspace: Any = np.linspace
 
 CREATION: dict[str, Callable[..., Any]] = {
     "array": _from_value("array", True),
@@ -302,10 +299,10 @@ CREATION: dict[str, Callable[..., Any]] = {
     },
     **{name: _filled(name) for name in ("zeros", "ones", "empty", "eye", "identity", "tri")},
     **{name: _like(name) for name in ("zeros_like", "ones_like", "empty_like")},
-    "full": _as_laid_out(numpy.full, _full),
-    "full_like": _as_laid_out(numpy.full_like, _full_like),
+    "full": _as_laid_out(np.full, _full),
+    "full_like": _as_laid_out(np.full_like, _full_like),
     "arange": _arange,
-    "linspace": _as_laid_out(numpy.linspace, _linspace),
+    "linspace": _as_laid_out(np.linspace, _linspace),
     "vectorize": _vectorize,
     "frompyfunc": _frompyfunc,
     "fromiter": _fromiter,

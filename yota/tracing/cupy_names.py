@@ -72,7 +72,7 @@ class _Recording:
             return self._original(*args, **keywords)
         # Looked up now: while a trace runs, NumPy's names may stand for functions that record.
         twin = getattr(self._model, self._name)
-        traced = is_traced(args) or any(map(is_traced, keywords.values()))
+        traced = is_traced([*args, *keywords.values()])
         made = not traced and self._name in _MAKERS and not is_library(sys._getframe(1))
         if not (traced or made):
             return self._original(*args, **keywords)

@@ -18,26 +18,7 @@ from yota.tracing.binding import bind
 from yota.tracing.creation import fresh
 from yota.tracing.cupy_names import brought
 from yota.tracing.exact import path_of, record_call, write_call
-from yota.tracing.functions import (  # noqa: F401  (they register what they implement)
-    algebra,
-    decompositions,
-    folds,
-    fourier,
-    insertion,
-    norms,
-    omission,
-    padding,
-    places,
-    polynomials,
-    reductions,
-    selection,
-    shapes,
-    signals,
-    ufuncs,
-    uniqueness,
-)
-from yota.tracing.functions.ufuncs import OF_COMPLEX
-from yota.tracing.implementations import IMPLEMENTATIONS
+from yota.tracing.implementations import IMPLEMENTATIONS, OF_COMPLEX
 from yota.tracing.location import here
 from yota.tracing.methods import is_tracer
 from yota.tracing.order import arranged

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-import numpy
+import numpy as np
 
 from yota.tracing.creation import fresh, plain_sizes
 
@@ -28,8 +28,8 @@ def _grid(original: Callable[..., Any]) -> Callable[..., Any]:
 GRIDS: tuple[tuple[Any, str, Callable[..., Any]], ...] = tuple(
     (owner, name, _grid(getattr(owner, name)))
     for owner, names in (
-        (numpy, ("hanning", "hamming", "blackman", "bartlett", "triu_indices", "tril_indices")),
-        (numpy.fft, ("fftfreq", "rfftfreq")),
+        (np, ("hanning", "hamming", "blackman", "bartlett", "triu_indices", "tril_indices")),
+        (np.fft, ("fftfreq", "rfftfreq")),
     )
     for name in names
 )

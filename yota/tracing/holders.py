@@ -76,7 +76,7 @@ def _of_cache(value: Any, form: Callable[[Any], Any]) -> Any:
 
     @functools.wraps(value)
     def call(*args: Any, **keywords: Any) -> Any:
-        if current() is not None and (is_traced(args) or any(map(is_traced, keywords.values()))):
+        if current() is not None and is_traced([*args, *keywords.values()]):
             return inner(*args, **keywords)
         with paused():
             return value(*args, **keywords)

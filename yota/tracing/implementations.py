@@ -1,24 +1,37 @@
-"""Which NumPy functions are recorded as several primitives, and by what."""
+"""Which functions are recorded as several primitives, and by what."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
-__all__ = ["IMPLEMENTATIONS", "implements"]
+__all__ = ["FORMS", "IMPLEMENTATIONS", "OF_COMPLEX", "implements", "records", "registering"]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 IMPLEMENTATIONS: dict[Any, Callable[..., Any]] = {}
 """Recorded forms by NumPy function, or by the name of a method that all ufuncs have; each takes the trace first."""
+OF_COMPLEX: dict[Any, Callable[..., Any]] = {}
+"""Of complex numbers, recorded forms by ufunc whose rule is for real ones; each takes the trace first."""
+FORMS: dict[tuple[str, str], Callable[..., Any]] = {}
+"""Recorded forms by module and name, of functions that do not dispatch; each takes the trace first."""
+
+
+def registering(table: dict[Any, Callable[..., Any]], keys: Iterable[Any]) -> Callable[[_Function], _Function]:
+    """A decorator that puts a function into ``table`` under all ``keys``."""
+
+    def register(function: _Function) -> _Function:
+        table.update(dict.fromkeys(keys, function))
+        return function
+
+    return register
 
 
 def implements(*functions: Any) -> Callable[[_Function], _Function]:
     """Register the decorated function as the recorded form of NumPy ``functions``."""
+    return registering(IMPLEMENTATIONS, functions)
 
-    def register(implementation: _Function) -> _Function:
-        for function in functions:
-            IMPLEMENTATIONS[function] = implementation
-        return implementation
 
-    return register
+def records(module: str, *names: str) -> Callable[[_Function], _Function]:
+    """Register the decorated function as the recorded form of functions of ``module``, which do not dispatch."""
+    return registering(FORMS, [(module, name) for name in names])

@@ -1,20 +1,24 @@
-"""Making a user's plain Python function a primitive while a trace runs."""
+"""Functions that are recorded where they are given traced values: those of libraries, and primitives of the user's."""
 
 from __future__ import annotations
 
 import functools
 import sys
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from yota.ir.primitive import Primitive
 from yota.structures import package_of
 from yota.tracing.binding import bind, hashable
-from yota.tracing.methods import is_traced
+from yota.tracing.exact import record_call
+from yota.tracing.methods import collected, is_traced
 from yota.tracing.places import Place
 from yota.tracing.state import current
 
-__all__ = ["interceptions", "opaque", "recorded"]
+if TYPE_CHECKING:
+    from yota.tracing.trace import Trace
+
+__all__ = ["interceptions", "on_traced", "opaque", "recorded"]
 
 
 def opaque(function: Callable[..., Any]) -> Primitive:
@@ -45,15 +49,44 @@ def interceptions(known: Iterable[Primitive]) -> tuple[dict[int, Any], list[Plac
 
 def recorded(known: Primitive) -> Callable[..., Any]:
     """A function that computes ``known`` on plain values, and records it as one op on traced ones."""
-    original = known.function
 
-    @functools.wraps(original)
-    def call(*args: Any, **keywords: Any) -> Any:
-        trace = current()
-        if trace is None or not (any(map(is_traced, args)) or any(map(is_traced, keywords.values()))):
-            return original(*args, **keywords)
+    def form(trace: Trace, *args: Any, **keywords: Any) -> Any:
         if trace.registry.knows(known.name):
             return bind(trace, known, args, keywords)
         return trace.apply(known, args, {name: hashable(trace, value) for name, value in keywords.items()})
+
+    found: Callable[..., Any] = on_traced(known.function, form)
+    return found
+
+
+def on_traced(
+    original: Callable[..., Any], form: Callable[..., Any], path: str | None = None, *, collects: bool = False
+) -> Any:
+    """A function that computes ``original`` on plain values, and is recorded by ``form`` on traced ones.
+
+    Parameters
+    ----------
+    original
+        The function.
+    form
+        Records a call; it takes the trace first.
+    path
+        The dotted name by which a recording that must have NumPy's bits calls the function; None if it has none.
+    collects
+        Whether the function takes the items of any iterable.
+    """
+
+    @functools.wraps(original, updated=() if isinstance(original, type) else functools.WRAPPER_UPDATES)
+    def call(*args: Any, **keywords: Any) -> Any:
+        trace = current()
+        if trace is not None and collects:
+            args = tuple(map(collected, args))
+        if trace is None or not is_traced([*args, *keywords.values()]):
+            return original(*args, **keywords)
+        if trace.exact and path is not None:
+            found = record_call(trace, original, args, keywords, path)
+            if found is not NotImplemented:
+                return found
+        return form(trace, *args, **keywords)
 
     return call

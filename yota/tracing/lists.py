@@ -6,23 +6,19 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-import numpy
-
 from yota.tracing.creation import array
 from yota.tracing.methods import is_traced, is_tracer
 from yota.tracing.state import current
+from yota.tracing.untyped import np
 
 __all__ = ["ON_LISTS", "ON_LISTS_OF_LINALG", "converter", "on_lists"]
-
-# Traced values go where NumPy's annotations ask for arrays.
-np: Any = numpy
 
 ON_LISTS = tuple(
     "sum prod mean std var max min amax amin ptp median average cumsum cumprod sort argsort argmax argmin dot inner "
     "outer vdot cross trace diag clip diff norm reshape ravel transpose flip roll repeat tile polyval interp convolve "
     "correlate trapezoid".split()
 )
-ON_LISTS = tuple(name for name in ON_LISTS if hasattr(numpy, name))
+ON_LISTS = tuple(name for name in ON_LISTS if hasattr(np, name))
 """Functions of `numpy` whose first arguments are arrays, which users give as lists of numbers too."""
 ON_LISTS_OF_LINALG = ("norm", "det", "inv", "solve")
 """Functions of `numpy.linalg` of that kind."""

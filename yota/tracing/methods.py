@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy
-
 from yota.ir.catalog import primitive
 from yota.tracing.attributes import ArrayAttributes
 from yota.tracing.order import laid_out
+from yota.tracing.untyped import np
 
 if TYPE_CHECKING:
     from yota.tracing.trace import Trace
 
 __all__ = ["ArrayMethods", "cast", "collected", "is_traced", "is_tracer"]
-
-# Traced values go where NumPy's annotations ask for arrays.
-np: Any = numpy
 
 
 class ArrayMethods(ArrayAttributes):
@@ -261,10 +257,10 @@ def is_traced(value: Any) -> bool:
         return True
     if type(value) in (list, tuple):
         return any(is_traced(item) for item in value)
-    return isinstance(value, numpy.ndarray) and value.dtype == object and any(is_traced(item) for item in value.flat)
+    return isinstance(value, np.ndarray) and value.dtype == object and any(is_traced(item) for item in value.flat)
 
 
 def collected(value: Any) -> Any:
     """The items of a generator or another iterable as a list; a sequence or an array as it is."""
-    known = (list, tuple, str, bytes, dict, numpy.ndarray)
+    known = (list, tuple, str, bytes, dict, np.ndarray)
     return value if is_tracer(value) or isinstance(value, known) or not hasattr(value, "__iter__") else list(value)

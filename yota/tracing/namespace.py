@@ -18,8 +18,8 @@ from yota.tracing.bytecode import callee, callee_name, is_call, running
 from yota.tracing.creation import CREATION, ITERATION, Concatenator
 from yota.tracing.cupy_names import cupy_replacements
 from yota.tracing.exact import record_call
-from yota.tracing.functions import mathematics
 from yota.tracing.grids import GRIDS
+from yota.tracing.intercept import on_traced
 from yota.tracing.lists import ON_LISTS, ON_LISTS_OF_LINALG, converter, on_lists
 from yota.tracing.location import is_library
 from yota.tracing.methods import is_traced
@@ -78,8 +78,7 @@ def _wrapper(original: Any, form: Callable[..., Any]) -> Any:
         if (
             (is_library(caller) or not _calls(caller, call))
             and not caller.f_globals.get("__name__", "").startswith(_FILLING)
-            and not any(map(is_traced, args))
-            and not any(map(is_traced, keywords.values()))
+            and not is_traced([*args, *keywords.values()])
         ):
             return original(*args, **keywords)
         if trace.exact and original.__name__ in _FROM_TRACED:
@@ -106,15 +105,6 @@ def _calls(frame: FrameType, function: Any) -> bool:
     return found is not None or callee_name(frame.f_code, step.offset) == function.__name__
 
 
-def _on_traced(original: Any, form: Callable[..., Any]) -> Any:
-    @functools.wraps(original, updated=())
-    def call(*args: Any, **keywords: Any) -> Any:
-        trace = current()
-        return form(trace, *args, **keywords) if trace is not None and is_traced(args) else original(*args, **keywords)
-
-    return call
-
-
 @functools.cache
 def _replacements() -> list[tuple[Any, str, Any]]:
     found: list[tuple[Any, str, Any]] = []
@@ -123,7 +113,7 @@ def _replacements() -> list[tuple[Any, str, Any]]:
     for module in [np, *(sys.modules[name] for name in _INTERNAL if name in sys.modules)]:
         found += [(module, name, wrapped[name]) for name, value in originals.items() if vars(module).get(name) is value]
     found += [(owner, name, _wrapper(getattr(owner, name), form)) for owner, name, form in GRIDS]
-    found += [(np, name, _on_traced(getattr(np, name), form)) for name, form in ITERATION.items()]
+    found += [(np, name, on_traced(getattr(np, name), form)) for name, form in ITERATION.items()]
     found += [
         (sys.modules[name], "_array_converter", converter(vars(sys.modules[name])["_array_converter"]))
         for name in _INTERNAL
@@ -132,7 +122,6 @@ def _replacements() -> list[tuple[Any, str, Any]]:
     found += [(np, name, on_lists(getattr(np, name))) for name in ON_LISTS]
     found += [(np.linalg, name, on_lists(getattr(np.linalg, name))) for name in ON_LISTS_OF_LINALG]
     found += [(np, "r_", Concatenator(np.r_, False)), (np, "c_", Concatenator(np.c_, True))]
-    found += mathematics.replacements()
     return found
 
 

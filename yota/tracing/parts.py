@@ -5,15 +5,12 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-import numpy
+from yota.tracing.untyped import np
 
 if TYPE_CHECKING:
     from yota.tracing.tracer import Tracer
 
 __all__ = ["turned", "with_part"]
-
-# Traced values go where NumPy's annotations ask for arrays.
-np: Any = numpy
 
 
 def with_part(base: Tracer, name: str, written: Any) -> Any:
@@ -26,5 +23,5 @@ def turned(part: Any, dtype: Any) -> Any:
     """``part`` as the imaginary part of numbers without a real one: ``1j * inf`` would have NaN for that."""
     result = 1j * np.where(np.isfinite(part), part, 0)
     for special in (math.inf, -math.inf):
-        result = np.where(np.equal(part, special), numpy.asarray(complex(0, special), dtype), result)
-    return np.where(np.isnan(part), numpy.asarray(complex(0, math.nan), dtype), result)
+        result = np.where(np.equal(part, special), np.asarray(complex(0, special), dtype), result)
+    return np.where(np.isnan(part), np.asarray(complex(0, math.nan), dtype), result)

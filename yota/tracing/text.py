@@ -6,21 +6,17 @@ from collections.abc import Callable
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-import numpy
-
 from yota.tracing.implementations import implements
 from yota.tracing.leaks import SHIFTS, note, shifted
 from yota.tracing.location import caller
 from yota.tracing.traced_text import Text
+from yota.tracing.untyped import np
 from yota.tracing.written import is_written_out
 
 if TYPE_CHECKING:
     from yota.tracing.trace import Trace
 
 __all__ = ["to_text"]
-
-# Traced values go where NumPy's annotations ask for arrays.
-np: Any = numpy
 
 _MOST = 64
 """Numbers in a text that is used as data: each becomes a guard."""
@@ -92,5 +88,5 @@ def _by_numpy(function: Any) -> None:
         return to_text(trace.traced(a), lambda value: str(function(value, *args, **keywords)))
 
 
-for _function in (numpy.array2string, numpy.array_str, numpy.array_repr):
+for _function in (np.array2string, np.array_str, np.array_repr):
     _by_numpy(_function)

@@ -7,21 +7,17 @@ import operator
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-import numpy
-
 from yota.ir.catalog import primitive
 from yota.tracing import leaving, text, views
 from yota.tracing.dispatch import call_function, call_ufunc
 from yota.tracing.methods import ArrayMethods, is_tracer
 from yota.tracing.state import current
+from yota.tracing.untyped import np
 
 if TYPE_CHECKING:
     from yota.tracing.trace import Trace
 
 __all__ = ["Tracer"]
-
-# Traced values go where NumPy's annotations ask for arrays.
-np: Any = numpy
 
 
 def _binary(name: str, python: Callable[[Any, Any], Any]) -> tuple[Any, Any, Any]:
@@ -35,7 +31,7 @@ def _binary(name: str, python: Callable[[Any, Any], Any]) -> tuple[Any, Any, Any
 
     def in_place(self: Tracer, other: Any) -> Any:
         result = forward(self, other)
-        if result is NotImplemented or not isinstance(self._value(), numpy.ndarray):
+        if result is NotImplemented or not isinstance(self._value(), np.ndarray):
             return result
         views.overwrite(self, result)
         return self
@@ -49,9 +45,9 @@ def _apply_operator(tracer: Tracer, name: str, python: Callable[[Any, Any], Any]
         return NotImplemented
     if not tracer.ndim and (trace.is_foreign(left) or trace.is_foreign(right)):
         return NotImplemented  # a class of the user's has the operator's other form
-    if name == "power" and not is_tracer(right) and isinstance(right, (int, float, numpy.number)):
+    if name == "power" and not is_tracer(right) and isinstance(right, (int, float, np.number)):
         special = _POWERS.get(float(right))
-        if special and is_tracer(left) and isinstance(left._value(), numpy.ndarray):
+        if special and is_tracer(left) and isinstance(left._value(), np.ndarray):
             return trace.apply(primitive(special), (left,), python=lambda value: python(value, right))
     if name == "power" and _is_complex(*(each._value() if is_tracer(each) else each for each in (left, right))):
         left = left.astype(complex) if is_tracer(left) else complex(left)
@@ -128,7 +124,7 @@ class Tracer(ArrayMethods):
         if self._base is not None:
             raise self._trace.refuse("setting the shape of a view is not supported.", "Use .reshape(...).")
         found = np.reshape(self, extents)
-        if self.size and not numpy.may_share_memory(found._value(), self._value()):
+        if self.size and not np.may_share_memory(found._value(), self._value()):
             raise AttributeError("Incompatible shape for in-place modification: the elements do not lie in this order.")
         self._variable = found._current()
 
@@ -146,7 +142,7 @@ class Tracer(ArrayMethods):
 
     __array_priority__ = 1000.0
 
-    def __array_ufunc__(self, ufunc: numpy.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         return call_ufunc(self._recorder(), ufunc, method, inputs, kwargs)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:

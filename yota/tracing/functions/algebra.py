@@ -4,24 +4,18 @@ from __future__ import annotations
 
 import math
 import string
-from typing import TYPE_CHECKING, Any
-
-import numpy
+from typing import Any
 
 from yota.ir.catalog import primitive
 from yota.tracing.functions.places import diagonal
 from yota.tracing.implementations import implements
 from yota.tracing.methods import is_tracer
 from yota.tracing.order import arranged
-
-if TYPE_CHECKING:
-    from yota.tracing.trace import Trace
-
-# Traced values go where NumPy's annotations ask for arrays.
-np: Any = numpy
+from yota.tracing.trace import Trace
+from yota.tracing.untyped import np
 
 
-@implements(numpy.matmul)
+@implements(np.matmul)
 def _matmul(
     trace: Trace,
     a: Any,
@@ -45,7 +39,7 @@ def _matmul(
     return np.moveaxis(np.matmul(*moved), ends[-1], axes[-1]) if len(axes) > 2 else np.matmul(*moved)
 
 
-@implements(numpy.dot)
+@implements(np.dot)
 def _dot(trace: Trace, a: Any, b: Any) -> Any:
     a, b = (each if is_tracer(each) else np.asarray(each) for each in (a, b))
     if not a.ndim or not b.ndim:
@@ -56,13 +50,13 @@ def _dot(trace: Trace, a: Any, b: Any) -> Any:
     return np.tensordot(a, b, axes=([-1], [-1 if b.ndim == 1 else -2]))
 
 
-@implements(numpy.inner)
+@implements(np.inner)
 def _inner(trace: Trace, a: Any, b: Any) -> Any:
     a, b = (each if is_tracer(each) else np.asarray(each) for each in (a, b))
     return a * b if not a.ndim or not b.ndim else np.tensordot(a, b, axes=([-1], [-1]))
 
 
-@implements(numpy.kron)
+@implements(np.kron)
 def _kron(trace: Trace, a: Any, b: Any) -> Any:
     """NumPy's own asks how the operands lie in memory, for speed alone."""
     a, b = (each if is_tracer(each) else np.asarray(each) for each in (a, b))
@@ -75,12 +69,12 @@ def _kron(trace: Trace, a: Any, b: Any) -> Any:
     return np.reshape(product, [math.prod(pair) for pair in zip(wide, tall, strict=True)])
 
 
-@implements(numpy.vdot)
+@implements(np.vdot)
 def _vdot(trace: Trace, a: Any, b: Any) -> Any:
     return np.matmul(np.ravel(np.conjugate(trace.traced(a))), np.ravel(trace.traced(b)))
 
 
-@implements(numpy.vecdot)
+@implements(np.vecdot)
 def _vecdot(trace: Trace, x1: Any, x2: Any, axis: int = -1, dtype: Any = None, keepdims: bool = False) -> Any:
     return np.sum(np.conjugate(trace.traced(x1)) * x2, axis=axis, dtype=dtype, keepdims=keepdims)
 
@@ -93,20 +87,20 @@ def _vector_by_matrix(trace: Trace, x1: Any, x2: Any, dtype: Any = None) -> Any:
     return np.sum(np.expand_dims(np.conjugate(trace.traced(x1)), -1) * trace.traced(x2), axis=-2, dtype=dtype)
 
 
-if hasattr(numpy, "matvec"):
-    implements(numpy.matvec)(_matrix_by_vector)
-    implements(numpy.vecmat)(_vector_by_matrix)
+if hasattr(np, "matvec"):
+    implements(np.matvec)(_matrix_by_vector)
+    implements(np.vecmat)(_vector_by_matrix)
 
 
-@implements(numpy.outer)
+@implements(np.outer)
 def _outer(trace: Trace, a: Any, b: Any) -> Any:
     return np.reshape(trace.traced(a), (-1, 1)) * np.reshape(trace.traced(b), (1, -1))
 
 
-@implements(numpy.tensordot)
+@implements(np.tensordot)
 def _tensordot(trace: Trace, a: Any, b: Any, axes: Any = 2) -> Any:
     a, b = trace.traced(a), trace.traced(b)
-    if isinstance(axes, (int, numpy.integer)):
+    if isinstance(axes, (int, np.integer)):
         left, right = tuple(range(a.ndim - axes, a.ndim)), tuple(range(axes))
     else:
         left, right = (
@@ -127,7 +121,7 @@ def _tensordot(trace: Trace, a: Any, b: Any, axes: Any = 2) -> Any:
     return np.reshape(product, rows + columns)
 
 
-@implements(numpy.einsum)
+@implements(np.einsum)
 def _einsum(
     trace: Trace, *operands: Any, optimize: Any = False, dtype: Any = None, order: str = "K", casting: str = "safe"
 ) -> Any:
@@ -149,11 +143,11 @@ def _einsum(
     return trace.apply(primitive("einsum"), [array for array, _ in reduced], {"subscripts": text})
 
 
-@implements(numpy.einsum_path)
+@implements(np.einsum_path)
 def _einsum_path(trace: Trace, *operands: Any, **keywords: Any) -> Any:
     """It depends on shapes alone."""
     plain = (trace.values[trace.lift(each)] if is_tracer(each) else each for each in operands)
-    return numpy.einsum_path(*plain, **keywords)
+    return np.einsum_path(*plain, **keywords)
 
 
 def _by_string(operands: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -216,12 +210,12 @@ def _without_repeats(array: Any, term: str, *, writeable: bool) -> tuple[Any, st
     return array, term
 
 
-@implements(numpy.trace)
+@implements(np.trace)
 def _trace(trace: Trace, a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Any:
     return np.sum(np.diagonal(trace.traced(a), offset, axis1, axis2), axis=-1, dtype=dtype)
 
 
-@implements(numpy.cross)
+@implements(np.cross)
 def _cross(
     trace: Trace, a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None
 ) -> Any:
@@ -234,11 +228,11 @@ def _cross(
     return np.moveaxis(np.stack(parts, axis=-1), -1, axisc)
 
 
-@implements(numpy.moveaxis)
+@implements(np.moveaxis)
 def _moveaxis(trace: Trace, a: Any, source: Any, destination: Any) -> Any:
     a = trace.traced(a)
-    sources = numpy.lib.array_utils.normalize_axis_tuple(source, a.ndim, "source")
-    targets = numpy.lib.array_utils.normalize_axis_tuple(destination, a.ndim, "destination")
+    sources = np.lib.array_utils.normalize_axis_tuple(source, a.ndim, "source")
+    targets = np.lib.array_utils.normalize_axis_tuple(destination, a.ndim, "destination")
     if len(sources) != len(targets):
         raise ValueError("`source` and `destination` arguments must have the same number of elements")
     order = [axis for axis in range(a.ndim) if axis not in sources]

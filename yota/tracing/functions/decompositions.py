@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-import numpy
+from typing import Any
 
 from yota.tracing.implementations import implements
+from yota.tracing.trace import Trace
+from yota.tracing.untyped import np
 
-if TYPE_CHECKING:
-    from yota.tracing.trace import Trace
-
-# Traced values go where NumPy's annotations ask for arrays.
-np: Any = numpy
-
-_EIG: Any = type(numpy.linalg.eig(numpy.eye(1)))
-_SVD: Any = type(numpy.linalg.svd(numpy.eye(1)))
+_EIG: Any = type(np.linalg.eig(np.eye(1)))
+_SVD: Any = type(np.linalg.svd(np.eye(1)))
 """NumPy's own named tuples."""
 _ASYMMETRY = 1e-6
 """More than rounding explains."""
@@ -24,9 +18,9 @@ _ASYMMETRY = 1e-6
 def _matrix(trace: Trace, a: Any, square: bool = False) -> Any:
     a = trace.traced(a)
     if a.ndim < 2:
-        raise numpy.linalg.LinAlgError(f"{a.ndim}-dimensional array given. Array must be at least two-dimensional")
+        raise np.linalg.LinAlgError(f"{a.ndim}-dimensional array given. Array must be at least two-dimensional")
     if square and a.shape[-1] != a.shape[-2]:
-        raise numpy.linalg.LinAlgError("Last 2 dimensions of the array must be square")
+        raise np.linalg.LinAlgError("Last 2 dimensions of the array must be square")
     return a if a.dtype.kind in "fc" else a.astype(float)
 
 
@@ -36,13 +30,13 @@ def hermitian(trace: Trace, a: Any, lower: bool = True) -> Any:
     The rules take a matrix for Hermitian, and share the gradient between its triangles; that would be wrong for a
     function that fills the other one with something else. So it is a guard that the matrix is Hermitian.
     """
-    value = numpy.asarray(trace.values[trace.lift(a)])
+    value = np.asarray(trace.values[trace.lift(a)])
     if not value.size:
         return a
-    off = numpy.abs(value - numpy.conjugate(numpy.swapaxes(value, -1, -2)))
-    if numpy.max(off) > _ASYMMETRY * numpy.max(numpy.abs(value)):
+    off = np.abs(value - np.conjugate(np.swapaxes(value, -1, -2)))
+    if np.max(off) > _ASYMMETRY * np.max(np.abs(value)):
         half = np.tril(a, -1) if lower else np.triu(a, 1)
-        return half + np.conjugate(np.swapaxes(half, -1, -2)) + np.real(a) * numpy.eye(value.shape[-1], dtype=off.dtype)
+        return half + np.conjugate(np.swapaxes(half, -1, -2)) + np.real(a) * np.eye(value.shape[-1], dtype=off.dtype)
     apart = np.max(np.abs(a - np.conjugate(np.swapaxes(a, -1, -2)))) > _ASYMMETRY * np.max(np.abs(a))
     trace.decide(trace.lift(apart), "hermitian", False)
     return a
@@ -58,19 +52,19 @@ def _side(side: str) -> str:
     return side.upper()
 
 
-@implements(numpy.linalg.eigh)
+@implements(np.linalg.eigh)
 def _eigh(trace: Trace, a: Any, UPLO: str = "L") -> Any:
     side = _side(UPLO)
     return _apply(trace, "eigh", hermitian(trace, _matrix(trace, a, True), side == "L"), UPLO=side)
 
 
-@implements(numpy.linalg.eigvalsh)
+@implements(np.linalg.eigvalsh)
 def _eigvalsh(trace: Trace, a: Any, UPLO: str = "L") -> Any:
     side = _side(UPLO)
     return _apply(trace, "eigvalsh", hermitian(trace, _matrix(trace, a, True), side == "L"), UPLO=side)
 
 
-@implements(numpy.linalg.eig)
+@implements(np.linalg.eig)
 def _eig(trace: Trace, a: Any) -> Any:
     """NumPy's results are real where all eigenvalues of a real matrix are: that is a guard."""
     a = _matrix(trace, a, True)
@@ -80,12 +74,12 @@ def _eig(trace: Trace, a: Any) -> Any:
     return _EIG(values, vectors)
 
 
-@implements(numpy.linalg.eigvals)
+@implements(np.linalg.eigvals)
 def _eigvals(trace: Trace, a: Any) -> Any:
     return np.linalg.eig(a)[0]
 
 
-@implements(numpy.linalg.svd)
+@implements(np.linalg.svd)
 def _svd(trace: Trace, a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Any:
     a = _matrix(trace, a)
     height, width = a.shape[-2:]
@@ -113,12 +107,12 @@ def _hermitian_svd(a: Any, compute_uv: bool) -> Any:
     return _SVD(vectors, np.abs(values), right)
 
 
-@implements(numpy.linalg.svdvals)
+@implements(np.linalg.svdvals)
 def _svdvals(trace: Trace, x: Any, /) -> Any:
     return _apply(trace, "svdvals", _matrix(trace, x))
 
 
-@implements(numpy.linalg.qr)
+@implements(np.linalg.qr)
 def _qr(trace: Trace, a: Any, mode: str = "reduced") -> Any:
     a = _matrix(trace, a)
     height, width = a.shape[-2:]
@@ -133,12 +127,12 @@ def _qr(trace: Trace, a: Any, mode: str = "reduced") -> Any:
     return factors[1] if mode == "r" else factors
 
 
-@implements(numpy.linalg.slogdet)
+@implements(np.linalg.slogdet)
 def _slogdet(trace: Trace, a: Any) -> Any:
     return _apply(trace, "slogdet", _matrix(trace, a, True))
 
 
-@implements(numpy.linalg.cholesky)
+@implements(np.linalg.cholesky)
 def _cholesky(trace: Trace, a: Any, /, *, upper: bool = False) -> Any:
     a = hermitian(trace, _matrix(trace, a, True), not upper)
     if not upper:
@@ -147,27 +141,27 @@ def _cholesky(trace: Trace, a: Any, /, *, upper: bool = False) -> Any:
     return np.conjugate(np.swapaxes(_apply(trace, "cholesky", np.conjugate(np.swapaxes(a, -1, -2))), -1, -2))
 
 
-@implements(numpy.linalg.pinv)
-def _pinv(trace: Trace, a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = numpy._NoValue) -> Any:
+@implements(np.linalg.pinv)
+def _pinv(trace: Trace, a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = np._NoValue) -> Any:
     a = _matrix(trace, a)
     if rcond is None:
-        smallest = float(numpy.finfo(a.dtype).eps) * max(a.shape[-2:])
-        rcond = 1e-15 if rtol is numpy._NoValue else smallest if rtol is None else rtol
+        smallest = float(np.finfo(a.dtype).eps) * max(a.shape[-2:])
+        rcond = 1e-15 if rtol is np._NoValue else smallest if rtol is None else rtol
     if np.ndim(rcond):
         raise trace.refuse("np.linalg.pinv with a cutoff for each matrix is not supported.", "Pass one number.")
     return _apply(trace, "pinv", a, rcond=float(rcond), hermitian=bool(hermitian))
 
 
-@implements(numpy.linalg.lstsq)
+@implements(np.linalg.lstsq)
 def _lstsq(trace: Trace, a: Any, b: Any, rcond: Any = None) -> Any:
     """The rank, on which the residuals depend, is a guard."""
     a, b = _matrix(trace, a), trace.traced(b)
     height, width = a.shape
-    cutoff = float(numpy.finfo(a.dtype).eps) * max(a.shape) if rcond is None else float(rcond)
+    cutoff = float(np.finfo(a.dtype).eps) * max(a.shape) if rcond is None else float(rcond)
     solution = _apply(trace, "lstsq_solution", a, b, rcond=cutoff)
     values = np.linalg.svdvals(a)
     rank = int(np.count_nonzero(values > max(cutoff, 0.0) * np.max(values)))
-    residuals: Any = numpy.zeros(0, values.dtype)
+    residuals: Any = np.zeros(0, values.dtype)
     if rank == width and height > width:
         rest = np.abs(np.matmul(a, solution) - b)
         residuals = np.sum(rest * rest, axis=0, keepdims=b.ndim == 1)

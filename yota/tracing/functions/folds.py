@@ -5,9 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
-
-import numpy
+from typing import Any
 
 from yota.ir.catalog import primitive
 from yota.rules.statics import axes_of
@@ -15,13 +13,9 @@ from yota.tracing.aliasing import plainly
 from yota.tracing.implementations import implements
 from yota.tracing.indices import normalise
 from yota.tracing.methods import is_tracer
+from yota.tracing.trace import Trace
+from yota.tracing.untyped import np
 from yota.tracing.views import overwrite
-
-if TYPE_CHECKING:
-    from yota.tracing.trace import Trace
-
-# Traced values go where NumPy's annotations ask for arrays.
-np: Any = numpy
 
 _REDUCTIONS = {
     "add": "sum",
@@ -78,7 +72,7 @@ def _in_turn(ufunc: Any, array: Any, axis: Any, keepdims: bool, initial: Any) ->
     axes = sorted(axes_of(axis, array.ndim), reverse=True)
     single = all(array.shape[axis] == 1 for axis in axes)
     if initial is None and ufunc.identity is not None and single:
-        array = ufunc(numpy.asarray(ufunc.identity, array.dtype), array)
+        array = ufunc(np.asarray(ufunc.identity, array.dtype), array)
     elif initial is not None and not axes:
         array = ufunc(initial, array)
     for each in axes:
@@ -94,10 +88,10 @@ def _log_sum(power: Callable[[Any], Any], log: Callable[[Any], Any]) -> Any:
     def reduce(array: Any, axis: Any, keepdims: bool, where: Any) -> Any:
         """Shifted by the largest exponent (Blanchard, Higham and Higham 2021, IMA J. Numer. Anal. 41, section 1)."""
         if where is not True:
-            array = np.where(where, array, numpy.asarray(-math.inf, array.dtype))
+            array = np.where(where, array, np.asarray(-math.inf, array.dtype))
         axes = axes_of(axis, array.ndim)
         largest = np.max(array, axis=axes, keepdims=True, initial=-math.inf)
-        shift = np.where(np.isfinite(largest), largest, numpy.zeros((), array.dtype))
+        shift = np.where(np.isfinite(largest), largest, np.zeros((), array.dtype))
         total = log(np.sum(power(array - shift), axis=axes, keepdims=True)) + shift
         return total if keepdims else np.squeeze(total, axis=axes)
 
@@ -180,20 +174,20 @@ def _at(trace: Trace, ufunc: Any, array: Any, indices: Any, *operand: Any) -> No
             "Make the array inside the function with np.zeros.",
         )
     # NumPy's error, if the ufunc does not take such numbers.
-    ufunc(*(numpy.zeros(0, trace.traced(each).dtype) for each in (array, *operand)))
-    if ufunc in (numpy.add, numpy.subtract):
-        _add_at(trace, array, indices, operand[0] if ufunc is numpy.add else np.negative(operand[0]))
+    ufunc(*(np.zeros(0, trace.traced(each).dtype) for each in (array, *operand)))
+    if ufunc in (np.add, np.subtract):
+        _add_at(trace, array, indices, operand[0] if ufunc is np.add else np.negative(operand[0]))
         return
-    targets = numpy.arange(array.size).reshape(array.shape)[_constant(trace, ufunc, indices)]
+    targets = np.arange(array.size).reshape(array.shape)[_constant(trace, ufunc, indices)]
     places = targets.ravel()
-    order = numpy.argsort(places, kind="stable")
-    starts = numpy.searchsorted(places[order], places[order])
-    turns = numpy.empty(len(places), int)
-    turns[order] = numpy.arange(len(places)) - starts
+    order = np.argsort(places, kind="stable")
+    starts = np.searchsorted(places[order], places[order])
+    turns = np.empty(len(places), int)
+    turns[order] = np.arange(len(places)) - starts
     values = [np.ravel(np.broadcast_to(each, targets.shape)) for each in operand]
     flat = np.ravel(array).copy()
     for turn in range(turns.max(initial=-1) + 1):
-        chosen = numpy.flatnonzero(turns == turn)
+        chosen = np.flatnonzero(turns == turn)
         flat[places[chosen]] = ufunc(flat[places[chosen]], *(each[chosen] for each in values))
     overwrite(array, np.reshape(flat, array.shape))
 

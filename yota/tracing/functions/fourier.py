@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-import numpy
+from typing import Any
 
 from yota.rules.statics import axes_of
 from yota.tracing.implementations import implements
-
-if TYPE_CHECKING:
-    from yota.tracing.trace import Trace
-
-# Traced values go where NumPy's annotations ask for arrays.
-np: Any = numpy
+from yota.tracing.trace import Trace
+from yota.tracing.untyped import np
 
 
 def _transform(name: str) -> Any:
@@ -35,7 +29,7 @@ def _transform(name: str) -> Any:
 
 
 for _name in ("fft", "ifft", "rfft", "irfft"):
-    implements(getattr(numpy.fft, _name))(_transform(_name))
+    implements(getattr(np.fft, _name))(_transform(_name))
 
 
 def _shift(trace: Trace, x: Any, axes: Any, sign: int) -> Any:
@@ -45,11 +39,11 @@ def _shift(trace: Trace, x: Any, axes: Any, sign: int) -> Any:
     return np.roll(x, steps, places)
 
 
-@implements(numpy.fft.fftshift)
+@implements(np.fft.fftshift)
 def _fftshift(trace: Trace, x: Any, axes: Any = None) -> Any:
     return _shift(trace, x, axes, 1)
 
 
-@implements(numpy.fft.ifftshift)
+@implements(np.fft.ifftshift)
 def _ifftshift(trace: Trace, x: Any, axes: Any = None) -> Any:
     return _shift(trace, x, axes, -1)

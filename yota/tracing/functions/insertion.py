@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-import numpy
+from typing import Any
 
 from yota.rules.statics import axes_of
 from yota.tracing.implementations import implements
 from yota.tracing.methods import is_tracer
+from yota.tracing.trace import Trace
+from yota.tracing.untyped import np
 from yota.tracing.views import Look, derived
 
-if TYPE_CHECKING:
-    from yota.tracing.trace import Trace
 
-# Traced values go where NumPy's annotations ask for arrays.
-np: Any = numpy
-
-
-@implements(numpy.insert)
+@implements(np.insert)
 def _insert(trace: Trace, arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
     arr, values = trace.traced(arr), trace.traced(values)
     if axis is None:
@@ -28,9 +22,9 @@ def _insert(trace: Trace, arr: Any, obj: Any, values: Any, axis: Any = None) -> 
     extent = arr.shape[axis]
     if arr.dtype.kind in "biu" and values.dtype.kind in "fc":
         raise trace.refuse("np.insert would cast floating values to integers.", "Make the array floating first.")
-    places: Any = numpy.arange(extent)[obj] if isinstance(obj, slice) else numpy.asarray(obj)
+    places: Any = np.arange(extent)[obj] if isinstance(obj, slice) else np.asarray(obj)
     if places.dtype == bool:
-        places = numpy.flatnonzero(places)
+        places = np.flatnonzero(places)
     count = places.size
     if count == 1:
         values = np.reshape(values, (1,) * (arr.ndim - values.ndim) + values.shape)
@@ -39,7 +33,7 @@ def _insert(trace: Trace, arr: Any, obj: Any, values: Any, axis: Any = None) -> 
         count, places = values.shape[axis], int(places.item())
     values = np.broadcast_to(values, (*arr.shape[:axis], count, *arr.shape[axis + 1 :])).astype(arr.dtype)
     # Where each element of the result stands in the array with the values behind it.
-    order = numpy.insert(numpy.arange(extent), places, extent + numpy.arange(count))
+    order = np.insert(np.arange(extent), places, extent + np.arange(count))
     return np.take(np.concatenate([arr, values], axis=axis), order, axis=axis)
 
 
@@ -51,17 +45,17 @@ def _plain_places(trace: Trace, places: Any) -> Any:
     return places
 
 
-@implements(numpy.delete)
+@implements(np.delete)
 def _delete(trace: Trace, arr: Any, obj: Any, axis: Any = None) -> Any:
     arr = trace.traced(arr)
     if axis is None:
         arr, axis = np.ravel(arr), 0
     axis = axes_of(axis, arr.ndim)[0]
-    kept = numpy.delete(numpy.arange(arr.shape[axis]), _plain_places(trace, obj))
+    kept = np.delete(np.arange(arr.shape[axis]), _plain_places(trace, obj))
     return np.take(arr, kept, axis=axis)
 
 
-@implements(numpy.trim_zeros)
+@implements(np.trim_zeros)
 def _trim_zeros(trace: Trace, filt: Any, trim: str = "fb", axis: Any = None) -> Any:
     """How much is cut off is a guard."""
     filt = trace.traced(filt)
@@ -82,7 +76,7 @@ def _trim_zeros(trace: Trace, filt: Any, trim: str = "fb", axis: Any = None) -> 
     return result
 
 
-@implements(numpy.block)
+@implements(np.block)
 def _block(trace: Trace, arrays: Any) -> Any:
     depth = _depth(arrays)
     ndim = max(depth, _most_axes(trace, arrays))
@@ -113,19 +107,19 @@ def _most_axes(trace: Trace, part: Any) -> int:
     return int(trace.traced(part).ndim)
 
 
-@implements(numpy.vander)
+@implements(np.vander)
 def _vander(trace: Trace, x: Any, N: Any = None, increasing: bool = False) -> Any:
     x = trace.traced(x)
     if x.ndim != 1:
         raise ValueError("x must be a one-dimensional array or sequence.")
-    x = x.astype(numpy.promote_types(x.dtype, int), copy=False)
+    x = x.astype(np.promote_types(x.dtype, int), copy=False)
     count = len(x) if N is None else int(N)
     columns = np.broadcast_to(x[:, None], (len(x), max(count - 1, 0)))
-    powers = np.cumprod(np.concatenate([numpy.ones((len(x), min(count, 1)), x.dtype), columns], axis=1), axis=1)
+    powers = np.cumprod(np.concatenate([np.ones((len(x), min(count, 1)), x.dtype), columns], axis=1), axis=1)
     return powers if increasing else np.flip(powers, 1)
 
 
-@implements(numpy.meshgrid)
+@implements(np.meshgrid)
 def _meshgrid(trace: Trace, *xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> Any:
     if indexing not in ("xy", "ij"):
         raise ValueError("Valid values for `indexing` are 'xy' and 'ij'.")
@@ -140,7 +134,7 @@ def _meshgrid(trace: Trace, *xi: Any, copy: bool = True, sparse: bool = False, i
     return tuple(each.copy() for each in found) if copy else found
 
 
-@implements(numpy.lib.stride_tricks.sliding_window_view)
+@implements(np.lib.stride_tricks.sliding_window_view)
 def _windows(
     trace: Trace, x: Any, window_shape: Any, axis: Any = None, *, subok: bool = False, writeable: bool = False
 ) -> Any:
@@ -158,8 +152,8 @@ def _windows(
 
     def gathered(x: Any) -> Any:
         for place, extent in zip(places, extents, strict=True):
-            starts = numpy.arange(x.shape[place] - extent + 1)[:, None]
-            x = np.moveaxis(np.take(x, starts + numpy.arange(extent), axis=place), place + 1, -1)
+            starts = np.arange(x.shape[place] - extent + 1)[:, None]
+            x = np.moveaxis(np.take(x, starts + np.arange(extent), axis=place), place + 1, -1)
         return x
 
     return derived(x, Look(gathered))

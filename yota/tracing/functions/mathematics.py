@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import cmath
 import functools
 import importlib
 import math
 from collections.abc import Callable
 from typing import Any
 
-import numpy
-
-from yota.tracing.exact import record_call
-from yota.tracing.methods import collected, is_traced, is_tracer
-from yota.tracing.state import current
-
-__all__ = ["replacements"]
-
-# Traced values go where NumPy's annotations ask for arrays.
-np: Any = numpy
+from yota.tracing.implementations import records
+from yota.tracing.methods import is_tracer
+from yota.tracing.trace import Trace
+from yota.tracing.untyped import np
 
 _NAMES = (
     "sin cos tan sinh cosh tanh exp expm1 exp2 log2 log10 log1p sqrt cbrt fabs degrees radians copysign fmod "
@@ -40,20 +33,14 @@ _REFUSED = {
     "nextafter": "Do it outside of the function; a step to the neighbouring number has no derivative of use.",
 }
 """Functions that have no recorded form, and what to write in their places."""
-_OF_MANY = ("fsum", "prod", "sumprod", "dist")
-"""Functions that take any iterable."""
 
 
-def _hypot(*values: Any) -> Any:
-    return functools.reduce(np.hypot, values)
-
-
-def _log(value: Any, base: Any = None) -> Any:
+def _log(trace: Trace, value: Any, base: Any = None) -> Any:
     log = _same("log", "log")
-    return log(value) if base is None else log(value) / log(base)
+    return log(trace, value) if base is None else log(trace, value) / log(trace, base)
 
 
-def _remainder(x: Any, y: Any) -> Any:
+def _remainder(trace: Trace, x: Any, y: Any) -> Any:
     """What is left of ``x`` beside the nearest multiple of ``y``, the even one of two: every step is exact."""
     left = np.fmod(x, y)
     twice, whole = 2.0 * np.abs(left), np.abs(y)
@@ -62,16 +49,14 @@ def _remainder(x: Any, y: Any) -> Any:
     return np.where(beyond, left - np.copysign(whole, left), left)
 
 
-def _isclose(a: Any, b: Any, *, rel_tol: float = 1e-9, abs_tol: float = 0.0) -> bool:
+def _isclose(trace: Trace, a: Any, b: Any, *, rel_tol: float = 1e-9, abs_tol: float = 0.0) -> bool:
     # One decision: it goes the same way wherever the answer is the same.
     bound = np.maximum(rel_tol * np.maximum(np.abs(a), np.abs(b)), abs_tol)
     return bool(np.logical_or(np.equal(a, b), np.abs(a - b) <= bound))
 
 
-def _of_scipy(name: str) -> Callable[[Any], Any]:
-    def form(value: Any) -> Any:
-        trace = current()
-        assert trace is not None
+def _of_scipy(name: str) -> Callable[[Any, Any], Any]:
+    def form(trace: Trace, value: Any) -> Any:
         try:
             # The rules are those of SciPy's functions, which is loaded only where they are called for.
             special = importlib.import_module("scipy.special")
@@ -86,9 +71,7 @@ def _of_scipy(name: str) -> Callable[[Any], Any]:
 
 
 def _refusing(name: str, cure: str) -> Callable[..., Any]:
-    def form(*args: Any, **keywords: Any) -> Any:
-        trace = current()
-        assert trace is not None
+    def form(trace: Trace, *args: Any, **keywords: Any) -> Any:
         raise trace.refuse(f"math.{name} of a traced value cannot be recorded.", cure)
 
     return form
@@ -98,9 +81,7 @@ def _same(name: str, target: str) -> Callable[..., Any]:
     """The form of a function that is one of NumPy's; like all of math's it gives a Python number."""
     original, ufunc = getattr(math, name, None), getattr(np, target)
 
-    def form(*args: Any) -> Any:
-        trace = current()
-        assert trace is not None
+    def form(trace: Trace, *args: Any) -> Any:
         known = trace.registry.find(ufunc)
         if known is None or any(np.ndim(value) for value in args):
             return ufunc(*args)
@@ -128,25 +109,30 @@ def _number(value: Any) -> Any:
     return _double(value).item() if is_scalar else value
 
 
-def _forms() -> dict[str, Callable[..., Any]]:
-    return {
-        **{
-            name: _same(name, target) for name, target in {**dict(zip(_NAMES, _NAMES, strict=True)), **_RENAMED}.items()
-        },
-        **{name: _of_scipy(name) for name in _OF_SCIPY},
-        **{name: _refusing(name, cure) for name, cure in _REFUSED.items()},
-        "log": _log,
-        "hypot": _hypot,
-        "remainder": _remainder,
-        "fsum": sum,
-        "dist": lambda p, q: np.sqrt(sum((a - b) ** 2 for a, b in zip(p, q, strict=True))),
-        "modf": lambda value: (np.fmod(value, 1.0), np.trunc(value)),
-        "ldexp": lambda value, exponent: value * 2.0 ** int(exponent),
-        "isclose": _isclose,
-        "prod": lambda values, start=1: functools.reduce(lambda a, b: a * b, values, start),
-        "sumprod": lambda p, q: sum(a * b for a, b in zip(p, q, strict=True)),
-        "fma": lambda x, y, z: x * y + z,
-    }
+_FORMS: dict[str, Callable[..., Any]] = {
+    **{name: _same(name, target) for name, target in (*zip(_NAMES, _NAMES, strict=True), *_RENAMED.items())},
+    **{name: _of_scipy(name) for name in _OF_SCIPY},
+    **{name: _refusing(name, cure) for name, cure in _REFUSED.items()},
+    "log": _log,
+    "hypot": lambda trace, *values: functools.reduce(np.hypot, values),
+    "remainder": _remainder,
+    "fsum": lambda trace, values: sum(values),
+    "dist": lambda trace, p, q: np.sqrt(sum((a - b) ** 2 for a, b in zip(p, q, strict=True))),
+    "modf": lambda trace, value: (np.fmod(value, 1.0), np.trunc(value)),
+    "ldexp": lambda trace, value, exponent: value * 2.0 ** int(exponent),
+    "isclose": _isclose,
+    "prod": lambda trace, values, start=1: functools.reduce(lambda a, b: a * b, values, start),
+    "sumprod": lambda trace, p, q: sum(a * b for a, b in zip(p, q, strict=True)),
+    "fma": lambda trace, x, y, z: x * y + z,
+}
+
+
+def _numbered(form: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda trace, *args, **keywords: _number(form(trace, *args, **keywords))
+
+
+for _name, _form in _FORMS.items():
+    records("math", _name)(_numbered(_form))
 
 
 def _complex(value: Any) -> Any:
@@ -156,58 +142,25 @@ def _complex(value: Any) -> Any:
     return value if value.dtype.kind == "c" else value.astype(complex)
 
 
-def _of_complex(name: str) -> Callable[[Any], Any]:
-    return lambda value: getattr(np, name)(_complex(value))
+def _of_complex(name: str) -> Callable[..., Any]:
+    return lambda trace, value: getattr(np, name)(_complex(value))
 
 
-def _complex_log(value: Any, base: Any = None) -> Any:
+@records("cmath", "log")
+def _complex_log(trace: Trace, value: Any, base: Any = None) -> Any:
     found = np.log(_complex(value))
     return found if base is None else found / np.log(_complex(base))
 
 
-def _phase(value: Any) -> Any:
+@records("cmath", "phase")
+def _phase(trace: Trace, value: Any) -> Any:
     value = _complex(value)
     return np.arctan2(np.imag(value), np.real(value))
 
 
-def _complex_forms() -> dict[str, Callable[..., Any]]:
-    names = {name: name for name in "exp sqrt sin cos tan sinh cosh tanh isnan isinf isfinite".split()}
-    names |= {name: target for name, target in _RENAMED.items() if name not in ("atan2", "pow")}
-    return {
-        **{name: _of_complex(target) for name, target in names.items()},
-        "log": _complex_log,
-        "log10": lambda value: _complex_log(value, 10.0),
-        "phase": _phase,
-        "polar": lambda value: (np.abs(_complex(value)), _phase(value)),
-        "rect": lambda r, phi: r * np.cos(phi) + r * np.sin(phi) * 1j,
-        "isclose": _isclose,
-    }
-
-
-def _wrapper(original: Any, form: Callable[..., Any]) -> Any:
-    @functools.wraps(original)
-    def call(*args: Any, **keywords: Any) -> Any:
-        trace = current()
-        if trace is not None and original.__name__ in _OF_MANY:
-            args = tuple(map(collected, args))
-        if trace is None or not (any(map(is_traced, args)) or any(map(is_traced, keywords.values()))):
-            return original(*args, **keywords)
-        path = f"{original.__module__}.{original.__name__}"
-        found = record_call(trace, original, args, keywords, path) if trace.exact else NotImplemented
-        if found is not NotImplemented:
-            return found
-        result = form(*args, **keywords)
-        return _number(result) if original.__module__ == "math" else result
-
-    return call
-
-
-@functools.cache
-def replacements() -> list[tuple[Any, str, Any]]:
-    """``(module, name, recording function)`` for both modules."""
-    return [
-        (module, name, _wrapper(getattr(module, name), form))
-        for module, forms in ((math, _forms()), (cmath, _complex_forms()))
-        for name, form in forms.items()
-        if hasattr(module, name)
-    ]
+for _name in "exp sqrt sin cos tan sinh cosh tanh isnan isinf isfinite asin acos atan asinh acosh atanh".split():
+    records("cmath", _name)(_of_complex(_RENAMED.get(_name, _name)))
+records("cmath", "log10")(lambda trace, value: _complex_log(trace, value, 10.0))
+records("cmath", "polar")(lambda trace, value: (np.abs(_complex(value)), _phase(trace, value)))
+records("cmath", "rect")(lambda trace, r, phi: r * np.cos(phi) + r * np.sin(phi) * 1j)
+records("cmath", "isclose")(_isclose)

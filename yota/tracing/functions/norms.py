@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
-
-import numpy
+from typing import Any
 
 from yota.rules.statics import axes_of
 from yota.tracing.implementations import implements
-
-if TYPE_CHECKING:
-    from yota.tracing.trace import Trace
-
-# Traced values go where NumPy's annotations ask for arrays.
-np: Any = numpy
+from yota.tracing.trace import Trace
+from yota.tracing.untyped import np
 
 
-@implements(numpy.linalg.norm)
+@implements(np.linalg.norm)
 def _norm(trace: Trace, x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
     x = _floating(trace, x)
     if axis is None:
@@ -35,7 +29,7 @@ def _norm(trace: Trace, x: Any, ord: Any = None, axis: Any = None, keepdims: boo
 
 def _pair(axis: Any, ndim: int) -> tuple[int, ...]:
     """Axes in the order given: rows and columns of a matrix."""
-    return tuple(numpy.lib.array_utils.normalize_axis_tuple(axis, ndim))
+    return tuple(np.lib.array_utils.normalize_axis_tuple(axis, ndim))
 
 
 def _floating(trace: Trace, x: Any) -> Any:
@@ -94,20 +88,20 @@ def _matrix_norm(trace: Trace, x: Any, ord: Any, axes: tuple[int, ...], keepdims
     return np.reshape(result, tuple(1 if axis in axes else extent for axis, extent in enumerate(x.shape)))
 
 
-@implements(numpy.linalg.vector_norm)
+@implements(np.linalg.vector_norm)
 def _vector_norm_of_axes(trace: Trace, x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Any:
     x = _floating(trace, x)
     axes = axes_of(axis, x.ndim)
     return _vector_norm(trace, x, ord, axes, keepdims)
 
 
-@implements(numpy.linalg.matrix_norm)
+@implements(np.linalg.matrix_norm)
 def _matrix_norm_of_last(trace: Trace, x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
     x = _floating(trace, x)
     return _matrix_norm(trace, x, ord, (x.ndim - 2, x.ndim - 1), keepdims)
 
 
-@implements(numpy.linalg.cond)
+@implements(np.linalg.cond)
 def _cond(trace: Trace, x: Any, p: Any = None) -> Any:
     x = _floating(trace, x)
     if p in (None, 2, -2):
@@ -120,14 +114,14 @@ def _cond(trace: Trace, x: Any, p: Any = None) -> Any:
     return np.where(np.logical_and(np.isnan(result), harmless), result.dtype.type(math.inf), result)
 
 
-@implements(numpy.linalg.matrix_rank)
+@implements(np.linalg.matrix_rank)
 def _matrix_rank(trace: Trace, A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Any:
     A = _floating(trace, A)
     if A.ndim < 2:
         return np.astype(np.any(np.not_equal(A, 0)), int)
     values = np.abs(np.linalg.eigvalsh(A)) if hermitian else np.linalg.svdvals(A)
     if tol is None:
-        scale = max(A.shape[-2:]) * numpy.finfo(values.dtype).eps if rtol is None else np.asarray(rtol)[..., None]
+        scale = max(A.shape[-2:]) * np.finfo(values.dtype).eps if rtol is None else np.asarray(rtol)[..., None]
         tol = np.max(values, axis=-1, keepdims=True) * scale
     else:
         tol = np.asarray(tol)[..., None]

@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
-
-import numpy
+from typing import Any
 
 from yota.rules.statics import axes_of
 from yota.tracing.functions.reductions import root
 from yota.tracing.implementations import implements
-
-if TYPE_CHECKING:
-    from yota.tracing.trace import Trace
-
-# Traced values go where NumPy's annotations ask for arrays.
-np: Any = numpy
+from yota.tracing.trace import Trace
+from yota.tracing.untyped import np
 
 
 def _without_nan(trace: Trace, a: Any, fill: float) -> tuple[Any, Any]:
@@ -24,7 +18,7 @@ def _without_nan(trace: Trace, a: Any, fill: float) -> tuple[Any, Any]:
     if a.dtype.kind not in "fc":
         return a, True
     valid = np.logical_not(np.isnan(a))
-    return np.where(valid, a, numpy.asarray(fill, a.dtype)), valid
+    return np.where(valid, a, np.asarray(fill, a.dtype)), valid
 
 
 def _both(valid: Any, where: Any) -> Any:
@@ -39,7 +33,7 @@ def _filled(name: str, fill: float) -> Any:
 
 
 for _name, _fill in (("sum", 0.0), ("prod", 1.0), ("cumsum", 0.0), ("cumprod", 1.0)):
-    implements(getattr(numpy, f"nan{_name}"))(_filled(_name, _fill))
+    implements(getattr(np, f"nan{_name}"))(_filled(_name, _fill))
 
 
 def _extremum(name: str, fill: float) -> Any:
@@ -49,13 +43,13 @@ def _extremum(name: str, fill: float) -> Any:
         if valid is True or "initial" in keywords:
             return result
         some = np.any(valid, axis=axes_of(axis, valid.ndim), keepdims=keepdims)
-        return np.where(some, result, numpy.asarray(math.nan, filled.dtype))
+        return np.where(some, result, np.asarray(math.nan, filled.dtype))
 
     return extremum
 
 
-implements(numpy.nanmax)(_extremum("max", -math.inf))
-implements(numpy.nanmin)(_extremum("min", math.inf))
+implements(np.nanmax)(_extremum("max", -math.inf))
+implements(np.nanmin)(_extremum("min", math.inf))
 
 
 def _position(name: str, fill: float) -> Any:
@@ -68,11 +62,11 @@ def _position(name: str, fill: float) -> Any:
     return position
 
 
-implements(numpy.nanargmax)(_position("argmax", -math.inf))
-implements(numpy.nanargmin)(_position("argmin", math.inf))
+implements(np.nanargmax)(_position("argmax", -math.inf))
+implements(np.nanargmin)(_position("argmin", math.inf))
 
 
-@implements(numpy.nanmean)
+@implements(np.nanmean)
 def _nanmean(
     trace: Trace, a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, where: Any = True
 ) -> Any:
@@ -82,7 +76,7 @@ def _nanmean(
     return np.mean(filled, axis=axis, dtype=dtype, keepdims=keepdims, where=_both(valid, where))
 
 
-@implements(numpy.nanvar)
+@implements(np.nanvar)
 def _nanvar(
     trace: Trace,
     a: Any,
@@ -102,15 +96,15 @@ def _nanvar(
         return result
     # NumPy gives NaN where no degrees of freedom are left.
     count = np.sum(np.broadcast_to(chosen, filled.shape), axis=axes_of(axis, filled.ndim), keepdims=keepdims)
-    return np.where(count > ddof, result, numpy.asarray(math.nan, result.dtype))
+    return np.where(count > ddof, result, np.asarray(math.nan, result.dtype))
 
 
-@implements(numpy.nanstd)
+@implements(np.nanstd)
 def _nanstd(trace: Trace, a: Any, *args: Any, **keywords: Any) -> Any:
     return root(trace, np.nanvar(trace.traced(a), *args, **keywords))
 
 
-@implements(numpy.nanmedian)
+@implements(np.nanmedian)
 def _nanmedian(trace: Trace, a: Any, axis: Any = None, overwrite_input: bool = False, keepdims: bool = False) -> Any:
     a = trace.traced(a)
     if a.dtype.kind != "f" or not a.size:
@@ -130,7 +124,7 @@ def _nanmedian(trace: Trace, a: Any, axis: Any = None, overwrite_input: bool = F
     return np.reshape(median, tuple(1 if place in axes else extent for place, extent in enumerate(a.shape)))
 
 
-@implements(numpy.average)
+@implements(np.average)
 def _average(
     trace: Trace, a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: bool = False
 ) -> Any:
@@ -145,10 +139,10 @@ def _average(
         if axis is None:
             raise TypeError("Axis must be specified when shapes of a and weights differ.")
         given = tuple(axis) if isinstance(axis, (tuple, list)) else (axis,)
-        places = numpy.lib.array_utils.normalize_axis_tuple(given, a.ndim)
+        places = np.lib.array_utils.normalize_axis_tuple(given, a.ndim)
         if w.shape != tuple(a.shape[place] for place in places):
             raise ValueError("Shape of weights must be consistent with shape of a along specified axis.")
-        w = np.transpose(w, numpy.argsort(places).tolist())
+        w = np.transpose(w, np.argsort(places).tolist())
         w = np.reshape(w, tuple(extent if place in axes else 1 for place, extent in enumerate(a.shape)))
     scale = np.sum(w, axis=axes, keepdims=keepdims)
     if bool(np.any(scale == 0.0)):

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-import numpy
+from typing import Any
 
 from yota.tracing.implementations import implements
-
-if TYPE_CHECKING:
-    from yota.tracing.trace import Trace
-
-# Traced values go where NumPy's annotations ask for arrays.
-np: Any = numpy
+from yota.tracing.trace import Trace
+from yota.tracing.untyped import np
 
 _KEYWORDS = {
     "constant": ("constant_values",),
@@ -30,7 +24,7 @@ _KEYWORDS = {
 _STATISTICS = {"maximum": "max", "mean": "mean", "median": "median", "minimum": "min"}
 
 
-@implements(numpy.pad)
+@implements(np.pad)
 def _pad(trace: Trace, array: Any, pad_width: Any, mode: Any = "constant", **keywords: Any) -> Any:
     array = trace.traced(array)
     widths = [(int(low), int(high)) for low, high in _pairs(_by_axis(pad_width, array.ndim), array.ndim)]
@@ -84,7 +78,7 @@ def _padded(array: Any, widths: list[tuple[int, int]], pad: Any) -> Any:
 
 def _gathered(x: Any, axis: int, low: int, high: int, mode: str) -> Any:
     """Modes that repeat elements: NumPy pads their positions."""
-    positions = numpy.pad(numpy.arange(x.shape[axis]), (low, high), mode=mode)  # type: ignore[call-overload]
+    positions = np.pad(np.arange(x.shape[axis]), (low, high), mode=mode)
     return np.take(x, positions, axis=axis)
 
 
@@ -94,9 +88,9 @@ def _odd(x: Any, axis: int, low: int, high: int, mode: str) -> Any:
     edge = 1 if mode == "reflect" else 0
     if max(low, high) > extent - edge or extent == 1:
         # What is padded is longer than the array: the map is small, and NumPy gives it column by column.
-        table = numpy.pad(numpy.eye(extent), ((low, high), (0, 0)), mode=mode, reflect_type="odd")  # type: ignore[call-overload]
+        table = np.pad(np.eye(extent), ((low, high), (0, 0)), mode=mode, reflect_type="odd")
         return np.moveaxis(np.tensordot(table.astype(x.dtype), x, axes=(1, axis)), 0, axis)
-    places = numpy.arange(extent)
+    places = np.arange(extent)
     before = 2 * _slab(x, axis, 0, 1) - np.take(x, places[edge : low + edge][::-1], axis=axis)
     after = 2 * _slab(x, axis, extent - 1, extent) - np.take(x, places[::-1][edge : high + edge], axis=axis)
     return np.concatenate([before, x, after], axis=axis)
@@ -144,6 +138,6 @@ def _by_function(array: Any, widths: list[tuple[int, int]], function: Any, keywo
     padded = _padded(array, widths, lambda x, axis, *width: _constant(x, axis, width, (0, 0))).copy()
     for axis in range(array.ndim):
         lines = np.moveaxis(padded, axis, -1)
-        for place in numpy.ndindex(lines.shape[:-1]):
+        for place in np.ndindex(lines.shape[:-1]):
             function(lines[place], widths[axis], axis, keywords)
     return padded

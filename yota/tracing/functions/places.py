@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-import numpy
+from typing import Any
 
 from yota.ir.catalog import primitive
 from yota.rules.statics import axes_of
 from yota.tracing.implementations import implements
 from yota.tracing.memory import laid_as
+from yota.tracing.trace import Trace
+from yota.tracing.untyped import np
 from yota.tracing.views import Look, derived
 
-if TYPE_CHECKING:
-    from yota.tracing.trace import Trace
 
-# Traced values go where NumPy's annotations ask for arrays.
-np: Any = numpy
-
-
-@implements(numpy.where)
+@implements(np.where)
 def _where(trace: Trace, condition: Any, x: Any = None, y: Any = None) -> Any:
     if x is None:
         return np.nonzero(condition)
@@ -29,7 +23,7 @@ def _where(trace: Trace, condition: Any, x: Any = None, y: Any = None) -> Any:
     return trace.apply(primitive("where"), (condition, x, y))
 
 
-@implements(numpy.nonzero)
+@implements(np.nonzero)
 def _nonzero(trace: Trace, a: Any) -> Any:
     """Positions of the true elements; their number is a guard, since it is a shape on the tape."""
     mask = np.ravel(a if a.dtype.kind == "b" else np.not_equal(a, 0))
@@ -39,7 +33,7 @@ def _nonzero(trace: Trace, a: Any) -> Any:
     return tuple(np.unravel_index(positions, a.shape)) if a.ndim > 1 else (positions,)
 
 
-@implements(numpy.unravel_index)
+@implements(np.unravel_index)
 def _unravel_index(trace: Trace, indices: Any, shape: Any, order: str = "C") -> Any:
     results: list[Any] = []
     for extent in reversed(shape):
@@ -48,7 +42,7 @@ def _unravel_index(trace: Trace, indices: Any, shape: Any, order: str = "C") -> 
     return tuple(results[::-1])
 
 
-@implements(numpy.ravel_multi_index)
+@implements(np.ravel_multi_index)
 def _ravel_multi_index(trace: Trace, multi_index: Any, dims: Any, mode: Any = "raise", order: str = "C") -> Any:
     extents = tuple(dims) if isinstance(dims, (tuple, list)) else (dims,)
     modes = mode if isinstance(mode, tuple) else (mode,) * len(extents)
@@ -63,7 +57,7 @@ def _ravel_multi_index(trace: Trace, multi_index: Any, dims: Any, mode: Any = "r
     return result
 
 
-@implements(numpy.take)
+@implements(np.take)
 def _take(trace: Trace, a: Any, indices: Any, axis: Any = None, mode: str = "raise") -> Any:
     a = trace.traced(a)
     if axis is None or not a.ndim:
@@ -77,7 +71,7 @@ def _take(trace: Trace, a: Any, indices: Any, axis: Any = None, mode: str = "rai
     return a[(slice(None),) * axis + (indices,)]
 
 
-@implements(numpy.take_along_axis)
+@implements(np.take_along_axis)
 def _take_along_axis(trace: Trace, arr: Any, indices: Any, axis: Any = -1) -> Any:
     arr, indices = trace.traced(arr), trace.traced(indices)
     if axis is None:
@@ -90,12 +84,12 @@ def along_axis(shape: tuple[int, ...], indices: Any, axis: int) -> tuple[Any, ..
     if indices.ndim != len(shape):
         raise ValueError("`indices` and `arr` must have the same number of dimensions")
     return tuple(
-        indices if position == axis else numpy.arange(extent).reshape((-1,) + (1,) * (len(shape) - position - 1))
+        indices if position == axis else np.arange(extent).reshape((-1,) + (1,) * (len(shape) - position - 1))
         for position, extent in enumerate(shape)
     )
 
 
-@implements(numpy.diagonal)
+@implements(np.diagonal)
 def _diagonal(trace: Trace, a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     return diagonal(trace.traced(a), offset, axis1, axis2)
 
@@ -105,7 +99,7 @@ def diagonal(a: Any, offset: int, axis1: int, axis2: int, *, writeable: bool = F
     axis1, axis2 = axes_of(axis1, a.ndim)[0], axes_of(axis2, a.ndim)[0]
     rest = [axis for axis in range(a.ndim) if axis not in (axis1, axis2)]
     a = np.transpose(a, (*rest, axis1, axis2))
-    rows = numpy.arange(max(0, min(a.shape[-2] + min(offset, 0), a.shape[-1] - max(offset, 0)))) - min(offset, 0)
+    rows = np.arange(max(0, min(a.shape[-2] + min(offset, 0), a.shape[-1] - max(offset, 0)))) - min(offset, 0)
     place = (..., rows, rows + offset)
 
     def overwritten(base: Any, value: Any) -> Any:
@@ -116,14 +110,14 @@ def diagonal(a: Any, offset: int, axis1: int, axis2: int, *, writeable: bool = F
     def read(base: Any) -> Any:
         found = base[place]
         # The view lies between the other elements, and so may be copied where it is reshaped.
-        strides = numpy.diagonal(base._value(), offset, -2, -1).strides
+        strides = np.diagonal(base._value(), offset, -2, -1).strides
         found._trace.values[found._variable] = laid_as(found._value(), strides)
         return found
 
     return derived(a, Look(read, overwritten if writeable else None))
 
 
-@implements(numpy.diag)
+@implements(np.diag)
 def _diag(trace: Trace, v: Any, k: int = 0) -> Any:
     v = trace.traced(v)
     if v.ndim == 2:
@@ -131,25 +125,25 @@ def _diag(trace: Trace, v: Any, k: int = 0) -> Any:
     if v.ndim != 1:
         raise ValueError("Input must be 1- or 2-d.")
     size = v.shape[0] + abs(k)
-    rows = numpy.arange(v.shape[0]) - min(k, 0)
-    result = trace.constant(numpy.zeros((size, size), v.dtype))
+    rows = np.arange(v.shape[0]) - min(k, 0)
+    result = trace.constant(np.zeros((size, size), v.dtype))
     result[rows, rows + k] = v
     return result
 
 
-@implements(numpy.diagflat)
+@implements(np.diagflat)
 def _diagflat(trace: Trace, v: Any, k: int = 0) -> Any:
     return np.diag(np.ravel(trace.traced(v)), k)
 
 
-@implements(numpy.repeat)
+@implements(np.repeat)
 def _repeat(trace: Trace, a: Any, repeats: Any, axis: Any = None) -> Any:
     if axis is None or not a.ndim:
         a, axis = np.ravel(a), 0
-    positions = numpy.repeat(numpy.arange(a.shape[axis]), repeats)
+    positions = np.repeat(np.arange(a.shape[axis]), repeats)
     axis = axis % a.ndim
     times = len(positions) // max(a.shape[axis], 1)
-    if times > 0 and numpy.size(repeats) == 1:
+    if times > 0 and np.size(repeats) == 1:
         # The adjoint of a broadcast is a sum, which costs less than adding at places.
         spread = np.broadcast_to(np.expand_dims(a, axis + 1), (*a.shape[: axis + 1], times, *a.shape[axis + 1 :]))
         return np.reshape(spread, (*a.shape[:axis], len(positions), *a.shape[axis + 1 :]))

@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any
-
-import numpy
+from typing import Any
 
 from yota.tracing.implementations import implements
-
-if TYPE_CHECKING:
-    from yota.tracing.trace import Trace
-
-# Traced values go where NumPy's annotations ask for arrays.
-np: Any = numpy
+from yota.tracing.trace import Trace
+from yota.tracing.untyped import np
 
 
-@implements(numpy.polymul)
+@implements(np.polymul)
 def _polymul(trace: Trace, a1: Any, a2: Any) -> Any:
     one, other = (np.trim_zeros(np.atleast_1d(trace.traced(each)), "f") for each in (a1, a2))
     if not one.size or not other.size:
-        return trace.constant(numpy.zeros(1, np.result_type(one, other)))
+        return trace.constant(np.zeros(1, np.result_type(one, other)))
     return np.convolve(one, other)
 
 
-@implements(numpy.polyfit)
+@implements(np.polyfit)
 def _polyfit(
     trace: Trace, x: Any, y: Any, deg: Any, rcond: Any = None, full: bool = False, w: Any = None, cov: Any = False
 ) -> Any:
@@ -35,7 +29,7 @@ def _polyfit(
         raise ValueError("expected deg >= 0")
     if x.ndim != 1 or not x.size or y.ndim not in (1, 2) or len(x) != len(y):
         raise TypeError("expected x and y to be vectors of the same length, or y a matrix with as many rows")
-    cutoff = len(x) * float(numpy.finfo(x.dtype).eps) if rcond is None else rcond
+    cutoff = len(x) * float(np.finfo(x.dtype).eps) if rcond is None else rcond
     table, values = np.vander(x, order), y
     if w is not None:
         weights = trace.traced(w) + 0.0
@@ -48,7 +42,7 @@ def _polyfit(
     found, residuals, rank, singular = np.linalg.lstsq(table, values, cutoff)
     coefficients = np.transpose(np.transpose(found) / scale)
     if rank != order and not full:
-        warnings.warn("Polyfit may be poorly conditioned", numpy.exceptions.RankWarning, stacklevel=2)
+        warnings.warn("Polyfit may be poorly conditioned", np.exceptions.RankWarning, stacklevel=2)
     if full:
         return coefficients, residuals, rank, singular, cutoff
     if not cov:

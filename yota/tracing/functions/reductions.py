@@ -5,21 +5,15 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
-
-import numpy
+from typing import Any
 
 from yota.ir.catalog import primitive
 from yota.rules.statics import axes_of
 from yota.tracing.implementations import implements
-
-if TYPE_CHECKING:
-    from yota.tracing.trace import Trace
+from yota.tracing.trace import Trace
+from yota.tracing.untyped import np
 
 __all__ = ["reduce", "root"]
-
-# Traced values go where NumPy's annotations ask for arrays.
-np: Any = numpy
 
 
 def reduce(trace: Trace, name: str, x: Any, axis: Any, keepdims: bool) -> Any:
@@ -50,8 +44,8 @@ def _fold(name: str, identity: int, combine: Callable[[Any, Any], Any]) -> Any:
     return fold
 
 
-implements(numpy.sum)(_fold("sum", 0, operator.add))
-implements(numpy.prod)(_fold("prod", 1, operator.mul))
+implements(np.sum)(_fold("sum", 0, operator.add))
+implements(np.prod)(_fold("prod", 1, operator.mul))
 
 
 def _extremum(name: str, pairwise: str, identity: float) -> Any:
@@ -74,8 +68,8 @@ def _extremum(name: str, pairwise: str, identity: float) -> Any:
     return extremum
 
 
-_max = implements(numpy.max, numpy.amax)(_extremum("max", "maximum", -math.inf))
-_min = implements(numpy.min, numpy.amin)(_extremum("min", "minimum", math.inf))
+_max = implements(np.max, np.amax)(_extremum("max", "maximum", -math.inf))
+_min = implements(np.min, np.amin)(_extremum("min", "minimum", math.inf))
 
 
 def _truth(name: str) -> Any:
@@ -87,11 +81,11 @@ def _truth(name: str) -> Any:
     return truth
 
 
-implements(numpy.any)(_truth("any"))
-implements(numpy.all)(_truth("all"))
+implements(np.any)(_truth("any"))
+implements(np.all)(_truth("all"))
 
 
-@implements(numpy.count_nonzero)
+@implements(np.count_nonzero)
 def _count_nonzero(trace: Trace, a: Any, axis: Any = None, keepdims: bool = False) -> Any:
     return reduce(trace, "sum", np.not_equal(a, 0), axis, keepdims)
 
@@ -105,7 +99,7 @@ def _counted(a: Any, where: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
     return np.asarray(np.sum(np.broadcast_to(where, a.shape), axis=axes, keepdims=keepdims))
 
 
-@implements(numpy.mean)
+@implements(np.mean)
 def _mean(trace: Trace, a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, where: Any = True) -> Any:
     a = trace.traced(a)
     if dtype is None and a.dtype == np.float16:
@@ -126,7 +120,7 @@ def _shared(total: Any, count: Any) -> Any:
     return (total.astype(wide, copy=False) / count).astype(total.dtype, copy=False)
 
 
-@implements(numpy.var)
+@implements(np.var)
 def _var(
     trace: Trace,
     a: Any,
@@ -152,7 +146,7 @@ def _var(
     return _shared(total, np.maximum(count - ddof, 0))
 
 
-@implements(numpy.std)
+@implements(np.std)
 def _std(trace: Trace, a: Any, *args: Any, **keywords: Any) -> Any:
     """Where all elements are equal the derivative is taken to be 0."""
     return root(trace, np.var(trace.traced(a), *args, **keywords))
@@ -178,8 +172,8 @@ def _accumulate(name: str) -> Any:
     return accumulate
 
 
-implements(numpy.cumsum)(_accumulate("cumsum"))
-implements(numpy.cumprod)(_accumulate("cumprod"))
+implements(np.cumsum)(_accumulate("cumsum"))
+implements(np.cumprod)(_accumulate("cumprod"))
 
 
 def _position(name: str) -> Any:
@@ -191,11 +185,11 @@ def _position(name: str) -> Any:
     return position
 
 
-implements(numpy.argmax)(_position("argmax"))
-implements(numpy.argmin)(_position("argmin"))
+implements(np.argmax)(_position("argmax"))
+implements(np.argmin)(_position("argmin"))
 
 
-@implements(numpy.argsort)
+@implements(np.argsort)
 def _argsort(trace: Trace, a: Any, axis: Any = -1, kind: Any = None, order: Any = None, stable: Any = None) -> Any:
     a = trace.traced(a)
     if axis is None or not a.ndim:
@@ -204,13 +198,13 @@ def _argsort(trace: Trace, a: Any, axis: Any = -1, kind: Any = None, order: Any 
     return trace.apply(primitive("argsort"), (a,), {"axis": axes_of(axis, a.ndim)[0], "kind": kind})
 
 
-@implements(numpy.partition)
+@implements(np.partition)
 def _partition(trace: Trace, a: Any, kth: Any, axis: Any = -1, kind: Any = None, order: Any = None) -> Any:
     # What is sorted is partitioned at every position.
     return np.sort(a, axis=axis)
 
 
-@implements(numpy.sort)
+@implements(np.sort)
 def _sort(trace: Trace, a: Any, axis: Any = -1, kind: Any = None, order: Any = None, stable: Any = None) -> Any:
     a = trace.traced(a)
     if axis is None:

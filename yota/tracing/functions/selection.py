@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-import numpy
+from typing import Any
 
 from yota.ir.catalog import primitive
 from yota.rules.statics import axes_of
 from yota.tracing.functions.places import along_axis
 from yota.tracing.implementations import implements
 from yota.tracing.methods import is_tracer
+from yota.tracing.trace import Trace
+from yota.tracing.untyped import np
 from yota.tracing.views import overwrite
 
-if TYPE_CHECKING:
-    from yota.tracing.trace import Trace
 
-# Traced values go where NumPy's annotations ask for arrays.
-np: Any = numpy
-
-
-@implements(numpy.choose)
+@implements(np.choose)
 def _choose(trace: Trace, a: Any, choices: Any, mode: str = "raise") -> Any:
     a = trace.traced(a)
     count = len(choices)
@@ -34,11 +28,11 @@ def _choose(trace: Trace, a: Any, choices: Any, mode: str = "raise") -> Any:
     result = arrays[-1]
     for number in range(count - 2, -1, -1):
         result = np.where(np.equal(a, number), arrays[number], result)
-    shape = numpy.broadcast_shapes(a.shape, *(each.shape for each in arrays))
+    shape = np.broadcast_shapes(a.shape, *(each.shape for each in arrays))
     return np.broadcast_to(result, shape)
 
 
-@implements(numpy.select)
+@implements(np.select)
 def _select(trace: Trace, condlist: Any, choicelist: Any, default: Any = 0) -> Any:
     if len(condlist) != len(choicelist):
         raise ValueError("list of cases must be same length as list of conditions")
@@ -48,10 +42,10 @@ def _select(trace: Trace, condlist: Any, choicelist: Any, default: Any = 0) -> A
     for condition, choice in zip(reversed(condlist), reversed(choicelist), strict=True):
         result = np.where(condition, choice, result)
     shapes = (np.shape(each) for each in (*condlist, *choicelist))
-    return np.broadcast_to(result, numpy.broadcast_shapes(*shapes))
+    return np.broadcast_to(result, np.broadcast_shapes(*shapes))
 
 
-@implements(numpy.compress)
+@implements(np.compress)
 def _compress(trace: Trace, condition: Any, a: Any, axis: Any = None) -> Any:
     a, condition = trace.traced(a), trace.traced(condition)
     if axis is None or not a.ndim:
@@ -59,13 +53,13 @@ def _compress(trace: Trace, condition: Any, a: Any, axis: Any = None) -> Any:
     return np.take(a, np.nonzero(condition)[0], axis=axis)
 
 
-@implements(numpy.extract)
+@implements(np.extract)
 def _extract(trace: Trace, condition: Any, arr: Any) -> Any:
     places = np.nonzero(np.ravel(trace.traced(condition)))[0]
     return np.take(np.ravel(trace.traced(arr)), places)
 
 
-@implements(numpy.argwhere)
+@implements(np.argwhere)
 def _argwhere(trace: Trace, a: Any) -> Any:
     return np.transpose(np.stack(np.nonzero(trace.traced(a))))
 
@@ -79,7 +73,7 @@ def _owned(trace: Trace, array: Any, name: str) -> Any:
     return array
 
 
-@implements(numpy.put_along_axis)
+@implements(np.put_along_axis)
 def _put_along_axis(trace: Trace, arr: Any, indices: Any, values: Any, axis: Any = -1) -> None:
     arr = _owned(trace, arr, "put_along_axis")
     if axis is None:
@@ -87,43 +81,43 @@ def _put_along_axis(trace: Trace, arr: Any, indices: Any, values: Any, axis: Any
     arr[along_axis(arr.shape, trace.traced(indices), axes_of(axis, arr.ndim)[0])] = values
 
 
-@implements(numpy.put)
+@implements(np.put)
 def _put(trace: Trace, a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
     a, v = _owned(trace, a, "put"), np.ravel(trace.traced(v))
     ind = np.ravel(np.asarray(ind))
     if mode != "raise":
         ind = np.remainder(ind, a.size) if mode == "wrap" else np.clip(ind, 0, a.size - 1)
-    a.flat[ind] = v[numpy.arange(ind.size) % v.size]
+    a.flat[ind] = v[np.arange(ind.size) % v.size]
 
 
-@implements(numpy.place)
+@implements(np.place)
 def _place(trace: Trace, arr: Any, mask: Any, vals: Any) -> None:
     arr, vals = _owned(trace, arr, "place"), np.ravel(trace.traced(vals))
     places = np.nonzero(np.ravel(trace.traced(mask)))[0]
     if places.size and not vals.size:
         raise ValueError("Cannot insert from an empty array!")
-    arr.flat[places] = vals[numpy.arange(places.size) % max(vals.size, 1)]
+    arr.flat[places] = vals[np.arange(places.size) % max(vals.size, 1)]
 
 
-@implements(numpy.putmask)
+@implements(np.putmask)
 def _putmask(trace: Trace, a: Any, mask: Any, values: Any) -> None:
     a, values = _owned(trace, a, "putmask"), np.ravel(trace.traced(values))
-    repeated = np.reshape(values[numpy.arange(a.size) % values.size], a.shape)
+    repeated = np.reshape(values[np.arange(a.size) % values.size], a.shape)
     overwrite(a, np.where(mask, repeated, a).astype(a.dtype, copy=False))
 
 
-@implements(numpy.fill_diagonal)
+@implements(np.fill_diagonal)
 def _fill_diagonal(trace: Trace, a: Any, val: Any, wrap: bool = False) -> None:
     a, val = _owned(trace, a, "fill_diagonal"), np.ravel(trace.traced(val))
     if a.ndim < 2 or (a.ndim > 2 and len(set(a.shape)) != 1):
         raise ValueError("All dimensions of input must be of equal length")
-    step = 1 + sum(int(numpy.prod(a.shape[axis:])) for axis in range(1, a.ndim))
+    step = 1 + sum(int(np.prod(a.shape[axis:])) for axis in range(1, a.ndim))
     end = a.size if wrap or a.ndim > 2 else min(a.size, a.shape[1] * a.shape[1])
-    places = numpy.arange(0, end, step)
-    a.flat[places] = val[numpy.arange(len(places)) % val.size]
+    places = np.arange(0, end, step)
+    a.flat[places] = val[np.arange(len(places)) % val.size]
 
 
-@implements(numpy.piecewise)
+@implements(np.piecewise)
 def _piecewise(trace: Trace, x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Any:
     x = trace.traced(x)
     single = not isinstance(condlist, (list, tuple)) or (x.ndim and np.ndim(condlist[0]) == 0)
@@ -146,7 +140,7 @@ def _piecewise(trace: Trace, x: Any, condlist: Any, funclist: Any, *args: Any, *
     return np.reshape(result, x.shape)
 
 
-@implements(numpy.lexsort)
+@implements(np.lexsort)
 def _lexsort(trace: Trace, keys: Any, axis: int = -1) -> Any:
     keys = [np.atleast_1d(trace.traced(keys[number])) for number in range(len(keys))]
     axis = axes_of(axis, keys[0].ndim)[0]
@@ -157,13 +151,13 @@ def _lexsort(trace: Trace, keys: Any, axis: int = -1) -> Any:
     return order
 
 
-@implements(numpy.argpartition)
+@implements(np.argpartition)
 def _argpartition(trace: Trace, a: Any, kth: Any, axis: Any = -1, kind: Any = None, order: Any = None) -> Any:
     # What is sorted is partitioned at every position.
     return np.argsort(a, axis=axis)
 
 
-@implements(numpy.searchsorted)
+@implements(np.searchsorted)
 def _searchsorted(trace: Trace, a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
     a = trace.traced(a)
     if sorter is not None:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
-
-import numpy
+from typing import Any
 
 from yota.ir.catalog import primitive
 from yota.rules.statics import axes_of
@@ -13,16 +11,12 @@ from yota.tracing.creation import array
 from yota.tracing.implementations import implements
 from yota.tracing.methods import is_tracer
 from yota.tracing.order import axes_in_memory, laid_out, memory_order
+from yota.tracing.trace import Trace
+from yota.tracing.untyped import np
 from yota.tracing.views import view, viewing, write
 
-if TYPE_CHECKING:
-    from yota.tracing.trace import Trace
 
-# Traced values go where NumPy's annotations ask for arrays.
-np: Any = numpy
-
-
-@implements(numpy.reshape)
+@implements(np.reshape)
 def _reshape(trace: Trace, a: Any, shape: Any = None, order: str = "C", newshape: Any = None, copy: Any = None) -> Any:
     a = trace.traced(a)
     order = memory_order(trace, a, order)
@@ -40,7 +34,7 @@ def _reshape(trace: Trace, a: Any, shape: Any = None, order: str = "C", newshape
     return view(a, "reshape", {"shape": sizes})
 
 
-@implements(numpy.ravel)
+@implements(np.ravel)
 def _ravel(trace: Trace, a: Any, order: str = "C") -> Any:
     a = trace.traced(a)
     axes = axes_in_memory(trace, a) if order == "K" else None
@@ -49,38 +43,38 @@ def _ravel(trace: Trace, a: Any, order: str = "C") -> Any:
     return viewing(a, found, lambda value: value.ravel(order))
 
 
-@implements(numpy.transpose, numpy.permute_dims)
+@implements(np.transpose, np.permute_dims)
 def _transpose(trace: Trace, a: Any, axes: Any = None) -> Any:
     a = trace.traced(a)
-    order = range(a.ndim)[::-1] if axes is None else numpy.lib.array_utils.normalize_axis_tuple(axes, a.ndim)
+    order = range(a.ndim)[::-1] if axes is None else np.lib.array_utils.normalize_axis_tuple(axes, a.ndim)
     if len(order) != a.ndim:
         raise ValueError("axes don't match array")
     return view(a, "transpose", {"axes": tuple(order)}) if a.ndim > 1 else view(a, "reshape", {"shape": a.shape})
 
 
-@implements(numpy.swapaxes)
+@implements(np.swapaxes)
 def _swapaxes(trace: Trace, a: Any, axis1: int, axis2: int) -> Any:
     order = list(range(a.ndim))
     order[axis1], order[axis2] = order[axis2], order[axis1]
     return np.transpose(a, order)
 
 
-@implements(numpy.matrix_transpose)
+@implements(np.matrix_transpose)
 def _matrix_transpose(trace: Trace, x: Any) -> Any:
     return np.swapaxes(x, -1, -2)
 
 
-@implements(numpy.expand_dims)
+@implements(np.expand_dims)
 def _expand_dims(trace: Trace, a: Any, axis: Any) -> Any:
     a = trace.traced(a)
     axes = axis if isinstance(axis, (tuple, list)) else (axis,)
-    places = numpy.lib.array_utils.normalize_axis_tuple(axes, a.ndim + len(axes))
+    places = np.lib.array_utils.normalize_axis_tuple(axes, a.ndim + len(axes))
     extents = iter(a.shape)
     shape = tuple(1 if position in places else next(extents) for position in range(a.ndim + len(axes)))
     return np.reshape(a, shape)
 
 
-@implements(numpy.squeeze)
+@implements(np.squeeze)
 def _squeeze(trace: Trace, a: Any, axis: Any = None) -> Any:
     a = trace.traced(a)
     drop = tuple(i for i, extent in enumerate(a.shape) if extent == 1) if axis is None else axes_of(axis, a.ndim)
@@ -89,16 +83,16 @@ def _squeeze(trace: Trace, a: Any, axis: Any = None) -> Any:
     return np.reshape(a, tuple(extent for position, extent in enumerate(a.shape) if position not in drop))
 
 
-@implements(numpy.broadcast_to)
+@implements(np.broadcast_to)
 def _broadcast_to(trace: Trace, array: Any, shape: Any, subok: bool = False) -> Any:
     sizes = tuple(int(size) for size in shape) if isinstance(shape, (tuple, list)) else (int(shape),)
     array = trace.traced(array)
     return array if array.shape == sizes else view(array, "broadcast_to", {"shape": sizes})
 
 
-@implements(numpy.broadcast_arrays)
+@implements(np.broadcast_arrays)
 def _broadcast_arrays(trace: Trace, *args: Any, subok: bool = False) -> Any:
-    shape = numpy.broadcast_shapes(*(trace.traced(each).shape for each in args))
+    shape = np.broadcast_shapes(*(trace.traced(each).shape for each in args))
     return tuple(np.broadcast_to(each, shape) for each in args)
 
 
@@ -120,11 +114,11 @@ def _at_least(ndim: int) -> Any:
     return at_least
 
 
-for _least, _function in enumerate((numpy.atleast_1d, numpy.atleast_2d, numpy.atleast_3d), start=1):
+for _least, _function in enumerate((np.atleast_1d, np.atleast_2d, np.atleast_3d), start=1):
     implements(_function)(_at_least(_least))
 
 
-@implements(numpy.concatenate)
+@implements(np.concatenate)
 def _concatenate(trace: Trace, arrays: Any, axis: Any = 0, dtype: Any = None, casting: str = "same_kind") -> Any:
     pieces = [trace.traced(each) for each in arrays]
     if axis is None:
@@ -134,7 +128,7 @@ def _concatenate(trace: Trace, arrays: Any, axis: Any = 0, dtype: Any = None, ca
     return trace.apply(primitive("concatenate"), pieces, {"axis": axes_of(axis, pieces[0].ndim)[0]})
 
 
-@implements(numpy.stack)
+@implements(np.stack)
 def _stack(trace: Trace, arrays: Any, axis: int = 0, dtype: Any = None, casting: str = "same_kind") -> Any:
     pieces = [trace.traced(each) for each in arrays]
     if not pieces:
@@ -144,52 +138,52 @@ def _stack(trace: Trace, arrays: Any, axis: int = 0, dtype: Any = None, casting:
     return trace.apply(primitive("stack"), pieces, {"axis": axes_of(axis, pieces[0].ndim + 1)[0]})
 
 
-@implements(numpy.vstack)
+@implements(np.vstack)
 def _vstack(trace: Trace, tup: Any, **keywords: Any) -> Any:
     return np.concatenate([np.atleast_2d(trace.traced(each)) for each in tup], 0, **keywords)
 
 
-@implements(numpy.hstack)
+@implements(np.hstack)
 def _hstack(trace: Trace, tup: Any, **keywords: Any) -> Any:
     pieces = [np.atleast_1d(trace.traced(each)) for each in tup]
     return np.concatenate(pieces, 0 if pieces[0].ndim == 1 else 1, **keywords)
 
 
-@implements(numpy.dstack)
+@implements(np.dstack)
 def _dstack(trace: Trace, tup: Any) -> Any:
     return np.concatenate([np.atleast_3d(trace.traced(each)) for each in tup], 2)
 
 
-@implements(numpy.column_stack)
+@implements(np.column_stack)
 def _column_stack(trace: Trace, tup: Any) -> Any:
     pieces = [trace.traced(each) for each in tup]
     return np.concatenate([np.reshape(each, (each.size, 1)) if each.ndim < 2 else each for each in pieces], 1)
 
 
-@implements(numpy.flip)
+@implements(np.flip)
 def _flip(trace: Trace, m: Any, axis: Any = None) -> Any:
     axes = axes_of(axis, m.ndim)
     return m[tuple(slice(None, None, -1) if position in axes else slice(None) for position in range(m.ndim))]
 
 
-@implements(numpy.split)
+@implements(np.split)
 def _split(trace: Trace, ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
-    if numpy.ndim(indices_or_sections) == 0 and ary.shape[axis] % indices_or_sections:
+    if np.ndim(indices_or_sections) == 0 and ary.shape[axis] % indices_or_sections:
         raise ValueError("array split does not result in an equal division")
     return np.array_split(ary, indices_or_sections, axis)
 
 
-@implements(numpy.array_split)
+@implements(np.array_split)
 def _array_split(trace: Trace, ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
     axis = axes_of(axis, ary.ndim)[0]
     if is_tracer(indices_or_sections):
         indices_or_sections = indices_or_sections.tolist()
-    pieces = numpy.array_split(numpy.arange(ary.shape[axis]), indices_or_sections)
+    pieces = np.array_split(np.arange(ary.shape[axis]), indices_or_sections)
     bounds = [(piece[0], piece[-1] + 1) if len(piece) else (0, 0) for piece in pieces]
     return [ary[(slice(None),) * axis + (slice(int(low), int(high)),)] for low, high in bounds]
 
 
-@implements(numpy.copyto)
+@implements(np.copyto)
 def _copyto(trace: Trace, dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
     if not is_tracer(dst):
         raise trace.refuse(
@@ -198,35 +192,35 @@ def _copyto(trace: Trace, dst: Any, src: Any, casting: str = "same_kind", where:
     write(dst, Ellipsis, src if where is True else np.where(where, src, dst))
 
 
-@implements(numpy.copy)
+@implements(np.copy)
 def _copy(trace: Trace, a: Any, order: str = "K", subok: bool = False) -> Any:
     return laid_out(array(trace, a), order)
 
 
-@implements(numpy.shape)
+@implements(np.shape)
 def _shape(trace: Trace, a: Any) -> Any:
     return a.shape
 
 
-@implements(numpy.ndim)
+@implements(np.ndim)
 def _ndim(trace: Trace, a: Any) -> Any:
     return a.ndim
 
 
-@implements(numpy.size)
+@implements(np.size)
 def _size(trace: Trace, a: Any, axis: Any = None) -> Any:
     return a.size if axis is None else math.prod(a.shape[position] for position in axes_of(axis, a.ndim))
 
 
-@implements(numpy.may_share_memory, numpy.shares_memory)
+@implements(np.may_share_memory, np.shares_memory)
 def _shares(trace: Trace, a: Any, b: Any, max_work: Any = None) -> Any:
-    return numpy.may_share_memory(trace.values[trace.lift(a)], trace.values[trace.lift(b)])
+    return np.may_share_memory(trace.values[trace.lift(a)], trace.values[trace.lift(b)])
 
 
-implements(numpy.iscomplexobj)(lambda trace, x: x.dtype.kind == "c")
-implements(numpy.isrealobj)(lambda trace, x: x.dtype.kind != "c")
+implements(np.iscomplexobj)(lambda trace, x: x.dtype.kind == "c")
+implements(np.isrealobj)(lambda trace, x: x.dtype.kind != "c")
 
 
-@implements(numpy.result_type)
+@implements(np.result_type)
 def _result_type(trace: Trace, *values: Any) -> Any:
-    return numpy.result_type(*(trace.values[trace.lift(v)] if is_tracer(v) else v for v in values))
+    return np.result_type(*(trace.values[trace.lift(v)] if is_tracer(v) else v for v in values))

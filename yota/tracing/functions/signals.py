@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
-
-import numpy
+from typing import Any
 
 from yota.ir.catalog import primitive
 from yota.tracing.implementations import implements
 from yota.tracing.methods import is_tracer
 from yota.tracing.parts import turned
-
-if TYPE_CHECKING:
-    from yota.tracing.trace import Trace
-
-# Traced values go where NumPy's annotations ask for arrays.
-np: Any = numpy
+from yota.tracing.trace import Trace
+from yota.tracing.untyped import np
 
 
-@implements(numpy.interp)
+@implements(np.interp)
 def _interp(trace: Trace, x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
     # NumPy computes in double precision, whatever it is given.
     x, xp = (trace.traced(each).astype(float, copy=False) for each in (x, xp))
@@ -57,10 +51,10 @@ def _interp(trace: Trace, x: Any, xp: Any, fp: Any, left: Any = None, right: Any
 def _is_finite(trace: Trace, values: Any) -> bool:
     """Whether values are known to be finite, for any arguments."""
     variable = trace.lift(values)
-    return trace.is_constant(variable) and bool(numpy.all(numpy.isfinite(trace.values[variable])))
+    return trace.is_constant(variable) and bool(np.all(np.isfinite(trace.values[variable])))
 
 
-@implements(numpy.convolve)
+@implements(np.convolve)
 def _convolve(trace: Trace, a: Any, v: Any, mode: Any = "full") -> Any:
     a, v = (_line(trace, each, "convolve") for each in (a, v))
     if len(v) > len(a):
@@ -68,7 +62,7 @@ def _convolve(trace: Trace, a: Any, v: Any, mode: Any = "full") -> Any:
     return _section(trace, a, np.flip(v), mode, (len(v) - 1) // 2)
 
 
-@implements(numpy.correlate)
+@implements(np.correlate)
 def _correlate(trace: Trace, a: Any, v: Any, mode: Any = "valid") -> Any:
     a, v = (_line(trace, each, "correlate") for each in (a, v))
     if len(v) <= len(a):
@@ -100,7 +94,7 @@ def _section(trace: Trace, a: Any, v: Any, mode: Any, before: int) -> Any:
     return full if mode == "full" else full[before : before + len(a)]
 
 
-@implements(numpy.bincount)
+@implements(np.bincount)
 def _bincount(trace: Trace, x: Any, /, weights: Any = None, minlength: int = 0) -> Any:
     """The length, which depends on the positions, is a guard."""
     x = trace.traced(x)
@@ -108,28 +102,28 @@ def _bincount(trace: Trace, x: Any, /, weights: Any = None, minlength: int = 0) 
         raise TypeError("Cannot cast array data to integers according to the rule 'safe'")
     length = max(int(np.max(x)) + 1 if x.size else 0, int(minlength))
     counted = np.ones(x.shape, int) if weights is None else weights
-    result = trace.constant(numpy.zeros(length, int if weights is None else np.result_type(weights, float)))
+    result = trace.constant(np.zeros(length, int if weights is None else np.result_type(weights, float)))
     np.add.at(result, x, counted)
     return result
 
 
-@implements(numpy.histogram)
+@implements(np.histogram)
 def _histogram(
     trace: Trace, a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
 ) -> Any:
     if any(is_tracer(each) and not trace.is_constant(trace.lift(each)) for each in (a, bins)):
         raise trace.refuse("np.histogram counts traced values, and counts have no derivative.", "Use a smooth kernel.")
     points, edges = (trace.values[trace.lift(each)] if is_tracer(each) else each for each in (a, bins))
-    edges = numpy.histogram_bin_edges(points, edges, range)
-    places = numpy.searchsorted(edges, numpy.ravel(points), side="right") - 1
-    places[numpy.ravel(points) == edges[-1]] = len(edges) - 2
-    kept = numpy.flatnonzero((places >= 0) & (places < len(edges) - 1))
-    counts = trace.constant(numpy.zeros(len(edges) - 1))
+    edges = np.histogram_bin_edges(points, edges, range)
+    places = np.searchsorted(edges, np.ravel(points), side="right") - 1
+    places[np.ravel(points) == edges[-1]] = len(edges) - 2
+    kept = np.flatnonzero((places >= 0) & (places < len(edges) - 1))
+    counts = trace.constant(np.zeros(len(edges) - 1))
     np.add.at(counts, places[kept], np.ravel(trace.traced(weights))[kept])
-    return (counts / numpy.diff(edges) / np.sum(counts) if density else counts), edges
+    return (counts / np.diff(edges) / np.sum(counts) if density else counts), edges
 
 
-@implements(numpy.digitize)
+@implements(np.digitize)
 def _digitize(trace: Trace, x: Any, bins: Any, right: bool = False) -> Any:
     bins = trace.traced(bins)
     steps = np.diff(bins)
@@ -138,7 +132,7 @@ def _digitize(trace: Trace, x: Any, bins: Any, right: bool = False) -> Any:
     return len(bins) - np.searchsorted(np.flip(bins), x, side="right" if right else "left")
 
 
-@implements(numpy.nan_to_num)
+@implements(np.nan_to_num)
 def _nan_to_num(trace: Trace, x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
     x = trace.traced(x)
     if x.dtype.kind == "c":
@@ -146,7 +140,7 @@ def _nan_to_num(trace: Trace, x: Any, copy: bool = True, nan: Any = 0.0, posinf:
         return next(parts) + turned(next(parts), x.dtype)
     if x.dtype.kind != "f":
         return x.copy()
-    limits = numpy.finfo(x.dtype)
+    limits = np.finfo(x.dtype)
     kind = x.dtype.type
     high, low = (limits.max if posinf is None else posinf), (limits.min if neginf is None else neginf)
     result = np.where(np.isnan(x), kind(nan) if not is_tracer(nan) else nan, x)

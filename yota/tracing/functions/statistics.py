@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
-
-import numpy
+from typing import Any
 
 from yota.tracing.creation import array
-
-if TYPE_CHECKING:
-    from yota.tracing.trace import Trace
-
-__all__ = ["STATISTICS"]
-
-# Traced values go where NumPy's annotations ask for arrays.
-np: Any = numpy
+from yota.tracing.implementations import records
+from yota.tracing.trace import Trace
+from yota.tracing.untyped import np
 
 
+@records("statistics", "mean", "fmean")
 def _mean(trace: Trace, data: Any, weights: Any = None) -> Any:
     return np.average(array(trace, data), weights=weights)
 
@@ -33,22 +27,17 @@ def _spread(ddof: int, *, root: bool) -> Callable[..., Any]:
     return spread
 
 
+@records("statistics", "geometric_mean")
 def _geometric_mean(trace: Trace, data: Any) -> Any:
     return np.exp(np.mean(np.log(array(trace, data))))
 
 
+@records("statistics", "harmonic_mean")
 def _harmonic_mean(trace: Trace, data: Any, weights: Any = None) -> Any:
     return 1 / np.average(1 / array(trace, data), weights=weights)
 
 
-STATISTICS: dict[tuple[str, str], Callable[..., Any]] = {
-    ("statistics", "mean"): _mean,
-    ("statistics", "fmean"): _mean,
-    ("statistics", "geometric_mean"): _geometric_mean,
-    ("statistics", "harmonic_mean"): _harmonic_mean,
-    ("statistics", "variance"): _spread(1, root=False),
-    ("statistics", "pvariance"): _spread(0, root=False),
-    ("statistics", "stdev"): _spread(1, root=True),
-    ("statistics", "pstdev"): _spread(0, root=True),
-}
-"""Recorded forms by module and name; each takes the trace first."""
+records("statistics", "variance")(_spread(1, root=False))
+records("statistics", "pvariance")(_spread(0, root=False))
+records("statistics", "stdev")(_spread(1, root=True))
+records("statistics", "pstdev")(_spread(0, root=True))

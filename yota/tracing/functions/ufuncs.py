@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import numpy
-
-from yota.tracing.implementations import implements
+from yota.tracing.implementations import OF_COMPLEX, implements
 from yota.tracing.methods import is_tracer
 from yota.tracing.parts import turned
+from yota.tracing.trace import Trace
+from yota.tracing.untyped import np
 from yota.tracing.views import view
-
-if TYPE_CHECKING:
-    from yota.tracing.trace import Trace
-
-__all__ = ["OF_COMPLEX"]
-
-# Traced values go where NumPy's annotations ask for arrays.
-np: Any = numpy
 
 
 @implements("outer")
@@ -27,25 +18,25 @@ def _outer(trace: Trace, ufunc: Any, a: Any, b: Any, **rest: Any) -> Any:
     return ufunc(np.reshape(a, a.shape + (1,) * b.ndim), b, **rest)
 
 
-@implements(numpy.divmod)
+@implements(np.divmod)
 def _divmod(trace: Trace, x1: Any, x2: Any) -> Any:
     return np.floor_divide(x1, x2), np.remainder(x1, x2)
 
 
-@implements(numpy.modf)
+@implements(np.modf)
 def _modf(trace: Trace, x: Any) -> Any:
     whole = np.trunc(x)
     # The remainder has the sign of x where it is 0, as a difference has not.
-    nothing, unit = numpy.asarray([0, 1], whole.dtype)
+    nothing, unit = np.asarray([0, 1], whole.dtype)
     return np.where(np.isinf(x), np.copysign(nothing, x), np.fmod(x, unit)), whole
 
 
-@implements(numpy.ldexp)
+@implements(np.ldexp)
 def _ldexp(trace: Trace, x1: Any, x2: Any) -> Any:
     x1, x2 = trace.traced(x1), np.asarray(x2)
     if x2.dtype.kind not in "biu":
         raise TypeError("ufunc 'ldexp' not supported for the input types: the exponents are no whole numbers")
-    if not is_tracer(x2) and np.all(np.abs(x2) < numpy.finfo(x1.dtype).maxexp):
+    if not is_tracer(x2) and np.all(np.abs(x2) < np.finfo(x1.dtype).maxexp):
         return x1 * np.exp2(np.astype(x2, x1.dtype))
     # In three steps, since the whole power may be out of reach where the result is not.
     part = x2 // 3
@@ -54,7 +45,7 @@ def _ldexp(trace: Trace, x1: Any, x2: Any) -> Any:
     return x1
 
 
-@implements(numpy.clip)
+@implements(np.clip)
 def _clip(
     trace: Trace, a: Any, a_min: Any = None, a_max: Any = None, min: Any = None, max: Any = None, **rest: Any
 ) -> Any:
@@ -69,7 +60,7 @@ def _clip(
     return result if high is None else np.minimum(result, high)
 
 
-@implements(numpy.round, numpy.around)
+@implements(np.round, np.around)
 def _round(trace: Trace, a: Any, decimals: int = 0) -> Any:
     if not decimals:
         return np.rint(a)
@@ -88,28 +79,27 @@ def _sign(trace: Trace, z: Any) -> Any:
 def _towards_infinity(z: Any) -> Any:
     """The direction of a part that is infinite; there is none where both are."""
     real, imaginary = (np.where(np.isinf(each), np.sign(each), 0) for each in (np.real(z), np.imag(z)))
-    return np.where(np.logical_and(real, imaginary), numpy.nan, real + 1j * imaginary).astype(z.dtype)
+    return np.where(np.logical_and(real, imaginary), np.nan, real + 1j * imaginary).astype(z.dtype)
 
 
 def _rint(trace: Trace, z: Any) -> Any:
     return np.rint(np.real(z)) + turned(np.rint(np.imag(z)), z.dtype)
 
 
-OF_COMPLEX: dict[Any, Callable[..., Any]] = {numpy.sign: _sign, numpy.rint: _rint}
-"""Ufuncs whose rules are for real numbers, as they are recorded of complex ones."""
+OF_COMPLEX.update({np.sign: _sign, np.rint: _rint})
 
 
-@implements(numpy.real)
+@implements(np.real)
 def _real(trace: Trace, val: Any) -> Any:
     return view(val, "real", {}) if val.dtype.kind == "c" else val
 
 
-@implements(numpy.imag)
+@implements(np.imag)
 def _imag(trace: Trace, val: Any) -> Any:
     return view(val, "imag", {}) if val.dtype.kind == "c" else np.zeros_like(val)
 
 
-@implements(numpy.angle)
+@implements(np.angle)
 def _angle(trace: Trace, z: Any, deg: bool = False) -> Any:
     angle = np.arctan2(np.imag(z), np.real(z))
     return np.degrees(angle) if deg else angle

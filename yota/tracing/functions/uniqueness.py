@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
-
-import numpy
+from typing import Any
 
 from yota.rules.statics import axes_of
 from yota.tracing.implementations import implements
-
-if TYPE_CHECKING:
-    from yota.tracing.trace import Trace
-
-# Traced values go where NumPy's annotations ask for arrays.
-np: Any = numpy
+from yota.tracing.trace import Trace
+from yota.tracing.untyped import np
 
 
-@implements(numpy.unique)
+@implements(np.unique)
 def _unique(
     trace: Trace,
     ar: Any,
@@ -49,7 +43,7 @@ def _unique(
         inverse = (np.cumsum(first) - 1)[np.argsort(order, kind="stable")]
         results.append(inverse if shape is None else np.reshape(inverse, shape))
     if return_counts:
-        results.append(np.diff(np.concatenate([places, numpy.array([lines.shape[0]])])))
+        results.append(np.diff(np.concatenate([places, np.array([lines.shape[0]])])))
     return results[0] if len(results) == 1 else tuple(results)
 
 
@@ -59,12 +53,12 @@ def _first_of_run(rows: Any, equal_nan: bool) -> Any:
     differs = np.not_equal(later, earlier)
     if equal_nan and rows.dtype.kind in "fc":
         differs = np.logical_and(differs, np.logical_not(np.logical_and(np.isnan(later), np.isnan(earlier))))
-    start = numpy.ones(min(rows.shape[0], 1), bool)
+    start = np.ones(min(rows.shape[0], 1), bool)
     return np.concatenate([start, np.any(differs, axis=1)])
 
 
 def _named(name: str, *wanted: str) -> None:
-    function = getattr(numpy, name, None)
+    function = getattr(np, name, None)
     if function is None:
         return
 
@@ -72,7 +66,7 @@ def _named(name: str, *wanted: str) -> None:
     def unique(trace: Trace, x: Any, **keywords: Any) -> Any:
         found = np.unique(x, **{f"return_{each}": True for each in wanted}, equal_nan=False)
         # NumPy's own named tuple, by its attributes.
-        return type(function(numpy.zeros(1)))(*found) if wanted else found
+        return type(function(np.zeros(1)))(*found) if wanted else found
 
 
 _named("unique_all", "index", "inverse", "counts")
@@ -81,12 +75,12 @@ _named("unique_inverse", "inverse")
 _named("unique_values")
 
 
-@implements(numpy.union1d)
+@implements(np.union1d)
 def _union1d(trace: Trace, ar1: Any, ar2: Any) -> Any:
     return np.unique(np.concatenate([trace.traced(ar1), trace.traced(ar2)], axis=None))
 
 
-@implements(numpy.isin)
+@implements(np.isin)
 def _isin(
     trace: Trace,
     element: Any,
@@ -105,13 +99,13 @@ def _isin(
     return np.logical_not(found) if invert else found
 
 
-@implements(numpy.setdiff1d)
+@implements(np.setdiff1d)
 def _setdiff1d(trace: Trace, ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
     values = np.ravel(trace.traced(ar1)) if assume_unique else np.unique(trace.traced(ar1))
     return values[np.isin(values, ar2, invert=True)]
 
 
-@implements(numpy.setxor1d)
+@implements(np.setxor1d)
 def _setxor1d(trace: Trace, ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
     one, other = (
         np.ravel(trace.traced(each)) if assume_unique else np.unique(trace.traced(each)) for each in (ar1, ar2)
@@ -119,7 +113,7 @@ def _setxor1d(trace: Trace, ar1: Any, ar2: Any, assume_unique: bool = False) -> 
     return np.sort(np.concatenate([one[np.isin(one, other, invert=True)], other[np.isin(other, one, invert=True)]]))
 
 
-@implements(numpy.intersect1d)
+@implements(np.intersect1d)
 def _intersect1d(trace: Trace, ar1: Any, ar2: Any, assume_unique: bool = False, return_indices: bool = False) -> Any:
     one, where_one = np.unique(trace.traced(ar1), return_index=True)
     other, where_other = np.unique(trace.traced(ar2), return_index=True)
@@ -129,11 +123,11 @@ def _intersect1d(trace: Trace, ar1: Any, ar2: Any, assume_unique: bool = False, 
     return one[common], where_one[common], where_other[np.nonzero(np.isin(other, one))[0]]
 
 
-@implements(numpy.array_equiv)
+@implements(np.array_equiv)
 def _array_equiv(trace: Trace, a1: Any, a2: Any) -> bool:
     a1, a2 = trace.traced(a1), trace.traced(a2)
     try:
-        numpy.broadcast_shapes(a1.shape, a2.shape)
+        np.broadcast_shapes(a1.shape, a2.shape)
     except ValueError:
         return False
     return bool(np.all(np.equal(a1, a2)))

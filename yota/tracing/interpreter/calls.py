@@ -73,7 +73,7 @@ def _inner(function: Any, args: tuple[Any, ...], keywords: Mapping[str, Any]) ->
     """The function that an object calls which is none itself; None if that is not known."""
     if isinstance(function, functools._lru_cache_wrapper):
         # A cache would keep traced values, or give numbers that were computed before.
-        return function.__wrapped__ if any(map(is_traced, (*args, *keywords.values()))) else None
+        return function.__wrapped__ if is_traced([*args, *keywords.values()]) else None
     if isinstance(function, _VECTORIZE):
         trace = current()
         if trace is None or function.otypes or function.signature or function.excluded:

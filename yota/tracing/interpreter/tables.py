@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from yota.errors import TracingError
+from yota.tracing.implementations import registering
 
 if TYPE_CHECKING:
     from yota.tracing.interpreter.activation import Activation
@@ -40,27 +41,17 @@ _BLOCKS: dict[type[ast.AST], Callable[[Any, Any], Running]] = {}
 
 def evaluates(*kinds: type[ast.AST]) -> Callable[[_Form], _Form]:
     """Register what an expression of these kinds evaluates to."""
-    return _registered(_EXPRESSIONS, kinds)
+    return registering(_EXPRESSIONS, kinds)
 
 
 def executes(*kinds: type[ast.AST]) -> Callable[[_Form], _Form]:
     """Register what a statement of these kinds does; it gives a `Completion` or None."""
-    return _registered(_STATEMENTS, kinds)
+    return registering(_STATEMENTS, kinds)
 
 
 def block(*kinds: type[ast.AST]) -> Callable[[_Form], _Form]:
     """Register what a statement does that holds other statements: it may yield from them."""
-    return _registered(_BLOCKS, kinds)
-
-
-def _registered(
-    table: dict[type[ast.AST], Callable[..., Any]], kinds: Sequence[type[ast.AST]]
-) -> Callable[[_Form], _Form]:
-    def register(form: _Form) -> _Form:
-        table.update(dict.fromkeys(kinds, form))
-        return form
-
-    return register
+    return registering(_BLOCKS, kinds)
 
 
 def evaluate(activation: Activation, part: ast.AST) -> Any:

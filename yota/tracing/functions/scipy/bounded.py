@@ -5,15 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy
-
 from yota.tracing.functions.scipy.family import Family, special
 from yota.tracing.functions.scipy.unbounded import UNBOUNDED
+from yota.tracing.untyped import np
 
 __all__ = ["BOUNDED"]
-
-# Traced values go where NumPy's annotations ask for arrays.
-np: Any = numpy
 
 
 def _log1mexp(x: Any) -> Any:

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy
-
 from yota.tracing.functions.scipy.family import Family, special
+from yota.tracing.untyped import np
 
 __all__ = ["DISCRETE"]
-
-# Traced values go where NumPy's annotations ask for arrays.
-np: Any = numpy
 
 
 def _is_probability(*shapes: Any) -> Any:

@@ -6,25 +6,19 @@ import functools
 import math
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
-
-import numpy
+from typing import Any
 
 from yota.tracing.functions.scipy import multivariate
 from yota.tracing.functions.scipy.bounded import BOUNDED
 from yota.tracing.functions.scipy.counts import DISCRETE
 from yota.tracing.functions.scipy.family import Family
 from yota.tracing.functions.scipy.unbounded import UNBOUNDED
+from yota.tracing.intercept import on_traced
 from yota.tracing.methods import is_traced
-from yota.tracing.state import current
-
-if TYPE_CHECKING:
-    from yota.tracing.trace import Trace
+from yota.tracing.trace import Trace
+from yota.tracing.untyped import np
 
 __all__ = ["replacements"]
-
-# Traced values go where NumPy's annotations ask for arrays.
-np: Any = numpy
 
 CONTINUOUS = {**UNBOUNDED, **BOUNDED}
 
@@ -157,11 +151,7 @@ def _recording(base: Any, method: str) -> Any:
     original = getattr(base, method)
     forms, form = (DISCRETE, _discrete) if base.__name__ == "rv_discrete" else (CONTINUOUS, _continuous)
 
-    @functools.wraps(original)
-    def call(self: Any, x: Any, *args: Any, **keywords: Any) -> Any:
-        trace = current()
-        if trace is None or not any(map(is_traced, (x, *args, *keywords.values()))):
-            return original(self, x, *args, **keywords)
+    def record(trace: Trace, self: Any, x: Any, *args: Any, **keywords: Any) -> Any:
         name = getattr(self, "name", None) or ""
         if name not in forms or type(self).__name__ != f"{name}_gen":
             raise trace.refuse(
@@ -171,7 +161,7 @@ def _recording(base: Any, method: str) -> Any:
         shapes, loc, scale = self._parse_args(*args, **keywords)
         return form(trace, name, method, x, tuple(shapes), loc, scale)
 
-    return call
+    return on_traced(original, record)
 
 
 def replacements() -> list[tuple[Any, str, Any]]:

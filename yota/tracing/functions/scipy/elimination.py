@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
-
-import numpy
+from typing import Any
 
 from yota.ir.catalog import primitive
 from yota.ir.indexing import GATHER, Slice
+from yota.tracing.implementations import records
 from yota.tracing.methods import is_tracer
-
-if TYPE_CHECKING:
-    from yota.tracing.trace import Trace
-
-__all__ = ["ELIMINATION"]
-
-# Traced values go where NumPy's annotations ask for arrays.
-np: Any = numpy
+from yota.tracing.trace import Trace
+from yota.tracing.untyped import np
 
 
 def _matrix(trace: Trace, name: str, a: Any) -> Any:
@@ -37,6 +29,7 @@ def _rows(trace: Trace, a: Any, order: Any) -> Any:
     return trace.apply(primitive("getitem"), (a, order), {"index": (GATHER, *rest)})
 
 
+@records("scipy.linalg", "lu")
 def _lu(
     trace: Trace,
     a: Any,
@@ -51,22 +44,24 @@ def _lu(
         return _rows(trace, lower, order), upper
     if p_indices:
         return order, lower, upper
-    ones = np.equal(order[:, None], numpy.arange(a.shape[0])).astype(numpy.zeros(0, a.dtype).real.dtype)
+    ones = np.equal(order[:, None], np.arange(a.shape[0])).astype(np.zeros(0, a.dtype).real.dtype)
     return ones, lower, upper
 
 
+@records("scipy.linalg", "lu_factor")
 def _lu_factor(trace: Trace, a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
     a = _matrix(trace, "lu_factor", a)
     _, lower, upper = _factors(trace, a)
     height, width = a.shape
     below = np.tril(lower, -1)
     if width > height:
-        below = np.concatenate([below, numpy.zeros((height, width - height), a.dtype)], axis=1)
+        below = np.concatenate([below, np.zeros((height, width - height), a.dtype)], axis=1)
     if height > width:
-        upper = np.concatenate([upper, numpy.zeros((height - width, width), a.dtype)], axis=0)
+        upper = np.concatenate([upper, np.zeros((height - width, width), a.dtype)], axis=0)
     return below + upper, trace.apply(trace.registry.primitive("_lu_swaps"), (a,))[1]
 
 
+@records("scipy.linalg", "lu_solve")
 def _lu_solve(
     trace: Trace, lu_and_piv: Any, b: Any, trans: int = 0, overwrite_b: bool = False, check_finite: bool = True
 ) -> Any:
@@ -92,10 +87,10 @@ def _lu_solve(
 def _order(trace: Trace, swaps: Any, count: int) -> Any:
     """The order of rows that swaps one after the other amount to; that of traced ones is found where they came from."""
     if not is_tracer(swaps):
-        places = numpy.arange(count)
+        places = np.arange(count)
         for row, other in enumerate(swaps):
             places[[row, other]] = places[[other, row]]
-        return numpy.argsort(places)
+        return np.argsort(places)
     builder = trace.builder
     item = builder.definition(trace.lift(swaps))
     made = None if item is None or item.name != "item" else builder.definition(item.operands[0])
@@ -106,11 +101,3 @@ def _order(trace: Trace, swaps: Any, count: int) -> Any:
         )
     matrix = made.operands[0]
     return _factors(trace, trace.wrap(matrix, trace.values[matrix]))[0]
-
-
-ELIMINATION: dict[tuple[str, str], Callable[..., Any]] = {
-    ("scipy.linalg", "lu"): _lu,
-    ("scipy.linalg", "lu_factor"): _lu_factor,
-    ("scipy.linalg", "lu_solve"): _lu_solve,
-}
-"""Recorded forms by module and name; each takes the trace first."""

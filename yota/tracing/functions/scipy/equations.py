@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
-
-import numpy
+from typing import Any
 
 from yota.tracing.functions.decompositions import hermitian
+from yota.tracing.implementations import records
+from yota.tracing.trace import Trace
+from yota.tracing.untyped import np
 
-if TYPE_CHECKING:
-    from yota.tracing.trace import Trace
-
-__all__ = ["EQUATIONS", "stacked"]
-
-# Traced values go where NumPy's annotations ask for arrays.
-np: Any = numpy
+__all__ = ["stacked"]
 
 _KINDS = {
     "general": "gen",
@@ -30,7 +25,7 @@ _KINDS = {
 
 def stacked(form: Callable[..., Any], arrays: tuple[Any, ...]) -> Any:
     """``form`` of matrices, for each of those that stacks of them hold."""
-    lead = numpy.broadcast_shapes(*(each.shape[:-2] for each in arrays))
+    lead = np.broadcast_shapes(*(each.shape[:-2] for each in arrays))
     if not lead:
         return form(*arrays)
     whole = [np.broadcast_to(each, lead + each.shape[-2:]) for each in arrays]
@@ -39,6 +34,7 @@ def stacked(form: Callable[..., Any], arrays: tuple[Any, ...]) -> Any:
     return np.reshape(found, lead + found.shape[1:])
 
 
+@records("scipy.linalg", "solve")
 def _solve(
     trace: Trace,
     a: Any,
@@ -54,6 +50,7 @@ def _solve(
     return np.linalg.solve(np.swapaxes(a, -1, -2) if transposed else a, b)
 
 
+@records("scipy.linalg", "inv")
 def _inv(
     trace: Trace,
     a: Any,
@@ -82,6 +79,7 @@ def _assumed(trace: Trace, name: str, a: Any, kind: str | None, lower: bool) -> 
     raise trace.refuse(f"scipy.linalg.{name} with assume_a={kind!r} is not recorded.", "Leave it out.")
 
 
+@records("scipy.linalg", "lstsq")
 def _lstsq(
     trace: Trace,
     a: Any,
@@ -95,37 +93,28 @@ def _lstsq(
     a, b = trace.traced(a), trace.traced(b)
     if a.ndim != 2 or lapack_driver == "gelsy":
         raise trace.refuse("scipy.linalg.lstsq of stacked matrices or by gelsy is not recorded.", "Write a loop.")
-    cutoff = float(numpy.finfo(numpy.result_type(a.dtype, numpy.float32)).eps) if cond is None else float(cond)
+    cutoff = float(np.finfo(np.result_type(a.dtype, np.float32)).eps) if cond is None else float(cond)
     found, residuals, rank, singular = np.linalg.lstsq(a, b, cutoff)
     full = residuals.size and b.ndim == 1
     return found, residuals[0] if full else residuals, rank, singular
 
 
+@records("scipy.linalg", "solve_continuous_lyapunov", "solve_lyapunov")
 def _continuous_lyapunov(trace: Trace, a: Any, q: Any) -> Any:
     a = trace.traced(a)
     return trace.apply(trace.registry.primitive("solve_sylvester"), (a, np.conjugate(a.T), q))
 
 
+@records("scipy.linalg", "solve_discrete_lyapunov")
 def _discrete_lyapunov(trace: Trace, a: Any, q: Any, method: str | None = None) -> Any:
     a, q = trace.traced(a), trace.traced(q)
     count = len(a)
-    one = numpy.eye(count)
+    one = np.eye(count)
     if (method or ("direct" if count < 10 else "bilinear")).lower() == "direct":
-        return np.reshape(np.linalg.solve(numpy.eye(count**2) - np.kron(a, np.conjugate(a)), np.ravel(q)), q.shape)
+        return np.reshape(np.linalg.solve(np.eye(count**2) - np.kron(a, np.conjugate(a)), np.ravel(q)), q.shape)
     star = np.conjugate(a.T)
     back = np.linalg.inv(star + one)
     middle = np.matmul(star - one, back)
     return _continuous_lyapunov(
         trace, np.conjugate(middle.T), -2 * np.matmul(np.matmul(np.linalg.inv(a + one), q), back)
     )
-
-
-EQUATIONS: dict[tuple[str, str], Callable[..., Any]] = {
-    ("scipy.linalg", "solve"): _solve,
-    ("scipy.linalg", "inv"): _inv,
-    ("scipy.linalg", "lstsq"): _lstsq,
-    ("scipy.linalg", "solve_continuous_lyapunov"): _continuous_lyapunov,
-    ("scipy.linalg", "solve_lyapunov"): _continuous_lyapunov,
-    ("scipy.linalg", "solve_discrete_lyapunov"): _discrete_lyapunov,
-}
-"""Recorded forms by module and name; each takes the trace first."""

@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
-
-import numpy
+from typing import Any
 
 from yota.tracing.functions.decompositions import hermitian
-
-if TYPE_CHECKING:
-    from yota.tracing.trace import Trace
-
-__all__ = ["FACTORS"]
-
-# Traced values go where NumPy's annotations ask for arrays.
-np: Any = numpy
+from yota.tracing.implementations import records
+from yota.tracing.trace import Trace
+from yota.tracing.untyped import np
 
 _HARMLESS = ("overwrite_a", "overwrite_b", "check_finite", "lapack_driver", "driver", "lwork", "turbo")
 """Keywords that do not change what is computed."""
@@ -33,6 +25,7 @@ def _matrix(trace: Trace, name: str, a: Any, keywords: dict[str, Any]) -> Any:
     return a if a.dtype.kind in "fc" else a.astype(float)
 
 
+@records("scipy.linalg", "eigh")
 def _eigh(
     trace: Trace, a: Any, b: Any = None, *, lower: bool = True, eigvals_only: bool = False, **keywords: Any
 ) -> Any:
@@ -45,6 +38,7 @@ def _eigh(
     return trace.apply(trace.registry.primitive("linalg_eigh"), (a,), {"lower": bool(lower)})
 
 
+@records("scipy.linalg", "eigvalsh")
 def _eigvalsh(trace: Trace, a: Any, b: Any = None, *, lower: bool = True, **keywords: Any) -> Any:
     if b is not None and keywords.get("type", 1) == 1:
         # As by LAPACK: b = f @ f^H, and the eigenvalues are those of f^-1 @ a @ f^-H.
@@ -55,18 +49,21 @@ def _eigvalsh(trace: Trace, a: Any, b: Any = None, *, lower: bool = True, **keyw
     return np.linalg.eigvalsh(_matrix(trace, "eigvalsh", a, {"b": b, **keywords}), "L" if lower else "U")
 
 
+@records("scipy.linalg", "eig")
 def _eig(trace: Trace, a: Any, b: Any = None, left: bool = False, right: bool = True, **keywords: Any) -> Any:
     """NumPy calls the same routine; SciPy's eigenvalues are complex in any case."""
     a = _matrix(trace, "eig", a, {"b": b, "left": left, **keywords})
     values, vectors = np.linalg.eig(a)
-    values = values.astype(numpy.result_type(a.dtype, numpy.complex64))
+    values = values.astype(np.result_type(a.dtype, np.complex64))
     return (values, vectors) if right else values
 
 
+@records("scipy.linalg", "eigvals")
 def _eigvals(trace: Trace, a: Any, b: Any = None, **keywords: Any) -> Any:
     return _eig(trace, a, b, right=False, **keywords)
 
 
+@records("scipy.linalg", "svd")
 def _svd(trace: Trace, a: Any, full_matrices: bool = True, compute_uv: bool = True, **keywords: Any) -> Any:
     a = _matrix(trace, "svd", a, keywords)
     if not compute_uv:
@@ -79,10 +76,12 @@ def _svd(trace: Trace, a: Any, full_matrices: bool = True, compute_uv: bool = Tr
     return trace.apply(trace.registry.primitive("linalg_svd"), (a,), {"full_matrices": False})
 
 
+@records("scipy.linalg", "svdvals")
 def _svdvals(trace: Trace, a: Any, **keywords: Any) -> Any:
     return np.linalg.svdvals(_matrix(trace, "svdvals", a, keywords))
 
 
+@records("scipy.linalg", "qr")
 def _qr(trace: Trace, a: Any, overwrite_a: bool = False, lwork: Any = None, mode: str = "full", **keywords: Any) -> Any:
     a = _matrix(trace, "qr", a, keywords)
     if mode not in ("economic", "full") or (mode == "full" and a.shape[0] > a.shape[1]):
@@ -90,27 +89,15 @@ def _qr(trace: Trace, a: Any, overwrite_a: bool = False, lwork: Any = None, mode
     return trace.apply(trace.registry.primitive("linalg_qr"), (a,), {"mode": "economic"})
 
 
+@records("scipy.linalg", "pinv")
 def _pinv(trace: Trace, a: Any, *, atol: Any = None, rtol: Any = None, **keywords: Any) -> Any:
     a = _matrix(trace, "pinv", a, {"atol": atol, **keywords})
-    cutoff = float(numpy.finfo(a.dtype).eps) * max(a.shape) if rtol is None else float(rtol)
+    cutoff = float(np.finfo(a.dtype).eps) * max(a.shape) if rtol is None else float(rtol)
     return np.linalg.pinv(a, rcond=cutoff)
 
 
+@records("scipy.linalg", "pinvh")
 def _pinvh(trace: Trace, a: Any, atol: Any = None, rtol: Any = None, lower: bool = True, **keywords: Any) -> Any:
     a = hermitian(trace, _matrix(trace, "pinvh", a, {"atol": atol, **keywords}), bool(lower))
-    cutoff = float(numpy.finfo(a.dtype).eps) * max(a.shape) if rtol is None else float(rtol)
+    cutoff = float(np.finfo(a.dtype).eps) * max(a.shape) if rtol is None else float(rtol)
     return np.linalg.pinv(a, rcond=cutoff, hermitian=True)
-
-
-FACTORS: dict[tuple[str, str], Callable[..., Any]] = {
-    ("scipy.linalg", "eigh"): _eigh,
-    ("scipy.linalg", "eigvalsh"): _eigvalsh,
-    ("scipy.linalg", "eig"): _eig,
-    ("scipy.linalg", "eigvals"): _eigvals,
-    ("scipy.linalg", "svd"): _svd,
-    ("scipy.linalg", "svdvals"): _svdvals,
-    ("scipy.linalg", "qr"): _qr,
-    ("scipy.linalg", "pinv"): _pinv,
-    ("scipy.linalg", "pinvh"): _pinvh,
-}
-"""Recorded forms by module and name; each takes the trace first."""

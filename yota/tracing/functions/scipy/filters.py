@@ -4,26 +4,16 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import numpy
-
-from yota.tracing.functions.scipy.kernels import KERNELS
-from yota.tracing.functions.scipy.neighbours import NEIGHBOURS
-from yota.tracing.functions.scipy.recursive import RECURSIVE
-from yota.tracing.functions.scipy.smoothing import SMOOTHING
 from yota.tracing.functions.scipy.windows import no_more, padded, weighted
+from yota.tracing.implementations import records
 from yota.tracing.methods import is_traced
-
-if TYPE_CHECKING:
-    from yota.tracing.trace import Trace
-
-__all__ = ["FILTERS"]
-
-# Traced values go where NumPy's annotations ask for arrays.
-np: Any = numpy
+from yota.tracing.trace import Trace
+from yota.tracing.untyped import np
 
 
+@records("scipy.signal", "convolve")
 def _convolve(trace: Trace, in1: Any, in2: Any, mode: str = "full", method: str = "auto") -> Any:
     a, v = trace.traced(in1), trace.traced(in2)
     if a.ndim != v.ndim or not a.ndim or not a.size or not v.size:
@@ -44,11 +34,12 @@ def _centre(full: Any, shape: Sequence[int]) -> Any:
     return full[tuple(slice(start, start + part) for start, part in zip(starts, shape, strict=True))]
 
 
+@records("scipy.signal", "fftconvolve", "oaconvolve")
 def _fftconvolve(trace: Trace, in1: Any, in2: Any, mode: str = "full", axes: Any = None) -> Any:
     a, v = trace.traced(in1), trace.traced(in2)
     if axes is None or a.ndim < 2:
         return _convolve(trace, a, v, mode, "fft")
-    chosen = numpy.lib.array_utils.normalize_axis_tuple(axes, a.ndim)
+    chosen = np.lib.array_utils.normalize_axis_tuple(axes, a.ndim)
     sizes = [a.shape[axis] + v.shape[axis] - 1 for axis in chosen]
     if a.dtype.kind == "c" or v.dtype.kind == "c":
         full = np.fft.ifftn(np.fft.fftn(a, sizes, chosen) * np.fft.fftn(v, sizes, chosen), axes=chosen)
@@ -60,6 +51,7 @@ def _fftconvolve(trace: Trace, in1: Any, in2: Any, mode: str = "full", axes: Any
     return _centre(full, tuple(small.get(axis, extent) for axis, extent in enumerate(full.shape)))
 
 
+@records("scipy.signal", "correlate")
 def _correlate(trace: Trace, in1: Any, in2: Any, mode: str = "full", method: str = "auto") -> Any:
     v = trace.traced(in2)
     return _convolve(trace, in1, np.conjugate(v[(slice(None, None, -1),) * v.ndim]), mode, method)
@@ -112,6 +104,7 @@ def _neighbours(name: str, flipped: bool) -> Callable[..., Any]:
     return form
 
 
+@records("scipy.ndimage", "map_coordinates")
 def _map_coordinates(
     trace: Trace,
     input: Any,
@@ -150,19 +143,7 @@ def _map_coordinates(
     return np.where(inside, total, cval) if is_traced(inside) else total
 
 
-FILTERS: dict[tuple[str, str], Callable[..., Any]] = {
-    ("scipy.signal", "convolve"): _convolve,
-    ("scipy.signal", "fftconvolve"): _fftconvolve,
-    ("scipy.signal", "correlate"): _correlate,
-    ("scipy.signal", "oaconvolve"): _fftconvolve,
-    ("scipy.signal", "convolve2d"): _plane("convolve2d", flipped=False),
-    ("scipy.signal", "correlate2d"): _plane("correlate2d", flipped=True),
-    **RECURSIVE,
-    **SMOOTHING,
-    ("scipy.ndimage", "convolve"): _neighbours("convolve", flipped=True),
-    ("scipy.ndimage", "correlate"): _neighbours("correlate", flipped=False),
-    ("scipy.ndimage", "map_coordinates"): _map_coordinates,
-    **KERNELS,
-    **NEIGHBOURS,
-}
-"""Recorded forms by module and name; each takes the trace first."""
+records("scipy.signal", "convolve2d")(_plane("convolve2d", flipped=False))
+records("scipy.signal", "correlate2d")(_plane("correlate2d", flipped=True))
+records("scipy.ndimage", "convolve")(_neighbours("convolve", flipped=True))
+records("scipy.ndimage", "correlate")(_neighbours("correlate", flipped=False))

@@ -5,19 +5,12 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
-
-import numpy
+from typing import Any
 
 from yota.tracing.functions.scipy.windows import axes_of, is_sequence, no_more, weighted
-
-if TYPE_CHECKING:
-    from yota.tracing.trace import Trace
-
-__all__ = ["KERNELS"]
-
-# Traced values go where NumPy's annotations ask for arrays.
-np: Any = numpy
+from yota.tracing.implementations import records
+from yota.tracing.trace import Trace
+from yota.tracing.untyped import np
 
 
 def _along(trace: Trace, x: Any, weights: Any, axis: int, mode: str, cval: Any, origin: int, *, flipped: bool) -> Any:
@@ -59,7 +52,7 @@ def _uniform_along(
     origin: int = 0,
 ) -> Any:
     no_more(trace, "uniform_filter1d", output, {})
-    weights = numpy.full(int(size), 1 / int(size))
+    weights = np.full(int(size), 1 / int(size))
     return _along(trace, trace.traced(input), weights, axis, mode, cval, origin, flipped=False)
 
 
@@ -102,7 +95,7 @@ def _gaussian_along(
 
 def _bell(sigma: Any, order: int, reach: int) -> Any:
     """A derivative of a Gaussian: the polynomial before it goes from q to q' - q x / sigma^2 with each order."""
-    x = numpy.arange(-reach, reach + 1).astype(float)
+    x = np.arange(-reach, reach + 1).astype(float)
     bell = np.exp(-0.5 * np.square(x / sigma))
     bell = bell / np.sum(bell)
     factors: list[Any] = [1.0]
@@ -202,5 +195,5 @@ _FORMS: dict[str, Callable[..., Any]] = {
     ),
 }
 
-KERNELS: dict[tuple[str, str], Callable[..., Any]] = {("scipy.ndimage", name): form for name, form in _FORMS.items()}
-"""Recorded forms by module and name; each takes the trace first."""
+for _name, _form in _FORMS.items():
+    records("scipy.ndimage", _name)(_form)

@@ -3,33 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import numpy
-
-from yota.tracing.functions.scipy.elimination import ELIMINATION
-from yota.tracing.functions.scipy.equations import EQUATIONS, stacked
-from yota.tracing.functions.scipy.factors import FACTORS
-from yota.tracing.functions.scipy.matrix_functions import MATRIX_FUNCTIONS
-
-if TYPE_CHECKING:
-    from yota.tracing.trace import Trace
-
-__all__ = ["MATRICES"]
-
-# Traced values go where NumPy's annotations ask for arrays.
-np: Any = numpy
+from yota.tracing.functions.scipy.equations import stacked
+from yota.tracing.implementations import records
+from yota.tracing.trace import Trace
+from yota.tracing.untyped import np
 
 
+@records("scipy.linalg", "norm")
 def _norm(trace: Trace, a: Any, ord: Any = None, axis: Any = None, keepdims: bool = False, **_: Any) -> Any:
     return np.linalg.norm(trace.traced(a), ord, axis, keepdims)
 
 
+@records("scipy.linalg", "det")
 def _det(trace: Trace, a: Any, **_: Any) -> Any:
     a = trace.traced(a)
-    return np.linalg.det(a.astype(numpy.result_type(a.dtype, float), copy=False))
+    return np.linalg.det(a.astype(np.result_type(a.dtype, float), copy=False))
 
 
+@records("scipy.linalg", "solve_triangular")
 def _solve_triangular(
     trace: Trace, a: Any, b: Any, trans: Any = 0, lower: bool = False, unit_diagonal: bool = False, **_: Any
 ) -> Any:
@@ -46,6 +39,7 @@ def _solve_triangular(
     return trace.apply(known, (a, b), {"lower": bool(lower), "unit_diagonal": bool(unit_diagonal)})
 
 
+@records("scipy.linalg", "cholesky")
 def _cholesky(trace: Trace, a: Any, lower: bool = False, **_: Any) -> Any:
     """SciPy reads the upper triangle unless told otherwise, NumPy the lower one."""
     a = trace.traced(a)
@@ -56,10 +50,12 @@ def _adjoint(a: Any) -> Any:
     return np.conjugate(np.swapaxes(a, -1, -2))
 
 
+@records("scipy.linalg", "cho_factor")
 def _cho_factor(trace: Trace, a: Any, lower: bool = False, **_: Any) -> Any:
     return _cholesky(trace, a, lower), lower
 
 
+@records("scipy.linalg", "cho_solve")
 def _cho_solve(trace: Trace, c_and_lower: Any, b: Any, **_: Any) -> Any:
     factor, lower = c_and_lower
     first, last = ("N", "C") if lower else ("C", "N")
@@ -78,16 +74,18 @@ def _square(name: str) -> Callable[..., Any]:
     return form
 
 
+@records("scipy.linalg", "solve_sylvester")
 def _solve_sylvester(trace: Trace, a: Any, b: Any, q: Any) -> Any:
     return trace.apply(trace.registry.primitive("solve_sylvester"), (a, b, q))
 
 
+@records("scipy.linalg", "block_diag")
 def _block_diag(trace: Trace, *arrs: Any) -> Any:
     blocks = [np.atleast_2d(trace.traced(each)) for each in arrs]
     if any(block.ndim > 2 for block in blocks):
         raise trace.refuse("scipy.linalg.block_diag of stacked matrices is not recorded.", "Pass matrices.")
     width = sum(block.shape[1] for block in blocks)
-    kind = numpy.result_type(*(block.dtype for block in blocks))
+    kind = np.result_type(*(block.dtype for block in blocks))
     rows, before = [], 0
     for block in blocks:
         height, own = block.shape
@@ -98,25 +96,28 @@ def _block_diag(trace: Trace, *arrs: Any) -> Any:
     return np.concatenate(rows, axis=0)
 
 
+@records("scipy.linalg", "toeplitz")
 def _toeplitz(trace: Trace, c: Any, r: Any = None) -> Any:
     c = _vector(trace, "toeplitz", c)
     r = np.conjugate(c) if r is None else _vector(trace, "toeplitz", r)
     values = np.concatenate([np.flip(c), r[1:]])
-    places = numpy.arange(c.size - 1, -1, -1)[:, None] + numpy.arange(r.size)[None, :]
+    places = np.arange(c.size - 1, -1, -1)[:, None] + np.arange(r.size)[None, :]
     return values[places]
 
 
+@records("scipy.linalg", "circulant")
 def _circulant(trace: Trace, c: Any) -> Any:
     c = _vector(trace, "circulant", c)
-    count = numpy.arange(c.size)
+    count = np.arange(c.size)
     return c[(count[:, None] - count[None, :]) % max(c.size, 1)]
 
 
+@records("scipy.linalg", "hankel")
 def _hankel(trace: Trace, c: Any, r: Any = None) -> Any:
     c = _vector(trace, "hankel", c)
     r = np.zeros_like(c) if r is None else _vector(trace, "hankel", r)
     values = np.concatenate([c, r[1:]])
-    return values[numpy.arange(c.size)[:, None] + numpy.arange(r.size)[None, :]]
+    return values[np.arange(c.size)[:, None] + np.arange(r.size)[None, :]]
 
 
 def _vector(trace: Trace, name: str, c: Any) -> Any:
@@ -127,23 +128,5 @@ def _vector(trace: Trace, name: str, c: Any) -> Any:
     return c
 
 
-MATRICES: dict[tuple[str, str], Callable[..., Any]] = {
-    ("scipy.linalg", "norm"): _norm,
-    ("scipy.linalg", "det"): _det,
-    ("scipy.linalg", "solve_triangular"): _solve_triangular,
-    ("scipy.linalg", "cholesky"): _cholesky,
-    ("scipy.linalg", "cho_factor"): _cho_factor,
-    ("scipy.linalg", "cho_solve"): _cho_solve,
-    ("scipy.linalg", "logm"): _square("logm"),
-    ("scipy.linalg", "sqrtm"): _square("sqrtm"),
-    ("scipy.linalg", "solve_sylvester"): _solve_sylvester,
-    ("scipy.linalg", "block_diag"): _block_diag,
-    ("scipy.linalg", "toeplitz"): _toeplitz,
-    ("scipy.linalg", "circulant"): _circulant,
-    ("scipy.linalg", "hankel"): _hankel,
-    **ELIMINATION,
-    **EQUATIONS,
-    **FACTORS,
-    **MATRIX_FUNCTIONS,
-}
-"""Recorded forms by module and name; each takes the trace first."""
+records("scipy.linalg", "logm")(_square("logm"))
+records("scipy.linalg", "sqrtm")(_square("sqrtm"))

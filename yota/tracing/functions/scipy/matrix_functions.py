@@ -3,28 +3,21 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
-
-import numpy
+from typing import Any
 
 from yota.tracing.functions.scipy.equations import stacked
-
-if TYPE_CHECKING:
-    from yota.tracing.trace import Trace
-
-__all__ = ["MATRIX_FUNCTIONS"]
-
-# Traced values go where NumPy's annotations ask for arrays.
-np: Any = numpy
+from yota.tracing.implementations import records
+from yota.tracing.trace import Trace
+from yota.tracing.untyped import np
 
 
 def _double(trace: Trace, a: Any) -> Any:
     """``a`` in double precision, in which some functions compute whatever they are given."""
     a = trace.traced(a)
-    return a.astype(numpy.result_type(a.dtype, float), copy=False)
+    return a.astype(np.result_type(a.dtype, float), copy=False)
 
 
+@records("scipy.linalg", "expm")
 def _exponential(trace: Trace, a: Any) -> Any:
     a = trace.traced(a)
     a = a if a.ndim else _double(trace, a)
@@ -34,36 +27,43 @@ def _exponential(trace: Trace, a: Any) -> Any:
     return stacked(lambda each: trace.apply(known, (each,)), (a,))
 
 
+@records("scipy.linalg", "cosm")
 def _cosine(trace: Trace, A: Any) -> Any:
     a = trace.traced(A)
     turned = _exponential(trace, 1j * a)
     return 0.5 * (turned + _exponential(trace, -1j * a)) if a.dtype.kind == "c" else np.real(turned)
 
 
+@records("scipy.linalg", "sinm")
 def _sine(trace: Trace, A: Any) -> Any:
     a = trace.traced(A)
     turned = _exponential(trace, 1j * a)
     return -0.5j * (turned - _exponential(trace, -1j * a)) if a.dtype.kind == "c" else np.imag(turned)
 
 
+@records("scipy.linalg", "coshm")
 def _hyperbolic_cosine(trace: Trace, A: Any) -> Any:
     a = trace.traced(A)
     return 0.5 * (_exponential(trace, a) + _exponential(trace, -a))
 
 
+@records("scipy.linalg", "sinhm")
 def _hyperbolic_sine(trace: Trace, A: Any) -> Any:
     a = trace.traced(A)
     return 0.5 * (_exponential(trace, a) - _exponential(trace, -a))
 
 
+@records("scipy.linalg", "tanm")
 def _tangent(trace: Trace, A: Any) -> Any:
     return np.linalg.solve(_cosine(trace, A), _sine(trace, A))
 
 
+@records("scipy.linalg", "tanhm")
 def _hyperbolic_tangent(trace: Trace, A: Any) -> Any:
     return np.linalg.solve(_hyperbolic_cosine(trace, A), _hyperbolic_sine(trace, A))
 
 
+@records("scipy.linalg", "expm_frechet")
 def _exponential_along(
     trace: Trace, A: Any, E: Any, method: Any = None, compute_expm: bool = True, check_finite: bool = True
 ) -> Any:
@@ -72,6 +72,7 @@ def _exponential_along(
     return (_exponential(trace, a), along) if compute_expm else along
 
 
+@records("scipy.linalg", "polar")
 def _polar(trace: Trace, a: Any, side: str = "right") -> Any:
     if side not in ("right", "left"):
         raise ValueError("`side` must be either 'right' or 'left'")
@@ -82,30 +83,33 @@ def _polar(trace: Trace, a: Any, side: str = "right") -> Any:
     return np.matmul(left, right), np.matmul(outer * sizes, np.conjugate(outer.T))
 
 
+@records("scipy.linalg", "companion")
 def _companion(trace: Trace, a: Any) -> Any:
     a = np.atleast_1d(trace.traced(a))
     if a.shape[-1] < 2:
         raise ValueError(f"The length of `a` along the last axis must be at least 2; shape is {a.shape}.")
     row = -a[..., 1:] / (1.0 * a[..., :1])
     count = row.shape[-1]
-    below = np.broadcast_to(numpy.eye(count - 1, count), (*row.shape[:-1], count - 1, count))
+    below = np.broadcast_to(np.eye(count - 1, count), (*row.shape[:-1], count - 1, count))
     return np.concatenate([row[..., None, :], below.astype(row.dtype)], axis=-2)
 
 
+@records("scipy.linalg", "leslie")
 def _leslie(trace: Trace, f: Any, s: Any) -> Any:
     f, s = np.atleast_1d(trace.traced(f)), np.atleast_1d(trace.traced(s))
-    below = np.concatenate([np.diag(s), numpy.zeros((len(s), 1), s.dtype)], axis=1)
+    below = np.concatenate([np.diag(s), np.zeros((len(s), 1), s.dtype)], axis=1)
     return np.concatenate([f[None, :], below], axis=0)
 
 
+@records("scipy.linalg", "convolution_matrix")
 def _convolution_matrix(trace: Trace, a: Any, n: int, mode: str = "full") -> Any:
     a = trace.traced(a)
     if n <= 0 or mode not in ("full", "valid", "same"):
         raise ValueError("n must be a positive integer, and mode 'full', 'valid' or 'same'")
     extent = a.shape[-1]
-    places = numpy.arange(extent + n - 1)[:, None] - numpy.arange(n)[None, :]
+    places = np.arange(extent + n - 1)[:, None] - np.arange(n)[None, :]
     inside = (places >= 0) & (places < extent)
-    whole = np.where(inside, a[..., numpy.where(inside, places, 0)], a.dtype.type(0))
+    whole = np.where(inside, a[..., np.where(inside, places, 0)], a.dtype.type(0))
     cut = {"full": 0, "same": min(n, extent) - 1, "valid": 2 * (min(n, extent) - 1)}[mode]
     return whole[..., cut // 2 : whole.shape[-2] - (cut - cut // 2), :]
 
@@ -116,36 +120,19 @@ def _toeplitz(trace: Trace, c_or_cr: Any) -> Any:
     return module.toeplitz(trace.traced(c)) if r is None else module.toeplitz(trace.traced(c), r)
 
 
+@records("scipy.linalg", "matmul_toeplitz")
 def _matmul_toeplitz(trace: Trace, c_or_cr: Any, x: Any, check_finite: bool = False, workers: Any = None) -> Any:
     return np.matmul(_toeplitz(trace, c_or_cr), _double(trace, x))
 
 
+@records("scipy.linalg", "solve_toeplitz")
 def _solve_toeplitz(trace: Trace, c_or_cr: Any, b: Any, check_finite: bool = True) -> Any:
     return np.linalg.solve(_toeplitz(trace, c_or_cr), trace.traced(b))
 
 
+@records("scipy.linalg", "orthogonal_procrustes")
 def _procrustes(trace: Trace, A: Any, B: Any, check_finite: bool = True) -> Any:
     product = np.matmul(trace.traced(B).T, np.conjugate(trace.traced(A))).T
     known = trace.registry.primitive("linalg_svd")
     u, w, vt = trace.apply(known, (product,), {"full_matrices": False})
     return np.matmul(u, vt), np.sum(w)
-
-
-MATRIX_FUNCTIONS: dict[tuple[str, str], Callable[..., Any]] = {
-    ("scipy.linalg", "expm"): _exponential,
-    ("scipy.linalg", "cosm"): _cosine,
-    ("scipy.linalg", "sinm"): _sine,
-    ("scipy.linalg", "tanm"): _tangent,
-    ("scipy.linalg", "coshm"): _hyperbolic_cosine,
-    ("scipy.linalg", "sinhm"): _hyperbolic_sine,
-    ("scipy.linalg", "tanhm"): _hyperbolic_tangent,
-    ("scipy.linalg", "expm_frechet"): _exponential_along,
-    ("scipy.linalg", "polar"): _polar,
-    ("scipy.linalg", "companion"): _companion,
-    ("scipy.linalg", "leslie"): _leslie,
-    ("scipy.linalg", "convolution_matrix"): _convolution_matrix,
-    ("scipy.linalg", "matmul_toeplitz"): _matmul_toeplitz,
-    ("scipy.linalg", "solve_toeplitz"): _solve_toeplitz,
-    ("scipy.linalg", "orthogonal_procrustes"): _procrustes,
-}
-"""Recorded forms by module and name; each takes the trace first."""

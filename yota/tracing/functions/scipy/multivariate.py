@@ -6,21 +6,14 @@ import functools
 import math
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
-
-import numpy
+from typing import Any
 
 from yota.tracing.functions.scipy.special import scipy_special
-from yota.tracing.methods import is_traced
-from yota.tracing.state import current
-
-if TYPE_CHECKING:
-    from yota.tracing.trace import Trace
+from yota.tracing.intercept import on_traced
+from yota.tracing.trace import Trace
+from yota.tracing.untyped import np
 
 __all__ = ["replacements"]
-
-# Traced values go where NumPy's annotations ask for arrays.
-np: Any = numpy
 
 
 def _normal(trace: Trace, x: Any, mean: Any = None, cov: Any = 1, allow_singular: bool = False) -> Any:
@@ -88,19 +81,14 @@ _LOGARITHMS: dict[str, Callable[..., Any]] = {"multivariate_normal": _normal, "d
 def _method(name: str, method: str) -> Any:
     """The recording form of a method of the distribution's class."""
     original = getattr(_owner(name), method)
-    logarithm = _LOGARITHMS[name]
 
-    @functools.wraps(original)
-    def call(self: Any, *args: Any, **keywords: Any) -> Any:
-        trace = current()
-        if trace is None or not any(map(is_traced, (*args, *keywords.values()))):
-            return original(self, *args, **keywords)
+    def record(trace: Trace, self: Any, *args: Any, **keywords: Any) -> Any:
         if method == "__call__":
             return _Frozen(self, args, keywords)
-        found = logarithm(trace, *args, **keywords)
+        found = _LOGARITHMS[name](trace, *args, **keywords)
         return np.exp(found) if method == "pdf" else found
 
-    return call
+    return on_traced(original, record)
 
 
 @functools.cache
@@ -108,18 +96,14 @@ def _frozen_method(name: str, method: str) -> Any:
     """The recording form of a method of the class of distributions with plain parameters."""
     original = getattr(_frozen_owner(name), method)
 
-    @functools.wraps(original)
-    def call(self: Any, x: Any) -> Any:
-        trace = current()
-        if trace is None or not is_traced(x):
-            return original(self, x)
+    def record(trace: Trace, self: Any, x: Any) -> Any:
         if name == "dirichlet":
             found = _dirichlet(trace, x, self.alpha)
         else:
             found = _normal(trace, x, self.mean, self.cov, getattr(self, "allow_singular", False))
         return np.exp(found) if method == "pdf" else found
 
-    return call
+    return on_traced(original, record)
 
 
 def _owner(name: str) -> Any:

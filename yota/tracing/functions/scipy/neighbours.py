@@ -4,19 +4,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
-
-import numpy
+from typing import Any
 
 from yota.tracing.functions.scipy.windows import axes_of, is_sequence, no_more, padded
-
-if TYPE_CHECKING:
-    from yota.tracing.trace import Trace
-
-__all__ = ["NEIGHBOURS"]
-
-# Traced values go where NumPy's annotations ask for arrays.
-np: Any = numpy
+from yota.tracing.implementations import records
+from yota.tracing.trace import Trace
+from yota.tracing.untyped import np
 
 
 def _windows(trace: Trace, input: Any, size: Any, footprint: Any, mode: Any, cval: Any, origin: Any, axes: Any) -> Any:
@@ -26,8 +19,8 @@ def _windows(trace: Trace, input: Any, size: Any, footprint: Any, mode: Any, cva
         if size is None:
             raise RuntimeError("no footprint or filter size provided")
         extents = dict(axes_of(x.ndim, axes, size))
-        footprint = numpy.ones([int(extents.get(axis, 1)) for axis in range(x.ndim)], bool)
-    footprint = numpy.asarray(footprint, bool)
+        footprint = np.ones([int(extents.get(axis, 1)) for axis in range(x.ndim)], bool)
+    footprint = np.asarray(footprint, bool)
     if footprint.ndim != x.ndim or not footprint.any() or is_sequence(mode):
         raise trace.refuse("scipy.ndimage filters are recorded for one mode and a footprint with as many axes.", "")
     origins = dict(axes_of(x.ndim, axes, origin))
@@ -37,7 +30,7 @@ def _windows(trace: Trace, input: Any, size: Any, footprint: Any, mode: Any, cva
     return np.stack(
         [
             whole[tuple(slice(start, start + extent) for start, extent in zip(place, x.shape, strict=True))]
-            for place in numpy.argwhere(footprint).tolist()
+            for place in np.argwhere(footprint).tolist()
         ]
     )
 
@@ -129,5 +122,5 @@ _FORMS: dict[str, Callable[..., Any]] = {
     "percentile_filter": _ranked("percentile_filter", _percentile),
 }
 
-NEIGHBOURS: dict[tuple[str, str], Callable[..., Any]] = {("scipy.ndimage", name): form for name, form in _FORMS.items()}
-"""Recorded forms by module and name; each takes the trace first."""
+for _name, _form in _FORMS.items():
+    records("scipy.ndimage", _name)(_form)

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import numpy
-
-if TYPE_CHECKING:
-    from yota.tracing.trace import Trace
-
-__all__ = ["RECURSIVE"]
-
-# Traced values go where NumPy's annotations ask for arrays.
-np: Any = numpy
+from yota.tracing.implementations import records
+from yota.tracing.trace import Trace
+from yota.tracing.untyped import np
 
 
+@records("scipy.signal", "lfilter")
 def _lfilter(trace: Trace, b: Any, a: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
     b, a, x = (np.atleast_1d(trace.traced(each)) for each in (b, a, x))
     axis = range(x.ndim)[axis]
@@ -30,9 +25,9 @@ def _lfilter(trace: Trace, b: Any, a: Any, x: Any, axis: int = -1, zi: Any = Non
     # filter would go on to give.
     whole = _filtered(trace, b, a, longer, axis) + _filtered(trace, a[:1], a, _lengthened(before, x, axis), axis)
     cut = x.shape[axis]
-    rest = np.take(whole, numpy.arange(cut, cut + count), axis=axis)
+    rest = np.take(whole, np.arange(cut, cut + count), axis=axis)
     after = _filtered(trace, a / a[0], np.ones(1), rest, axis) if count else rest
-    return np.take(whole, numpy.arange(cut), axis=axis), after
+    return np.take(whole, np.arange(cut), axis=axis), after
 
 
 def _lengthened(before: Any, x: Any, axis: int) -> Any:
@@ -44,6 +39,7 @@ def _filtered(trace: Trace, b: Any, a: Any, x: Any, axis: int) -> Any:
     return trace.apply(trace.registry.primitive("lfilter"), operands, {"axis": axis})
 
 
+@records("scipy.signal", "lfilter_zi")
 def _steady(trace: Trace, b: Any, a: Any) -> Any:
     """The states of a filter whose input was always 1: the solution of a system that is solved from its first row."""
     b, a = (np.atleast_1d(trace.traced(each)) for each in (b, a))
@@ -58,6 +54,7 @@ def _steady(trace: Trace, b: Any, a: Any) -> Any:
     return np.cumsum(sums) * first - np.cumsum(earlier)
 
 
+@records("scipy.signal", "sosfilt")
 def _sections(trace: Trace, sos: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
     sos, x = trace.traced(sos), trace.traced(x)
     if sos.ndim != 2 or sos.shape[1] != 6:
@@ -73,6 +70,7 @@ def _sections(trace: Trace, sos: Any, x: Any, axis: int = -1, zi: Any = None) ->
     return x if zi is None else (x, np.stack(states))
 
 
+@records("scipy.signal", "sosfilt_zi")
 def _steady_sections(trace: Trace, sos: Any) -> Any:
     sos = trace.traced(sos)
     scale: Any = 1.0
@@ -89,12 +87,12 @@ def _extended(x: Any, count: int, axis: int, kind: str | None) -> Any:
     if not count or kind is None:
         return x
     extent = x.shape[axis]
-    left, right = (np.take(x, numpy.asarray(each), axis=axis) for each in ([0], [extent - 1]))
+    left, right = (np.take(x, np.asarray(each), axis=axis) for each in ([0], [extent - 1]))
     if kind == "constant":
         parts = [np.repeat(left, count, axis), x, np.repeat(right, count, axis)]
         return np.concatenate(parts, axis=axis)
-    before = np.take(x, numpy.arange(count, 0, -1), axis=axis)
-    after = np.take(x, numpy.arange(extent - 2, extent - 2 - count, -1), axis=axis)
+    before = np.take(x, np.arange(count, 0, -1), axis=axis)
+    after = np.take(x, np.arange(extent - 2, extent - 2 - count, -1), axis=axis)
     if kind == "odd":
         before, after = 2 * left - before, 2 * right - after
     return np.concatenate([before, x, after], axis=axis)
@@ -114,10 +112,11 @@ def _length(padtype: str | None, padlen: int | None, usual: int, extent: int) ->
 def _both_ways(x: Any, axis: int, once: Callable[[Any, Any], Any]) -> Any:
     """``once``, which takes an array and its first element, applied forwards and then backwards."""
     for _ in range(2):
-        x = np.flip(once(x, np.take(x, numpy.asarray([0]), axis=axis)), axis)
+        x = np.flip(once(x, np.take(x, np.asarray([0]), axis=axis)), axis)
     return x
 
 
+@records("scipy.signal", "filtfilt")
 def _filtfilt(
     trace: Trace,
     b: Any,
@@ -138,9 +137,10 @@ def _filtfilt(
     found = _both_ways(
         _extended(x, edge, axis, padtype), axis, lambda x, first: _lfilter(trace, b, a, x, axis, steady * first)[0]
     )
-    return np.take(found, numpy.arange(edge, edge + x.shape[axis]), axis=axis)
+    return np.take(found, np.arange(edge, edge + x.shape[axis]), axis=axis)
 
 
+@records("scipy.signal", "sosfiltfilt")
 def _sosfiltfilt(
     trace: Trace, sos: Any, x: Any, axis: int = -1, padtype: str | None = "odd", padlen: int | None = None
 ) -> Any:
@@ -153,9 +153,10 @@ def _sosfiltfilt(
     found = _both_ways(
         _extended(x, edge, axis, padtype), axis, lambda x, first: _sections(trace, sos, x, axis, steady * first)[0]
     )
-    return np.take(found, numpy.arange(edge, edge + x.shape[axis]), axis=axis)
+    return np.take(found, np.arange(edge, edge + x.shape[axis]), axis=axis)
 
 
+@records("scipy.signal", "deconvolve")
 def _deconvolve(trace: Trace, signal: Any, divisor: Any) -> Any:
     whole, part = np.atleast_1d(trace.traced(signal)), np.atleast_1d(trace.traced(divisor))
     if whole.ndim > 1 or part.ndim > 1:
@@ -163,17 +164,5 @@ def _deconvolve(trace: Trace, signal: Any, divisor: Any) -> Any:
     count = len(whole) - len(part) + 1
     if count < 1:
         return np.zeros(0), whole
-    quotient = _lfilter(trace, whole, part, numpy.eye(1, count)[0])
+    quotient = _lfilter(trace, whole, part, np.eye(1, count)[0])
     return quotient, whole - np.convolve(part, quotient)
-
-
-RECURSIVE: dict[tuple[str, str], Callable[..., Any]] = {
-    ("scipy.signal", "lfilter"): _lfilter,
-    ("scipy.signal", "lfilter_zi"): _steady,
-    ("scipy.signal", "sosfilt"): _sections,
-    ("scipy.signal", "sosfilt_zi"): _steady_sections,
-    ("scipy.signal", "filtfilt"): _filtfilt,
-    ("scipy.signal", "deconvolve"): _deconvolve,
-    ("scipy.signal", "sosfiltfilt"): _sosfiltfilt,
-}
-"""Recorded forms by module and name; each takes the trace first."""

@@ -4,22 +4,12 @@ from __future__ import annotations
 
 import itertools
 import sys
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import numpy
-
-from yota.tracing.functions.scipy.kernels import KERNELS
-from yota.tracing.functions.scipy.neighbours import NEIGHBOURS
+from yota.tracing.implementations import FORMS, records
 from yota.tracing.methods import is_traced
-
-if TYPE_CHECKING:
-    from yota.tracing.trace import Trace
-
-__all__ = ["SMOOTHING"]
-
-# Traced values go where NumPy's annotations ask for arrays.
-np: Any = numpy
+from yota.tracing.trace import Trace
+from yota.tracing.untyped import np
 
 
 def _applied(matrix: Any, x: Any) -> Any:
@@ -28,6 +18,7 @@ def _applied(matrix: Any, x: Any) -> Any:
     return np.reshape(rows, (rows.shape[0], *x.shape[1:]))
 
 
+@records("scipy.signal", "savgol_filter")
 def _savgol(
     trace: Trace,
     x: Any,
@@ -42,13 +33,13 @@ def _savgol(
     module = sys.modules["scipy.signal"]
     x = trace.traced(x)
     weights = module.savgol_coeffs(window_length, polyorder, deriv=deriv, delta=delta)
-    convolve = KERNELS["scipy.ndimage", "convolve1d"]
+    convolve = FORMS["scipy.ndimage", "convolve1d"]
     if mode != "interp":
         return convolve(trace, x, weights, axis, None, mode, cval)
     if window_length > x.shape[axis]:
         raise ValueError("If mode is 'interp', window_length must be less than or equal to the size of x.")
     # At the ends a polynomial is fitted to the last window: what that does to each element of a window.
-    ends = module.savgol_filter(numpy.eye(window_length), window_length, polyorder, deriv, delta, axis=0)
+    ends = module.savgol_filter(np.eye(window_length), window_length, polyorder, deriv, delta, axis=0)
     half = window_length // 2
     rows = np.moveaxis(x, axis, 0)
     inner = np.moveaxis(convolve(trace, x, weights, axis, None, "constant"), axis, 0)
@@ -60,6 +51,7 @@ def _savgol(
     return np.moveaxis(np.concatenate(parts), 0, axis).astype(x.dtype, copy=False)
 
 
+@records("scipy.signal", "detrend")
 def _detrend(
     trace: Trace, data: Any, axis: int = -1, type: str = "linear", bp: Any = 0, overwrite_data: bool = False
 ) -> Any:
@@ -69,17 +61,18 @@ def _detrend(
     if type in ("constant", "c"):
         return x - np.mean(x, axis=axis, keepdims=True)
     rows = np.moveaxis(x, axis, 0)
-    bounds = numpy.unique(numpy.concatenate([[0], numpy.atleast_1d(bp), [len(rows)]])).astype(int)
+    bounds = np.unique(np.concatenate([[0], np.atleast_1d(bp), [len(rows)]])).astype(int)
     if bounds[-1] > len(rows):
         raise ValueError("Breakpoints must be less than length of data along given axis.")
     parts = []
     for low, high in itertools.pairwise(bounds.tolist()):
-        line = numpy.stack([numpy.ones(high - low), numpy.arange(1, high - low + 1) / (high - low)], axis=1)
-        basis = numpy.linalg.qr(line.astype(x.dtype))[0]
+        line = np.stack([np.ones(high - low), np.arange(1, high - low + 1) / (high - low)], axis=1)
+        basis = np.linalg.qr(line.astype(x.dtype))[0]
         parts.append(rows[low:high] - _applied(basis, _applied(basis.T, rows[low:high])))
     return np.moveaxis(np.concatenate(parts), 0, axis)
 
 
+@records("scipy.signal", "hilbert")
 def _hilbert(trace: Trace, x: Any, N: int | None = None, axis: int = -1) -> Any:
     x = trace.traced(x)
     if x.dtype.kind == "c":
@@ -87,7 +80,7 @@ def _hilbert(trace: Trace, x: Any, N: int | None = None, axis: int = -1) -> Any:
     count = x.shape[axis] if N is None else N
     if count <= 0:
         raise ValueError("N must be positive.")
-    share = numpy.zeros(count, x.dtype)
+    share = np.zeros(count, x.dtype)
     share[0] = 1
     share[1 : (count + 1) // 2] = 2
     if count % 2 == 0:
@@ -96,6 +89,7 @@ def _hilbert(trace: Trace, x: Any, N: int | None = None, axis: int = -1) -> Any:
     return np.fft.ifft(np.fft.fft(x, count, axis) * share.reshape(shape), axis=axis)
 
 
+@records("scipy.signal", "resample")
 def _resample(
     trace: Trace, x: Any, num: int, t: Any = None, axis: int = 0, window: Any = None, domain: str = "time"
 ) -> Any:
@@ -132,6 +126,7 @@ def _resample(
     return np.fft.ifft(whole, axis=axis) * (num / given)
 
 
+@records("scipy.signal", "upfirdn")
 def _upfirdn(
     trace: Trace, h: Any, x: Any, up: int = 1, down: int = 1, axis: int = -1, mode: str = "constant", cval: Any = 0
 ) -> Any:
@@ -150,6 +145,7 @@ def _upfirdn(
     return np.moveaxis(found[..., ::down], -1, axis)
 
 
+@records("scipy.signal", "freqz")
 def _freqz(
     trace: Trace,
     b: Any,
@@ -157,39 +153,27 @@ def _freqz(
     worN: Any = 512,
     whole: bool = False,
     plot: Any = None,
-    fs: float = 2 * numpy.pi,
+    fs: float = 2 * np.pi,
     include_nyquist: bool = False,
 ) -> Any:
     sys.modules["scipy.signal"]
     if is_traced(worN):
         worN = trace.values[trace.lift(worN)] if trace.is_constant(trace.lift(worN)) else None
     # Frequencies, and the dtype, are those that SciPy finds for other filters of this kind.
-    others = [numpy.ones(each.shape, each.dtype) if is_traced(each) else each for each in (b, a)]
+    others = [np.ones(each.shape, each.dtype) if is_traced(each) else each for each in (b, a)]
     b, a = (np.atleast_1d(trace.traced(each)) for each in (b, a))
     if b.ndim != 1 or a.ndim != 1 or plot is not None or worN is None:
         raise trace.refuse(
             "scipy.signal.freqz is recorded for vectors, plain frequencies and no plot.", "Write a loop."
         )
     places, like = sys.modules["scipy.signal"].freqz(*others, worN, whole, None, fs, include_nyquist)
-    turns = numpy.exp(-1j * (2 * numpy.pi * places / fs))
+    turns = np.exp(-1j * (2 * np.pi * places / fs))
     found = np.polyval(b[::-1], turns) / np.polyval(a[::-1], turns)
     return places, found.astype(like.dtype, copy=False)
 
 
+@records("scipy.signal", "medfilt", "medfilt2d")
 def _medfilt(trace: Trace, volume: Any, kernel_size: Any = None) -> Any:
     x = np.atleast_1d(trace.traced(volume))
     size = 3 if kernel_size is None else kernel_size
-    return NEIGHBOURS["scipy.ndimage", "median_filter"](trace, x, size, mode="constant")
-
-
-SMOOTHING: dict[tuple[str, str], Callable[..., Any]] = {
-    ("scipy.signal", "savgol_filter"): _savgol,
-    ("scipy.signal", "detrend"): _detrend,
-    ("scipy.signal", "hilbert"): _hilbert,
-    ("scipy.signal", "resample"): _resample,
-    ("scipy.signal", "upfirdn"): _upfirdn,
-    ("scipy.signal", "freqz"): _freqz,
-    ("scipy.signal", "medfilt"): _medfilt,
-    ("scipy.signal", "medfilt2d"): _medfilt,
-}
-"""Recorded forms by module and name; each takes the trace first."""
+    return FORMS["scipy.ndimage", "median_filter"](trace, x, size, mode="constant")

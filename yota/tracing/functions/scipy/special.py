@@ -5,20 +5,16 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import numpy
-
+from yota.rules.statics import axes_of
 from yota.tracing.binding import bind
+from yota.tracing.implementations import records
 from yota.tracing.methods import is_traced
+from yota.tracing.trace import Trace
+from yota.tracing.untyped import np
 
-if TYPE_CHECKING:
-    from yota.tracing.trace import Trace
-
-__all__ = ["SPECIAL", "scipy_special"]
-
-# Traced values go where NumPy's annotations ask for arrays.
-np: Any = numpy
+__all__ = ["scipy_special"]
 
 
 def scipy_special() -> Any:
@@ -41,12 +37,14 @@ def _plain(trace: Trace, value: Any, what: str) -> Any:
     return value if not is_traced(value) else trace.values[trace.lift(value)]
 
 
+@records("scipy.special", "zeta")
 def _zeta(trace: Trace, x: Any, q: Any = None, out: Any = None) -> Any:
     if q is None:
         raise trace.refuse("scipy.special.zeta has no derivative by its exponent.", "Give zeta(x, q) a traced q only.")
     return _ruled("zeta")(trace, x, q)
 
 
+@records("scipy.special", "polygamma")
 def _polygamma(trace: Trace, n: Any, x: Any) -> Any:
     order = _plain(trace, n, "the order of scipy.special.polygamma")
     special = scipy_special()
@@ -58,12 +56,14 @@ def _polygamma(trace: Trace, n: Any, x: Any) -> Any:
     return np.where(order == 0, special.psi(x), rest)
 
 
+@records("scipy.special", "multigammaln")
 def _multigammaln(trace: Trace, a: Any, d: Any) -> Any:
     count = int(_plain(trace, d, "the dimension of scipy.special.multigammaln"))
     gammaln = scipy_special().gammaln
     return sum((gammaln(a - 0.5 * j) for j in range(count)), count * (count - 1) * 0.25 * math.log(math.pi))
 
 
+@records("scipy.special", "comb")
 def _comb(trace: Trace, N: Any, k: Any, *, exact: bool = False, repetition: bool = False) -> Any:
     _inexact(trace, "comb", exact)
     if repetition:
@@ -71,11 +71,13 @@ def _comb(trace: Trace, N: Any, k: Any, *, exact: bool = False, repetition: bool
     return np.where((k <= N) & (N >= 0) & (k >= 0), scipy_special().binom(N, k), 0.0)
 
 
+@records("scipy.special", "perm")
 def _perm(trace: Trace, N: Any, k: Any, exact: bool = False) -> Any:
     _inexact(trace, "perm", exact)
     return np.where((k <= N) & (N >= 0) & (k >= 0), scipy_special().poch(N - k + 1, k), 0.0)
 
 
+@records("scipy.special", "factorial")
 def _factorial(trace: Trace, n: Any, exact: bool = False, extend: str = "zero") -> Any:
     _inexact(trace, "factorial", exact)
     found = scipy_special().gamma(n + 1)
@@ -85,6 +87,45 @@ def _factorial(trace: Trace, n: Any, exact: bool = False, extend: str = "zero") 
 def _inexact(trace: Trace, name: str, exact: bool) -> None:
     if exact:
         raise trace.refuse(f"scipy.special.{name} with exact=True is a whole number.", "Leave exact=True out.")
+
+
+@records("scipy.special", "logsumexp")
+def _logsumexp(
+    trace: Trace, a: Any, axis: Any = None, b: Any = None, keepdims: bool = False, return_sign: bool = False
+) -> Any:
+    """Log of a weighted sum of exponentials, shifted by the largest exponent.
+
+    Blanchard, Higham and Higham, Accurately Computing the Log-Sum-Exp and Softmax Functions, IMA Journal of Numerical
+    Analysis 41 (2021), section 1.
+    """
+    a = trace.traced(a)
+    shift = _finite_maximum(a, axis)
+    terms = np.exp(a - shift) if b is None else b * np.exp(a - shift)
+    total = np.sum(terms, axis=axis, keepdims=keepdims)
+    level = shift if keepdims else np.squeeze(shift, axis=axes_of(axis, a.ndim))
+    if return_sign:
+        return np.log(np.abs(total)) + level, np.sign(total)
+    return np.log(total) + level
+
+
+def _finite_maximum(a: Any, axis: Any) -> Any:
+    """The largest element, 0 where that is infinite or NaN; a shift, through which no derivative flows."""
+    largest = np.max(a, axis=axis, keepdims=True)
+    return np.where(np.isfinite(largest), largest, 0.0)
+
+
+@records("scipy.special", "softmax")
+def _softmax(trace: Trace, x: Any, axis: Any = None) -> Any:
+    x = trace.traced(x)
+    powers = np.exp(x - _finite_maximum(x, axis))
+    return powers / np.sum(powers, axis=axis, keepdims=True)
+
+
+@records("scipy.special", "log_softmax")
+def _log_softmax(trace: Trace, x: Any, axis: Any = None) -> Any:
+    x = trace.traced(x)
+    shifted = x - _finite_maximum(x, axis)
+    return shifted - np.log(np.sum(np.exp(shifted), axis=axis, keepdims=True))
 
 
 def _spherical(name: str, sign: float, scale: float) -> Callable[..., Any]:
@@ -101,18 +142,9 @@ def _spherical(name: str, sign: float, scale: float) -> Callable[..., Any]:
     return form
 
 
-SPECIAL: dict[tuple[str, str], Callable[..., Any]] = {
-    ("scipy.special", "zeta"): _zeta,
-    ("scipy.special", "polygamma"): _polygamma,
-    ("scipy.special", "multigammaln"): _multigammaln,
-    ("scipy.special", "comb"): _comb,
-    ("scipy.special", "perm"): _perm,
-    ("scipy.special", "factorial"): _factorial,
-    ("scipy.special", "lambertw"): _ruled("lambertw"),
-    ("scipy.special", "sph_harm_y"): _ruled("sph_harm_y"),
-    ("scipy.special", "spherical_jn"): _spherical("spherical_jn", -1, 1),
-    ("scipy.special", "spherical_yn"): _spherical("spherical_yn", -1, 1),
-    ("scipy.special", "spherical_in"): _spherical("spherical_in", 1, 1),
-    ("scipy.special", "spherical_kn"): _spherical("spherical_kn", 1, -1),
-}
-"""Recorded forms by module and name; each takes the trace first."""
+records("scipy.special", "lambertw")(_ruled("lambertw"))
+records("scipy.special", "sph_harm_y")(_ruled("sph_harm_y"))
+records("scipy.special", "spherical_jn")(_spherical("spherical_jn", -1, 1))
+records("scipy.special", "spherical_yn")(_spherical("spherical_yn", -1, 1))
+records("scipy.special", "spherical_in")(_spherical("spherical_in", 1, 1))
+records("scipy.special", "spherical_kn")(_spherical("spherical_kn", 1, -1))

@@ -5,19 +5,12 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
-
-import numpy
+from typing import Any
 
 from yota.rules.statics import axes_of
-
-if TYPE_CHECKING:
-    from yota.tracing.trace import Trace
-
-__all__ = ["TRANSFORMS"]
-
-# Traced values go where NumPy's annotations ask for arrays.
-np: Any = numpy
+from yota.tracing.implementations import records
+from yota.tracing.trace import Trace
+from yota.tracing.untyped import np
 
 _FOURIER = "fft ifft rfft irfft hfft ihfft fft2 ifft2 rfft2 irfft2 fftn ifftn rfftn irfftn fftshift ifftshift".split()
 _WAVES = ("dct", "idct", "dst", "idst")
@@ -91,14 +84,13 @@ def _matrix(name: str, type: int, count: int, norm: Any, orthogonalize: Any) -> 
     """What the transform makes of each unit vector: it is linear."""
     transform = getattr(sys.modules["scipy.fft"], name)
     transform = getattr(transform, "__wrapped__", transform)
-    found = transform(numpy.eye(count), type=type, axis=0, norm=norm, orthogonalize=orthogonalize)
+    found = transform(np.eye(count), type=type, axis=0, norm=norm, orthogonalize=orthogonalize)
     found.flags.writeable = False
     return found
 
 
-TRANSFORMS: dict[tuple[str, str], Callable[..., Any]] = {
-    **{("scipy.fft", name): _fourier(name) for name in _FOURIER},
-    **{("scipy.fft", name): _of_waves(name) for name in _WAVES},
-    **{("scipy.fft", f"{name}n"): _along_several(name) for name in _WAVES},
-}
-"""Recorded forms by module and name; each takes the trace first."""
+for _name in _FOURIER:
+    records("scipy.fft", _name)(_fourier(_name))
+for _name in _WAVES:
+    records("scipy.fft", _name)(_of_waves(_name))
+    records("scipy.fft", f"{_name}n")(_along_several(_name))

@@ -6,14 +6,10 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import numpy
-
 from yota.tracing.functions.scipy.family import Family, special
+from yota.tracing.untyped import np
 
 __all__ = ["UNBOUNDED"]
-
-# Traced values go where NumPy's annotations ask for arrays.
-np: Any = numpy
 
 
 def _ufunc(name: str) -> Callable[..., Any]:

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import numpy
-
-if TYPE_CHECKING:
-    from yota.tracing.trace import Trace
+from yota.tracing.trace import Trace
+from yota.tracing.untyped import np
 
 __all__ = ["axes_of", "is_sequence", "no_more", "padded", "weighted"]
-
-# Traced values go where NumPy's annotations ask for arrays.
-np: Any = numpy
 
 _PADDING: dict[str, Any] = {
     "reflect": "symmetric",
@@ -36,10 +31,10 @@ def padded(trace: Trace, x: Any, before: Sequence[int], after: Sequence[int], mo
         extent = x.shape[axis]
         if not low and not high:
             continue
-        places = numpy.pad(numpy.arange(extent), (low, high), _PADDING[mode])
+        places = np.pad(np.arange(extent), (low, high), _PADDING[mode])
         x = x[(slice(None),) * axis + (places,)]
         if "constant" in mode:
-            where = numpy.arange(-low, extent + high)
+            where = np.arange(-low, extent + high)
             shape = (-1,) + (1,) * (x.ndim - axis - 1)
             x = np.where(((where >= 0) & (where < extent)).reshape(shape), x, cval)
     return x

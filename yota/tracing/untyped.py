@@ -1,0 +1,11 @@
+"""NumPy without its annotations, which ask for arrays where traced values go too."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+__all__ = ["np"]
+
+np: Any = numpy
