@@ -51,6 +51,7 @@ DOORS = {
     "mpmath": ("rules/precise",),
     "jinja2": ("codegen/render",),
     "pygments": ("report/text",),
+    "cloudpickle": ("freezing",),
     "cupy": ("runtime/cuda",),
     "optree": ("structures",),
     "scipy": ("derivatives/sparse",),

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from yota.derivatives.pullbacks import jvp, vjp
     from yota.derivatives.simple import simplegrad
     from yota.export import generate
+    from yota.freezing import freeze
     from yota.ir.tape import Tape
     from yota.result import GradResult
     from yota.steps import update
@@ -31,6 +32,7 @@ __all__ = [
     "ctrace",
     "diffrule",
     "errors",
+    "freeze",
     "generate",
     "grad",
     "gradcheck",
@@ -59,6 +61,7 @@ _HOMES = {
     "GradResult": "yota.result",
     "Tape": "yota.ir.tape",
     "batch": "yota.batching.batch",
+    "freeze": "yota.freezing",
     "generate": "yota.export",
     "to_cpu": "yota.compilation.device",
     "to_cuda": "yota.compilation.device",

@@ -124,6 +124,16 @@ def test_another_module(lab, home):
         assert [lab.run()[1], lab.run()[1]] == [True, False]
 
 
+def test_code_for_all_sizes(lab):
+    def make(f):
+        return yota.value_and_grad(f, args={"x": "float64[N]"})
+
+    lab.write("A = np.ones(3)\ndef f(x):\n    return A[0] * np.sum(x**2)")
+    assert [lab.run(make)[1], lab.run(make)[1], lab.run(make, (X[:2],))[1], lab.run()[1]] == [True, False, False, True]
+    lab.write("A = 2 * np.ones(3)\ndef f(x):\n    return A[0] * np.sum(x**2)")
+    assert [lab.run(make)[1], lab.run(make)[1]] == [True, False]
+
+
 def test_the_same_name_in_another_file(lab, monkeypatch):
     lab.write("def f(x):\n    return np.sum(x**2)")
     assert lab.run()[1]
@@ -341,7 +351,7 @@ def test_versions_and_rules(lab, monkeypatch):
     assert [lab.run()[1], lab.run()[1]] == [True, False]
     yota.diffrule("@elementwise\ndef kept_test(x: Real) -> y:\n    y = x * x\n")
     assert [lab.run()[1], lab.run()[1]] == [True, False]
-    monkeypatch.setattr("yota.compilation.kept._state_of_yota", lambda: "other")
+    monkeypatch.setattr("yota.compilation.kept._state_on_disk", lambda: "other")
     assert lab.run()[1]
 
 

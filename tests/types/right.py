@@ -112,4 +112,5 @@ except yota.errors.YotaError as fault:
 derivative: yota.Compiled[[Array], float] = yota.batch(energy)
 text = derivative.source + str(derivative.info())
 derivative.clear()
+yota.freeze(derivative)(x)
 print(derivative.tape, yota.__version__, yota.Tape, yota.GradResult, yota.export.Module, yota.ctrace)

@@ -14,14 +14,27 @@ from typing import Any
 from yota.compilation.arguments import Arguments
 from yota.ir.callables import Derived, Recipe
 from yota.ir.tape import Tape
+from yota.runtime.cache import Table
 
-__all__ = ["CHANGED", "CLEARED", "CONTENT", "KEPT", "OTHER_WAY", "Compilation", "Compiled", "Information", "Journal"]
+__all__ = [
+    "BROUGHT",
+    "CHANGED",
+    "CLEARED",
+    "CONTENT",
+    "KEPT",
+    "OTHER_WAY",
+    "Compilation",
+    "Compiled",
+    "Information",
+    "Journal",
+]
 
 CHANGED = "what the function reads from outside has changed"
 CONTENT = "the content of an array that the code relies on has changed"
 OTHER_WAY = "a branch went another way"
 CLEARED = "clear() was called"
 KEPT = "kept in the private cache, and read from there"
+BROUGHT = "came from another process with the frozen function"
 _FIRST = "first call with such arguments"
 _MOST_KEPT = 100
 
@@ -88,21 +101,25 @@ class Journal:
         How many of them were made since everything was dropped.
     latest
         Tape and source of the last one.
+    records
+        What another process needs in order to have the same code, by key; see `yota.compilation.kept`.
     parts
         Functions that it is computed by, which compile for themselves.
     """
 
-    __slots__ = ("_again", "entries", "latest", "live", "name", "parts", "target")
+    __slots__ = ("_again", "entries", "latest", "live", "name", "parts", "records", "target")
 
     def __init__(self, name: str, target: str) -> None:
         self.name, self.target, self.live, self._again = name, target, 0, ""
         self.entries: deque[Compilation] = deque(maxlen=_MOST_KEPT)
         self.latest: tuple[Tape | None, str] = None, ""
+        self.records = Table(_MOST_KEPT)
         self.parts: list[Compiled] = []
 
     def forget(self, why: str) -> None:
         """All that was compiled is dropped."""
         self.live, self.latest, self._again = 0, (None, ""), why
+        self.records.clear()
 
     @contextmanager
     def compiling(self, arguments: Arguments, target: str, why: str = "") -> Iterator[Callable[..., None]]:

@@ -3,17 +3,19 @@
 An entry is found by the code of the function and of all that it reaches, by what they read from outside, by the kinds
 of the arguments, the options, the rules, and the versions of everything that had a part in it. What has no such key, as
 a function that reads a file, is not kept; see `yota.watching.digest`.
+
+The same records go to other processes inside of pickles; see `yota.freeze`. They are looked up by the same keys.
 """
 
 from __future__ import annotations
 
 import contextlib
 import functools
-import itertools
+import hashlib
 import os
 import platform
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -23,27 +25,57 @@ import numpy as np
 
 from yota.codegen.render import templates
 from yota.compilation.arguments import Arguments
+from yota.compilation.compiled import BROUGHT, KEPT, Journal
 from yota.compilation.primitives import find, reference
 from yota.compilation.specialise import Gradient, Target, is_in_c
 from yota.errors import CodegenError
 from yota.ir.primitive import Primitive
 from yota.ir.written import LateTape, Unwritable, read, tape_text, text
 from yota.rules.registry import registry
+from yota.runtime.cache import Table
 from yota.runtime.native import processor
 from yota.runtime.store import Store, digest_of, folder
 from yota.tracing.memory import owner_of
 from yota.watching.contents import Contents
 from yota.watching.digest import NoDigest, Read, kinds
 
-__all__ = ["Place", "place_of"]
+__all__ = ["Place", "adopt", "place_of", "state_of_yota", "why_not_kept"]
 
 _FORMAT = "1"
 _LINES = 3
 """The source, and how the tape meets the process; what of the tape each call needs; the rest of it."""
+_brought = Table(most=1_000)
+"""Records that came with functions that were frozen, by key."""
+
+
+def adopt(records: Iterable[tuple[str, str]]) -> None:
+    """Have records that came from another process, as pairs of a key and a text, found as kept ones are."""
+    for key, record in records:
+        _brought.insert(key, record)
+
+
+def why_not_kept(function: Callable[..., Any]) -> str:
+    """Why what is compiled for a function has no records; empty if the reason is not the function."""
+    if _is_off():
+        return "YOTA_CACHE turns off what records are found by"
+    try:
+        Read(function, ())
+    except (NoDigest, RecursionError) as reason:
+        return f"another process may find other things than this one: {reason}"
+    return ""
+
+
+def _is_off() -> bool:
+    return os.environ.get("YOTA_CACHE", "").strip().lower() in ("0", "off")
 
 
 def place_of(
-    function: Callable[..., Any], others: Iterable[Any], arguments: Arguments, options: tuple[Any, ...], target: Target
+    function: Callable[..., Any],
+    others: Iterable[Any],
+    arguments: Arguments,
+    options: tuple[Any, ...],
+    target: Target,
+    journal: Journal,
 ) -> Place | None:
     """Where the code of a function for arguments like these is kept; None if it is not.
 
@@ -59,13 +91,15 @@ def place_of(
         What else the code depends on.
     target
         What is generated.
+    journal
+        Gets the records.
     """
-    if target.name == "cuda" or os.environ.get("YOTA_CACHE", "").strip().lower() in ("0", "off"):
+    if target.name == "cuda" or _is_off():
         return None
     with contextlib.suppress(NoDigest, CodegenError, RecursionError):
         ask = functools.partial(_read, function, list(others), arguments.values)
         rest = digest_of([*_versions(), repr(options), repr(target), str(is_in_c(target))])
-        return Place(ask, rest, Store(folder() / "functions"), ask())
+        return Place(ask, rest, Store(folder() / "functions"), ask(), journal.records)
     return None
 
 
@@ -73,17 +107,25 @@ def _read(function: Callable[..., Any], others: list[Any], values: tuple[Any, ..
     return Read(function, others, list(map(kinds, values)), ran=ran)
 
 
+def _files() -> Iterator[tuple[Path, str]]:
+    """Each file that yota consists of, and its place among them."""
+    for part, root in (("yota", Path(__file__).resolve().parent.parent), ("templates", templates())):
+        for place, _, names in os.walk(root):
+            for path in (Path(place, name) for name in names if not name.endswith(".pyc")):
+                yield path, f"{part}/{path.relative_to(root).as_posix()}"
+
+
 @functools.cache
-def _state_of_yota() -> str:
-    """Which files yota consists of."""
-    package = Path(__file__).resolve().parent.parent
-    found = []
-    for place, _, names in itertools.chain(os.walk(package), os.walk(templates())):
-        for name in names:
-            if not name.endswith(".pyc"):
-                state = os.stat(os.path.join(place, name))
-                found.append(f"{place}/{name} {state.st_size} {state.st_mtime_ns}")
-    return digest_of(sorted(found))
+def _state_on_disk() -> str:
+    """Which files yota consists of, here."""
+    states = ((path, path.stat()) for path, _ in _files())
+    return digest_of(sorted(f"{path} {state.st_size} {state.st_mtime_ns}" for path, state in states))
+
+
+@functools.cache
+def state_of_yota() -> str:
+    """What is in the files that yota consists of, wherever they are."""
+    return digest_of(sorted(f"{name} {hashlib.sha256(path.read_bytes()).hexdigest()}" for path, name in _files()))
 
 
 def _versions() -> list[str]:
@@ -91,7 +133,7 @@ def _versions() -> list[str]:
     settings = [f"{name}={os.environ[name]}" for name in named]
     # Constants are computed when a function is traced, by NumPy's code for the processor.
     system = sys.version, sys.byteorder, platform.machine(), processor(), np.__version__
-    return [_FORMAT, _state_of_yota(), registry().digest(), *system, *settings]
+    return [_FORMAT, registry().digest(), *system, *settings]
 
 
 def _name(primitive: Primitive) -> str:
@@ -115,24 +157,35 @@ class Place:
         The private cache.
     before
         What the function read before it was traced.
+    records
+        Those that were kept or found, by key, for pickles.
     """
 
     ask: Callable[..., Read]
     rest: str
     store: Store
     before: Read
+    records: Table
 
     @property
     def _key(self) -> str:
         return digest_of([self.rest, self.before.digest])
 
-    def load(self, arguments: Arguments) -> tuple[Gradient, Any] | None:
-        """The tape and the source that are kept; None if there are none, or none that are whole."""
-        lines = (self.store.noted(self._key) or "").split("\n")
+    @property
+    def _file(self) -> str:
+        return digest_of([_state_on_disk(), self._key])
+
+    def load(self, arguments: Arguments) -> tuple[Gradient, Any, str] | None:
+        """The tape and the source that are kept, and where; None if there are none, or none that are whole."""
+        brought = _brought.get(self._key)
+        record = brought or self.store.noted(self._file) or ""
+        lines = record.split("\n")
         if len(lines) != _LINES:
             return None
         with contextlib.suppress(ValueError, KeyError, TypeError, IndexError):
-            return self._made(lines, arguments)
+            found = self._made(lines, arguments)
+            self.records.insert(self._key, record)
+            return *found, BROUGHT if brought else KEPT
         return None
 
     def _made(self, lines: list[str], arguments: Arguments) -> tuple[Gradient, Any]:
@@ -152,8 +205,9 @@ class Place:
                 return
             fields = {name: getattr(source, name) for name in source.__slots__}
             head = {"leaves": gradient.leaves, "arrays": _places(gradient, after.parts), "source": fields}
-            lines = [text(head, _name), *tape_text(gradient.tape, _name, after.parts)]
-            self.store.put(self._key, "\n".join(lines))
+            record = "\n".join([text(head, _name), *tape_text(gradient.tape, _name, after.parts)])
+            self.records.insert(self._key, record)
+            self.store.put(self._file, record)
 
 
 def _places(gradient: Gradient, parts: Sequence[Any]) -> list[list[int]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from yota.codegen.targets.base import Source
@@ -10,8 +11,9 @@ from yota.compilation.arguments import Arguments, key_of, positional, sort_argum
 from yota.compilation.branches import Dynamic
 from yota.compilation.collection import uncollected
 from yota.compilation.compiled import CHANGED, CLEARED, Journal
+from yota.compilation.kept import place_of
 from yota.compilation.layout import Wrt, layout_of
-from yota.compilation.specialise import Target, trace_gradient
+from yota.compilation.specialise import Gradient, Target, trace_gradient
 from yota.derivatives.differentiated import Differentiated
 from yota.errors import ArgumentError, StaleTapeError
 from yota.generation.contents import collected
@@ -29,6 +31,7 @@ from yota.tracing.replay import ASYMMETRIC
 from yota.tracing.state import current
 from yota.watching.captured import Captured
 from yota.watching.contents import Contents
+from yota.watching.reach import bearers
 
 __all__ = ["AllSizes", "check_options"]
 
@@ -70,21 +73,39 @@ class AllSizes:
         self._form = _form(arguments)
         self._count = len(arguments.leaves)
         self._plain = all(not leaf.path for leaf in arguments.leaves) and self._count == len(self._form)
+        options = "all sizes", tuple(map(str, self.call.specs)), self.call.names, self.wrt, len(self.call.hidden)
+        target, others = Target("numpy", self.strict), bearers(arguments.values)
+        with uncollected(), self.journal.compiling(arguments, "numpy") as made:
+            place = place_of(self.call.function, others, arguments, options, target, self.journal)
+            known = place.load(arguments) if place else None
+            if known:
+                traced, source, how = known
+                self._captured.settle()
+            else:
+                traced, source = self._traced(function, arguments)
+                how = ""
+                if place:
+                    place.save(traced, source)
+            made(traced.tape, source.text, how)
+        self._present = traced.leaves
+        self._function = load(source)
+        self._function.__globals__["_precondition"] = _Stale(traced.tape)
+        self._contents = traced.contents
+
+    def _traced(self, function: Callable[..., Any], arguments: Arguments) -> tuple[Gradient, Source]:
+        """The tape at some size, and the source for all."""
         request = Request(
             self.call, "numpy", None, self.wrt, ("value", "gradient"), "", False, self.strict, False, ("yota",)
         )
-        with uncollected(), self.journal.compiling(arguments, "numpy") as made:
-            around = self._captured.surroundings(arguments.values)
-            traced = trace_gradient(function, arguments, self._layout.wanted, registry(), around=around)
-            source, *_ = collected(request)
-            made(traced.tape, source)
-        self._present = traced.leaves
-        self._function = load(Source(source, f"{called(request.wish)}_value_and_gradient"))
-        self._function.__globals__["_precondition"] = _Stale(traced.tape)
+        around = self._captured.surroundings(arguments.values)
+        traced = trace_gradient(function, arguments, self._layout.wanted, registry(), around=around)
+        text, *_ = collected(request)
         self._captured.take(traced.ran)
         self._captured.settle()
         # The code reads nothing afresh: all that it was made from is in it.
-        self._contents = Contents.of(traced.contents.pairs, [*self._captured.parts(), *traced.captured], ())
+        contents = Contents.of(traced.contents.pairs, [*self._captured.parts(), *traced.captured], ())
+        source = Source(text, f"{called(request.wish)}_value_and_gradient")
+        return replace(traced, contents=contents), source
 
     def __call__(self, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
         """Value and gradient."""

@@ -16,7 +16,7 @@ import yota.tapes  # noqa: F401
 from yota.compilation.arguments import Arguments, function_of, key_of, positional, sort_arguments
 from yota.compilation.branches import MOST_TAPES, Dynamic, check_dynamic, follow
 from yota.compilation.collection import uncollected
-from yota.compilation.compiled import CHANGED, CONTENT, KEPT, OTHER_WAY, Journal
+from yota.compilation.compiled import CHANGED, CONTENT, OTHER_WAY, Journal
 from yota.compilation.device import on_host, target_for
 from yota.compilation.kept import Place, place_of
 from yota.compilation.layout import Layout, Wrt, checked, layout_of
@@ -224,9 +224,10 @@ class Prepared:
     ) -> Specialisation:
         with uncollected(), self.owner.journal.compiling(arguments, self.target.name, why) as made:
             place = None if merged else self._place(function, arguments)
-            found = None if place is None or why.endswith(OTHER_WAY) else self._kept(place, arguments)
-            if found is not None:
-                made(found.gradient.tape, found.source, KEPT)
+            kept = None if place is None or why.endswith(OTHER_WAY) else self._kept(place, arguments)
+            if kept is not None:
+                found, how = kept
+                made(found.gradient.tape, found.source, how)
             else:
                 gradient = gradient or self.gradient(function, on_host(arguments))
                 found = self._compiled(gradient, place, merged)
@@ -264,22 +265,23 @@ class Prepared:
         owner = self.owner
         options = type(self).__qualname__, owner.wrt, len(owner.hidden), getattr(owner, "wanted", None), owner.has_aux
         names = () if function is owner.function else function.names  # type: ignore[attr-defined]
-        return place_of(owner.function, bearers(arguments.values), arguments, (*options, names), self.target)
+        others = bearers(arguments.values)
+        return place_of(owner.function, others, arguments, (*options, names), self.target, owner.journal)
 
-    def _kept(self, place: Place, arguments: Arguments) -> Specialisation | None:
-        """Code that another process made, if its branches go the way that these arguments take."""
+    def _kept(self, place: Place, arguments: Arguments) -> tuple[Specialisation, str] | None:
+        """Code that another process made, if its branches go the way that these arguments take; where it came from."""
         known = place.load(arguments)
         if known is None:
             return None
         self.owner.captured.settle()
-        gradient, source = known
+        gradient, source, how = known
         found = Specialisation(gradient, loaded(source), source.text)
         if gradient.tape.guards:
             try:
                 found.run([leaf.value for leaf in arguments.leaves])
             except Exception:  # noqa: BLE001  (whatever it is, tracing shows what there is to say of it)
                 return None
-        return found
+        return found, how
 
     @property
     def may_be_kept(self) -> bool:

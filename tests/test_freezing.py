@@ -1,0 +1,212 @@
+"""Functions that are frozen go on in other processes without tracing, and never with code of another function."""
+
+from __future__ import annotations
+
+import copy
+import importlib.util
+import pickle
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import yota
+from tests.test_pickling import in_new_process
+from yota.compilation import kept
+from yota.derivatives import forms
+from yota.errors import ArgumentError
+from yota.runtime import native
+from yota.tracing.trace import Trace
+
+pytest.importorskip("cloudpickle")
+X = np.array([0.5, 1.0, 2.0])
+SCALE = [2.0]
+
+
+def energy(x):
+    return SCALE[0] * np.sum(np.sin(x) ** 2)
+
+
+CASES = {
+    "value_and_grad": (lambda target: yota.value_and_grad(energy, target=target), (X,)),
+    "gradient": (lambda target: yota.gradient(lambda x: np.sum(x**3), target=target), (X,)),
+    "jacobian": (lambda target: yota.jacobian(lambda x: x * x[0], target=target), (X,)),
+    "hessian": (lambda target: yota.hessian(energy, target=target), (X,)),
+    "hvp": (lambda target: yota.hvp(energy, target=target), (X, X)),
+    "all sizes": (lambda _: yota.value_and_grad(energy, args={"x": "float64[N]"}), (X,)),
+    "branch": (lambda target: yota.value_and_grad(lambda x: x[0] if x[0] > 0 else x[1], target=target), (X,)),
+}
+COMPILED = pytest.mark.skipif(not native.is_available(), reason="no C compiler")
+
+
+@pytest.fixture
+def away(tmp_path, monkeypatch):
+    """Turns to another process, as far as code that was kept goes; gives how many traces there were since."""
+    traces = []
+    begin = Trace.__init__
+
+    def counted(self, *args, **kwargs):
+        traces.append(None)
+        begin(self, *args, **kwargs)
+
+    def elsewhere():
+        monkeypatch.setenv("YOTA_CACHE_DIR", tempfile.mkdtemp(dir=tmp_path))
+        kept._brought.clear()
+        forms._known.clear()
+        traces.clear()
+        return traces
+
+    monkeypatch.setattr(Trace, "__init__", counted)
+    monkeypatch.setenv("YOTA_CACHE", "on")
+    elsewhere()
+    return elsewhere
+
+
+def frozen(name="value_and_grad", target="numpy"):
+    make, args = CASES[name]
+    function = make(target)
+    return function(*args), pickle.dumps(yota.freeze(function))
+
+
+def equal(one, other):
+    return all(map(np.array_equal, one, other)) if isinstance(one, tuple) else np.array_equal(one, other)
+
+
+@pytest.mark.parametrize(
+    "name, target", [*((name, "numpy") for name in CASES), pytest.param("value_and_grad", "c", marks=COMPILED)]
+)
+def test_nothing_is_traced_again(away, name, target):
+    wanted, data = frozen(name, target)
+    traces = away()
+    again = pickle.loads(data)
+    assert equal(again(*CASES[name][1]), wanted)
+    assert not traces
+    assert "frozen" in again.info().compilations[-1].why
+    assert again.source
+    # Once more, from there, before and after a call.
+    for passed_on in (pickle.dumps(again), pickle.dumps(pickle.loads(data))):
+        traces = away()
+        assert equal(pickle.loads(passed_on)(*CASES[name][1]), wanted)
+        assert not traces
+
+
+def test_another_version_compiles_anew(away, monkeypatch):
+    wanted, data = frozen()
+    traces = away()
+    monkeypatch.setattr("yota.freezing.state_of_yota", lambda: "another")
+    assert equal(pickle.loads(data)(X), wanted)
+    assert traces
+
+
+def test_what_the_function_reads_counts(away, monkeypatch):
+    _, data = frozen()
+    traces = away()
+    monkeypatch.setattr(f"{__name__}.SCALE", [3.0])
+    assert np.isclose(pickle.loads(data)(X)[0], 3 * np.sum(np.sin(X) ** 2))
+    assert traces
+
+
+def test_code_that_was_changed_on_the_way_is_not_run(away):
+    wanted, data = frozen()
+    at = data.index(b"np.sin")
+    traces = away()
+    assert equal(pickle.loads(data[:at] + b"np.cos" + data[at + 6 :])(X), wanted)
+    assert traces
+
+
+def test_code_of_another_function_is_not_run(away):
+    _, data = frozen()
+    function, version, _, records = pickle.loads(data).__reduce__()[1]
+    other = yota.value_and_grad(lambda x: np.sum(x))
+    other(X)
+    ((_, text),) = yota.freeze(other).records().items()
+    traces = away()
+    away()
+    # A digest of what is not this function's may be right.
+    kept.adopt([("0" * 40, text)])
+    assert np.isclose(pickle.loads(function)(X)[0], energy(X))
+    assert traces
+
+
+def test_it_is_the_function_in_other_ways(away):
+    function = yota.value_and_grad(energy)
+    wanted = function(X)
+    again = yota.freeze(function)
+    assert (again.__name__, again.__wrapped__) == ("energy", function)
+    assert str(again.info()).splitlines()[1].startswith("value_and_grad of energy")
+    assert copy.deepcopy(again) is again
+    assert np.allclose(yota.gradient(lambda x: again(x)[0])(X), wanted[1])
+    again.clear()
+    assert not function.info().title.endswith("1 compiled")
+
+
+def test_what_cannot_be_frozen_is_said(away, monkeypatch):
+    for function in (energy, 3):
+        with pytest.raises(ArgumentError, match="freeze takes what yota compiled"):
+            yota.freeze(function)
+    with pytest.raises(ArgumentError, match="nothing is compiled yet; call it once"):
+        yota.freeze(yota.value_and_grad(energy))
+    random = yota.value_and_grad(lambda x: np.sum(x) * np.random.default_rng(0).uniform())
+    random(X)
+    with pytest.raises(ArgumentError, match=r"another process may find other things.*default_rng"):
+        yota.freeze(random)
+    many = yota.batch(energy)
+    many(X[None])
+    with pytest.raises(ArgumentError, match="Pickle it as it is"):
+        yota.freeze(many)
+    monkeypatch.setenv("YOTA_CACHE", "off")
+    function = yota.value_and_grad(lambda x: np.sum(x))
+    function(X)
+    with pytest.raises(ArgumentError, match="YOTA_CACHE turns off"):
+        yota.freeze(function)
+
+
+def test_a_full_disk_does_not_matter(away, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("yota.runtime.store.Store.write", full)
+    wanted, data = frozen()
+    traces = away()
+    assert equal(pickle.loads(data)(X), wanted)
+    assert not traces
+
+
+POOLS = """
+import concurrent.futures, multiprocessing, os, sys
+import numpy as np
+import yota
+
+def energy(x):
+    return np.sum(np.sin(x) ** 2)
+
+def called(function, x):
+    return function(x)[0], function.info().compilations[-1].why
+
+if __name__ == "__main__":
+    x, shift = np.array([0.5, 1.0, 2.0]), 1.5
+    functions = list(map(yota.value_and_grad, [energy, lambda x: shift * np.sum(x)]))
+    wanted = [each(x)[0] for each in functions]
+    frozen = list(map(yota.freeze, functions))
+    os.environ["YOTA_CACHE_DIR"] += "-of-others"
+    found = []
+    for way in set(multiprocessing.get_all_start_methods()) - {"forkserver"}:
+        with multiprocessing.get_context(way).Pool(1) as pool:
+            found += [pool.apply(called, (each, x)) for each in frozen]
+    with concurrent.futures.ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+        found += [pool.submit(called, each, x).result() for each in frozen]
+    if "joblib" in sys.argv:
+        import joblib
+        found += joblib.Parallel(n_jobs=2, backend="loky")(joblib.delayed(called)(each, x) for each in frozen)
+    assert [value for value, _ in found] == len(found) // 2 * wanted
+    assert all("frozen" in why for _, why in found), found
+    print("equal")
+"""
+
+
+def test_process_pools(tmp_path: Path, monkeypatch):
+    monkeypatch.setenv("YOTA_CACHE", "on")
+    monkeypatch.setenv("YOTA_CACHE_DIR", str(tmp_path / "cache"))
+    installed = importlib.util.find_spec("joblib") is not None
+    assert in_new_process(tmp_path, POOLS, *["joblib"][: int(installed)]) == "equal"
