@@ -36,7 +36,7 @@ BELOW = {
     },
 }
 # Folders of the top layer.
-TOP = {"derivatives", "batching", "generation", "report", "proof", "sharing", "cli"}
+TOP = {"derivatives", "batching", "generation", "interop", "report", "proof", "sharing", "cli"}
 # Which files may import a library that not every file may.
 DOORS = {
     "sympy": (
@@ -53,7 +53,9 @@ DOORS = {
     "pygments": ("report/text",),
     "cloudpickle": ("freezing",),
     "cupy": ("runtime/cuda",),
-    "optree": ("structures",),
+    "optree": ("structures", "interop/torch"),
+    "jax": ("interop/jax",),
+    "torch": ("interop/torch",),
     "scipy": ("derivatives/sparse",),
 }
 
@@ -156,7 +158,8 @@ def test_every_layer_is_known() -> None:
 
 
 def test_importing_yota_imports_nothing_heavy() -> None:
-    program = "import sys, yota; print(sorted({'sympy', 'jinja2', 'scipy', 'mpmath', 'optree'} & set(sys.modules)))"
+    heavy = {"sympy", "jinja2", "scipy", "mpmath", "optree", "jax", "torch"}
+    program = f"import sys, yota; print(sorted({heavy} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 

@@ -19,7 +19,7 @@ from yota.structures import flatten, is_leaf, is_on_device, mapped
 from yota.tracing.captures import copied
 from yota.tracing.results import ResultForm, taken_apart
 
-__all__ = ["jvp", "vjp", "weighted"]
+__all__ = ["jvp", "pushforward", "vjp", "weighted"]
 
 
 @worded
@@ -178,20 +178,30 @@ def jvp(
     if not moved:
         still = [each[()] for each in zeros]
         return value, still[0] if form is None else form.filled(still)
-    pulled = gradient(weighted(f), tuple(position + 1 for position in moved), dynamic=dynamic)
-
-    def along(seed: Any, *rest: Any) -> Any:
-        adjoints = pulled(seed, *rest[:count])
-        return sum(np.sum(np.real(np.conjugate(a) * t)) for a, t in zip(adjoints, rest[count:], strict=True))
-
+    forward = pushforward(f, moved, target=target, strict=strict, effort=effort, dynamic=dynamic)
     directions = [tangents[position] for position in moved]
-    forward = gradient(along, 0, target=target, strict=strict, effort=effort, dynamic=dynamic)
     seeds = [beside(one, zero) for one, zero in zip(values, zeros, strict=True)]
     if form is None:
         tangent = forward(seeds[0], *args, *directions)
         return value, tangent if values[0].shape else tangent[()]
     found = forward(seeds, *args, *directions)
     return value, form.filled([found.get((number,), seed)[()] for number, seed in enumerate(seeds)])
+
+
+def pushforward(f: Callable[..., Any], moved: tuple[int, ...], **options: Any) -> Callable[..., Any]:
+    """A function that gives the tangents of the results of ``f``.
+
+    It takes weights as `weighted` does, whose values do not matter, the arguments of ``f``, and a direction for each
+    that is ``moved``.
+    """
+    pulled = gradient(weighted(f), tuple(position + 1 for position in moved), dynamic=options["dynamic"])
+    count = len(moved)
+
+    def along(seed: Any, *rest: Any) -> Any:
+        adjoints = pulled(seed, *rest[:-count])
+        return sum(np.sum(np.real(np.conjugate(a) * t)) for a, t in zip(adjoints, rest[-count:], strict=True))
+
+    return gradient(along, 0, **options)
 
 
 def weighted(f: Callable[..., Any]) -> Callable[..., Any]:

@@ -11,7 +11,7 @@ from yota.errors import TapeError
 from yota.ir.primitive import Primitive
 from yota.ir.types import TensorType, TupleType, tuple_of, type_of
 
-__all__ = ["infer"]
+__all__ = ["infer", "sample", "strong"]
 
 
 @lru_cache(maxsize=65536)
@@ -34,19 +34,21 @@ def infer(primitive: Primitive, operands: tuple[TensorType, ...], static: tuple[
 
 def _probe(primitive: Primitive, operands: tuple[TensorType, ...], static: tuple[tuple[str, Any], ...]) -> TensorType:
     with np.errstate(all="ignore"):
-        result = primitive.function(*map(_sample, operands), **dict(static))
+        result = primitive.function(*map(sample, operands), **dict(static))
     if isinstance(result, (tuple, list)):
-        return tuple_of([_strong(type_of(each)) for each in result])
-    return _strong(type_of(result))
+        return tuple_of([strong(type_of(each)) for each in result])
+    return strong(type_of(result))
 
 
-def _strong(type: TensorType) -> TensorType:
+def strong(type: TensorType) -> TensorType:
+    """The type of an array of this dtype and shape, which does not give way in type promotion."""
     return TensorType(type.dtype, type.shape)
 
 
-def _sample(type: TensorType) -> Any:
+def sample(type: TensorType) -> Any:
+    """A value of this type to call a function with: ones, the identity for matrices, zeros for integers."""
     if isinstance(type, TupleType):
-        return tuple(map(_sample, type.parts))
+        return tuple(map(sample, type.parts))
     if type.weak:
         return type.dtype.type(1).item()
     # Index arrays are probed too: zero is in range for every axis that has an element.

@@ -14,7 +14,7 @@ from yota.errors import CodegenError, DeviceError
 from yota.runtime import cuda_modules, python
 from yota.runtime.faults import Fault, raise_faults
 
-__all__ = ["cupy", "current_device", "explained", "load", "to_device", "to_host"]
+__all__ = ["cupy", "current_device", "explained", "load", "shared", "to_device", "to_host"]
 
 _OLDEST = (14, 0)
 _INSTALL = "pip install cupy-cuda12x (a driver for CUDA 12), or cupy-cuda13x (CUDA 13)"
@@ -197,3 +197,11 @@ def explained(code: str, log: str) -> str:
         if nearest is not None:
             found.append(f"    which computes: {nearest[1]}")
     return "\n".join(found if len(found) > 1 else [*found, log.strip()])
+
+
+def shared(value: Any) -> Any:
+    """The array of CuPy's on the memory of another library's array, by DLPack; a number is moved."""
+    known = cupy()
+    if isinstance(value, known.ndarray):
+        return value
+    return known.asarray(value) if isinstance(value, (np.generic, float, int, complex)) else known.from_dlpack(value)

@@ -1,0 +1,219 @@
+"""yota's functions in JAX: one JAX primitive that calls back to Python, with rules for all of JAX's transformations."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.extend.core import Primitive
+from jax.interpreters import ad, batching, mlir
+
+from yota.compilation.arguments import function_of
+from yota.compilation.branches import Dynamic
+from yota.errors import ArgumentError
+from yota.interop.maps import OPERAND, Map, Trees, Types
+from yota.ir.types import TensorType
+
+__all__ = ["wrap"]
+
+
+def wrap(
+    f: Callable[..., Any],
+    *,
+    results: Any = None,
+    vmap_method: str = "batch",
+    target: str = "numpy",
+    strict: bool = False,
+    dynamic: Dynamic = "auto",
+) -> Callable[..., Any]:
+    """``f``, a plain NumPy function, as a function of JAX's, which all of JAX's transformations take.
+
+    ``jit``, ``grad``, ``jvp``, ``vjp``, ``jacfwd``, ``jacrev``, ``hessian``, ``linearize``, ``checkpoint`` and
+    ``vmap`` apply, in any order and as often as wanted. Values are those of ``f``; derivatives are yota's generated
+    code. Python calls ``f`` with NumPy arrays, so it may branch on their values.
+
+    Parameters
+    ----------
+    f
+        A plain NumPy function; arguments and results are numbers, arrays and pytrees of them. Arguments of other types,
+        ``int``, ``bool`` and ``str`` among them, stay as they are, and must be hashable.
+    results
+        Shapes and dtypes of the results, as ``jax.pure_callback`` takes them; or a function that gives them and takes
+        the arguments as ``jax.ShapeDtypeStruct``. By default ``f`` is called with ones to find them.
+    vmap_method
+        What ``vmap`` does: ``"batch"`` applies `yota.batch`; ``"sequential"`` calls ``f`` for each point, which
+        may then branch on its values.
+    target, strict, dynamic
+        See `yota.grad`.
+
+    Returns
+    -------
+    Callable
+        Takes what ``f`` takes, with arrays of JAX's in the place of NumPy's, and gives what ``f`` gives, likewise.
+
+    Raises
+    ------
+    ArgumentError
+        When called, if an argument cannot be hashed, or the shapes of the results cannot be found.
+
+    Examples
+    --------
+    >>> import jax, jax.numpy as jnp, numpy as np
+    >>> energy = wrap(lambda x: np.sum(np.sin(x) ** 2))
+    >>> jax.jit(jax.grad(energy))(jnp.array([0.0, jnp.pi / 4])).round(3)
+    Array([0., 1.], dtype=float32)
+    >>> jax.hessian(energy)(jnp.zeros(2))
+    Array([[2., 0.],
+           [0., 2.]], dtype=float32)
+    """
+    if vmap_method not in ("batch", "sequential"):
+        raise ArgumentError(f'vmap_method={vmap_method!r}: it is "batch" or "sequential"')
+    options = {"target": target, "strict": strict, "dynamic": dynamic}
+    trees = Trees(function_of(f), jax.tree_util, options)
+
+    @functools.wraps(f)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        leaves, tree = jax.tree_util.tree_flatten((args, kwargs))
+        moving = [_is_array(leaf) for leaf in leaves]
+        arrays = [jnp.asarray(leaf) for leaf, is_array in zip(leaves, moving, strict=True) if is_array]
+        weak = tuple(jax.typeof(each).weak_type and not each.ndim for each in arrays)
+        known = trees.map(tree, [OPERAND if one else leaf for leaf, one in zip(leaves, moving, strict=True)])
+        if results is not None:
+            known.say(_types_of(arrays, weak), *_said(results, args, kwargs))
+        return known.result(_call.bind(*arrays, map=known, method=vmap_method, weak=weak))
+
+    return call
+
+
+def _is_array(leaf: Any) -> bool:
+    return isinstance(leaf, (jax.Array, np.ndarray, np.generic, float, complex))
+
+
+def _said(results: Any, args: Any, kwargs: Any) -> tuple[Types, Any]:
+    """Types of the results, and their tree, as the user said them."""
+    if callable(results):
+        args, kwargs = jax.tree.map(
+            lambda leaf: jax.ShapeDtypeStruct(jnp.shape(leaf), jnp.result_type(leaf)) if _is_array(leaf) else leaf,
+            (args, kwargs),
+        )
+        results = results(*args, **kwargs)
+    leaves, tree = jax.tree_util.tree_flatten(results)
+    return tuple(TensorType(np.dtype(each.dtype), tuple(each.shape)) for each in leaves), tree
+
+
+# -- the primitive -------------------------------------------------------------------------------------------
+
+_call = Primitive("yota")
+_call.multiple_results = True
+"""``map`` is called with the operands, of which those that are ``weak`` are Python numbers to it."""
+
+
+def _types_of(operands: Sequence[Any], weak: Sequence[bool]) -> Types:
+    """What ``map`` sees of operands."""
+    kinds = {"f": np.dtype(float), "c": np.dtype(complex)}
+    return tuple(
+        TensorType(kinds[each.dtype.kind] if soft else np.dtype(each.dtype), tuple(each.shape), soft)
+        for each, soft in zip(operands, weak, strict=True)
+    )
+
+
+def _abstract(*operands: Any, map: Map, weak: tuple[bool, ...], **_: Any) -> list[Any]:
+    found = map.types(_types_of(operands, weak))
+    return [jax.core.ShapedArray(each.shape, jax.dtypes.canonicalize_dtype(each.dtype)) for each in found]
+
+
+def _on_host(map: Map, weak: tuple[bool, ...], *operands: Any) -> tuple[Any, ...]:
+    """The results for arrays of JAX's in main memory."""
+    arrays = [np.asarray(each) for each in operands]
+    return map(*[each.item() if soft else each[()] for each, soft in zip(arrays, weak, strict=True)])
+
+
+def _called_back(map: Map, weak: tuple[bool, ...], wanted: Sequence[Any], *operands: Any) -> tuple[Any, ...]:
+    """The results, of the types that JAX has been told."""
+    found = _on_host(map, weak, *operands)
+    for one, type_ in zip(found, wanted, strict=True):
+        if np.shape(one) != type_.shape:
+            raise ArgumentError(
+                f"{map} gave a result of shape {np.shape(one)}, and of shape {type_.shape} for other arguments; in JAX "
+                "the shape of a result depends on shapes alone"
+            )
+    return tuple(np.asarray(one, type_.dtype) for one, type_ in zip(found, wanted, strict=True))
+
+
+def _evaluated(*operands: Any, map: Map, weak: tuple[bool, ...], **_: Any) -> list[Any]:
+    if any(device.platform == "gpu" for each in operands for device in each.devices()):
+        from yota.runtime.cuda import shared
+
+        return [jax.dlpack.from_dlpack(shared(one)) for one in map(*[shared(each) for each in operands])]
+    # A copy, for an array of JAX's never changes, and the function may keep and change what it gave.
+    return [jnp.array(each) for each in _on_host(map, weak, *operands)]
+
+
+def _lowered(*operands: Any, map: Map, weak: tuple[bool, ...], **_: Any) -> Any:
+    wanted = tuple(_abstract(*operands, map=map, weak=weak))
+    return jax.pure_callback(functools.partial(_called_back, map, weak, wanted), wanted, *operands)
+
+
+def _forward(operands: Sequence[Any], tangents: Sequence[Any], *, map: Map, method: str, weak: tuple[bool, ...]) -> Any:
+    """The derivative along tangents, linear in these, so that it can be transposed."""
+    moved = tuple(position for position, each in enumerate(tangents) if type(each) is not ad.Zero)
+    given = [tangents[position] for position in moved]
+    types = map.types(_types_of(operands, weak))
+    if len(types) == 1 and not types[0].shape and types[0].dtype.kind == "f":
+        value, *slopes = _call.bind(*operands, map=map.slopes(moved), method=method, weak=weak)
+        terms = [jnp.real(jnp.vdot(slope, tangent)) for slope, tangent in zip(slopes, given, strict=True)]
+        return [value], [sum(terms[1:], terms[0]).astype(value.dtype)]
+    found = _call.bind(*operands, map=map, method=method, weak=weak)
+    smooth = tuple(number for number, each in enumerate(types) if each.differentiable)
+    pushed, soft = map.pushforward(moved, smooth, types), (*weak, *[False] * len(moved))
+    made = dict(zip(smooth, _call.bind(*operands, *given, map=pushed, method=method, weak=soft), strict=True))
+    return found, [made.get(number, ad.Zero(jax.typeof(one).to_tangent_aval())) for number, one in enumerate(found)]
+
+
+def _transposed(cotangents: Sequence[Any], *operands: Any, map: Map, method: str, weak: tuple[bool, ...]) -> list[Any]:
+    """The transpose of a map that is linear in the operands that are missing: its pullback, at zero."""
+    missing = tuple(position for position, each in enumerate(operands) if ad.is_undefined_primal(each))
+    pulled, rest = map.transposed(missing, len(operands), len(cotangents))
+    given = [_conjugated(ad.instantiate_zeros(each)) for each in cotangents]
+    at = [jnp.zeros(each.aval.shape, each.aval.dtype) if ad.is_undefined_primal(each) else each for each in operands]
+    soft = (*[False] * len(given), *weak[:rest])
+    found = _call.bind(*given, *at[:rest], map=pulled, method=method, weak=soft)
+    made = dict(zip(missing, found, strict=True))
+    return [_conjugated(made[position]) if position in made else None for position in range(len(operands))]
+
+
+def _conjugated(value: Any) -> Any:
+    """JAX transposes where yota takes adjoints."""
+    return jnp.conj(value) if value.dtype.kind == "c" else value
+
+
+def _batched(
+    operands: Sequence[Any], axes: Sequence[int | None], *, map: Map, method: str, weak: tuple[bool, ...]
+) -> Any:
+    size = next(each.shape[axis] for each, axis in zip(operands, axes, strict=True) if axis is not None)
+    if method == "batch":
+        # A number that has become an array of points is one of NumPy's.
+        soft = tuple(one and axis is None for one, axis in zip(weak, axes, strict=True))
+        found = _call.bind(*operands, map=map.over(tuple(axes), size), method=method, weak=soft)
+    else:
+        many = [jnp.moveaxis(each, axis, 0) for each, axis in zip(operands, axes, strict=True) if axis is not None]
+
+        def one(points: Any) -> Any:
+            rest = iter(points)
+            given = [each if axis is None else next(rest) for each, axis in zip(operands, axes, strict=True)]
+            return _call.bind(*given, map=map, method=method, weak=weak)
+
+        found = jax.lax.map(one, many)
+    return found, [0] * len(found)
+
+
+_call.def_impl(_evaluated)
+_call.def_abstract_eval(_abstract)
+ad.primitive_jvps[_call] = _forward
+ad.primitive_transposes[_call] = _transposed
+batching.primitive_batchers[_call] = _batched
+mlir.register_lowering(_call, mlir.lower_fun(_lowered, multiple_results=True))

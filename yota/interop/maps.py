@@ -1,0 +1,245 @@
+"""A function of arrays whose derivatives are such functions again: what a host library differentiates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+import numpy as np
+
+from yota.batching.batch import batch
+from yota.derivatives.gradients import gradient, value_and_grad
+from yota.derivatives.pullbacks import pushforward, weighted
+from yota.errors import ArgumentError, TracingError
+from yota.ir.callables import name_of
+from yota.ir.infer import sample, strong
+from yota.ir.types import TensorType, type_of
+from yota.tracing.results import taken_apart
+
+__all__ = ["OPERAND", "Map", "Trees", "Types"]
+
+OPERAND = object()
+"""Stands for an array or a number among the leaves of a call's arguments."""
+
+Types = tuple[TensorType, ...]
+
+
+class Map:
+    """A function of arrays that gives a tuple of arrays, with its derivatives.
+
+    Parameters
+    ----------
+    function
+        Takes arrays and numbers, traced ones too; gives a tuple of them.
+    infer
+        Types of the results, from those of the operands; found by a call at ones where it is None.
+    options
+        Options of yota's transforms: ``target``, ``strict``, ``dynamic``.
+
+    Notes
+    -----
+    Each derivative is made once, so that whoever keeps code by the identity of a map finds it again.
+    """
+
+    def __init__(
+        self, function: Callable[..., Any], options: dict[str, Any], infer: Callable[[Types], Types] | None = None
+    ) -> None:
+        self.function, self.options, self._infer = function, options, infer
+        self.__name__ = name_of(function)
+        self._types: dict[Types, Types] = {}
+        self._pushes: tuple[Map, tuple[int, ...], tuple[int, ...]] | None = None
+        self._made: dict[Hashable, Map] = {}
+
+    def __repr__(self) -> str:
+        return self.__name__
+
+    def __call__(self, *operands: Any) -> tuple[Any, ...]:
+        """The results, each of the type that `types` says."""
+        with np.errstate(all="ignore"):
+            found = tuple(self.function(*operands))
+        self._types.setdefault(tuple(map(type_of, operands)), tuple(map(type_of, found)))
+        return found
+
+    def known(self, operands: Types) -> Types | None:
+        """Types of the results, if that needs no call."""
+        return self._infer(operands) if self._infer else self._types.get(operands)
+
+    def types(self, operands: Types) -> Types:
+        """Types of the results, which must not depend on the values of the operands.
+
+        Raises
+        ------
+        ArgumentError
+            If the function cannot be called at ones.
+        """
+        found = self.known(operands)
+        if found is None:
+            try:
+                self(*map(sample, operands))
+            except Exception as fault:
+                raise ArgumentError(
+                    f"{self.__name__} was called with ones to find the shapes of its results, and raised "
+                    f"{type(fault).__name__}: {fault}. Say them: wrap({self.__name__}, results=...)"
+                ) from fault
+            found = self._types[operands]
+        return found
+
+    def slopes(self, moved: tuple[int, ...]) -> Map:
+        """Of a function with one real number as its result: that, and its gradient by the operands ``moved``."""
+        function = self.function
+
+        def only(*operands: Any) -> Any:
+            return function(*operands)[0]
+
+        only.__name__ = self.__name__
+        both = value_and_grad(only, moved, **self.options)
+
+        def call(*operands: Any) -> tuple[Any, ...]:
+            value, slopes = both(*operands)
+            return (value, *slopes)
+
+        def infer(types: Types) -> Types:
+            return (*self.types(types), *[strong(types[each]) for each in moved])
+
+        return self._derived(("slopes", moved), call, infer)
+
+    def pullback(self, moved: tuple[int, ...], parts: tuple[int, ...]) -> Map:
+        """Cotangents of the results ``parts``, then the operands, to the adjoints of the operands ``moved``."""
+        count = len(parts)
+        pulled = gradient(weighted(self._picked(parts)), tuple(1 + each for each in moved), **self.options)
+
+        def call(*given: Any) -> tuple[Any, ...]:
+            return tuple(pulled([*given[:count]], *given[count:]))
+
+        return self._derived(
+            ("pullback", moved, parts), call, lambda types: tuple(strong(types[count + each]) for each in moved)
+        )
+
+    def pushforward(self, moved: tuple[int, ...], parts: tuple[int, ...], results: Types) -> Map:
+        """Operands, then tangents of those in ``moved``, to the tangents of the results ``parts``."""
+        wanted = tuple(results[each] for each in parts)
+        pushed = pushforward(self._picked(parts), moved, **self.options)
+
+        def call(*given: Any) -> tuple[Any, ...]:
+            seeds = [np.zeros(each.shape, each.dtype) for each in wanted]
+            found = pushed(seeds, *given)
+            return tuple(found.get((number,), seed) for number, seed in enumerate(seeds))
+
+        made = self._derived(("pushforward", moved, parts, wanted), call, lambda types: wanted)
+        made._pushes = (self, moved, parts)
+        return made
+
+    def transposed(self, linear: tuple[int, ...], arity: int, count: int) -> tuple[Map, int]:
+        """The transpose of a map that is linear in these of its ``arity`` operands, and how many of them it takes.
+
+        It takes cotangents of all ``count`` results before the operands; the values of those that the map is linear in
+        do not matter.
+        """
+        if self._pushes is not None:
+            base, moved, parts = self._pushes
+            places = {arity - len(moved) + number: each for number, each in enumerate(moved)}
+            if set(linear) <= set(places):
+                return base.pullback(tuple(places[each] for each in linear), parts), arity - len(moved)
+        return self.pullback(linear, tuple(range(count))), arity
+
+    def over(self, axes: tuple[int | None, ...], size: int) -> Map:
+        """The same over ``size`` points, which lie along these axes of the operands, and along the first of results."""
+        many = batch(self.function, in_axes=axes, target=self.options["target"], dynamic=self.options["dynamic"])
+
+        def infer(types: Types) -> Types:
+            point = tuple(each if axis is None else _point(each, axis) for each, axis in zip(types, axes, strict=True))
+            return tuple(TensorType(each.dtype, (size, *each.shape)) for each in self.types(point))
+
+        return self._derived(("over", axes, size), many, infer)
+
+    def _derived(self, key: Hashable, call: Callable[..., Any], infer: Callable[[Types], Types]) -> Map:
+        if key not in self._made:
+            self._made[key] = Map(call, self.options, infer)
+            self._made[key].__name__ = self.__name__
+        return self._made[key]
+
+    def _picked(self, parts: tuple[int, ...]) -> Callable[..., Any]:
+        """The function with these of its results alone."""
+        function = self.function
+
+        def picked(*operands: Any) -> tuple[Any, ...]:
+            found = function(*operands)
+            return tuple(found[each] for each in parts)
+
+        picked.__name__ = self.__name__
+        return picked
+
+
+def _point(type: TensorType, axis: int) -> TensorType:
+    return TensorType(type.dtype, (*type.shape[:axis], *type.shape[axis + 1 :]), type.weak)
+
+
+class Trees:
+    """A function of structures as maps: one for each structure of arguments.
+
+    Parameters
+    ----------
+    function
+        The user's function.
+    library
+        Has ``tree_flatten`` and ``tree_unflatten``.
+    options
+        See `Map`.
+    """
+
+    def __init__(self, function: Callable[..., Any], library: Any, options: dict[str, Any]) -> None:
+        self._function, self._library, self._options = function, library, options
+        self._maps: dict[Hashable, Tree] = {}
+
+    def map(self, spec: Any, leaves: Sequence[Any]) -> Tree:
+        """The map for arguments of the structure ``spec``, with `OPERAND` in the place of each operand.
+
+        Raises
+        ------
+        ArgumentError
+            If another leaf cannot be hashed.
+        """
+        key = spec, tuple([(type(leaf), leaf) for leaf in leaves])
+        try:
+            found = self._maps.get(key)
+        except TypeError:
+            odd = next(leaf for leaf in leaves if type(leaf).__hash__ is None)
+            raise ArgumentError(
+                f"{name_of(self._function)} was called with a {type(odd).__name__}, which is neither an array nor "
+                "hashable; register its class as a tree, or pass its arrays"
+            ) from None
+        if found is None:
+            found = self._maps[key] = Tree(self._function, self._library, self._options, spec, leaves)
+        return found
+
+
+class Tree(Map):
+    """The map of a function of structures; see `Trees`."""
+
+    def __init__(
+        self, function: Callable[..., Any], library: Any, options: dict[str, Any], spec: Any, leaves: Sequence[Any]
+    ) -> None:
+        forms: list[Any] = []
+        tree, name = library, name_of(function)
+
+        def flat(*operands: Any) -> tuple[Any, ...]:
+            rest = iter(operands)
+            args, kwargs = tree.tree_unflatten(spec, [next(rest) if leaf is OPERAND else leaf for leaf in leaves])
+            found, form = tree.tree_flatten(function(*args, **kwargs))[:2]
+            forms[:] = [form]
+            odd = next((each for each in found if taken_apart(name, each, []).parts is not None), None)
+            if odd is not None:
+                raise TracingError(f"{name} returned a {type(odd).__name__}; return numbers, arrays, or trees of them")
+            return tuple(found)
+
+        flat.__name__ = name
+        super().__init__(flat, options)
+        self._forms, self._library = forms, library
+
+    def say(self, operands: Types, results: Types, form: Any) -> None:
+        """Take the types and the structure of the results from the user."""
+        self._types[operands], self._forms[:] = results, [form]
+
+    def result(self, found: Sequence[Any]) -> Any:
+        """The structure that the function gave, with these in the place of its results."""
+        return self._library.tree_unflatten(self._forms[0], found)

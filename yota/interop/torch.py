@@ -1,0 +1,216 @@
+"""yota's functions in PyTorch: one autograd function, whose derivatives are such functions again."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import optree
+import torch
+
+from yota.compilation.arguments import function_of
+from yota.compilation.branches import Dynamic
+from yota.errors import ArgumentError
+from yota.interop.maps import OPERAND, Map, Trees
+from yota.ir.types import TensorType, type_of
+
+__all__ = ["wrap"]
+
+
+def wrap(
+    f: Callable[..., Any], *, target: str = "numpy", strict: bool = False, dynamic: Dynamic = "auto"
+) -> Callable[..., Any]:
+    """``f``, a plain NumPy function, as a function of PyTorch's, which autograd differentiates as often as wanted.
+
+    Values are those of ``f``; derivatives are yota's generated code. On the CPU, tensors and the arrays that ``f`` is
+    called with share their memory; ``f`` cannot write into these. Tensors on a GPU reach ``f`` as arrays of CuPy's,
+    without a copy too. ``torch.func`` and forward mode apply as well.
+
+    Parameters
+    ----------
+    f
+        A plain NumPy function; arguments and results are numbers, arrays and structures of them. Other
+        arguments, ``int``, ``bool`` and ``str`` among them, stay as they are, and must be hashable.
+    target, strict, dynamic
+        See `yota.grad`.
+
+    Returns
+    -------
+    Callable
+        Takes what ``f`` takes, with tensors in the place of arrays, and gives what ``f`` gives, likewise.
+
+    Raises
+    ------
+    ArgumentError
+        When called, if tensors are on several devices or of a dtype that NumPy lacks, or if an argument cannot be
+        hashed.
+
+    Examples
+    --------
+    >>> import numpy as np, torch
+    >>> energy = wrap(lambda x: np.sum(np.sin(x) ** 2))
+    >>> x = torch.tensor([0.0, 0.5], dtype=torch.float64, requires_grad=True)
+    >>> energy(x).backward()
+    >>> x.grad
+    tensor([0.0000, 0.8415], dtype=torch.float64)
+    >>> torch.autograd.functional.hessian(energy, torch.zeros(2))
+    tensor([[2., 0.],
+            [0., 2.]])
+    """
+    trees = Trees(function_of(f), optree, {"target": target, "strict": strict, "dynamic": dynamic})
+
+    @functools.wraps(f)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        leaves, spec = optree.tree_flatten((args, kwargs))  # type: ignore[arg-type,var-annotated]
+        moving = [isinstance(leaf, (torch.Tensor, np.ndarray, np.generic, float, complex)) for leaf in leaves]
+        known = trees.map(spec, [OPERAND if one else leaf for leaf, one in zip(leaves, moving, strict=True)])
+        return known.result(_applied(known, [leaf for leaf, one in zip(leaves, moving, strict=True) if one]))
+
+    return call
+
+
+def _applied(map: Map, operands: Sequence[Any]) -> tuple[Any, ...]:
+    """The results of a map, known to autograd."""
+    moved = tuple(number for number, each in enumerate(operands) if getattr(each, "requires_grad", False))
+    if not (moved and torch.is_grad_enabled() and _is_scalar(map, operands)):
+        return _Call.apply(map, (), *operands)  # type: ignore[no-any-return]
+    # The gradient comes at the price of the value.
+    return (_Call.apply(map, moved, *operands)[0],)
+
+
+class _Call(torch.autograd.Function):  # type: ignore[misc]
+    """A map on tensors; with its gradient by the operands ``moved``, if there are any."""
+
+    @staticmethod
+    def forward(map: Map, moved: tuple[int, ...], *operands: Any) -> Any:
+        """The results."""
+        return _evaluated(map.slopes(moved) if moved else map, operands)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        """Keep what derivatives need."""
+        ctx.map, moved, *operands = inputs
+        tensors = [each for each in operands if isinstance(each, torch.Tensor)]
+        ctx.operands = [... if isinstance(each, torch.Tensor) else each for each in operands]
+        values = output[: len(output) - len(moved)]
+        ctx.moved, ctx.types = moved, tuple(_type_of(each) for each in values)
+        ctx.smooth = tuple(number for number, each in enumerate(ctx.types) if each.differentiable)
+        ctx.save_for_backward(*tensors, *output[len(values) :])
+        ctx.save_for_forward(*tensors)
+        rough = [each for number, each in enumerate(output) if number not in ctx.smooth]
+        ctx.mark_non_differentiable(*rough)
+
+    @staticmethod
+    def backward(ctx: Any, *cotangents: Any) -> Any:
+        """Adjoints of the operands, themselves results of a map."""
+        saved = iter(ctx.saved_tensors)
+        operands = [next(saved) if each is ... else each for each in ctx.operands]
+        wanted = tuple(number for number, needed in enumerate(ctx.needs_input_grad[2:]) if needed)
+        if wanted == ctx.moved and not torch.is_grad_enabled():
+            found: Sequence[Any] = [cotangents[0] * slope for slope in saved]
+        else:
+            seeds = [cotangents[number] for number in ctx.smooth]
+            found = _applied(ctx.map.pullback(wanted, ctx.smooth), [*seeds, *operands])
+        made = dict(zip(wanted, found, strict=True))
+        return None, None, *[made.get(number) for number in range(len(operands))]
+
+    @staticmethod
+    def jvp(ctx: Any, _: Any, __: Any, *tangents: Any) -> Any:
+        """Tangents of the results."""
+        saved = iter(ctx.saved_tensors)
+        operands = [next(saved) if each is ... else each for each in ctx.operands]
+        moved = tuple(number for number, each in enumerate(tangents) if each is not None)
+        pushed = ctx.map.pushforward(moved, ctx.smooth, ctx.types)
+        found = iter(_applied(pushed, [*operands, *[tangents[number] for number in moved]]))
+        made = [next(found) if each.differentiable else None for each in ctx.types]
+        return (*made, *[None] * len(ctx.moved))
+
+    @staticmethod
+    def vmap(info: Any, axes: Any, map: Map, moved: tuple[int, ...], *operands: Any) -> Any:
+        """The same over many points."""
+        found = _applied((map.slopes(moved) if moved else map).over(tuple(axes[2:]), info.batch_size), operands)
+        return found, (0,) * len(found)
+
+
+def _is_scalar(map: Map, operands: Sequence[Any]) -> bool:
+    """Whether a map is known to have one real number as its result."""
+    found = map.known(tuple(_type_of(each) for each in operands))
+    return found is not None and len(found) == 1 and not found[0].shape and found[0].dtype.kind == "f"
+
+
+# -- arrays and tensors --------------------------------------------------------------------------------------
+
+
+def _type_of(value: Any) -> TensorType:
+    return TensorType(_dtype(value.dtype), tuple(value.shape)) if isinstance(value, torch.Tensor) else type_of(value)
+
+
+@functools.cache
+def _dtype(dtype: Any) -> np.dtype[Any]:
+    """NumPy's name for a dtype; void where there is none."""
+    try:
+        found: np.dtype[Any] = torch.empty(0, dtype=dtype).numpy().dtype
+    except TypeError:
+        found = np.dtype(np.void)
+    return found
+
+
+def _evaluated(map: Map, operands: Sequence[Any]) -> tuple[Any, ...]:
+    """The results of a map, on memory that they have for themselves."""
+    tensors = [each for each in operands if isinstance(each, torch.Tensor)]
+    devices = {str(each.device): each.device for each in tensors}
+    if len(devices) > 1:
+        raise ArgumentError(f"{map} was called with tensors on {' and '.join(devices)}; move them to one: x.to(device)")
+    device = next(iter(devices.values()), torch.device("cpu"))
+    if device.type not in ("cpu", "cuda"):
+        raise ArgumentError(f"{map} was called with tensors on {device}, which NumPy and CuPy do not reach: x.cpu()")
+    if device.type == "cuda":
+        from yota.runtime.cuda import shared
+
+        with torch.cuda.device(device):
+            given = [shared(each.detach()) if isinstance(each, torch.Tensor) else each for each in operands]
+            return tuple(torch.from_dlpack(shared(each)) for each in map(*given))
+    given = [_array(map, each) if isinstance(each, torch.Tensor) else each for each in operands]
+    results = map(*given)
+    return tuple(_tensor(map, each, alone=count in _ALONE) for each, count in zip(results, _held(results), strict=True))
+
+
+def _array(map: Map, tensor: Any) -> Any:
+    """The memory of a tensor as an array that cannot be written to."""
+    try:
+        found = tensor.detach().resolve_conj().resolve_neg().numpy()
+    except (TypeError, RuntimeError) as fault:
+        kind = f"{tensor.layout}" if tensor.layout is not torch.strided else f"{tensor.dtype}"
+        raise ArgumentError(
+            f"{map} was called with a tensor of {kind}, which NumPy does not have ({fault}). Convert it: x.to_dense(), "
+            "or x.float()"
+        ) from None
+    found.flags.writeable = False
+    return found[()]
+
+
+def _held(results: tuple[Any, ...]) -> list[tuple[int, int]]:
+    """How often each result is held, and the array that it is a view of."""
+    return [(sys.getrefcount(each), _references(getattr(each, "base", None))) for each in results]
+
+
+def _references(base: Any) -> int:
+    return 0 if base is None else sys.getrefcount(base)
+
+
+_ALONE = _held((np.empty(1), np.empty(2)[:1]))
+"""The same of a new array, and of a view of one, that nobody else has."""
+
+
+def _tensor(map: Map, result: Any, *, alone: bool) -> Any:
+    """A result as a tensor; a copy if somebody else holds the array."""
+    array = np.asarray(result)
+    if not (alone and array.flags.writeable and array.dtype.isnative and all(each >= 0 for each in array.strides)):
+        array = np.array(array, array.dtype.newbyteorder("="))
+    try:
+        return torch.from_numpy(array)
+    except TypeError as fault:
+        raise ArgumentError(f"{map} gave an array of {array.dtype}, which PyTorch does not have: {fault}") from None
