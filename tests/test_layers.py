@@ -47,6 +47,7 @@ DOORS = {
         "codegen/symbolic",
         "codegen/printers",
         "generation/sizes",
+        "interop/reading",
     ),
     "mpmath": ("rules/precise",),
     "jinja2": ("codegen/render",),

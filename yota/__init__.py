@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from yota.derivatives.simple import simplegrad
     from yota.export import generate
     from yota.freezing import freeze
+    from yota.interop.sympy import from_sympy, lambdify
     from yota.ir.tape import Tape
     from yota.result import GradResult
     from yota.steps import update
@@ -33,6 +34,7 @@ __all__ = [
     "diffrule",
     "errors",
     "freeze",
+    "from_sympy",
     "generate",
     "grad",
     "gradcheck",
@@ -43,6 +45,7 @@ __all__ = [
     "itrace",
     "jacobian",
     "jvp",
+    "lambdify",
     "load_rules",
     "play",
     "simplegrad",
@@ -63,6 +66,7 @@ _HOMES = {
     "batch": "yota.batching.batch",
     "freeze": "yota.freezing",
     "generate": "yota.export",
+    **dict.fromkeys(("from_sympy", "lambdify"), "yota.interop.sympy"),
     "to_cpu": "yota.compilation.device",
     "to_cuda": "yota.compilation.device",
     "gradcheck": "yota.testing",

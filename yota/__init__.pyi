@@ -317,6 +317,23 @@ def generate(
     stem: str | None = None,
     sample: Callable[..., Mapping[str, Any]] | None = None,
 ) -> Module: ...
+def from_sympy(
+    expressions: Any, symbols: Any, *, name: str = ..., functions: Mapping[str, Callable[..., Any]] | None = ...
+) -> Callable[..., Any]: ...
+def lambdify(
+    args: Any,
+    expr: Any,
+    modules: Any = ...,
+    printer: None = ...,
+    use_imps: bool = ...,
+    dummify: bool = ...,
+    cse: Any = ...,
+    docstring_limit: int | None = ...,
+    *,
+    target: _Target | None = ...,
+    strict: bool = ...,
+    effort: _Effort = ...,
+) -> Compiled[..., Any]: ...
 def load_rules(path: str | PathLike[str]) -> Sequence[Rule]: ...
 def diffrule(text: str) -> Any: ...
 def to_cuda(x: Any, dtype: Any = None) -> Any: ...

@@ -15,7 +15,7 @@ from yota.rules.model import Call, Domain, Expression, Literal, Name, Rule, as_w
 from yota.rules.sampling import statics
 from yota.rules.symbols import flat
 
-__all__ = ["exactly"]
+__all__ = ["exactly", "functions"]
 
 _MOST_PARTS = 60
 _MOST_OPERATIONS = 400
@@ -126,7 +126,7 @@ class _Reading:
 
     def _called(self, name: str, arguments: list[Any]) -> Any:
         """The value of a function; of one that sympy has not, what its primal says."""
-        if name in _functions() or not self.registry.knows(name):
+        if name in functions() or not self.registry.knows(name):
             return _function(name)(*arguments)
         rule = self.registry.rules(name)[0]
         if rule.results[0] not in rule.primal or len(rule.operands) != len(arguments) or rule.keywords:
@@ -191,14 +191,14 @@ def _over_one(expression: Any) -> Any:
 
 
 def _function(name: str) -> Callable[..., Any]:
-    found = _functions().get(name)
+    found = functions().get(name)
     if found is None:
         raise _UnclearError
     return found
 
 
 @cache
-def _functions() -> dict[str, Callable[..., Any]]:
+def functions() -> dict[str, Callable[..., Any]]:
     """Sympy's functions by the names of primitives."""
     import sympy
 

@@ -14,7 +14,7 @@ from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 from yota.ir.indexing import Index, Slice
 from yota.ir.types import TensorType
 
-__all__ = ["STATIC_FUNCTIONS", "arithmetic", "axes_of", "axis_of", "normalised", "static_signature"]
+__all__ = ["OPERATORS", "STATIC_FUNCTIONS", "arithmetic", "axes_of", "axis_of", "normalised", "static_signature"]
 
 
 def shape(x: TensorType) -> tuple[int, ...]:
@@ -83,7 +83,7 @@ def static_signature(name: str) -> inspect.Signature:
     return inspect.signature(STATIC_FUNCTIONS[name])
 
 
-_PYTHON: dict[str, Callable[..., Any]] = {
+OPERATORS: dict[str, Callable[..., Any]] = {
     "add": operator.add,
     "subtract": operator.sub,
     "multiply": operator.mul,
@@ -117,7 +117,7 @@ def arithmetic(name: str, values: tuple[Any, ...]) -> Any:
         if abs(exponent) > _LARGEST:
             raise OverflowError(f"the exponent {exponent!r} is larger than {_LARGEST}")
         return base**exponent
-    python = _PYTHON.get(name)
+    python = OPERATORS.get(name)
     if python is None:
         return NotImplemented
     if name == "multiply" and any(isinstance(value, (tuple, str)) for value in values):

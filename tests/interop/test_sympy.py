@@ -1,0 +1,405 @@
+"""Functions from sympy's expressions: values and derivatives are those that sympy itself finds, to 30 digits."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+import sympy
+from sympy import IndexedBase, Matrix, MatrixSymbol, Piecewise, Product, Rational, Sum, exp, log, sin, sqrt, symbols
+from sympy.utilities.lambdify import implemented_function
+
+import yota
+from yota.errors import ArgumentError
+from yota.interop.reading import FORMS
+
+x, y, z = symbols("x y z", real=True)
+i, j, n = symbols("i j n", integer=True)
+X, Y = IndexedBase("X"), IndexedBase("Y")
+A, B = MatrixSymbol("A", 2, 2), MatrixSymbol("B", 2, 2)
+POINT = {x: 0.3, y: 0.7, z: 1.9}
+
+
+def numbers(expression: Any, at: dict[Any, float]) -> complex:
+    exact = {symbol: Rational(value) for symbol, value in at.items()}
+    return complex(sympy.sympify(expression).subs(exact).evalf(30))
+
+
+def slope(expression: Any, at: dict[Any, float], by: Any) -> float:
+    """A difference so small that its error is below that of doubles, though not of as many digits."""
+    step = Rational(1, 10**12)
+    exact = {symbol: Rational(value) for symbol, value in at.items()}
+    sides = [expression.subs({**exact, by: exact[by] + each}).evalf(40) for each in (step, -step)]
+    return float(((sides[0] - sides[1]) / (2 * step)).evalf(30))
+
+
+def close(found: Any, wanted: Any, digits: int = 13) -> None:
+    np.testing.assert_allclose(found, wanted, rtol=10.0**-digits, atol=10.0 ** -(digits + 1))
+
+
+EXPRESSIONS = [
+    x * y + 1,
+    x**3 * y**2 - 4 * x * y**5 / 3 + Rational(2, 7) * z - x**6,
+    (x + y + z) ** 7 / (x - y) ** 3,
+    sin(x) * exp(-x * y) / sqrt(1 + z**2) - sympy.tanh(x - z),
+    x**y + y**x + z ** Rational(-2, 3),
+    sympy.atan2(y, x) + sympy.asinh(z) * sympy.acos(x),
+    sympy.Max(x, y, z) * sympy.Min(x**2, y) + abs(x - y) + sympy.sign(x - y) * z,
+    log(1 + exp(x)) - log(z, 2) + sympy.pi * x - sympy.E * y + sympy.EulerGamma,
+    sympy.cos(x) * sympy.sinh(y) + sympy.sec(x) - sympy.cot(z),
+    sympy.expand((x - y) ** 5 * (y + z) ** 3),
+    sympy.erf(x) * sympy.gamma(y) + sympy.besselj(2, z),
+    sympy.Derivative(x**3 * y, x) + sympy.sinc(x),
+]
+
+
+@pytest.mark.parametrize("expression", EXPRESSIONS, ids=str)
+def test_value_gradient_and_hessian(expression: Any) -> None:
+    f = yota.from_sympy(expression, (x, y, z))
+    point = tuple(POINT.values())
+    done = expression.doit()
+    close(f(*point), numbers(done, POINT).real)
+    value, slopes = yota.value_and_grad(f, (0, 1, 2))(*point)
+    close(value, numbers(done, POINT).real)
+    close(slopes, [numbers(done.diff(each), POINT).real for each in (x, y, z)], 12)
+    flat = yota.from_sympy(expression, ([x, y, z],))
+    curve = yota.hessian(flat)(np.array(point))
+    close(curve, [[numbers(done.diff(a, b), POINT).real for b in (x, y, z)] for a in (x, y, z)], 11)
+
+
+@pytest.mark.parametrize("expression", EXPRESSIONS[:6], ids=str)
+def test_arrays_are_computed_element_by_element(expression: Any) -> None:
+    f = yota.lambdify((x, y, z), expression, target="numpy")
+    xs = np.linspace(0.2, 0.4, 6).reshape(2, 3)
+    found = f(xs, 0.7, np.array([1.5, 2.0, 3.0]))
+    assert found.shape == (2, 3)
+    close(found[1, 2], numbers(expression, {x: xs[1, 2], y: 0.7, z: 3.0}).real)
+    assert f(xs.astype(np.float32), np.float32(0.7), np.float32(2)).dtype == np.float32
+
+
+ORDER = frozenset(
+    "expint jn yn legendre chebyshevt chebyshevu hermite hermite_prob laguerre assoc_laguerre gegenbauer jacobi".split()
+)
+PLACES = {
+    "acoth": (1.7,),
+    "asec": (1.7,),
+    "acsc": (1.7,),
+    "betainc": (1.2, 2.3, 0.2, 0.6),
+    "betainc_regularized": (1.2, 2.3, 0.2, 0.6),
+    "fma": (1.2, 2.3, 0.2),
+    "zeta": (2.5, 1.5),
+    "jacobi": (3, 1.5, 0.5, 0.4),
+    "assoc_laguerre": (3, 1.5, 0.4),
+    "gegenbauer": (3, 1.5, 0.4),
+    "li": (2.5,),
+    "Heaviside": (0.4, 0.5),
+}
+NO_SLOPE = {"floor", "ceiling", "Heaviside", "KroneckerDelta", "ITE", "Not", "conjugate", "re", "im", "arg"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    sorted(
+        {*FORMS}
+        - {"ITE", "Not", "Inverse", "Trace", "Transpose", "Determinant"}
+        - {each for each in FORMS if each.endswith("ty")}
+    ),
+)
+def test_every_function_is_sympys(name: str) -> None:
+    """The value, and the slope by the last argument."""
+    from sympy.codegen import cfunctions, numpy_nodes
+
+    kind = next(
+        getattr(home, name) for home in (sympy, cfunctions, numpy_nodes, sympy.functions) if hasattr(home, name)
+    )
+    if isinstance(kind, type) and issubclass(kind, sympy.core.relational.Relational):
+        f = yota.from_sympy(Piecewise((x, kind(x, y)), (y, True)), (x, y))
+        for a, b in ((1.0, 2.0), (2.0, 1.0), (1.5, 1.5)):
+            assert f(a, b) == (a if kind(a, b) else b)
+        return
+    count = len(PLACES.get(name, ())) or next(each for each in (1, 2, 3, 4) if each in kind.nargs)
+    point = PLACES.get(name) or ((2, 0.4) if name in ORDER else (0.4,) if count == 1 else (1.3, 0.4))
+    parameters = symbols(f"p0:{count}", real=True)
+    fixed = {parameters[0]: point[0]} if name in ORDER else {}
+    expression = kind(*(sympy.Integer(point[0]) if each in fixed else each for each in parameters))
+    at = {each: value for each, value in zip(parameters, point, strict=True) if each not in fixed}
+    f = yota.from_sympy(expression, tuple(at))
+    known = {"erf2": sympy.erf, "erfcinv": sympy.erfinv}.get(name)
+    expression = expression.rewrite(known) if known else expression.expand(func=True) if name == "fma" else expression
+    close(f(*at.values()), numbers(expression, at).real, 10)
+    if name not in NO_SLOPE:
+        *_, last = at
+        close(yota.gradient(f, len(at) - 1)(*at.values()), slope(expression, at, last), 9)
+
+
+def test_orders_of_polygamma_and_branches_of_zeta() -> None:
+    expression = sympy.polygamma(0, x) + 2 * sympy.polygamma(3, x) + sympy.zeta(x + 2) + sympy.loggamma(x)
+    f = yota.from_sympy(expression, x)
+    close(f(1.5), numbers(expression, {x: 1.5}).real)
+    close(yota.gradient(yota.from_sympy(sympy.polygamma(1, x), x))(1.5), numbers(sympy.polygamma(2, x), {x: 1.5}).real)
+
+
+def test_complex_numbers() -> None:
+    expression = (x + 2 * sympy.I) ** 2 * exp(sympy.I * x) + (-1) ** Rational(1, 3)
+    close(yota.from_sympy(expression, x)(0.4 + 0.1j), complex(expression.subs(x, 0.4 + 0.1j).evalf(30)))
+
+
+# -- conditions ----------------------------------------------------------------------------------------
+
+
+def test_pieces_that_are_not_chosen_have_no_slope_that_is_nan() -> None:
+    f = yota.from_sympy(Piecewise((sin(x) / x, sympy.Ne(x, 0)), (1, True)), x)
+    assert (f(0.0), yota.gradient(f)(0.0)) == (1.0, 0.0)
+    pieces = Piecewise((sqrt(x), x > 1), (x, x < -1), (log(-x), x < 0), (0, True))
+    g = yota.gradient(yota.from_sympy(pieces, x))
+    for at in (-2.0, -0.5, 0.5, 4.0):
+        close(g(at), numbers(pieces.diff(x), {x: at}).real)
+
+
+def test_conditions_are_joined_and_what_no_piece_covers_is_nan() -> None:
+    pieces = Piecewise((x, (x > 0) & (y > 0)), (-y, (x < 0) | sympy.Ne(y, 1)))
+    f = yota.from_sympy(pieces, (x, y))
+    xs, ys = np.array([1.0, -1.0, 0.0, 0.0]), np.array([2.0, 1.0, 3.0, 1.0])
+    np.testing.assert_array_equal(f(xs, ys), [1.0, -1.0, -3.0, np.nan])
+    assert yota.from_sympy(sympy.And(x > 0, x < 1), x)(0.5)
+
+
+# -- sums, products, indices ---------------------------------------------------------------------------
+
+
+def test_sums_over_indices() -> None:
+    expression = Sum(y * X[i] ** 2 * X[i + 1] + i, (i, 0, n - 2))
+    f = yota.from_sympy(expression, (X, y, n))
+    values = np.array([0.5, 1.5, 2.5, 3.0])
+    exact = expression.subs(n, 4).doit()
+    at = {y: 0.7, **{X[k]: value for k, value in enumerate(values)}}
+    close(f(values, 0.7, 4), numbers(exact, at).real)
+    close(yota.gradient(f)(values, 0.7, 4), [numbers(exact.diff(X[k]), at).real for k in range(4)])
+
+
+def test_nested_sums_and_products() -> None:
+    inner = Sum(X[i] * Y[i, j], (i, 0, 2))
+    for expression in (
+        Sum(inner**2, (j, 0, 1)),
+        Sum(X[i] * Y[i, j], (i, 0, 2), (j, 0, 1)),
+        Product(X[j] + inner, (j, 0, 1)),
+    ):
+        f = yota.from_sympy(expression, (X, Y))
+        a, b = np.array([1.0, 2.0, 0.5]), np.arange(6.0).reshape(3, 2)
+        at = {X[k]: a[k] for k in range(3)} | {Y[k, m]: b[k, m] for k in range(3) for m in range(2)}
+        exact = expression.doit()
+        close(f(a, b), numbers(exact, at).real)
+        close(yota.gradient(f)(a, b), [numbers(exact.diff(X[k]), at).real for k in range(3)])
+
+
+def test_a_sum_of_arrays_keeps_their_axes() -> None:
+    f = yota.from_sympy(Sum(x**i / sympy.factorial(i), (i, 0, 20)) + Sum(y, (i, 1, 3)), (x, y))
+    xs = np.linspace(-1.0, 1.0, 6).reshape(2, 3)
+    close(f(xs, np.array([1.0, 2.0, 3.0])), np.exp(xs) + 3 * np.array([1.0, 2.0, 3.0]))
+    assert yota.from_sympy(Sum(X[i], (i, 0, n - 1)), (X, n))(np.zeros(0), 0) == 0
+
+
+def test_bounds_that_have_no_meaning_are_refused() -> None:
+    f = yota.from_sympy(Sum(X[i], (i, 0, n - 1)), (X, n))
+    with pytest.raises(ArgumentError, match="pass an int, not 2"):
+        f(np.ones(3), 2.0)
+    with pytest.raises(ArgumentError, match="several conventions"):
+        f(np.ones(3), -4)
+    with pytest.raises(ArgumentError, match="negative"):
+        yota.from_sympy(Sum(X[i - 1], (i, 0, 2)), X)(np.ones(3))
+    with pytest.raises(ArgumentError, match="depends on another index"):
+        yota.from_sympy(Sum(Sum(X[j], (j, 0, i)), (i, 0, 2)), X)(np.ones(3))
+    with pytest.raises(ArgumentError, match="infinitely many"):
+        yota.from_sympy(Sum(x**i, (i, 0, sympy.oo)), x)
+
+
+# -- matrices ------------------------------------------------------------------------------------------
+
+
+def test_matrix_symbols() -> None:
+    expression = sympy.Trace(A * B.T + 2 * A.I) * sympy.Determinant(B) + (A**2)[0, 1] + A[1, 1]
+    f = yota.from_sympy(expression, (A, B))
+    a, b = np.array([[1.0, 2.0], [3.0, 5.0]]), np.array([[0.5, 1.0], [-1.0, 2.0]])
+    close(f(a, b), np.trace(a @ b.T + 2 * np.linalg.inv(a)) * np.linalg.det(b) + (a @ a)[0, 1] + a[1, 1], 12)
+    cells = Matrix(2, 2, symbols("a:4"))
+    plain = yota.from_sympy(expression.subs({A: cells, B: Matrix(b)}).doit(), (cells,))
+    close(yota.gradient(f)(a, b), yota.gradient(plain)(a), 11)
+    g = yota.from_sympy(A + sympy.Identity(2) - sympy.hadamard_product(A, B), (A, B))
+    close(g(a, b), a + np.eye(2) - a * b)
+
+
+def test_matrices_of_expressions() -> None:
+    f = yota.from_sympy(Matrix([[x * y, sin(x)], [1, y**2]]), ([x, y],))
+    point = np.array([0.3, 0.7])
+    close(f(point), [[0.21, np.sin(0.3)], [1, 0.49]])
+    close(yota.jacobian(f)(point), [[[0.7, 0.3], [np.cos(0.3), 0]], [[0, 0], [0, 1.4]]])
+    assert f(np.ones((2, 5))).shape == (2, 2, 5)
+    columns = yota.from_sympy(x - y, (Matrix([x, y]),))
+    assert columns(np.array([[3.0], [1.0]])) == columns([3, 1]) == 2.0
+    with pytest.raises(ArgumentError, match=r"shape \(3,\); it takes \(2,\)"):
+        columns(np.ones(3))
+
+
+# -- functions of the user's ---------------------------------------------------------------------------
+
+scale = 2.0
+
+
+def test_functions_with_an_implementation() -> None:
+    f = implemented_function("f", lambda t: np.sin(t) * scale)
+    made = yota.from_sympy(x * f(y), (x, y))
+    close(yota.gradient(made, 1)(3.0, 0.4), 6 * np.cos(0.4))
+    own = sympy.Function("own")
+    close(yota.lambdify(x, own(x) + 1, {"own": np.cosh}, target="numpy")(0.3), np.cosh(0.3) + 1)
+    close(yota.gradient(yota.from_sympy(own(x), x, functions={"own": np.cosh}))(0.3), np.sinh(0.3))
+
+
+def test_what_an_implementation_reads_is_watched() -> None:
+    global scale
+    f = implemented_function("f", lambda t: t * scale)
+    slope = yota.gradient(yota.from_sympy(f(x) ** 2, x))
+    assert slope(1.0) == 8.0
+    scale = 3.0
+    try:
+        assert slope(1.0) == 18.0
+    finally:
+        scale = 2.0
+
+
+def test_functions_with_a_rule() -> None:
+    yota.diffrule(
+        """
+        @elementwise
+        def for_sympy(x: Real) -> y:
+            y = x / (1 + absolute(x))
+        """
+    )
+    f = yota.from_sympy(sympy.Function("for_sympy")(x) * y, (x, y))
+    close(yota.grad(f, 1.0, 3.0)[1][0], 0.75)
+    close(yota.from_sympy(sympy.Function("expit")(x), x)(0.0), 0.5)
+
+
+@pytest.mark.parametrize(
+    "expression, words",
+    [
+        (sympy.hyper((x, 1), (2,), y), "hyper has no function"),
+        (sympy.DiracDelta(x), "DiracDelta has no function"),
+        (sympy.Integral(exp(x**2), (x, 0, y)), "Integral has no function"),
+        (sympy.expint(y, x), "expint has no function"),
+        (sympy.besselj(2, x) + sympy.Function("unknown_one")(x), "neither an implementation nor a rule"),
+        (x + z, "has the symbol z, which is no argument"),
+        ("x + y", "is a str; pass expressions"),
+        ({"a": x}, "is a dict"),
+    ],
+    ids=str,
+)
+def test_what_is_not_known_is_refused_by_name(expression: Any, words: str) -> None:
+    with pytest.raises(ArgumentError, match=words):
+        yota.from_sympy(expression, (x, y))
+
+
+# -- all of yota ---------------------------------------------------------------------------------------
+
+
+def test_derivatives_of_every_kind() -> None:
+    expression = sin(x) * y**2
+    f = yota.from_sympy(expression, (x, y), name="wave")
+    assert yota.gradcheck(f, 0.3, 0.7)
+    close(yota.jvp(f, (0.3, 0.7), (1.0, None))[1], np.cos(0.3) * 0.49)
+    close(yota.vjp(f, 0.3, 0.7)[1](2.0)[1], 4 * np.sin(0.3) * 0.7)
+    vector = yota.from_sympy(expression, ([x, y],))
+    close(yota.hvp(vector)(np.array([0.3, 0.7]), np.array([0.0, 1.0])), [1.4 * np.cos(0.3), 2 * np.sin(0.3)])
+    points = np.array([[0.3, 0.7], [0.1, 2.0]])
+    close(yota.batch(yota.gradient(vector))(points)[1], [4 * np.cos(0.1), 4 * np.sin(0.1)])
+    names: dict[str, Any] = {}
+    exec(str(yota.generate(f, ["float", "float"])), names)
+    close(names["wave_gradient"](0.3, 0.7), [np.cos(0.3) * 0.49, 1.4 * np.sin(0.3)])
+    close(yota.value_and_grad(f, (0, 1), target="c")(0.3, 0.7)[1], [np.cos(0.3) * 0.49, 1.4 * np.sin(0.3)])
+    close(yota.gradient(lambda t: f(t, t) ** 2)(0.5), numbers(sympy.diff(expression.subs(y, x) ** 2, x), {x: 0.5}).real)
+
+
+def test_pickles_and_copies() -> None:
+    f = yota.from_sympy(x**2 + sin(y), (x, y))
+    again = pickle.loads(pickle.dumps(f))
+    assert again(2.0, 0.0) == 4.0
+    assert copy.deepcopy(f) is f
+    assert pickle.loads(pickle.dumps(yota.lambdify((x, y), x - y, target="numpy")))(3, 1) == 2.0
+    close(pickle.loads(pickle.dumps(yota.gradient(f)))(2.0, 0.0), 4.0)
+
+
+def test_expressions_that_share_parts_stay_short() -> None:
+    expression = x
+    for _ in range(30):
+        expression = sympy.Mul(expression + 1, expression, evaluate=False)
+    f = yota.from_sympy(expression, x)
+    assert len(f.program.steps) <= 60
+    assert f(-1.0) == 0.0
+
+
+# -- lambdify ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "args, expression, given",
+    [
+        (x, x**2, (3,)),
+        ([x, (y, z)], x * y - z, (1.5, (2.0, 3.0))),
+        ([[x, [y, z]]], x * y - z, ([1.5, [2.0, 3.0]],)),
+        ((x, y), [x + y, [x, y]], (1.5, 2)),
+        ((x, y), (x + y, (x - y,)), (1.5, 2)),
+        ((x, y), Matrix([[x, y], [0, 1]]), (1.5, 2)),
+        ((Matrix([x, y]),), x / y, ([1.5, 2],)),
+        ((x, y), sympy.ImmutableDenseNDimArray([[[x, y]]]), (1.5, 2)),
+        ((A,), A * A.T, (np.array([[1.0, 2.0], [3.0, 4.0]]),)),
+        ((X, n), Sum(X[i] ** 2, (i, 0, n - 1)), (np.array([1.0, 2.0]), 2)),
+        ((), sympy.Integer(3) / 4, ()),
+        ("x", x + 1, (2.0,)),
+        ((sympy.Function("g")(x), sympy.Symbol("lambda")), sympy.Function("g")(x) * sympy.Symbol("lambda"), (2.0, 3.0)),
+    ],
+    ids=str,
+)
+def test_lambdify_takes_what_sympys_takes(args: Any, expression: Any, given: Any) -> None:
+    wanted = sympy.lambdify(args, expression, "numpy")(*given)
+    f = yota.lambdify(args, expression, cse=True, target="numpy")
+    for _ in range(2):
+        found = f(*given)
+        assert type(found) is type(wanted) or not isinstance(wanted, (list, tuple))
+        assert (
+            np.shape(found) == np.shape(wanted) if not isinstance(wanted, (list, tuple)) else len(found) == len(wanted)
+        )
+        close(
+            np.hstack([np.ravel(each) for each in _flat(found)]), np.hstack([np.ravel(each) for each in _flat(wanted)])
+        )
+
+
+def _flat(value: Any) -> list[Any]:
+    return [part for each in value for part in _flat(each)] if isinstance(value, (list, tuple)) else [value]
+
+
+def test_whole_numbers_need_no_code_of_their_own() -> None:
+    f = yota.lambdify(x, x**2 + 1, target="numpy")
+    assert [f(each) for each in (1, 2, 3, 4.0)] == [2.0, 5.0, 10.0, 17.0]
+    assert len(f.info().compilations) == 1
+
+
+def test_strict_lambdify_has_the_bits_of_numpy() -> None:
+    expression = x * y * x + x * z * y + sin(x * y)
+    f = yota.lambdify((x, y, z), expression, target="numpy", strict=True)
+    values = np.random.default_rng(1).random((3, 100))
+    assert np.array_equal(f(*values), yota.from_sympy(expression, (x, y, z))(*values))
+
+
+def test_options_of_lambdify_that_are_refused() -> None:
+    with pytest.raises(ArgumentError, match="modules='mpmath'"):
+        yota.lambdify(x, x, "mpmath")
+    with pytest.raises(ArgumentError, match="printer"):
+        yota.lambdify(x, x, printer=object())
+    with pytest.raises(ArgumentError, match="use_imps=False"):
+        yota.lambdify(x, implemented_function("h", np.sin)(x), use_imps=False)
+    with pytest.raises(ArgumentError, match="no symbol"):
+        yota.lambdify(x + 1, x)
+    with pytest.raises(ArgumentError, match="twice"):
+        yota.lambdify((x, [x]), x)

@@ -1,0 +1,243 @@
+"""Formulas as data: steps that are calls of primitives, and the functions of arrays that they are."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from yota.errors import ArgumentError, MissingRuleError
+from yota.ir.callables import Derived
+from yota.rules.model import Call, Expression, Literal, Name
+from yota.rules.registry import registry
+from yota.rules.statics import OPERATORS, arithmetic
+from yota.tracing.intercept import recorded
+
+__all__ = ["Argument", "Formula", "Program", "formula"]
+
+_NUMBERS = (bool, int, float, complex)
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """An argument of a formula.
+
+    Parameters
+    ----------
+    name
+        What it is called.
+    parts
+        Of a sequence its items; none for a number or an array.
+    shape
+        Of a matrix of symbols its shape; the items are those of its rows.
+    kind
+        ``number``, which may be an array of numbers too; ``array`` for what has indices or is a matrix as a whole;
+        ``integer`` for an index, a bound or an order.
+    """
+
+    name: str
+    parts: tuple[Argument, ...] = ()
+    shape: tuple[int, ...] = ()
+    kind: str = "number"
+
+    def bind(self, value: Any, names: dict[str, Any]) -> None:
+        """Put what the symbols of this argument stand for into ``names``."""
+        if not self.parts:
+            names[self.name] = value
+            return
+        shape = np.shape(value) if hasattr(value, "shape") else (len(value),)
+        flat = shape[:1] == (len(self.parts),)
+        if not flat and shape[: len(self.shape)] != self.shape:
+            wanted = f" or {self.shape}" if self.shape else ""
+            raise ArgumentError(f"argument {self.name} has shape {shape}; it takes ({len(self.parts)},){wanted}")
+        for place, part in enumerate(self.parts):
+            part.bind(value[place if flat else divmod(place, self.shape[1])], names)
+
+    def leaves(self) -> Iterable[Argument]:
+        """The symbols."""
+        return (leaf for part in self.parts for leaf in part.leaves()) if self.parts else (self,)
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """Expressions, computed step by step.
+
+    Parameters
+    ----------
+    name
+        What the function is called.
+    arguments
+        What it takes.
+    steps
+        Calls, each with the name of its value; what they take are names and numbers.
+    result
+        What it gives: a name, a number, or a structure of them, as a call of ``list``, ``tuple`` or ``matrix``.
+    """
+
+    name: str
+    arguments: tuple[Argument, ...]
+    steps: tuple[tuple[str, Call], ...]
+    result: Expression
+
+
+class Formula(Derived):
+    """A function that computes expressions, on numbers, on arrays element by element, and on traced values."""
+
+    def __init__(self, program: Program, implementations: tuple[tuple[str, Callable[..., Any]], ...] = ()) -> None:
+        super().__init__((formula, (program, implementations), {}), None)
+        self.program, self.implementations = program, implementations
+        self._known = dict(implementations)
+        self.__name__ = self.__qualname__ = program.name
+        self.__doc__ = f"{program.name}, from expressions of sympy's."
+        parameters = [inspect.Parameter(each.name, _POSITIONAL) for each in program.arguments]
+        self.__signature__ = inspect.Signature(parameters)
+        if implementations:
+            # What they read is watched.
+            self.__wrapped__: Any = tuple(self._known.values())
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        """The value."""
+        given = self.__signature__.bind(*args, **kwargs).args
+        names: dict[str, Any] = {}
+        for argument, value in zip(self.program.arguments, given, strict=True):
+            argument.bind(value, names)
+        for leaf in (leaf for argument in self.program.arguments for leaf in argument.leaves()):
+            names[leaf.name] = _taken(leaf, names[leaf.name])
+        plain = [names[leaf.name] for each in self.program.arguments for leaf in each.leaves() if leaf.kind == "number"]
+        run = _Run(names, max(map(np.ndim, plain), default=0), self._known)
+        with np.errstate(all="ignore"):
+            for name, call in self.program.steps:
+                names[name] = run.call(call)
+            return run.value(self.program.result)
+
+
+_POSITIONAL = inspect.Parameter.POSITIONAL_OR_KEYWORD
+
+
+def formula(program: Program, implementations: tuple[tuple[str, Callable[..., Any]], ...] = ()) -> Formula:
+    """The function of a program; ``implementations`` are functions that no rule describes, by name."""
+    return Formula(program, implementations)
+
+
+def _taken(argument: Argument, value: Any) -> Any:
+    """An argument as formulas compute with it: a whole number is a number as any other, unless it counts something."""
+    if argument.kind == "integer":
+        if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
+            return int(value)
+        raise ArgumentError(f"{argument.name} is an index, a bound or an order; pass an int, not {value!r:.40}")
+    if argument.kind == "array":
+        return value if hasattr(value, "shape") else np.asarray(value)
+    if type(value) in (int, float):
+        # Divided by zero it is infinite, as an element of an array is.
+        return np.float64(value)
+    return np.asarray(value) if isinstance(value, (list, tuple)) else value
+
+
+@dataclass(slots=True)
+class _Run:
+    """One evaluation: what names stand for, and how many axes numbers have."""
+
+    names: Mapping[str, Any]
+    axes: int
+    implementations: Mapping[str, Callable[..., Any]]
+
+    def value(self, expression: Expression) -> Any:
+        """What a name, a number or a structure of them is."""
+        if isinstance(expression, Name):
+            return self.names[expression.id]
+        return expression.value if isinstance(expression, Literal) else self.call(expression)  # type: ignore[arg-type]
+
+    def call(self, call: Call) -> Any:
+        """The value of a call."""
+        values = [self.value(each) for each in call.arguments]
+        given = {name: each.value for name, each in call.keywords}  # type: ignore[union-attr]
+        special = _SPECIAL.get(call.function)
+        if special is not None:
+            return special(self, *values, **given)
+        if call.function in self.implementations:
+            return self.implementations[call.function](*values)
+        if not given and all(isinstance(each, _NUMBERS) for each in values):
+            try:
+                found = arithmetic(call.function, tuple(values))
+            except (ArithmeticError, ValueError):
+                found = function(call.function)(*map(np.float64, values))
+            if found is not NotImplemented:
+                return found
+        if call.function == "power" and isinstance(values[1], int):
+            return values[0] ** values[1]
+        return function(call.function)(*values, **given)
+
+    def index(self, low: Any, high: Any, *, depth: int) -> Any:
+        """All values of an index, along an axis of its own before those of numbers."""
+        if not (isinstance(low, int) and isinstance(high, int)):
+            raise ArgumentError(
+                "a bound of a sum depends on another index or on an array; give the sum bounds that are whole numbers, "
+                "and choose its terms by Piecewise"
+            )
+        if high < low - 1:
+            raise ArgumentError(f"a sum goes from {low} to {high}, for which there are several conventions")
+        return np.arange(low, high + 1).reshape(-1, *(1,) * (self.axes + depth))
+
+    def over(self, body: Any, index: Any, *, by: str) -> Any:
+        """The sum or product of a body over the values of an index."""
+        shape = np.broadcast_shapes(np.shape(body), index.shape)
+        whole = body if np.shape(body) == shape else np.broadcast_to(body, shape)
+        return getattr(np, by)(whole, axis=len(shape) - index.ndim)
+
+    def element(self, array: Any, *indices: Any) -> Any:
+        """Elements of an array."""
+        if any(np.any(np.asarray(each) < 0) for each in indices):
+            raise ArgumentError("an index of a formula is negative, and would count from the end")
+        return array[indices if len(indices) > 1 else indices[0]]
+
+    def matrix(self, *values: Any, shape: tuple[int, ...]) -> Any:
+        """An array of these elements; elements that are arrays have their axes last."""
+        common = np.broadcast_shapes(*map(np.shape, values)) if values else ()
+        if not values:
+            return np.zeros(shape)
+        return np.stack([np.broadcast_to(each, common) for each in values]).reshape(*shape, *common)
+
+
+_SPECIAL: Mapping[str, Callable[..., Any]] = {
+    **{name: getattr(_Run, name) for name in ("index", "over", "element", "matrix")},
+    "list": lambda run, *values: [*values],
+    "tuple": lambda run, *values: values,
+    "transposed": lambda run, a: np.swapaxes(a, -1, -2),
+    "item": lambda run, results, index: results[index],
+    "trace": lambda run, a: np.trace(a, axis1=-2, axis2=-1),
+    "eye": lambda run, n: np.eye(n),
+    "zeros": lambda run, m, n: np.zeros((m, n)),
+}
+"""What formulas have beside the primitives of rules."""
+
+
+@functools.cache
+def _recorded(name: str, revision: int) -> Callable[..., Any]:
+    known = registry()
+    if known.rules(name)[0].target is not None and (target := known.primitive(name).target or "").startswith("scipy."):
+        import_module(target.rpartition(".")[0])
+    return recorded(known.primitive(name))
+
+
+def function(name: str) -> Callable[..., Any]:
+    """What computes a primitive.
+
+    Raises
+    ------
+    ArgumentError
+        If there is none of that name.
+    """
+    known = OPERATORS.get(name)
+    if known is not None:
+        return known
+    try:
+        return _recorded(name, registry().revision)
+    except MissingRuleError:
+        raise ArgumentError(
+            f"{name} is no function that yota has a rule for; give it one: yota.diffrule(...)"
+        ) from None

@@ -1,0 +1,176 @@
+"""Functions from sympy's expressions: `yota.from_sympy`, `yota.lambdify`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from yota.compilation.specialise import Target
+from yota.derivatives.calling import kinds
+from yota.derivatives.values import Value
+from yota.errors import ArgumentError
+from yota.interop.formulas import Formula, formula
+
+__all__ = ["from_sympy", "lambdify"]
+
+_MODULES = ("numpy", "scipy", "math")
+
+
+def from_sympy(
+    expressions: Any,
+    symbols: Any,
+    *,
+    name: str = "f",
+    functions: Mapping[str, Callable[..., Any]] | None = None,
+) -> Callable[..., Any]:
+    """A function from expressions of sympy's.
+
+    Parameters
+    ----------
+    expressions
+        An expression, or a list, tuple, matrix or array of them.
+    symbols
+        The arguments: symbols, `sympy.IndexedBase`, `sympy.MatrixSymbol`, and lists, tuples and matrices of symbols.
+    name
+        Its name in generated code.
+    functions
+        Functions of NumPy's that compute functions of sympy's, by name. What sympy's ``implemented_function`` made, and
+        what has a rule, is known.
+
+    Returns
+    -------
+    Callable
+        Takes numbers, or arrays for element by element, as sympy's ``lambdify`` does. Called, it computes with NumPy;
+        `yota.gradient`, `yota.jacobian`, `yota.batch`, `yota.generate` and all others take it, and compile it.
+        Symbols that count something, as bounds and indices do, take an int.
+
+    Raises
+    ------
+    ArgumentError
+        If there is something in the expressions that NumPy and SciPy have no function for.
+
+    Examples
+    --------
+    >>> import sympy
+    >>> import yota
+    >>> x, y = sympy.symbols("x y")
+    >>> f = yota.from_sympy(x**2 * sympy.sin(y), (x, y))
+    >>> value, g = yota.grad(f, 2.0, 0.0)
+    >>> g[0], g[1]
+    (0.0, 4.0)
+    """
+    from yota.interop.reading import program
+
+    found = formula(*program(expressions, symbols, name, functions or {}))
+    found.__module__ = str(sys._getframe(1).f_globals.get("__name__", ""))
+    return found
+
+
+def lambdify(
+    args: Any,
+    expr: Any,
+    modules: Any = None,
+    printer: Any = None,
+    use_imps: bool = True,
+    dummify: bool = False,
+    cse: Any = False,
+    docstring_limit: int | None = 1000,
+    *,
+    target: str | None = None,
+    strict: bool = False,
+    effort: str = "quick",
+) -> Callable[..., Any]:
+    """A compiled function from expressions of sympy's, with the arguments of sympy's ``lambdify``.
+
+    Parameters
+    ----------
+    args
+        See `from_sympy`, where they are ``symbols``.
+    expr
+        See `from_sympy`, where it is ``expressions``.
+    modules
+        ``"numpy"``, ``"scipy"`` or ``"math"``, a dict of functions by name, or a list of such. NumPy and SciPy are used
+        in any case.
+    printer
+        Refused, for nothing is printed.
+    use_imps
+        Whether functions with an implementation of their own are called by it.
+    dummify, cse, docstring_limit
+        Of no effect: names are never in conflict, and common subexpressions are always computed once.
+    target, strict, effort
+        See `yota.grad`. By default C where there is a compiler, which takes part of a second at the first call with
+        arguments of a new kind, and NumPy elsewhere.
+
+    Returns
+    -------
+    Callable
+        Takes numbers or arrays. Its derivatives are those of every function: ``yota.gradient(f)``.
+
+    Raises
+    ------
+    ArgumentError
+        If an expression, or another argument, cannot be taken.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import sympy
+    >>> import yota
+    >>> x, y = sympy.symbols("x y")
+    >>> f = yota.lambdify([x, (y,)], [x + y, sympy.sqrt(x)], target="numpy")
+    >>> f(4.0, [1.0])
+    [5.0, 2.0]
+    >>> yota.gradient(yota.lambdify(x, x**3))(2.0)
+    12.0
+    """
+    if printer is not None:
+        raise ArgumentError("printer is for code that is printed, and none is; leave it out")
+    functions = _functions(modules)
+    found = from_sympy(expr, args, name="formula", functions=functions)
+    assert isinstance(found, Formula)
+    found.__module__ = str(sys._getframe(1).f_globals.get("__name__", ""))
+    if not use_imps and any(name not in functions for name, _ in found.implementations):
+        raise ArgumentError("use_imps=False leaves a function without its implementation; give it one in modules")
+    front: Callable[..., Any] = _lambdified(found, target, strict, effort).front
+    return front
+
+
+def _functions(modules: Any) -> dict[str, Callable[..., Any]]:
+    """The functions that ``modules`` name, as sympy's lambdify takes it: the first ones count."""
+    found: dict[str, Callable[..., Any]] = {}
+    for each in reversed(modules if isinstance(modules, (list, tuple)) else [] if modules is None else [modules]):
+        if isinstance(each, Mapping):
+            found.update(each)
+        elif each not in _MODULES:
+            raise ArgumentError(f"modules={each!r:.40} is not among {_MODULES}, nor a dict of functions by name")
+    return found
+
+
+def _lambdified(found: Formula, *options: Any) -> Lambdified:
+    return Lambdified(found, *options)
+
+
+class Lambdified(Value):
+    """The compiled value of a formula."""
+
+    def __init__(self, found: Formula, target: str | None, strict: bool, effort: str) -> None:
+        from yota.runtime import native
+
+        wanted = Target(target or ("c" if native.is_available() else "numpy"), strict, effort)
+        super().__init__(found, wanted, (_lambdified, (found, target, strict, effort), {}))
+        self._counts = tuple(any(leaf.kind == "integer" for leaf in each.leaves()) for each in found.program.arguments)
+
+    def make(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call what was compiled for such arguments, or compile it; whole numbers are numbers as any other."""
+        pairs = zip(args, self._counts, strict=False)
+        taken = tuple([each if counts else _floating(each) for each, counts in pairs]) + args[len(self._counts) :]
+        if kinds(taken) != kinds(args):
+            return self(*taken, **kwargs)
+        return super().make(taken, kwargs)
+
+
+def _floating(value: Any) -> Any:
+    if isinstance(value, (list, tuple)):
+        return type(value)(map(_floating, value))
+    return float(value) if type(value) is int else value
