@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import types
 from collections.abc import Callable
 from typing import Any
@@ -193,3 +194,47 @@ def test_forms_are_looked_at() -> None:
         with pytest.raises(TypeError, match="forms must be"):
             dispatcher.set_forms(forms)
     assert dispatcher.forms == (right,)
+
+
+@needs_compiler
+@pytest.mark.parametrize("structure", [False, True])
+def test_numpy_code_has_its_arrays_looked_at_by_compiled_code(structure: bool) -> None:
+    around = [np.array([1.0, 2.0, 3.0, 4.0]) for _ in range(5)]
+    a, b, c, d, e = around
+    known = np.array([1.0, 2.0])
+
+    def function(p: Any) -> Any:
+        x = p["x"] if structure else p
+        return np.sum(x * a + x * b + x * c + x * d + x * e) * float(known[1])
+
+    both = yota.value_and_grad(function)
+
+    def right() -> None:
+        slope = np.sum(a + b + c + d + e) * known[1]
+        value, found = both({"x": 3.0} if structure else 3.0)
+        assert value == 3.0 * slope and (found[("x",)] if structure else found) == slope
+
+    def settled() -> Any:
+        for _ in range(3):
+            right()
+        cells = dict(zip(both.latest.__code__.co_freevars, both.latest.__closure__, strict=True))
+        assert type(cells["call"].cell_contents).__name__ == "Dispatcher"
+        return both.latest
+
+    first = settled()
+    a[1] = 7.0
+    right()
+    known[1] = 5.0
+    second = settled()
+    assert second is not first
+    a.shape = (4, 1)
+    third = settled()
+    for array in around:
+        array.shape = (2, 2)
+    assert settled() is not third
+    c = np.full((2, 2), 9.0)
+    last = settled()
+    for array in around[:2]:
+        array.dtype = pickle.loads(pickle.dumps(array.dtype))
+    right()
+    assert both.latest is last

@@ -32,7 +32,7 @@ from yota.compilation.specialise import (
     trace_gradient,
     with_aux,
 )
-from yota.derivatives.entry import entry, is_split
+from yota.derivatives.entry import as_items, entry, is_split, kind_of
 from yota.derivatives.inside import inside
 from yota.errors import StaleTapeError
 from yota.ir.callables import Derived, name_of
@@ -211,8 +211,7 @@ class Prepared:
         split = is_split(self.root, self.result)
         if split is None:
             return None
-        looks = [(check.kind, *check.values) for check in self.checks()]
-        return Form(self.root.call, tuple(map(_kind, args)), gradient.captured, split, tuple(looks))
+        return Form(self.root.call, tuple(map(kind_of, args)), gradient.captured, split, as_items(self.checks()))
 
     def _specialise(
         self,
@@ -370,10 +369,6 @@ def _shaped(gradient: Gradient, layout: Layout, outputs: Sequence[Any]) -> tuple
     values = gradient.values
     value = outputs[0] if gradient.aux is None else (outputs[0], gradient.aux.filled(outputs[1:values]))
     return value, layout.shaped(gradient.leaves, outputs[values:])
-
-
-def _kind(value: Any) -> tuple[Any, ...]:
-    return (np.ndarray, value.dtype, value.shape) if type(value) is np.ndarray else (type(value),)
 
 
 def _exact(value: Any) -> bool:

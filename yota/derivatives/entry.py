@@ -13,19 +13,22 @@ import numpy as np
 
 from yota.compilation.specialise import Specialisation
 from yota.errors import StaleTapeError
+from yota.runtime.dispatch import Form, guarded
 from yota.runtime.python import made
 from yota.runtime.texts import rendered
 from yota.structures import children, has_attributes, is_leaf, is_on_device, slots_of
 from yota.watching.checks import Check
 from yota.watching.reach import ABSENT, content
 
-__all__ = ["MISSING", "entry", "is_split"]
+__all__ = ["MISSING", "as_items", "entry", "is_split", "kind_of"]
 
 MISSING = object()
 """What an entry gives for arguments that it is not made for, and once anything that it relies on has changed."""
 _MOST = 400
 """Checks and parts up to which code is generated; longer code takes long to compile."""
 _MOST_DEPTH = 20
+_MANY_ARRAYS = 4
+"""Arrays to look at, in arguments and around the function, from which on checks are worth a call of the C compiler."""
 _GET: Any = object.__getattribute__
 _VALUES = (int, bool, str, bytes, type(None))
 
@@ -65,6 +68,7 @@ class _Plan:
     outputs: Sequence[str]
     result: str | _Structure | None
     tree: bool
+    guarded: bool
 
 
 @dataclass(slots=True, eq=False)
@@ -74,6 +78,7 @@ class _Writer:
     objects: dict[str, Any] = field(default_factory=dict)
     steps: list[_Step] = field(default_factory=list)
     inputs: list[str] = field(default_factory=list)
+    kinds: list[tuple[Any, ...]] = field(default_factory=list)
     serial: Any = field(default_factory=itertools.count)
 
     def object(self, value: Any) -> str:
@@ -91,14 +96,18 @@ class _Writer:
             if not value.dtype.isnative:
                 raise _UnknownError
             self._step("array", name, self.object(value.dtype), self.object(value.shape))
-            self.inputs.append(name)
+            self._leaf(name, kind_of(value))
         elif is_leaf(value):
             self._step("type", name, self.object(kind))
-            self.inputs.append(name)
+            self._leaf(name, kind_of(value))
         elif kind in _VALUES:
             self._step("equal", name, self.object(kind), self.object(value))
         else:
             self._structure(name, value, depth)
+
+    def _leaf(self, name: str, kind: tuple[Any, ...]) -> None:
+        self.inputs.append(name)
+        self.kinds.append(kind)
 
     def _structure(self, name: str, value: Any, depth: int) -> None:
         parts, kind = children(value), type(value)
@@ -182,10 +191,15 @@ def entry(
     outputs = _outputs(root)
     result = None if tree else _result(writer, root, shaped)
     captured = () if tree else root.gradient.captured
+    call = None if tree else _guarded(writer, root, checks)
+    if call is not None:
+        # Compiled code looks at the leaves and makes the checks.
+        writer.steps = [step for step in writer.steps if step.kind not in ("array", "type")]
+        captured, checks = (), ()
     inputs = [*writer.inputs, *map(writer.object, captured)]
     looked, joined = _looked(writer, checks)
     writer.objects.update(
-        call=root.run if tree else root.call,
+        call=call or (root.run if tree else root.call),
         root=root,
         shaped=shaped,
         missing=MISSING,
@@ -194,9 +208,32 @@ def entry(
         ndarray=np.ndarray,
         is_filled=_is_filled,
     )
-    plan = _Plan(tuple(writer.objects), writer.steps, looked, joined, inputs, outputs, result, tree)
+    names = tuple(writer.objects)
+    plan = _Plan(names, writer.steps, looked, joined, inputs, outputs, result, tree, call is not None)
     found: Callable[[tuple[Any, ...]], Any] = made(rendered("numpy/entry.py.jinja", plan=plan), writer.objects)
     return found
+
+
+def kind_of(value: Any) -> tuple[Any, ...]:
+    """The type of an argument; of an array with its dtype and shape."""
+    return (np.ndarray, value.dtype, value.shape) if type(value) is np.ndarray else (type(value),)
+
+
+def _guarded(writer: _Writer, root: Specialisation, checks: Sequence[Check]) -> Callable[..., Any] | None:
+    """The generated function behind compiled checks, if there is such a thing: it gives `MISSING` where they fail."""
+    arrays = sum(len(kind) > 1 for kind in writer.kinds) + sum(check.kind in ("form", "bytes") for check in checks)
+    form = Form(root.call, tuple(writer.kinds), root.gradient.captured, False, as_items(checks))
+    found: Callable[..., Any] | None = guarded(form, _missed, build=arrays >= _MANY_ARRAYS)
+    return found
+
+
+def as_items(checks: Sequence[Check]) -> tuple[tuple[Any, ...], ...]:
+    """Checks as compiled code takes them."""
+    return tuple((check.kind, *check.values) for check in checks)
+
+
+def _missed(*_: Any) -> Any:
+    return MISSING
 
 
 def is_split(root: Specialisation, shaped: Callable[..., Any]) -> bool | None:

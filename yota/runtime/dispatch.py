@@ -9,7 +9,7 @@ from typing import Any
 
 from yota.errors import CodegenError
 
-__all__ = ["MOST_FORMS", "Form", "offer", "quick", "withdraw"]
+__all__ = ["MOST_FORMS", "Form", "guarded", "offer", "quick", "withdraw"]
 
 MOST_FORMS = 8
 """Forms are tried in turn, so that many would cost more than a look into a table."""
@@ -61,6 +61,24 @@ def quick(function: Callable[..., Any]) -> Any:
     return found
 
 
+def guarded(form: Form, otherwise: Callable[..., Any], *, build: bool) -> Any:
+    """A callable that calls ``form`` where that fits and holds, and else ``otherwise``; None if it is not compiled.
+
+    Parameters
+    ----------
+    build
+        Whether to compile the checks if this process has not loaded them yet.
+    """
+    if not build and not _dispatcher.cache_info().currsize:
+        return None
+    try:
+        found = _dispatcher()(otherwise)
+    except CodegenError:
+        return None
+    found.set_forms((_as_offered(form),))
+    return found
+
+
 def offer(dispatcher: Any, key: Any, form: Form | None) -> None:
     """Let ``dispatcher`` call ``form``, which replaces the one that it was offered under the same ``key``."""
     known = dispatcher.__dict__.setdefault("_offered", {})
@@ -68,9 +86,13 @@ def offer(dispatcher: Any, key: Any, form: Form | None) -> None:
     if form is not None:
         if len(known) == MOST_FORMS:
             del known[next(iter(known))]
-        checks = tuple((_CHECKS.index(kind), *values) for kind, *values in form.checks)
-        known[key] = form.function, form.kinds, form.captured, form.split, checks
+        known[key] = _as_offered(form)
     dispatcher.set_forms(tuple(known.values()))
+
+
+def _as_offered(form: Form) -> tuple[Any, ...]:
+    checks = tuple((_CHECKS.index(kind), *values) for kind, *values in form.checks)
+    return form.function, form.kinds, form.captured, form.split, checks
 
 
 def withdraw(dispatcher: Any) -> None:
