@@ -14,6 +14,7 @@ from yota.ir.callables import Derived, Recipe
 from yota.ir.tape import Tape
 from yota.rules.model import Rule
 from yota.rules.registry import registry
+from yota.tapes import proofs
 from yota.tracing.intercept import recorded
 from yota.tracing.record import record
 from yota.tracing.tracebacks import users_frames
@@ -165,10 +166,7 @@ def load_rules(path: Any) -> Sequence[Rule]:
     ...     [rule.name for rule in load_rules(file)]
     ['fifth_power']
     """
-    import yota
-    from yota.runtime.proofs import Proofs
-
-    return registry().load(path, Proofs(yota.__version__))
+    return registry().load(path, proofs())
 
 
 def diffrule(text: str) -> Any:

@@ -1,14 +1,17 @@
-"""Gives tapes what needs evaluation, rules, code generation or pages: `play`, `compile`, a notebook's form, pickles."""
+"""Gives lower layers what they offer and do not know: tapes evaluation, pages and pickles, rules a memory of proofs."""
 
 from __future__ import annotations
 
 import copyreg
 from typing import Any
 
+import yota
 from yota.compilation.playing import compile, play
 from yota.compilation.primitives import find, reference
 from yota.ir.primitive import Primitive
 from yota.ir.tape import Tape
+from yota.rules.packages import Packages
+from yota.runtime.proofs import Proofs
 from yota.tracing.intercept import opaque
 
 
@@ -31,3 +34,11 @@ def _by_name(known: Primitive) -> tuple[Any, tuple[Any, ...]]:
 
 
 copyreg.pickle(Primitive, _by_name)
+
+
+def proofs() -> Proofs:
+    """What remembers, from one process to the next, which rule texts were proved."""
+    return Proofs(yota.__version__)
+
+
+Packages.proofs = staticmethod(proofs)

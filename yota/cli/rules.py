@@ -12,7 +12,7 @@ import typer
 from yota.cli import completion
 from yota.cli.generate import Rules
 from yota.cli.loading import Imports, UsageError, import_modules
-from yota.cli.terminal import code, output, remark, status, table, text, working
+from yota.cli.terminal import code, failure, output, remark, status, table, text, working
 
 __all__ = ["HELP", "rules"]
 
@@ -27,6 +27,10 @@ yours, what they override is marked.
     yota rules power
     yota rules --rules my.rules
     yota rules bump --rules bumps.rules --import bumps
+
+Or list the rule files that installed packages bring:
+
+    yota rules --installed
 
 Or write the rules of a file that have primals as a module for jax, torch or autograd:
 
@@ -53,10 +57,14 @@ def rules(
         bool, typer.Option("--force", help="With export: overwrite a file that yota did not write.")
     ] = False,
     target: Annotated[str, typer.Option("--target", help="Show the code for this target only.")] = "",
+    packages: Annotated[bool, typer.Option("--installed", help="List what installed packages bring.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> int:
     """See `HELP`."""
     from yota.rules.registry import registry
+
+    if packages:
+        return _installed(as_json)
 
     if name == "export":
         return _export(files, to, out, force)
@@ -78,6 +86,32 @@ def rules(
         table(["name", "kind", "function", "where", "from"], rows)
         text(f"{len(found)} rules")
     return 0
+
+
+def _installed(as_json: bool) -> int:
+    """The rule files of packages, whose modules are not imported for it; 1 if one is broken."""
+    from yota.errors import RuleError
+    from yota.rules.packages import installed
+
+    found: list[dict[str, Any]] = []
+    faults = []
+    for each in installed():
+        entry = {"package": each.name, "version": each.version, "module": each.module, "file": each.reference}
+        try:
+            found.append({**entry, "file": str(each.path), "rules": len(each.read())})
+        except RuleError as fault:
+            found.append({**entry, "rules": None, "fault": str(fault)})
+            faults.append(str(fault))
+    if as_json:
+        output(found)
+    else:
+        names = ["package", "version", "module", "file", "rules"]
+        rows = [["broken" if each[name] is None else str(each[name]) for name in names] for each in found]
+        table(names, rows, right=["rules"])
+        text(f"{len(found)} rule files of installed packages")
+        for message in faults:
+            failure(message)
+    return 1 if faults else 0
 
 
 def _entries(known: Any, name: str, shipped: set[str]) -> list[dict[str, str]]:

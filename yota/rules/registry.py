@@ -16,6 +16,7 @@ from yota.rules import loading
 from yota.rules.excerpts import Excerpt
 from yota.rules.making import make, missing
 from yota.rules.model import Expression, Rule
+from yota.rules.packages import Packages
 from yota.rules.patterns import left_of
 from yota.rules.source import Place
 from yota.rules.syntax import parse
@@ -285,20 +286,26 @@ class Registry:
 
 
 _default: Registry | None = None
-_default_lock = threading.Lock()
+_packages: Packages | None = None
+_default_lock = threading.RLock()
 
 
 def registry() -> Registry:
     """The registry of this process, with the shipped rules and what was loaded since.
+
+    Rules of installed packages are among them once the modules that they are for are imported.
 
     Examples
     --------
     >>> registry().primitive("exp").target
     'numpy.exp'
     """
-    global _default  # noqa: PLW0603  (made on first use, so that `import yota` stays quick)
-    if _default is None:
+    global _default, _packages  # noqa: PLW0603  (made on first use, so that `import yota` stays quick)
+    if _default is None or _packages is None:
         with _default_lock:
-            if _default is None:
-                _default = Registry.shipped()
+            _default = _default or Registry.shipped()
+            _packages = _packages or Packages()
+    if _packages.waiting:
+        with _default_lock:
+            _packages.load(_default)
     return _default

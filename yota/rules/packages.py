@@ -1,0 +1,202 @@
+"""Rules that installed packages bring: files named by the entry-point group ``yota.rules``."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import os
+import re
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from yota.errors import RuleError
+from yota.rules.loading import Proofs
+from yota.rules.model import Rule
+from yota.rules.source import read_file
+from yota.rules.syntax import parse
+from yota.rules.targets import resolve
+
+__all__ = ["Package", "Packages", "installed"]
+
+_GROUP = "yota.rules"
+_REFERENCE = re.compile(r"(\w+)((?:\.\w+)*):([\w.]*\w)")
+
+
+class Taking(Protocol):
+    """What packages ask of a registry."""
+
+    def load(self, path: str | os.PathLike[str], proofs: Proofs | None = None) -> Sequence[Rule]:
+        """Take in a rule file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Package:
+    """A file of rules, or a folder of them, that a distribution brings.
+
+    Parameters
+    ----------
+    name, version
+        Of the distribution.
+    module
+        The module whose functions have these rules: they are loaded once it is imported.
+    reference
+        ``package:file.rules``: the file ``file.rules`` in the folder of ``package``; or ``package:folder``.
+    """
+
+    name: str
+    version: str
+    module: str
+    reference: str
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.version} (rules of {self.module!r})"
+
+    @property
+    def path(self) -> Path:
+        """Where the file is; nothing is imported to find it.
+
+        Raises
+        ------
+        RuleError
+            If it is not there.
+        """
+        match = _REFERENCE.fullmatch(self.reference)
+        if match is None:
+            raise RuleError(
+                f"{self}: the entry point {self.reference!r} names no rule file; write\n"
+                f'    [project.entry-points."{_GROUP}"]\n    {self.module} = "package:file.rules"'
+            )
+        spec = importlib.util.find_spec(match[1])
+        for folder in (spec.submodule_search_locations or ()) if spec is not None else ():
+            found = Path(folder, *match[2].split(".")[1:], match[3])
+            if found.exists():
+                return found
+        raise RuleError(f"{self}: there is no file {match[3]} in the package {match[1]}{match[2]}; install it again")
+
+    def read(self) -> list[Rule]:
+        """The rules, of which nothing is proved yet.
+
+        Raises
+        ------
+        RuleError
+            If a text has a fault, or a file is missing.
+        """
+        path = self.path
+        files = sorted(path.rglob("*.rules")) if path.is_dir() else [path]
+        try:
+            found = [rule for each in files for rule in parse(read_file(each), str(each), header=True)[1]]
+        except (RuleError, OSError) as fault:
+            raise RuleError(f"{self}: {fault}") from None
+        if not found:
+            raise RuleError(f"{self}: there are no rules in {path}")
+        return found
+
+
+def installed() -> tuple[Package, ...]:
+    """What distributions on the module search path bring, in order of their names."""
+    if not any(map(_mentions, sys.path)):
+        return ()
+    found = {
+        Package(each.dist.name, each.dist.version, each.name, each.value)
+        for each in importlib.metadata.entry_points(group=_GROUP)
+        if each.dist is not None
+    }
+    return tuple(sorted(found, key=lambda each: (each.name, each.module, each.reference)))
+
+
+def _mentions(folder: str) -> bool:
+    """Whether a distribution in a folder has the group; asked first, for `importlib.metadata` takes long to import."""
+    try:
+        with os.scandir(folder or ".") as entries:
+            names = [entry.path for entry in entries if entry.name.endswith(("-info", ".egg"))]
+    except OSError:
+        return False
+    return any(_has_group(os.path.join(name, "entry_points.txt")) for name in names)
+
+
+def _has_group(file: str) -> bool:
+    try:
+        with open(file, "rb") as stream:
+            return f"[{_GROUP}]".encode() in stream.read()
+    except OSError:
+        return False
+
+
+class Packages:
+    """The packages of this process, and who brought which rule.
+
+    Attributes
+    ----------
+    waiting
+        Those whose modules are not imported yet.
+    proofs
+        Makes what remembers which texts were proved; None where nothing does.
+    """
+
+    proofs: Callable[[], Proofs] | None = None
+
+    def __init__(self) -> None:
+        self.waiting = installed()
+        self._owners: dict[str, tuple[Package, Rule]] = {}
+
+    def load(self, registry: Taking) -> None:
+        """Take in the rules of those whose modules have been imported since.
+
+        Raises
+        ------
+        RuleError
+            If a package is broken, or two have rules for one function; at each call until one is mended or removed.
+        """
+        for package in self.waiting:
+            if _is_imported(package.module):
+                before = self.waiting
+                self.waiting = tuple(each for each in before if each is not package)
+                try:
+                    self._take(package, registry)
+                except BaseException:
+                    self.waiting = before
+                    raise
+
+    def _take(self, package: Package, registry: Taking) -> None:
+        rules = package.read()
+        for rule in rules:
+            for key in (rule.name, rule.target):
+                other, its = self._owners.get(key or "", (package, rule))
+                if other is not package:
+                    raise RuleError(
+                        f"{package} and {other} both have rules for {key}, at {rule.file}:{rule.line} and "
+                        f"{its.file}:{its.line}; uninstall one"
+                    )
+            if rule.target is not None and _is_absent(rule.target):
+                raise RuleError(
+                    f"{package}: {rule.file}:{rule.line}: there is no function {rule.target}; its version may be "
+                    "another than the one that the rule is for"
+                )
+        try:
+            registry.load(package.path, Packages.proofs() if Packages.proofs is not None else None)
+        except RuleError as fault:
+            raise RuleError(f"{package}: {fault}") from None
+        for rule in rules:
+            self._owners.update({key: (package, rule) for key in (rule.name, rule.target) if key})
+
+
+def _is_imported(name: str) -> bool:
+    """Whether a module is there, and not just on its way."""
+    module = sys.modules.get(name)
+    return module is not None and not getattr(getattr(module, "__spec__", None), "_initializing", False)
+
+
+def _is_absent(target: str) -> bool:
+    """Whether a module is imported that lacks a function; a part of it may be imported later."""
+    if resolve(target) is not None:
+        return False
+    home, _, part = target.rpartition(".")
+    while home and home not in sys.modules:
+        home, _, part = home.rpartition(".")
+    try:
+        return bool(home) and importlib.util.find_spec(f"{home}.{part}") is None
+    except (ImportError, ValueError):
+        return True
