@@ -10,7 +10,7 @@ import numpy as np
 
 from yota.tracing.captures import frozen
 from yota.tracing.memory import laid_as
-from yota.tracing.methods import is_tracer
+from yota.tracing.methods import is_tracer, transformed
 from yota.tracing.state import entered
 from yota.tracing.views import detached
 
@@ -192,15 +192,11 @@ def _as_laid_out(
 
 def plainly(trace: Trace, function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     """What NumPy gives for the concrete values, or its error."""
+
+    def plain(value: Any) -> Any:
+        return frozen(trace.values[trace.lift(value)]) if is_tracer(value) else value
+
     with entered(None), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return function(*_plain(trace, args), **_plain(trace, kwargs))
-
-
-def _plain(trace: Trace, value: Any) -> Any:
-    """Arguments with concrete values, which cannot be written to, in the places of traced ones."""
-    if is_tracer(value):
-        return frozen(trace.values[trace.lift(value)])
-    if type(value) in (tuple, list):
-        return type(value)(_plain(trace, each) for each in value)
-    return {name: _plain(trace, each) for name, each in value.items()} if type(value) is dict else value
+        args, kwargs = transformed((tuple(args), dict(kwargs)), plain)
+        return function(*args, **kwargs)

@@ -9,6 +9,7 @@ import inspect
 import sys
 import types
 from bisect import bisect_right
+from collections.abc import Iterator
 from dataclasses import dataclass
 from types import CodeType, FrameType
 from typing import Any
@@ -21,6 +22,7 @@ __all__ = [
     "consumer",
     "is_call",
     "keywords",
+    "nested",
     "operand_before",
     "resolved",
     "running",
@@ -39,6 +41,14 @@ UNKNOWN: Any = object()
 def steps(code: CodeType) -> tuple[dis.Instruction, ...]:
     """The instructions of ``code``."""
     return tuple(dis.get_instructions(code))
+
+
+def nested(code: CodeType) -> Iterator[CodeType]:
+    """``code``, and the code inside of it: comprehensions, lambdas, nested functions."""
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from nested(constant)
 
 
 @functools.lru_cache(1024)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from yota.tracing.aliasing import settled
 from yota.tracing.captures import acceptable, frozen
-from yota.tracing.methods import is_traced, is_tracer
+from yota.tracing.methods import is_traced, is_tracer, transformed
 from yota.tracing.order import laid_out
 from yota.tracing.state import current
 from yota.tracing.untyped import np
@@ -97,7 +97,7 @@ def _filled(name: str) -> Callable[..., Any]:
     original = getattr(np, _MADE_BY.get(name, name))
 
     def create(trace: Trace, *args: Any, **keywords: Any) -> Any:
-        args, keywords = plain_sizes(args), {key: plain_sizes(value) for key, value in keywords.items()}
+        args, keywords = plain_sizes((args, keywords))
         return fresh(trace, original(*args, **keywords))
 
     return create
@@ -105,11 +105,11 @@ def _filled(name: str) -> Callable[..., Any]:
 
 def plain_sizes(value: Any) -> Any:
     """``value``, or what it holds, with plain ints in place of traced ones."""
-    if type(value) in (list, tuple):
-        return type(value)(plain_sizes(item) for item in value)
-    if is_tracer(value) and value.dtype.kind in "iu" and not value.ndim:
-        return int(value)
-    return value
+
+    def plain(each: Any) -> Any:
+        return int(each) if is_tracer(each) and each.dtype.kind in "iu" and not each.ndim else each
+
+    return transformed(value, plain)
 
 
 def _full(trace: Trace, shape: Any, fill_value: Any, dtype: Any = None, **keywords: Any) -> Any:

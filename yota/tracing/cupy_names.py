@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from yota.structures import is_on_device
 from yota.tracing.creation import CREATION
 from yota.tracing.location import is_library
-from yota.tracing.methods import is_traced
+from yota.tracing.methods import is_traced, transformed
 from yota.tracing.state import current
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class _Recording:
         made = not traced and self._name in _MAKERS and not is_library(sys._getframe(1))
         if not (traced or made):
             return self._original(*args, **keywords)
-        args, keywords = brought(trace, args), {name: brought(trace, value) for name, value in keywords.items()}
+        args, keywords = brought(trace, (args, keywords))
         return CREATION[self._name](trace, *args, **keywords) if made else twin(*args, **keywords)
 
     def __getattr__(self, name: str) -> Any:
@@ -87,8 +87,4 @@ class _Recording:
 
 def brought(trace: Trace, value: Any) -> Any:
     """``value`` with traced values in the place of arrays on the GPU, which would take over from NumPy's functions."""
-    if is_on_device(value):
-        return trace.traced(value)
-    if type(value) in (list, tuple):
-        return type(value)(brought(trace, item) for item in value)
-    return value
+    return transformed(value, lambda each: trace.traced(each) if is_on_device(each) else each)

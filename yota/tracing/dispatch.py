@@ -20,7 +20,7 @@ from yota.tracing.cupy_names import brought
 from yota.tracing.exact import path_of, record_call, write_call
 from yota.tracing.implementations import IMPLEMENTATIONS, OF_COMPLEX
 from yota.tracing.location import here
-from yota.tracing.methods import is_tracer
+from yota.tracing.methods import is_tracer, transformed
 from yota.tracing.order import arranged
 from yota.tracing.views import overwrite
 
@@ -35,7 +35,7 @@ _SHARING = functions("view", "depends")
 def call_function(trace: Trace, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """What ``function(*args, **kwargs)`` records."""
     if "cupy" in sys.modules:
-        args, kwargs = brought(trace, args), {name: brought(trace, value) for name, value in kwargs.items()}
+        args, kwargs = brought(trace, (args, kwargs))
     kwargs = {name: value for name, value in kwargs.items() if value is not np._NoValue}
     implementation = IMPLEMENTATIONS.get(function)
     args, kwargs = _out_by_name(function, args, kwargs)
@@ -84,20 +84,12 @@ def _is_constant(trace: Trace, value: Any) -> bool:
 
 def _constant(trace: Trace, result: Any) -> Any:
     """What a function gave on constants, as constants that can be written to."""
-    if type(result) in (list, tuple):
-        return type(result)(_constant(trace, item) for item in result)
-    return fresh(trace, result)
+    return transformed(result, lambda value: fresh(trace, value))
 
 
 def concrete(trace: Trace, value: Any) -> Any:
     """Arguments with the concrete value, copied, in the place of each tracer."""
-    if is_tracer(value):
-        return np.copy(trace.values[trace.lift(value)])
-    if type(value) in (list, tuple):
-        return type(value)(concrete(trace, item) for item in value)
-    if type(value) is dict:
-        return {key: concrete(trace, item) for key, item in value.items()}
-    return value
+    return transformed(value, lambda each: np.copy(trace.values[trace.lift(each)]) if is_tracer(each) else each)
 
 
 _OUT_OF_COMPILED: dict[Any, tuple[int, tuple[str, ...]]] = {np.dot: (2, ("out",)), np.concatenate: (2, ("out",))}

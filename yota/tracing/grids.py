@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from yota.tracing.creation import fresh, plain_sizes
+from yota.tracing.methods import transformed
 
 if TYPE_CHECKING:
     from yota.tracing.trace import Trace
@@ -17,10 +18,11 @@ __all__ = ["GRIDS"]
 
 def _grid(original: Callable[..., Any]) -> Callable[..., Any]:
     def create(trace: Trace, *args: Any, **keywords: Any) -> Any:
-        found = original(*plain_sizes(args), **{key: plain_sizes(value) for key, value in keywords.items()})
+        args, keywords = plain_sizes((args, keywords))
+        found = original(*args, **keywords)
         if not trace.keeps:
             return found
-        return tuple(fresh(trace, each) for each in found) if isinstance(found, tuple) else fresh(trace, found)
+        return transformed(found, lambda each: fresh(trace, each))
 
     return create
 

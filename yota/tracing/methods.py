@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from yota.ir.catalog import primitive
@@ -12,7 +13,7 @@ from yota.tracing.untyped import np
 if TYPE_CHECKING:
     from yota.tracing.trace import Trace
 
-__all__ = ["ArrayMethods", "cast", "collected", "is_traced", "is_tracer"]
+__all__ = ["ArrayMethods", "cast", "collected", "is_traced", "is_tracer", "transformed"]
 
 
 class ArrayMethods(ArrayAttributes):
@@ -31,10 +32,6 @@ class ArrayMethods(ArrayAttributes):
         """See `numpy.ndarray.reshape`."""
         return np.reshape(self, shape[0] if len(shape) == 1 else shape, order=order, copy=copy)
 
-    def ravel(self, order: str = "C") -> Any:
-        """See `numpy.ndarray.ravel`."""
-        return np.ravel(self, order=order)
-
     def flatten(self, order: str = "C") -> Any:
         """See `numpy.ndarray.flatten`."""
         return np.ravel(self, order=order).copy()
@@ -44,97 +41,7 @@ class ArrayMethods(ArrayAttributes):
         single = len(axes) == 1 and not isinstance(axes[0], (int, np.integer))
         return np.transpose(self, axes[0] if single else axes or None)
 
-    def swapaxes(self, axis1: int, axis2: int) -> Any:
-        """See `numpy.ndarray.swapaxes`."""
-        return np.swapaxes(self, axis1, axis2)
-
-    def squeeze(self, axis: Any = None) -> Any:
-        """See `numpy.ndarray.squeeze`."""
-        return np.squeeze(self, axis=axis)
-
-    def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
-        """See `numpy.ndarray.diagonal`."""
-        return np.diagonal(self, offset, axis1, axis2)
-
-    def trace(self, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: Any = None) -> Any:
-        """See `numpy.ndarray.trace`."""
-        return np.trace(self, offset, axis1, axis2, dtype, out)
-
-    def repeat(self, repeats: Any, axis: int | None = None) -> Any:
-        """See `numpy.ndarray.repeat`."""
-        return np.repeat(self, repeats, axis)
-
-    # -- reductions --------------------------------------------------------------------------------------
-
-    def sum(self, axis: Any = None, dtype: Any = None, out: Any = None, **keywords: Any) -> Any:
-        """See `numpy.ndarray.sum`."""
-        return np.sum(self, axis, dtype, out, **keywords)
-
-    def prod(self, axis: Any = None, dtype: Any = None, out: Any = None, **keywords: Any) -> Any:
-        """See `numpy.ndarray.prod`."""
-        return np.prod(self, axis, dtype, out, **keywords)
-
-    def mean(self, axis: Any = None, dtype: Any = None, out: Any = None, **keywords: Any) -> Any:
-        """See `numpy.ndarray.mean`."""
-        return np.mean(self, axis, dtype, out, **keywords)
-
-    def var(self, axis: Any = None, dtype: Any = None, out: Any = None, ddof: float = 0, **keywords: Any) -> Any:
-        """See `numpy.ndarray.var`."""
-        return np.var(self, axis, dtype, out, ddof, **keywords)
-
-    def std(self, axis: Any = None, dtype: Any = None, out: Any = None, ddof: float = 0, **keywords: Any) -> Any:
-        """See `numpy.ndarray.std`."""
-        return np.std(self, axis, dtype, out, ddof, **keywords)
-
-    def max(self, axis: Any = None, out: Any = None, **keywords: Any) -> Any:
-        """See `numpy.ndarray.max`."""
-        return np.max(self, axis, out, **keywords)
-
-    def min(self, axis: Any = None, out: Any = None, **keywords: Any) -> Any:
-        """See `numpy.ndarray.min`."""
-        return np.min(self, axis, out, **keywords)
-
-    def cumsum(self, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
-        """See `numpy.ndarray.cumsum`."""
-        return np.cumsum(self, axis, dtype, out)
-
-    def cumprod(self, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
-        """See `numpy.ndarray.cumprod`."""
-        return np.cumprod(self, axis, dtype, out)
-
-    def any(self, axis: Any = None, out: Any = None, **keywords: Any) -> Any:
-        """See `numpy.ndarray.any`."""
-        return np.any(self, axis, out, **keywords)
-
-    def all(self, axis: Any = None, out: Any = None, **keywords: Any) -> Any:
-        """See `numpy.ndarray.all`."""
-        return np.all(self, axis, out, **keywords)
-
-    def argmax(self, axis: Any = None, out: Any = None, **keywords: Any) -> Any:
-        """See `numpy.ndarray.argmax`."""
-        return np.argmax(self, axis, out, **keywords)
-
-    def argmin(self, axis: Any = None, out: Any = None, **keywords: Any) -> Any:
-        """See `numpy.ndarray.argmin`."""
-        return np.argmin(self, axis, out, **keywords)
-
-    def argsort(self, axis: int = -1, kind: Any = None, order: Any = None, **keywords: Any) -> Any:
-        """See `numpy.ndarray.argsort`."""
-        return np.argsort(self, axis, kind, order, **keywords)
-
-    def argpartition(self, kth: Any, axis: int = -1, kind: Any = None, order: Any = None) -> Any:
-        """See `numpy.ndarray.argpartition`."""
-        return np.argpartition(self, kth, axis, kind, order)
-
     # -- elements ----------------------------------------------------------------------------------------
-
-    def dot(self, other: Any, out: Any = None) -> Any:
-        """See `numpy.ndarray.dot`."""
-        return np.dot(self, other, out)
-
-    def take(self, indices: Any, axis: int | None = None, out: Any = None, mode: str = "raise") -> Any:
-        """See `numpy.ndarray.take`."""
-        return np.take(self, indices, axis, out, mode)
 
     def compress(self, condition: Any, axis: int | None = None, out: Any = None) -> Any:
         """See `numpy.ndarray.compress`."""
@@ -143,14 +50,6 @@ class ArrayMethods(ArrayAttributes):
     def put(self, indices: Any, values: Any, mode: str = "raise") -> None:
         """See `numpy.ndarray.put`."""
         np.put(self, indices, values, mode)
-
-    def searchsorted(self, v: Any, side: str = "left", sorter: Any = None) -> Any:
-        """See `numpy.ndarray.searchsorted`."""
-        return np.searchsorted(self, v, side, sorter)
-
-    def choose(self, choices: Any, out: Any = None, mode: str = "raise") -> Any:
-        """See `numpy.ndarray.choose`."""
-        return np.choose(self, choices, out, mode)
 
     def view(self, dtype: Any = None, type: Any = None) -> Any:
         """See `numpy.ndarray.view`: all of the array, as it is."""
@@ -164,19 +63,11 @@ class ArrayMethods(ArrayAttributes):
         """See `numpy.ndarray.clip`."""
         return np.clip(self, min, max, out, **keywords)
 
-    def round(self, decimals: int = 0, out: Any = None) -> Any:
-        """See `numpy.ndarray.round`."""
-        return np.round(self, decimals, out)
-
     def conj(self) -> Any:
         """See `numpy.ndarray.conj`: real numbers are their own conjugates."""
         return np.conjugate(self) if self.dtype.kind == "c" else self
 
     conjugate = conj
-
-    def nonzero(self) -> Any:
-        """See `numpy.ndarray.nonzero`."""
-        return np.nonzero(self)
 
     def partition(self, kth: Any, axis: int = -1, kind: Any = None, order: Any = None) -> None:
         """See `numpy.ndarray.partition`: partitions in place."""
@@ -238,6 +129,23 @@ class ArrayMethods(ArrayAttributes):
         return [self[position].tolist() for position in range(self.shape[0])]
 
 
+def _method(name: str) -> Any:
+    """The method that is NumPy's function of its name, with the same parameters in the same order."""
+
+    def call(self: ArrayMethods, *args: Any, **keywords: Any) -> Any:
+        return getattr(np, name)(self, *args, **keywords)
+
+    call.__name__, call.__doc__ = name, f"See `numpy.ndarray.{name}`."
+    return call
+
+
+for _name in (
+    "all any argmax argmin argpartition argsort choose cumprod cumsum diagonal dot max mean min nonzero prod ravel "
+    "repeat round searchsorted squeeze std sum swapaxes take trace var"
+).split():
+    setattr(ArrayMethods, _name, _method(_name))
+
+
 def cast(trace: Trace, value: Any, dtype: Any) -> Any:
     """``value`` on the tape in another dtype."""
     if dtype.kind == "b" and trace.builder.types[trace.lift(value)].is_complex:
@@ -258,6 +166,15 @@ def is_traced(value: Any) -> bool:
     if type(value) in (list, tuple):
         return any(is_traced(item) for item in value)
     return isinstance(value, np.ndarray) and value.dtype == object and any(is_traced(item) for item in value.flat)
+
+
+def transformed(value: Any, change: Callable[[Any], Any]) -> Any:
+    """``value`` after ``change``, which is applied to each item of lists, tuples and dicts, nested."""
+    if type(value) in (list, tuple):
+        return type(value)(transformed(item, change) for item in value)
+    if type(value) is dict:
+        return {key: transformed(item, change) for key, item in value.items()}
+    return change(value)
 
 
 def collected(value: Any) -> Any:

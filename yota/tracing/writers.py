@@ -93,6 +93,15 @@ class Called:
     function: Any
     keywords: tuple[str, ...] | None = ()
 
+    @classmethod
+    def of(cls, function: Any, keywords: tuple[str, ...] | None) -> Called:
+        """A function that may be a bound method."""
+        owner = getattr(function, "__self__", None)
+        inner = getattr(function, "__func__", None)
+        if inner is None and owner is not None and not isinstance(owner, types.ModuleType):
+            inner = static_attribute(owner if isinstance(owner, type) else type(owner), function.__name__)
+        return cls(owner, function if inner is None or inner is UNKNOWN else inner, keywords)
+
     def writes(self, outlets: Outlets) -> bool:
         """Whether the call writes out what it is given, and keeps nothing of it."""
         function, owner = self.function, self.owner

@@ -5,11 +5,11 @@ from __future__ import annotations
 import builtins
 import dis
 import types
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from yota.tracing.bytecode import callee_chain, consumer, is_call, steps
+from yota.tracing.bytecode import callee_chain, consumer, is_call, nested, steps
 from yota.tracing.memory import owner_of
 
 __all__ = ["Observed"]
@@ -43,7 +43,7 @@ class Observed:
 
         Code that does more with it computes with its present content.
         """
-        every = [inner for code in codes for inner in _nested(code)]
+        every = [inner for code in codes for inner in nested(code)]
         return all(self._only_hands_over(array, name, code, ()) for name in names for code in every)
 
     def _only_hands_over(self, array: Any, name: str, code: types.CodeType, inside: tuple[Any, ...]) -> bool:
@@ -84,20 +84,13 @@ class Observed:
         return bool(names) and all(
             self._only_hands_over(array, name, inner, (*inside, (code, call.offset)))
             for name in names
-            for inner in _nested(callee)
+            for inner in nested(callee)
         )
 
     def _is_len(self, code: types.CodeType, name: str) -> bool:
         """Whether a global variable of ``code`` is the function `len`, which tells nothing of an array's content."""
         names = self.globals.get(id(code))
         return names is not None and names.get(name, vars(builtins).get(name)) is len
-
-
-def _nested(code: types.CodeType) -> Iterator[types.CodeType]:
-    yield code
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            yield from _nested(constant)
 
 
 def _loads(code: types.CodeType, step: dis.Instruction, name: str) -> list[int]:

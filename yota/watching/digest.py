@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from yota.structures import children, is_leaf, is_library, is_on_device
+from yota.tracing.bytecode import nested
 from yota.watching.description import (
     IMPURE,
     PLAIN,
@@ -110,7 +111,7 @@ class Read:
         if reach.mentioned & READERS:
             raise NoDigest(f"the attribute {min(reach.mentioned & READERS)}")
         state = State.now(reach)
-        self._codes = frozenset(inner for code in reach.codes for inner in _nested(code))
+        self._codes = frozenset(inner for code in reach.codes for inner in nested(code))
         if any(not _UNFOLLOWED.isdisjoint(code.co_code[::2]) for code in self._codes):
             raise NoDigest("a pattern with a class, which reads attributes that the code does not name")
         described = Description(ran=ran)
@@ -170,10 +171,3 @@ def _of_libraries(modules: list[types.ModuleType], names: list[str]) -> Iterator
             elif value is not None:
                 own = repr(value) if type(value) in PLAIN else str(getattr(value, "__name__", ""))
                 yield module.__name__, name, type(value).__name__, str(getattr(value, "__module__", "")), own
-
-
-def _nested(code: types.CodeType) -> Iterable[types.CodeType]:
-    yield code
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            yield from _nested(constant)

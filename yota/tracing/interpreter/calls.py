@@ -22,7 +22,7 @@ from yota.tracing.interpreter.following import followed
 from yota.tracing.interpreter.forms import form_of
 from yota.tracing.interpreter.source import is_readable
 from yota.tracing.location import is_library_file, raised_at
-from yota.tracing.methods import is_traced, is_tracer
+from yota.tracing.methods import is_traced, is_tracer, transformed
 from yota.tracing.state import current
 
 if TYPE_CHECKING:
@@ -164,11 +164,7 @@ def _explained(
 
 def _plain(value: Any) -> Any:
     """Arguments with a value of its own in the place of each traced one."""
-    if is_tracer(value):
-        return copied(value._value())
-    if type(value) in (list, tuple):
-        return type(value)(map(_plain, value))
-    return {key: _plain(item) for key, item in value.items()} if type(value) is dict else value
+    return transformed(value, lambda each: copied(each._value()) if is_tracer(each) else each)
 
 
 def taken(value: Any) -> Any:

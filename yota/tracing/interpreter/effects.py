@@ -26,13 +26,13 @@ from typing import Any
 import numpy as np
 
 from yota.structures import package_of
-from yota.tracing.bytecode import UNKNOWN, static_attribute
+from yota.tracing.bytecode import static_attribute
 from yota.tracing.location import is_library_file
 from yota.tracing.methods import is_traced, is_tracer
 from yota.tracing.state import current
 from yota.tracing.writers import Called
 
-__all__ = ["IMMUTABLE", "called_as", "enters", "is_done", "made", "own_if_new", "writes"]
+__all__ = ["IMMUTABLE", "enters", "is_done", "made", "own_if_new", "writes"]
 
 IMMUTABLE = (str, bytes, int, float, complex, bool, tuple, frozenset, range, type(None), type(...), np.generic)
 _READ: Mapping[type, tuple[Any, ...]] = {
@@ -57,15 +57,6 @@ _WRITING = (
 )
 """Functions that write, or take something from where it is taken once."""
 _MODULES = (builtins, cmath, collections, contextlib, copy, dataclasses, enum, functools, itertools, math, operator, re)
-
-
-def called_as(function: Any, keywords: Mapping[str, Any]) -> Called:
-    """A function as it is called, of a method the one that is not bound."""
-    owner = getattr(function, "__self__", None)
-    inner = getattr(function, "__func__", None)
-    if inner is None and owner is not None and not isinstance(owner, types.ModuleType):
-        inner = static_attribute(owner if isinstance(owner, type) else type(owner), function.__name__)
-    return Called(owner, function if inner is None or inner is UNKNOWN else inner, tuple(keywords))
 
 
 def made(value: Any) -> Any:
@@ -130,7 +121,7 @@ def is_done(function: Any, args: tuple[Any, ...], keywords: Mapping[str, Any]) -
     trace = current()
     if trace is None or trace.earlier is None or trace.earlier.is_over(trace):
         return False
-    called = called_as(function, keywords)
+    called = Called.of(function, tuple(keywords))
     if called.writes(trace.outlets):
         return True
     is_print = function is print and id(keywords.get("file", sys.stdout)) in trace.earlier.own

@@ -6,8 +6,8 @@ import builtins
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from yota.tracing.interpreter.effects import called_as
 from yota.tracing.traced_text import Text, texts_in
+from yota.tracing.writers import Called
 
 if TYPE_CHECKING:
     from yota.tracing.trace import Trace
@@ -30,7 +30,7 @@ def followed(
     """
     if not trace.texts:
         return found
-    called = called_as(function, keywords)
+    called = Called.of(function, tuple(keywords))
     texts = [*texts_in([called.owner, *args, *keywords.values()]), *trace.texts[made:]]
     if not texts or type(called.owner) is Text or called.writes(trace.outlets):
         return found

@@ -13,6 +13,7 @@ from importlib.machinery import SourceFileLoader
 from types import CodeType, FunctionType
 from typing import Any, TypeAlias
 
+from yota.tracing.bytecode import nested
 from yota.tracing.interpreter.definition import Definition, FunctionTree, define
 from yota.tracing.location import is_library_file
 
@@ -97,11 +98,8 @@ def _find(code: CodeType, text: str, rewritten: bool) -> Definition | str:
 def _codes(text: str, flags: int) -> dict[tuple[int, str], list[CodeType]]:
     """What Python makes of the functions in a file, by first line and name; it is looked at, and never run."""
     found: dict[tuple[int, str], list[CodeType]] = {}
-    pending = [compile(text, "", "exec", flags, dont_inherit=True)]
-    while pending:
-        code = pending.pop()
+    for code in nested(compile(text, "", "exec", flags, dont_inherit=True)):
         found.setdefault((code.co_firstlineno, code.co_name), []).append(code)
-        pending += [each for each in code.co_consts if isinstance(each, CodeType)]
     return found
 
 

@@ -51,11 +51,7 @@ def called(activation: Activation, part: ast.Call, outlets: Outlets) -> Called |
         return None
     names = [each.arg for each in part.keywords if _static(activation, each.value) not in outlets]
     keywords = None if None in names else tuple(name for name in names if name is not None)
-    owner = getattr(function, "__self__", None)
-    inner = getattr(function, "__func__", None)
-    if inner is None and owner is not None and not isinstance(owner, type(ast)):
-        inner = static_attribute(type(owner), function.__name__)
-    return Called(owner, function if inner is None or inner is UNKNOWN else inner, keywords)
+    return Called.of(function, keywords)
 
 
 def _static(activation: Activation, part: ast.expr) -> Any:
