@@ -17,7 +17,6 @@ from yota.tracing.functions import (  # noqa: F401  (they register what they imp
     omission,
     padding,
     places,
-    polynomials,
     reductions,
     selection,
     shapes,

@@ -80,11 +80,11 @@ def _vecdot(trace: Trace, x1: Any, x2: Any, axis: int = -1, dtype: Any = None, k
 
 
 def _matrix_by_vector(trace: Trace, x1: Any, x2: Any, dtype: Any = None) -> Any:
-    return np.sum(trace.traced(x1) * np.expand_dims(trace.traced(x2), -2), axis=-1, dtype=dtype)
+    return np.sum(trace.traced(x1) * trace.traced(x2)[..., None, :], axis=-1, dtype=dtype)
 
 
 def _vector_by_matrix(trace: Trace, x1: Any, x2: Any, dtype: Any = None) -> Any:
-    return np.sum(np.expand_dims(np.conjugate(trace.traced(x1)), -1) * trace.traced(x2), axis=-2, dtype=dtype)
+    return np.sum(np.conjugate(trace.traced(x1))[..., None] * trace.traced(x2), axis=-2, dtype=dtype)
 
 
 if hasattr(np, "matvec"):
@@ -95,30 +95,6 @@ if hasattr(np, "matvec"):
 @implements(np.outer)
 def _outer(trace: Trace, a: Any, b: Any) -> Any:
     return np.reshape(trace.traced(a), (-1, 1)) * np.reshape(trace.traced(b), (1, -1))
-
-
-@implements(np.tensordot)
-def _tensordot(trace: Trace, a: Any, b: Any, axes: Any = 2) -> Any:
-    a, b = trace.traced(a), trace.traced(b)
-    if isinstance(axes, (int, np.integer)):
-        left, right = tuple(range(a.ndim - axes, a.ndim)), tuple(range(axes))
-    else:
-        left, right = (
-            tuple(int(axis) % ndim for axis in (each if isinstance(each, (tuple, list)) else (each,)))
-            for each, ndim in zip(axes, (a.ndim, b.ndim), strict=True)
-        )
-    if any(a.shape[i] != b.shape[j] for i, j in zip(left, right, strict=True)):
-        raise ValueError("shape-mismatch for sum")
-    free_left = tuple(axis for axis in range(a.ndim) if axis not in left)
-    free_right = tuple(axis for axis in range(b.ndim) if axis not in right)
-    rows = tuple(a.shape[axis] for axis in free_left)
-    columns = tuple(b.shape[axis] for axis in free_right)
-    inner = math.prod(a.shape[axis] for axis in left)
-    product = np.matmul(
-        np.reshape(np.transpose(a, (*free_left, *left)), (math.prod(rows), inner)),
-        np.reshape(np.transpose(b, (*right, *free_right)), (inner, math.prod(columns))),
-    )
-    return np.reshape(product, rows + columns)
 
 
 @implements(np.einsum)
@@ -226,16 +202,3 @@ def _cross(
         raise ValueError("np.cross: both vectors must have 3 components")
     parts = [a[..., i] * b[..., j] - a[..., j] * b[..., i] for i, j in ((1, 2), (2, 0), (0, 1))]
     return np.moveaxis(np.stack(parts, axis=-1), -1, axisc)
-
-
-@implements(np.moveaxis)
-def _moveaxis(trace: Trace, a: Any, source: Any, destination: Any) -> Any:
-    a = trace.traced(a)
-    sources = np.lib.array_utils.normalize_axis_tuple(source, a.ndim, "source")
-    targets = np.lib.array_utils.normalize_axis_tuple(destination, a.ndim, "destination")
-    if len(sources) != len(targets):
-        raise ValueError("`source` and `destination` arguments must have the same number of elements")
-    order = [axis for axis in range(a.ndim) if axis not in sources]
-    for target, axis in sorted(zip(targets, sources, strict=True)):
-        order.insert(target, axis)
-    return np.transpose(a, order)

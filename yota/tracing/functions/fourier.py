@@ -30,20 +30,3 @@ def _transform(name: str) -> Any:
 
 for _name in ("fft", "ifft", "rfft", "irfft"):
     implements(getattr(np.fft, _name))(_transform(_name))
-
-
-def _shift(trace: Trace, x: Any, axes: Any, sign: int) -> Any:
-    x = trace.traced(x)
-    places = axes_of(axes, x.ndim)
-    steps = tuple(sign * (x.shape[place] // 2) for place in places)
-    return np.roll(x, steps, places)
-
-
-@implements(np.fft.fftshift)
-def _fftshift(trace: Trace, x: Any, axes: Any = None) -> Any:
-    return _shift(trace, x, axes, 1)
-
-
-@implements(np.fft.ifftshift)
-def _ifftshift(trace: Trace, x: Any, axes: Any = None) -> Any:
-    return _shift(trace, x, axes, -1)

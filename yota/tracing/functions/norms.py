@@ -95,12 +95,6 @@ def _vector_norm_of_axes(trace: Trace, x: Any, /, *, axis: Any = None, keepdims:
     return _vector_norm(trace, x, ord, axes, keepdims)
 
 
-@implements(np.linalg.matrix_norm)
-def _matrix_norm_of_last(trace: Trace, x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
-    x = _floating(trace, x)
-    return _matrix_norm(trace, x, ord, (x.ndim - 2, x.ndim - 1), keepdims)
-
-
 @implements(np.linalg.cond)
 def _cond(trace: Trace, x: Any, p: Any = None) -> Any:
     x = _floating(trace, x)

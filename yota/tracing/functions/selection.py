@@ -53,12 +53,6 @@ def _compress(trace: Trace, condition: Any, a: Any, axis: Any = None) -> Any:
     return np.take(a, np.nonzero(condition)[0], axis=axis)
 
 
-@implements(np.extract)
-def _extract(trace: Trace, condition: Any, arr: Any) -> Any:
-    places = np.nonzero(np.ravel(trace.traced(condition)))[0]
-    return np.take(np.ravel(trace.traced(arr)), places)
-
-
 @implements(np.argwhere)
 def _argwhere(trace: Trace, a: Any) -> Any:
     return np.transpose(np.stack(np.nonzero(trace.traced(a))))

@@ -59,21 +59,6 @@ def _swapaxes(trace: Trace, a: Any, axis1: int, axis2: int) -> Any:
     return np.transpose(a, order)
 
 
-@implements(np.matrix_transpose)
-def _matrix_transpose(trace: Trace, x: Any) -> Any:
-    return np.swapaxes(x, -1, -2)
-
-
-@implements(np.expand_dims)
-def _expand_dims(trace: Trace, a: Any, axis: Any) -> Any:
-    a = trace.traced(a)
-    axes = axis if isinstance(axis, (tuple, list)) else (axis,)
-    places = np.lib.array_utils.normalize_axis_tuple(axes, a.ndim + len(axes))
-    extents = iter(a.shape)
-    shape = tuple(1 if position in places else next(extents) for position in range(a.ndim + len(axes)))
-    return np.reshape(a, shape)
-
-
 @implements(np.squeeze)
 def _squeeze(trace: Trace, a: Any, axis: Any = None) -> Any:
     a = trace.traced(a)
@@ -96,26 +81,10 @@ def _broadcast_arrays(trace: Trace, *args: Any, subok: bool = False) -> Any:
     return tuple(np.broadcast_to(each, shape) for each in args)
 
 
-def _at_least(ndim: int) -> Any:
-    def at_least(trace: Trace, *arrays: Any) -> Any:
-        results = []
-        for each in map(trace.traced, arrays):
-            shape = each.shape
-            if len(shape) < ndim:
-                shape = {
-                    0: (1,) * ndim,
-                    1: ((shape or (1,))[0],) if ndim == 1 else (1, *shape) if ndim == 2 else (1, *shape, 1),
-                    2: (*shape, 1),
-                }[len(shape)]
-                each = np.reshape(each, shape)
-            results.append(each)
-        return results[0] if len(results) == 1 else tuple(results)
-
-    return at_least
-
-
-for _least, _function in enumerate((np.atleast_1d, np.atleast_2d, np.atleast_3d), start=1):
-    implements(_function)(_at_least(_least))
+@implements(np.atleast_1d)
+def _atleast_1d(trace: Trace, *arrays: Any) -> Any:
+    found = tuple(each if each.ndim else np.reshape(each, (1,)) for each in map(trace.traced, arrays))
+    return found[0] if len(found) == 1 else found
 
 
 @implements(np.concatenate)
@@ -138,39 +107,10 @@ def _stack(trace: Trace, arrays: Any, axis: int = 0, dtype: Any = None, casting:
     return trace.apply(primitive("stack"), pieces, {"axis": axes_of(axis, pieces[0].ndim + 1)[0]})
 
 
-@implements(np.vstack)
-def _vstack(trace: Trace, tup: Any, **keywords: Any) -> Any:
-    return np.concatenate([np.atleast_2d(trace.traced(each)) for each in tup], 0, **keywords)
-
-
-@implements(np.hstack)
-def _hstack(trace: Trace, tup: Any, **keywords: Any) -> Any:
-    pieces = [np.atleast_1d(trace.traced(each)) for each in tup]
-    return np.concatenate(pieces, 0 if pieces[0].ndim == 1 else 1, **keywords)
-
-
-@implements(np.dstack)
-def _dstack(trace: Trace, tup: Any) -> Any:
-    return np.concatenate([np.atleast_3d(trace.traced(each)) for each in tup], 2)
-
-
 @implements(np.column_stack)
 def _column_stack(trace: Trace, tup: Any) -> Any:
     pieces = [trace.traced(each) for each in tup]
     return np.concatenate([np.reshape(each, (each.size, 1)) if each.ndim < 2 else each for each in pieces], 1)
-
-
-@implements(np.flip)
-def _flip(trace: Trace, m: Any, axis: Any = None) -> Any:
-    axes = axes_of(axis, m.ndim)
-    return m[tuple(slice(None, None, -1) if position in axes else slice(None) for position in range(m.ndim))]
-
-
-@implements(np.split)
-def _split(trace: Trace, ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
-    if np.ndim(indices_or_sections) == 0 and ary.shape[axis] % indices_or_sections:
-        raise ValueError("array split does not result in an equal division")
-    return np.array_split(ary, indices_or_sections, axis)
 
 
 @implements(np.array_split)
@@ -215,10 +155,6 @@ def _size(trace: Trace, a: Any, axis: Any = None) -> Any:
 @implements(np.may_share_memory, np.shares_memory)
 def _shares(trace: Trace, a: Any, b: Any, max_work: Any = None) -> Any:
     return np.may_share_memory(trace.values[trace.lift(a)], trace.values[trace.lift(b)])
-
-
-implements(np.iscomplexobj)(lambda trace, x: x.dtype.kind == "c")
-implements(np.isrealobj)(lambda trace, x: x.dtype.kind != "c")
 
 
 @implements(np.result_type)

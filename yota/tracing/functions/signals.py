@@ -62,6 +62,15 @@ def _convolve(trace: Trace, a: Any, v: Any, mode: Any = "full") -> Any:
     return _section(trace, a, np.flip(v), mode, (len(v) - 1) // 2)
 
 
+@implements(np.polymul)
+def _polymul(trace: Trace, a1: Any, a2: Any) -> Any:
+    """NumPy's own goes through objects that do not dispatch."""
+    one, other = (np.trim_zeros(np.atleast_1d(trace.traced(each)), "f") for each in (a1, a2))
+    if not one.size or not other.size:
+        return trace.constant(np.zeros(1, np.result_type(one, other)))
+    return np.convolve(one, other)
+
+
 @implements(np.correlate)
 def _correlate(trace: Trace, a: Any, v: Any, mode: Any = "valid") -> Any:
     a, v = (_line(trace, each, "correlate") for each in (a, v))

@@ -97,9 +97,3 @@ def _real(trace: Trace, val: Any) -> Any:
 @implements(np.imag)
 def _imag(trace: Trace, val: Any) -> Any:
     return view(val, "imag", {}) if val.dtype.kind == "c" else np.zeros_like(val)
-
-
-@implements(np.angle)
-def _angle(trace: Trace, z: Any, deg: bool = False) -> Any:
-    angle = np.arctan2(np.imag(z), np.real(z))
-    return np.degrees(angle) if deg else angle

@@ -57,29 +57,6 @@ def _first_of_run(rows: Any, equal_nan: bool) -> Any:
     return np.concatenate([start, np.any(differs, axis=1)])
 
 
-def _named(name: str, *wanted: str) -> None:
-    function = getattr(np, name, None)
-    if function is None:
-        return
-
-    @implements(function)
-    def unique(trace: Trace, x: Any, **keywords: Any) -> Any:
-        found = np.unique(x, **{f"return_{each}": True for each in wanted}, equal_nan=False)
-        # NumPy's own named tuple, by its attributes.
-        return type(function(np.zeros(1)))(*found) if wanted else found
-
-
-_named("unique_all", "index", "inverse", "counts")
-_named("unique_counts", "counts")
-_named("unique_inverse", "inverse")
-_named("unique_values")
-
-
-@implements(np.union1d)
-def _union1d(trace: Trace, ar1: Any, ar2: Any) -> Any:
-    return np.unique(np.concatenate([trace.traced(ar1), trace.traced(ar2)], axis=None))
-
-
 @implements(np.isin)
 def _isin(
     trace: Trace,
@@ -103,14 +80,6 @@ def _isin(
 def _setdiff1d(trace: Trace, ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
     values = np.ravel(trace.traced(ar1)) if assume_unique else np.unique(trace.traced(ar1))
     return values[np.isin(values, ar2, invert=True)]
-
-
-@implements(np.setxor1d)
-def _setxor1d(trace: Trace, ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
-    one, other = (
-        np.ravel(trace.traced(each)) if assume_unique else np.unique(trace.traced(each)) for each in (ar1, ar2)
-    )
-    return np.sort(np.concatenate([one[np.isin(one, other, invert=True)], other[np.isin(other, one, invert=True)]]))
 
 
 @implements(np.intersect1d)
