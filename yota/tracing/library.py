@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from yota.tracing.functions import (  # noqa: F401  (they register what they implement or record)
@@ -42,10 +44,17 @@ from yota.tracing.functions.scipy import (  # noqa: F401  (they too)
 )
 from yota.tracing.implementations import FORMS
 from yota.tracing.intercept import on_traced
+from yota.tracing.trace import Trace
 
 __all__ = ["replacements"]
 
+_HARMLESS = frozenset(
+    "overwrite_a overwrite_b overwrite_x overwrite_data check_finite lapack_driver driver lwork turbo workers "
+    "prefilter irlen".split()
+)
+"""Parameters of SciPy's functions that say how it is computed, and not what."""
 _OF_ITERABLES = ("fsum", "prod", "sumprod", "dist")
+"""Functions of `math` that do, as all of `statistics`."""
 
 
 def replacements() -> list[tuple[Any, str, Any]]:
@@ -59,8 +68,42 @@ def replacements() -> list[tuple[Any, str, Any]]:
 
 @functools.cache
 def _recording(module: str, name: str) -> Any:
-    original = getattr(sys.modules[module], name)
+    original, form = getattr(sys.modules[module], name), FORMS[module, name]
+    if module.startswith("scipy."):
+        form = _bound(f"{module}.{name}", original, form)
     collects = module == "statistics" or (module == "math" and name in _OF_ITERABLES)
-    call = on_traced(original, FORMS[module, name], f"{module}.{name}", collects=collects)
+    call = on_traced(original, form, f"{module}.{name}", collects=collects)
     call.recorded_from = original
     return call
+
+
+def _bound(path: str, original: Callable[..., Any], form: Callable[..., Any]) -> Callable[..., Any]:
+    """``form`` as it gets the arguments that it names, with the defaults of SciPy's function; others are refused.
+
+    A form that takes any arguments gets them as they are.
+    """
+    wanted = inspect.signature(form).parameters
+    if any(each.kind in (each.VAR_POSITIONAL, each.VAR_KEYWORD) for each in wanted.values()):
+        return form
+    signature = inspect.signature(original)
+
+    def bound(trace: Trace, *args: Any, **keywords: Any) -> Any:
+        found = signature.bind(*args, **keywords)
+        found.apply_defaults()
+        more = found.arguments.pop("kwargs", {})
+        given = {**found.arguments, **more}
+        others = [each for each in given if each not in wanted and each not in _HARMLESS]
+        refused = [each for each in others if not _is_default(signature, each, given[each])]
+        if refused:
+            raise trace.refuse(f"{path} with {', '.join(refused)} is not recorded.", "Leave it out.")
+        return form(trace, **{name: value for name, value in given.items() if name in wanted})
+
+    return bound
+
+
+def _is_default(signature: inspect.Signature, name: str, value: Any) -> bool:
+    parameter = signature.parameters.get(name)
+    default = None if parameter is None else parameter.default
+    return value is default or (
+        type(value) is type(default) and isinstance(value, (int, float, str)) and value == default
+    )

@@ -28,9 +28,9 @@ class ArrayMethods(ArrayAttributes):
 
     # -- shape -------------------------------------------------------------------------------------------
 
-    def reshape(self, *shape: Any, order: str = "C", copy: bool | None = None) -> Any:
+    def reshape(self, *shape: Any, **keywords: Any) -> Any:
         """See `numpy.ndarray.reshape`."""
-        return np.reshape(self, shape[0] if len(shape) == 1 else shape, order=order, copy=copy)
+        return np.reshape(self, shape[0] if len(shape) == 1 else shape, **keywords)
 
     def flatten(self, order: str = "C") -> Any:
         """See `numpy.ndarray.flatten`."""

@@ -11,8 +11,11 @@ from yota.tracing.methods import is_tracer
 from yota.tracing.trace import Trace
 from yota.tracing.untyped import np
 
+__all__ = ["matrix"]
 
-def _matrix(trace: Trace, name: str, a: Any) -> Any:
+
+def matrix(trace: Trace, name: str, a: Any) -> Any:
+    """One matrix of floating-point numbers."""
     a = trace.traced(a)
     if a.ndim != 2 or not a.size:
         raise trace.refuse(f"scipy.linalg.{name} of anything but one matrix is not recorded.", "Write a loop.")
@@ -30,15 +33,8 @@ def _rows(trace: Trace, a: Any, order: Any) -> Any:
 
 
 @records("scipy.linalg", "lu")
-def _lu(
-    trace: Trace,
-    a: Any,
-    permute_l: bool = False,
-    overwrite_a: bool = False,
-    check_finite: bool = True,
-    p_indices: bool = False,
-) -> Any:
-    a = _matrix(trace, "lu", a)
+def _lu(trace: Trace, a: Any, permute_l: bool, p_indices: bool) -> Any:
+    a = matrix(trace, "lu", a)
     order, lower, upper = _factors(trace, a)
     if permute_l:
         return _rows(trace, lower, order), upper
@@ -49,8 +45,8 @@ def _lu(
 
 
 @records("scipy.linalg", "lu_factor")
-def _lu_factor(trace: Trace, a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
-    a = _matrix(trace, "lu_factor", a)
+def _lu_factor(trace: Trace, a: Any) -> Any:
+    a = matrix(trace, "lu_factor", a)
     _, lower, upper = _factors(trace, a)
     height, width = a.shape
     below = np.tril(lower, -1)
@@ -62,11 +58,9 @@ def _lu_factor(trace: Trace, a: Any, overwrite_a: bool = False, check_finite: bo
 
 
 @records("scipy.linalg", "lu_solve")
-def _lu_solve(
-    trace: Trace, lu_and_piv: Any, b: Any, trans: int = 0, overwrite_b: bool = False, check_finite: bool = True
-) -> Any:
+def _lu_solve(trace: Trace, lu_and_piv: Any, b: Any, trans: int) -> Any:
     lu, swaps = lu_and_piv
-    lu, b = _matrix(trace, "lu_solve", lu), trace.traced(b)
+    lu, b = matrix(trace, "lu_solve", lu), trace.traced(b)
     if b.ndim not in (1, 2):
         raise trace.refuse("scipy.linalg.lu_solve of stacked right-hand sides is not recorded.", "Write a loop.")
     if trans not in (0, 1, 2):

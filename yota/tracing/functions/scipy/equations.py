@@ -35,31 +35,13 @@ def stacked(form: Callable[..., Any], arrays: tuple[Any, ...]) -> Any:
 
 
 @records("scipy.linalg", "solve")
-def _solve(
-    trace: Trace,
-    a: Any,
-    b: Any,
-    lower: bool = False,
-    overwrite_a: bool = False,
-    overwrite_b: bool = False,
-    check_finite: bool = True,
-    assume_a: str | None = None,
-    transposed: bool = False,
-) -> Any:
+def _solve(trace: Trace, a: Any, b: Any, lower: bool, assume_a: str | None, transposed: bool) -> Any:
     a, b = _assumed(trace, "solve", trace.traced(a), assume_a, lower), trace.traced(b)
     return np.linalg.solve(np.swapaxes(a, -1, -2) if transposed else a, b)
 
 
 @records("scipy.linalg", "inv")
-def _inv(
-    trace: Trace,
-    a: Any,
-    overwrite_a: bool = False,
-    check_finite: bool = True,
-    *,
-    assume_a: str | None = None,
-    lower: bool = False,
-) -> Any:
+def _inv(trace: Trace, a: Any, assume_a: str | None = None, lower: bool = False) -> Any:
     return np.linalg.inv(_assumed(trace, "inv", trace.traced(a), assume_a, lower))
 
 
@@ -80,16 +62,7 @@ def _assumed(trace: Trace, name: str, a: Any, kind: str | None, lower: bool) -> 
 
 
 @records("scipy.linalg", "lstsq")
-def _lstsq(
-    trace: Trace,
-    a: Any,
-    b: Any,
-    cond: Any = None,
-    overwrite_a: bool = False,
-    overwrite_b: bool = False,
-    check_finite: bool = True,
-    lapack_driver: Any = None,
-) -> Any:
+def _lstsq(trace: Trace, a: Any, b: Any, cond: Any, lapack_driver: Any) -> Any:
     a, b = trace.traced(a), trace.traced(b)
     if a.ndim != 2 or lapack_driver == "gelsy":
         raise trace.refuse("scipy.linalg.lstsq of stacked matrices or by gelsy is not recorded.", "Write a loop.")
@@ -106,7 +79,7 @@ def _continuous_lyapunov(trace: Trace, a: Any, q: Any) -> Any:
 
 
 @records("scipy.linalg", "solve_discrete_lyapunov")
-def _discrete_lyapunov(trace: Trace, a: Any, q: Any, method: str | None = None) -> Any:
+def _discrete_lyapunov(trace: Trace, a: Any, q: Any, method: str | None) -> Any:
     a, q = trace.traced(a), trace.traced(q)
     count = len(a)
     one = np.eye(count)

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from yota.tracing.functions.scipy.windows import no_more, padded, weighted
+from yota.tracing.functions.scipy.windows import padded, weighted
 from yota.tracing.implementations import records
 from yota.tracing.methods import is_traced
 from yota.tracing.trace import Trace
@@ -87,36 +87,20 @@ def _plane(name: str, *, flipped: bool) -> Callable[..., Any]:
 # -- scipy.ndimage ---------------------------------------------------------------------------------------
 
 
-def _neighbours(name: str, flipped: bool) -> Callable[..., Any]:
-    def form(
-        trace: Trace,
-        input: Any,
-        weights: Any,
-        output: Any = None,
-        mode: str = "reflect",
-        cval: Any = 0.0,
-        origin: Any = 0,
-        **rest: Any,
-    ) -> Any:
-        no_more(trace, name, output, rest)
+def _neighbours(flipped: bool) -> Callable[..., Any]:
+    def form(trace: Trace, input: Any, weights: Any, mode: str, cval: Any, origin: Any) -> Any:
         return weighted(trace, input, weights, mode, cval, origin, flipped)
 
     return form
 
 
+records("scipy.ndimage", "convolve")(_neighbours(flipped=True))
+records("scipy.ndimage", "correlate")(_neighbours(flipped=False))
+
+
 @records("scipy.ndimage", "map_coordinates")
-def _map_coordinates(
-    trace: Trace,
-    input: Any,
-    coordinates: Any,
-    output: Any = None,
-    order: int = 3,
-    mode: str = "constant",
-    cval: float = 0.0,
-    prefilter: bool = True,
-) -> Any:
+def _map_coordinates(trace: Trace, input: Any, coordinates: Any, order: int, mode: str, cval: float) -> Any:
     """Linear interpolation; order 1 only."""
-    no_more(trace, "map_coordinates", output, {})
     if order != 1 or mode not in ("constant", "nearest"):
         raise trace.refuse(
             "scipy.ndimage.map_coordinates is recorded for order=1 and the modes 'constant' and 'nearest'.",
@@ -145,5 +129,3 @@ def _map_coordinates(
 
 records("scipy.signal", "convolve2d")(_plane("convolve2d", flipped=False))
 records("scipy.signal", "correlate2d")(_plane("correlate2d", flipped=True))
-records("scipy.ndimage", "convolve")(_neighbours("convolve", flipped=True))
-records("scipy.ndimage", "correlate")(_neighbours("correlate", flipped=False))

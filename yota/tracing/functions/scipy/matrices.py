@@ -12,12 +12,12 @@ from yota.tracing.untyped import np
 
 
 @records("scipy.linalg", "norm")
-def _norm(trace: Trace, a: Any, ord: Any = None, axis: Any = None, keepdims: bool = False, **_: Any) -> Any:
+def _norm(trace: Trace, a: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
     return np.linalg.norm(trace.traced(a), ord, axis, keepdims)
 
 
 @records("scipy.linalg", "det")
-def _det(trace: Trace, a: Any, **_: Any) -> Any:
+def _det(trace: Trace, a: Any) -> Any:
     a = trace.traced(a)
     return np.linalg.det(a.astype(np.result_type(a.dtype, float), copy=False))
 
@@ -40,7 +40,7 @@ def _solve_triangular(
 
 
 @records("scipy.linalg", "cholesky")
-def _cholesky(trace: Trace, a: Any, lower: bool = False, **_: Any) -> Any:
+def _cholesky(trace: Trace, a: Any, lower: bool = False) -> Any:
     """SciPy reads the upper triangle unless told otherwise, NumPy the lower one."""
     a = trace.traced(a)
     return np.linalg.cholesky(a) if lower else _adjoint(np.linalg.cholesky(_adjoint(a)))
@@ -51,12 +51,12 @@ def _adjoint(a: Any) -> Any:
 
 
 @records("scipy.linalg", "cho_factor")
-def _cho_factor(trace: Trace, a: Any, lower: bool = False, **_: Any) -> Any:
+def _cho_factor(trace: Trace, a: Any, lower: bool = False) -> Any:
     return _cholesky(trace, a, lower), lower
 
 
 @records("scipy.linalg", "cho_solve")
-def _cho_solve(trace: Trace, c_and_lower: Any, b: Any, **_: Any) -> Any:
+def _cho_solve(trace: Trace, c_and_lower: Any, b: Any) -> Any:
     factor, lower = c_and_lower
     first, last = ("N", "C") if lower else ("C", "N")
     return _solve_triangular(trace, factor, _solve_triangular(trace, factor, b, first, lower), last, lower)
@@ -65,10 +65,10 @@ def _cho_solve(trace: Trace, c_and_lower: Any, b: Any, **_: Any) -> Any:
 def _square(name: str) -> Callable[..., Any]:
     """The form of a function of one square matrix."""
 
-    def form(trace: Trace, A: Any, *rest: Any, **keywords: Any) -> Any:
+    def form(trace: Trace, A: Any) -> Any:
         a = trace.traced(A)
-        if a.ndim != 2 or rest or keywords:
-            raise trace.refuse(f"scipy.linalg.{name} of stacked matrices or with keywords is not recorded.", "")
+        if a.ndim != 2:
+            raise trace.refuse(f"scipy.linalg.{name} of stacked matrices is not recorded.", "Write a loop.")
         return trace.apply(trace.registry.primitive(name), (a,))
 
     return form

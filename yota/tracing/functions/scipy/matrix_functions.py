@@ -18,8 +18,8 @@ def _double(trace: Trace, a: Any) -> Any:
 
 
 @records("scipy.linalg", "expm")
-def _exponential(trace: Trace, a: Any) -> Any:
-    a = trace.traced(a)
+def _exponential(trace: Trace, A: Any) -> Any:
+    a = trace.traced(A)
     a = a if a.ndim else _double(trace, a)
     a = np.atleast_2d(a)
     a = a if a.dtype.kind in "fc" else a.astype(float)
@@ -64,9 +64,7 @@ def _hyperbolic_tangent(trace: Trace, A: Any) -> Any:
 
 
 @records("scipy.linalg", "expm_frechet")
-def _exponential_along(
-    trace: Trace, A: Any, E: Any, method: Any = None, compute_expm: bool = True, check_finite: bool = True
-) -> Any:
+def _exponential_along(trace: Trace, A: Any, E: Any, method: Any, compute_expm: bool) -> Any:
     a, e = (_double(trace, each) for each in (A, E))
     along = trace.apply(trace.registry.primitive("_expm_slope"), (a, e))
     return (_exponential(trace, a), along) if compute_expm else along
@@ -121,17 +119,17 @@ def _toeplitz(trace: Trace, c_or_cr: Any) -> Any:
 
 
 @records("scipy.linalg", "matmul_toeplitz")
-def _matmul_toeplitz(trace: Trace, c_or_cr: Any, x: Any, check_finite: bool = False, workers: Any = None) -> Any:
+def _matmul_toeplitz(trace: Trace, c_or_cr: Any, x: Any) -> Any:
     return np.matmul(_toeplitz(trace, c_or_cr), _double(trace, x))
 
 
 @records("scipy.linalg", "solve_toeplitz")
-def _solve_toeplitz(trace: Trace, c_or_cr: Any, b: Any, check_finite: bool = True) -> Any:
+def _solve_toeplitz(trace: Trace, c_or_cr: Any, b: Any) -> Any:
     return np.linalg.solve(_toeplitz(trace, c_or_cr), trace.traced(b))
 
 
 @records("scipy.linalg", "orthogonal_procrustes")
-def _procrustes(trace: Trace, A: Any, B: Any, check_finite: bool = True) -> Any:
+def _procrustes(trace: Trace, A: Any, B: Any) -> Any:
     product = np.matmul(trace.traced(B).T, np.conjugate(trace.traced(A))).T
     known = trace.registry.primitive("linalg_svd")
     u, w, vt = trace.apply(known, (product,), {"full_matrices": False})

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
-from yota.tracing.functions.scipy.windows import axes_of, is_sequence, no_more, padded
+from yota.tracing.functions.scipy.windows import axes_of, is_sequence, padded
 from yota.tracing.implementations import records
 from yota.tracing.trace import Trace
 from yota.tracing.untyped import np
@@ -35,92 +34,56 @@ def _windows(trace: Trace, input: Any, size: Any, footprint: Any, mode: Any, cva
     )
 
 
-def _extreme(name: str, reduction: str) -> Callable[..., Any]:
+def _extreme(reduction: str) -> Callable[..., Any]:
     def form(
-        trace: Trace,
-        input: Any,
-        size: Any = None,
-        footprint: Any = None,
-        output: Any = None,
-        mode: Any = "reflect",
-        cval: Any = 0.0,
-        origin: Any = 0,
-        *,
-        axes: Any = None,
+        trace: Trace, input: Any, size: Any, footprint: Any, mode: Any, cval: Any, origin: Any, axes: Any = None
     ) -> Any:
-        no_more(trace, name, output, {})
         return getattr(np, reduction)(_windows(trace, input, size, footprint, mode, cval, origin, axes), axis=0)
 
     return form
 
 
-def _extreme_along(name: str, reduction: str) -> Callable[..., Any]:
-    def form(
-        trace: Trace,
-        input: Any,
-        size: int,
-        axis: int = -1,
-        output: Any = None,
-        mode: str = "reflect",
-        cval: Any = 0.0,
-        origin: int = 0,
-    ) -> Any:
-        no_more(trace, name, output, {})
+def _extreme_along(reduction: str) -> Callable[..., Any]:
+    def form(trace: Trace, input: Any, size: int, axis: int, mode: str, cval: Any, origin: int) -> Any:
         return getattr(np, reduction)(_windows(trace, input, int(size), None, mode, cval, origin, axis), axis=0)
 
     return form
 
 
-def _ranked(name: str, rank: Callable[[Any, int], int]) -> Callable[..., Any]:
-    """The form of a filter that takes one of the sorted neighbours; ``rank`` says which, of how many."""
-
-    def chosen(
-        trace: Trace,
-        which: Any,
-        input: Any,
-        size: Any = None,
-        footprint: Any = None,
-        output: Any = None,
-        mode: Any = "reflect",
-        cval: Any = 0.0,
-        origin: Any = 0,
-        *,
-        axes: Any = None,
-    ) -> Any:
-        no_more(trace, name, output, {})
-        rows = _windows(trace, input, size, footprint, mode, cval, origin, axes)
-        return np.sort(rows, axis=0)[rank(which, len(rows))]
-
-    if name == "median_filter":
-        return functools.partial(_without_choice, chosen)
-    return functools.partial(_with_choice, chosen)
+for _name, _reduction in (("maximum", "max"), ("minimum", "min")):
+    records("scipy.ndimage", f"{_name}_filter")(_extreme(_reduction))
+    records("scipy.ndimage", f"{_name}_filter1d")(_extreme_along(_reduction))
 
 
-def _without_choice(chosen: Callable[..., Any], trace: Trace, input: Any, *args: Any, **keywords: Any) -> Any:
-    return chosen(trace, None, input, *args, **keywords)
-
-
-def _with_choice(
-    chosen: Callable[..., Any], trace: Trace, input: Any, choice: Any = None, *args: Any, **keywords: Any
+@records("scipy.ndimage", "median_filter")
+def _median(
+    trace: Trace, input: Any, size: Any, footprint: Any, mode: Any, cval: Any, origin: Any, axes: Any = None
 ) -> Any:
-    named = [keywords.pop(name) for name in ("rank", "percentile") if name in keywords]
-    return chosen(trace, *named, input, *args, **keywords) if named else chosen(trace, choice, input, *args, **keywords)
+    rows = _windows(trace, input, size, footprint, mode, cval, origin, axes)
+    return np.sort(rows, axis=0)[len(rows) // 2]
 
 
-def _percentile(which: Any, count: int) -> int:
-    share = which + 100.0 if which < 0 else which
-    return count - 1 if share == 100.0 else int(float(count) * share / 100.0)
+@records("scipy.ndimage", "rank_filter")
+def _ranked(
+    trace: Trace, input: Any, rank: int, size: Any, footprint: Any, mode: Any, cval: Any, origin: Any, axes: Any = None
+) -> Any:
+    rows = _windows(trace, input, size, footprint, mode, cval, origin, axes)
+    return np.sort(rows, axis=0)[rank]
 
 
-_FORMS: dict[str, Callable[..., Any]] = {
-    "maximum_filter": _extreme("maximum_filter", "max"),
-    "minimum_filter": _extreme("minimum_filter", "min"),
-    "maximum_filter1d": _extreme_along("maximum_filter1d", "max"),
-    "minimum_filter1d": _extreme_along("minimum_filter1d", "min"),
-    "median_filter": _ranked("median_filter", lambda _, count: count // 2),
-    "rank_filter": _ranked("rank_filter", lambda which, count: which + count if which < 0 else which),
-    "percentile_filter": _ranked("percentile_filter", _percentile),
-}
-
-for _name, _form in _FORMS.items():
-    records("scipy.ndimage", _name)(_form)
+@records("scipy.ndimage", "percentile_filter")
+def _percentile(
+    trace: Trace,
+    input: Any,
+    percentile: float,
+    size: Any,
+    footprint: Any,
+    mode: Any,
+    cval: Any,
+    origin: Any,
+    axes: Any = None,
+) -> Any:
+    rows = _windows(trace, input, size, footprint, mode, cval, origin, axes)
+    share = percentile + 100.0 if percentile < 0 else percentile
+    rank = len(rows) - 1 if share == 100.0 else int(float(len(rows)) * share / 100.0)
+    return np.sort(rows, axis=0)[rank]

@@ -118,15 +118,7 @@ def _both_ways(x: Any, axis: int, once: Callable[[Any, Any], Any]) -> Any:
 
 @records("scipy.signal", "filtfilt")
 def _filtfilt(
-    trace: Trace,
-    b: Any,
-    a: Any,
-    x: Any,
-    axis: int = -1,
-    padtype: str | None = "odd",
-    padlen: int | None = None,
-    method: str = "pad",
-    irlen: int | None = None,
+    trace: Trace, b: Any, a: Any, x: Any, axis: int, padtype: str | None, padlen: int | None, method: str
 ) -> Any:
     if method != "pad":
         raise trace.refuse(f"scipy.signal.filtfilt with method={method!r} is not recorded.", 'Pass method="pad".')
@@ -141,9 +133,7 @@ def _filtfilt(
 
 
 @records("scipy.signal", "sosfiltfilt")
-def _sosfiltfilt(
-    trace: Trace, sos: Any, x: Any, axis: int = -1, padtype: str | None = "odd", padlen: int | None = None
-) -> Any:
+def _sosfiltfilt(trace: Trace, sos: Any, x: Any, axis: int, padtype: str | None, padlen: int | None) -> Any:
     sos, x = np.asarray(sos), trace.traced(x)
     axis = range(x.ndim)[axis]
     usual = 2 * sos.shape[0] + 1 - int(np.minimum(np.sum(sos[:, 2] == 0), np.sum(sos[:, 5] == 0)))

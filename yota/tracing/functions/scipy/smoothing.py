@@ -24,25 +24,25 @@ def _savgol(
     x: Any,
     window_length: int,
     polyorder: int,
-    deriv: int = 0,
-    delta: float = 1.0,
-    axis: int = -1,
-    mode: str = "interp",
-    cval: float = 0.0,
+    deriv: int,
+    delta: float,
+    axis: int,
+    mode: str,
+    cval: float,
 ) -> Any:
     module = sys.modules["scipy.signal"]
     x = trace.traced(x)
     weights = module.savgol_coeffs(window_length, polyorder, deriv=deriv, delta=delta)
     convolve = FORMS["scipy.ndimage", "convolve1d"]
     if mode != "interp":
-        return convolve(trace, x, weights, axis, None, mode, cval)
+        return convolve(trace, x, weights, axis, mode, cval, 0)
     if window_length > x.shape[axis]:
         raise ValueError("If mode is 'interp', window_length must be less than or equal to the size of x.")
     # At the ends a polynomial is fitted to the last window: what that does to each element of a window.
     ends = module.savgol_filter(np.eye(window_length), window_length, polyorder, deriv, delta, axis=0)
     half = window_length // 2
     rows = np.moveaxis(x, axis, 0)
-    inner = np.moveaxis(convolve(trace, x, weights, axis, None, "constant"), axis, 0)
+    inner = np.moveaxis(convolve(trace, x, weights, axis, "constant", 0.0, 0), axis, 0)
     parts = [
         _applied(ends[:half], rows[:window_length]),
         inner[half : len(rows) - half],
@@ -52,9 +52,7 @@ def _savgol(
 
 
 @records("scipy.signal", "detrend")
-def _detrend(
-    trace: Trace, data: Any, axis: int = -1, type: str = "linear", bp: Any = 0, overwrite_data: bool = False
-) -> Any:
+def _detrend(trace: Trace, data: Any, axis: int, type: str, bp: Any) -> Any:
     if type not in ("linear", "l", "constant", "c"):
         raise ValueError("Trend type must be 'linear' or 'constant'.")
     x = trace.traced(data)
@@ -73,7 +71,7 @@ def _detrend(
 
 
 @records("scipy.signal", "hilbert")
-def _hilbert(trace: Trace, x: Any, N: int | None = None, axis: int = -1) -> Any:
+def _hilbert(trace: Trace, x: Any, N: int | None, axis: int) -> Any:
     x = trace.traced(x)
     if x.dtype.kind == "c":
         raise ValueError("x must be real.")
@@ -90,11 +88,7 @@ def _hilbert(trace: Trace, x: Any, N: int | None = None, axis: int = -1) -> Any:
 
 
 @records("scipy.signal", "resample")
-def _resample(
-    trace: Trace, x: Any, num: int, t: Any = None, axis: int = 0, window: Any = None, domain: str = "time"
-) -> Any:
-    if t is not None or window is not None or domain != "time":
-        raise trace.refuse("scipy.signal.resample with t, window or domain is not recorded.", "Leave them out.")
+def _resample(trace: Trace, x: Any, num: int, axis: int) -> Any:
     x = trace.traced(x)
     axis, given = range(x.ndim)[axis], x.shape[axis]
     kept = min(num, given)
@@ -127,9 +121,7 @@ def _resample(
 
 
 @records("scipy.signal", "upfirdn")
-def _upfirdn(
-    trace: Trace, h: Any, x: Any, up: int = 1, down: int = 1, axis: int = -1, mode: str = "constant", cval: Any = 0
-) -> Any:
+def _upfirdn(trace: Trace, h: Any, x: Any, up: int, down: int, axis: int, mode: str | None, cval: Any) -> Any:
     if mode not in ("constant", None) or cval:
         raise trace.refuse("scipy.signal.upfirdn is recorded for zeros outside of the signal.", "Leave mode out.")
     h, x = trace.traced(h), trace.traced(x)
@@ -146,34 +138,27 @@ def _upfirdn(
 
 
 @records("scipy.signal", "freqz")
-def _freqz(
-    trace: Trace,
-    b: Any,
-    a: Any = 1,
-    worN: Any = 512,
-    whole: bool = False,
-    plot: Any = None,
-    fs: float = 2 * np.pi,
-    include_nyquist: bool = False,
-) -> Any:
-    sys.modules["scipy.signal"]
+def _freqz(trace: Trace, b: Any, a: Any, worN: Any, whole: bool, fs: float, include_nyquist: bool) -> Any:
     if is_traced(worN):
         worN = trace.values[trace.lift(worN)] if trace.is_constant(trace.lift(worN)) else None
     # Frequencies, and the dtype, are those that SciPy finds for other filters of this kind.
     others = [np.ones(each.shape, each.dtype) if is_traced(each) else each for each in (b, a)]
     b, a = (np.atleast_1d(trace.traced(each)) for each in (b, a))
-    if b.ndim != 1 or a.ndim != 1 or plot is not None or worN is None:
-        raise trace.refuse(
-            "scipy.signal.freqz is recorded for vectors, plain frequencies and no plot.", "Write a loop."
-        )
+    if b.ndim != 1 or a.ndim != 1 or worN is None:
+        raise trace.refuse("scipy.signal.freqz is recorded for vectors and plain frequencies.", "Write a loop.")
     places, like = sys.modules["scipy.signal"].freqz(*others, worN, whole, None, fs, include_nyquist)
     turns = np.exp(-1j * (2 * np.pi * places / fs))
     found = np.polyval(b[::-1], turns) / np.polyval(a[::-1], turns)
     return places, found.astype(like.dtype, copy=False)
 
 
-@records("scipy.signal", "medfilt", "medfilt2d")
-def _medfilt(trace: Trace, volume: Any, kernel_size: Any = None) -> Any:
+@records("scipy.signal", "medfilt")
+def _medfilt(trace: Trace, volume: Any, kernel_size: Any) -> Any:
     x = np.atleast_1d(trace.traced(volume))
     size = 3 if kernel_size is None else kernel_size
-    return FORMS["scipy.ndimage", "median_filter"](trace, x, size, mode="constant")
+    return FORMS["scipy.ndimage", "median_filter"](trace, x, size, None, "constant", 0.0, 0)
+
+
+@records("scipy.signal", "medfilt2d")
+def _medfilt2d(trace: Trace, input: Any, kernel_size: Any) -> Any:
+    return _medfilt(trace, input, kernel_size)

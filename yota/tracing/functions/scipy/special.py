@@ -38,7 +38,7 @@ def _plain(trace: Trace, value: Any, what: str) -> Any:
 
 
 @records("scipy.special", "zeta")
-def _zeta(trace: Trace, x: Any, q: Any = None, out: Any = None) -> Any:
+def _zeta(trace: Trace, x: Any, q: Any) -> Any:
     if q is None:
         raise trace.refuse("scipy.special.zeta has no derivative by its exponent.", "Give zeta(x, q) a traced q only.")
     return _ruled("zeta")(trace, x, q)

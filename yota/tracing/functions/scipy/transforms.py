@@ -28,17 +28,7 @@ def _fourier(name: str) -> Callable[..., Any]:
 
 
 def _of_waves(name: str) -> Callable[..., Any]:
-    def form(
-        trace: Trace,
-        x: Any,
-        type: int = 2,
-        n: Any = None,
-        axis: int = -1,
-        norm: Any = None,
-        overwrite_x: bool = False,
-        workers: Any = None,
-        orthogonalize: Any = None,
-    ) -> Any:
+    def form(trace: Trace, x: Any, type: int, n: Any, axis: int, norm: Any, orthogonalize: Any) -> Any:
         x = trace.traced(x)
         place = axes_of(axis, x.ndim)[0]
         extent = x.shape[place]
@@ -56,24 +46,13 @@ def _of_waves(name: str) -> Callable[..., Any]:
 def _along_several(name: str) -> Callable[..., Any]:
     transform = _of_waves(name)
 
-    def form(
-        trace: Trace,
-        x: Any,
-        type: int = 2,
-        s: Any = None,
-        axes: Any = None,
-        norm: Any = None,
-        overwrite_x: bool = False,
-        workers: Any = None,
-        *,
-        orthogonalize: Any = None,
-    ) -> Any:
+    def form(trace: Trace, x: Any, type: int, s: Any, axes: Any, norm: Any, orthogonalize: Any) -> Any:
         x = trace.traced(x)
         if axes is None and s is not None:
             axes = range(x.ndim - len(tuple(s)), x.ndim)
         places = axes_of(None if axes is None else tuple(axes), x.ndim)
         for place, count in zip(places, [None] * len(places) if s is None else s, strict=True):
-            x = transform(trace, x, type, count, place, norm, orthogonalize=orthogonalize)
+            x = transform(trace, x, type, count, place, norm, orthogonalize)
         return x
 
     return form

@@ -8,7 +8,7 @@ from typing import Any
 from yota.tracing.trace import Trace
 from yota.tracing.untyped import np
 
-__all__ = ["axes_of", "is_sequence", "no_more", "padded", "weighted"]
+__all__ = ["axes_of", "is_sequence", "padded", "weighted"]
 
 _PADDING: dict[str, Any] = {
     "reflect": "symmetric",
@@ -57,12 +57,6 @@ def weighted(trace: Trace, x: Any, weights: Any, mode: str, cval: Any, origin: A
     # SciPy computes in double precision, and gives what it was given.
     same = x.dtype.kind == found.dtype.kind
     return found.astype(x.dtype, copy=False) if same else found
-
-
-def no_more(trace: Trace, name: str, output: Any, rest: dict[str, Any]) -> None:
-    """Refuse keywords that say where a result goes, or that nothing is recorded for."""
-    if output is not None or any(value is not None for value in rest.values()):
-        raise trace.refuse(f"scipy.ndimage.{name} with output= or axes= is not recorded.", "Leave them out.")
 
 
 def axes_of(ndim: int, axes: Any, *choices: Any) -> Iterator[tuple[Any, ...]]:
