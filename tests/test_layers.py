@@ -21,18 +21,19 @@ BELOW = {
     "_resources": {"errors"},
     "structures": {"errors"},
     "marks": set(),
-    "ir": {"errors"},
+    "settings": {"errors"},
+    "ir": {"errors", "settings"},
     "rules": {"errors", "_resources", "ir"},
-    "tracing": {"errors", "structures", "marks", "ir", "rules"},
+    "tracing": {"errors", "structures", "marks", "settings", "ir", "rules"},
     "autodiff": {"errors", "ir", "rules"},
     "passes": {"errors", "ir"},
     "codegen": {"errors", "_resources", "ir", "passes"},
     # It knows plans, and no tapes.
-    "runtime": {"errors", "_resources", "codegen"},
+    "runtime": {"errors", "_resources", "settings", "codegen"},
     "watching": {"errors", "structures", "marks", "ir", "tracing"},
     "compilation": {
-        *("errors", "structures", "marks", "ir", "rules", "tracing", "autodiff", "passes", "codegen", "runtime"),
-        "watching",
+        *("errors", "structures", "marks", "settings", "ir", "rules", "tracing", "autodiff", "passes", "codegen"),
+        *("runtime", "watching"),
     },
 }
 # Folders of the top layer.

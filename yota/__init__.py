@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from yota.interop.sympy import from_sympy, lambdify
     from yota.ir.tape import Tape
     from yota.result import GradResult
+    from yota.settings import configure
     from yota.steps import update
     from yota.testing import gradcheck
     from yota.tracing.interpreter.entry import interpreted
@@ -30,6 +31,7 @@ __all__ = [
     "Tape",
     "batch",
     "compile",
+    "configure",
     "ctrace",
     "diffrule",
     "errors",
@@ -72,6 +74,7 @@ _HOMES = {
     "gradcheck": "yota.testing",
     "interpreted": "yota.tracing.interpreter.entry",
     "update": "yota.steps",
+    "configure": "yota.settings",
     "simplegrad": "yota.derivatives.simple",
     **dict.fromkeys(("grad", "gradient", "value_and_grad"), "yota.derivatives.gradients"),
     **dict.fromkeys(("jvp", "vjp"), "yota.derivatives.pullbacks"),

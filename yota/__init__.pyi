@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from os import PathLike
+from types import EllipsisType
 from typing import Any, Generic, Literal, ParamSpec, Protocol, TypeAlias, TypeVar, overload
 
 from yota import errors as errors
@@ -12,6 +13,7 @@ from yota.export import Module
 from yota.ir.tape import Tape as Tape
 from yota.result import GradResult as GradResult
 from yota.rules.model import Rule
+from yota.settings import Settings
 
 __version__: str
 
@@ -20,7 +22,8 @@ _R = TypeVar("_R")
 _R_co = TypeVar("_R_co", covariant=True)
 _T = TypeVar("_T")
 
-_Target: TypeAlias = Literal["numpy", "c", "cuda"]
+_Target: TypeAlias = Literal["numpy", "c", "cuda", "auto"]
+_Language: TypeAlias = Literal["numpy", "c", "cuda"]
 _Dynamic: TypeAlias = bool | Literal["auto"]
 _Effort: TypeAlias = Literal["quick", "high"]
 _Place: TypeAlias = int | str
@@ -51,7 +54,7 @@ class Compiled(Generic[_P, _R_co]):
 def grad(
     f: Callable[..., _R],
     *args: Any,
-    target: _Target,
+    target: _Target | None,
     strict: bool = ...,
     effort: _Effort = ...,
     dynamic: _Dynamic = ...,
@@ -95,7 +98,7 @@ def value_and_grad(
     f: Callable[_P, _R],
     wrt: _Place = 0,
     *,
-    target: _Target = "numpy",
+    target: _Target | None = None,
     strict: bool = False,
     effort: _Effort = "quick",
     dynamic: _Dynamic = "auto",
@@ -107,7 +110,7 @@ def value_and_grad(
     f: Callable[_P, _R],
     wrt: _Places | None,
     *,
-    target: _Target = "numpy",
+    target: _Target | None = None,
     strict: bool = False,
     effort: _Effort = "quick",
     dynamic: _Dynamic = "auto",
@@ -119,7 +122,7 @@ def gradient(
     f: Callable[_P, Any],
     wrt: _Place = 0,
     *,
-    target: _Target = "numpy",
+    target: _Target | None = None,
     strict: bool = False,
     effort: _Effort = "quick",
     dynamic: _Dynamic = "auto",
@@ -131,7 +134,7 @@ def gradient(
     f: Callable[_P, Any],
     wrt: _Places | None,
     *,
-    target: _Target = "numpy",
+    target: _Target | None = None,
     strict: bool = False,
     effort: _Effort = "quick",
     dynamic: _Dynamic = "auto",
@@ -143,7 +146,7 @@ def gradient(
     f: Callable[_P, tuple[Any, _R]],
     wrt: _Place | _Places | None = 0,
     *,
-    target: _Target = "numpy",
+    target: _Target | None = None,
     strict: bool = False,
     effort: _Effort = "quick",
     dynamic: _Dynamic = "auto",
@@ -157,7 +160,7 @@ def jacobian(
     *,
     with_value: Literal[False] = False,
     sparse: bool = False,
-    target: _Target = "numpy",
+    target: _Target | None = None,
     strict: bool = False,
     effort: _Effort = "quick",
     dynamic: _Dynamic = "auto",
@@ -170,7 +173,7 @@ def jacobian(
     *,
     with_value: Literal[True],
     sparse: bool = False,
-    target: _Target = "numpy",
+    target: _Target | None = None,
     strict: bool = False,
     effort: _Effort = "quick",
     dynamic: _Dynamic = "auto",
@@ -183,7 +186,7 @@ def jacobian(
     *,
     with_value: bool = False,
     sparse: bool = False,
-    target: _Target = "numpy",
+    target: _Target | None = None,
     strict: bool = False,
     effort: _Effort = "quick",
     dynamic: _Dynamic = "auto",
@@ -196,7 +199,7 @@ def hessian(
     *,
     with_value: Literal[False] = False,
     sparse: bool = False,
-    target: _Target = "numpy",
+    target: _Target | None = None,
     strict: bool = False,
     effort: _Effort = "quick",
     dynamic: _Dynamic = False,
@@ -208,7 +211,7 @@ def hessian(
     *,
     with_value: Literal[True],
     sparse: bool = False,
-    target: _Target = "numpy",
+    target: _Target | None = None,
     strict: bool = False,
     effort: _Effort = "quick",
     dynamic: _Dynamic = False,
@@ -217,7 +220,7 @@ def hvp(
     f: Callable[..., Any],
     wrt: _Place = 0,
     *,
-    target: _Target = "numpy",
+    target: _Target | None = None,
     strict: bool = False,
     effort: _Effort = "quick",
     dynamic: _Dynamic = False,
@@ -227,14 +230,19 @@ def jvp(
     args: Sequence[Any],
     tangents: Sequence[Any],
     *,
-    target: _Target = "numpy",
+    target: _Target | None = None,
     strict: bool = False,
     effort: _Effort = "quick",
     dynamic: _Dynamic = False,
 ) -> tuple[_R, Any]: ...
 @overload
 def vjp(
-    f: Callable[..., _R], *args: Any, target: _Target, strict: bool = ..., effort: _Effort = ..., dynamic: bool = ...
+    f: Callable[..., _R],
+    *args: Any,
+    target: _Target | None,
+    strict: bool = ...,
+    effort: _Effort = ...,
+    dynamic: bool = ...,
 ) -> tuple[_R, _Pullback]: ...
 @overload
 def vjp(
@@ -253,13 +261,13 @@ def batch(
     axis: Literal[0, -1] = 0,
     in_axes: Any = 0,
     out_axes: Any = 0,
-    target: _Target = "numpy",
+    target: _Target | None = None,
     strict: bool = False,
     dynamic: _Dynamic = False,
 ) -> Compiled[..., Any]: ...
 @overload
 def simplegrad(
-    f: Callable[..., Any], *args: Any, target: _Target, strict: bool = ..., effort: _Effort = ...
+    f: Callable[..., Any], *args: Any, target: _Target | None, strict: bool = ..., effort: _Effort = ...
 ) -> Compiled[..., tuple[Any, ...]]: ...
 @overload
 def simplegrad(
@@ -269,6 +277,12 @@ def simplegrad(
 def simplegrad(f: Callable[..., Any], *args: Any, effort: _Effort) -> Compiled[..., tuple[Any, ...]]: ...
 @overload
 def simplegrad(f: Callable[_P, Any], *args: _P.args, **kwargs: _P.kwargs) -> Compiled[_P, tuple[Any, ...]]: ...
+def configure(
+    *,
+    target: _Target | EllipsisType | None = ...,
+    threads: int | EllipsisType | None = ...,
+    cache: str | PathLike[str] | bool | EllipsisType | None = ...,
+) -> Settings: ...
 def update(structure: _T, gradient: Any, step: Callable[[Any, Any], Any]) -> _T: ...
 def gradcheck(
     f: Callable[..., Any],
@@ -296,13 +310,13 @@ ctrace = trace
 def interpreted(f: Callable[_P, _R]) -> Callable[_P, _R]: ...
 def play(tape: Tape, *args: Any) -> Any: ...
 def compile(
-    tape: Tape, target: _Target = "numpy", *, strict: bool = False, effort: _Effort = "quick"
+    tape: Tape, target: _Target | None = None, *, strict: bool = False, effort: _Effort = "quick"
 ) -> _WithSource[..., Any]: ...
 def freeze(f: Compiled[_P, _R]) -> Compiled[_P, _R]: ...
 def generate(
     f: Callable[..., Any],
     args: Mapping[str, Any] | Sequence[Any],
-    target: _Target = "numpy",
+    target: _Language = "numpy",
     name: str | None = None,
     *,
     wrt: _Place | _Places | None = None,

@@ -90,6 +90,10 @@ simple = yota.simplegrad(loss, x, x)
 value, by_w, by_x, _ = simple(x, x)
 text = simple.source
 yota.simplegrad(loss, x, x, target="c")
+with yota.configure(target="auto", threads=2, cache=False) as now:
+    text = now.target
+yota.configure(cache="folder", threads=None)
+slope = yota.gradient(energy, target="auto")(x)
 
 value, tape = yota.trace(loss, x, x, power=3)
 yota.trace(energy, x, primitives=[np.sinc])

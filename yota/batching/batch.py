@@ -47,7 +47,7 @@ def batch(
     axis: int = 0,
     in_axes: Any = 0,
     out_axes: Any = 0,
-    target: str = "numpy",
+    target: str | None = None,
     strict: bool = False,
     dynamic: Dynamic = False,
 ) -> Batched:
@@ -103,7 +103,7 @@ def batch(
         in_axes = out_axes = axis
     if over is not None and not isinstance(in_axes, int):
         raise ArgumentError(f"in_axes={in_axes!r} says which arguments hold points; leave over= out")
-    wanted = Target(target, strict)
+    wanted = Target.wanted(target, strict)
 
     def make() -> Batched:
         return Batched(function_of(f), over, in_axes, out_axes, wanted, dynamic=dynamic)
@@ -147,7 +147,7 @@ class Batched(Compiled):
 
         ``target`` counts unless it is the default; arguments in the places ``also`` hold points too.
         """
-        wanted = self.target if target == Target() else target
+        wanted = self.target if target == Target.wanted() else target
         over = None if self.over is None else (*_several(self.over), *also)
         axes = self.in_axes
         if also and isinstance(axes, (tuple, list)):
@@ -156,6 +156,7 @@ class Batched(Compiled):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Results for all points."""
+        self.calls += 1
         with users_frames:
             return self._results(args, kwargs)
 
@@ -204,7 +205,7 @@ class Batched(Compiled):
     def _compiled(self, function: Callable[..., Any], args: tuple[Any, ...], why: str) -> _Compiled:
         arguments = sort_arguments(function, args)
         target = target_for(self.target, arguments)
-        with self.journal.compiling(arguments, target.name, why) as made:
+        with self.journal.compiling(arguments, target.first.name, why) as made:
             found = self._made(function, arguments, target)
             made(found.tape, found.source)
         return found
@@ -215,8 +216,14 @@ class Batched(Compiled):
         self.captured.take(Running(code, names) for code, names in recording.ran)
         self.captured.settle()
         contents = Contents.of(recording.watched, self.captured.parts(), ())
-        call, source = compile_tape(simplified(recording.tape, target), target)
-        return _Compiled(call, recording.form, recording.tape, source, contents)
+
+        def code(target: Target) -> tuple[Callable[..., Any], Tape, str]:
+            call, source = compile_tape(simplified(recording.tape, target), target)
+            return call, recording.tape, source
+
+        call, tape, source = code(target.first)
+        call = self.journal.going_on(arguments, target, call, code)
+        return _Compiled(call, recording.form, tape, source, contents)
 
     def _traced(self, function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
         call = inside(function, args, {})
@@ -237,7 +244,7 @@ class Batched(Compiled):
         if recorded.outer:
             raise ArgumentError(f"{self.__name__} uses traced values besides its arguments; pass them as arguments")
         # One point's tape is rewritten first: there, more is a scalar.
-        compiled = self.target.name != "numpy"
+        compiled = self.target.name in ("c", "cuda")
         tape = run(recorded.tape, strict=self.target.strict, compiled=compiled)
         tape = optimise(tape, strict=self.target.strict)
         outer = [axis_at(self.out_axes, path, "out_axes") for path in forms[-1].paths()]

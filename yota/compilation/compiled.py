@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import logging
 import time
 import types
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from yota.compilation.arguments import Arguments
+from yota.compilation.specialise import Target, needed
 from yota.ir.callables import Derived, Recipe
 from yota.ir.tape import Tape
+from yota.runtime.background import Later
 from yota.runtime.cache import Table
 
 __all__ = [
@@ -33,6 +36,7 @@ CHANGED = "what the function reads from outside has changed"
 CONTENT = "the content of an array that the code relies on has changed"
 OTHER_WAY = "a branch went another way"
 CLEARED = "clear() was called"
+_IN_BACKGROUND = "compiled in the background, calls go on with it"
 KEPT = "kept in the private cache, and read from there"
 BROUGHT = "came from another process with the frozen function"
 _FIRST = "first call with such arguments"
@@ -57,6 +61,8 @@ class Compilation:
         Why there was no code to call.
     seconds
         Wall time, tracing included.
+    when
+        When it was done.
     """
 
     name: str
@@ -64,9 +70,11 @@ class Compilation:
     target: str
     why: str
     seconds: float
+    when: dt.datetime = field(default_factory=lambda: dt.datetime.now().astimezone())
 
     def __str__(self) -> str:
-        return f"{self.name} for ({self.arguments}), target {self.target}, in {self.seconds:.3f} s: {self.why}"
+        what = f"{self.name} for ({self.arguments}), target {self.target}"
+        return f"{what}, at {self.when:%H:%M:%S} in {self.seconds:.3f} s: {self.why}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,13 +87,16 @@ class Information:
         What the function is, what it is compiled for, and how much compiled code it has now.
     compilations
         The last hundred compilations, those of functions that it is computed by included.
+    calls
+        How often the function was called.
     """
 
     title: str
     compilations: tuple[Compilation, ...]
+    calls: int = 0
 
     def __str__(self) -> str:
-        return "\n".join([self.title, *map(str, self.compilations)])
+        return "\n".join([f"{self.title}, {self.calls} calls", *map(str, self.compilations)])
 
 
 class Journal:
@@ -105,12 +116,14 @@ class Journal:
         What another process needs in order to have the same code, by key; see `yota.compilation.kept`.
     parts
         Functions that it is computed by, which compile for themselves.
+    awaited
+        How many functions in C are to take the place of NumPy code.
     """
 
-    __slots__ = ("_again", "entries", "latest", "live", "name", "parts", "records", "target")
+    __slots__ = ("_again", "awaited", "entries", "latest", "live", "name", "parts", "records", "target")
 
     def __init__(self, name: str, target: str) -> None:
-        self.name, self.target, self.live, self._again = name, target, 0, ""
+        self.name, self.target, self.live, self.awaited, self._again = name, target, 0, 0, ""
         self.entries: deque[Compilation] = deque(maxlen=_MOST_KEPT)
         self.latest: tuple[Tape | None, str] = None, ""
         self.records = Table(_MOST_KEPT)
@@ -130,13 +143,45 @@ class Journal:
             kinds = _kinds(arguments)
             known = any(entry.arguments == kinds for entry in self.entries)
             reason = how or why or (self._again if known and self._again else _FIRST)
-            entry = Compilation(self.name, kinds, target, reason, time.perf_counter() - start)
-            self.entries.append(entry)
+            self._note(Compilation(self.name, kinds, target, reason, time.perf_counter() - start))
             self.live += 1
             self.latest = tape, source
-            _log.info("compiled %s", entry)
 
         yield made
+
+    def going_on(
+        self,
+        arguments: Arguments,
+        target: Target,
+        first: Callable[..., Any],
+        make: Callable[[Target], tuple[Callable[..., Any], Tape, str]],
+    ) -> Callable[..., Any]:
+        """``first``, and for the target "auto" in its place what ``make`` gives with tape and source, later."""
+        if target.name != "auto":
+            return first
+        kinds = _kinds(arguments)
+
+        def better() -> Callable[..., Any]:
+            start, name, why = time.perf_counter(), "c", _IN_BACKGROUND
+            try:
+                needed()
+                call, tape, source = make(replace(target, name=name))
+                if self.live:
+                    self.latest = tape, source
+                return call
+            except Exception as fault:
+                name, why = "numpy", f"it stays, for C cannot be had: {str(fault) or type(fault).__name__}"
+                raise
+            finally:
+                self.awaited -= 1
+                self._note(Compilation(self.name, kinds, name, why, time.perf_counter() - start))
+
+        self.awaited += 1
+        return Later(first, better)
+
+    def _note(self, entry: Compilation) -> None:
+        self.entries.append(entry)
+        _log.info("compiled %s", entry)
 
 
 def _kinds(arguments: Arguments) -> str:
@@ -194,11 +239,16 @@ class Compiled(Derived):
         parts: Sequence[Any] = (),
     ) -> None:
         super().__init__(recipe, function, what, call)
-        self.journal = journal
+        self.journal, self.calls = journal, 0
         made = recipe[0].__name__
         # Several share a journal where they share what they compile.
         self.title = journal.name = made if function is None else f"{made} of {self.__name__}"
         journal.parts += parts
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        """What it gives for these arguments."""
+        self.calls += 1
+        return self._call(*args, **kwargs)
 
     @property
     def source(self) -> str:
@@ -211,11 +261,12 @@ class Compiled(Derived):
         return self._latest()[0]
 
     def info(self) -> Information:
-        """What was compiled, for which arguments, why, and how long it took."""
+        """What was compiled, when, for which arguments, why, and how long it took; how often it was called."""
         found = [*self.journal.entries]
         for part in self.journal.parts:
             found += part.info().compilations
-        return Information(self._title(), tuple(found[-_MOST_KEPT:]))
+        calls = self.calls + getattr(self.front, "direct_calls", 0)
+        return Information(self._title(), tuple(found[-_MOST_KEPT:]), calls)
 
     def clear(self) -> None:
         """Drop all compiled code; the next call compiles anew."""
@@ -227,10 +278,15 @@ class Compiled(Derived):
         return f"<yota.{self._title()}>"
 
     def _title(self) -> str:
-        return f"{self.title}, target {self.journal.target}, {self._live()} compiled"
+        awaited = self._awaited()
+        more = f", {awaited} to go on in C" if awaited else ""
+        return f"{self.title}, target {self.journal.target}, {self._live()} compiled{more}"
 
     def _live(self) -> int:
         return self.journal.live + sum(part._live() for part in self.journal.parts)
+
+    def _awaited(self) -> int:
+        return self.journal.awaited + sum(part._awaited() for part in self.journal.parts)
 
     def _latest(self) -> tuple[Tape | None, str]:
         found = [self.journal.latest, *(part._latest() for part in self.journal.parts)]

@@ -35,6 +35,7 @@ from yota.rules.registry import registry
 from yota.runtime.cache import Table
 from yota.runtime.native import processor
 from yota.runtime.store import Store, digest_of, folder
+from yota.settings import settings
 from yota.tracing.memory import owner_of
 from yota.watching.contents import Contents
 from yota.watching.digest import NoDigest, Read, kinds
@@ -56,17 +57,13 @@ def adopt(records: Iterable[tuple[str, str]]) -> None:
 
 def why_not_kept(function: Callable[..., Any]) -> str:
     """Why what is compiled for a function has no records; empty if the reason is not the function."""
-    if _is_off():
+    if not settings.keeps:
         return "YOTA_CACHE turns off what records are found by"
     try:
         Read(function, ())
     except (NoDigest, RecursionError) as reason:
         return f"another process may find other things than this one: {reason}"
     return ""
-
-
-def _is_off() -> bool:
-    return os.environ.get("YOTA_CACHE", "").strip().lower() in ("0", "off")
 
 
 def place_of(
@@ -94,7 +91,7 @@ def place_of(
     journal
         Gets the records.
     """
-    if target.name == "cuda" or _is_off():
+    if target.name == "cuda" or not settings.keeps:
         return None
     with contextlib.suppress(NoDigest, CodegenError, RecursionError):
         ask = functools.partial(_read, function, list(others), arguments.values)
@@ -129,11 +126,9 @@ def state_of_yota() -> str:
 
 
 def _versions() -> list[str]:
-    named = [name for name in sorted(os.environ) if name.startswith("YOTA_") and not name.startswith("YOTA_CACHE")]
-    settings = [f"{name}={os.environ[name]}" for name in named]
     # Constants are computed when a function is traced, by NumPy's code for the processor.
     system = sys.version, sys.byteorder, platform.machine(), processor(), np.__version__
-    return [_FORMAT, registry().digest(), *system, *settings]
+    return [_FORMAT, registry().digest(), *system, *settings.of_code()]
 
 
 def _name(primitive: Primitive) -> str:

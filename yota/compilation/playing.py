@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from yota.compilation.device import to_cpu
-from yota.compilation.specialise import Target, compile_tape, simplified
+from yota.compilation.specialise import Target, compile_tape, needed, simplified
 from yota.errors import ArgumentError
 from yota.ir.callables import Derived
 from yota.ir.inputs import Input, Static, spelled
 from yota.ir.tape import Tape
 from yota.ir.types import TensorType
 from yota.marks import mark_of
+from yota.runtime.background import Later
 from yota.runtime.signals import StaleTape
 from yota.structures import flatten, is_on_device
 from yota.tracing.replay import evaluate, stale
@@ -56,7 +58,9 @@ def play(tape: Tape, *args: Any) -> Any:
     return results[0] if len(results) == 1 else tuple(results)
 
 
-def compile(tape: Tape, target: str = "numpy", *, strict: bool = False, effort: str = "quick") -> Callable[..., Any]:
+def compile(
+    tape: Tape, target: str | None = None, *, strict: bool = False, effort: str = "quick"
+) -> Callable[..., Any]:
     """A fast function that computes what the tape does.
 
     Parameters
@@ -78,13 +82,24 @@ def compile(tape: Tape, target: str = "numpy", *, strict: bool = False, effort: 
     >>> compile(tape)(5.0)
     25.0
     """
-    wanted = Target(target, strict, effort)
-    short = simplified(_tape(tape), wanted)
-    if effort == "high":
-        from yota.codegen.search import search
+    wanted = Target.wanted(target, strict, effort)
 
-        _, short = search([short], seconds=wanted.seconds, strict=strict)
-    call, source = compile_tape(short, wanted)
+    def code(target: Target) -> tuple[Callable[..., Any], str]:
+        short = simplified(_tape(tape), target)
+        if effort == "high":
+            from yota.codegen.search import search
+
+            _, short = search([short], seconds=target.seconds, strict=strict)
+        return compile_tape(short, target)
+
+    def better() -> Callable[..., Any]:
+        needed()
+        call, found.source = code(replace(wanted, name="c"))  # type: ignore[attr-defined]
+        return call
+
+    call, source = code(wanted.first)
+    if wanted.name == "auto":
+        call = Later(call, better)
     plain = [entry.argument for entry in tape.inputs] == list(range(len(tape.inputs)))
     direct = plain and not tape.guards and not tape.statics
     kinds = [_kind(tape.types[entry.variable]) for entry in tape.inputs]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -19,6 +18,7 @@ from yota.ir.callables import name_of
 from yota.ir.tape import Tape
 from yota.rules.registry import Registry
 from yota.runtime.signals import EarlierIndexError, StaleTape
+from yota.settings import TARGETS, settings
 from yota.structures import is_on_device
 from yota.tracing.record import Recording, Surroundings, record
 from yota.tracing.replay import CONVERSIONS, failing, stale
@@ -34,6 +34,7 @@ __all__ = [
     "differentiate",
     "is_in_c",
     "loaded",
+    "needed",
     "simplified",
     "source_of",
     "trace_gradient",
@@ -62,9 +63,19 @@ class Target:
     effort: str = "quick"
     seconds: float = 10.0
 
+    @classmethod
+    def wanted(cls, name: str | None = None, strict: bool = False, effort: str = "quick") -> Target:
+        """The target of a user's options; without a name, that of the process."""
+        return cls(settings.target if name is None else name, strict, effort)
+
+    @property
+    def first(self) -> Target:
+        """The target whose code is called first."""
+        return replace(self, name="numpy") if self.name == "auto" else self
+
     def __post_init__(self) -> None:
-        if self.name not in ("numpy", "c", "cuda"):
-            raise ArgumentError(f"target={self.name!r} is not known; the targets are: 'numpy', 'c', 'cuda'")
+        if self.name not in TARGETS:
+            raise ArgumentError(f"target={self.name!r} is not known; the targets are: {', '.join(map(repr, TARGETS))}")
         if self.effort not in ("quick", "high"):
             raise ArgumentError(f"effort={self.effort!r} is not known; it is 'quick' or 'high'")
         if self.strict and self.name == "cuda":
@@ -110,6 +121,19 @@ def is_in_c(target: Target) -> bool:
     return target.name == "c" and native.is_available()
 
 
+def needed() -> None:
+    """See that C can be compiled here.
+
+    Raises
+    ------
+    CompilerError
+        If not.
+    """
+    from yota.runtime import native
+
+    native.find()
+
+
 def loaded(source: Any) -> Callable[..., Any]:
     """The function that generated source defines."""
     if hasattr(source, "kernels"):
@@ -126,7 +150,7 @@ def _compiled_for_cuda(tape: Tape, values: int) -> tuple[Callable[..., Any], str
     from yota.runtime.cuda_program import Expected, Program
 
     # A tape that the target cannot take fails here, before anything is asked of a GPU.
-    atomic = os.environ.get("YOTA_CUDA_SCATTER") == "atomic"
+    atomic = settings.atomic
     written = cuda.generate(tape, atomic=atomic, values=values)
     expected = [
         Expected(".".join((item.name, *map(str, item.path))), type.dtype, type.shape, item.argument < 0)

@@ -159,7 +159,7 @@ class _Stale:
         return fault
 
 
-def check_options(target: str, dynamic: Dynamic, has_aux: bool) -> None:
+def check_options(target: str | None, dynamic: Dynamic, has_aux: bool) -> None:
     """Refuse what code for all sizes cannot do.
 
     Raises
@@ -167,7 +167,7 @@ def check_options(target: str, dynamic: Dynamic, has_aux: bool) -> None:
     ArgumentError
         If ``target`` is not NumPy, or ``dynamic`` or ``has_aux`` is wanted.
     """
-    if target != "numpy":
+    if target not in (None, "numpy", "auto"):
         raise ArgumentError(
             f"args= compiles for all sizes, which only target='numpy' can; leave args= out for {target!r}"
         )

@@ -58,6 +58,7 @@ class Derivative(Compiled):
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """What the form gives for these arguments."""
+        self.calls += 1
         latest = self.latest
         if latest is not None and not kwargs:
             found = latest(args)
@@ -114,6 +115,7 @@ class Slope(Compiled):
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """The gradient."""
+        self.calls += 1
         try:
             return self._call(*args, **kwargs)[1]
         except Exception as fault:
@@ -130,6 +132,7 @@ class SlopeBeside(Slope):
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Both."""
+        self.calls += 1
         with users_frames:
             (_, aux), slope = self._call(*args, **kwargs)
         return slope, aux

@@ -174,7 +174,8 @@ class Prepared:
         self.owner = owner
         arguments = sort_arguments(function, args)
         owner.captured.take(bearers(args))
-        self.target = target_for(owner.target, arguments)
+        self._wanted = target_for(owner.target, arguments)
+        self.target = self._wanted.first
         self.layout = layout_of(function, owner.wrt, len(owner.hidden), on_host(arguments))
         self.root = self._specialise(function, arguments)
         self.tapes = [self.root]
@@ -231,6 +232,12 @@ class Prepared:
                 gradient = gradient or self.gradient(function, on_host(arguments))
                 found = self._compiled(gradient, place, merged)
                 made(found.gradient.tape, found.source)
+
+        def code(target: Target) -> tuple[Callable[..., Any], Tape, str]:
+            call, found.source = self._code(found.gradient, target, merged)
+            return call, found.gradient.tape, found.source
+
+        found.call = self.owner.journal.going_on(arguments, self._wanted, found.call, code)
         return found
 
     def _compiled(self, gradient: Gradient, place: Place | None, merged: Merged | None) -> Specialisation:
@@ -243,21 +250,28 @@ class Prepared:
         contents = Contents.of(gradient.contents.pairs, captured.parts(), fresh)
         gradient = replace(gradient, contents=contents)
         if merged:
-            unguarded = replace(gradient, tape=merged.unguarded(gradient.tape))
-            call, source = compile_tape(self.compiled_tape(unguarded), self.target, values=unguarded.values)
-            return Specialisation(gradient, merged.checked(call), source, merged=merged)
+            return Specialisation(gradient, *self._code(gradient, self.target, merged), merged=merged)
         # `grad`, which takes no wrt, shows the tape of each call.
         mergeable = self.owner.dynamic and self.owner.wrt is not None and self.target.name != "cuda"
         merged = Merged.of(gradient.recorded) if mergeable and gradient.recorded else None
         gradient = replace(gradient, recorded=None)
-        tape = self.compiled_tape(gradient)
-        values = gradient.values if gradient.aux else self.values
+        return Specialisation(gradient, *self._code(gradient, self.target, place=place), merged=merged)
+
+    def _code(
+        self, gradient: Gradient, target: Target, merged: Merged | None = None, place: Place | None = None
+    ) -> tuple[Callable[..., Any], str]:
+        """The function that is generated for a gradient, and its source, which is kept in a place if there is one."""
+        if merged:
+            gradient = replace(gradient, tape=merged.unguarded(gradient.tape))
+        tape = self.compiled_tape(gradient, target)
+        values = gradient.values if merged or gradient.aux else self.values
         if place is None:
-            return Specialisation(gradient, *compile_tape(tape, self.target, values=values), merged=merged)
-        source = source_of(tape, self.target, values)
+            call, text = compile_tape(tape, target, values=values)
+            return merged.checked(call) if merged else call, text
+        source = source_of(tape, target, values)
         if self.may_be_kept and gradient.aux is None:
             place.save(gradient, source)
-        return Specialisation(gradient, loaded(source), source.text, merged=merged)
+        return loaded(source), source.text
 
     def _place(self, function: Callable[..., Any], arguments: Arguments) -> Place | None:
         """Where other processes find the code for such arguments."""
@@ -299,11 +313,11 @@ class Prepared:
             has_aux=self.owner.has_aux,
         )
 
-    def compiled_tape(self, gradient: Gradient) -> Tape:
+    def compiled_tape(self, gradient: Gradient, target: Target) -> Tape:
         """What is compiled."""
         from yota.compilation.scalar_code import short_gradient
 
-        return short_gradient(gradient.tape, gradient.leaves, registry(), self.target, gradient.values)
+        return short_gradient(gradient.tape, gradient.leaves, registry(), target, gradient.values)
 
     def result(self, chosen: Specialisation, outputs: tuple[Any, ...]) -> Any:
         """What the caller gets: value and gradients."""

@@ -23,7 +23,7 @@ def grad(
     *args: Any,
     dynamic: Dynamic = False,
     seed: Any = None,
-    target: str = "numpy",
+    target: str | None = None,
     strict: bool = False,
     effort: str = "quick",
     has_aux: bool = False,
@@ -48,8 +48,9 @@ def grad(
         The derivative of the final result by the value of ``f``, of the value's shape; one by default. With a
         seed ``f`` may return an array.
     target
-        What to generate code for: ``"numpy"``; ``"c"``, which needs a C compiler; or ``"cuda"``, which arrays of
-        CuPy's choose by themselves.
+        What to generate code for: ``"numpy"``; ``"c"``, which needs a C compiler; ``"auto"``, which starts on NumPy
+        code and goes on in C once that is compiled in the background; or ``"cuda"``, which arrays of CuPy's choose by
+        themselves. By default it is what `configure` says, ``"numpy"`` unless that was called.
     strict
         Whether the value must be bitwise what NumPy gives for ``f(*args)``.
     effort
@@ -90,8 +91,8 @@ def grad(
         evaluates("grad", f, "For a function that gives the gradient: yota.gradient(f)")
     with users_frames:
         if seed is not None:
-            return seeded(f, seed, args, kwargs, Target(target, strict, effort), dynamic, has_aux)
-        return evaluated(f, args, kwargs, Target(target, strict, effort), dynamic, has_aux)
+            return seeded(f, seed, args, kwargs, Target.wanted(target, strict, effort), dynamic, has_aux)
+        return evaluated(f, args, kwargs, Target.wanted(target, strict, effort), dynamic, has_aux)
 
 
 @worded
@@ -99,7 +100,7 @@ def value_and_grad(
     f: Callable[..., Any],
     wrt: Wrt = 0,
     *,
-    target: str = "numpy",
+    target: str | None = None,
     strict: bool = False,
     effort: str = "quick",
     dynamic: Dynamic = "auto",
@@ -163,7 +164,7 @@ def value_and_grad(
         def of_one(one: Callable[..., Any]) -> Callable[..., Any]:
             return value_and_grad(one, wrt, strict=strict, dynamic=dynamic, has_aux=has_aux)
 
-        many: Callable[..., tuple[Any, Any]] = f.mapped(of_one, Target(target, strict), dynamic=dynamic)
+        many: Callable[..., tuple[Any, Any]] = f.mapped(of_one, Target.wanted(target, strict), dynamic=dynamic)
         return many
     options = {"target": target, "strict": strict, "effort": effort, "dynamic": dynamic, "has_aux": has_aux}
     recipe = value_and_grad, (f, wrt), {**options, "args": args}
@@ -173,12 +174,14 @@ def value_and_grad(
 
         check_options(target, dynamic, has_aux)
         form = AllSizes(f, args, wrt, strict=strict)
+        if Target.wanted(target).name == "auto":
+            form.journal.target = "numpy (args= compiles for all sizes, which C cannot)"
         return Compiled(recipe, f, "value and gradient", form, journal=form.journal)
 
     def make() -> Differentiated:
         return Differentiated(f, wrt, wanted, dynamic=dynamic, has_aux=has_aux)
 
-    wanted = Target(target, strict, effort)
+    wanted = Target.wanted(target, strict, effort)
     return caller(form_of(f, make, Differentiated, wrt, wanted, dynamic, has_aux), recipe, "value and gradient")
 
 
@@ -187,7 +190,7 @@ def gradient(
     f: Callable[..., Any],
     wrt: Wrt = 0,
     *,
-    target: str = "numpy",
+    target: str | None = None,
     strict: bool = False,
     effort: str = "quick",
     dynamic: Dynamic = "auto",

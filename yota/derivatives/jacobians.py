@@ -27,7 +27,7 @@ def jacobian(
     *,
     with_value: bool = False,
     sparse: bool = False,
-    target: str = "numpy",
+    target: str | None = None,
     strict: bool = False,
     effort: str = "quick",
     dynamic: Dynamic = "auto",
@@ -87,7 +87,7 @@ def jacobian(
         options: dict[str, Any] = {"with_value": with_value, "sparse": sparse, "target": target, "strict": strict}
         return _beside(f, wrt, {**options, "effort": effort, "dynamic": dynamic})
     wanted = Wanted(1, with_value, sparse)
-    return _matrix(f, wrt, wanted, Target(target, strict, effort), dynamic, "Jacobian")
+    return _matrix(f, wrt, wanted, Target.wanted(target, strict, effort), dynamic, "Jacobian")
 
 
 @worded
@@ -97,7 +97,7 @@ def hessian(
     *,
     with_value: bool = False,
     sparse: bool = False,
-    target: str = "numpy",
+    target: str | None = None,
     strict: bool = False,
     effort: str = "quick",
     dynamic: Dynamic = False,
@@ -135,14 +135,14 @@ def hessian(
     6.0
     """
     wanted = Wanted(2, with_value, sparse)
-    return _matrix(f, wrt, wanted, Target(target, strict, effort), dynamic, "Hessian")
+    return _matrix(f, wrt, wanted, Target.wanted(target, strict, effort), dynamic, "Hessian")
 
 
 def _beside(f: Callable[..., Any], wrt: Any, options: Mapping[str, Any]) -> Callable[..., Any]:
     """The Jacobian of the first that ``f`` returns, and the second."""
     if isinstance(f, Batched):
         own = {**options, "target": "numpy", "has_aux": True}
-        wanted = Target(options["target"], options["strict"])
+        wanted = Target.wanted(options["target"], options["strict"])
         return f.mapped(lambda one: jacobian(one, wrt, **own), wanted, dynamic=options["dynamic"])
 
     @functools.wraps(f, updated=())
@@ -156,7 +156,7 @@ def _beside(f: Callable[..., Any], wrt: Any, options: Mapping[str, Any]) -> Call
         return ((found[0], aux), found[1]) if options["with_value"] else (found, aux)
 
     recipe = jacobian, (f, wrt), {**options, "has_aux": True}
-    journal = Journal("", options["target"])
+    journal = Journal("", wanted.name)
     return Compiled(recipe, f, "Jacobian", call, journal=journal, parts=(made,))
 
 

@@ -235,9 +235,9 @@ class _Straight(Prepared):
         """Whether tape and source are all that another process needs: not places of entries."""
         return not self.rows and not self.relied
 
-    def compiled_tape(self, gradient: Gradient) -> Tape:
+    def compiled_tape(self, gradient: Gradient, target: Target) -> Tape:
         """What is compiled."""
-        return simplified(gradient.tape, self.target)
+        return simplified(gradient.tape, target)
 
     def result(self, chosen: Specialisation, outputs: tuple[Any, ...]) -> Any:
         """The matrix; with values before it, if they are wanted."""

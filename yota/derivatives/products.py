@@ -12,7 +12,7 @@ from yota.batching.batch import Batched
 from yota.compilation.arguments import Arguments
 from yota.compilation.branches import Dynamic
 from yota.compilation.layout import layout_of, only_leaf
-from yota.compilation.specialise import Gradient, Specialisation, Target
+from yota.compilation.specialise import Gradient, Specialisation, Target, simplified
 from yota.compilation.words import worded
 from yota.derivatives.calling import caller
 from yota.derivatives.differentiated import Differentiated, Prepared
@@ -33,7 +33,7 @@ def hvp(
     f: Callable[..., Any],
     wrt: int | str = 0,
     *,
-    target: str = "numpy",
+    target: str | None = None,
     strict: bool = False,
     effort: str = "quick",
     dynamic: Dynamic = False,
@@ -70,7 +70,7 @@ def hvp(
     >>> hvp(lambda x, a: a * np.sum(x**3))(np.array([1.0, 2.0]), 10.0, np.array([1.0, 1.0]))
     array([ 60., 120.])
     """
-    wanted = Target(target, strict, effort)
+    wanted = Target.wanted(target, strict, effort)
     if isinstance(f, Batched):
         return f.mapped(lambda one: hvp(one, wrt, dynamic=dynamic), wanted, dynamic=dynamic, also=(-1,))
     recipe = hvp, (f, wrt), {"target": target, "strict": strict, "effort": effort, "dynamic": dynamic}
@@ -126,9 +126,9 @@ class _Product(Prepared):
         recorded = _recorded(function, arguments, leaf, registry(), live=True, around=around)
         return Gradient.of(recorded, product_of(recorded.tape, leaf, registry(), self.target), (leaf,))
 
-    def compiled_tape(self, gradient: Gradient) -> Tape:
-        """What is compiled: the tape itself, which is simplified already."""
-        return gradient.tape
+    def compiled_tape(self, gradient: Gradient, target: Target) -> Tape:
+        """What is compiled: the tape itself, which is simplified already, for the first target."""
+        return gradient.tape if target == self.target else simplified(gradient.tape, target)
 
     def result(self, chosen: Specialisation, outputs: tuple[Any, ...]) -> Any:
         """The product alone."""

@@ -11,6 +11,7 @@ from yota.compilation.arguments import function_of
 from yota.compilation.branches import Dynamic
 from yota.compilation.compiled import Compiled, Journal
 from yota.compilation.device import beside
+from yota.compilation.specialise import Target
 from yota.compilation.words import evaluates, worded
 from yota.derivatives.gradients import gradient
 from yota.errors import ArgumentError, DifferentiationError
@@ -26,7 +27,7 @@ __all__ = ["jvp", "pushforward", "vjp", "weighted"]
 def vjp(
     f: Callable[..., Any],
     *args: Any,
-    target: str = "numpy",
+    target: str | None = None,
     strict: bool = False,
     effort: str = "quick",
     dynamic: Dynamic = False,
@@ -76,7 +77,8 @@ def vjp(
 
     options = {"target": target, "strict": strict, "effort": effort, "dynamic": dynamic}
     recipe = pullback, (f, *point), options
-    return found, Compiled(recipe, None, "pullback", call, journal=Journal("", target), parts=(pulled,))
+    journal = Journal("", Target.wanted(target).name)
+    return found, Compiled(recipe, None, "pullback", call, journal=journal, parts=(pulled,))
 
 
 def pullback(f: Callable[..., Any], *point: Any, **options: Any) -> Callable[[Any], Any]:
@@ -116,7 +118,7 @@ def jvp(
     args: Sequence[Any],
     tangents: Sequence[Any],
     *,
-    target: str = "numpy",
+    target: str | None = None,
     strict: bool = False,
     effort: str = "quick",
     dynamic: Dynamic = False,

@@ -41,6 +41,7 @@ class SimpleGradient(Compiled):
 
     def __call__(self, *args: Any) -> tuple[Any, ...]:
         """The value and the derivative by each argument."""
+        self.calls += 1
         if self._entry is not None and not self._outdated:
             found = self._entry(args)
             if found is not MISSING:
@@ -70,7 +71,7 @@ class SimpleGradient(Compiled):
 
 @worded
 def simplegrad(
-    f: Callable[..., Any], *args: Any, target: str = "numpy", strict: bool = False, effort: str = "quick"
+    f: Callable[..., Any], *args: Any, target: str | None = None, strict: bool = False, effort: str = "quick"
 ) -> SimpleGradient:
     """Compile the gradient of ``f`` for arguments like ``args``, once and for all.
 
@@ -106,4 +107,4 @@ def simplegrad(
     """
     if not args:
         evaluates("simplegrad", f, "For a function that compiles when it is called: yota.value_and_grad(f)")
-    return SimpleGradient(f, args, Target(target, strict, effort))
+    return SimpleGradient(f, args, Target.wanted(target, strict, effort))

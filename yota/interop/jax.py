@@ -26,7 +26,7 @@ def wrap(
     *,
     results: Any = None,
     vmap_method: str = "batch",
-    target: str = "numpy",
+    target: str | None = None,
     strict: bool = False,
     dynamic: Dynamic = "auto",
 ) -> Callable[..., Any]:

@@ -21,7 +21,7 @@ __all__ = ["wrap"]
 
 
 def wrap(
-    f: Callable[..., Any], *, target: str = "numpy", strict: bool = False, dynamic: Dynamic = "auto"
+    f: Callable[..., Any], *, target: str | None = None, strict: bool = False, dynamic: Dynamic = "auto"
 ) -> Callable[..., Any]:
     """``f``, a plain NumPy function, as a function of PyTorch's, which autograd differentiates as often as wanted.
 

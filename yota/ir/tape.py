@@ -121,7 +121,9 @@ class Tape:
         def play(self, *args: Any) -> Any:
             """See `yota.play`."""
 
-        def compile(self, target: str = "numpy", *, strict: bool = False, effort: str = "quick") -> Callable[..., Any]:
+        def compile(
+            self, target: str | None = None, *, strict: bool = False, effort: str = "quick"
+        ) -> Callable[..., Any]:
             """See `yota.compile`."""
 
         def _repr_html_(self) -> str:

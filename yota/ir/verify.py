@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import os
-
 from yota.errors import TapeError
 from yota.ir.infer import infer
 from yota.ir.tape import Tape
+from yota.settings import settings
 
 __all__ = ["is_on", "verify"]
 
 
 def is_on() -> bool:
     """Whether tapes are checked after each pass, and schedules before anything is generated."""
-    return os.environ.get("YOTA_VERIFY") == "1"
+    return settings.verify
 
 
 def verify(tape: Tape) -> Tape:

@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from yota.errors import CodegenError, CompilerError
+from yota.runtime.background import communicated
 from yota.runtime.store import Store
 
 __all__ = ["Compiler", "find"]
@@ -107,9 +108,7 @@ def _run(command: Sequence[str], text: str | None = None) -> subprocess.Complete
     """What a command gave; one that cannot be started has failed."""
     environment = {**os.environ, "LC_ALL": "C"}
     try:
-        return subprocess.run(
-            list(command), input=text, capture_output=True, text=True, errors="replace", check=False, env=environment
-        )
+        return communicated(list(command), text, environment)
     except OSError as error:
         return subprocess.CompletedProcess(list(command), 127, "", str(error))
 

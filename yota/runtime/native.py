@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import importlib.machinery
 import importlib.util
-import os
 import platform
 import sys
 import sysconfig
@@ -22,8 +21,9 @@ from yota.errors import CodegenError, CompilerError
 from yota.runtime import compiler, headers, python
 from yota.runtime.notices import warn_once
 from yota.runtime.store import Store, digest_of, folder
+from yota.settings import settings
 
-__all__ = ["build", "is_available", "load", "processor"]
+__all__ = ["build", "find", "is_available", "load", "processor"]
 
 _MODULE = "yota_native"
 _FORMAT = "1"
@@ -65,11 +65,16 @@ class _Driver:
 def is_available() -> bool:
     """Whether C can be compiled here; if not, a warning says what is missing, once in a process."""
     try:
-        compiler.find(Store(folder()))
+        find()
     except CompilerError as error:
         warn_once(f"{error} Until then NumPy code runs in its place.")
         return False
     return True
+
+
+def find() -> compiler.Compiler:
+    """The compiler; see `yota.runtime.compiler.find`."""
+    return compiler.find(Store(folder()))
 
 
 def load(source: _Source) -> Callable[..., Any]:
@@ -93,8 +98,8 @@ def load(source: _Source) -> Callable[..., Any]:
 
 def _look_at_threads() -> None:
     """Warn of a number of threads that compiled code does not take."""
-    text = os.environ.get("YOTA_NUM_THREADS", "").strip(" ")
-    if text and not (text.isascii() and text.isdigit() and int(text)):
+    text = settings.threads_text
+    if text and settings.threads is None:
         warn_once(
             f"YOTA_NUM_THREADS={text!r} is no number of threads, so that OpenMP's own number counts (OMP_NUM_THREADS); "
             "set it to a whole number from 1 on, or unset it"

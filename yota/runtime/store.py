@@ -18,6 +18,7 @@ from pathlib import Path
 
 from yota.errors import CodegenError
 from yota.runtime.notices import warn_once
+from yota.settings import settings
 
 __all__ = ["MOST_BYTES", "MOST_FILES", "Store", "digest_of", "folder"]
 
@@ -30,18 +31,8 @@ _MINE = os.getuid() if hasattr(os, "getuid") else None
 
 
 def folder() -> Path:
-    """Where compiled files are kept: ``$YOTA_CACHE_DIR``, or ``yota`` in the user's cache folder."""
-    named = os.environ.get("YOTA_CACHE_DIR")
-    if named:
-        return Path(named)
-    base = os.environ.get("XDG_CACHE_HOME")
-    if base and os.path.isabs(base):
-        return Path(base) / "yota"
-    try:
-        return Path.home() / ".cache" / "yota"
-    except RuntimeError:
-        # A user without a home, as processes in containers may have.
-        return Path(tempfile.gettempdir(), f"yota-{_MINE}")
+    """Where compiled files are kept."""
+    return settings.folder
 
 
 def digest_of(parts: Iterable[str]) -> str:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ast
-import os
 import sys
 from types import FrameType, TracebackType
 from typing import Any
 
 from yota.errors import YotaError
 from yota.ir.location import Span
+from yota.settings import settings
 from yota.tracing.location import Reader, is_own, reader_of
 from yota.tracing.state import current
 
@@ -35,7 +35,7 @@ def left_out(fault: Exception) -> None:
 
     Where the user's code had no part in it the traceback of an exception that yota did not raise on purpose stays.
     """
-    if os.environ.get("YOTA_TRACEBACK") == "full" or current() is not None:
+    if settings.full_tracebacks or current() is not None:
         return
     entries = _entries(fault.__traceback__)
     if not entries and not isinstance(fault, YotaError):
