@@ -55,9 +55,9 @@ class _Prepared(Prepared):
         # A number or an array is its own form, and is kept for other processes.
         return found if forms[-1].parts is None else replace(found, aux=forms[-1])
 
-    def compiled_tape(self, gradient: Gradient) -> Tape:
+    def compiled_tape(self, gradient: Gradient, target: Target) -> Tape:
         """What is compiled."""
-        return short_value(gradient.tape, self.target)
+        return short_value(gradient.tape, target)
 
     def result(self, chosen: Specialisation, outputs: Sequence[Any]) -> Any:
         """What the caller gets."""
