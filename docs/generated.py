@@ -31,8 +31,10 @@ def commands() -> Iterator[str]:
         assert command.callback is not None
         yield f"## yota {command.name}\n"
         yield f"{(command.help or '').strip()}\n"
-        yield "| | |\n| --- | --- |"
-        for parameter in inspect.signature(command.callback, eval_str=True).parameters.values():
+        parameters = inspect.signature(command.callback, eval_str=True).parameters.values()
+        if parameters:
+            yield "| | |\n| --- | --- |"
+        for parameter in parameters:
             kind, declared = get_args(parameter.annotation)
             # In `Annotated`, the first of an option's names stands where its default would.
             first = (declared.default,) if str(declared.default).startswith("-") else ()

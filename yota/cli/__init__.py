@@ -1,4 +1,4 @@
-"""The command line: ``yota generate``, ``show``, ``report``, ``rules``, ``check`` and ``bench``."""
+"""The command line: ``yota generate``, ``show``, ``report``, ``rules``, ``check``, ``bench`` and ``doctor``."""
 
 from __future__ import annotations
 
@@ -11,6 +11,12 @@ _EXTRA = ("pygments", "rich", "typer")
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line; gives the exit code: 0, 1 where a check failed, 2 where the call was wrong."""
+    words = sys.argv[1:] if arguments is None else arguments
+    if words == ["doctor"]:
+        # It says what is missing, and so needs nothing.
+        from yota.cli.doctor import doctor
+
+        return doctor()
     try:
         from yota.cli.application import run
     except ModuleNotFoundError as fault:

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 import yota
-from yota.cli import bench, check, generate, report, rules, show
+from yota.cli import bench, check, doctor, generate, report, rules, show
 from yota.cli.loading import Loaded, UsageError
 from yota.cli.terminal import failure, text
 from yota.errors import ArgumentError, YotaError
@@ -73,6 +73,7 @@ application.command("report", help=report.HELP)(report.report)
 application.command("rules", help=rules.HELP)(rules.rules)
 application.command("check", help=check.HELP)(check.check)
 application.command("bench", help=bench.HELP)(bench.bench)
+application.command("doctor", help=doctor.HELP)(doctor.doctor)
 
 
 def run(arguments: list[str] | None = None) -> int:

@@ -74,7 +74,7 @@ class Store:
         if refusal:
             raise CodegenError(f"compiled code is not kept in {path}: {refusal}")
         self._refused = _is_foreign(path)
-        self._writable = not self._refused and os.access(path, os.W_OK | os.X_OK) and path.is_dir()
+        self.writable = not self._refused and os.access(path, os.W_OK | os.X_OK) and path.is_dir()
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Store) and other.path == self.path
@@ -95,7 +95,7 @@ class Store:
             fresh = Path(scratch, f"fresh{suffix}")
             make(fresh)
             reason = "it belongs to another user" if self._refused else "nothing may be written there"
-            if self._writable:
+            if self.writable:
                 try:
                     return self._kept(fresh, name)
                 except OSError as error:
@@ -124,7 +124,7 @@ class Store:
 
     def put(self, key: str, text: str) -> None:
         """Keep a text, if that can be done, in the place of what was kept before."""
-        if self._writable:
+        if self.writable:
             with contextlib.suppress(OSError):
                 self.write(self.path / f"{key}.json", f"{digest_of([key, text])}\n{text}")
                 self._forget()
