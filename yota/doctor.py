@@ -150,12 +150,12 @@ def _blas() -> Iterator[Line]:
     built = config.get("Build Dependencies", {}).get("blas", {}) if config else {}
     yield Line("BLAS of NumPy", f"{built.get('name', 'unknown')} {built.get('version', '')}".strip())
     try:
-        from threadpoolctl import threadpool_info
+        pools = importlib.import_module("threadpoolctl").threadpool_info()
     except ImportError:
         yield Line("threads of BLAS", "not known; pip install threadpoolctl")
         return
-    pools = (f"{pool['internal_api']} {pool.get('version')}: {pool['num_threads']}" for pool in threadpool_info())
-    yield Line("threads of BLAS", ", ".join(pools) or "none")
+    known = (f"{pool['internal_api']} {pool.get('version')}: {pool['num_threads']}" for pool in pools)
+    yield Line("threads of BLAS", ", ".join(known) or "none")
 
 
 def _cuda() -> Iterator[Line]:

@@ -13,6 +13,7 @@ import numpy as np
 
 from yota.compilation.specialise import Specialisation
 from yota.errors import StaleTapeError
+from yota.runtime.background import Later
 from yota.runtime.dispatch import Form, guarded
 from yota.runtime.python import made
 from yota.runtime.texts import rendered
@@ -223,7 +224,9 @@ def _guarded(writer: _Writer, root: Specialisation, checks: Sequence[Check]) -> 
     """The generated function behind compiled checks, if there is such a thing: it gives `MISSING` where they fail."""
     arrays = sum(len(kind) > 1 for kind in writer.kinds) + sum(check.kind in ("form", "bytes") for check in checks)
     form = Form(root.call, tuple(writer.kinds), root.gradient.captured, False, as_items(checks))
-    found: Callable[..., Any] | None = guarded(form, _missed, build=arrays >= _MANY_ARRAYS)
+    # Where C is compiled in the background, no call waits for the compiler.
+    build = arrays >= _MANY_ARRAYS and not isinstance(root.call, Later)
+    found: Callable[..., Any] | None = guarded(form, _missed, build=build)
     return found
 
 
