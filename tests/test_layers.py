@@ -49,6 +49,7 @@ DOORS = {
         "codegen/printers",
         "generation/sizes",
         "interop/reading",
+        "interop/tapes",
     ),
     "mpmath": ("rules/precise",),
     "jinja2": ("codegen/render",),

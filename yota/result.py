@@ -93,6 +93,10 @@ class GradResult:
     def __repr__(self) -> str:
         return f"GradResult({', '.join(map(repr, self.gradients))})"
 
+    def _repr_latex_(self) -> str | None:
+        """What a notebook shows where it shows no HTML."""
+        return self.tape._repr_latex_()
+
     def _repr_html_(self) -> str:
         """What a notebook shows."""
         from yota.report.notebook import result_html

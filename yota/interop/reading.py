@@ -21,7 +21,7 @@ from yota.rules.readback import Reader
 from yota.rules.registry import registry
 from yota.rules.syntax import read_expression
 
-__all__ = ["FORMS", "program"]
+__all__ = ["CHAINS", "FORMS", "form", "program"]
 
 FORMS: Mapping[str, str] = dict(
     line.split(" = ", 1)
@@ -121,7 +121,7 @@ _ORDERED = frozenset(
     "expint jn yn legendre chebyshevt chebyshevu hermite hermite_prob laguerre assoc_laguerre gegenbauer jacobi".split()
 )
 """Functions whose first argument is a whole number."""
-_CHAINS = {"Max": "maximum", "Min": "minimum", "And": "logical_and", "Or": "logical_or", "Xor": "logical_xor"} | {
+CHAINS = {"Max": "maximum", "Min": "minimum", "And": "logical_and", "Or": "logical_or", "Xor": "logical_xor"} | {
     "MatAdd": "add",
     "HadamardProduct": "multiply",
 }
@@ -130,7 +130,8 @@ _KEYWORDS = frozenset(keyword.kwlist)
 
 
 @cache
-def _form(name: str) -> Expression | None:
+def form(name: str) -> Expression | None:
+    """What a function of sympy's is in the rule language, if that is not a primitive of another name."""
     text = FORMS.get(name)
     return None if text is None else read_expression(text, frozenset("abcd"))
 
@@ -200,11 +201,11 @@ class ProgramReader(Reader):
         )
         if reader is not None:
             return reader(expression)  # type: ignore[no-any-return]
-        if kind.__name__ in _CHAINS:
-            return self._folded(_CHAINS[kind.__name__], map(self.read, expression.args))
-        form = _form(kind.__name__) if kind.__module__.startswith("sympy.") else None
-        if form is not None:
-            return self._formed(expression, form)
+        if kind.__name__ in CHAINS:
+            return self._folded(CHAINS[kind.__name__], map(self.read, expression.args))
+        known = form(kind.__name__) if kind.__module__.startswith("sympy.") else None
+        if known is not None:
+            return self._formed(expression, known)
         if kind.__name__ in _alike() and kind.__module__.startswith("sympy."):
             return self.call(_alike()[kind.__name__], *map(self.read, expression.args))
         raise self._refusal(expression)

@@ -126,8 +126,17 @@ class Tape:
         ) -> Callable[..., Any]:
             """See `yota.compile`."""
 
+        def to_sympy(self) -> Any:
+            """The results as expressions of sympy's."""
+
+        def latex(self) -> str:
+            """The results as formulas in LaTeX."""
+
         def _repr_html_(self) -> str:
             """What a notebook shows."""
+
+        def _repr_latex_(self) -> str | None:
+            """What a notebook shows where it shows no HTML."""
 
     def definitions(self) -> dict[int, Op]:
         """The op that defines each variable."""

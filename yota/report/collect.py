@@ -13,6 +13,7 @@ from yota.ir.show import show_constant, show_op
 from yota.ir.tape import Op, Tape
 from yota.report.diagram import drawn
 from yota.report.native import native
+from yota.report.notebook import formulas
 from yota.report.origins import MOST, Generated, Reversed, generated, reversed_tape, stamp
 from yota.report.plan import Card, Pair, Report, Row, Widths
 from yota.report.sources import source_blocks
@@ -48,6 +49,7 @@ def report_of(subject: Subject, sizes: Mapping[str, int], *, target: str = "nump
         tape=pairs,
         rules=_cards(found, known),
         code=code,
+        formulas=formulas(found.tape),
         language={"numpy": "NumPy", "c": "C", "cuda": "CUDA"}[target],
         widest=Widths(
             source=_widest(row for block in sources for row in block.rows),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -19,10 +19,12 @@ from yota.ir.types import type_of
 if TYPE_CHECKING:
     from yota.result import GradResult
 
-__all__ = ["result_html", "tape_html"]
+__all__ = ["formulas", "result_html", "tape_html"]
 
 _MOST = 200
 """Ops that a notebook shows of one tape."""
+_MOST_OPS = 60
+"""Ops up to which a tape is shown as formulas too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,7 @@ class _Tape:
     title: str
     lines: tuple[_Line, ...]
     left_out: int
+    formulas: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +93,18 @@ def _tape(tape: Tape) -> _Tape:
     count = total(tape)
     title = f"Tape of {tape.name}: {count} operation{'' if count == 1 else 's'}"
     results = ", ".join(f"%{variable}" for variable in tape.outputs)
-    return _Tape(title, (*found, _Line("quiet", f"return {results}", "")), max(0, len(tape.ops) - _MOST))
+    lines = (*found, _Line("quiet", f"return {results}", ""))
+    return _Tape(title, lines, max(0, len(tape.ops) - _MOST), formulas(tape))
+
+
+def formulas(tape: Tape) -> list[str]:
+    """The formulas of a short tape in MathML; none of a longer one, or of one that has none."""
+    if len(tape.ops) > _MOST_OPS:
+        return []
+    # Only who looks at a tape waits for sympy.
+    from yota.interop.tapes import math_markup
+
+    return math_markup(tape)
 
 
 def _line(location: Location | None) -> str:

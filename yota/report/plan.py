@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 __all__ = ["Box", "Card", "Diagram", "Edge", "Pair", "Part", "Piece", "Report", "Row", "SourceBlock", "Total", "Widths"]
@@ -148,5 +149,6 @@ class Report:
     rules: tuple[Card, ...]
     code: tuple[Row, ...]
     language: str
+    formulas: Sequence[str]
     widest: Widths
     diagram: Diagram
