@@ -169,3 +169,17 @@ def test_slopes_of_one_element(name: str) -> None:
     ufunc, x = getattr(np, name), np.array([[-1.5], [2.0], [0.5]])
     assert yota.gradcheck(lambda x: np.sum(ufunc.reduce(x, axis=1) ** 2), x)
     assert yota.gradcheck(lambda x: np.sum(ufunc.reduceat(x, [0, 1], axis=0) ** 2), x)
+
+
+@pytest.mark.parametrize("target", ["numpy", "c"])
+def test_at_leaves_the_signs_of_zeros_where_nothing_is_added(target):
+    def f(x, places):
+        y = x * 1.0
+        np.add.at(y, places, x[:3])
+        np.subtract.at(y, [1, 1, 2], x[1:4])
+        return y
+
+    x, places = np.array([1.0, -0.0, 2.0, -0.0, -0.0]), np.array([0, 0, 2])
+    found = yota.compile(yota.trace(f, x, places)[1], target=target)(x, places)
+    np.testing.assert_array_equal(found, f(x, places))
+    np.testing.assert_array_equal(np.signbit(found), np.signbit(f(x, places)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -68,3 +69,22 @@ def test_random_writes_have_right_gradients(start: int, target: str, limits: Non
 def test_random_writes_have_right_jacobians_and_second_derivatives(kind: str, target: str) -> None:
     for number in range(3000, 3008):
         agree(number, target, kind, longest=5_000)
+
+
+@needs_compiler
+def test_elements_chosen_side_by_side_are_read_whatever_the_choice() -> None:
+    """GCC 12.2 takes the mask of other elements for what it reads on one side of a choice alone."""
+    random = np.random.default_rng(1)
+    x, mask = random.normal(size=(128, 16)), random.random(size=(128, 16)) < 0.01
+
+    def f(x: Any) -> Any:
+        v = np.tanh(x)
+        v[:, 1:] = v[:, 1:] / (v[:, 1:] ** 2 + 0.5)
+        v[mask] = 0.75
+        v[105:119, 1:16] /= x[105:119, 1:16] ** 2 + 1.5
+        return np.mean(v[::2])
+
+    both = yota.value_and_grad(f, target="c")
+    assert np.isclose(both(x)[0], f(x), rtol=1e-12)
+    chosen = re.findall(r"\? 0\.75 : (\S+)", both.source)
+    assert chosen and not any("[" in text for text in chosen)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import linecache
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from yota.codegen.c.index import Linear
-from yota.codegen.c.spelling import ATOM, CHOICE, SUM, UNARY, Spelling, spell
+from yota.codegen.c.spelling import AND, ATOM, CHOICE, OR, SUM, UNARY, Spelling, spell
 from yota.codegen.c.types import c_type, literal, suffix
 from yota.codegen.c.values import Value, Values
 from yota.codegen.names import Names
@@ -32,9 +32,11 @@ class Needs:
 
 @dataclass(slots=True)
 class _Text:
+    """An expression; ``apart`` says that it must be computed whatever a choice around it is."""
+
     text: str
     level: int = ATOM
-    calls: bool = False
+    apart: bool = False
 
     def within(self, level: int) -> str:
         return self.text if self.level >= level else f"({self.text})"
@@ -67,6 +69,12 @@ def comment(text: str) -> str:
 class Writer:
     """Writes the values of one region, loop by loop.
 
+    Attributes
+    ----------
+    reads_apart
+        Whether memory is read whatever a choice is: GCC before 12.4 and 13.3 reads with the masks of other elements
+        where several elements are chosen in one round of a loop (its bug 114375).
+
     Parameters
     ----------
     values
@@ -78,6 +86,8 @@ class Writer:
     read
         Text of an element of a variable in memory, with the texts of what its place takes from index arrays.
     """
+
+    reads_apart = True
 
     def __init__(
         self,
@@ -195,17 +205,19 @@ class Writer:
             return _Text(text, UNARY if text.startswith("-") else ATOM)
         if value.kind == "load":
             assert value.offset is not None
-            return _Text(self.read(value.data, value.offset, self.numbers(value.offset)))
+            text = self.read(value.data, value.offset, self.numbers(value.offset))
+            return _Text(text, apart=self.reads_apart and "[" in text)
         operands = value.operands
         if value.kind == "cast":
-            return self._cast(value, self.values[operands[0]], self._read(operands[0]))
+            source = self._read(operands[0])
+            return replace(self._cast(value, self.values[operands[0]], source), apart=source.apart)
         spelling = self.spelled(value.data, self.values[operands[-1]].dtype, value.dtype)
         assert spelling is not None
         self._rely(spelling, self.values[operands[-1]])
-        if spelling.level == CHOICE and spelling.text != "{0}":
+        if spelling.level in (CHOICE, OR, AND) and spelling.text != "{0}":
             # What is called only on one side of a choice cannot run on vectors.
             for operand in operands[1:]:
-                if self._read(operand).calls:
+                if self._read(operand).apart:
                     self._name(operand, self._read(operand), lines)
         return self._apply(value, spelling, lines)
 
@@ -232,8 +244,8 @@ class Writer:
             pieces[0] = f"({pieces[0]})"
         if SUM <= spelling.level < ATOM:
             pieces[1:] = [f"({piece})" if piece.startswith("-") else piece for piece in pieces[1:]]
-        calls = bool(spelling.simd) or any(self._read(operand).calls for operand in operands)
-        return _Text(spelling.text.format(*pieces), spelling.level, calls)
+        apart = bool(spelling.simd) or any(self._read(operand).apart for operand in operands)
+        return _Text(spelling.text.format(*pieces), spelling.level, apart)
 
     def _cast(self, value: Value, source: Value, text: _Text) -> _Text:
         if source.dtype.kind == "c" and value.dtype.kind != "c":

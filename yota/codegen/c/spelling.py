@@ -14,10 +14,12 @@ from yota.ir.tape import Op, Tape
 from yota.ir.types import TensorType
 
 __all__ = [
+    "AND",
     "ATOM",
     "CHOICE",
     "EXACT",
     "EXACT_OF_REAL",
+    "OR",
     "UNARY",
     "Spelling",
     "computed_in",

@@ -41,6 +41,8 @@ def is_known_to_cuda(tape: Tape, op: Op) -> bool:
 class CudaWriter(Writer):
     """Writes values as statements of CUDA."""
 
+    reads_apart = False
+
     def is_rounded(self, value: Value, source: Value) -> bool:
         """Never: NVIDIA's compiler rounds what it is told to round."""
         return False

@@ -209,4 +209,11 @@ def _add_at(trace: Trace, array: Any, indices: Any, values: Any) -> None:
     target = trace.apply(primitive("getitem"), (array, *arrays), {"index": entries}).shape
     piece = np.broadcast_to(values, target)
     added = trace.apply(primitive("scatter"), (piece, *arrays), {"shape": array.shape, "indices": (entries,)})
-    overwrite(array, array + added)
+    total, before = array + added, trace.lift(array)
+    known = trace.values[before] if trace.is_constant(before) else None
+    if array.dtype.kind in "fc" and (known is None or (known + 0).tobytes() != known.tobytes()):
+        # Where nothing is added a negative zero keeps its sign.
+        counted = (trace.lift(np.ones(target)), *arrays)
+        times = trace.apply(primitive("scatter"), counted, {"shape": array.shape, "indices": (entries,)})
+        total = np.where(times > 0, total, array)
+    overwrite(array, total)
