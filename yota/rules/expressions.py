@@ -106,9 +106,7 @@ class ExpressionReader:
             write = tree.attr if not tree.attr.startswith("_") else "the name of a function or parameter"
         elif isinstance(tree, ast.Constant):
             what = f"a number or string of type {type(tree.value).__name__}"
-        return self.source.fault(
-            tree, f"{what} is not part of the rule language", found=self.source.excerpt(tree), write=write
-        )
+        return self.source.fault(tree, f"{what} is not part of the rule language", write=write)
 
     def _constant(self, tree: Any, depth: int) -> Expression:
         value = tree.value
@@ -133,13 +131,9 @@ class ExpressionReader:
 
     def _bounded(self, tree: ast.AST, value: Any) -> Any:
         if isinstance(value, int) and abs(value) > _INTEGER:
-            raise self.source.fault(
-                tree, "the integer is larger than 2**53", found=self.source.excerpt(tree), write="a float, such as 1e20"
-            )
+            raise self.source.fault(tree, "the integer is larger than 2**53", write="a float, such as 1e20")
         if not isinstance(value, int) and not math.isfinite(abs(value)):
-            raise self.source.fault(
-                tree, "the number overflows", found=self.source.excerpt(tree), write="oo, if infinity is meant"
-            )
+            raise self.source.fault(tree, "the number overflows", write="oo, if infinity is meant")
         return value
 
     def _name(self, tree: Any, depth: int) -> Expression:
@@ -158,7 +152,6 @@ class ExpressionReader:
         raise self.source.fault(
             tree,
             "`not` and `~` are not part of the rule language",
-            found=self.source.excerpt(tree),
             write=f"logical_not({self.source.excerpt(tree.operand)})",
         )
 
@@ -169,7 +162,6 @@ class ExpressionReader:
             raise self.source.fault(
                 tree,
                 "this operator is not part of the rule language",
-                found=self.source.excerpt(tree),
                 write=f"{name}({self.source.excerpt(tree.left)}, {self.source.excerpt(tree.right)})",
             )
         return Call(function, (self._read(tree.left, depth), self._read(tree.right, depth)))
@@ -180,7 +172,6 @@ class ExpressionReader:
             raise self.source.fault(
                 tree,
                 "a comparison has two sides and one of == != < <= > >=",
-                found=self.source.excerpt(tree),
                 write=self._split(tree) if function else f"{self.source.excerpt(tree.left)} == ...",
             )
         return Call(function, (self._read(tree.left, depth), self._read(tree.comparators[0], depth)))
@@ -210,9 +201,7 @@ class ExpressionReader:
     def _starred(self, tree: Any, depth: int) -> Expression:
         if isinstance(tree.value, ast.Name) and tree.value.id in self.scope.variadic:
             return Spread(tree.value.id)
-        raise self.source.fault(
-            tree, "`*` goes before a variadic parameter only", found=self.source.excerpt(tree), write="f(*xs)"
-        )
+        raise self.source.fault(tree, "`*` goes before a variadic parameter only", write="f(*xs)")
 
     def _subscript(self, tree: Any, depth: int) -> Expression:
         if isinstance(tree.value, ast.Name) and isinstance(tree.slice, ast.Name):
@@ -221,10 +210,7 @@ class ExpressionReader:
             if tree.value.id in self.scope.variadic and tree.slice.id == self.scope.loop:
                 return Item(tree.value.id, tree.slice.id)
         raise self.source.fault(
-            tree,
-            "only d[y], and xs[i] for a variadic parameter, have brackets",
-            found=self.source.excerpt(tree),
-            write="d[y], or getitem(x, index=...)",
+            tree, "only d[y], and xs[i] for a variadic parameter, have brackets", write="d[y], or getitem(x, index=...)"
         )
 
     def _tuple(self, tree: Any, depth: int) -> Expression:

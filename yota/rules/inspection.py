@@ -103,8 +103,8 @@ class Inspection:
         """Names of variadic parameters."""
         return frozenset(parameter.name for parameter in self.rule.operands if parameter.variadic)
 
-    def fault(self, thing: Any, what: str, *, found: str, write: str) -> RuleError:
-        """The error at ``thing``."""
+    def fault(self, thing: Any, what: str, *, found: str | None = None, write: str) -> RuleError:
+        """The error at ``thing``; see `Source.fault`."""
         return self.source.fault(thing, what, found=found, write=write)
 
 

@@ -21,7 +21,6 @@ def refusals(case: Inspection) -> None:
             raise case.fault(
                 side.expression,
                 "a string stands in the place of a derivative only, and says why there is none",
-                found=show(side.expression)[:60],
                 write=f"{side.left} = ..." if side.role == "primal" else "assert x != 0",
             )
         if len(reason.strip()) < _SHORTEST:

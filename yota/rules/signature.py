@@ -88,7 +88,6 @@ def read_parameters(source: Source, tree: ast.FunctionDef) -> tuple[Parameter, .
         raise source.fault(
             arguments.kwarg or arguments.posonlyargs[0],
             "`/` and `**` are not part of the rule language",
-            found=source.excerpt(arguments.kwarg or arguments.posonlyargs[0]),
             write=f"def {tree.name}(x: Array, *, axis: Static = None) -> y:",
         )
     defaults = [None] * (len(arguments.args) - len(arguments.defaults)) + list(arguments.defaults)
@@ -101,7 +100,6 @@ def read_parameters(source: Source, tree: ast.FunctionDef) -> tuple[Parameter, .
             raise source.fault(
                 arguments.defaults[0],
                 f"an operand ahead of `*{arguments.vararg.arg}` has no default",
-                found=source.excerpt(arguments.defaults[0]),
                 write=f"def {tree.name}(x: Array, *{arguments.vararg.arg}: Array) -> y:",
             )
         operands.append(_read_operand(source, tree.name, arguments.vararg, True))
@@ -118,10 +116,7 @@ def _read_operand(
     domain = _read_domain(source, tree)
     if domain is None:
         raise source.fault(
-            tree,
-            "a static parameter stands after `*`",
-            found=source.excerpt(tree),
-            write=f"def {function}(x: Array, *, {tree.arg}: Static) -> y:",
+            tree, "a static parameter stands after `*`", write=f"def {function}(x: Array, *, {tree.arg}: Static) -> y:"
         )
     value = None if default is None else ExpressionReader(source).read(default)
     if value is not None and not (isinstance(value, Literal) and type(value.value) in (int, float)):
@@ -137,9 +132,7 @@ def _read_operand(
 
 def _read_keyword(source: Source, tree: ast.arg, default: ast.expr | None) -> Parameter:
     if _read_domain(source, tree) is not None:
-        raise source.fault(
-            tree, "what stands after `*` is static", found=source.excerpt(tree), write=f"{tree.arg}: Static = None"
-        )
+        raise source.fault(tree, "what stands after `*` is static", write=f"{tree.arg}: Static = None")
     value: Expression | None = None
     if default is not None:
         value = ExpressionReader(source).read(default)
@@ -147,7 +140,6 @@ def _read_keyword(source: Source, tree: ast.arg, default: ast.expr | None) -> Pa
             raise source.fault(
                 default,
                 "a default is a number, a string, True, False, None or a tuple of these",
-                found=source.excerpt(default),
                 write=f"{tree.arg}: Static = None",
             )
     parameter: Parameter = source.mark(Parameter(tree.arg, None, value), tree)
@@ -182,7 +174,7 @@ def _read_bound(source: Source, tree: ast.expr) -> float:
     """A number, ``pi`` or ``oo``, perhaps with a sign, perhaps divided by a number."""
     value = _number(tree)
     if value is None or math.isnan(value):
-        raise source.fault(tree, "a bound is a number, pi or oo", found=source.excerpt(tree), write="Real(0, oo)")
+        raise source.fault(tree, "a bound is a number, pi or oo", write="Real(0, oo)")
     return value
 
 
@@ -214,9 +206,6 @@ def _read_dimensions(source: Source, tree: ast.expr) -> tuple[str | int, ...]:
             names.append(entry.value)
         else:
             raise source.fault(
-                entry,
-                "a dimension is a name or an extent; `...` may come first",
-                found=source.excerpt(entry),
-                write="Array[..., m, 3]",
+                entry, "a dimension is a name or an extent; `...` may come first", write="Array[..., m, 3]"
             )
     return tuple(names)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from yota.errors import RuleError
+from yota.rules.display import show
 
 __all__ = ["Place", "Source", "read_file", "shorten"]
 
@@ -74,8 +75,10 @@ class Source:
         """Text of a piece of syntax, shortened to one line."""
         return shorten(ast.get_source_segment(self.text, tree) or type(tree).__name__)
 
-    def fault(self, thing: Any, what: str, *, found: str, write: str) -> RuleError:
-        """The error at ``thing``: what is wrong, what was found, and a line that mends it."""
+    def fault(self, thing: Any, what: str, *, found: str | None = None, write: str) -> RuleError:
+        """The error at ``thing``: what is wrong, what was found (by default its text), and a line that mends it."""
+        if found is None:
+            found = self.excerpt(thing) if isinstance(thing, ast.AST) else show(thing)[:60]
         place = self.place(thing)
         line = self._line(place.line)
         column = min(place.column, len(line) + 1)

@@ -143,7 +143,6 @@ def _definitions(source: Source, tree: ast.Module) -> list[Rule]:
             raise source.fault(
                 statement,
                 "only rules may stand here",
-                found=source.excerpt(statement),
                 write='@elementwise("module.f") and below it: def f(x: Real) -> y:',
             )
     return rules
@@ -291,4 +290,4 @@ class _Body:
         return f"d[{self.results[0]}, {operand}] = ..." if kind == "elementwise" else f"d[{operand}] = ..."
 
     def _fault(self, thing: ast.AST, what: str, write: str) -> RuleError:
-        return self.source.fault(thing, what, found=self.source.excerpt(thing), write=write)
+        return self.source.fault(thing, what, write=write)

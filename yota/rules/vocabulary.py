@@ -75,7 +75,6 @@ def vocabulary(case: Inspection) -> None:
             raise case.fault(
                 call,
                 f"`{name}` is not a function of the rule language",
-                found=show(call)[:60],
                 write=f"{near[0]}(...)" if near else f"a rule of its own:\n{template(name, f'module.{name}', 1, True)}",
             )
 
@@ -89,7 +88,6 @@ def closure(case: Inspection) -> None:
             raise case.fault(
                 call,
                 f"{target} has no rule, so this line could not be differentiated again",
-                found=show(call)[:60],
                 write=f"a rule for it:\n{template(call.function, target, max(len(call.arguments), 1), elementwise)}",
             )
 
@@ -106,7 +104,6 @@ def one_element(case: Inspection) -> None:
             raise case.fault(
                 call,
                 f"`{name}` is not elementwise, and the rule speaks of one element",
-                found=show(call)[:60],
                 write="@tensor in place of @elementwise, and adjoints in place of partials",
             )
 
@@ -123,7 +120,6 @@ def one_value(case: Inspection) -> None:
                 raise case.fault(
                     call,
                     f"`index` says which of the {_results(case, inner)} results, counted from 0",
-                    found=show(call)[:60],
                     write=f"item({show(inner)[:40]}, index=0)" if inner else "item(f(x), index=0)",
                 )
             within.add(id(inner))
@@ -131,14 +127,12 @@ def one_value(case: Inspection) -> None:
             raise case.fault(
                 call,
                 "`item` takes one of the several results of a function",
-                found=show(call)[:60],
                 write=f"{show(inner)[:40]}" if inner else "item(f(x), index=0)",
             )
         elif _results(case, call) > 1 and id(call) not in within:
             raise case.fault(
                 call,
                 f"`{name}` gives {_results(case, call)} results, and a right-hand side is made of single values",
-                found=show(call)[:60],
                 write=f"item({show(call)[:40]}, index=0)",
             )
 
@@ -175,7 +169,6 @@ def operands(case: Inspection) -> None:
                 raise case.fault(
                     argument,
                     f"{call.function} of an array takes numbers and arrays, and this is neither",
-                    found=show(argument)[:60],
                     write="a number, or the name of a parameter",
                 )
 
@@ -229,10 +222,7 @@ def grounded(case: Inspection) -> None:
     for side in case.sides():
         if side.role == "primal" and rule.name in _reached(case.registry, side.expression):
             raise case.fault(
-                side.expression,
-                f"`{rule.name}` is defined by itself",
-                found=show(side.expression)[:60],
-                write="a primal of other primitives",
+                side.expression, f"`{rule.name}` is defined by itself", write="a primal of other primitives"
             )
 
 
