@@ -4,46 +4,25 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cache
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from yota.codegen.targets.base import Source
 from yota.errors import CodegenError, DeviceError
 from yota.runtime import cuda_modules, python
 from yota.runtime.faults import Fault, raise_faults
+
+if TYPE_CHECKING:
+    from yota.codegen.targets import cuda as targets
 
 __all__ = ["cupy", "current_device", "explained", "load", "shared", "to_device", "to_host"]
 
 _OLDEST = (14, 0)
 _INSTALL = "pip install cupy-cuda12x (a driver for CUDA 12), or cupy-cuda13x (CUDA 13)"
 _OTHERWISE = 'or use target="c" or "numpy"'
-
-
-class _Kernel(Protocol):
-    @property
-    def name(self) -> str: ...
-
-
-class _Source(Protocol):
-    @property
-    def entry(self) -> str: ...
-
-    @property
-    def code(self) -> str: ...
-
-    @property
-    def kernels(self) -> tuple[_Kernel, ...]: ...
-
-    @property
-    def driver(self) -> str: ...
-
-    @property
-    def constants(self) -> Mapping[str, Any]: ...
-
-    @property
-    def fault(self) -> str: ...
 
 
 @cache
@@ -114,7 +93,7 @@ def to_host(value: Any) -> np.ndarray[Any, Any]:
     return found
 
 
-def load(source: _Source) -> Callable[..., Any]:
+def load(source: targets.Source) -> Callable[..., Any]:
     """The function that a source defines, for the current device.
 
     Raises
@@ -137,7 +116,7 @@ def load(source: _Source) -> Callable[..., Any]:
     fault = Fault(library, source.entry) if source.fault else None
     if fault is not None:
         constants[source.fault] = fault.address
-    function = python.load(_Driver(source.driver, source.entry, {**constants, **kernels}))
+    function = python.load(Source(source.driver, source.entry, {**constants, **kernels}))
     exhausted = library.cuda.memory.OutOfMemoryError
 
     def run(*arguments: Any) -> Any:
@@ -149,13 +128,6 @@ def load(source: _Source) -> Callable[..., Any]:
             raise _too_large(error) from None
 
     return run
-
-
-class _Driver:
-    """The Python part, with the kernels among its constants."""
-
-    def __init__(self, text: str, entry: str, constants: Mapping[str, Any]) -> None:
-        self.text, self.entry, self.constants = text, entry, constants
 
 
 def _too_large(error: Exception) -> DeviceError:

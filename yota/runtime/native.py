@@ -9,19 +9,22 @@ import platform
 import sys
 import sysconfig
 import tempfile
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from yota.codegen.targets.base import Source
 from yota.errors import CodegenError, CompilerError
 from yota.runtime import compiler, headers, python
 from yota.runtime.notices import warn_once
 from yota.runtime.store import Store, digest_of, folder
 from yota.settings import settings
+
+if TYPE_CHECKING:
+    from yota.codegen.targets import c
 
 __all__ = ["build", "find", "is_available", "load", "processor"]
 
@@ -31,35 +34,6 @@ _NOT_LOADED = (
     "compiled code cannot be loaded from {place}: {error}. Where programs may not be run from that file system "
     "(noexec), name a folder on another one in YOTA_CACHE_DIR"
 )
-
-
-class _Source(Protocol):
-    @property
-    def entry(self) -> str: ...
-
-    @property
-    def code(self) -> str: ...
-
-    @property
-    def kernels(self) -> tuple[str, ...]: ...
-
-    @property
-    def driver(self) -> str: ...
-
-    @property
-    def constants(self) -> Mapping[str, Any]: ...
-
-    @property
-    def memory(self) -> bool: ...
-
-
-@dataclass(frozen=True, slots=True)
-class _Driver:
-    """The Python part, with the kernels among its constants."""
-
-    text: str
-    entry: str
-    constants: Mapping[str, Any] = field(default_factory=dict)
 
 
 def is_available() -> bool:
@@ -77,7 +51,7 @@ def find() -> compiler.Compiler:
     return compiler.find(Store(folder()))
 
 
-def load(source: _Source) -> Callable[..., Any]:
+def load(source: c.Source) -> Callable[..., Any]:
     """The function that ``source`` defines.
 
     Raises
@@ -93,7 +67,7 @@ def load(source: _Source) -> Callable[..., Any]:
     if not source.driver:
         function: Callable[..., Any] = kernels[source.entry]
         return function
-    return python.load(_Driver(source.driver, source.entry, {**source.constants, **kernels}))
+    return python.load(Source(source.driver, source.entry, {**source.constants, **kernels}))
 
 
 def _look_at_threads() -> None:

@@ -8,8 +8,9 @@ import linecache
 import weakref
 from collections.abc import Callable, Mapping
 from types import CodeType
-from typing import Any, Protocol
+from typing import Any
 
+from yota.codegen.targets.base import Source
 from yota.runtime.scratch import bound
 from yota.runtime.signals import StaleTape
 
@@ -18,18 +19,7 @@ __all__ = ["load", "made", "text"]
 _serial = itertools.count(1)
 
 
-class _Source(Protocol):
-    @property
-    def text(self) -> str: ...
-
-    @property
-    def entry(self) -> str: ...
-
-    @property
-    def constants(self) -> Mapping[str, Any]: ...
-
-
-def load(source: _Source) -> Callable[..., Any]:
+def load(source: Source) -> Callable[..., Any]:
     """The function that ``source`` defines, in a namespace of its own.
 
     The text stays in ``linecache`` for as long as the function lives.

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from yota.codegen import symbolic
 from yota.codegen.c.alike import plan_kernels
@@ -22,6 +21,7 @@ from yota.codegen.c.written import read_where_written
 from yota.codegen.contract import as_products
 from yota.codegen.names import Names
 from yota.codegen.render import render
+from yota.codegen.targets import base
 from yota.ir.count import listed
 from yota.ir.tape import Op, Tape
 from yota.passes.rewrite import cone
@@ -30,40 +30,25 @@ __all__ = ["Source", "generate"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Source:
-    """Source of one generated function.
+class Source(base.Source):
+    """Source of one generated function; ``entry`` is in ``driver`` if that is not empty, else in ``code``.
 
     Parameters
     ----------
-    text
-        Everything, for a reader.
-    entry
-        Name of the function: in ``driver`` if that is not empty, else in ``code``.
     code
         The C file; empty if nothing is left for C to do.
     kernels
         Names of the functions that the compiled file offers.
     driver
         The Python module around the kernels.
-    constants
-        Objects that the driver uses by name.
-    guards
-        Number of guards.
     memory
         Whether the compiled file makes arrays in kept memory; see `yota.runtime.native`.
     """
 
-    text: str
-    entry: str
-    code: str
-    kernels: tuple[str, ...]
+    code: str = ""
+    kernels: tuple[str, ...] = ()
     driver: str = ""
-    constants: Mapping[str, Any] = field(default_factory=dict)
-    guards: int = 0
     memory: bool = False
-
-    def __str__(self) -> str:
-        return self.text
 
 
 def generate(tape: Tape, *, strict: bool = False, values: int = 1) -> Source:
@@ -95,12 +80,13 @@ def generate(tape: Tape, *, strict: bool = False, values: int = 1) -> Source:
     names = tuple(each.name for each in plans)
     memory = _keeps_memory(plans)
     if direct:
-        return Source(code, entry, code, names, memory=memory)
+        return Source(code, entry, code=code, kernels=names, memory=memory)
     driver = Driver(tape, plan.steps, kernels)
     function = driver.plan()
     text = render("numpy/module.py.jinja", plan=function)
     both = f"{text}\n\n# {entry}.c\n\n{code}" if code else text
-    return Source(both, function.name, code, names, text, driver.constants.objects, len(tape.guards), memory)
+    constants = driver.constants.objects
+    return Source(both, function.name, constants, len(tape.guards), code, names, text, memory)
 
 
 def _keeps_memory(plans: Sequence[KernelPlan]) -> bool:

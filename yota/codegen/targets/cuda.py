@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,7 @@ from yota.codegen.cuda.spelling import is_known_to_cuda
 from yota.codegen.names import Names
 from yota.codegen.render import render
 from yota.codegen.signs import unsigned
+from yota.codegen.targets import base
 from yota.ir.count import listed
 from yota.ir.tape import Op, Tape
 
@@ -52,41 +53,26 @@ class Form:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Source:
-    """Source of one generated function.
+class Source(base.Source):
+    """Source of one generated function; ``entry`` is in ``driver``.
 
     Parameters
     ----------
-    text
-        Everything, for a reader.
-    entry
-        Name of the function in ``driver``.
     code
         The CUDA file; empty if nothing is left for kernels to do.
     kernels
         The kernels in it.
     driver
         The Python module around the kernels.
-    constants
-        Objects that the driver uses by name.
-    guards
-        Number of guards.
     fault
         What the driver calls the address of a number that kernels set where an index array has places outside of an
         axis; empty if none does.
     """
 
-    text: str
-    entry: str
-    code: str
-    kernels: tuple[KernelPlan, ...]
-    driver: str
-    constants: Mapping[str, Any] = field(default_factory=dict)
-    guards: int = 0
+    code: str = ""
+    kernels: tuple[KernelPlan, ...] = ()
+    driver: str = ""
     fault: str = ""
-
-    def __str__(self) -> str:
-        return self.text
 
 
 def generate(
@@ -152,7 +138,8 @@ def generate(
     function = driver.plan()
     text = render("numpy/module.py.jinja", plan=function)
     both = f"{text}\n\n# {entry}.cu\n\n{code}" if code else text
-    return Source(both, function.name, code, kernels, text, driver.constants.objects, len(tape.guards), driver.fault)
+    constants = driver.constants.objects
+    return Source(both, function.name, constants, len(tape.guards), code, kernels, text, driver.fault)
 
 
 def _in_c_order(tape: Tape) -> Tape:
