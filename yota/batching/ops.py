@@ -8,7 +8,7 @@ from typing import Any
 
 from yota.errors import ArgumentError, TracingError
 from yota.ir.catalog import primitive
-from yota.ir.indexing import GATHER, NEWAXIS, Slice
+from yota.ir.indexing import GATHER, NEWAXIS, Slice, pieces_of
 from yota.ir.location import where
 from yota.ir.tape import Op, Tape, TapeBuilder
 from yota.ir.types import TensorType, TupleType
@@ -233,11 +233,8 @@ def _setitem(batching: _Batching, op: Op) -> int | None:
 
 
 def _scatter(batching: _Batching, op: Op) -> int | None:
-    operands, rest = [], iter(op.operands)
-    types = batching.tape.types
-    for index in op.keyword("indices"):
-        piece = next(rest)
-        arrays = [next(rest) for entry in index if entry is GATHER]
+    operands, types = [], batching.tape.types
+    for piece, arrays, index in pieces_of(op.operands, op.keyword("indices")):
         if any(array in batching.many for array in arrays):
             return None
         ndim = _region_ndim(index)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Hashable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from yota.codegen.polynomial import Monomial, Term, multiply
+from yota.codegen.polynomial import Monomial, Term
 
 __all__ = ["Forest", "Sum"]
 
@@ -56,11 +56,6 @@ class Forest:
             self.count,
         )
 
-    def looks(self) -> Hashable:
-        """Two forests of one origin that look alike are the same, down to the order of their parts."""
-        sums = tuple((atom, tuple(each.terms), each.ordered) for atom, each in self.sums.items())
-        return sums, tuple(self.quotients.items()), tuple(self.roots.items()), frozenset(self.scalars), self.count
-
     def is_scalar(self, monomial: Monomial) -> bool:
         """Whether all atoms are 0-d while the forest's arithmetic is on arrays."""
         return all(atom in self.scalars for atom, _ in monomial)
@@ -77,48 +72,6 @@ class Forest:
                         found.add(atom)
                         pending.append(sums[atom].terms if atom in sums else quotients[atom])
         return sorted(found)
-
-    def reaches(self, atom: int, other: int) -> bool:
-        """Whether ``atom`` is made from ``other``, or is it."""
-        found: set[int] = set()
-        pending = [atom]
-        while pending:
-            each = pending.pop()
-            if each == other:
-                return True
-            if each not in found:
-                found.add(each)
-                pending.extend(inner for _, monomial in self.parts(each) for inner, _ in monomial)
-        return False
-
-    def tidy(self, kept: Container[int]) -> None:
-        """Drop sums that nothing needs, and those that are but another name of an atom, unless they are ``kept``."""
-        names = {}
-        for atom, each in self.sums.items():
-            if atom not in kept and len(terms := each.alive()) == 1 and terms[0][0] == 1.0:
-                ((other, exponent),) = terms[0][1] if len(terms[0][1]) == 1 else ((0, 0),)
-                if exponent == 1:
-                    names[atom] = other
-        for atom, other in names.items():
-            while other in names:
-                other = names[other]
-            names[atom] = other
-
-        def named(term: Term) -> Term:
-            if names.keys().isdisjoint(atom for atom, _ in term[1]):
-                return term
-            monomial: Monomial = ()
-            for atom, exponent in term[1]:
-                monomial = multiply(monomial, ((names.get(atom, atom), exponent),))
-            return term[0], monomial
-
-        if names:
-            self.roots = {variable: named(term) for variable, term in self.roots.items()}
-            self.quotients = {atom: (named(top), named(bottom)) for atom, (top, bottom) in self.quotients.items()}
-            for each in self.sums.values():
-                each.terms = [None if term is None else named(term) for term in each.terms]
-        living = set(self.living())
-        self.sums = {atom: each for atom, each in self.sums.items() if atom in kept or atom in living}
 
     def parts(self, atom: int) -> Iterable[Term]:
         """The terms that an atom is made from."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from yota.ir.indexing import GATHER, NEWAXIS, Slice
+from yota.ir.indexing import GATHER, NEWAXIS, Slice, pieces_of
 from yota.ir.tape import Op, Tape
 
 __all__ = ["demand"]
@@ -27,10 +27,7 @@ def _distances(op: Op, tape: Tape) -> Iterator[int]:
         shape = tape.types[op.operands[0]].shape
         yield from (shape[axis] - 1 for axis in op.keyword("axis"))
     elif op.name == "scatter":
-        rest = iter(op.operands)
-        for index in op.keyword("indices"):
-            next(rest)  # the piece that is added
-            arrays = [next(rest) for entry in index if entry is GATHER]
+        for _, arrays, index in pieces_of(op.operands, op.keyword("indices")):
             yield from _inside(index, op.keyword("shape"), arrays, tape)
     elif op.name in ("getitem", "setitem"):
         arrays = list(op.operands[1 if op.name == "getitem" else 2 :])

@@ -21,7 +21,7 @@ from yota.generation.kernel import PRECONDITION, Kernel
 from yota.generation.op_texts import OpTexts, extents_text
 from yota.generation.plain import visible
 from yota.generation.ranks import FURTHER
-from yota.ir.indexing import GATHER
+from yota.ir.indexing import pieces_of
 from yota.ir.tape import Op
 from yota.tracing.location import source_line
 
@@ -188,10 +188,8 @@ class _Writer:
         return text
 
     def _additions(self, op: Op, name: str, operands: Sequence[str]) -> Iterator[str]:
-        rest = iter(zip(op.operands, operands, strict=True))
-        for index in op.keyword("indices"):
-            _, piece = next(rest)
-            places = [next(rest) for entry in index if entry is GATHER]
+        pairs = zip(op.operands, operands, strict=True)
+        for (_, piece), places, index in pieces_of(pairs, op.keyword("indices")):
             arrays = [text for _, text in places]
             place = self.ops.index(op, index, arrays)
             if not arrays or self._lead_apart([variable for variable, _ in places]):

@@ -4,11 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
-__all__ = ["GATHER", "NEWAXIS", "Index", "Slice", "axis_behind", "getitem", "scatter", "setitem", "to_numpy"]
+__all__ = [
+    "GATHER",
+    "NEWAXIS",
+    "Index",
+    "Slice",
+    "axis_behind",
+    "getitem",
+    "pieces_of",
+    "scatter",
+    "setitem",
+    "to_numpy",
+]
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +31,10 @@ class Slice:
     start: int
     stop: int | None
     step: int = 1
+
+    def positions(self, extent: int) -> range:
+        """What it takes of an axis of ``extent`` elements."""
+        return range(extent)[self.start : self.stop : self.step]
 
     def __str__(self) -> str:
         stop = "" if self.stop is None else self.stop
@@ -102,23 +119,25 @@ def scatter(*operands: Any, shape: tuple[int, ...], indices: tuple[Index, ...]) 
 
     ``operands`` are, for each entry of ``indices``, the piece and then its index arrays.
     """
-    pieces = _pieces(operands, indices)
+    pieces = pieces_of(map(np.asarray, operands), indices)
     return _added(np.zeros(shape, np.result_type(*(piece.dtype for piece, _, _ in pieces))), pieces)
 
 
 def deposit(x: Any, *operands: Any, indices: tuple[Index, ...]) -> Any:
     """A copy of ``x`` with each piece added at its index; the other operands are those of `scatter`."""
-    return _added(np.array(x), _pieces(operands, indices))
+    return _added(np.array(x), pieces_of(map(np.asarray, operands), indices))
 
 
-def _pieces(operands: Iterable[Any], indices: tuple[Index, ...]) -> list[tuple[Any, list[Any], Index]]:
-    """Each piece with its index arrays and its index."""
+def pieces_of(operands: Iterable[_T], indices: Iterable[Index]) -> list[tuple[_T, list[_T], Index]]:
+    """Of the operands of a `scatter` each piece, with its index arrays and its index.
+
+    Examples
+    --------
+    >>> pieces_of("abcd", [(GATHER, 0), (1, GATHER)])
+    [('a', ['b'], (gather, 0)), ('c', ['d'], (1, gather))]
+    """
     rest = iter(operands)
-    found = []
-    for index in indices:
-        piece = np.asarray(next(rest))
-        found.append((piece, [next(rest) for entry in index if entry is GATHER], index))
-    return found
+    return [(next(rest), [next(rest) for entry in index if entry is GATHER], index) for index in indices]
 
 
 def _added(result: Any, pieces: list[tuple[Any, list[Any], Index]]) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from yota.ir.indexing import GATHER, to_numpy
+from yota.ir.indexing import GATHER, pieces_of, to_numpy
 from yota.ir.tape import Op
 from yota.ir.types import TensorType
 from yota.passes.matrices import FUNCTIONS
@@ -99,27 +99,25 @@ def _scatter(unrolling: Unrolling, op: Op, type: TensorType) -> Elements:
     found = np.full(type.shape, zero, np.int64)
     flat = found.reshape(-1)
     numbers = np.arange(type.size).reshape(type.shape) if type.size <= _LARGEST_MOVED else None
-    rest = iter(op.operands)
     element = TensorType(type.dtype)
-    for index in op.keyword("indices"):
-        piece = next(rest)
-        arrays = [unrolling.tape.constants.get(next(rest)) for entry in index if entry is GATHER]
+    for piece, variables, index in pieces_of(op.operands, op.keyword("indices")):
+        arrays = [unrolling.tape.constants.get(each) for each in variables]
         if any(array is None for array in arrays) or unrolling.tape.types[piece].dtype != type.dtype:
             raise Unsuitable
         if numbers is not None:
             places = np.asarray(numbers[to_numpy(index, arrays)])
-        elif all(isinstance(entry, int) for entry in index):
-            places = np.array(np.ravel_multi_index(index, type.shape))
+        elif len(place := [entry for entry in index if isinstance(entry, int)]) == len(index):
+            places = np.array(np.ravel_multi_index(tuple(place), type.shape))
         else:
             raise Unsuitable
         handles = np.broadcast_to(unrolling.elements(piece), places.shape).ravel().tolist()
-        for place, handle in zip(places.ravel().tolist(), handles, strict=True):
-            before = int(flat[place])
+        for at, handle in zip(places.ravel().tolist(), handles, strict=True):
+            before = int(flat[at])
             if before == zero:
-                flat[place] = handle
+                flat[at] = handle
             else:
                 pair = unrolling.variables(np.array([before, handle]))
-                flat[place] = unrolling.apply(op, "add", pair, element)
+                flat[at] = unrolling.apply(op, "add", pair, element)
     return found
 
 

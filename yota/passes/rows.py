@@ -146,18 +146,8 @@ def _reshaped(old: tuple[int, ...], axis: int, shape: tuple[int, ...]) -> int | 
 
 
 def _indexed(index: Index, axis: int, extent: int) -> int | None:
-    if GATHER in index:
-        return None
-    old = new = 0
-    for entry in index:
-        if entry is NEWAXIS:
-            new += 1
-            continue
-        if old == axis:
-            return new if entry == Slice(0, extent, 1) else None
-        old += 1
-        new += isinstance(entry, Slice)
-    return None
+    entries = [entry for entry in index if entry is not NEWAXIS]
+    return None if GATHER in index or entries[axis] != Slice(0, extent) else _piece(index, axis)
 
 
 def _joining(
@@ -233,5 +223,5 @@ def _region(index: Index, shape: tuple[int, ...]) -> tuple[int, ...]:
             continue
         extent = next(extents)
         if isinstance(entry, Slice):
-            found.append(len(range(*slice(entry.start, entry.stop, entry.step).indices(extent))))
+            found.append(len(entry.positions(extent)))
     return tuple(found)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from yota.ir.indexing import GATHER, Index, Slice
+from yota.ir.indexing import GATHER, Index, Slice, pieces_of
 from yota.passes.case import Case
 
 __all__ = ["addition", "read", "same_row", "slices"]
@@ -67,12 +67,10 @@ def read(case: Case) -> int | None:
 
 def addition(case: Case) -> int | None:
     """Pieces added at such places are pieces added to slices."""
-    shape, rest = case.keyword("shape"), iter(case.operands)
+    shape = case.keyword("shape")
     operands: list[int] = []
     indices: list[Index] = []
-    for index in case.keyword("indices"):
-        piece = next(rest)
-        arrays = [next(rest) for entry in index if entry is GATHER]
+    for piece, arrays, index in pieces_of(case.operands, case.keyword("indices")):
         found = _pieces(case, index, shape, piece, arrays)
         if found is None:
             operands += [piece, *arrays]
@@ -116,7 +114,7 @@ def _pieces(
         return None
     found, start = [], 0
     for each in slices(_constants(case)[arrays[0]], shape[axis]) or ():
-        stop = start + len(range(*slice(each.start, each.stop, each.step).indices(shape[axis])))
+        stop = start + len(each.positions(shape[axis]))
         part = case.make("getitem", (piece,), {"index": _along(index, axis, Slice(start, stop))})
         found.append((_along(index, axis, each), part))
         start = stop

@@ -123,7 +123,7 @@ def extents(index: Index, shape: tuple[int, ...]) -> tuple[int, ...]:
 def positions(entry: object, extent: int) -> range:
     """What a number or slice covers of an axis."""
     if isinstance(entry, Slice):
-        return range(*slice(entry.start, entry.stop, entry.step).indices(extent))
+        return entry.positions(extent)
     assert isinstance(entry, int)
     return range(entry, entry + 1)
 

@@ -72,7 +72,7 @@ def within(point: Point, index: Index, shape: tuple[int, ...], bounds: Bounds) -
         where, extent = next(axes)
         low, high = where.reach(bounds)
         if isinstance(entry, Slice):
-            positions = range(*slice(entry.start, entry.stop, entry.step).indices(extent))
+            positions = entry.positions(extent)
             if not positions:
                 return None
             inner = _inside(where, positions, bounds)

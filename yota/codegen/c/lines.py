@@ -15,7 +15,7 @@ from yota.codegen.c.types import c_type, literal, suffix
 from yota.codegen.c.values import Value, Values
 from yota.codegen.names import Names
 
-__all__ = ["Needs", "Writer", "comment", "filled", "offset_text"]
+__all__ = ["Needs", "Writer", "comment", "filled", "harmless", "offset_text"]
 
 _WIDTH = 100
 _LONGEST = 84
@@ -64,6 +64,11 @@ def comment(text: str) -> str:
     for bad, good in (("*/", "* /"), ("/*", "/ *"), ("??", "? ?")):
         printable = printable.replace(bad, good).replace(bad, good)
     return f"/* {printable.rstrip().rstrip(chr(92))} */"
+
+
+def harmless(text: str) -> str:
+    """``text`` for the inside of a comment, which nothing in it ends."""
+    return comment(text)[3:-3] if text else ""
 
 
 class Writer:

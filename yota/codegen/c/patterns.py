@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from yota.codegen.c.index import Linear, Point, spread
-from yota.ir.indexing import GATHER, NEWAXIS, Index, Slice
+from yota.ir.indexing import GATHER, NEWAXIS, Index, Slice, pieces_of
 from yota.ir.tape import Op, Tape
 from yota.passes.rewrite import Rewriting
 
@@ -16,6 +16,7 @@ __all__ = [
     "gathered_extents",
     "given_places",
     "index_arrays",
+    "index_operands",
     "is_fixed",
     "is_uniform",
     "layout",
@@ -50,13 +51,12 @@ def given_places(tape: Tape) -> frozenset[int]:
     """Arguments that serve as index arrays of axes of one extent, and as nothing else but for decisions on them."""
     extents: dict[int, set[int]] = {}
     for op in tape.ops:
-        places, others = _parted(tape, op)
-        for variable, extent in places if op.name != "setitem" else ():
-            extents.setdefault(variable, set()).add(extent)
-        if op.name == "setitem":
-            others = op.operands
-        for variable in others if op.name not in ("min", "max") else ():
-            extents.setdefault(variable, set()).update((-1, -2))
+        places = index_operands(tape, op) if op.name != "setitem" else {}
+        for at, variable in enumerate(op.operands):
+            if at in places:
+                extents.setdefault(variable, set()).add(places[at])
+            elif op.name not in ("min", "max"):
+                extents.setdefault(variable, set()).update((-1, -2))
     names = ("int32", "int64", "uint8")
     return frozenset(
         entry.variable
@@ -69,24 +69,17 @@ def given_places(tape: Tape) -> frozenset[int]:
 
 
 def index_arrays(tape: Tape, op: Op) -> list[tuple[int, int]]:
-    """The index arrays among an op's operands, each with the extent of the axis that it has places on."""
-    return _parted(tape, op)[0]
+    """The index arrays among an op's operands, with the extents; see `index_operands`."""
+    return [(op.operands[at], extent) for at, extent in index_operands(tape, op).items()]
 
 
-def _parted(tape: Tape, op: Op) -> tuple[list[tuple[int, int]], Sequence[int]]:
-    """The index arrays with extents, and the other operands."""
-    if op.name not in ("getitem", "setitem", "scatter"):
-        return [], op.operands
-    places: list[tuple[int, int]] = []
-    others: list[int] = []
-    rest = iter(op.operands)
-    shape = tape.types[op.result if op.name == "scatter" else op.operands[0]].shape
-    if op.name == "setitem":
-        others.append(next(rest))
-    for index in _indices(op):
-        others.append(next(rest))
-        places += [(next(rest), extent) for extent in gathered_extents(index, shape)]
-    return places, others
+def index_operands(tape: Tape, op: Op) -> dict[int, int]:
+    """Which of an op's operands are index arrays, each with the extent of the axis that it has places on."""
+    found: dict[int, int] = {}
+    for _, arrays, index in pieces_of(range(op.name == "setitem", len(op.operands)), _indices(op)):
+        shape = tape.types[op.result if op.name == "scatter" else op.operands[0]].shape
+        found.update(zip(arrays, gathered_extents(index, shape), strict=True))
+    return found
 
 
 def gathered_extents(index: Index, shape: Sequence[int]) -> list[int]:
@@ -126,16 +119,14 @@ def _indices(op: Op) -> tuple[Index, ...]:
 
 def _split(rewriting: Rewriting, op: Op, known: dict[bytes, int]) -> int:
     """A scatter of several pieces as a sum: those without arrays together, each of the others by itself."""
-    type, rest = rewriting.tape.types[op.result], iter(op.operands)
+    type = rewriting.tape.types[op.result]
     plain: list[tuple[int, Index]] = []
     found: list[int] = []
-    for index in op.keyword("indices"):
-        piece = rewriting[next(rest)]
-        arrays = [next(rest) for entry in index if entry is GATHER]
+    for piece, arrays, index in pieces_of(op.operands, op.keyword("indices")):
         if not arrays:
-            plain.append((piece, index))
+            plain.append((rewriting[piece], index))
             continue
-        operands = (piece, *_wrapped(rewriting, arrays, index, type.shape, known))
+        operands = (rewriting[piece], *_wrapped(rewriting, arrays, index, type.shape, known))
         found.append(rewriting.emit(op.primitive, operands, {"shape": type.shape, "indices": (index,)}))
     if plain:
         static = {"shape": type.shape, "indices": tuple(index for _, index in plain)}
@@ -179,7 +170,7 @@ def pattern_shape(index: Index, arrays: Sequence[tuple[int, ...]], shape: Sequen
     for entry in index:
         extent = 1 if entry is NEWAXIS else next(axes)
         if isinstance(entry, Slice):
-            own.append(len(range(*slice(entry.start, entry.stop, entry.step).indices(extent))))
+            own.append(len(entry.positions(extent)))
         elif entry is NEWAXIS:
             own.append(1)
     return (*own[:front], *np.broadcast_shapes(*arrays), *own[front:]) if inner else tuple(own)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from yota.codegen.c.patterns import gathered_extents
+from yota.codegen.c.patterns import index_operands
 from yota.codegen.c.types import is_known
 from yota.ir.primitive import Primitive
 from yota.ir.tape import Op, Tape
@@ -68,18 +68,7 @@ def with_places(
 
 def _looked_at(tape: Tape, op: Op, checked: bool) -> dict[int, int]:
     """Which operands of an op that reads, or writes if those are ``checked``, are index arrays, with extents."""
-    if op.name not in (("getitem", "setitem", "scatter") if checked else ("getitem",)):
-        return {}
-    shape = tape.types[op.result if op.name == "scatter" else op.operands[0]].shape
-    found: dict[int, int] = {}
-    at = 0 if op.name == "getitem" else 1
-    for index in op.keyword("indices") if op.name == "scatter" else (op.keyword("index"),):
-        at += op.name != "scatter"
-        for extent in gathered_extents(index, shape):
-            found[at] = extent
-            at += 1
-        at += op.name == "scatter"
-    return found
+    return index_operands(tape, op) if checked or op.name == "getitem" else {}
 
 
 def _counts(tape: Tape, op: Op, counting: Collection[int]) -> bool:

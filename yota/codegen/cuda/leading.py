@@ -67,11 +67,7 @@ def _sliced(index: Index, shape: Sequence[int]) -> tuple[list[int], tuple[int, .
     """The axes of the result that are sliced, and how many elements that takes."""
     pairs = list(enumerate(zip(_entries(index), shape, strict=True)))
     axes = [axis for axis, (entry, _) in pairs if isinstance(entry, Slice)]
-    lengths = [
-        len(range(*slice(entry.start, entry.stop, entry.step).indices(extent)))
-        for _, (entry, extent) in pairs
-        if isinstance(entry, Slice)
-    ]
+    lengths = [len(entry.positions(extent)) for _, (entry, extent) in pairs if isinstance(entry, Slice)]
     return axes, tuple(lengths)
 
 

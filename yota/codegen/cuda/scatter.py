@@ -15,7 +15,7 @@ from yota.codegen.c.types import c_type
 from yota.codegen.cuda.plan import KernelPlan, Launch, Parameter
 from yota.codegen.cuda.shape import OPEN_BLOCKS
 from yota.codegen.literals import is_whole
-from yota.ir.indexing import GATHER, Index, to_numpy
+from yota.ir.indexing import GATHER, Index, pieces_of, to_numpy
 from yota.ir.tape import Op, Tape
 
 __all__ = ["Addition", "additions", "is_sorted_scatter", "plan_addition", "positions"]
@@ -72,11 +72,8 @@ def additions(tape: Tape, op: Op, name: str, threads: int) -> tuple[Addition, ..
     """The pieces of a scatter in order; kernels are called ``name`` and a number."""
     shape = tape.types[op.result].shape
     found: list[Addition] = []
-    at = 0
-    for index in op.keyword("indices"):
-        piece = at
-        arrays = tuple(range(at + 1, at + 1 + sum(entry is GATHER for entry in index)))
-        at = piece + 1 + len(arrays)
+    for piece, numbers, index in pieces_of(range(len(op.operands)), op.keyword("indices")):
+        arrays = tuple(numbers)
         if not arrays:
             found.append(Addition(piece, (), index, 0, 0, 0, False, None, False))
             continue

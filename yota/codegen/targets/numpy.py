@@ -17,6 +17,7 @@ from yota.codegen.storage import Storage
 from yota.codegen.targets.base import Source
 from yota.ir.tape import Tape
 from yota.passes.fuse import fuse
+from yota.passes.rewrite import cone
 from yota.passes.units import Unit
 
 __all__ = ["Lowered", "generate", "lowered", "plan"]
@@ -81,18 +82,9 @@ def lowered(tape: Tape, *, strict: bool = False) -> Lowered:
 
 
 def _arrays(tape: Tape, strict: bool) -> tuple[Lowered, FunctionPlan]:
-    exact = _cone(tape) if strict else frozenset()
+    exact = frozenset(cone(tape, tape.outputs[:1])) if strict else frozenset()
     tape = as_deposits(as_counts(as_products(tape, exact), exact), exact)
     units = fuse(tape, exact)
     lowering = Lowering(tape, units, exact)
     plan = lowering.plan()
     return Lowered(tape, plan, lowering.constants.objects, units, lowering.storage), plan
-
-
-def _cone(tape: Tape) -> frozenset[int]:
-    """Variables on which the first output depends."""
-    wanted = set(tape.outputs[:1])
-    for op in reversed(tape.ops):
-        if op.result in wanted:
-            wanted.update(op.operands)
-    return frozenset(wanted)

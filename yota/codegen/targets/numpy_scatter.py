@@ -10,9 +10,9 @@ import numpy as np
 
 from yota.codegen.literals import brackets, is_whole, tuple_text
 from yota.codegen.targets.call import Call, owner
-from yota.ir.indexing import GATHER, Index, Slice
+from yota.ir.indexing import GATHER, NEWAXIS, Index, pieces_of
 from yota.ir.types import TensorType
-from yota.passes.writes import overlap
+from yota.passes.writes import overlap, positions
 
 __all__ = ["additions", "assignment", "deposits"]
 
@@ -40,33 +40,30 @@ def additions(call: Call, out: str, *, empty: bool = True) -> tuple[list[str], b
     A piece that meets no earlier one is written, not added, if ``out`` is ``empty`` of anything else.
     """
     lines: list[str] = []
-    boxes: list[tuple[range, ...]] = []
-    written, plain, position = 0, empty, 0
-    for index in call.op.keyword("indices"):
-        count = sum(entry is GATHER for entry in index)
-        (piece, type), *arrays = zip(
-            call.operands[position : position + count + 1], call.types[position : position + count + 1], strict=True
-        )
+    boxes: list[list[range]] = []
+    written, plain = 0, empty
+    operands = list(zip(call.operands, call.types, strict=True))
+    for number, numbers, index in pieces_of(range(len(operands)), call.op.keyword("indices")):
+        (piece, _), arrays = operands[number], [operands[each] for each in numbers]
         place = brackets(index, call.type.shape, [text for text, _ in arrays])
         if arrays:
-            if _meets_none(call, range(position + 1, position + count + 1)):
+            if _meets_none(call, numbers):
                 lines.append(f"{out}{place} {'=' if empty and not lines else '+='} {piece}")
             else:
-                plus = all(number in call.unsigned for number in range(position + 1, position + count + 1))
-                lines += _gathered_addition(call, out, index, place, arrays, (piece, type), plus=plus)
+                plus = call.unsigned.issuperset(numbers)
+                lines += _gathered_addition(call, out, index, place, arrays, operands[number], plus=plus)
             plain = False
-            position += count + 1
             continue
-        position += 1
-        box = _box(index, call.type.shape)
-        apart = plain and not any(_meet(box, other) for other in boxes)
+        entries = [entry for entry in index if entry is not NEWAXIS]
+        box = [positions(entry, extent) for entry, extent in zip(entries, call.type.shape, strict=True)]
+        apart = plain and not any(all(map(overlap, box, other)) for other in boxes)
         boxes.append(box)
         written += math.prod(map(len, box)) if apart else 0
         lines.append(f"{out}{place} {'=' if apart else '+='} {piece}")
     return lines, written == call.type.size
 
 
-def _meets_none(call: Call, arrays: range) -> bool:
+def _meets_none(call: Call, arrays: Sequence[int]) -> bool:
     """Whether index arrays lead to no place twice: one of them, as large as all together, holds no index twice."""
     spread = math.prod(np.broadcast_shapes(*(call.types[number].shape for number in arrays)))
     return any(number in call.distinct and call.types[number].size == spread for number in arrays)
@@ -113,22 +110,6 @@ def _gathered_addition(
     target = f"{out}.reshape(-1)" if len(shape) > 1 else out
     index_text = f"{owner(flat)}.reshape(-1)" if len(spread) != 1 or count < len(shape) else flat
     return [f"np.add.at({target}, {index_text}, {text}{'' if type.ndim == 1 else '.reshape(-1)'})"]
-
-
-def _box(index: Index, shape: tuple[int, ...]) -> tuple[range, ...]:
-    """What an index covers along each axis."""
-    found = []
-    extents = iter(shape)
-    for entry in index:
-        if isinstance(entry, Slice):
-            found.append(range(next(extents))[entry.start : entry.stop : entry.step])
-        elif isinstance(entry, int):
-            found.append(range(next(extents))[entry : entry + 1])
-    return tuple(found)
-
-
-def _meet(box: tuple[range, ...], other: tuple[range, ...]) -> bool:
-    return all(overlap(one, two) for one, two in zip(box, other, strict=True))
 
 
 def _index_tuple(place: str) -> str:

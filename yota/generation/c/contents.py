@@ -7,12 +7,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import yota
+from yota.codegen.c.lines import harmless
 from yota.codegen.c.parts import parts as inline_functions
 from yota.codegen.c.statements import NO_MEMORY, OUT_OF_BOUNDS, WRONG_SIZES
 from yota.codegen.render import render
 from yota.errors import ArgumentError
 from yota.generation.c.extension import extension, opened
-from yota.generation.c.interface import Function, Parameter, harmless
+from yota.generation.c.interface import Function, Parameter
 from yota.generation.c.proof import proved
 from yota.generation.c.selftest import SelfTest
 from yota.generation.c.sized import written_for_all_sizes

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from yota.codegen.c.lines import comment
+from yota.codegen.c.lines import harmless
 from yota.codegen.c.names import FOREIGN, LocalNames
 from yota.codegen.c.plan import KernelPlan, Piece
 from yota.codegen.c.types import c_type, is_known
@@ -19,7 +19,7 @@ from yota.generation.signature import path_text
 from yota.ir.types import TensorType, type_of
 from yota.tracing.record import Leaf
 
-__all__ = ["Function", "Parameter", "arguments_of", "documented", "harmless", "parameter_names", "result"]
+__all__ = ["Function", "Parameter", "arguments_of", "documented", "parameter_names", "result"]
 
 _COLUMNS = 92
 Known: TypeAlias = Callable[["np.dtype[Any]"], bool]
@@ -158,8 +158,3 @@ def documented(
     if operations:
         lines += ["", *textwrap.wrap(f"Operations: {operations}.", _COLUMNS)]
     return tuple(lines)
-
-
-def harmless(text: str) -> str:
-    """``text`` for the inside of a comment, which nothing in it ends."""
-    return comment(text)[3:-3] if text else ""

@@ -6,13 +6,13 @@ import re
 from dataclasses import dataclass, replace
 from typing import Any
 
+from yota.codegen.c.lines import harmless
 from yota.codegen.cuda.file import inline_parts, preludes
 from yota.codegen.cuda.plan import KernelPlan
 from yota.codegen.render import render
 from yota.codegen.wrap import wrapped
 from yota.errors import ArgumentError
 from yota.generation.c.contents import head_lines, stem_of, tidied
-from yota.generation.c.interface import harmless
 from yota.generation.cuda.functions import Function, written
 from yota.generation.cuda.sized import written_for_all_sizes
 from yota.generation.flattening import flattened, further_axes

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from yota.autodiff.reverse import gradient_tape
-from yota.codegen.c.lines import Needs
+from yota.codegen.c.lines import Needs, harmless
 from yota.codegen.c.names import FOREIGN, FileNames, LocalNames
 from yota.codegen.c.tables import Tables
 from yota.codegen.c.types import c_type, is_known
@@ -18,7 +18,7 @@ from yota.codegen.cuda.launches import Body, Call, Sort
 from yota.codegen.cuda.plan import KernelPlan
 from yota.codegen.cuda.standalone import body_of
 from yota.codegen.literals import dtype_text, shape_text, tuple_text
-from yota.generation.c.interface import Parameter, arguments_of, harmless, parameter_names, result
+from yota.generation.c.interface import Parameter, arguments_of, parameter_names, result
 from yota.generation.cuda.open_axes import FURTHER
 from yota.generation.cuda.selftest import SelfTest, self_test_of
 from yota.generation.provenance import called, summary

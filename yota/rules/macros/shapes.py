@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from yota.ir.indexing import GATHER, Index, Slice
+from yota.ir.indexing import Index, Slice, pieces_of
 from yota.ir.primitive import Emitter
 from yota.rules.macros.base import Handle, emit, macro, reshaped
 from yota.rules.statics import axes_of, axis_of
@@ -121,11 +121,8 @@ def lower(emitter: Emitter, v: Handle) -> Handle:
 @macro("v")
 def piece(emitter: Emitter, v: Handle, i: int, *xs: Handle, indices: tuple[Index, ...]) -> Handle:
     """What ``v``, the adjoint of a scatter, holds for the operand number ``i`` of the scatter."""
-    start = 0
-    for index in indices:
-        count = sum(1 for entry in index if entry is GATHER)
-        if i == start:
-            found = emit(emitter, "getitem", v, *xs[start + 1 : start + 1 + count], index=index)
+    for number, arrays, index in pieces_of(range(len(xs)), indices):
+        if i == number:
+            found = emit(emitter, "getitem", v, *(xs[each] for each in arrays), index=index)
             return unbroadcast(emitter, found, emitter.type(xs[i]).shape)
-        start += 1 + count
     raise ValueError(f"operand {i} of scatter is no piece")
