@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from yota.autodiff.reverse import gradient_tape
 from yota.compilation.scalar_code import short_gradient, short_value
 from yota.errors import ArgumentError
 from yota.generation.assembly import Banner, Parts, assembled
@@ -91,8 +90,6 @@ def _collected(request: Request, call: Call) -> _Collected:
     matrices = Matrices(parts, subject, common, strict, found)
     tapes += [add(matrices) for word, add in MATRICES.items() if word in wanted]
     if request.self_test:
-        if "gradient" not in wanted:
-            raise ArgumentError("self_test checks the gradient; add 'gradient' to with_")
         parts.test, complex_kernel = self_test_of(subject, common, parts.constants)
         parts.kernels += [complex_kernel] if complex_kernel else []
     return _Collected(parts, common, tuple(tapes))
@@ -112,7 +109,7 @@ def _add_value(parts: Parts, subject: Subject, common: Documented, strict: bool,
 
 def _add_gradient(parts: Parts, subject: Subject, common: Documented, strict: bool, sized: Sized | None) -> Tape:
     name, leaves = f"_{common.name}_value_and_gradient", subject.layout.wanted
-    found = gradient_tape(subject.tape, [subject.tape.inputs[leaf].variable for leaf in leaves], registry())
+    found = subject.adjoints()
     if sized:
         kernel = sized_kernel(sized.gradient(), name, common.sizes, parts.constants)
     else:

@@ -14,7 +14,6 @@ from yota.derivatives.differentiated import Differentiated
 from yota.derivatives.directions import along, product_of
 from yota.derivatives.straight import Entries, Wanted, straight_line
 from yota.errors import ArgumentError
-from yota.generation.signature import path_text
 from yota.generation.subject import Subject
 from yota.ir.tape import Tape
 from yota.ir.types import TensorType, type_of
@@ -123,11 +122,11 @@ def _wanted(subject: Subject, what: str) -> tuple[int, TensorType]:
     leaves = subject.layout.wanted
     named = [subject.arguments.leaves[leaf] for leaf in leaves]
     if len(leaves) != 1:
-        names = ", ".join(map(path_text, named))
+        names = ", ".join(leaf.place for leaf in named)
         raise ArgumentError(f"with_={what!r} differentiates by one array, not by {names}; choose an argument with wrt=")
     found = type_of(named[0].value)
     if found.is_complex:
-        raise ArgumentError(f"with_={what!r} needs a real argument; {path_text(named[0])} is complex")
+        raise ArgumentError(f"with_={what!r} needs a real argument; {named[0].place} is complex")
     return leaves[0], found
 
 

@@ -58,22 +58,34 @@ class UnprintableError(Exception):
 
 def rigid(tree: ast.expr) -> Document:
     """An operation that does not break at its operators."""
+    simple = isinstance(tree, (ast.BinOp, ast.UnaryOp)) or (isinstance(tree, ast.Compare) and len(tree.ops) == 1)
+    return _signed(tree, " ", whole=True) if simple else expression(tree)
+
+
+def _signed(tree: ast.expr, gap: Document, *, whole: bool = False) -> Document:
+    """Operands with the signs of Python's operators between them, each after a ``gap``."""
+
+    def operand(part: ast.expr, level: int) -> Document:
+        if level_of(part) < level:
+            return block("(", expression(part), ")")
+        return rigid(part) if whole else expression(part)
+
     if isinstance(tree, ast.BinOp):
         parts = flattened(tree, BINARY[type(tree.op)][1])
         return tuple(
-            (" ", part, " ")
-            if isinstance(part, str) and not _hugs(parts, number)
+            operand(part, operand_level(tree, number))
+            if not isinstance(part, str)
             else part
-            if isinstance(part, str)
-            else _within(part, operand_level(tree, number), whole=True)
+            if _hugs(parts, number)
+            else (gap, part, " ")
             for number, part in enumerate(parts)
         )
     if isinstance(tree, ast.Compare):
-        right = _within(tree.comparators[0], _COMPARISON + 1, whole=True)
-        return (_within(tree.left, _COMPARISON + 1, whole=True), f" {_COMPARE[type(tree.ops[0])]} ", right)
-    if isinstance(tree, ast.UnaryOp):
-        return (_UNARY[type(tree.op)], _within(tree.operand, sign_level(tree), whole=True))
-    return expression(tree)
+        signs = zip(tree.ops, tree.comparators, strict=True)
+        others = ((gap, _COMPARE[type(sign)], " ", operand(right, _COMPARISON + 1)) for sign, right in signs)
+        return (operand(tree.left, _COMPARISON + 1), *others)
+    assert isinstance(tree, ast.UnaryOp)
+    return (_UNARY[type(tree.op)], operand(tree.operand, sign_level(tree)))
 
 
 def flattened(tree: ast.BinOp, level: int) -> list[ast.expr | str]:
@@ -134,11 +146,9 @@ def level_of(tree: ast.expr) -> int:
     return _CONDITIONAL if isinstance(tree, ast.IfExp) else _ATOM
 
 
-def _within(tree: ast.expr, level: int, *, whole: bool = False) -> Document:
+def _within(tree: ast.expr, level: int) -> Document:
     """The expression where something that binds at ``level`` is needed."""
-    if level_of(tree) < level:
-        return block("(", expression(tree), ")")
-    return rigid(tree) if whole else expression(tree)
+    return block("(", expression(tree), ")") if level_of(tree) < level else expression(tree)
 
 
 def expression(tree: ast.expr) -> Document:
@@ -163,26 +173,13 @@ def expression(tree: ast.expr) -> Document:
 
 
 def _operation(tree: ast.expr) -> Document:
-    if isinstance(tree, ast.BinOp):
-        parts = flattened(tree, BINARY[type(tree.op)][1])
-        return Group(
-            tuple(
-                (part if _hugs(parts, number) else (Line(" "), part, " "))
-                if isinstance(part, str)
-                else _within(part, operand_level(tree, number))
-                for number, part in enumerate(parts)
-            )
-        )
+    if isinstance(tree, (ast.BinOp, ast.Compare)):
+        return Group(_signed(tree, Line(" ")))
     if isinstance(tree, ast.BoolOp):
         word, level = ("or", _OR) if isinstance(tree.op, ast.Or) else ("and", _AND)
         return Group(joined([_within(value, level + 1) for value in tree.values], (Line(" "), word, " ")))
     if isinstance(tree, ast.UnaryOp):
-        return (_UNARY[type(tree.op)], _within(tree.operand, sign_level(tree)))
-    if isinstance(tree, ast.Compare):
-        found: list[Document] = [_within(tree.left, _COMPARISON + 1)]
-        for sign, right in zip(tree.ops, tree.comparators, strict=True):
-            found.append((Line(" "), _COMPARE[type(sign)], " ", _within(right, _COMPARISON + 1)))
-        return Group(tuple(found))
+        return _signed(tree, " ")
     if isinstance(tree, ast.IfExp):
         test, other = _within(tree.test, _OR), _within(tree.orelse, _CONDITIONAL)
         return Group((_within(tree.body, _OR), Line(" "), "if ", test, Line(" "), "else ", other))

@@ -12,7 +12,7 @@ import numpy as np
 from yota.errors import ArgumentError
 from yota.generation.patterns import array_text
 from yota.generation.plain import visible
-from yota.generation.sizes import Samples, closeness
+from yota.generation.sizes import Samples, closeness, evaluated
 from yota.ir.calls import Form, Items
 from yota.ir.indexing import Slice
 from yota.ir.location import Location
@@ -141,7 +141,7 @@ def held(general: General, tape: Tape, size: Mapping[str, int], samples: Samples
     uses = {operand: op.location for op in reversed(general.tape.ops) for operand in op.operands}
     for (variable, value), found in zip(general.tape.constants.items(), tape.constants.values(), strict=True):
         text = general.constants.get(variable)
-        if not _close(value if text is None else _evaluated(text, size), found):
+        if not _close(value if text is None else evaluated(text, size), found):
             raise _different(uses.get(variable), samples, "another constant is met")
     for op, other in zip(general.tape.ops, tape.ops, strict=True):
         shape = _at(general.shapes[op.result], size)
@@ -160,11 +160,7 @@ def _at(value: Any, size: Mapping[str, int]) -> Any:
         return tuple(_at(part, size) for part in value)
     if isinstance(value, Slice):
         return Slice(*(_at(part, size) for part in (value.start, value.stop, value.step)))
-    return _evaluated(value.text, size) if isinstance(value, Extent) else value
-
-
-def _evaluated(text: str, size: Mapping[str, int]) -> Any:
-    return eval(text, {"np": np, "math": math, "__builtins__": {"float": float}}, dict(size))
+    return evaluated(value.text, size) if isinstance(value, Extent) else value
 
 
 def _close(expected: Any, found: Any) -> bool:

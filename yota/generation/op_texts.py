@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
-from yota.codegen.literals import dtype_text, scalar
+from yota.codegen.literals import dtype_text, static_text, tuple_text
 from yota.codegen.targets.call import OPERATORS, infix, negated, owner
 from yota.errors import ArgumentError, CodegenError
 from yota.generation.borrowed import MODULES, PREFIX
-from yota.generation.generalise import Extent, General
+from yota.generation.generalise import General
 from yota.ir.calls import Form, Items, Place
 from yota.ir.indexing import GATHER, NEWAXIS, Slice
 from yota.ir.tape import Op
 
-__all__ = ["OpTexts", "extents_text"]
+__all__ = ["OpTexts"]
 
 _REDUCTIONS = ("sum", "prod", "max", "min")
 
@@ -49,7 +47,7 @@ class OpTexts:
                 return f"{owner(value)}.astype({dtype_text(op.keyword('dtype'))})"
             return f"np.asarray({value}).astype({dtype_text(op.keyword('dtype'))})[()]"
         if op.name in ("reshape", "broadcast_to"):
-            return f"np.{op.name}({listed}, {_tuple(op.keyword('shape'))})"
+            return f"np.{op.name}({listed}, {tuple_text(op.keyword('shape'))})"
         if op.name == "transpose":
             return _transposed(listed, op.keyword("axes"))
         if op.name in ("concatenate", "stack"):
@@ -102,7 +100,7 @@ class OpTexts:
     def _axes(self, op: Op) -> str:
         axis = op.keyword("axis")
         whole = len(axis) == self.tape.types[op.operands[0]].ndim
-        text = "" if whole else f", axis={axis[0] if len(axis) == 1 else _tuple(axis)}"
+        text = "" if whole else f", axis={axis[0] if len(axis) == 1 else tuple_text(axis)}"
         return f"{text}, keepdims=True" if op.keyword("keepdims") else text
 
     def _function(self, op: Op) -> str:
@@ -145,28 +143,11 @@ class OpTexts:
 def _transposed(text: str, axes: Sequence[int]) -> str:
     if list(axes) == list(reversed(range(len(axes)))):
         return f"{owner(text)}.T"
-    return f"np.transpose({text}, {_tuple(axes)})"
-
-
-def _tuple(values: Sequence[Any]) -> str:
-    return f"({', '.join(map(str, values))},)" if len(values) == 1 else f"({', '.join(map(str, values))})"
-
-
-def extents_text(shape: Sequence[Any]) -> str:
-    """A shape as the constructors of arrays take it."""
-    return str(shape[0]) if len(shape) == 1 else _tuple(shape)
+    return f"np.transpose({text}, {tuple_text(axes)})"
 
 
 def _static(value: Any) -> str:
-    if isinstance(value, tuple):
-        return _tuple([_static(item) for item in value])
-    if isinstance(value, np.dtype):
-        return dtype_text(value)
-    if isinstance(value, Extent):
-        return str(value)
-    if value is None or isinstance(value, (bool, int, str)):
-        return repr(value)
-    text = scalar(value)
+    text = static_text(value)
     if text is None:
         raise ArgumentError(f"the keyword value {value!r} cannot be spelled")
     return text

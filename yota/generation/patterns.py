@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from yota.codegen.literals import dtype_text
-from yota.generation.sizes import Samples, closeness
+from yota.generation.sizes import Samples, closeness, evaluated
 
 __all__ = ["array_text"]
 
@@ -34,7 +34,7 @@ def array_text(arrays: Sequence[np.ndarray[Any, Any]], samples: Samples) -> str 
 def _makes(text: str, arrays: Sequence[Any], samples: Samples) -> bool:
     for array, size in zip(arrays, samples.sizes, strict=True):
         try:
-            made = eval(text, {"np": np, "math": __import__("math"), "__builtins__": {"float": float}}, dict(size))
+            made = evaluated(text, size)
         except (ValueError, TypeError, ZeroDivisionError):
             return False
         if made.dtype != array.dtype or made.shape != array.shape or not np.array_equal(made, array, equal_nan=True):

@@ -6,19 +6,18 @@ import sys
 import types
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from yota.autodiff.reverse import gradient_tape
 from yota.compilation.layout import Wrt
 from yota.errors import ArgumentError, YotaError
 from yota.generation.derivatives import Derivative, hessian_of, hvp_of, jacobian_of
 from yota.generation.subject import Call, Subject, subject_of
-from yota.rules.registry import registry
 from yota.tracing.replay import evaluate
 
-__all__ = ["compared", "gradients_of", "is_finite", "is_single", "products_of", "proved", "trials"]
+__all__ = ["Case", "cases_at", "gradients_of", "proved", "trials"]
 
 _LARGE, _MOST_LARGE = 67, 3
 _TOLERANCE, _TOLERANCE_OF_SINGLE = 1e-9, 1e-4
@@ -42,7 +41,15 @@ def proved(text: str, name: str, call: Call, wrt: Wrt, wanted: Sequence[str], *,
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             for size in trials(call.dimensions()):
-                _proved_at(module, name, call, wrt, wanted, size, strict)
+                try:
+                    for case in cases_at(name, call, wrt, wanted, size):
+                        _held(module, name, case, strict=strict)
+                except (ArithmeticError, IndexError, ValueError) as fault:
+                    if isinstance(fault, YotaError):
+                        raise
+                    shown = ", ".join(f"{each} = {extent}" for each, extent in size.items())
+                    what = f"{type(fault).__name__}: {fault}"
+                    raise ArgumentError(f"at {shown} the code for all sizes raises {what}") from None
     finally:
         del sys.modules[module.__name__]
 
@@ -56,50 +63,66 @@ def trials(names: Sequence[str]) -> list[Mapping[str, int]]:
     return [*same, *mixed, large]
 
 
-def _proved_at(
-    module: types.ModuleType,
-    name: str,
-    call: Call,
-    wrt: Wrt,
-    wanted: Sequence[str],
-    size: Mapping[str, int],
-    strict: bool,
-) -> None:
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A call: the function, sizes, arguments, and what it should give, one after the other."""
+
+    name: str
+    size: Mapping[str, int]
+    inputs: tuple[Any, ...]
+    expected: tuple[Any, ...]
+    what: str
+
+    def check(self, found: Sequence[Any]) -> None:
+        """Raise unless the call gave what it should."""
+        single = is_single([*self.inputs, *self.expected])
+        for one, expected in zip(found, self.expected, strict=True):
+            compared(one, expected, self.what, single=single)
+
+
+def cases_at(title: str, call: Call, wrt: Wrt, wanted: Sequence[str], size: Mapping[str, int]) -> Iterator[Case]:
+    """What the functions of a file, of which the first is ``title``, should give at one size."""
     function, arguments = call.arguments(size)
     try:
-        with np.errstate(all="ignore"):
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
             value = function(*arguments.values)
     except Exception:  # noqa: BLE001
-        # Where the function has no value, neither has the module.
+        # Where the function has no value, the code has none to be held against.
         return
-    leaves = [leaf.value for leaf in arguments.leaves]
-    single = is_single([*leaves, *(value if isinstance(value, tuple) else [value])])
+    leaves = tuple(leaf.value for leaf in arguments.leaves)
     shown = ", ".join(f"{each} = {extent}" for each, extent in size.items())
-    try:
-        if "value" in wanted:
-            found = getattr(module, name)(*leaves)
-            compared(found, value, f"the value at {shown}", single=single)
-            if strict and np.asarray(found).tobytes() != np.asarray(value).tobytes():
-                raise ArgumentError(f"at {shown} the code for all sizes has other bits than NumPy; leave strict out")
-        if set(wanted) <= {"value"} or not is_finite(value):
-            return
-        subject = subject_of(call, wrt, size)
-        if "gradient" in wanted:
-            found = getattr(module, f"{name}_value_and_gradient")(*leaves)
-            _compare_gradients(found, value, gradients_of(subject, leaves), shown, single)
-        for what, given, expected in products_of(subject, leaves, wanted):
-            found = getattr(module, f"{name}_{what}")(*leaves, *given)
-            compared(found, expected, f"the {what} at {shown}", single=single)
-    except (ArithmeticError, IndexError, ValueError) as fault:
-        if isinstance(fault, YotaError):
-            raise
-        raise ArgumentError(f"at {shown} the code for all sizes raises {type(fault).__name__}: {fault}") from None
+    if "value" in wanted:
+        yield Case(title, size, leaves, value if isinstance(value, tuple) else (value,), f"the value at {shown}")
+    if set(wanted) <= {"value"} or not is_finite(value):
+        return
+    subject = subject_of(call, wrt, size)
+    if "gradient" in wanted:
+        by = [leaves[leaf] for leaf in subject.layout.wanted]
+        slopes = (
+            np.zeros_like(leaf) if each is None else np.asarray(each, np.asarray(leaf).dtype)
+            for leaf, each in zip(by, gradients_of(subject, leaves), strict=True)
+        )
+        yield Case(f"{title}_value_and_gradient", size, leaves, (value, *slopes), f"the gradient at {shown}")
+    for what, given, expected in products_of(subject, leaves, wanted):
+        yield Case(f"{title}_{what}", size, (*leaves, *given), (expected,), f"the {what} at {shown}")
+
+
+def _held(module: types.ModuleType, title: str, case: Case, *, strict: bool) -> None:
+    """Hold a function of a module against what it should give; the bits of a ``strict`` value too."""
+    found = getattr(module, case.name)(*case.inputs)
+    if case.name == f"{title}_value_and_gradient":
+        found = (found[0], *(found[1] if isinstance(found[1], tuple) else found[1:]))
+    results = found if isinstance(found, tuple) else (found,)
+    case.check(results)
+    bits = [[np.asarray(each).tobytes() for each in values] for values in (results, case.expected)]
+    if strict and case.name == title and bits[0] != bits[1]:
+        raise ArgumentError(f"{case.what}: the code for all sizes has other bits than NumPy; leave strict out")
 
 
 def gradients_of(subject: Subject, leaves: Sequence[Any]) -> list[Any]:
     """Gradients by a tape of just this size, op by op."""
-    wanted = [subject.tape.inputs[leaf].variable for leaf in subject.layout.wanted]
-    found = gradient_tape(subject.tape, wanted, registry())
+    found = subject.adjoints()
     inputs = {entry.variable: leaf for entry, leaf in zip(found.tape.inputs, leaves, strict=True)}
     rest = iter(evaluate(found.tape, inputs)[1:])
     return [None if variable is None else next(rest) for variable in found.variables]
@@ -132,14 +155,6 @@ def _row(found: Derivative, leaves: Sequence[Any], vector: Any) -> Any:
     return evaluate(found.tape, {entry.variable: value for entry, value in values})[0]
 
 
-def _compare_gradients(found: Any, value: Any, gradients: Sequence[Any], shown: str, single: bool) -> None:
-    compared(found[0], value, f"the value at {shown}", single=single)
-    parts = found[1] if isinstance(found[1], tuple) else (found[1],)
-    for part, gradient in zip(parts, gradients, strict=True):
-        expected = np.zeros(np.shape(part)) if gradient is None else gradient
-        compared(part, expected, f"the gradient at {shown}", single=single)
-
-
 def is_finite(value: Any) -> bool:
     """Whether a function's value is finite throughout: at a pole, derivatives depend on the order of operations."""
     return all(bool(np.all(np.isfinite(part))) for part in (value if isinstance(value, tuple) else (value,)))
@@ -152,10 +167,6 @@ def is_single(values: Iterable[Any]) -> bool:
 
 def compared(found: Any, expected: Any, what: str, *, single: bool) -> None:
     """Raise unless ``what`` was found as expected, of numbers of ``single`` precision or not."""
-    if isinstance(expected, tuple):
-        for one, other in zip(found, expected, strict=True):
-            compared(one, other, what, single=single)
-        return
     # Where large terms cancel, what is left has errors of their size.
     finite = np.isfinite(expected)
     tolerance = _TOLERANCE_OF_SINGLE if single else _TOLERANCE

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from yota.compilation.layout import Wrt
+from yota.errors import ArgumentError
 from yota.generation.subject import Call
 from yota.ir.callables import name_of
 
@@ -26,6 +27,10 @@ class Request:
     extension: bool
     command: tuple[str, ...] | None
     stem: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.self_test and "gradient" not in self.wanted:
+            raise ArgumentError("self_test checks the gradient; add 'gradient' to with_")
 
     @property
     def wish(self) -> str:

@@ -10,7 +10,7 @@ from yota.codegen.names import Names, identifier
 from yota.ir.types import TensorType, type_of
 from yota.tracing.record import Leaf
 
-__all__ = ["RESERVED", "Parameter", "class_name", "described", "hint", "parameters", "path_text"]
+__all__ = ["RESERVED", "Parameter", "class_name", "described", "hint", "parameters"]
 
 RESERVED = tuple(
     "np npt Any NamedTuple annotations deque math scipy results value seed v count index units unit rows matrix product"
@@ -74,17 +74,8 @@ def parameters(
         shape = shapes[position] if shapes is not None else type.shape
         wish = ".".join((leaf.name, *map(str, leaf.path)))
         name = names.fresh(f"x{wish}" if identifier(wish).startswith("_") else wish)
-        found.append(Parameter(name, path_text(leaf), type, shape, _checked(name, type, shape)))
+        found.append(Parameter(name, leaf.place, type, shape, _checked(name, type, shape)))
     return tuple(found)
-
-
-def path_text(leaf: Leaf) -> str:
-    """``params.layers[0]``: where a leaf sits."""
-    return leaf.name + "".join(f".{key}" if _is_field(key) else f"[{key!r}]" for key in leaf.path)
-
-
-def _is_field(key: object) -> bool:
-    return isinstance(key, str) and key.isidentifier()
 
 
 def _checked(name: str, type: TensorType, shape: Sequence[int | str]) -> str:

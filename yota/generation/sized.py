@@ -11,14 +11,14 @@ import numpy as np
 
 from yota.codegen.constants import UNNAMED
 from yota.codegen.count import operations
-from yota.codegen.literals import dtype_text, scalar
+from yota.codegen.literals import dtype_text, scalar, shape_text
 from yota.codegen.names import Names
 from yota.codegen.targets.call import OPERATORS, dtype_argument
 from yota.errors import CodegenError
 from yota.generation.constants import Constants, name_of_form
 from yota.generation.generalise import Extent, General
 from yota.generation.kernel import PRECONDITION, Kernel
-from yota.generation.op_texts import OpTexts, extents_text
+from yota.generation.op_texts import OpTexts
 from yota.generation.plain import visible
 from yota.generation.ranks import FURTHER
 from yota.ir.indexing import pieces_of
@@ -159,7 +159,7 @@ class _Writer:
             yield f"{name} = np.array({operands[0]})"
             yield f"{name}{self.ops.index(op, op.keyword('index'), operands[2:])} = {operands[1]}"
         elif op.name == "scatter":
-            yield f"{name} = np.zeros({extents_text(op.keyword('shape'))}{dtype_argument(type)})"
+            yield f"{name} = np.zeros({shape_text(op.keyword('shape'))}{dtype_argument(type)})"
             yield from self._additions(op, name, operands)
         else:
             yield f"{name} = {self._value(op, operands)}"

@@ -14,7 +14,7 @@ import numpy as np
 if TYPE_CHECKING:
     import sympy
 
-__all__ = ["Samples", "closeness", "samples_of"]
+__all__ = ["Samples", "closeness", "evaluated", "samples_of"]
 
 _DEGREE = 3
 _DIVISORS = (2, 3, 4, 5, 8, 10)
@@ -108,7 +108,7 @@ class Samples:
         texts += [f"float(np.log({text}))" for text in texts[: len(self.names)]]
         texts += [f"{name} * float(np.log({other}))" for name in self.names for other in self.names]
         for text in texts:
-            first, second, *_ = (_evaluated(text, size) for size in self.sizes)
+            first, second, *_ = (float(evaluated(text, size)) for size in self.sizes)
             candidates = [_times(values[0] / first, text)]
             if first != second:
                 factor = (values[1] - values[0]) / (second - first)
@@ -119,7 +119,7 @@ class Samples:
         return None
 
     def _agrees(self, text: str, values: Sequence[float], close: float) -> bool:
-        results = [_evaluated(text, size) for size in self.sizes]
+        results = [float(evaluated(text, size)) for size in self.sizes]
         return all(abs(result - value) <= close * abs(value) for result, value in zip(results, values, strict=True))
 
     def _monomial(self, values: Sequence[Fraction]) -> sympy.Expr | None:
@@ -195,8 +195,9 @@ def _is_special(sizes: Sequence[int]) -> bool:
     return any(each & (each - 1) == 0 for each in (*near, *sums))
 
 
-def _evaluated(text: str, size: Mapping[str, int]) -> float:
-    return float(eval(text, {"np": np, "math": math, "__builtins__": {"float": float}}, dict(size)))
+def evaluated(text: str, size: Mapping[str, int]) -> Any:
+    """What an expression of sizes, which was made here, gives at one size."""
+    return eval(text, {"np": np, "math": math, "__builtins__": {"float": float}}, dict(size))
 
 
 def _times(factor: float, text: str) -> str:

@@ -10,16 +10,16 @@ from pathlib import Path
 import numpy as np
 
 import yota
-from yota.autodiff.reverse import Adjoints, gradient_tape
 from yota.compilation.layout import Wrt
 from yota.errors import ArgumentError, YotaError
 from yota.generation.generalise import General, UnknownForm, elements, generalised, held
 from yota.generation.sizes import Samples, samples_of
 from yota.generation.subject import Call, Subject, subject_of
 from yota.generation.thresholds import Threshold, noting, thresholds
-from yota.ir.tape import Tape, TapeBuilder
+from yota.ir.tape import Tape
+from yota.passes import fold
 from yota.passes.pipeline import passes
-from yota.rules.registry import registry
+from yota.passes.rewrite import Rewriting
 
 __all__ = ["Sized", "canonical", "sized"]
 
@@ -65,7 +65,7 @@ class Sized:
 
     def gradient(self) -> General:
         """Value and gradient for all sizes."""
-        return self.general([subject.valued(_adjoints(subject).tape, self.strict) for subject in self.subjects])
+        return self.general([subject.valued(subject.adjoints().tape, self.strict) for subject in self.subjects])
 
     def shapes(self) -> list[tuple[int | str, ...]]:
         """Shape of each leaf, by the names of sizes."""
@@ -79,11 +79,6 @@ class Sized:
     def _extent(self, values: Sequence[int]) -> int | str:
         text = self.samples.whole(values)
         return values[0] if text is None or text.isdigit() else text
-
-
-def _adjoints(subject: Subject) -> Adjoints:
-    wanted = [subject.tape.inputs[leaf].variable for leaf in subject.layout.wanted]
-    return gradient_tape(subject.tape, wanted, registry())
 
 
 def sized(call: Call, wrt: Wrt, *, strict: bool = False) -> Sized:
@@ -194,53 +189,23 @@ def _larger(call: Call, wrt: Wrt, names: Sequence[str]) -> Iterator[tuple[dict[s
 
 
 def _simplified(tape: Tape, strict: bool) -> Tape:
-    """The tape after the passes that do not depend on sizes."""
+    """The tape after the passes that do not depend on sizes; the form of a folded array could not be told."""
     for name, rewrite in passes(strict=strict):
         if name != "scalarize":
-            tape = _folded(tape) if name == "fold" else rewrite(tape)
+            tape = fold.run(tape, arrays=False) if name == "fold" else rewrite(tape)
     return tape
 
 
-def _folded(tape: Tape) -> Tape:
-    """The tape with scalars that depend on no input computed; arrays are left, since their form could not be told."""
-    builder = tape.builder()
-    builder.ops = []
-    for op in tape.ops:
-        type = tape.types[op.result]
-        if type.shape or not all(operand in builder.constants for operand in op.operands):
-            builder.ops.append(op)
-            continue
-        with np.errstate(all="ignore"):
-            value = op.primitive.function(*(builder.constants[operand] for operand in op.operands), **dict(op.static))
-        builder.constants[op.result] = type.dtype.type(value).item() if type.weak else type.dtype.type(value)
-    return builder.finish(tape.outputs)
+class _Canonical(Rewriting):
+    """A copy of a tape in which each use of a constant has one of its own."""
+
+    def __getitem__(self, variable: int) -> int:
+        return self.mapping[variable] if variable in self.mapping else self.own_constant(variable)
 
 
 def canonical(tape: Tape) -> Tape:
     """The tape with a constant of its own for each use, so that equal numbers of different origin are kept apart."""
-    builder = TapeBuilder(tape.name)
-    known = {
-        entry.variable: builder.input(tape.types[entry.variable], entry.argument, entry.name, entry.path)
-        for entry in tape.inputs
-    }
-
-    def use(variable: int) -> int:
-        if variable in known:
-            return known[variable]
-        value = tape.constants[variable]
-        made = builder.variable(tape.types[variable])
-        builder.constants[made] = value
-        if variable in tape.names:
-            builder.names[made] = tape.names[variable]
-        return made
-
+    rewriting = _Canonical(tape)
     for op in tape.ops:
-        builder.location = op.location
-        operands = [use(operand) for operand in op.operands]
-        known[op.result] = builder.emit(op.primitive, operands, op.static, tape.types[op.result])
-        if op.result in tape.names:
-            builder.names[known[op.result]] = tape.names[op.result]
-    for guard in tape.guards:
-        builder.location = guard.location
-        builder.guard(use(guard.variable), guard.expected, guard.kind, signs=guard.signs)
-    return builder.finish([use(output) for output in tape.outputs])
+        rewriting.copy(op)
+    return rewriting.finish()

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from yota.autodiff.reverse import Adjoints, gradient_tape
 from yota.codegen.signs import unsigned
 from yota.compilation.arguments import Arguments, function_of, names_of, positional, sort_arguments
 from yota.compilation.bitwise import with_value
@@ -203,6 +204,10 @@ class Subject:
     layout: Layout
     tape: Tape
     function: Callable[..., Any]
+
+    def adjoints(self) -> Adjoints:
+        """The recording with the adjoints of what it is differentiated by."""
+        return gradient_tape(self.tape, [self.tape.inputs[leaf].variable for leaf in self.layout.wanted], registry())
 
     def valued(self, tape: Tape, strict: bool) -> Tape:
         """``tape``, whose first output is the function's value, with that value as strict evaluation computes it."""

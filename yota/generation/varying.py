@@ -12,8 +12,9 @@ from yota.generation.constants import name_of_form
 from yota.generation.generalise import General, generalised
 from yota.generation.sizes import Samples
 from yota.generation.sizing import canonical
-from yota.ir.tape import Tape, TapeBuilder
+from yota.ir.tape import Tape
 from yota.ir.types import TensorType
+from yota.passes.rewrite import Rewriting
 
 __all__ = ["Separated", "Varying", "separated"]
 
@@ -101,33 +102,10 @@ def _refuse_negative(tape: Tape, variables: Sequence[int]) -> None:
 def _with_inputs(tape: Tape, varying: Sequence[Varying], places: Sequence[Sequence[int]]) -> Tape:
     """The tape with further inputs in place of constants."""
     variables = list(tape.constants)
-    builder = TapeBuilder(tape.name)
-    known = {
-        entry.variable: builder.input(tape.types[entry.variable], entry.argument, entry.name, entry.path)
-        for entry in tape.inputs
-    }
+    rewriting = Rewriting(tape)
     for number, (each, own) in enumerate(zip(varying, places, strict=True)):
-        first = tape.types[variables[own[0]]]
-        made = builder.input(first, len(tape.inputs) + number, each.hint)
-        known |= {variables[place]: made for place in own}
-
-    arrays: dict[int, int] = {}
-
-    def use(variable: int) -> int:
-        if variable not in known:
-            value = tape.constants[variable]
-            if id(value) not in arrays:
-                arrays[id(value)] = builder.constant(value)
-            known[variable] = arrays[id(value)]
-        return known[variable]
-
+        made = rewriting.builder.input(tape.types[variables[own[0]]], len(tape.inputs) + number, each.hint)
+        rewriting.mapping |= {variables[place]: made for place in own}
     for op in tape.ops:
-        builder.location = op.location
-        made = builder.emit(op.primitive, [use(each) for each in op.operands], op.static, tape.types[op.result])
-        known[op.result] = made
-        if op.result in tape.names:
-            builder.names[made] = tape.names[op.result]
-    for guard in tape.guards:
-        builder.location = guard.location
-        builder.guard(use(guard.variable), guard.expected, guard.kind, signs=guard.signs)
-    return builder.finish([use(output) for output in tape.outputs])
+        rewriting.copy(op)
+    return rewriting.finish()

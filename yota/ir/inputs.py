@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 __all__ = ["Input", "Part", "Static", "spelled"]
 
 
-def spelled(name: str, path: Iterable[Any]) -> str:
+def spelled(name: str, path: Sequence[Any]) -> str:
     """A part of an argument as it is written.
 
     Examples
     --------
-    >>> spelled("model", ("layers", 0, "bias"))
-    'model.layers[0].bias'
+    >>> spelled("model", ("layers", 0, "bias", "per cent"))
+    "model.layers[0].bias['per cent']"
     """
-    return name + "".join(f".{key}" if isinstance(key, str) else f"[{key!r}]" for key in path)
+    named = [isinstance(key, str) and key.isidentifier() for key in path]
+    return name + "".join(f".{key}" if field else f"[{key!r}]" for key, field in zip(path, named, strict=True))
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,8 @@ __all__ = ["run"]
 _LARGEST_BROADCAST = 65536
 
 
-def run(tape: Tape) -> Tape:
-    """Evaluate constant ops.
+def run(tape: Tape, *, arrays: bool = True) -> Tape:
+    """Evaluate constant ops, those that give ``arrays`` or else scalars alone.
 
     A result that is much larger than what it is made from stays an op: a broadcast costs nothing when it
     runs, and memory when it is kept.
@@ -27,7 +27,8 @@ def run(tape: Tape) -> Tape:
     constants = rewriting.builder.constants
     for op in tape.ops:
         operands = rewriting.operands(op)
-        if op.operands and all(operand in constants for operand in operands):
+        wanted = arrays or not tape.types[op.result].shape
+        if wanted and op.operands and all(operand in constants for operand in operands):
             value = _evaluate(tape.types[op.result], op, [constants[operand] for operand in operands])
             if value is not None:
                 rewriting.bind(op.result, rewriting.builder.constant(value))

@@ -71,13 +71,19 @@ class Rewriting:
         """What stands for ``variable`` of the tape that is read."""
         found = self.mapping.get(variable)
         if found is None:
-            value = self.tape.constants[variable]
-            found = self.builder.constant(value)
+            found = self.builder.constant(self.tape.constants[variable])
             # A constant's recorded type rules: it may be a strong scalar that is kept as a Python number.
             if self.builder.types[found] != self.tape.types[variable]:
-                found = self.builder.variable(self.tape.types[variable])
-                self.builder.constants[found] = value
+                found = self.own_constant(variable)
             self.bind(variable, found)
+        return found
+
+    def own_constant(self, variable: int) -> int:
+        """A new constant of the same value and type."""
+        found = self.builder.variable(self.tape.types[variable])
+        self.builder.constants[found] = self.tape.constants[variable]
+        if variable in self.tape.names:
+            self.builder.names[found] = self.tape.names[variable]
         return found
 
     def bind(self, old: int, variable: int) -> None:

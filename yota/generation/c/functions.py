@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from yota.autodiff.reverse import gradient_tape
 from yota.codegen.c.names import FOREIGN, LocalNames
 from yota.codegen.c.standalone import Body, Shared, body_of
 from yota.codegen.c.types import c_type
@@ -73,7 +72,7 @@ class FunctionWriter:
         """Value and gradient, and the gradient alone."""
         leaves = self.subject.layout.wanted
         tape = self.subject.tape
-        found = gradient_tape(tape, [tape.inputs[leaf].variable for leaf in leaves], registry())
+        found = self.subject.adjoints()
         name = self._name("value_and_gradient")
         names = self._names(name)
         value = result("value", "value", tape.types[tape.outputs[0]], names)

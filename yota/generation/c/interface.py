@@ -15,7 +15,6 @@ from yota.codegen.c.plan import KernelPlan, Piece
 from yota.codegen.c.types import c_type, is_known
 from yota.codegen.names import identifier
 from yota.errors import CodegenError
-from yota.generation.signature import path_text
 from yota.ir.types import TensorType, type_of
 from yota.tracing.record import Leaf
 
@@ -122,7 +121,7 @@ def arguments_of(leaves: Sequence[Leaf], names: LocalNames, known: Known = is_kn
     """
     found = []
     for leaf in leaves:
-        type, source = type_of(leaf.value), path_text(leaf)
+        type, source = type_of(leaf.value), leaf.place
         if not known(type.dtype):
             raise CodegenError(
                 f"{source} has dtype {type.dtype}, which generated C does not have; use float32 or wider"

@@ -7,9 +7,8 @@ import json
 import subprocess
 import sys
 import tempfile
-import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +16,8 @@ import numpy as np
 
 from yota.codegen.c.statements import WRONG_SIZES
 from yota.errors import ArgumentError, CodegenError
-from yota.generation.proof import compared, gradients_of, is_finite, is_single, products_of, trials
+from yota.generation.proof import Case, cases_at, trials
 from yota.generation.request import Request
-from yota.generation.subject import subject_of
 from yota.runtime.compiler import Compiler, find
 
 __all__ = ["proved"]
@@ -27,17 +25,6 @@ __all__ = ["proved"]
 _FLAGS = ("-std=c99", "-O1", "-fPIC", "-shared", "-ffp-contract=off", "-w")
 _LONG, _SHORT = 150, 3
 """Extents of which one loop is longer than the blocks of sums."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Case:
-    """A call: function, sizes, arguments, and what it should write."""
-
-    name: str
-    size: Mapping[str, int]
-    inputs: tuple[Any, ...]
-    expected: tuple[Any, ...]
-    what: str
 
 
 def proved(source: str, header: tuple[str, str], title: str, request: Request) -> str:
@@ -75,17 +62,15 @@ def proved(source: str, header: tuple[str, str], title: str, request: Request) -
         )
     for number, case in enumerate(cases):
         if results[f"status{number}"] == 0:
-            for place, expected in enumerate(case.expected):
-                found = np.reshape(results[f"result{number}_{place}"], np.shape(expected))
-                single = is_single([*case.inputs, *case.expected])
-                compared(found, expected, case.what, single=single)
+            found = (results[f"result{number}_{place}"] for place, _ in enumerate(case.expected))
+            case.check([np.reshape(one, np.shape(other)) for one, other in zip(found, case.expected, strict=True)])
         elif results[f"status{number}"] != WRONG_SIZES:
             raise ArgumentError(f"{case.what}: the code for all sizes returns {results[f'status{number}']}")
     return ""
 
 
 def _run(
-    compiler: Compiler, folder: Path, source: str, header: tuple[str, str], cases: Sequence[_Case]
+    compiler: Compiler, folder: Path, source: str, header: tuple[str, str], cases: Sequence[Case]
 ) -> dict[str, Any] | None:
     """Statuses and results of all cases; None if the process that called did not end well."""
     (folder / "proved.c").write_text(source)
@@ -114,37 +99,8 @@ def _run(
         return dict(found)
 
 
-def _cases(title: str, request: Request) -> Iterator[_Case]:
+def _cases(title: str, request: Request) -> Iterator[Case]:
     names = request.call.dimensions()
     more = [{name: _LONG if name == long else _SHORT for name in names} for long in names]
     for size in itertools.chain(trials(names), more):
-        yield from _cases_at(title, request, size)
-
-
-def _cases_at(title: str, request: Request, size: Mapping[str, int]) -> Iterator[_Case]:
-    function, arguments = request.call.arguments(size)
-    try:
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")
-            value = function(*arguments.values)
-    except Exception:  # noqa: BLE001
-        # Where the function has no value, the code has none to be held against.
-        return
-    wanted = request.wanted
-    leaves = tuple(leaf.value for leaf in arguments.leaves)
-    shown = ", ".join(f"{each} = {extent}" for each, extent in size.items())
-    values = value if isinstance(value, tuple) else (value,)
-    if "value" in wanted:
-        yield _Case(title, size, leaves, values, f"the value at {shown}")
-    if set(wanted) <= {"value"} or not is_finite(value):
-        return
-    subject = subject_of(request.call, request.wrt, size)
-    if "gradient" in wanted:
-        by = [leaves[leaf] for leaf in subject.layout.wanted]
-        slopes = (
-            np.zeros_like(leaf) if each is None else np.asarray(each, np.asarray(leaf).dtype)
-            for leaf, each in zip(by, gradients_of(subject, leaves), strict=True)
-        )
-        yield _Case(f"{title}_value_and_gradient", size, leaves, (value, *slopes), f"the gradient at {shown}")
-    for what, given, expected in products_of(subject, leaves, wanted):
-        yield _Case(f"{title}_{what}", size, (*leaves, *given), (expected,), f"the {what} at {shown}")
+        yield from cases_at(title, request.call, request.wrt, request.wanted, size)

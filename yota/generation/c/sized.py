@@ -9,7 +9,6 @@ from typing import Any
 
 from yota.codegen.c.lines import Needs
 from yota.codegen.c.lines import filled as in_lines
-from yota.codegen.c.names import FOREIGN, FileNames, LocalNames
 from yota.codegen.c.plan import Argument, KernelPlan
 from yota.codegen.c.sizes import Made, Sizes
 from yota.codegen.c.standalone import Shared
@@ -18,19 +17,16 @@ from yota.codegen.c.tables import Tables
 from yota.codegen.c.types import c_type
 from yota.errors import ArgumentError
 from yota.generation.c.arithmetic import real, whole
-from yota.generation.c.attempts import at_samples
+from yota.generation.c.attempts import AllSizes, at_samples, same_tables
 from yota.generation.c.extension import SizedCall, called_from_python
 from yota.generation.c.filling import COUNTERS, factor, filling
 from yota.generation.c.interface import Function, Parameter, arguments_of, parameter_names
 from yota.generation.c.selftest import SelfTest
-from yota.generation.c.texts import Conditions, Texts
 from yota.generation.c.writers import ON_STACK, Prepared, Reading, Writing
 from yota.generation.c.written import Written, filled, tested
-from yota.generation.demands import demand
 from yota.generation.request import Request
-from yota.generation.sizes import Samples
 from yota.generation.subject import Subject
-from yota.generation.varying import Varying, separated
+from yota.generation.varying import Varying
 from yota.ir.tape import Tape
 
 __all__ = ["written_for_all_sizes"]
@@ -53,16 +49,8 @@ def written_for_all_sizes(request: Request) -> Written:
     return at_samples(request, lambda *found: _Sized(request, *found).written())
 
 
-class _Sized:
+class _Sized(AllSizes):
     """Writes one file for all sizes."""
-
-    def __init__(
-        self, request: Request, samples: Samples, subjects: Sequence[Subject], title: str, names: Mapping[str, str]
-    ) -> None:
-        self.request, self.samples, self.subjects, self.title, self.names = request, samples, subjects, title, names
-        self.sizes = tuple(names.values())
-        self.conditions = Conditions(samples, names)
-        self.texts = Texts(samples, names, self.conditions)
 
     def written(self) -> Written:
         """All of it."""
@@ -73,7 +61,6 @@ class _Sized:
             reading.sizes = self.sizes
             filled(reading, self.request.wanted)
             tapes.append(reading.tapes)
-        demand([subject.tape for subject in self.subjects], self.conditions.demand)
         prepared = {name: self._prepared([each[name] for each in tapes]) for name in tapes[0]}
         writers = []
         for number, subject in enumerate(self.subjects):
@@ -81,10 +68,7 @@ class _Sized:
             writer.sizes = self.sizes
             filled(writer, self.request.wanted)
             writers.append(writer)
-        if len({tuple(writer.shared.tables.lines) for writer in writers}) != 1:
-            raise ArgumentError(
-                "the function uses an array of numbers that depends on sizes in no known way; pass it as an argument"
-            )
+        same_tables(writer.shared.tables for writer in writers)
         functions = self._functions([writer.found for writer in writers])
         first = writers[0]
         return Written(
@@ -102,17 +86,14 @@ class _Sized:
         )
 
     def _shared(self) -> Shared:
-        names = FileNames()
-        names.fresh(self.title)
+        names = self.file_names()
         return Shared(names, Needs(), Tables(names))
 
     def _inputs(self, subject: Subject) -> tuple[Parameter, ...]:
         return arguments_of(subject.arguments.leaves, parameter_names(self.title, self.sizes))
 
     def _prepared(self, tapes: Sequence[Tape]) -> Prepared:
-        found = separated(tapes, self.samples)
-        demand(tapes, self.conditions.demand)
-        names = LocalNames(self.title, [*FOREIGN, *self.sizes, *(entry.name for entry in tapes[0].inputs)])
+        found, names = self.separated(tapes), self.local_names(tapes[0])
         hints = [names.fresh(each.hint) for each in found.varying]
         counters = [names.fresh(each) for each in COUNTERS]
         made = tuple(self._made(each, name, counters) for each, name in zip(found.varying, hints, strict=True))
@@ -189,9 +170,7 @@ class _Sized:
             name: self.texts.lines([getattr(test, name) for test in tests])
             for name in ("declarations", "points", "moves", "slopes")
         }
-        least = self.conditions.least
-        extents = tuple((self.names[name], least[name] + 4 + place) for place, name in enumerate(self.samples.names))
-        return replace(tests[0], **parts, sizes=extents)
+        return replace(tests[0], **parts, sizes=tuple(self.extents()))
 
     def _wrapped(self, writers: Sequence[Writing]) -> tuple[KernelPlan, ...]:
         """Plans of the functions for Python, with shapes by the names of sizes."""
@@ -207,17 +186,9 @@ class _Sized:
 
     def _call(self, functions: Sequence[Function]) -> SizedCall:
         """Which axis of which argument tells each size first."""
-        found: dict[str, tuple[tuple[str, int], ...]] = {}
-        known: set[str] = set()
         arguments = {each.name: each for function in functions if function.public for each in function.inputs}
-        for name, parameter in arguments.items():
-            own = []
-            for axis, extent in enumerate(parameter.type.shape):
-                for size, value in self.samples.sizes[0].items():
-                    if extent == value and size not in known:
-                        known.add(size)
-                        own.append((self.names[size], axis))
-            found[name] = tuple(own)
+        told = list(self.told(arguments.values()))
+        found = {name: tuple((size, axis) for size, by, axis in told if by == name) for name in arguments}
         return SizedCall(self.sizes, found)
 
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from yota.autodiff.reverse import gradient_tape
 from yota.codegen.c.lines import Needs, harmless
 from yota.codegen.c.names import FOREIGN, FileNames, LocalNames
 from yota.codegen.c.tables import Tables
@@ -26,7 +25,6 @@ from yota.generation.request import Request
 from yota.generation.subject import Subject, subject_of
 from yota.ir.tape import Tape
 from yota.passes.pipeline import run
-from yota.rules.registry import registry
 
 __all__ = ["Function", "FunctionWriter", "Written", "filled", "written"]
 
@@ -147,8 +145,7 @@ class FunctionWriter:
     def add_gradient(self) -> Tape:
         """Value and gradient in one."""
         leaves = self.subject.layout.wanted
-        tape = self.subject.tape
-        found = gradient_tape(tape, [tape.inputs[leaf].variable for leaf in leaves], registry())
+        found = self.subject.adjoints()
         by = [self.inputs[leaf] for leaf in leaves]
         present = [each if variable is not None else None for each, variable in zip(by, found.variables, strict=True)]
         self.add(f"{self.title}_value_and_gradient", found.tape, [None, *by], present=[True, *map(bool, present)])

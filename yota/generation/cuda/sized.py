@@ -7,7 +7,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from yota.codegen.c.names import FOREIGN, FileNames, LocalNames
 from yota.codegen.c.patterns import gathered_extents, index_arrays
 from yota.codegen.c.types import c_type
 from yota.codegen.cuda.launches import Body
@@ -17,18 +16,16 @@ from yota.codegen.cuda.sorting import MOST
 from yota.codegen.cuda.standalone import body_of
 from yota.errors import ArgumentError
 from yota.generation.c.arithmetic import real, whole
-from yota.generation.c.attempts import at_samples
-from yota.generation.c.texts import Conditions, Texts
+from yota.generation.c.attempts import AllSizes, at_samples, same_tables
 from yota.generation.cuda.filling import fillings
 from yota.generation.cuda.functions import Function, FunctionWriter, Written, filled
 from yota.generation.cuda.open_axes import OpenAxes
 from yota.generation.cuda.selftest import SelfTest
-from yota.generation.demands import demand
 from yota.generation.provenance import summary
 from yota.generation.request import Request
 from yota.generation.sizes import Samples
 from yota.generation.subject import Subject
-from yota.generation.varying import Separated, Varying, separated
+from yota.generation.varying import Separated, Varying
 from yota.ir.tape import Op, Tape
 from yota.passes.pipeline import run
 
@@ -81,7 +78,7 @@ class _Writing(FunctionWriter):
         )  # fmt: skip
 
 
-class _Sized:
+class _Sized(AllSizes):
     """Writes one pair of files for all sizes."""
 
     def __init__(
@@ -94,33 +91,26 @@ class _Sized:
         *,
         open: bool,
     ) -> None:
-        self.request, self.samples, self.subjects, self.title, self.names = request, samples, subjects, title, names
-        self.sizes = tuple(names.values())
+        super().__init__(request, samples, subjects, title, names)
         self.axes = OpenAxes(self.sizes[-1]) if open else None
         self.about = summary(request.call.function)
-        self.conditions = Conditions(samples, names)
-        self.texts = Texts(samples, names, self.conditions)
 
     def written(self) -> Written:
         """All of it."""
         tapes = []
         for subject in self.subjects:
-            reading = _Reading(self.title, subject, self._file_names(), self.about, self.sizes)
+            reading = _Reading(self.title, subject, self.file_names(), self.about, self.sizes)
             reading.noted = []
             filled(reading, self.request.wanted)
             tapes.append(reading.noted)
-        demand([subject.tape for subject in self.subjects], self.conditions.demand)
         prepared = [self._prepared(each) for each in zip(*tapes, strict=True)]
         writers = []
         for number, subject in enumerate(self.subjects):
-            writer = _Writing(self.title, subject, self._file_names(), self.about, self.sizes)
+            writer = _Writing(self.title, subject, self.file_names(), self.about, self.sizes)
             writer.prepared, writer.number, writer.size_names = prepared, number, self.names
             filled(writer, self.request.wanted)
             writers.append(writer)
-        if len({tuple(writer.tables.lines) for writer in writers}) != 1:
-            raise ArgumentError(
-                "the function uses an array of numbers that depends on sizes in no known way; pass it as an argument"
-            )
+        same_tables(writer.tables for writer in writers)
         first = writers[0]
         kernels = tuple(self._kernel(each) for each in zip(*(writer.kernels for writer in writers), strict=True))
         needed = {kernel.name: self._sizes_of(kernel) for kernel in kernels}
@@ -140,20 +130,12 @@ class _Sized:
 
     def _test(self, each: Sequence[SelfTest]) -> SelfTest:
         """The check, at sizes that will do."""
-        least = self.conditions.least
-        extents = [f"{self.names[name]} = {least[name] + 4 + place}" for place, name in enumerate(self.samples.names)]
+        extents = [f"{name} = {extent}" for name, extent in self.extents()]
         return replace(each[0], points=(*extents, *self.texts.remarks([one.points for one in each])))
 
-    def _file_names(self) -> FileNames:
-        names = FileNames()
-        names.fresh(self.title)
-        return names
-
     def _prepared(self, tapes: Sequence[Tape]) -> Separated:
-        found = separated(tapes, self.samples)
-        demand(tapes, self.conditions.demand)
+        found, names = self.separated(tapes), self.local_names(tapes[0])
         self._demand_few(tapes)
-        names = LocalNames(self.title, [*FOREIGN, *self.sizes, *(entry.name for entry in tapes[0].inputs)])
         return replace(found, varying=tuple(replace(each, hint=names.fresh(each.hint)) for each in found.varying))
 
     def _demand_few(self, tapes: Sequence[Tape]) -> None:
@@ -219,13 +201,8 @@ class _Sized:
     def _opening(self, writer: _Writing, found: Separated) -> list[str]:
         """Statements of the Python function that find the sizes, and what is computed from them."""
         lines: list[str] = []
-        known: set[str] = set()
-        for each in writer.inputs:
-            for axis, extent in enumerate(each.type.shape):
-                for size, sampled in self.samples.sizes[0].items():
-                    if extent == sampled and size not in known:
-                        known.add(size)
-                        lines += self._from_axis(self.names[size], each.name, axis)
+        for size, name, axis in self.told(writer.inputs):
+            lines += self._from_axis(size, name, axis)
         lines += [f"if {self.conditions.failed().replace('||', 'or')}:"]
         lines += [f'    raise ValueError("sizes must be {self.conditions.described()}")']
         for one in _numbers(found):
