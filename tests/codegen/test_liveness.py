@@ -53,9 +53,8 @@ def chain() -> Tape:
 
 def kernels(tape: Tape) -> tuple[Schedule, list[Op | Kernel]]:
     plan = schedule(tape, gathers=("getitem", "scatter"))
-    definitions = tape.definitions()
     return plan, [
-        plan_kernel(tape, definitions, plan.leaves, step, f"k{number}", Needs()) if isinstance(step, Group) else step
+        plan_kernel(plan, step, f"k{number}", Needs()) if isinstance(step, Group) else step
         for number, step in enumerate(plan.steps)
     ]
 
@@ -144,13 +143,13 @@ def test_a_piece_that_is_written_over_a_total_is_found(monkeypatch: pytest.Monke
     tape = chain()
     units = fuse(tape)
     storage = plan_storage(tape, units)
-    found = liveness.first_piece
+    found = liveness.first_pieces
 
     def lowest(*args: Any) -> Any:
-        first = found(*args)
-        return first and replace(first, number=1 - first.number, shift=0, direct=None)
+        firsts = found(*args).items()
+        return {v: one and replace(one, number=1 - one.number, shift=0, direct=None) for v, one in firsts}
 
-    monkeypatch.setattr(liveness, "first_piece", lowest)
+    monkeypatch.setattr(liveness, "first_pieces", lowest)
     with pytest.raises(ScheduleError, match="unfinished"):
         checked(tape, units, storage)
 

@@ -15,7 +15,7 @@ from yota.codegen.targets.numpy_choice import overwritten
 from yota.ir.tape import Op, Tape
 from yota.passes.liveness import WHOLE, Access, Action, Rows, Unfinished, simulate
 from yota.passes.order import copied_whole
-from yota.passes.shifts import First, first_piece, landing
+from yota.passes.shifts import First, first_pieces, in_order, landing
 from yota.passes.units import Kernel, Member, Unit
 from yota.passes.views import is_view, roots
 
@@ -137,11 +137,7 @@ class _Loop:
         self.schedule, self.position, self.unit = schedule, position, unit
         self.types, self.local = schedule.tape.types, unit.local
         self.views = {m.op.result: m.op for m in unit.members if is_view(m.op, self.types)}
-        self.firsts: dict[int, First | None] = {
-            m.op.result: first_piece(m, unit, self.types, schedule.storage.roots)
-            for m in unit.members
-            if m.op.name == "scatter" and m.op.result not in self.local
-        }
+        self.firsts = first_pieces(unit, self.types, schedule.storage.roots)
         self.direct = {
             first.direct: (total, first.shift)
             for total, first in self.firsts.items()
@@ -215,9 +211,11 @@ class _Loop:
         buffer = ("piece of", variable) if slot is None else ("slot", slot)
         return Access(buffer, ("piece", variable, rows[0]))
 
-    def _reads(self, member: Member, rows: Rows) -> Iterator[Access]:
+    def _reads(self, member: Member, rows: Rows, only: int | None = None) -> Iterator[Access]:
+        """What a member reads of its operands, or of a single one."""
         assert member.placement is not None
-        for operand, axis in zip(member.op.operands, member.placement.reads, strict=True):
+        for number in range(len(member.op.operands)) if only is None else (only,):
+            operand, axis = member.op.operands[number], member.placement.reads[number]
             source = operand
             while source in self.local and source in self.views:
                 source = self.views[source].operands[0]
@@ -253,37 +251,17 @@ class _Loop:
         """Pieces that are added one after the other, each at its own shift."""
         op, first = member.op, self.firsts[member.op.result]
         assert member.placement is not None
-        order = list(range(len(op.operands)))
-        if first is not None:
-            order.sort(key=lambda number: number != first.number)
-        for number in order:
+        for number in in_order(op, first):
             read = member.placement.reads[number]
             assert read is not None
             _, shift = landing(op.keyword("indices")[number], read)
             place = (rows[0] + shift, rows[1] + shift)
             written = self._whole(op.result, Unfinished(op.result), place if first is not None else WHOLE)
-            if first is not None and number == first.number:
-                yield Action(
-                    named(op), reads, (written,), frozenset([written.buffer] if first.direct is not None else [])
-                )
+            over = frozenset([written.buffer])
+            if first is None or number != first.number:
+                yield Action(named(op), (*self._reads(member, rows, number), written), (written,), over)
             else:
-                yield Action(
-                    named(op), (*self._reads_of(member, number, rows), written), (written,), frozenset([written.buffer])
-                )
-
-    def _reads_of(self, member: Member, number: int, rows: Rows) -> tuple[Access, ...]:
-        assert member.placement is not None
-        alone = Member(
-            Op(
-                member.op.result,
-                member.op.primitive,
-                (member.op.operands[number],),
-                member.op.static,
-                member.op.location,
-            ),
-            type(member.placement)(member.placement.axis, (member.placement.reads[number],)),
-        )
-        return tuple(self._reads(alone, rows))
+                yield Action(named(op), reads, (written,), over if first.direct is not None else frozenset())
 
 
 def named(op: Op) -> str:

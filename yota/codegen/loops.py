@@ -13,7 +13,7 @@ from yota.codegen.targets.numpy_views import view
 from yota.codegen.workspace import inverse, turned
 from yota.ir.tape import Op
 from yota.passes.order import copied_whole
-from yota.passes.shifts import First, first_piece
+from yota.passes.shifts import first_pieces
 from yota.passes.units import Member, Unit
 from yota.passes.views import is_view
 
@@ -48,12 +48,10 @@ class LoopLowering:
         self.counted = False
         self.uses: dict[int, int] = {}
         self.cut_uses: dict[tuple[int, int], int] = {}
-        self.firsts: dict[int, First | None] = {}
+        self.firsts = first_pieces(unit, self.types, lowering.storage.roots)
         self.direct: dict[int, str] = {}
         for member in unit.members:
             self._count_uses(member)
-            if member.op.name == "scatter" and member.op.result not in self.local:
-                self.firsts[member.op.result] = first_piece(member, unit, self.types, lowering.storage.roots)
 
     def _count_uses(self, member: Member) -> None:
         assert member.placement is not None

@@ -12,7 +12,7 @@ from yota.codegen.targets.numpy_choice import overwritten
 from yota.ir.tape import Op, Tape
 from yota.passes.buffers import Request, Slot, assign
 from yota.passes.order import copied_whole
-from yota.passes.shifts import first_piece
+from yota.passes.shifts import first_pieces
 from yota.passes.units import Member, Unit
 from yota.passes.views import is_view, roots, shares
 
@@ -214,10 +214,8 @@ class _Planner:
 
     def _direct(self, unit: Unit) -> set[int | None]:
         """Pieces that are computed right where they land in a longer array."""
-        local = unit.local
-        totals = [m for m in unit.members if m.op.name == "scatter" and m.op.result not in local]
-        firsts = [first_piece(member, unit, self.types, self.roots) for member in totals]
-        return {first.direct for first in firsts if first is not None}
+        firsts = first_pieces(unit, self.types, self.roots)
+        return {first.direct for first in firsts.values() if first is not None}
 
     def _copy_requests(self, position: int, unit: Unit) -> list[Request]:
         """Pieces of operands from outside that are copied into the loop's layout."""

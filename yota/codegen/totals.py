@@ -13,7 +13,7 @@ from yota.codegen.targets import numpy_calls, numpy_reductions
 from yota.codegen.targets.call import Call, dtype_argument
 from yota.ir.tape import Op
 from yota.passes.order import ROWS
-from yota.passes.shifts import landing
+from yota.passes.shifts import in_order, landing
 from yota.passes.units import Member
 from yota.passes.views import is_view
 
@@ -132,10 +132,7 @@ def _bind_number(loop: LoopLowering, variable: int, name: str, total: str, lines
 def _lower_scatter(loop: LoopLowering, member: Member, call: Call) -> None:
     """Pieces added into a longer array, each at its own shift."""
     first = loop.firsts[member.op.result]
-    order = list(range(len(call.operands)))
-    if first is not None:
-        order.sort(key=lambda number: number != first.number)
-    for number in order:
+    for number in in_order(member.op, first):
         place, text = landing_place(loop, member, number), call.operands[number]
         if first is None or number != first.number:
             loop.lines.append(f"{place} += {text}")

@@ -12,7 +12,7 @@ from yota.codegen.signs import unsigned
 from yota.compilation.specialise import Target
 from yota.derivatives.differentiated import Differentiated
 from yota.derivatives.directions import along, product_of
-from yota.derivatives.straight import Entries, Wanted, straight_line
+from yota.derivatives.straight import Wanted, straight_line
 from yota.errors import ArgumentError
 from yota.generation.subject import Subject
 from yota.ir.tape import Tape
@@ -57,21 +57,11 @@ def jacobian_of(subject: Subject, *, whole: bool = True, scalar: bool = True) ->
     result = subject.tape.types[subject.tape.outputs[0]]
     function, like = _on_leaves(subject), TensorType(by.dtype, result.shape + by.shape)
 
-    def element(position: int) -> Callable[..., Any]:
-        return lambda *leaves: np.reshape(function(*leaves), -1)[position]
-
-    def rows(*leaves: Any) -> Any:
-        if not result.shape:
-            return gradient(function, leaf)(*leaves)
-        found = [gradient(element(position), leaf)(*leaves) for position in range(result.size)]
-        return np.reshape(np.stack(found), like.shape)
-
     def weighted(*values: Any) -> Any:
         return gradient(lambda *leaves: np.sum(values[-1] * function(*leaves)), leaf)(*values[:-1])
 
     if whole and result.size <= _UNROLLED:
-        found = _straight_line(subject, function, leaf, 1) if scalar else None
-        return Derivative(found.tape if found else _recorded(subject, rows), like)
+        return _whole(subject, function, leaf, result, like, 1 if scalar else 0)
     seed = Leaf(np.ones(result.shape, result.dtype)[()], len(subject.arguments.leaves), "seed")
     return Derivative(_recorded(subject, weighted, seed), like, seed)
 
@@ -80,19 +70,8 @@ def hessian_of(subject: Subject, *, whole: bool = True, scalar: bool = True) -> 
     """Second derivatives; ``extra`` is a direction, ``whole`` and ``scalar`` as in `jacobian_of`."""
     leaf, by = _wanted(subject, "hessian")
     function, like = _on_leaves(subject), TensorType(by.dtype, by.shape + by.shape)
-
-    def element(position: int) -> Callable[..., Any]:
-        return lambda *leaves: np.reshape(gradient(function, leaf)(*leaves), -1)[position]
-
-    def rows(*leaves: Any) -> Any:
-        if not by.shape:
-            return gradient(gradient(function, leaf), leaf)(*leaves)
-        found = [gradient(element(position), leaf)(*leaves) for position in range(by.size)]
-        return np.reshape(np.stack(found), like.shape)
-
     if whole and by.size <= _UNROLLED:
-        found = _straight_line(subject, function, leaf, 2) if scalar else None
-        return Derivative(found.tape if found else _recorded(subject, rows), like)
+        return _whole(subject, gradient(function, leaf), leaf, by, like, 2 if scalar else 0)
     product = hvp_of(subject, whole=whole, scalar=scalar)
     return Derivative(product.tape, like, product.extra)
 
@@ -108,8 +87,25 @@ def hvp_of(subject: Subject, *, whole: bool = True, scalar: bool = True) -> Deri
     return Derivative(made, by, direction)
 
 
-def _straight_line(subject: Subject, function: Callable[..., Any], leaf: int, order: int) -> Entries | None:
-    return straight_line(_recorded(subject, function), leaf, Wanted(order), registry(), subject.call.search)
+def _whole(
+    subject: Subject, function: Callable[..., Any], leaf: int, result: TensorType, like: TensorType, order: int
+) -> Derivative:
+    """Derivatives of all elements of ``function``; as scalar code those of this ``order`` of the subject itself."""
+
+    def element(position: int) -> Callable[..., Any]:
+        return lambda *leaves: np.reshape(function(*leaves), -1)[position]
+
+    def rows(*leaves: Any) -> Any:
+        if not result.shape:
+            return gradient(function, leaf)(*leaves)
+        found = [gradient(element(position), leaf)(*leaves) for position in range(result.size)]
+        return np.reshape(np.stack(found), like.shape)
+
+    found = None
+    if order:
+        recorded = _recorded(subject, _on_leaves(subject))
+        found = straight_line(recorded, leaf, Wanted(order), registry(), subject.call.search)
+    return Derivative(found.tape if found else _recorded(subject, rows), like)
 
 
 def gradient(function: Callable[..., Any], leaf: int) -> Callable[..., Any]:

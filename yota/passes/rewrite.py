@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +11,7 @@ from yota.ir.primitive import Primitive
 from yota.ir.tape import Op, Tape, TapeBuilder
 from yota.ir.types import TensorType
 
-__all__ = ["Rewriting", "cone", "protected", "use_counts", "users"]
+__all__ = ["Rewriting", "cone", "protected", "rewritten", "use_counts", "users"]
 
 
 def users(tape: Tape) -> dict[int, list[Op]]:
@@ -48,6 +48,19 @@ def cone(tape: Tape, roots: Iterable[int]) -> set[int]:
 def protected(tape: Tape, values: int = 1) -> set[int]:
     """What the first outputs and the guards are computed from: in strict mode it stays as the user wrote it."""
     return cone(tape, [*tape.outputs[:values], *(guard.variable for guard in tape.guards)])
+
+
+def rewritten(tape: Tape, replacement: Callable[[Rewriting, Op], int | None]) -> Tape:
+    """``tape`` with what ``replacement`` gives in the place of each op; None leaves it as it is."""
+    rewriting = Rewriting(tape)
+    for op in tape.ops:
+        rewriting.builder.location = op.location
+        found = replacement(rewriting, op)
+        if found is None:
+            rewriting.copy(op)
+        else:
+            rewriting.bind(op.result, found)
+    return rewriting.finish()
 
 
 class Rewriting:

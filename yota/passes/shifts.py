@@ -15,7 +15,7 @@ from yota.ir.types import TensorType
 from yota.passes.units import Member, Unit
 from yota.passes.views import is_view
 
-__all__ = ["First", "first_piece", "landing"]
+__all__ = ["First", "first_pieces", "in_order", "landing"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,21 @@ def landing(index: Index, read: int) -> tuple[int, int]:
     return axis, entry.start
 
 
-def first_piece(
+def first_pieces(
+    unit: Unit, types: Mapping[int, TensorType], roots: Mapping[int, frozenset[int]]
+) -> dict[int, First | None]:
+    """The first piece of each array that the loop of ``unit`` completes by adding shifted pieces."""
+    local = unit.local
+    members = (each for each in unit.members if each.op.name == "scatter" and each.op.result not in local)
+    return {each.op.result: _first_piece(each, unit, types, roots) for each in members}
+
+
+def in_order(op: Op, first: First | None) -> list[int]:
+    """Numbers of the pieces, the one that is written ahead of those that are added."""
+    return sorted(range(len(op.operands)), key=lambda number: first is not None and number != first.number)
+
+
+def _first_piece(
     member: Member, unit: Unit, types: Mapping[int, TensorType], roots: Mapping[int, frozenset[int]]
 ) -> First | None:
     """The piece that comes first everywhere; None if all have to be added to zeros."""

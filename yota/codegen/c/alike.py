@@ -2,40 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from yota.codegen.c.groups import Group
+from yota.codegen.c.groups import Group, Schedule
 from yota.codegen.c.kernel import Kernel, plan_kernel, remarks
 from yota.codegen.c.lines import Needs
-from yota.ir.tape import Op, Tape
 
 __all__ = ["plan_kernels"]
 
 _MOST_REMARKS = 12
 
 
-def plan_kernels(
-    tape: Tape, definitions: dict[int, Op], leaves: frozenset[int], groups: Sequence[Group], entry: str, needs: Needs
-) -> list[Kernel]:
-    """A kernel for each group; groups of one form share a plan."""
+def plan_kernels(plan: Schedule, entry: str, needs: Needs) -> list[Kernel]:
+    """A kernel for each group; groups of one form share what is written."""
     known: dict[Any, tuple[int, tuple[int, ...]]] = {}
     found: list[Kernel] = []
     texts: dict[str, dict[str, None]] = {}
-    for group in groups:
-        form, read = _form(tape, definitions, leaves, group)
+    for group in plan.steps:
+        if not isinstance(group, Group):
+            continue
+        form, read = _form(plan, group)
         try:
             first, places = known.get(form, (None, ()))
         except TypeError:  # a keyword that cannot be hashed
             form, first, places = object(), None, ()
         if first is None:
             known[form] = len(found), read
-            kernel = plan_kernel(tape, definitions, leaves, group, f"{entry}_kernel{len(known) - 1}", needs)
+            kernel = plan_kernel(plan, group, f"{entry}_kernel{len(known) - 1}", needs)
         else:
             kernel = _called(found[first], group, dict(zip(places, read, strict=True)))
         found.append(kernel)
-        texts.setdefault(kernel.plan.name, {}).update(dict.fromkeys(remarks(tape, definitions, group)))
+        texts.setdefault(kernel.plan.name, {}).update(dict.fromkeys(remarks(plan, group)))
     plans = {
         kernel.plan.name: replace(kernel.plan, remarks=tuple(texts[kernel.plan.name])[:_MOST_REMARKS])
         for kernel in reversed(found)
@@ -49,12 +48,13 @@ def _called(first: Kernel, group: Group, same: Mapping[int, int]) -> Kernel:
     return Kernel(inputs, tuple(root.variable for root in group.roots), first.plan)
 
 
-def _form(tape: Tape, definitions: dict[int, Op], leaves: frozenset[int], group: Group) -> tuple[Any, tuple[int, ...]]:
+def _form(plan: Schedule, group: Group) -> tuple[Any, tuple[int, ...]]:
     """What tells a group from others that compute something else, and the variables in memory in order.
 
     Arguments of the function's keep their names, for errors name them; constants are told apart, for code depends on
     them.
     """
+    tape = plan.tape
     numbers: dict[int, int] = {}
     read: list[int] = []
     parts: list[Any] = [group.extents]
@@ -64,10 +64,10 @@ def _form(tape: Tape, definitions: dict[int, Op], leaves: frozenset[int], group:
         waiting = [(root.variable, True)]
         while waiting:
             variable, whole = waiting.pop()
-            op = definitions.get(variable)
+            op = plan.definitions.get(variable)
             if variable in numbers and not (whole and variable == root.variable):
                 continue
-            if op is None or (variable in leaves and not whole):
+            if op is None or (variable in plan.leaves and not whole):
                 numbers[variable] = len(numbers)
                 read.append(variable)
                 constant = variable if variable in tape.constants else None

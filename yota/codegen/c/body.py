@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from yota.codegen.c.coverage import Pulled, check_kernel
 from yota.codegen.c.frame import Frame, Sink
-from yota.codegen.c.groups import Group
+from yota.codegen.c.groups import Group, Schedule
 from yota.codegen.c.index import Bounds, Linear, flat, merged, spread
 from yota.codegen.c.lines import Needs, Writer, filled
 from yota.codegen.c.nest import Nest
@@ -17,10 +17,10 @@ from yota.codegen.c.pull import Pull
 from yota.codegen.c.regions import Region, Root, regions
 from yota.codegen.c.spelling import cost
 from yota.codegen.names import Names
-from yota.ir.tape import Op, Tape
+from yota.ir.tape import Op
 from yota.ir.verify import is_on
 
-__all__ = ["Body", "write"]
+__all__ = ["Body", "BodyWriter"]
 
 _LIMIT = 2_000_000
 
@@ -37,19 +37,8 @@ class Body:
     places: dict[int, int]
 
 
-def write(
-    tape: Tape,
-    definitions: dict[int, Op],
-    leaves: frozenset[int],
-    group: Group,
-    arrays: Mapping[int, str],
-    results: Mapping[int, str],
-    names: Names,
-    needs: Needs,
-    *,
-    whole: bool = False,
-) -> Body:
-    """The body of the kernel of ``group``.
+class BodyWriter(Frame):
+    """Writes the body of one kernel.
 
     Parameters
     ----------
@@ -58,15 +47,10 @@ def write(
     whole
         Whether the outermost loop runs from end to end, rather than from ``first`` to ``last``.
     """
-    return BodyWriter(tape, definitions, leaves, group, arrays, results, names, needs, whole).run()
 
-
-class BodyWriter(Frame):
     def __init__(
         self,
-        tape: Tape,
-        definitions: dict[int, Op],
-        leaves: frozenset[int],
+        plan: Schedule,
         group: Group,
         arrays: Mapping[int, str],
         results: Mapping[int, str],
@@ -74,8 +58,8 @@ class BodyWriter(Frame):
         needs: Needs,
         whole: bool = False,
     ) -> None:
-        super().__init__(tape, group, results, names, needs, whole=whole)
-        self.definitions, self.leaves, self.arrays = definitions, leaves, arrays
+        super().__init__(plan.tape, group, results, names, needs, whole=whole)
+        self.plan, self.arrays = plan, arrays
         self.reads: set[int] = set()
         self.work = 0
 
@@ -128,11 +112,11 @@ class BodyWriter(Frame):
         return pull, sinks
 
     def _pull(self, bounds: Bounds) -> Pull:
-        return Pull(self.tape, self.definitions, self.leaves, bounds, _LIMIT)
+        return Pull(self.tape, self.plan.definitions, self.plan.leaves, bounds, _LIMIT)
 
     def _sinks(self, pull: Pull, root: Root, box: Region) -> list[Sink]:
         op, type = root.reduction, self.tape.types[root.variable]
-        pull.leaves = self.leaves - {root.variable}
+        pull.leaves = self.plan.leaves - {root.variable}
         if op is None:
             points = [root.point(lane, box) for lane in root.lanes]
             made = [pull.values.cast(pull.at(root.variable, point), type.dtype) for point in points]

@@ -39,8 +39,20 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """Kernels and single ops in the order in which they run; ``leaves`` are the variables that are in memory."""
+    """What runs where.
 
+    Parameters
+    ----------
+    tape, definitions
+        The tape, and the ops that define its variables.
+    steps
+        Kernels and single ops in the order in which they run.
+    leaves
+        The variables that are in memory.
+    """
+
+    tape: Tape
+    definitions: dict[int, Op]
     steps: tuple[Group | Op, ...]
     leaves: frozenset[int]
 
@@ -55,7 +67,7 @@ def schedule(
     places: frozenset[int] = frozenset(),
     stored: frozenset[int] = frozenset(),
 ) -> Schedule:
-    """What runs where.
+    """The schedule of a tape.
 
     Parameters
     ----------
@@ -143,7 +155,7 @@ class _Planner:
         if self.rounds < _MOST_ROUNDS and self._store_more(steps, leaves):
             self.rounds += 1
             return None
-        return Schedule(tuple(steps), leaves)
+        return Schedule(self.tape, self.definitions, tuple(steps), leaves)
 
     def _studied(self, variable: int, leaves: frozenset[int]) -> Root:
         """How a root is computed; what an earlier try found out counts as long as the same is in memory."""

@@ -6,14 +6,14 @@ import linecache
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from yota.codegen.c.body import write
-from yota.codegen.c.groups import Group
+from yota.codegen.c.body import BodyWriter
+from yota.codegen.c.groups import Group, Schedule
 from yota.codegen.c.lines import Needs, comment
 from yota.codegen.c.names import LocalNames
 from yota.codegen.c.pieces import cut
 from yota.codegen.c.plan import Argument, KernelPlan, Partial, Result
 from yota.codegen.c.types import c_type, npy_type, scalar_type
-from yota.ir.tape import Op, Tape
+from yota.ir.tape import Tape
 from yota.ir.types import TensorType
 
 __all__ = ["WORTH_KEEPING", "ArrayNames", "Kernel", "argument_of", "plan_kernel", "remarks", "result_hint", "result_of"]
@@ -34,9 +34,7 @@ class Kernel:
 
 
 def plan_kernel(
-    tape: Tape,
-    definitions: dict[int, Op],
-    leaves: frozenset[int],
+    plan: Schedule,
     group: Group,
     name: str,
     needs: Needs,
@@ -55,10 +53,11 @@ def plan_kernel(
     known
         Names of variables that stand fast.
     whole
-        See `yota.codegen.c.body.write`.
+        See `BodyWriter`.
     reserved
         Further names that are taken.
     """
+    tape = plan.tape
     names = LocalNames(name, [*(known or {}).values(), *reserved])
     found = ArrayNames(tape, names)
     found.update(known or {})
@@ -68,16 +67,16 @@ def plan_kernel(
         root.variable: (known or {}).get(root.variable) or names.fresh(result_hint(tape, root.variable))
         for root in group.roots
     }
-    body = write(tape, definitions, leaves, group, found, results, names, needs, whole=whole)
+    body = BodyWriter(plan, group, found, results, names, needs, whole).run()
     inputs = tuple(sorted(body.reads)) if parameters is None else parameters
     parallel = body.work >= _WORTH_THREADS and body.outer > 1
     shares = tuple(body.partials) if parallel else ()
     arguments = tuple(argument_of(found[v], tape.types[v], v in body.reads) for v in inputs)
     written = tuple(result_of(results[root.variable], tape.types[root.variable], shares) for root in group.roots)
     pieces, lines = ((), tuple(body.lines)) if group.extents else cut(body.lines, name, arguments, written)
-    plan = KernelPlan(
+    made = KernelPlan(
         name=name,
-        remarks=remarks(tape, definitions, group),
+        remarks=remarks(plan, group),
         arguments=arguments,
         results=written,
         partials=shares,
@@ -92,7 +91,7 @@ def plan_kernel(
     )
     if any(tape.types[v].is_complex for v in (*inputs, *results)):
         needs.complex = True
-    return Kernel(inputs, tuple(results), plan)
+    return Kernel(inputs, tuple(results), made)
 
 
 class ArrayNames(dict[int, str]):
@@ -146,11 +145,11 @@ def result_of(name: str, type: TensorType, shares: tuple[Partial, ...] = ()) -> 
     )
 
 
-def remarks(tape: Tape, definitions: dict[int, Op], group: Group) -> tuple[str, ...]:
+def remarks(plan: Schedule, group: Group) -> tuple[str, ...]:
     """The user's lines that a kernel computes."""
     seen: dict[tuple[str, int], None] = {}
     for variable in sorted({v for root in group.roots for v in (*root.visited, root.variable)}):
-        op = definitions.get(variable)
+        op = plan.definitions.get(variable)
         if op is not None and op.location is not None:
             seen.setdefault((op.location.filename, op.location.line))
     line_of: Callable[[str, int], str] = linecache.getline

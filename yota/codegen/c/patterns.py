@@ -10,7 +10,7 @@ import numpy as np
 from yota.codegen.c.index import Linear, Point, spread
 from yota.ir.indexing import GATHER, NEWAXIS, Index, Slice, pieces_of
 from yota.ir.tape import Op, Tape
-from yota.passes.rewrite import Rewriting
+from yota.passes.rewrite import Rewriting, rewritten
 
 __all__ = [
     "gathered_extents",
@@ -92,23 +92,20 @@ def normalised(tape: Tape, kept: frozenset[int] = frozenset()) -> Tape:
     """``tape`` with one piece to a scatter by arrays, and no index that counts from the end; scatters ``kept`` stay."""
     if not any(GATHER in index for op in tape.ops for index in _indices(op)):
         return tape
-    rewriting = Rewriting(tape)
     known: dict[bytes, int] = {}
-    for op in tape.ops:
+
+    def replacement(rewriting: Rewriting, op: Op) -> int | None:
         plain = op.name == "setitem" or not any(GATHER in index for index in _indices(op))
         if plain or (op.name == "scatter" and op.result in kept):
-            rewriting.copy(op)
-            continue
-        rewriting.builder.location = op.location
-        if op.name == "getitem":
-            shape = tape.types[op.operands[0]].shape
-            arrays = _wrapped(rewriting, op.operands[1:], op.keyword("index"), shape, known)
-            operands = (rewriting[op.operands[0]], *arrays)
-            found = rewriting.emit(op.primitive, operands, op.static, tape.types[op.result])
-        else:
-            found = _split(rewriting, op, known)
-        rewriting.bind(op.result, found)
-    return rewriting.finish()
+            return None
+        if op.name == "scatter":
+            return _split(rewriting, op, known)
+        shape = tape.types[op.operands[0]].shape
+        arrays = _wrapped(rewriting, op.operands[1:], op.keyword("index"), shape, known)
+        operands = (rewriting[op.operands[0]], *arrays)
+        return rewriting.emit(op.primitive, operands, op.static, tape.types[op.result])
+
+    return rewritten(tape, replacement)
 
 
 def _indices(op: Op) -> tuple[Index, ...]:

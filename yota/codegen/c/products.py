@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 from yota.ir.catalog import primitive
 from yota.ir.tape import Op, Tape
-from yota.passes.rewrite import Rewriting
+from yota.passes.rewrite import Rewriting, rewritten
 from yota.passes.views import is_view
 
 __all__ = ["as_sums", "small_as_sums"]
@@ -21,17 +21,12 @@ _SHORT = 8
 
 def as_sums(tape: Tape, fits: Callable[[Tape, Op], bool] = lambda tape, op: True) -> Tape:
     """``tape`` with every matrix product and einsum that fits as a sum over a product of broadcast operands."""
-    if not any(op.name in ("matmul", "einsum") for op in tape.ops):
-        return tape
-    rewriting = Rewriting(tape)
-    for op in tape.ops:
+
+    def replacement(rewriting: Rewriting, op: Op) -> int | None:
         letters = _letters(tape, op) if fits(tape, op) else None
-        if letters is None:
-            rewriting.copy(op)
-        else:
-            rewriting.builder.location = op.location
-            rewriting.bind(op.result, _contraction(rewriting, op, *letters))
-    return rewriting.finish()
+        return None if letters is None else _contraction(rewriting, op, *letters)
+
+    return rewritten(tape, replacement) if any(op.name in ("matmul", "einsum") for op in tape.ops) else tape
 
 
 def small_as_sums(tape: Tape, kept: Collection[int] = ()) -> tuple[Tape, frozenset[int]]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from yota.ir.tape import Tape
+from yota.ir.tape import Op, Tape
 from yota.passes import dce
-from yota.passes.rewrite import Rewriting, use_counts
+from yota.passes.rewrite import Rewriting, rewritten, use_counts
 
 __all__ = ["in_place"]
 
@@ -27,15 +27,13 @@ def in_place(tape: Tape) -> Tape:
             chosen[variable] = inner
     if not chosen:
         return tape
-    rewriting = Rewriting(tape)
-    for op in tape.ops:
-        rewriting.builder.location = op.location
+
+    def placed(rewriting: Rewriting, op: Op) -> int | None:
         if op.result not in chosen:
-            rewriting.copy(op)
-            continue
-        shape = tape.types[op.result].shape
-        indices = tuple(tuple(int(each) for each in index) for index in np.ndindex(shape))
+            return None
+        type = tape.types[op.result]
+        indices = tuple(tuple(int(each) for each in index) for index in np.ndindex(type.shape))
         operands = rewriting.operands(chosen[op.result])
-        found = rewriting.emit("scatter", operands, {"shape": shape, "indices": indices}, tape.types[op.result])
-        rewriting.bind(op.result, found)
-    return dce.run(rewriting.finish())
+        return rewriting.emit("scatter", operands, {"shape": type.shape, "indices": indices}, type)
+
+    return dce.run(rewritten(tape, placed))

@@ -116,7 +116,7 @@ def body_of(
     places = {entry.variable for entry in made if tape.types[entry.variable].shape}
     places |= {each for op in tape.ops for each, extent in index_arrays(tape, op) if _is_found(tape, each, extent)}
     plan = schedule(tape, looks=False, gathers=("getitem", "scatter"), places=frozenset(places))
-    return _Function(tape, plan, name, inputs, results, shared, sizes).body()
+    return _Function(plan, name, inputs, results, shared, sizes).body()
 
 
 def _is_found(tape: Tape, variable: int, extent: int) -> bool:
@@ -132,7 +132,6 @@ def _refuse_empty(tape: Tape) -> None:
 class _Function:
     def __init__(
         self,
-        tape: Tape,
         plan: Schedule,
         name: str,
         inputs: Sequence[str],
@@ -140,8 +139,8 @@ class _Function:
         shared: Shared,
         sizes: Sizes,
     ) -> None:
-        self.tape, self.plan, self.name, self.shared, self.sizes = tape, plan, name, shared, sizes
-        self.definitions = tape.definitions()
+        self.plan, self.name, self.shared, self.sizes = plan, name, shared, sizes
+        tape = self.tape = plan.tape
         made = [each.name for each in sizes.made]
         self.names = LocalNames(name, [*inputs, *results, *made, *sizes.names])
         self.texts: dict[int, str] = {}
@@ -241,17 +240,8 @@ class _Function:
         known |= {
             variable: self._table(variable) for variable in self.tape.constants if inline and self._is_table(variable)
         }
-        return plan_kernel(
-            self.tape,
-            self.definitions,
-            self.plan.leaves,
-            group,
-            name,
-            self.shared.needs,
-            known=known,
-            whole=True,
-            reserved=self.sizes.names,
-        )
+        reserved = self.sizes.names
+        return plan_kernel(self.plan, group, name, self.shared.needs, known=known, whole=True, reserved=reserved)
 
     def _is_table(self, variable: int) -> bool:
         return bool(self.tape.types[variable].shape) and variable in self.plan.leaves

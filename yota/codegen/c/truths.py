@@ -6,7 +6,7 @@ import numpy as np
 
 from yota.ir.catalog import primitive
 from yota.ir.tape import Op, Tape
-from yota.passes.rewrite import Rewriting
+from yota.passes.rewrite import Rewriting, rewritten
 
 __all__ = ["as_counts"]
 
@@ -17,14 +17,7 @@ def as_counts(tape: Tape) -> Tape:
     """``tape`` in which what asks how many elements are true counts them in double precision."""
     if not any(_is_asked(op) for op in tape.ops):
         return tape
-    rewriting = Rewriting(tape)
-    for op in tape.ops:
-        rewriting.builder.location = op.location
-        if _is_asked(op):
-            rewriting.bind(op.result, _answer(rewriting, op))
-        else:
-            rewriting.copy(op)
-    return rewriting.finish()
+    return rewritten(tape, lambda rewriting, op: _answer(rewriting, op) if _is_asked(op) else None)
 
 
 def _is_asked(op: Op) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from yota.codegen.c.body import BodyWriter
 from yota.codegen.c.coverage import check_kernel
 from yota.codegen.c.frame import Sink
-from yota.codegen.c.groups import Group
+from yota.codegen.c.groups import Group, Schedule
 from yota.codegen.c.index import Bounds, Linear, flat
 from yota.codegen.c.lines import Needs, Writer, filled
 from yota.codegen.c.pull import Pull
@@ -24,7 +24,6 @@ from yota.codegen.cuda.pull import StridedPull
 from yota.codegen.cuda.shape import Shape, open_shape, shape_of
 from yota.codegen.cuda.spelling import CudaWriter
 from yota.codegen.names import Names
-from yota.ir.tape import Op, Tape
 from yota.ir.verify import is_on
 
 __all__ = ["CudaBody", "Text"]
@@ -64,9 +63,7 @@ class CudaBody(BodyWriter):
 
     def __init__(
         self,
-        tape: Tape,
-        definitions: dict[int, Op],
-        leaves: frozenset[int],
+        plan: Schedule,
         group: Group,
         arrays: Mapping[int, str],
         results: Mapping[int, str],
@@ -77,9 +74,9 @@ class CudaBody(BodyWriter):
         threads: int,
         open: bool = False,
     ) -> None:
-        super().__init__(tape, definitions, leaves, group, arrays, results, names, needs)
+        super().__init__(plan, group, arrays, results, names, needs)
         self.layout, self.threads, self.open = layout, threads, open
-        self.memory = Memory(tape.types, arrays, results, layout, threads)
+        self.memory = Memory(plan.tape.types, arrays, results, layout, threads)
         self._reduced: frozenset[int] = frozenset()
         self._axes_left: Sequence[int] = ()
 
@@ -148,7 +145,7 @@ class CudaBody(BodyWriter):
     # -- what BodyWriter asks for ------------------------------------------------------------------------
 
     def _pull(self, bounds: Bounds) -> Pull:
-        return StridedPull(self.tape, self.definitions, self.leaves, bounds, self.layout.strides)
+        return StridedPull(self.tape, self.plan.definitions, self.plan.leaves, bounds, self.layout.strides)
 
     def _sinks(self, pull: Pull, root: Root, box: Region) -> list[Sink]:
         """Sinks; totals are stored after the loops, whatever region their terms come from."""

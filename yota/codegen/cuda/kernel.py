@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from yota.codegen.c.groups import Group
+from yota.codegen.c.groups import Group, Schedule
 from yota.codegen.c.kernel import ArrayNames, remarks, result_hint
 from yota.codegen.c.lines import Needs
 from yota.codegen.c.types import c_type
@@ -15,7 +15,7 @@ from yota.codegen.cuda.layout import Layout
 from yota.codegen.cuda.loops import Total
 from yota.codegen.cuda.names import CudaNames
 from yota.codegen.cuda.plan import KernelPlan, Launch, Parameter, Record
-from yota.ir.tape import Op, Tape
+from yota.ir.tape import Tape
 
 __all__ = ["FAULT", "Step", "plan_step"]
 
@@ -52,9 +52,7 @@ class Step:
 
 
 def plan_step(
-    tape: Tape,
-    definitions: dict[int, Op],
-    leaves: frozenset[int],
+    plan: Schedule,
     group: Group,
     name: str,
     needs: Needs,
@@ -76,15 +74,12 @@ def plan_step(
     needs, totals
         Take in what the lines rely on.
     """
+    tape = plan.tape
     names = CudaNames(name, reserved)
     found = ArrayNames(tape, names)
     found.update(layout.tables)
     results = {root.variable: names.fresh(result_hint(tape, root.variable)) for root in group.roots}
-    body = CudaBody(
-        tape, definitions, leaves, group, found, results, names, needs,
-        layout=layout, threads=threads, open=open,
-    )  # fmt: skip
-    text = body.text()
+    text = CudaBody(plan, group, found, results, names, needs, layout=layout, threads=threads, open=open).text()
     totals.update(_family(total) for total in text.totals)
     totals.update(part for part, word in _WORDS.items() if any(word in line for line in text.lines))
     stored = [layout.type(variable, tape.types) for variable in (*text.reads, *results)]
@@ -106,7 +101,7 @@ def plan_step(
         parameters.append(FAULT)
     launch = Launch(blocks, text.shape.threads if text.shape else 1)
     kept = tuple(record for _, record, _ in records)
-    first = KernelPlan(name, remarks(tape, definitions, group), kept, tuple(parameters), tuple(text.lines), launch)
+    first = KernelPlan(name, remarks(plan, group), kept, tuple(parameters), tuple(text.lines), launch)
     outputs = tuple(results)
     if not later:
         return Step(inputs, outputs, (first,), checked=checked)

@@ -10,7 +10,7 @@ from yota.codegen.c.patterns import gathered_extents, layout
 from yota.ir.indexing import GATHER, NEWAXIS, Index, Slice
 from yota.ir.tape import Op, Tape
 from yota.ir.types import TensorType
-from yota.passes.rewrite import Rewriting
+from yota.passes.rewrite import Rewriting, rewritten
 
 __all__ = ["is_addition", "leading"]
 
@@ -28,14 +28,7 @@ def leading(tape: Tape) -> Tape:
     """
     if not any(is_addition(op) for op in tape.ops):
         return tape
-    rewriting = Rewriting(tape)
-    for op in tape.ops:
-        if is_addition(op):
-            rewriting.builder.location = op.location
-            rewriting.bind(op.result, _in_rows(rewriting, op))
-        else:
-            rewriting.copy(op)
-    return rewriting.finish()
+    return rewritten(tape, lambda rewriting, op: _in_rows(rewriting, op) if is_addition(op) else None)
 
 
 def _in_rows(rewriting: Rewriting, op: Op) -> int:

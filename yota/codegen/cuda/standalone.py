@@ -149,7 +149,6 @@ class _Host:
     def body(self) -> Body:
         places = _places(self.tape) | self.made
         plan = schedule(self.tape, known=is_known_to_cuda, looks=False, gathers=("getitem",), places=places)
-        definitions = self.tape.definitions()
         calls: list[Call | Sort] = []
         done: list[Op | Step] = []
         number = 0
@@ -162,8 +161,8 @@ class _Host:
                 raise _beyond(self.tape, each)
             for group in separated(each):
                 step = plan_step(
-                    self.tape, definitions, plan.leaves, group, f"{self.name}_kernel{number}", self.needs, self.totals,
-                    self.layout, THREADS, open=self.sizes is not None, reserved=self.sizes or (),
+                    plan, group, f"{self.name}_kernel{number}", self.needs, self.totals, self.layout, THREADS,
+                    open=self.sizes is not None, reserved=self.sizes or (),
                 )  # fmt: skip
                 calls += self._calls(step)
                 done.append(step)

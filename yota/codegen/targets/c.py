@@ -118,14 +118,12 @@ def _is_direct(tape: Tape, plan: Schedule) -> bool:
 
 
 def _kernels(tape: Tape, plan: Schedule, entry: str, direct: bool, needs: Needs) -> list[Kernel]:
-    definitions = tape.definitions()
-    groups = [step for step in plan.steps if isinstance(step, Group)]
     if direct:
-        (group,) = groups
+        (group,) = (step for step in plan.steps if isinstance(step, Group))
         group.roots.sort(key=lambda root: tape.outputs.index(root.variable))
         inputs = tuple(item.variable for item in tape.inputs)
-        return [plan_kernel(tape, definitions, plan.leaves, group, entry, needs, inputs)]
-    return plan_kernels(tape, definitions, plan.leaves, groups, entry, needs)
+        return [plan_kernel(plan, group, entry, needs, inputs)]
+    return plan_kernels(plan, entry, needs)
 
 
 def _code(tape: Tape, entry: str, plans: Sequence[KernelPlan], needs: Needs) -> str:

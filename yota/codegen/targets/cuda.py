@@ -112,7 +112,6 @@ def generate(
     plan = schedule(tape, known=is_known_to_cuda, gathers=("getitem",), places=readable(tape))
     entry = Names(("cp",)).fresh(tape.name)
     needs, totals = Needs(), set[str]()
-    definitions = tape.definitions()
     steps: list[Step | Op] = []
     number = 0
     sorted_: dict[int, tuple[Addition, ...]] = {}
@@ -126,7 +125,7 @@ def generate(
             continue
         for group in separated(each):
             name = f"{entry}_kernel{number}"
-            steps.append(plan_step(tape, definitions, plan.leaves, group, name, needs, totals, layout, threads))
+            steps.append(plan_step(plan, group, name, needs, totals, layout, threads))
             number += 1
     told = [each for step in steps if isinstance(step, Step) for each in step.checked]
     ops = [step for step in steps if isinstance(step, Op)]
