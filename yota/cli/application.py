@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import traceback
 from pathlib import Path
@@ -78,6 +79,8 @@ application.command("doctor", help=doctor.HELP)(doctor.doctor)
 
 def run(arguments: list[str] | None = None) -> int:
     """Run the command line and give its exit code."""
+    # Commands say themselves what they are at.
+    os.environ.setdefault("YOTA_PROGRESS", "off")
     words = list(sys.argv[1:] if arguments is None else arguments)
     verbose = "--traceback" in words
     words = [word for word in words if word != "--traceback"]

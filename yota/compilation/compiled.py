@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from yota.compilation.arguments import Arguments
+from yota.compilation.progress import shown
 from yota.compilation.specialise import Target, needed
 from yota.ir.callables import Derived, Recipe
 from yota.ir.tape import Tape
@@ -117,13 +118,13 @@ class Journal:
     parts
         Functions that it is computed by, which compile for themselves.
     awaited
-        How many functions in C are to take the place of NumPy code.
+        Functions in whose place others in C are to come.
     """
 
     __slots__ = ("_again", "awaited", "entries", "latest", "live", "name", "parts", "records", "target")
 
     def __init__(self, name: str, target: str) -> None:
-        self.name, self.target, self.live, self.awaited, self._again = name, target, 0, 0, ""
+        self.name, self.target, self.live, self.awaited, self._again = name, target, 0, set[Later](), ""
         self.entries: deque[Compilation] = deque(maxlen=_MOST_KEPT)
         self.latest: tuple[Tape | None, str] = None, ""
         self.records = Table(_MOST_KEPT)
@@ -147,7 +148,8 @@ class Journal:
             self.live += 1
             self.latest = tape, source
 
-        yield made
+        with shown(self.name):
+            yield made
 
     def going_on(
         self,
@@ -173,11 +175,12 @@ class Journal:
                 name, why = "numpy", f"it stays, for C cannot be had: {str(fault) or type(fault).__name__}"
                 raise
             finally:
-                self.awaited -= 1
+                self.awaited.discard(later)
                 self._note(Compilation(self.name, kinds, name, why, time.perf_counter() - start))
 
-        self.awaited += 1
-        return Later(first, better)
+        later = Later(first, better)
+        self.awaited.add(later)
+        return later
 
     def _note(self, entry: Compilation) -> None:
         self.entries.append(entry)
@@ -286,7 +289,7 @@ class Compiled(Derived):
         return self.journal.live + sum(part._live() for part in self.journal.parts)
 
     def _awaited(self) -> int:
-        return self.journal.awaited + sum(part._awaited() for part in self.journal.parts)
+        return len(self.journal.awaited) + sum(part._awaited() for part in self.journal.parts)
 
     def _latest(self) -> tuple[Tape | None, str]:
         found = [self.journal.latest, *(part._latest() for part in self.journal.parts)]

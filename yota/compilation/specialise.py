@@ -12,6 +12,7 @@ import numpy as np
 from yota.autodiff.reverse import gradient_tape, zeros_like
 from yota.compilation.arguments import Arguments
 from yota.compilation.bitwise import with_value
+from yota.compilation.progress import stage
 from yota.compilation.selects import Combination, Merged
 from yota.errors import ArgumentError
 from yota.ir.callables import name_of
@@ -89,6 +90,7 @@ def simplified(tape: Tape, target: Target) -> Tape:
     """``tape`` after the passes of its target."""
     from yota.passes.pipeline import run
 
+    stage("simplifying")
     return run(tape, strict=target.strict, compiled=target.name == "c")
 
 
@@ -107,6 +109,7 @@ def compile_tape(tape: Tape, target: Target, *, values: int = 1) -> tuple[Callab
 def source_of(tape: Tape, target: Target, values: int) -> Any:
     """The source that is generated for NumPy or in C; see `compile_tape`."""
     generate: Callable[..., Any]
+    stage("generating code")
     if is_in_c(target):
         from yota.codegen.targets.c import generate
     else:
@@ -139,6 +142,7 @@ def loaded(source: Any) -> Callable[..., Any]:
     if hasattr(source, "kernels"):
         from yota.runtime import native
 
+        stage("compiling C")
         return native.load(source)
     from yota.runtime.python import load
 
@@ -278,6 +282,7 @@ def differentiate(
     forms: Sequence[ResultForm] = (),
 ) -> Gradient:
     """Extend a recorded tape by the adjoints of the leaves ``wanted``; ``forms`` say what is beside the value."""
+    stage("differentiating")
     tape = recorded.tape
     variables = [tape.inputs[leaf].variable for leaf in wanted]
     found = gradient_tape(replace(tape, outputs=tape.outputs[:1]) if forms else tape, variables, registry)

@@ -1,0 +1,62 @@
+"""A long compilation shows a line on a terminal, and nothing elsewhere: in a process of its own, with its thread."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent.parent
+PROGRAM = """
+import io, itertools, os, sys, threading, time
+import rich.console, rich.status
+import numpy as np
+import yota
+from yota.compilation import progress
+
+class Stream(io.StringIO):
+    def isatty(self):
+        return self.terminal
+
+numbers = itertools.count()
+
+def shown(terminal=True):
+    number = float(next(numbers))
+
+    def slow(x):
+        time.sleep(0.3)
+        return np.sum(x**2) + number
+
+    sys.stderr = stream = Stream()
+    stream.terminal = terminal
+    assert yota.gradient(slow)(np.ones(2)).tolist() == [2.0, 2.0]
+    sys.stderr = sys.__stderr__
+    assert "yota-progress" not in [each.name for each in threading.enumerate()]
+    return stream.getvalue()
+
+assert progress._AFTER == 2.0
+progress._AFTER = 300.0
+assert not shown(), "it was not that long"
+progress._AFTER, progress._TICK = 0.05, 0.02
+line = "gradient of slow: tracing, "
+assert line in shown()
+sys.modules["rich"] = sys.modules["rich.console"] = None
+plain = shown()
+assert line in plain and plain.endswith("\\r\\x1b[2K"), "the line is gone afterwards"
+assert not shown(terminal=False)
+os.environ["YOTA_PROGRESS"] = "off"
+assert not shown()
+"""
+
+
+def test_the_line_of_a_long_compilation():
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", PROGRAM],
+        cwd=ROOT,
+        env={**os.environ, "TERM": "xterm"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr

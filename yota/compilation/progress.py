@@ -1,0 +1,105 @@
+"""A line on the terminal that says what a long compilation is at; nothing where there is no terminal."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+from yota.settings import settings
+
+__all__ = ["shown", "stage"]
+
+_AFTER = 2.0
+"""Seconds after which there is a line."""
+_TICK = 0.25
+_DEBUGGERS = ("bdb", "cmd", "pdb")
+"""Modules under which somebody types on the terminal."""
+
+
+class _Line:
+    """What is being compiled, and which stage it is at."""
+
+    def __init__(self, what: str) -> None:
+        self.what, self.stage, self.done = what, "tracing", threading.Event()
+
+    def show(self) -> None:
+        start = time.monotonic()
+        if self.done.wait(_AFTER):
+            return
+        with _display() as say:
+            while not self.done.wait(_TICK):
+                if not _is_debugged():
+                    say(f"{self.what}: {self.stage}, {time.monotonic() - start:.0f} s")
+
+
+_lines: list[_Line] = []
+"""At most one, of the main thread."""
+
+
+def stage(name: str) -> None:
+    """Say what begins now."""
+    if _lines and _is_main():
+        _lines[0].stage = name
+
+
+@contextlib.contextmanager
+def shown(what: str) -> Iterator[None]:
+    """Show a line while what is inside takes long; it is gone afterwards."""
+    if _lines or not _is_main() or not settings.progress or not _is_terminal():
+        yield
+        return
+    line = _Line(what)
+    thread = threading.Thread(target=line.show, name="yota-progress", daemon=True)
+    _lines.append(line)
+    thread.start()
+    try:
+        yield
+    finally:
+        _lines.clear()
+        line.done.set()
+        thread.join()
+
+
+def _is_main() -> bool:
+    return threading.current_thread() is threading.main_thread()
+
+
+def _is_terminal() -> bool:
+    with contextlib.suppress(AttributeError, ValueError):
+        # Without a console there is no such stream, and one that was closed does not answer.
+        return sys.stderr.isatty()
+    return False
+
+
+@contextlib.contextmanager
+def _display() -> Iterator[Callable[[str], object]]:
+    """What shows a text in the place of the one before."""
+    stream = sys.stderr
+    try:
+        from rich.console import Console
+        from rich.text import Text
+    except ImportError:
+
+        def say(text: str) -> None:
+            stream.write(f"\r\x1b[2K{text} ")
+            stream.flush()
+
+        yield say
+        stream.write("\r\x1b[2K")
+        stream.flush()
+        return
+    with Console(file=stream).status("") as status:
+        yield lambda text: status.update(Text(text))
+
+
+def _is_debugged() -> bool:
+    """Whether a debugger has the terminal, as in a function with a breakpoint that is being traced."""
+    frame = sys._current_frames().get(threading.main_thread().ident or 0)
+    while frame is not None:
+        if frame.f_globals.get("__name__") in _DEBUGGERS:
+            return True
+        frame = frame.f_back
+    return False
