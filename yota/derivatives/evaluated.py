@@ -31,7 +31,7 @@ def evaluated(
     has_aux: bool,
 ) -> tuple[Any, GradResult]:
     """Value of ``f`` and its gradient by every argument."""
-    form = _differentiated(f, target, dynamic, has_aux)
+    form = form_of(Differentiated, f, None, target, dynamic=dynamic, has_aux=has_aux)
     if current() is not None:
         value, gradients = form.traced(args, dict(kwargs))
         return value, GradResult(gradients, Tape("", (), {}, (), (), {}), "")
@@ -65,10 +65,3 @@ def seeded(
     weights = seed if is_on_device(seed) else np.asarray(seed)
     _, g = evaluated(weighted, (weights, *args), kwargs, target, dynamic, False)
     return f(*args, **kwargs), GradResult(g.gradients[1:], g.tape, g.source)
-
-
-def _differentiated(function: Callable[..., Any], target: Target, dynamic: Dynamic, has_aux: bool) -> Differentiated:
-    def make() -> Differentiated:
-        return Differentiated(function, None, target, dynamic=dynamic, has_aux=has_aux)
-
-    return form_of(function, make, Differentiated, None, target, dynamic, has_aux)

@@ -65,9 +65,11 @@ def shared(function: Callable[..., Any], make: Callable[[], _Made], *options: Ha
     return form
 
 
-def form_of(function: Callable[..., Any], make: Callable[[], Differentiated], *options: Hashable) -> Differentiated:
-    """The same for a form that supplies arguments to a plain function, which are those of ``function``."""
-    return shared(function, make, *options).bound(function)
+def form_of(
+    kind: Callable[..., Differentiated], function: Callable[..., Any], *options: Hashable, **named: Hashable
+) -> Differentiated:
+    """The same for the form that ``kind`` makes; it supplies arguments to a plain function, those of ``function``."""
+    return shared(function, lambda: kind(function, *options, **named), kind, *options, *named.items()).bound(function)
 
 
 def _keep(key: Any, found: tuple[Any, Any]) -> None:

@@ -178,11 +178,8 @@ def value_and_grad(
             form.journal.target = "numpy (args= compiles for all sizes, which C cannot)"
         return Compiled(recipe, f, "value and gradient", form, journal=form.journal)
 
-    def make() -> Differentiated:
-        return Differentiated(f, wrt, wanted, dynamic=dynamic, has_aux=has_aux)
-
-    wanted = Target.wanted(target, strict, effort)
-    return caller(form_of(f, make, Differentiated, wrt, wanted, dynamic, has_aux), recipe, "value and gradient")
+    made = form_of(Differentiated, f, wrt, Target.wanted(target, strict, effort), dynamic=dynamic, has_aux=has_aux)
+    return caller(made, recipe, "value and gradient")
 
 
 @worded

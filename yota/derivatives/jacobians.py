@@ -13,7 +13,7 @@ from yota.compilation.specialise import Target
 from yota.compilation.words import worded
 from yota.derivatives.blocks import hessians, jacobians
 from yota.derivatives.calling import caller
-from yota.derivatives.forms import form_of
+from yota.derivatives.forms import shared
 from yota.derivatives.matrices import Matrices
 from yota.derivatives.straight import Wanted
 
@@ -184,6 +184,6 @@ def _matrix(
         def matrices() -> Matrices:
             return Matrices(f, wrt, wanted, matrix, target, dynamic=dynamic)
 
-        return caller(form_of(f, matrices, Matrices, wrt, wanted, target, dynamic, own), recipe, what)
+        return caller(shared(f, matrices, Matrices, wrt, wanted, target, dynamic, own).bound(f), recipe, what)
     call, parts = jacobians(f, wrt, wanted, matrix) if wanted.order == 1 else hessians(f, wrt, wanted, matrix, options)
     return Compiled(recipe, f, what, call, journal=Journal("", target.name), parts=parts)

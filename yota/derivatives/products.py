@@ -74,11 +74,7 @@ def hvp(
     if isinstance(f, Batched):
         return f.mapped(lambda one: hvp(one, wrt, dynamic=dynamic), wanted, dynamic=dynamic, also=(-1,))
     recipe = hvp, (f, wrt), {"target": target, "strict": strict, "effort": effort, "dynamic": dynamic}
-
-    def make() -> HessianProducts:
-        return HessianProducts(f, wrt, wanted, dynamic=dynamic)
-
-    return caller(form_of(f, make, HessianProducts, wrt, wanted, dynamic), recipe, "Hessian times a vector")
+    return caller(form_of(HessianProducts, f, wrt, wanted, dynamic=dynamic), recipe, "Hessian times a vector")
 
 
 class HessianProducts(Differentiated):

@@ -26,7 +26,7 @@ class SimpleGradient(Compiled):
         options = {"target": target.name, "strict": target.strict, "effort": target.effort}
         form = Differentiated(f, None, target, dynamic=False)
         # It is compiled once and for all, whatever others compile anew after a change.
-        others = form_of(f, lambda: Differentiated(f, None, target, dynamic=False), Differentiated, None, target, False)
+        others = form_of(Differentiated, f, None, target, dynamic=False)
         others.prepare(args, {})
         if others.captured.agrees(form.captured) or others.function is form.function:
             form.take_over(others)

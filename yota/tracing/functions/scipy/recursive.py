@@ -1,8 +1,7 @@
-"""Recursive filters of scipy.signal: with states before and after, in sections, forwards and backwards."""
+"""Recursive filters of scipy.signal, with states before and after, and in sections."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from yota.tracing.implementations import records
@@ -80,70 +79,6 @@ def _steady_sections(trace: Trace, sos: Any) -> Any:
         rows.append(scale * _steady(trace, b, a))
         scale = scale * (np.sum(b) / np.sum(a))
     return np.stack(rows)
-
-
-def _extended(x: Any, count: int, axis: int, kind: str | None) -> Any:
-    """``x`` with ``count`` more elements at each end of an axis."""
-    if not count or kind is None:
-        return x
-    extent = x.shape[axis]
-    left, right = (np.take(x, np.asarray(each), axis=axis) for each in ([0], [extent - 1]))
-    if kind == "constant":
-        parts = [np.repeat(left, count, axis), x, np.repeat(right, count, axis)]
-        return np.concatenate(parts, axis=axis)
-    before = np.take(x, np.arange(count, 0, -1), axis=axis)
-    after = np.take(x, np.arange(extent - 2, extent - 2 - count, -1), axis=axis)
-    if kind == "odd":
-        before, after = 2 * left - before, 2 * right - after
-    return np.concatenate([before, x, after], axis=axis)
-
-
-def _length(padtype: str | None, padlen: int | None, usual: int, extent: int) -> int:
-    if padtype not in ("even", "odd", "constant", None):
-        raise ValueError(
-            f"Unknown value '{padtype}' given to padtype. padtype must be 'even', 'odd', 'constant', or None."
-        )
-    edge = 0 if padtype is None else usual if padlen is None else int(padlen)
-    if extent <= edge:
-        raise ValueError(f"The length of the input vector x must be greater than padlen, which is {edge}.")
-    return edge
-
-
-def _both_ways(x: Any, axis: int, once: Callable[[Any, Any], Any]) -> Any:
-    """``once``, which takes an array and its first element, applied forwards and then backwards."""
-    for _ in range(2):
-        x = np.flip(once(x, np.take(x, np.asarray([0]), axis=axis)), axis)
-    return x
-
-
-@records("scipy.signal", "filtfilt")
-def _filtfilt(
-    trace: Trace, b: Any, a: Any, x: Any, axis: int, padtype: str | None, padlen: int | None, method: str
-) -> Any:
-    if method != "pad":
-        raise trace.refuse(f"scipy.signal.filtfilt with method={method!r} is not recorded.", 'Pass method="pad".')
-    b, a, x = (np.atleast_1d(trace.traced(each)) for each in (b, a, x))
-    axis = range(x.ndim)[axis]
-    edge = _length(padtype, padlen, 3 * max(len(a), len(b)), x.shape[axis])
-    steady = np.reshape(_steady(trace, b, a), tuple(-1 if each == axis else 1 for each in range(x.ndim)))
-    found = _both_ways(
-        _extended(x, edge, axis, padtype), axis, lambda x, first: _lfilter(trace, b, a, x, axis, steady * first)[0]
-    )
-    return np.take(found, np.arange(edge, edge + x.shape[axis]), axis=axis)
-
-
-@records("scipy.signal", "sosfiltfilt")
-def _sosfiltfilt(trace: Trace, sos: Any, x: Any, axis: int, padtype: str | None, padlen: int | None) -> Any:
-    sos, x = np.asarray(sos), trace.traced(x)
-    axis = range(x.ndim)[axis]
-    usual = 2 * sos.shape[0] + 1 - int(np.minimum(np.sum(sos[:, 2] == 0), np.sum(sos[:, 5] == 0)))
-    edge = _length(padtype, padlen, 3 * usual, x.shape[axis])
-    shape = (sos.shape[0], *(2 if each == axis else 1 for each in range(x.ndim)))
-    steady = np.reshape(_steady_sections(trace, sos), shape)
-    found = _both_ways(
-        _extended(x, edge, axis, padtype), axis, lambda x, first: _sections(trace, sos, x, axis, steady * first)[0]
-    )
-    return np.take(found, np.arange(edge, edge + x.shape[axis]), axis=axis)
 
 
 @records("scipy.signal", "deconvolve")
