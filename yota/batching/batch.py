@@ -26,6 +26,7 @@ from yota.rules.registry import registry
 from yota.runtime.cache import Table
 from yota.runtime.signals import StaleTape
 from yota.structures import Path
+from yota.tracing.observation import Running
 from yota.tracing.record import Leaf, record
 from yota.tracing.replay import stale
 from yota.tracing.results import ResultForm, parted
@@ -34,7 +35,7 @@ from yota.tracing.tracebacks import users_frames
 from yota.tracing.tracer import Tracer
 from yota.watching.captured import Captured
 from yota.watching.contents import Contents
-from yota.watching.reach import Running, bearers
+from yota.watching.reach import bearers
 
 __all__ = ["Batched", "batch"]
 
@@ -213,7 +214,7 @@ class Batched(Compiled):
     def _made(self, function: Callable[..., Any], arguments: Arguments, target: Target) -> _Compiled:
         self.captured.take(bearers(arguments.values))
         recording = self._record(function, on_host(arguments))
-        self.captured.take(Running(code, names) for code, names in recording.ran)
+        self.captured.take(recording.ran)
         self.captured.settle()
         contents = Contents.of(recording.watched, self.captured.parts(), ())
 
@@ -281,7 +282,7 @@ class _Recording:
     tape: Tape
     form: ResultForm
     watched: Sequence[tuple[Any, Any]]
-    ran: Sequence[tuple[Any, dict[str, Any]]]
+    ran: Sequence[Running]
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,8 +90,8 @@ class Merged:
         row = _aligned(self.recording.tape, other.tape) if self._reads_alike(other) else None
         if row is None:
             return None
-        held = {id(code) for code, _ in self.recording.ran}
-        fresh = [each for each in other.ran if id(each[0]) not in held]
+        held = {id(each.code) for each in self.recording.ran}
+        fresh = [each for each in other.ran if id(each.code) not in held]
         if not fresh and self._agrees(row):
             self.known.add(self._combination(row))
             return self

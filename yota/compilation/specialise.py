@@ -21,12 +21,12 @@ from yota.rules.registry import Registry
 from yota.runtime.signals import EarlierIndexError, StaleTape
 from yota.settings import TARGETS, settings
 from yota.structures import is_on_device
+from yota.tracing.observation import Running
 from yota.tracing.record import Recording, Surroundings, record
 from yota.tracing.replay import CONVERSIONS, failing, stale
 from yota.tracing.results import ResultForm, taken_apart
 from yota.watching.afresh import Observed
 from yota.watching.contents import Contents
-from yota.watching.reach import Running
 
 __all__ = [
     "Specialisation",
@@ -210,8 +210,8 @@ class Gradient:
             tuple(leaves),
             tuple(recorded.captured.values()),
             Contents(tuple(recorded.watched)),
-            tuple(Running(code, names) for code, names in recorded.ran),
-            Observed(recorded.uses, recorded.calls, {id(code): names for code, names in recorded.ran}),
+            tuple(recorded.ran),
+            Observed(recorded.uses, recorded.calls, {id(each.code): each.names for each in recorded.ran}),
         )
 
     def valued(self, exact: Recording) -> Gradient:

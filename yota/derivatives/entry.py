@@ -18,8 +18,8 @@ from yota.runtime.dispatch import Form, guarded
 from yota.runtime.python import made
 from yota.runtime.texts import rendered
 from yota.structures import children, has_attributes, is_leaf, is_on_device, slots_of
+from yota.tracing.places import ABSENT, content
 from yota.watching.checks import Check
-from yota.watching.reach import ABSENT, content
 
 __all__ = ["MISSING", "as_items", "entry", "is_split", "kind_of"]
 

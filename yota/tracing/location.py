@@ -6,7 +6,7 @@ import os
 import sys
 import sysconfig
 from collections.abc import Iterator
-from types import CodeType, FrameType
+from types import CodeType, FrameType, TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
@@ -29,6 +29,7 @@ __all__ = [
     "is_own_file",
     "library_function",
     "location_of",
+    "passed",
     "places",
     "places_of",
     "raised_at",
@@ -159,15 +160,20 @@ def location_of(user: FrameType | Reader) -> Location:
 def raised_at(fault: BaseException) -> Location | None:
     """The last place in the user's code that an exception passed."""
     found = None
-    following = fault.__traceback__
-    while following is not None:
-        frame, reader = following.tb_frame, reader_of(following.tb_frame)
+    for each in passed(fault.__traceback__):
+        frame, reader = each.tb_frame, reader_of(each.tb_frame)
         if reader is not None:
             found = reader.location()
         elif not is_library(frame):
-            found = Location(frame.f_code.co_filename, following.tb_lineno, frame.f_code.co_name)
-        following = following.tb_next
+            found = Location(frame.f_code.co_filename, each.tb_lineno, frame.f_code.co_name)
     return found
+
+
+def passed(traceback: TracebackType | None) -> Iterator[TracebackType]:
+    """The entries of a traceback, the outermost first."""
+    while traceback is not None:
+        yield traceback
+        traceback = traceback.tb_next
 
 
 Place: TypeAlias = "tuple[str, int, int | None, int | None]"
@@ -176,13 +182,8 @@ Place: TypeAlias = "tuple[str, int, int | None, int | None]"
 
 def places_of(fault: BaseException) -> list[Place]:
     """Where in the user's code an exception was raised, and what called that."""
-    found: list[Place] = []
-    following = fault.__traceback__
-    while following is not None:
-        if not is_library(following.tb_frame):
-            found.append(_place(following.tb_frame.f_code, following.tb_lineno, following.tb_lasti))
-        following = following.tb_next
-    return found
+    found = (each for each in passed(fault.__traceback__) if not is_library(each.tb_frame))
+    return [_place(each.tb_frame.f_code, each.tb_lineno, each.tb_lasti) for each in found]
 
 
 def places(frame: FrameType | None) -> list[Place]:

@@ -8,7 +8,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from types import CodeType, FrameType, ModuleType
+from types import FrameType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -23,8 +23,9 @@ from yota.tracing.intercept import on_traced
 from yota.tracing.lists import ON_LISTS, ON_LISTS_OF_LINALG, converter, on_lists
 from yota.tracing.location import is_library
 from yota.tracing.methods import is_traced
+from yota.tracing.observation import Running
 from yota.tracing.places import ABSENT, Group, Place
-from yota.tracing.reached import Reached, Running
+from yota.tracing.reached import Reached
 from yota.tracing.state import current, paused
 
 __all__ = ["Names", "recorders", "replacements"]
@@ -193,10 +194,10 @@ class Names:
         """What records in the place of a function, or of one that is made of such; else the function itself."""
         return self._reached.form(function)
 
-    def run(self, code: CodeType, names: dict[str, Any]) -> None:
+    def run(self, found: Running) -> None:
         """Take in code that runs, of which nothing else told."""
         if self in _active:
-            self.take([Running(code, names)])
+            self.take([found])
 
     @contextmanager
     def withdrawn(self) -> Iterator[None]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from types import CodeType, FrameType
 from typing import Any
 
@@ -14,7 +15,15 @@ from yota.tracing.bytecode import running
 from yota.tracing.location import caller, is_library, is_own, location_of, users
 from yota.tracing.memory import owner_of
 
-__all__ = ["Observation"]
+__all__ = ["Observation", "Running"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Running:
+    """Code that was seen to run, and the global variables that it uses."""
+
+    code: CodeType
+    names: dict[str, Any]
 
 
 class Observation:
@@ -28,10 +37,10 @@ class Observation:
 
     def __init__(self, *, calls: bool) -> None:
         self._notes_calls = calls
-        self.begin: Callable[[CodeType, dict[str, Any]], None] = lambda code, names: None
+        self.begin: Callable[[Running], None] = lambda found: None
         """Told of code that runs, once."""
-        self.ran: dict[int, tuple[CodeType, dict[str, Any]]] = {}
-        """Code of the user's that was running when something was recorded, and its global variables."""
+        self.ran: dict[int, Running] = {}
+        """Code of the user's that was running when something was recorded."""
         self.uses: dict[int, set[tuple[int, int]]] = {}
         """By the identity of what owns its memory, where the user's code handed over an array from outside."""
         self.calls: dict[tuple[int, int], list[tuple[CodeType, dict[str, Any]]]] = {}
@@ -46,8 +55,8 @@ class Observation:
             if id(code) in self.ran:
                 break
             if code is not None:
-                self.ran[id(code)] = code, names
-                self.begin(code, names)
+                self.ran[id(code)] = Running(code, names)
+                self.begin(self.ran[id(code)])
             if self._notes_calls and isinstance(user, FrameType):
                 self._call(user)
         return None if innermost is None else location_of(innermost)

@@ -10,10 +10,20 @@ from itertools import islice
 from types import CellType, FunctionType
 from typing import Any, TypeAlias
 
-__all__ = ["ABSENT", "Group", "Place", "enter", "held_at", "hold", "leave", "original"]
+__all__ = ["ABSENT", "Group", "Place", "content", "enter", "held_at", "hold", "leave", "original"]
 
 ABSENT: Any = object()
 """What a place holds that is empty."""
+
+
+def content(cell: CellType) -> Any:
+    """What a cell holds."""
+    try:
+        return cell.cell_contents
+    except ValueError:  # not filled yet
+        return ABSENT
+
+
 Owner: TypeAlias = "dict[Any, Any] | list[Any] | type | CellType | FunctionType"
 
 

@@ -15,9 +15,10 @@ from yota.tracing.holders import form
 from yota.tracing.kinds import Type
 from yota.tracing.location import is_library_file
 from yota.tracing.methods import ArrayMethods
-from yota.tracing.places import ABSENT, Place, held_at
+from yota.tracing.observation import Running
+from yota.tracing.places import ABSENT, Place, content, held_at
 
-__all__ = ["Reached", "Running"]
+__all__ = ["Reached"]
 
 _MOST = 10_000
 """Objects that are followed."""
@@ -32,15 +33,6 @@ _PLAIN = (
 _ON_HEAP = 1 << 9
 """The flag of classes that are made as the program runs."""
 _CONTAINERS = (list, tuple, dict, set, frozenset)
-
-
-class Running:
-    """Code that runs, and its global variables."""
-
-    __slots__ = ("code", "names")
-
-    def __init__(self, code: types.CodeType, names: dict[str, Any]) -> None:
-        self.code, self.names = code, names
 
 
 class Reached:
@@ -133,10 +125,8 @@ class Reached:
         near = self._is_near(names.get("__name__"))
         found = self._code(function.__code__, names) if near else []
         for cell in function.__closure__ or ():
-            try:
-                self._value(cell, "cell_contents", cell.cell_contents, found)
-            except ValueError:  # not filled yet
-                continue
+            if (held := content(cell)) is not ABSENT:
+                self._value(cell, "cell_contents", held, found)
         if function.__defaults__:
             self._value(function, "__defaults__", function.__defaults__, found)
         if function.__kwdefaults__:

@@ -28,6 +28,7 @@ from yota.tracing.location import places_of, raised_at
 from yota.tracing.memory import reference
 from yota.tracing.namespace import Names, recorders
 from yota.tracing.naming import name_variables
+from yota.tracing.observation import Running
 from yota.tracing.randomness import Draws
 from yota.tracing.results import outputs
 from yota.tracing.sources import Source
@@ -53,7 +54,7 @@ class Recording:
     ``outer`` maps input variables, added after those of the leaves, to tracers of the surrounding trace, and
     ``captured`` such variables to arrays from outside of the function. ``watched`` are arrays from outside, each by a
     function that gives it while anybody has it, with the content that the tape relies on. ``ran`` is the user's code
-    that ran, with its global variables; ``uses`` and ``calls`` tell what it did with arrays from outside, see `Trace`.
+    that ran; ``uses`` and ``calls`` tell what it did with arrays from outside, see `Trace`.
     """
 
     tape: Tape
@@ -61,7 +62,7 @@ class Recording:
     outer: Mapping[int, Any] = field(default_factory=dict)
     captured: Mapping[int, Any] = field(default_factory=dict)
     watched: Sequence[tuple[Callable[[], Any], Any]] = ()
-    ran: Sequence[tuple[CodeType, dict[str, Any]]] = ()
+    ran: Sequence[Running] = ()
     uses: Mapping[int, Collection[tuple[int, int]]] = field(default_factory=dict)
     calls: Mapping[tuple[int, int], Sequence[tuple[CodeType, Mapping[str, Any]]]] = field(default_factory=dict)
 

@@ -10,7 +10,7 @@ from typing import Any
 from yota.errors import YotaError
 from yota.ir.location import Span
 from yota.settings import settings
-from yota.tracing.location import Reader, is_own, reader_of
+from yota.tracing.location import Reader, is_own, passed, reader_of
 from yota.tracing.state import current
 
 __all__ = ["left_out", "users_frames"]
@@ -49,13 +49,12 @@ def left_out(fault: Exception) -> None:
 def _entries(traceback: TracebackType | None) -> list[tuple[FrameType, int, int]]:
     """Frame, offset and line of each entry that is not yota's own, the outermost first."""
     found: list[tuple[FrameType, int, int] | Reader] = []
-    while traceback is not None:
-        frame = traceback.tb_frame
+    for entry in passed(traceback):
+        frame = entry.tb_frame
         if not is_own(frame):
-            found.append((frame, traceback.tb_lasti, traceback.tb_lineno))
+            found.append((frame, entry.tb_lasti, entry.tb_lineno))
         elif (reader := reader_of(frame)) is not None and not any(reader.is_within(each) for each in found):
             found.append(reader)
-        traceback = traceback.tb_next
     return [each if isinstance(each, tuple) else _interpreted(each) for each in found]
 
 

@@ -10,10 +10,11 @@ import numpy as np
 from yota.marks import Itself
 from yota.structures import flatten
 from yota.tracing.memory import owner_of
+from yota.tracing.observation import Running
 from yota.tracing.randomness import is_generator
 from yota.tracing.record import Surroundings
 from yota.watching.afresh import Observed
-from yota.watching.reach import Reach, Running
+from yota.watching.reach import Reach
 from yota.watching.state import State, same
 
 __all__ = ["Captured"]

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from yota.tracing.places import ABSENT
 from yota.watching.contents import SMALL, Contents
-from yota.watching.reach import ABSENT
 from yota.watching.state import State, differs, fingerprint
 
 __all__ = ["Check", "checks"]

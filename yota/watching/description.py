@@ -16,7 +16,7 @@ import numpy as np
 
 from yota.structures import children, is_library, package_of
 from yota.tracing.location import is_library_file
-from yota.watching.reach import ABSENT, content
+from yota.tracing.places import ABSENT, content
 
 __all__ = ["IMPURE", "PLAIN", "READERS", "Description", "NoDigest", "code", "is_librarys"]
 

@@ -8,7 +8,6 @@ import operator
 import sys
 import types
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,10 +16,11 @@ from yota.marks import content_of
 from yota.structures import children, has_attributes, is_leaf, is_library, package_of, slots_of
 from yota.tracing.interpreter.mark import Scope, scope_of
 from yota.tracing.location import is_library_file
-from yota.tracing.places import ABSENT
+from yota.tracing.observation import Running
+from yota.tracing.places import ABSENT, content
 from yota.watching.mentions import mentions
 
-__all__ = ["ABSENT", "Reach", "Running", "bearers", "content"]
+__all__ = ["Reach", "bearers"]
 
 _MOST = 10_000
 """Functions, classes and modules that are followed."""
@@ -38,22 +38,6 @@ _GETTERS = (operator.attrgetter, operator.methodcaller)
 _UNWATCHED = frozenset({"__repr__", "__str__", "__format__", "__set_name__", "__init_subclass__", "__class_getitem__"})
 """Implicit functions that have no part in a result."""
 _PLAIN = (int, float, complex, str, bytes, type(None), np.ndarray, np.generic, np.ufunc, np.dtype)
-
-
-def content(cell: types.CellType) -> Any:
-    """What a cell holds."""
-    try:
-        return cell.cell_contents
-    except ValueError:  # not filled yet
-        return ABSENT
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Running:
-    """Code that was seen to run, and the global variables that it uses."""
-
-    code: types.CodeType
-    names: dict[str, Any]
 
 
 def bearers(value: Any) -> Iterator[Any]:

@@ -15,8 +15,8 @@ from yota.errors import ArgumentError
 from yota.ir.callables import Derived
 from yota.marks import Itself, content_of, mark_of
 from yota.structures import children, flatten
-from yota.tracing.places import original
-from yota.watching.reach import ABSENT, Reach, content
+from yota.tracing.places import ABSENT, content, original
+from yota.watching.reach import Reach
 
 __all__ = ["State", "differs", "fingerprint", "fingerprints", "same"]
 

@@ -15,12 +15,11 @@ from yota.tracing.interpreter.mark import Scope
 from yota.tracing.interpreter.tables import Unknown
 from yota.tracing.interpreter.writing import is_written_out
 from yota.tracing.methods import is_tracer
+from yota.tracing.places import ABSENT, content
 from yota.tracing.state import current
 from yota.tracing.writers import Outlets
 
 __all__ = ["Activation"]
-
-_ABSENT = object()
 
 
 class Activation:
@@ -69,38 +68,32 @@ class Activation:
     def load(self, name: str) -> Any:
         """The value of a variable."""
         name = self.definition.mangled(name)
-        found = self.variables.get(name, _ABSENT)
-        if found is not _ABSENT:
+        found = self.variables.get(name, ABSENT)
+        if found is not ABSENT:
             return found
         if name in self.definition.local and not isinstance(self.definition.tree, ast.ClassDef):
             raise UnboundLocalError(f"cannot access local variable '{name}' where it is not associated with a value")
         if name not in self.definition.outside:
             found = self._free(name)
-        if found is _ABSENT:
-            found = self.globals.get(name, _ABSENT)
-        if found is _ABSENT:
-            found = vars(builtins).get(name, _ABSENT)
-        if found is _ABSENT:
+        if found is ABSENT:
+            found = self.globals.get(name, ABSENT)
+        if found is ABSENT:
+            found = vars(builtins).get(name, ABSENT)
+        if found is ABSENT:
             raise NameError(f"name '{name}' is not defined")
         return found
 
     def _free(self, name: str) -> Any:
         """The value of a variable of a function around this one."""
         scope = self._home(name)
-        if isinstance(scope, Activation):
-            if name not in scope.variables:
-                raise NameError(
-                    f"cannot access free variable '{name}' where it is not associated with a value in enclosing scope"
-                )
-            return scope.variables[name]
         if scope is None:
-            return _ABSENT
-        try:
-            return scope.cell_contents
-        except ValueError:
+            return ABSENT
+        found = scope.variables.get(name, ABSENT) if isinstance(scope, Activation) else content(scope)
+        if found is ABSENT:
             raise NameError(
                 f"cannot access free variable '{name}' where it is not associated with a value in enclosing scope"
-            ) from None
+            )
+        return found
 
     def _home(self, name: str) -> Activation | CellType | None:
         """Where a variable of a function around this one is kept."""

@@ -8,17 +8,20 @@ import types
 from typing import Any
 
 from yota.tracing.interpreter.activation import Activation
-from yota.tracing.interpreter.calls import call
 from yota.tracing.interpreter.definition import define
+from yota.tracing.interpreter.expressions import decorated
 from yota.tracing.interpreter.tables import evaluate, execute, executes
 
 
 @executes(ast.ClassDef)
 def _class(activation: Activation, part: ast.ClassDef) -> None:
+    decorated(activation, part, lambda: _made(activation, part))
+
+
+def _made(activation: Activation, part: ast.ClassDef) -> Any:
     within = activation.definition
     definition = define(part, within.filename, f"{within.qualified}.<locals>.{part.name}", part.name)
     inner = Activation(definition, activation.globals, activation.cells, activation)
-    decorators = [evaluate(activation, each) for each in part.decorator_list]
     bases = tuple(evaluate(activation, each) for each in part.bases)
     keywords = {each.arg: evaluate(activation, each.value) for each in part.keywords if each.arg is not None}
 
@@ -38,10 +41,7 @@ def _class(activation: Activation, part: ast.ClassDef) -> None:
     made: Any = types.new_class(part.name, bases, keywords, body)
     # Methods find their class here, as ``super()`` asks for it.
     inner.variables = {"__class__": made}
-    for decorate, place in zip(reversed(decorators), reversed(part.decorator_list), strict=True):
-        activation.part = place
-        made = call(decorate, (made,), {})
-    activation.store(part.name, made)
+    return made
 
 
 def _annotate(activation: Activation, statement: ast.stmt) -> None:

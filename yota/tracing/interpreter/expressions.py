@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from yota.tracing.interpreter import operators
@@ -20,7 +20,7 @@ from yota.tracing.interpreter.tables import evaluate, evaluates
 from yota.tracing.methods import is_tracer
 from yota.tracing.traced_text import texts_in
 
-__all__ = ["attribute", "function_of", "is_true"]
+__all__ = ["attribute", "decorated", "function_of", "is_true"]
 
 _CONVERSIONS: dict[int, Any] = {-1: lambda value: value, ord("s"): str, ord("r"): repr, ord("a"): ascii}
 
@@ -220,6 +220,16 @@ def function_of(activation: Activation, tree: ast.FunctionDef | ast.Lambda) -> A
     pairs = zip(tree.args.kwonlyargs, tree.args.kw_defaults, strict=True)
     keyword_defaults = {each.arg: evaluate(activation, value) for each, value in pairs if value is not None}
     return make(definition, activation, defaults, keyword_defaults)
+
+
+def decorated(activation: Activation, part: ast.FunctionDef | ast.ClassDef, make: Callable[[], Any]) -> None:
+    """Store what ``make`` gives, after the decorators of its definition, which are evaluated first."""
+    decorators = [evaluate(activation, each) for each in part.decorator_list]
+    made = make()
+    for decorate, place in zip(reversed(decorators), reversed(part.decorator_list), strict=True):
+        activation.part = place
+        made = call(decorate, (made,), {})
+    activation.store(part.name, made)
 
 
 @evaluates(ast.JoinedStr)

@@ -11,8 +11,7 @@ from yota.structures import package_of
 from yota.tracing.interpreter import operators
 from yota.tracing.interpreter.activation import Activation
 from yota.tracing.interpreter.assignment import assign
-from yota.tracing.interpreter.calls import call
-from yota.tracing.interpreter.expressions import function_of, is_true
+from yota.tracing.interpreter.expressions import decorated, function_of, is_true
 from yota.tracing.interpreter.tables import Completion, Running, block, evaluate, execute, executes
 
 _BREAK, _CONTINUE = Completion("break"), Completion("continue")
@@ -69,12 +68,7 @@ def _raise(activation: Activation, part: ast.Raise) -> None:
 
 @executes(ast.FunctionDef)
 def _function(activation: Activation, part: ast.FunctionDef) -> None:
-    decorators = [evaluate(activation, each) for each in part.decorator_list]
-    function = function_of(activation, part)
-    for decorate, place in zip(reversed(decorators), reversed(part.decorator_list), strict=True):
-        activation.part = place
-        function = call(decorate, (function,), {})
-    activation.store(part.name, function)
+    decorated(activation, part, lambda: function_of(activation, part))
 
 
 @executes(ast.Import)

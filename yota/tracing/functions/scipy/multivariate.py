@@ -75,56 +75,34 @@ class _Frozen:
 
 
 _LOGARITHMS: dict[str, Callable[..., Any]] = {"multivariate_normal": _normal, "dirichlet": _dirichlet}
+_PARAMETERS = {"multivariate_normal": ("mean", "cov", "allow_singular"), "dirichlet": ("alpha",)}
 
 
 @functools.cache
-def _method(name: str, method: str) -> Any:
-    """The recording form of a method of the distribution's class."""
-    original = getattr(_owner(name), method)
+def _method(owner: Any, name: str, method: str) -> Any:
+    """The recording form of a method of the distribution's class, or of the class of those with plain parameters."""
 
     def record(trace: Trace, self: Any, *args: Any, **keywords: Any) -> Any:
         if method == "__call__":
             return _Frozen(self, args, keywords)
-        found = _LOGARITHMS[name](trace, *args, **keywords)
+        fixed = {each: getattr(self, each) for each in _PARAMETERS[name] if isinstance(self, _frozen(name))}
+        found = _LOGARITHMS[name](trace, *args, **keywords, **fixed)
         return np.exp(found) if method == "pdf" else found
 
-    return on_traced(original, record)
+    return on_traced(getattr(owner, method), record)
 
 
-@functools.cache
-def _frozen_method(name: str, method: str) -> Any:
-    """The recording form of a method of the class of distributions with plain parameters."""
-    original = getattr(_frozen_owner(name), method)
-
-    def record(trace: Trace, self: Any, x: Any) -> Any:
-        if name == "dirichlet":
-            found = _dirichlet(trace, x, self.alpha)
-        else:
-            found = _normal(trace, x, self.mean, self.cov, getattr(self, "allow_singular", False))
-        return np.exp(found) if method == "pdf" else found
-
-    return on_traced(original, record)
-
-
-def _owner(name: str) -> Any:
-    return type(getattr(sys.modules["scipy.stats"], name))
-
-
-def _frozen_owner(name: str) -> Any:
+def _frozen(name: str) -> Any:
     return getattr(sys.modules["scipy.stats._multivariate"], f"{name}_frozen")
 
 
 def replacements() -> list[tuple[Any, str, Any]]:
     """``(class, method, recording method)`` if scipy.stats is loaded."""
-    if not hasattr(sys.modules.get("scipy.stats"), "multivariate_normal"):
+    stats: Any = sys.modules.get("scipy.stats")
+    if not hasattr(stats, "multivariate_normal"):
         return []
-    found = [
-        (_owner(name), method, _method(name, method))
-        for name in _LOGARITHMS
-        for method in ("logpdf", "pdf", "__call__")
-    ]
-    return found + [
-        (_frozen_owner(name), method, _frozen_method(name, method))
-        for name in _LOGARITHMS
-        for method in ("logpdf", "pdf")
-    ]
+    owners: list[tuple[str, Any, tuple[str, ...]]] = []
+    for name in _LOGARITHMS:
+        owners.append((name, type(getattr(stats, name)), ("logpdf", "pdf", "__call__")))
+        owners.append((name, _frozen(name), ("logpdf", "pdf")))
+    return [(owner, method, _method(owner, name, method)) for name, owner, methods in owners for method in methods]
