@@ -83,7 +83,7 @@ _HOMES = {
 }
 
 
-_MODULES = ("errors", "export", "testing")
+_MODULES = ("errors", "export", "interop", "testing")
 """Modules with public names of their own."""
 
 

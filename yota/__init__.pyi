@@ -7,6 +7,7 @@ from typing import Any, Generic, Literal, ParamSpec, Protocol, TypeAlias, TypeVa
 
 from yota import errors as errors
 from yota import export as export
+from yota import interop as interop
 from yota import testing as testing
 from yota.compilation.compiled import Information
 from yota.export import Module

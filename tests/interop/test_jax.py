@@ -13,7 +13,8 @@ from yota.errors import ArgumentError, TracingError
 jax = pytest.importorskip("jax")
 jnp = jax.numpy
 
-from yota.interop.jax import wrap  # noqa: E402
+import yota  # noqa: E402
+from yota.interop.jax import primitive, wrap  # noqa: E402
 
 X = np.array([0.3, -0.2, 1.1])
 W = np.array([[0.5, -0.3], [0.2, 0.9], [-0.4, 0.1]])
@@ -161,3 +162,45 @@ def test_jax_s_arrays_do_not_change() -> None:
     np.testing.assert_array_equal(found, np.ones(4))
     with pytest.raises(ValueError, match="read-only"):
         wrap(lambda x: np.copyto(x, 0.0))(jnp.ones(4))
+
+
+# -- JAX's functions in yota ---------------------------------------------------------------------------------
+
+
+def test_jax_s_functions_are_primitives(exact: None) -> None:
+    f = primitive(lambda p, n: {"a": jnp.exp(p["x"]) * p["y"], "b": p["x"][:n].sum()})
+
+    def loss(x: Any, y: Any) -> Any:
+        found = f({"x": x, "y": y}, 2)
+        return np.sum(np.sin(found["a"])) * found["b"]
+
+    def native(x: Any, y: Any) -> Any:
+        return jnp.sum(jnp.sin(jnp.exp(x) * y)) * x[:2].sum()
+
+    value, gradient = yota.grad(loss, X, 2.5)
+    assert value == pytest.approx(float(native(X, 2.5)), rel=1e-14)
+    for found, wanted in zip(gradient, jax.grad(native, (0, 1))(X, 2.5), strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-12)
+    np.testing.assert_allclose(yota.hessian(loss)(X, 2.5), jax.hessian(native)(X, 2.5), rtol=1e-12)
+
+
+def test_complex_functions_of_jax_s_follow_yota_s_convention(exact: None) -> None:
+    z = np.array([1 + 2j, 0.3 - 0.1j])
+    losses = [
+        lambda z, f=f: np.sum(np.abs(f(z) - 1) ** 2)
+        for f in (primitive(lambda z: jnp.exp(z) * jnp.real(z)), lambda z: np.exp(z) * np.real(z))
+    ]
+    np.testing.assert_allclose(*[yota.gradient(loss)(z) for loss in losses], rtol=1e-12)
+
+
+def test_branches_and_precision_are_refused_or_chosen() -> None:
+    def f(x: Any) -> Any:
+        return x**2 if x[0] > 0 else x
+
+    x = X.astype(np.float32)
+    with pytest.raises(ArgumentError, match=r"jnp\.where or jax\.lax\.cond, or pass jit=False"):
+        primitive(f)(x)
+    np.testing.assert_allclose(yota.gradient(lambda x: np.sum(primitive(f, jit=False)(x)))(x), 2 * x, rtol=1e-6)
+    for given in (X, 0.5):
+        with pytest.raises(ArgumentError, match=r"got numbers in double.*jax_enable_x64"):
+            primitive(jnp.sin)(given)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,11 @@ torch = pytest.importorskip("torch")
 
 from torch.autograd import gradcheck, gradgradcheck  # noqa: E402
 
-from yota.interop.torch import wrap  # noqa: E402
+import yota  # noqa: E402
+from tests.cuda.device import device  # noqa: E402, F401
+from yota.errors import CodegenError  # noqa: E402
+from yota.interop.maps import Map  # noqa: E402
+from yota.interop.torch import _on_device, primitive, wrap  # noqa: E402
 
 
 def loss(x: Any, w: Any) -> Any:
@@ -164,3 +169,116 @@ def test_what_has_no_way(call: Any, message: str) -> None:
         call()
     with pytest.raises(TracingError, match="returned a str"):
         wrap(lambda x: "text")(torch.ones(2))
+
+
+# -- PyTorch's functions in yota -----------------------------------------------------------------------------
+
+
+def network() -> Any:
+    torch.manual_seed(0)
+    return torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.Tanh(), torch.nn.Linear(2, 1)).double().eval()
+
+
+X = np.array([0.1, 0.2, -0.3])
+
+
+@pytest.mark.parametrize("target", ["numpy", "c"])
+def test_modules_are_primitives(target: Any) -> None:
+    net = network()
+    f, by_torch = primitive(net), lambda x: (net(torch.sin(x)) ** 2).sum()
+    loss = lambda x: np.sum(f(np.sin(x)) ** 2)
+    gradient = yota.gradient(loss, target=target)
+    assert yota.trace(loss, X)[1].operations["hosted"] == 1
+    np.testing.assert_allclose(f(X), net(torch.tensor(X)).detach(), rtol=1e-15)
+    for _ in range(2):
+        np.testing.assert_allclose(gradient(X), torch.func.grad(by_torch)(torch.tensor(X)).detach(), rtol=1e-12)
+        with torch.no_grad():
+            net[0].weight.mul_(1.5)
+
+
+def test_derivatives_of_higher_order_and_many_points() -> None:
+    net = network()
+    f, by_torch = primitive(net), lambda x: (net(torch.sin(x)) ** 2).sum()
+    loss = lambda x: np.sum(f(np.sin(x)) ** 2)
+    wanted = torch.func.hessian(by_torch)(torch.tensor(X)).detach().numpy()
+    np.testing.assert_allclose(yota.hessian(loss)(X), wanted, rtol=1e-12)
+    np.testing.assert_allclose(yota.hvp(loss)(X, X), wanted @ X, rtol=1e-12)
+    many = np.stack([X, 2 * X])
+    one = yota.gradient(loss)
+    np.testing.assert_allclose(yota.batch(one)(many), [one(X), one(2 * X)], rtol=1e-12)
+
+
+def test_trees_of_parameters() -> None:
+    net = network()
+    f = primitive(lambda p, x, k: (torch.func.functional_call(net, p, x), x[k], torch.argmax(x)))
+
+    def loss(p: Any, x: Any) -> Any:
+        value, chosen, place = f(p, x, np.array([0, 2]))
+        return np.sum(value**2) + np.sum(chosen**2) * place
+
+    given = {name: each.detach().numpy() for name, each in net.named_parameters()}
+    value, (by_p, by_x) = yota.value_and_grad(loss, (0, 1))(given, X)
+    x = torch.tensor(X, requires_grad=True)
+    native = (net(x) ** 2).sum() + (x[[0, 2]] ** 2).sum() * torch.argmax(x)
+    wanted = torch.autograd.grad(native, (x, *net.parameters()))
+    assert value == pytest.approx(float(native.detach()))
+    for found, right in zip((by_x, *[by_p[(name,)] for name in given]), wanted, strict=True):
+        np.testing.assert_allclose(found, right, rtol=1e-12)
+
+
+def test_complex_functions_follow_the_convention() -> None:
+    z = np.array([1 + 2j, 0.3 - 0.1j])
+    losses = [
+        lambda z, f=f: np.sum(np.abs(f(z) - 1) ** 2)
+        for f in (primitive(lambda z: torch.exp(z) * torch.real(z)), lambda z: np.exp(z) * np.real(z))
+    ]
+    np.testing.assert_allclose(*[yota.gradient(loss)(z) for loss in losses], rtol=1e-12)
+
+
+def test_results_and_arguments_keep_to_themselves() -> None:
+    kept, same = torch.ones(2, dtype=torch.float64), primitive(lambda x: x)
+    x = np.ones(2)
+    primitive(lambda x: kept)(x)[:] = 3
+    same(x)[:] = 3
+    assert kept.sum() == 2 and x.sum() == 2
+    frozen = np.arange(6.0)[::-2]
+    frozen.flags.writeable = False
+    np.testing.assert_array_equal(yota.gradient(lambda x: np.sum(same(x) ** 2))(frozen), 2 * frozen)
+
+
+def test_where_a_primitive_cannot_go() -> None:
+    f = primitive(network())
+    with pytest.raises(ArgumentError, match=r"Sequential of PyTorch raised for float32\[3\]: .* same dtype"):
+        yota.gradient(lambda x: np.sum(f(x)))(X.astype(np.float32))
+    for target, named in (("numpy", "calls Sequential of PyTorch"), ("c", "hosted of float64"), ("cuda", "hosted")):
+        with pytest.raises(CodegenError, match=named):
+            yota.generate(lambda x: np.sum(f(x)), {"x": "float64[3]"}, target=target)
+
+
+# -- GPUs, on the stand-in -----------------------------------------------------------------------------------
+
+
+def test_arrays_of_cupy_s_share_the_memory_of_tensors(device: Any) -> None:  # noqa: F811
+    seen: list[int] = []
+
+    def doubled(x: Any) -> Any:
+        assert type(x) is device.ndarray
+        seen.append(address(x))
+        return (2 * x,)
+
+    x, w = torch.arange(4.0, dtype=torch.float64), torch.ones(4, dtype=torch.float64)
+    options = {"target": "numpy", "strict": False, "dynamic": "auto"}
+    (found,) = _on_device(Map(doubled, options), (x,))
+    assert seen == [x.data_ptr()] and found.tolist() == [0.0, 2.0, 4.0, 6.0]
+    slopes = Map(lambda x: (np.sum(np.sin(x) ** 2),), options).pullback((0,), (0,))
+    (found,) = _on_device(slopes, (w.sum(), x))
+    assert device.launches
+    torch.testing.assert_close(found, 4 * torch.sin(2 * x))
+
+
+def test_hosts_are_attributes_that_come_when_they_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert yota.interop.torch.wrap is wrap
+    monkeypatch.delitem(sys.modules, "yota.interop.jax", raising=False)
+    monkeypatch.setitem(sys.modules, "jax", None)
+    with pytest.raises(ModuleNotFoundError, match=r"needs jax: pip install 'yota-ad\[jax\]'"):
+        yota.interop.__getattr__("jax")

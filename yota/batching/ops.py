@@ -287,7 +287,15 @@ def _solve(batching: _Batching, op: Op) -> int | None:
     return found
 
 
+def _hosted(batching: _Batching, op: Op) -> int:
+    """A function of another library, which maps it over the points itself."""
+    axes = tuple(0 if operand in batching.many else None for operand in op.operands)
+    operands = [batching.one(operand) for operand in op.operands]
+    return batching.builder.emit(op.primitive, operands, {"host": op.keyword("host").over(axes)})
+
+
 _RULES: dict[str, Callable[[_Batching, Op], int | None]] = {
+    **dict.fromkeys(("hosted", "hosted_vjp"), _hosted),
     **dict.fromkeys(("sum", "prod", "max", "min"), _reduction),
     "reshape": _shaped,
     "broadcast_to": _broadcast,

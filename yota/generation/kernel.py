@@ -21,6 +21,7 @@ from yota.generation import borrowed
 from yota.generation.constants import Constants
 from yota.generation.formatting import logical_lines
 from yota.generation.plain import visible
+from yota.ir.callables import name_of
 from yota.ir.tape import Tape
 from yota.passes.pipeline import run
 
@@ -118,7 +119,7 @@ def _importable(value: Any) -> tuple[str, str]:
     apart = module.partition(".")[0] not in ("__main__", "yota")
     if plain and apart and getattr(sys.modules.get(module), name, None) is value:
         return module, f"{module}.{name}"
-    what = visible(name or type(value).__name__)
+    what = visible(name or name_of(value))
     raise CodegenError(
         f"the function calls {what}, which a module cannot import; define it at the top level of a module, or give it "
         "a rule with a primal, so that its code is generated"

@@ -15,10 +15,11 @@ from jax.interpreters import ad, batching, mlir
 from yota.compilation.arguments import function_of
 from yota.compilation.branches import Dynamic
 from yota.errors import ArgumentError
+from yota.interop.hosting import hosted
 from yota.interop.maps import OPERAND, Map, Trees, Types
 from yota.ir.types import TensorType
 
-__all__ = ["wrap"]
+__all__ = ["primitive", "wrap"]
 
 
 def wrap(
@@ -146,11 +147,16 @@ def _called_back(map: Map, weak: tuple[bool, ...], wanted: Sequence[Any], *opera
 
 def _evaluated(*operands: Any, map: Map, weak: tuple[bool, ...], **_: Any) -> list[Any]:
     if any(device.platform == "gpu" for each in operands for device in each.devices()):
-        from yota.runtime.cuda import shared
-
-        return [jax.dlpack.from_dlpack(shared(one)) for one in map(*[shared(each) for each in operands])]
+        return _on_device(map, operands)
     # A copy, for an array of JAX's never changes, and the function may keep and change what it gave.
     return [jnp.array(each) for each in _on_host(map, weak, *operands)]
+
+
+def _on_device(map: Map, operands: Sequence[Any]) -> list[Any]:
+    """The results of a map of arrays of CuPy's, on the memory of JAX's."""
+    from yota.runtime.cuda import shared
+
+    return [jax.dlpack.from_dlpack(shared(one)) for one in map(*[shared(each) for each in operands])]
 
 
 def _lowered(*operands: Any, map: Map, weak: tuple[bool, ...], **_: Any) -> Any:
@@ -217,3 +223,81 @@ ad.primitive_jvps[_call] = _forward
 ad.primitive_transposes[_call] = _transposed
 batching.primitive_batchers[_call] = _batched
 mlir.register_lowering(_call, mlir.lower_fun(_lowered, multiple_results=True))
+
+
+# -- JAX's functions in yota ---------------------------------------------------------------------------------
+
+
+def primitive(f: Callable[..., Any], *, jit: bool = True) -> Callable[..., Any]:
+    """``f``, a function of JAX's, as a function of NumPy arrays that yota differentiates.
+
+    It is recorded as one op, whose derivatives of any order are those of JAX. Code for "numpy" and "c" calls it; code
+    for "cuda", and modules that `yota.generate` writes, cannot.
+
+    Parameters
+    ----------
+    f
+        A pure function of arrays of JAX's, or pytrees of them.
+    jit
+        Whether XLA compiles it, and its derivatives; without, it may branch on values.
+
+    Returns
+    -------
+    Callable
+        Takes what ``f`` takes, with NumPy arrays, and gives what ``f`` gives, likewise.
+
+    Raises
+    ------
+    ArgumentError
+        When called, if ``f`` raises, or where JAX would round numbers in double precision to single.
+
+    Examples
+    --------
+    >>> import jax, numpy as np, yota
+    >>> softplus = primitive(jax.nn.softplus)
+    >>> yota.gradient(lambda x: np.sum(softplus(x) ** 2))(np.array([0.0, 1.0], np.float32)).round(2)
+    array([0.69, 1.92], dtype=float32)
+    """
+    return hosted(function_of(f), _Library(jit))
+
+
+class _Library:
+    """JAX, as `yota.interop.hosting` asks for it."""
+
+    name = "JAX"
+    trees = jax.tree_util
+
+    def __init__(self, jit: bool) -> None:
+        self._jit = functools.cache(jax.jit) if jit else lambda function: function
+
+    def run(self, function: Callable[..., Any], arrays: Sequence[Any]) -> Any:
+        kinds = {np.asarray(each).dtype for each in arrays if not isinstance(each, (float, complex))} or {
+            np.dtype(float)
+        }
+        if any(each in (np.float64, np.complex128) for each in kinds) and not jax.config.jax_enable_x64:
+            raise ArgumentError(
+                "JAX computes in single precision, and got numbers in double. Write "
+                'jax.config.update("jax_enable_x64", True), or pass x.astype(np.float32)'
+            )
+        try:
+            return np.array(self._jit(function)(*arrays))
+        except jax.errors.ConcretizationTypeError as fault:
+            raise ArgumentError(
+                "a function of JAX's takes a decision or a shape from a value, which XLA does not know. Use jnp.where "
+                f"or jax.lax.cond, or pass jit=False: {str(fault).splitlines()[0]}"
+            ) from fault
+
+    def vjp(self, function: Callable[..., Any], operands: Any) -> Any:
+        found, back = jax.vjp(function, operands)
+        return found, lambda cotangent: [
+            _conjugated(each) for each in back(_conjugated(cotangent.astype(found.dtype)))[0]
+        ]
+
+    def vmap(self, function: Callable[..., Any], axes: tuple[int | None, ...]) -> Any:
+        return jax.vmap(function, axes)
+
+    def is_smooth(self, array: Any) -> bool:
+        return bool(jnp.issubdtype(jnp.result_type(array), jnp.inexact))
+
+    def joined(self, arrays: Sequence[Any]) -> Any:
+        return jnp.concatenate([jnp.ravel(each) for each in arrays])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
@@ -22,6 +23,19 @@ OPERAND = object()
 """Stands for an array or a number among the leaves of a call's arguments."""
 
 Types = tuple[TensorType, ...]
+
+
+def _kept(make: Callable[..., Map]) -> Callable[..., Map]:
+    """A method that makes a map, once for each map and arguments."""
+
+    @functools.wraps(make)
+    def method(self: Map, *options: Hashable) -> Map:
+        key = (make.__name__, *options)
+        if key not in self._made:
+            self._made[key] = make(self, *options)
+        return self._made[key]
+
+    return method
 
 
 class Map:
@@ -57,7 +71,7 @@ class Map:
         """The results, each of the type that `types` says."""
         with np.errstate(all="ignore"):
             found = tuple(self.function(*operands))
-        self._types.setdefault(tuple(map(type_of, operands)), tuple(map(type_of, found)))
+        self._types.setdefault(tuple(map(_type_of, operands)), tuple(map(_type_of, found)))
         return found
 
     def known(self, operands: Types) -> Types | None:
@@ -84,6 +98,7 @@ class Map:
             found = self._types[operands]
         return found
 
+    @_kept
     def slopes(self, moved: tuple[int, ...]) -> Map:
         """Of a function with one real number as its result: that, and its gradient by the operands ``moved``."""
         function = self.function
@@ -98,11 +113,9 @@ class Map:
             value, slopes = both(*operands)
             return (value, *slopes)
 
-        def infer(types: Types) -> Types:
-            return (*self.types(types), *[strong(types[each]) for each in moved])
+        return self._derived(call, lambda types: (*self.types(types), *[strong(types[each]) for each in moved]))
 
-        return self._derived(("slopes", moved), call, infer)
-
+    @_kept
     def pullback(self, moved: tuple[int, ...], parts: tuple[int, ...]) -> Map:
         """Cotangents of the results ``parts``, then the operands, to the adjoints of the operands ``moved``."""
         count = len(parts)
@@ -111,10 +124,9 @@ class Map:
         def call(*given: Any) -> tuple[Any, ...]:
             return tuple(pulled([*given[:count]], *given[count:]))
 
-        return self._derived(
-            ("pullback", moved, parts), call, lambda types: tuple(strong(types[count + each]) for each in moved)
-        )
+        return self._derived(call, lambda types: tuple(strong(types[count + each]) for each in moved))
 
+    @_kept
     def pushforward(self, moved: tuple[int, ...], parts: tuple[int, ...], results: Types) -> Map:
         """Operands, then tangents of those in ``moved``, to the tangents of the results ``parts``."""
         wanted = tuple(results[each] for each in parts)
@@ -125,7 +137,7 @@ class Map:
             found = pushed(seeds, *given)
             return tuple(found.get((number,), seed) for number, seed in enumerate(seeds))
 
-        made = self._derived(("pushforward", moved, parts, wanted), call, lambda types: wanted)
+        made = self._derived(call, lambda types: wanted)
         made._pushes = (self, moved, parts)
         return made
 
@@ -142,6 +154,7 @@ class Map:
                 return base.pullback(tuple(places[each] for each in linear), parts), arity - len(moved)
         return self.pullback(linear, tuple(range(count))), arity
 
+    @_kept
     def over(self, axes: tuple[int | None, ...], size: int) -> Map:
         """The same over ``size`` points, which lie along these axes of the operands, and along the first of results."""
         many = batch(self.function, in_axes=axes, target=self.options["target"], dynamic=self.options["dynamic"])
@@ -150,13 +163,12 @@ class Map:
             point = tuple(each if axis is None else _point(each, axis) for each, axis in zip(types, axes, strict=True))
             return tuple(TensorType(each.dtype, (size, *each.shape)) for each in self.types(point))
 
-        return self._derived(("over", axes, size), many, infer)
+        return self._derived(many, infer)
 
-    def _derived(self, key: Hashable, call: Callable[..., Any], infer: Callable[[Types], Types]) -> Map:
-        if key not in self._made:
-            self._made[key] = Map(call, self.options, infer)
-            self._made[key].__name__ = self.__name__
-        return self._made[key]
+    def _derived(self, call: Callable[..., Any], infer: Callable[[Types], Types]) -> Map:
+        made = Map(call, self.options, infer)
+        made.__name__ = self.__name__
+        return made
 
     def _picked(self, parts: tuple[int, ...]) -> Callable[..., Any]:
         """The function with these of its results alone."""
@@ -168,6 +180,11 @@ class Map:
 
         picked.__name__ = self.__name__
         return picked
+
+
+def _type_of(value: Any) -> TensorType:
+    """The type of a number or an array, on a GPU too."""
+    return TensorType(np.dtype(value.dtype), tuple(value.shape)) if hasattr(value, "dtype") else type_of(value)
 
 
 def _point(type: TensorType, axis: int) -> TensorType:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -14,10 +15,11 @@ import torch
 from yota.compilation.arguments import function_of
 from yota.compilation.branches import Dynamic
 from yota.errors import ArgumentError
+from yota.interop.hosting import hosted
 from yota.interop.maps import OPERAND, Map, Trees
 from yota.ir.types import TensorType, type_of
 
-__all__ = ["wrap"]
+__all__ = ["primitive", "wrap"]
 
 
 def wrap(
@@ -135,6 +137,10 @@ class _Call(torch.autograd.Function):  # type: ignore[misc]
         return found, (0,) * len(found)
 
 
+# PyTorch asks for it at each call.
+_Call.forward.__signature__ = inspect.signature(_Call.forward)  # type: ignore[attr-defined]
+
+
 def _is_scalar(map: Map, operands: Sequence[Any]) -> bool:
     """Whether a map is known to have one real number as its result."""
     found = map.known(tuple(_type_of(each) for each in operands))
@@ -168,14 +174,19 @@ def _evaluated(map: Map, operands: Sequence[Any]) -> tuple[Any, ...]:
     if device.type not in ("cpu", "cuda"):
         raise ArgumentError(f"{map} was called with tensors on {device}, which NumPy and CuPy do not reach: x.cpu()")
     if device.type == "cuda":
-        from yota.runtime.cuda import shared
-
         with torch.cuda.device(device):
-            given = [shared(each.detach()) if isinstance(each, torch.Tensor) else each for each in operands]
-            return tuple(torch.from_dlpack(shared(each)) for each in map(*given))
+            return _on_device(map, operands)
     given = [_array(map, each) if isinstance(each, torch.Tensor) else each for each in operands]
     results = map(*given)
     return tuple(_tensor(map, each, alone=count in _ALONE) for each, count in zip(results, _held(results), strict=True))
+
+
+def _on_device(map: Map, operands: Sequence[Any]) -> tuple[Any, ...]:
+    """The results of a map of arrays of CuPy's, on the memory of the tensors."""
+    from yota.runtime.cuda import shared
+
+    given = [shared(each.detach()) if isinstance(each, torch.Tensor) else each for each in operands]
+    return tuple(torch.from_dlpack(shared(each)) for each in map(*given))
 
 
 def _array(map: Map, tensor: Any) -> Any:
@@ -214,3 +225,73 @@ def _tensor(map: Map, result: Any, *, alone: bool) -> Any:
         return torch.from_numpy(array)
     except TypeError as fault:
         raise ArgumentError(f"{map} gave an array of {array.dtype}, which PyTorch does not have: {fault}") from None
+
+
+# -- PyTorch's functions in yota -----------------------------------------------------------------------------
+
+
+def primitive(f: Callable[..., Any]) -> Callable[..., Any]:
+    """``f``, a function or module of PyTorch's, as a function of NumPy arrays that yota differentiates.
+
+    It is recorded as one op, whose derivatives of any order are those of PyTorch (``torch.func``). Code for "numpy" and
+    "c" calls it; code for "cuda", and modules that `yota.generate` writes, cannot.
+
+    Parameters
+    ----------
+    f
+        Takes and gives tensors, or structures of them, on the CPU. It must be pure and must not write into its
+        arguments: put a module into ``eval()`` mode. Parameters of a module are constants; a function of them is
+        ``lambda p, x: torch.func.functional_call(module, p, x)``.
+
+    Returns
+    -------
+    Callable
+        Takes what ``f`` takes, with arrays in the place of tensors, and gives what ``f`` gives, likewise.
+
+    Raises
+    ------
+    ArgumentError
+        When called, if ``f`` raises, as it does where dtypes differ: PyTorch does not convert them.
+
+    Examples
+    --------
+    >>> import numpy as np, torch, yota
+    >>> softplus = primitive(torch.nn.Softplus())
+    >>> yota.gradient(lambda x: np.sum(softplus(x) ** 2))(np.array([0.0, 1.0])).round(2)
+    array([0.69, 1.92])
+    """
+    return hosted(function_of(f), _Library())
+
+
+class _Library:
+    """PyTorch, as `yota.interop.hosting` asks for it."""
+
+    name = "PyTorch"
+    trees = optree
+
+    def run(self, function: Callable[..., Any], arrays: Sequence[Any]) -> Any:
+        with torch.no_grad():
+            found = function(*map(_shared, arrays))
+        return np.array(found.detach().resolve_conj().resolve_neg().numpy())
+
+    def vjp(self, function: Callable[..., Any], operands: Any) -> Any:
+        found, back = torch.func.vjp(function, operands)
+        return found, lambda cotangent: back(cotangent.to(found.dtype))[0]
+
+    def vmap(self, function: Callable[..., Any], axes: tuple[int | None, ...]) -> Any:
+        return torch.func.vmap(function, axes)
+
+    def is_smooth(self, array: Any) -> bool:
+        return bool(array.is_floating_point() or array.is_complex())
+
+    def joined(self, arrays: Sequence[Any]) -> Any:
+        kind = functools.reduce(torch.promote_types, [each.dtype for each in arrays])
+        return torch.cat([each.reshape(-1).to(kind) for each in arrays])
+
+
+def _shared(value: Any) -> Any:
+    """An array as a tensor on its memory, where PyTorch can have it."""
+    array = np.asarray(value)
+    if not array.flags.writeable or any(each < 0 for each in array.strides):
+        array = array.copy()
+    return torch.from_numpy(array)

@@ -66,6 +66,17 @@ def layer(shape: tuple[int, ...], i: int, axis: int) -> Index:
     return tuple(i if position == axis else Slice(0, extent) for position, extent in enumerate(shape))
 
 
+def span(shapes: tuple[tuple[int, ...], ...], i: int) -> Index:
+    """Where the elements of the array number ``i`` lie in a vector of all elements."""
+    start = sum(map(math.prod, shapes[:i]))
+    return (Slice(start, start + math.prod(shapes[i])),)
+
+
+def pull(host: Any) -> Any:
+    """The pullback of a function of another library."""
+    return host.pull
+
+
 def dual(norm: str) -> str:
     """The scaling of the inverse Fourier transform that makes it the adjoint of the one with scaling ``norm``."""
     return {"backward": "forward", "forward": "backward"}.get(norm, norm)
@@ -73,7 +84,7 @@ def dual(norm: str) -> str:
 
 STATIC_FUNCTIONS: dict[str, Callable[..., Any]] = {
     function.__name__: function
-    for function in (shape, ndim, size, dtype, extent, shapes, inverse, section, layer, dual)
+    for function in (shape, ndim, size, dtype, extent, shapes, inverse, section, span, layer, pull, dual)
 }
 """Functions of shapes, dtypes and keywords; an array among their arguments counts by its type only."""
 

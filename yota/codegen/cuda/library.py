@@ -22,8 +22,8 @@ _PRESENT = {
     ),
 }
 """Of modules of which it has some: what CuPy 14.0 has."""
-_ON_THE_HOST = frozenset({"yota.ir.factors", "yota.ir.incomplete"})
-"""Functions in NumPy's and SciPy's terms."""
+_ON_THE_HOST = frozenset({"yota.ir.factors", "yota.ir.hosted", "yota.ir.incomplete"})
+"""Functions in NumPy's and SciPy's terms, and those that call another library."""
 
 
 def has(target: str) -> bool:

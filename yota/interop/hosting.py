@@ -1,0 +1,165 @@
+"""Functions of other libraries as primitives of yota's, with the derivatives that these libraries give."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+import yota.ir.hosted  # noqa: F401  (the rules look their functions up among loaded modules)
+from yota.errors import ArgumentError
+from yota.ir.callables import name_of
+from yota.rules.registry import registry
+from yota.structures import is_leaf
+from yota.tracing.intercept import recorded
+from yota.tracing.methods import is_traced
+from yota.tracing.state import paused
+
+__all__ = ["Host", "Library", "hosted"]
+
+
+class Library(Protocol):
+    """What is asked of a library."""
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+
+    @property
+    def trees(self) -> Any:
+        """What has ``tree_flatten`` and ``tree_unflatten``."""
+
+    def run(self, function: Callable[..., Any], arrays: Sequence[Any]) -> np.ndarray[Any, Any]:
+        """The result of a function of the library's arrays, for NumPy's; nobody else has its memory."""
+
+    def vjp(self, function: Callable[..., Any], operands: Any) -> tuple[Any, Callable[[Any], Any]]:
+        """The result for a tuple of arrays, and what takes a cotangent to the adjoints of all of them."""
+
+    def vmap(self, function: Callable[..., Any], axes: tuple[int | None, ...]) -> Callable[..., Any]:
+        """The function over many points."""
+
+    def is_smooth(self, array: Any) -> bool:
+        """Whether an array is floating or complex."""
+
+    def joined(self, arrays: Sequence[Any]) -> Any:
+        """Arrays as one vector."""
+
+
+class Host:
+    """A function of a library's arrays that gives one of them, called with NumPy arrays.
+
+    Parameters
+    ----------
+    name
+        What it is called in messages and on tapes.
+    function
+        The function.
+    library
+        Whose arrays it takes.
+    """
+
+    def __init__(self, name: str, function: Callable[..., Any], library: Library) -> None:
+        self.name, self.function, self.library = name, function, library
+        self.__name__ = f"{name} of {library.name}"
+        self._over: dict[Hashable, Host] = {}
+
+    def __repr__(self) -> str:
+        return f"<{self.__name__}>"
+
+    def __call__(self, *operands: Any) -> np.ndarray[Any, Any]:
+        """The result.
+
+        Raises
+        ------
+        ArgumentError
+            If the function raises anything.
+        """
+        try:
+            # The library's own code is not recorded.
+            with paused():
+                return self.library.run(self.function, operands)
+        except ArgumentError:
+            raise
+        except Exception as fault:
+            given = ", ".join(f"{np.asarray(each).dtype}{list(np.shape(each))}" for each in operands)
+            raise ArgumentError(f"{self.__name__} raised for {given}: {fault}") from fault
+
+    @functools.cached_property
+    def pull(self) -> Host:
+        """The pullback: takes a cotangent and the operands, gives the adjoints of these as one vector."""
+        function, library = self.function, self.library
+
+        def pulled(cotangent: Any, *operands: Any) -> Any:
+            smooth = [number for number, each in enumerate(operands) if library.is_smooth(each)]
+
+            def moved(given: Sequence[Any]) -> Any:
+                values = dict(zip(smooth, given, strict=True))
+                return function(*[values.get(number, each) for number, each in enumerate(operands)])
+
+            _, back = library.vjp(moved, tuple(operands[number] for number in smooth))
+            found = dict(zip(smooth, back(cotangent), strict=True))
+            return library.joined([found.get(number, 0 * each) for number, each in enumerate(operands)])
+
+        return Host(f"pullback of {self.name}", pulled, library)
+
+    def over(self, axes: tuple[int | None, ...]) -> Host:
+        """The same over many points, which lie along these axes of the operands."""
+        if axes not in self._over:
+            self._over[axes] = Host(self.name, self.library.vmap(self.function, axes), self.library)
+        return self._over[axes]
+
+
+class _Tree(Host):
+    """A function of trees, for one structure of its arguments: several results go as one vector."""
+
+    def __init__(self, f: Callable[..., Any], library: Library, spec: Any, leaves: Sequence[Any]) -> None:
+        self.parts: dict[Hashable, tuple[Any, list[tuple[tuple[int, ...], str]]]] = {}
+        trees = library.trees
+
+        def packed(*operands: Any) -> Any:
+            rest = iter(operands)
+            args, kwargs = trees.tree_unflatten(spec, [next(rest) if leaf is ... else leaf for leaf in leaves])
+            found, form = trees.tree_flatten(f(*args, **kwargs))[:2]
+            self.parts[_kind(operands)] = form, [(tuple(each.shape), _dtype(each)) for each in found]
+            return found[0] if len(found) == 1 else library.joined(found)
+
+        super().__init__(name_of(f), packed, library)
+
+    def results(self, operands: Sequence[Any], found: Any) -> Any:
+        """The tree of results, from the one array that they went as."""
+        form, parts = self.parts[_kind(operands)]
+        if len(parts) == 1:
+            return self.library.trees.tree_unflatten(form, [found])
+        ends = np.cumsum([np.prod(shape, dtype=int) for shape, _ in parts])
+        pieces = [
+            found[end - np.prod(shape, dtype=int) : end].reshape(shape).astype(dtype)
+            for end, (shape, dtype) in zip(ends.tolist(), parts, strict=True)
+        ]
+        return self.library.trees.tree_unflatten(form, pieces)
+
+
+def _dtype(value: Any) -> str:
+    return str(getattr(value, "dtype", "float64")).rpartition(".")[2]
+
+
+def _kind(operands: Sequence[Any]) -> Hashable:
+    return tuple((tuple(np.shape(each)), _dtype(each)) for each in operands)
+
+
+def hosted(f: Callable[..., Any], library: Library) -> Callable[..., Any]:
+    """``f``, a function of the library's arrays, as one of NumPy's that yota records as one op."""
+    hosts: dict[Hashable, _Tree] = {}
+    record = recorded(registry().primitive("hosted"))
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        leaves, spec = library.trees.tree_flatten((args, kwargs))
+        moving = [is_traced(leaf) or is_leaf(leaf) for leaf in leaves]
+        rest = tuple(... if one else leaf for leaf, one in zip(leaves, moving, strict=True))
+        host = hosts.get((spec, rest)) or hosts.setdefault((spec, rest), _Tree(f, library, spec, rest))
+        operands = [leaf for leaf, one in zip(leaves, moving, strict=True) if one]
+        return host.results(operands, record(*operands, host=host))
+
+    call.__name__, call.__doc__ = name_of(f), f.__doc__
+    return call

@@ -1,0 +1,17 @@
+"""Functions of other libraries on NumPy arrays; each needs nothing but the object that calls it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["apply", "pulled"]
+
+
+def apply(*xs: Any, host: Any) -> Any:
+    """The result of the function of ``host``."""
+    return host(*xs)
+
+
+def pulled(v: Any, *xs: Any, host: Any) -> Any:
+    """The result of a pullback, which is linear in the cotangent ``v``."""
+    return host(v, *xs)
