@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 from yota.passes import powers
@@ -13,33 +14,30 @@ __all__ = ["EXACT", "LOOSE"]
 _NEVER_MINUS_ZERO = frozenset({"square", "abs", "absolute", "exp", "cosh", "hypot", "exp2"})
 
 
-def _is_number(value: Any) -> bool:
-    return value is not None and not isinstance(value, str)
+def _is(case: Case, variable: int, number: int) -> bool:
+    """Whether a variable is a constant, all of whose elements are ``number``."""
+    value = case.value(variable)
+    return value is not None and not isinstance(value, str) and bool(value == number)
+
+
+def _beside(case: Case, number: int) -> Iterator[int]:
+    """Each operand whose neighbour is ``number``."""
+    left, right = case.operands
+    yield from (other for constant, other in ((left, right), (right, left)) if _is(case, constant, number))
 
 
 def _multiply_by_one(case: Case) -> int | None:
-    left, right = case.operands
-    for constant, other in ((left, right), (right, left)):
-        value = case.value(constant)
-        if _is_number(value) and value == 1:
-            found = case.same(other)
-            if found is not None:
-                return found
-    return None
+    found = map(case.same, _beside(case, 1))
+    return next((each for each in found if each is not None), None)
 
 
 def _divide_by_one(case: Case) -> int | None:
-    value = case.value(case.operands[1])
-    return case.same(case.operands[0]) if _is_number(value) and value == 1 else None
+    return case.same(case.operands[0]) if _is(case, case.operands[1], 1) else None
 
 
 def _multiply_by_minus_one(case: Case) -> int | None:
-    left, right = case.operands
-    for constant, other in ((left, right), (right, left)):
-        value = case.value(constant)
-        if _is_number(value) and value == -1 and case.type.dtype.kind == "f":
-            return case.instead("negative", other)
-    return None
+    other = next(_beside(case, -1), None)
+    return case.instead("negative", other) if other is not None and case.type.dtype.kind == "f" else None
 
 
 def _square(case: Case) -> int | None:
@@ -106,9 +104,9 @@ def _zero_sum(case: Case) -> int | None:
     """``x + 0.0`` is ``x`` only where ``x`` is never -0.0, because ``-0.0 + 0.0`` is ``0.0``."""
     left, right = case.operands
     for constant, other in ((right, left), (left, right)):
-        value = case.value(constant)
-        if not _is_number(value) or value != 0 or case.type.is_complex:
+        if not _is(case, constant, 0) or case.type.is_complex:
             continue
+        value = case.value(constant)
         if case.type.dtype.kind != "f" or _is_minus_zero(value) or _never_minus_zero(case, other):
             return case.same(other)
     return None
@@ -116,10 +114,9 @@ def _zero_sum(case: Case) -> int | None:
 
 def _zero_difference(case: Case) -> int | None:
     left, right = case.operands
-    value = case.value(right)
-    if not _is_number(value) or value != 0 or case.type.is_complex:
+    if not _is(case, right, 0) or case.type.is_complex:
         return None
-    return None if _is_minus_zero(value) and case.type.dtype.kind == "f" else case.same(left)
+    return None if _is_minus_zero(case.value(right)) and case.type.dtype.kind == "f" else case.same(left)
 
 
 def _is_minus_zero(value: Any) -> bool:
@@ -127,21 +124,16 @@ def _is_minus_zero(value: Any) -> bool:
 
 
 def _never_minus_zero(case: Case, variable: int) -> bool:
-    op = case.definition(variable)
-    if op is None:
-        value = case.value(variable)
-        return _is_number(value) and not _is_minus_zero(value)
-    if op.name == "add":
-        return any(_surely_plus(case, operand) for operand in op.operands)
-    return _surely_plus(case, variable)
+    op = case.definition(variable, "add")
+    return any(_surely_plus(case, each) for each in (op.operands if op is not None else (variable,)))
 
 
 def _surely_plus(case: Case, variable: int) -> bool:
     op = case.definition(variable)
-    if op is None:
-        value = case.value(variable)
-        return _is_number(value) and not _is_minus_zero(value)
-    return op.name in _NEVER_MINUS_ZERO
+    if op is not None:
+        return op.name in _NEVER_MINUS_ZERO
+    value = case.value(variable)
+    return value is not None and not isinstance(value, str) and not _is_minus_zero(value)
 
 
 def _identity_on_reals(case: Case) -> int | None:
@@ -171,8 +163,7 @@ def _reciprocal(case: Case) -> int | None:
         inner = case.definition(variable, "divide")
         if inner is None or not case.single(variable):
             continue
-        value = case.value(inner.operands[0])
-        if _is_number(value) and value == 1:
+        if _is(case, inner.operands[0], 1):
             found = case.instead("divide", other, inner.operands[1])
             if found is not None:
                 return found
@@ -185,8 +176,7 @@ def _square_of_reciprocal(case: Case) -> int | None:
     if inner is None or not case.single(case.operands[0]):
         return None
     numerator, denominator = inner.operands
-    value = case.value(numerator)
-    if not (_is_number(value) and value == 1 and case.fits("square", (denominator,))):
+    if not _is(case, numerator, 1) or not case.fits("square", (denominator,)):
         return None
     return case.instead("divide", numerator, case.make("square", (denominator,)))
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -155,10 +156,7 @@ def _folded(unrolling: Unrolling, op: Op, name: str, row: Sequence[int], element
     """One value from many; long sums in eight strands, as NumPy adds, so that they are as accurate."""
     if name == "add" and len(row) >= 8:
         return _strands(unrolling, op, row, element)
-    total = row[0]
-    for variable in row[1:]:
-        total = unrolling.apply(op, name, (total, variable), element)
-    return total
+    return _sequential(unrolling, op, name, row, element)
 
 
 def _strands(unrolling: Unrolling, op: Op, row: Sequence[int], element: TensorType) -> int:
@@ -172,17 +170,14 @@ def _strands(unrolling: Unrolling, op: Op, row: Sequence[int], element: TensorTy
             element,
         )
     whole = len(row) - len(row) % 8
-    level = [_sequential(unrolling, op, row[start:whole:8], element) for start in range(8)]
+    level = [_sequential(unrolling, op, "add", row[start:whole:8], element) for start in range(8)]
     while len(level) > 1:
         level = [unrolling.apply(op, "add", pair, element) for pair in zip(level[::2], level[1::2], strict=True)]
-    return _sequential(unrolling, op, [level[0], *row[whole:]], element)
+    return _sequential(unrolling, op, "add", [level[0], *row[whole:]], element)
 
 
-def _sequential(unrolling: Unrolling, op: Op, row: Sequence[int], element: TensorType) -> int:
-    total = row[0]
-    for variable in row[1:]:
-        total = unrolling.apply(op, "add", (total, variable), element)
-    return total
+def _sequential(unrolling: Unrolling, op: Op, name: str, row: Sequence[int], element: TensorType) -> int:
+    return functools.reduce(lambda total, each: unrolling.apply(op, name, (total, each), element), row)
 
 
 def _cumulate(name: str) -> Callable[[Unrolling, Op, TensorType], Elements]:
@@ -234,18 +229,11 @@ def _contract(unrolling: Unrolling, op: Op, type: TensorType, subscripts: str) -
         for inner in np.ndindex(*(extents[letter] for letter in summed)):
             at.update(zip(summed, inner, strict=True))
             handles = [array[tuple(at[x] for x in term)] for term, array in zip(terms, operands, strict=True)]
-            row.append(_product(unrolling, op, unrolling.variables(np.array(handles)), element))
+            row.append(_sequential(unrolling, op, "multiply", unrolling.variables(np.array(handles)), element))
         if not row:
             raise Unsuitable
         found[place] = _folded(unrolling, op, "add", row, element)
     return found
-
-
-def _product(unrolling: Unrolling, op: Op, factors: Iterable[int], element: TensorType) -> int:
-    first, *rest = factors
-    for factor in rest:
-        first = unrolling.apply(op, "multiply", (first, factor), element)
-    return first
 
 
 _UNROLLED: dict[str, Callable[[Unrolling, Op, TensorType], Elements]] = {

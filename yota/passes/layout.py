@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from yota.errors import TapeError
 from yota.ir.infer import infer
 from yota.ir.types import TensorType
@@ -75,7 +73,7 @@ def _transpose(case: Case) -> int | None:
 
 
 def _of_uniform(case: Case) -> int | None:
-    """A rearranged broadcast scalar is a broadcast scalar."""
+    """Elements of a broadcast scalar, rearranged or read, are a broadcast scalar."""
     inner = case.definition(case.operands[0], "broadcast_to")
     if inner is None or case.type_of(inner.operands[0]).size != 1:
         return None
@@ -115,15 +113,7 @@ def _join_of_one(case: Case) -> int | None:
 
 
 def _read_of_uniform(case: Case) -> int | None:
-    inner = case.definition(case.operands[0], "broadcast_to")
-    if inner is None or case.type_of(inner.operands[0]).size != 1 or len(case.operands) > 1:
-        return None
-    (scalar,) = inner.operands
-    if case.type_of(scalar).shape:
-        scalar = case.make("reshape", (scalar,), {"shape": ()})
-    if np.prod(case.type.shape, dtype=int) == 0:
-        return None
-    return case.make("broadcast_to", (scalar,), {"shape": case.type.shape}, case.type)
+    return _of_uniform(case) if len(case.operands) == 1 and case.type.size else None
 
 
 EXACT: dict[str, tuple[Rule, ...]] = {

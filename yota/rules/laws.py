@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from yota.errors import RuleError
 from yota.rules import bounds, form, linearity, refusals, vocabulary
@@ -44,10 +44,7 @@ def check(source: Source, rules: Sequence[Rule], registry: Registered, before: R
     RuleError
         At the first fault.
     """
-    for rule in rules:
-        case = Inspection(source, rule, tuple(rules), registry, before)
-        for law in LAWS:
-            law(case)
+    _hold(LAWS, source, rules, registry, before)
 
 
 def prove(source: Source, rules: Sequence[Rule], registry: Registered, before: Registered | None = None) -> None:
@@ -60,9 +57,15 @@ def prove(source: Source, rules: Sequence[Rule], registry: Registered, before: R
     """
     from yota.rules import agreement
 
+    _hold(agreement.LAWS, source, rules, registry, before)
+
+
+def _hold(
+    laws: Sequence[Law], source: Source, rules: Sequence[Rule], registry: Registered, before: Registered | None
+) -> None:
     for rule in rules:
         case = Inspection(source, rule, tuple(rules), registry, before)
-        for law in agreement.LAWS:
+        for law in laws:
             law(case)
 
 
@@ -82,9 +85,7 @@ def faults(
     return tuple(found.values())
 
 
-def _fallen(
-    laws: Sequence[Callable[[Inspection], None]], cases: list[Inspection], found: dict[str, RuleError]
-) -> list[Inspection]:
+def _fallen(laws: Sequence[Law], cases: list[Inspection], found: dict[str, RuleError]) -> list[Inspection]:
     """Those of ``cases`` that break a law, taken out of the list; their faults by their texts."""
     fallen = []
     for law in laws:
