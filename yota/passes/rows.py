@@ -8,7 +8,7 @@ axis, or adds shifted pieces into a longer array, may be in the loop too; its re
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -55,7 +55,7 @@ def place(
     axes = tuple(known.get(operand) for operand in op.operands)
     if not known and wish is None:
         return None
-    found = _place(op, operands, types[op.result], extent, axes, wish)
+    found = _Fitting(op, operands, types[op.result], extent, axes, wish).place()
     if found is None:
         return None
     for axis, read in zip(axes, found.reads, strict=True):
@@ -64,58 +64,85 @@ def place(
     return found
 
 
-def _place(
-    op: Op,
-    operands: tuple[TensorType, ...],
-    result: TensorType,
-    extent: int,
-    axes: tuple[int | None, ...],
-    wish: int | None,
-) -> Placement | None:
-    name = op.name
-    if name in _ROWWISE or (op.primitive.elementwise and _is_ufunc(op)):
-        return _broadcasting(operands, result.shape, extent, axes, wish)
-    if name in _REDUCTIONS:
-        return _reduction(op, operands[0], extent, axes[0] if axes[0] is not None else wish)
-    if name in ("concatenate", "stack"):
-        return _joining(op, operands, result, extent, axes, wish)
-    if name == "scatter":
-        return _scatter(op, operands, result, extent, axes, wish)
-    if axes[0] is None:
-        return None
-    new = None
-    if name == "transpose":
-        new = op.keyword("axes").index(axes[0])
-    elif name == "reshape":
-        new = _reshaped(operands[0].shape, axes[0], result.shape)
-    elif name == "broadcast_to":
-        new = axes[0] + result.ndim - operands[0].ndim
-    elif name == "getitem":
-        new = _indexed(op.keyword("index"), axes[0], extent)
-    if new is None or result.shape[new] != extent:
-        return None
-    return Placement(new, (axes[0],) + (None,) * (len(operands) - 1))
+@dataclass(frozen=True, slots=True)
+class _Fitting:
+    """An op beside a loop: its types, the loop's rows, and the axes that operands are, or else may be, cut along."""
+
+    op: Op
+    operands: tuple[TensorType, ...]
+    result: TensorType
+    extent: int
+    axes: tuple[int | None, ...]
+    wish: int | None
+
+    def place(self) -> Placement | None:
+        """How the op fits."""
+        op, first = self.op, self.axes[0] if self.axes else None
+        if op.name in _ROWWISE or (op.primitive.elementwise and _is_ufunc(op)):
+            return self._broadcasting()
+        if op.name in _REDUCTIONS:
+            return _reduction(op, self.operands[0], self.extent, first if first is not None else self.wish)
+        if op.name in ("concatenate", "stack"):
+            return self._joining()
+        if op.name == "scatter":
+            return self._scatter()
+        if first is None:
+            return None
+        new = None
+        if op.name == "transpose":
+            new = op.keyword("axes").index(first)
+        elif op.name == "reshape":
+            new = _reshaped(self.operands[0].shape, first, self.result.shape)
+        elif op.name == "broadcast_to":
+            new = first + self.result.ndim - self.operands[0].ndim
+        elif op.name == "getitem":
+            new = _indexed(op.keyword("index"), first, self.extent)
+        if new is None or self.result.shape[new] != self.extent:
+            return None
+        return Placement(new, (first,) + (None,) * (len(self.operands) - 1))
+
+    def _known(self) -> tuple[int, int] | None:
+        """The first operand that the loop computes, and the axis that it is cut along."""
+        return next(((number, axis) for number, axis in enumerate(self.axes) if axis is not None), None)
+
+    def _broadcasting(self) -> Placement | None:
+        shape, known = self.result.shape, self._known()
+        axis = self.wish if known is None else known[1] + len(shape) - self.operands[known[0]].ndim
+        if axis is None or axis >= len(shape) or shape[axis] != self.extent:
+            return None
+        return Placement(axis, tuple(_cut(operand.shape, shape, axis, self.extent) for operand in self.operands))
+
+    def _joining(self) -> Placement | None:
+        over, known = self.op.keyword("axis"), self._known()
+        stacked = self.op.name == "stack"
+        axis = self.wish if known is None else known[1] + (stacked and known[1] >= over)
+        if axis is None or axis == over or axis >= self.result.ndim or self.result.shape[axis] != self.extent:
+            return None
+        return Placement(axis, (axis - (stacked and axis > over),) * len(self.operands))
+
+    def _scatter(self) -> Placement | None:
+        indices, known, axis = self.op.keyword("indices"), self._known(), self.wish
+        if any(GATHER in index for index in indices):
+            return None
+        if known is not None:
+            found = axis_behind(indices[known[0]], known[1])
+            axis = None if found is None else found[0]
+        if axis is None:
+            return None
+        reads = []
+        for index, operand in zip(indices, self.operands, strict=True):
+            piece = _piece(index, axis)
+            entry = [entry for entry in index if entry is not NEWAXIS][axis]
+            if piece is None or not isinstance(entry, Slice) or entry.step != 1 or entry.stop is None:
+                return None
+            if operand.shape != _region(index, self.result.shape) or operand.shape[piece] != self.extent:
+                return None
+            reads.append(piece)
+        return Placement(axis if self.result.shape[axis] == self.extent else None, tuple(reads))
 
 
 def _is_ufunc(op: Op) -> bool:
     return isinstance(op.primitive.function, np.ufunc) and not op.static
-
-
-def _broadcasting(
-    operands: Sequence[TensorType],
-    shape: tuple[int, ...],
-    extent: int,
-    axes: Sequence[int | None],
-    wish: int | None,
-) -> Placement | None:
-    axis = wish
-    for operand, known in zip(operands, axes, strict=True):
-        if known is not None:
-            axis = known + len(shape) - operand.ndim
-            break
-    if axis is None or axis >= len(shape) or shape[axis] != extent:
-        return None
-    return Placement(axis, tuple(_cut(operand.shape, shape, axis, extent) for operand in operands))
 
 
 def _cut(shape: tuple[int, ...], onto: tuple[int, ...], axis: int, extent: int) -> int | None:
@@ -148,57 +175,6 @@ def _reshaped(old: tuple[int, ...], axis: int, shape: tuple[int, ...]) -> int | 
 def _indexed(index: Index, axis: int, extent: int) -> int | None:
     entries = [entry for entry in index if entry is not NEWAXIS]
     return None if GATHER in index or entries[axis] != Slice(0, extent) else _piece(index, axis)
-
-
-def _joining(
-    op: Op,
-    operands: Sequence[TensorType],
-    result: TensorType,
-    extent: int,
-    axes: Sequence[int | None],
-    wish: int | None,
-) -> Placement | None:
-    over = op.keyword("axis")
-    stacked = op.name == "stack"
-    axis = wish
-    for known in axes:
-        if known is not None:
-            axis = known + (stacked and known >= over)
-            break
-    if axis is None or axis == over or axis >= result.ndim or result.shape[axis] != extent:
-        return None
-    return Placement(axis, (axis - (stacked and axis > over),) * len(operands))
-
-
-def _scatter(
-    op: Op,
-    operands: Sequence[TensorType],
-    result: TensorType,
-    extent: int,
-    axes: Sequence[int | None],
-    wish: int | None,
-) -> Placement | None:
-    indices = op.keyword("indices")
-    if any(GATHER in index for index in indices):
-        return None
-    axis = wish
-    for index, known in zip(indices, axes, strict=True):
-        if known is not None:
-            found = axis_behind(index, known)
-            axis = None if found is None else found[0]
-            break
-    if axis is None:
-        return None
-    reads = []
-    for index, operand in zip(indices, operands, strict=True):
-        piece = _piece(index, axis)
-        entry = [entry for entry in index if entry is not NEWAXIS][axis]
-        if piece is None or not isinstance(entry, Slice) or entry.step != 1 or entry.stop is None:
-            return None
-        if operand.shape != _region(index, result.shape) or operand.shape[piece] != extent:
-            return None
-        reads.append(piece)
-    return Placement(axis if result.shape[axis] == extent else None, tuple(reads))
 
 
 def _piece(index: Index, axis: int) -> int | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +12,7 @@ from yota.ir.types import TensorType
 from yota.rules.model import Adjoint, Call, Expression
 from yota.rules.statics import STATIC_FUNCTIONS
 
-__all__ = ["Absent", "inside", "mentions_adjoint", "present"]
+__all__ = ["Absent", "mentions_adjoint", "present"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +35,4 @@ def mentions_adjoint(expression: Expression) -> bool:
         return True
     if not isinstance(expression, Call) or expression.function in STATIC_FUNCTIONS:
         return False
-    return any(map(mentions_adjoint, inside(expression)))
-
-
-def inside(call: Call) -> Iterator[Expression]:
-    """The arguments of a call, those by keyword too."""
-    yield from call.arguments
-    for _, argument in call.keywords:
-        yield argument
+    return any(map(mentions_adjoint, expression.inside))

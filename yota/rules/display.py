@@ -33,9 +33,7 @@ def walk(expression: Expression) -> Iterator[Expression]:
     """``expression`` and everything inside it, outermost first."""
     yield expression
     if isinstance(expression, Call):
-        for argument in expression.arguments:
-            yield from walk(argument)
-        for _, argument in expression.keywords:
+        for argument in expression.inside:
             yield from walk(argument)
 
 

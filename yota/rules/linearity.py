@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from yota.errors import RuleError
-from yota.rules.absent import inside, mentions_adjoint
+from yota.rules.absent import mentions_adjoint
 from yota.rules.calls import bind
 from yota.rules.display import show
 from yota.rules.inspection import Inspection, Registered
 from yota.rules.macros.known import MACROS
-from yota.rules.model import Call, Expression, Item, Literal, Name, Rule, Spread, refusal
+from yota.rules.model import Call, Expression, Item, Literal, Name, Rule, Spread, is_zero, refusal
 from yota.rules.statics import STATIC_FUNCTIONS
 
 __all__ = ["linearity"]
@@ -23,7 +23,7 @@ def linearity(case: Inspection) -> None:
     """Each adjoint is linear in d[y], or in those of all results together, or exactly zero."""
     adjoints = [f"d[{result}]" for result in case.rule.results]
     for side in case.sides():
-        if side.role != "adjoint" or _is_zero(side.expression) or refusal(side.expression) is not None:
+        if side.role != "adjoint" or is_zero(side.expression) or refusal(side.expression) is not None:
             continue
         wrong = _first_nonlinear(case.registry, side.expression)
         if wrong is not None:
@@ -49,15 +49,11 @@ def _cure(registry: Registered, left: str, adjoint: str, wrong: Expression) -> s
     return f'{usual}; if {rules[0].name} is linear in its first operand:\n@linear("{rules[0].target}")'
 
 
-def _is_zero(expression: Expression) -> bool:
-    return isinstance(expression, Literal) and type(expression.value) in (int, float) and expression.value == 0
-
-
 def _first_nonlinear(registry: Registered, expression: Expression) -> Expression | None:
     """The innermost part that depends on d[y] and is not linear in it."""
     if not isinstance(expression, Call) or expression.function in STATIC_FUNCTIONS:
         return None
-    for argument in inside(expression):
+    for argument in expression.inside:
         wrong = _first_nonlinear(registry, argument)
         if wrong is not None:
             return wrong
@@ -77,7 +73,7 @@ def _is_linear_call(registry: Registered, call: Call) -> bool:
     if call.function in _MULTILINEAR:
         return len(dependent) == 1
     if call.function in _ADDITIVE:
-        return all(mentions_adjoint(each) or _is_zero(each) or isinstance(each, Spread) for each in call.arguments)
+        return all(mentions_adjoint(each) or is_zero(each) or isinstance(each, Spread) for each in call.arguments)
     return any(_rule_is_linear(rule, call) for rule in registry.rules(call.function))
 
 
@@ -111,11 +107,11 @@ def _rule_is_linear(rule: Rule, call: Call) -> bool:
     for parameter in rule.operands:
         derivative = _derivative(rule, parameter.name)
         if parameter.name in dependent:
-            if derivative is None or _is_zero(derivative) or refusal(derivative) or _mentions(derivative, moving):
+            if derivative is None or is_zero(derivative) or refusal(derivative) or _mentions(derivative, moving):
                 return False
         elif derivative is not None and not _mentions(derivative, moving):
             added = given.get(parameter.name, [])
-            if not all(map(_is_zero, added)):
+            if not all(map(is_zero, added)):
                 return False
     return True
 
@@ -137,4 +133,4 @@ def _mentions(expression: Expression, names: set[str]) -> bool:
         return expression.name in names
     if not isinstance(expression, Call) or expression.function in STATIC_FUNCTIONS:
         return False
-    return any(_mentions(argument, names) for argument in inside(expression))
+    return any(_mentions(argument, names) for argument in expression.inside)

@@ -20,6 +20,7 @@ __all__ = [
     "Rule",
     "Spread",
     "as_written",
+    "is_zero",
     "refusal",
 ]
 
@@ -64,6 +65,11 @@ class Call:
     arguments: tuple[Expression, ...]
     keywords: tuple[tuple[str, Expression], ...] = ()
 
+    @property
+    def inside(self) -> tuple[Expression, ...]:
+        """The arguments, those by keyword too."""
+        return (*self.arguments, *(argument for _, argument in self.keywords))
+
 
 @dataclass(frozen=True, slots=True)
 class Item:
@@ -92,6 +98,11 @@ def refusal(expression: Expression | None) -> str | None:
     ('no closed form', None)
     """
     return expression.value if isinstance(expression, Literal) and isinstance(expression.value, str) else None
+
+
+def is_zero(expression: Expression) -> bool:
+    """Whether an expression is the number 0."""
+    return isinstance(expression, Literal) and type(expression.value) in (int, float) and expression.value == 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from yota.errors import RuleError
 from yota.generation.plain import docstring
-from yota.rules.model import Expression, Literal, Rule, refusal
+from yota.rules.model import Rule, is_zero, refusal
 from yota.rules.registry import Registry
 from yota.sharing.spelling import SEED, Speller, identifier
 
@@ -233,13 +233,9 @@ def _slopes(rule: Rule, known: Registry, spelling: Speller) -> tuple[Slope, ...]
                     f"it has no derivative by {operand.name} ({reason})\n"
                     f"write: the derivative, or {operand.name}: Integer"
                 )
-            if not _is_zero(written):
+            if not is_zero(written):
                 found.append(Slope(name, position, seed, spelling.text(written)))
     return tuple(found)
-
-
-def _is_zero(expression: Expression) -> bool:
-    return isinstance(expression, Literal) and type(expression.value) in (int, float) and expression.value == 0
 
 
 def _several(names: Sequence[str]) -> str:
