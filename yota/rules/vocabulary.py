@@ -67,7 +67,7 @@ def _check_name(case: Inspection, side: Side, part: Expression, known: set[str])
 
 def vocabulary(case: Inspection) -> None:
     """Every function in a right-hand side is a primitive, a macro or a static function."""
-    for _, call in _calls(case):
+    for call in _calls(case):
         name = call.function
         if not _known(case, name) and not _in_numpy(name):
             names = [*case.registry.names(), *MACROS, *STATIC_FUNCTIONS]
@@ -81,7 +81,7 @@ def vocabulary(case: Inspection) -> None:
 
 def closure(case: Inspection) -> None:
     """A NumPy function in a right-hand side has a rule itself, so that derivatives have derivatives."""
-    for _, call in _calls(case):
+    for call in _calls(case):
         if not _known(case, call.function) and _in_numpy(call.function):
             target = f"numpy.{call.function}"
             elementwise = built_in(call.function).elementwise
@@ -96,7 +96,7 @@ def one_element(case: Inspection) -> None:
     """An elementwise rule calls elementwise functions only."""
     if case.rule.kind != "elementwise":
         return
-    for _, call in _calls(case):
+    for call in _calls(case):
         name = call.function
         if name in STATIC_FUNCTIONS or name in _ELEMENTWISE_MACROS or name == "item":
             continue
@@ -111,7 +111,7 @@ def one_element(case: Inspection) -> None:
 def one_value(case: Inspection) -> None:
     """What is called gives one value; of several results `item` takes one."""
     within: set[int] = set()
-    for _, call in _calls(case):
+    for call in _calls(case):
         name = call.function
         inner = call.arguments[0] if call.arguments else None
         if name == "item" and _results(case, inner) > 1:
@@ -150,7 +150,7 @@ def _is_elementwise(registry: Registered, name: str) -> bool:
 
 def keywords(case: Inspection) -> None:
     """The arguments of each call fit the callee."""
-    for _, call in _calls(case):
+    for call in _calls(case):
         fault = _misfit(case, call)
         if fault is not None:
             raise case.fault(call, fault, found=show(call)[:80], write=_usage(case, call.function))
@@ -159,7 +159,7 @@ def keywords(case: Inspection) -> None:
 def operands(case: Inspection) -> None:
     """Arrays are combined with numbers and arrays; strings, None and tuples meet static values and keywords only."""
     values = {each.name for each in case.rule.operands} | set(case.rule.results)
-    for _, call in _calls(case):
+    for call in _calls(case):
         if call.function in MACROS or call.function in STATIC_FUNCTIONS or not _is_array(call, values):
             continue
         taken = case.registry.rules(call.function)[0].operands
@@ -244,11 +244,9 @@ def callees(expression: Expression) -> set[str]:
     return {part.function for part in walk(expression) if isinstance(part, Call)}
 
 
-def _calls(case: Inspection) -> Iterator[tuple[Side, Call]]:
+def _calls(case: Inspection) -> Iterator[Call]:
     for side in case.sides():
-        for part in walk(side.expression):
-            if isinstance(part, Call) and part.function != "tuple":
-                yield side, part
+        yield from (part for part in walk(side.expression) if isinstance(part, Call) and part.function != "tuple")
 
 
 def _known(case: Inspection, name: str) -> bool:

@@ -15,7 +15,7 @@ from yota.codegen.c.types import c_type, literal, suffix
 from yota.codegen.c.values import Value, Values
 from yota.codegen.names import Names
 
-__all__ = ["Needs", "Writer", "comment", "filled", "harmless", "offset_text"]
+__all__ = ["Needs", "Writer", "block", "comment", "filled", "harmless", "offset_text"]
 
 _WIDTH = 100
 _LONGEST = 84
@@ -55,6 +55,11 @@ def offset_text(offset: Linear, counters: Sequence[str], numbers: Mapping[int, s
     sign, text = parts[0]
     found = f"-{text}" if sign == "-" else text
     return found + "".join(f" {sign} {text}" for sign, text in parts[1:])
+
+
+def block(head: str, lines: Iterable[str]) -> list[str]:
+    """Statements in braces after ``head``, if that is not empty."""
+    return [f"{head} {{" if head else "{", *(f"    {line}" for line in lines), "}"]
 
 
 def comment(text: str) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from yota.codegen.c.frame import Frame, Sink
-from yota.codegen.c.lines import Writer, filled
+from yota.codegen.c.lines import Writer, block, filled
 from yota.codegen.c.regions import Region
 from yota.codegen.c.streams import streams
 from yota.codegen.c.types import c_type, suffix
@@ -60,7 +60,7 @@ class Nest:
         """The loops."""
         lines = self._at(0)
         # Values and totals outside of all loops need a scope when there are several nests.
-        return ["{", *(f"    {line}" for line in lines), "}"] if self.several else lines
+        return block("", lines) if self.several else lines
 
     def _at(self, depth: int) -> list[str]:
         """Statements inside of ``depth`` loops."""
@@ -132,8 +132,8 @@ class Nest:
         if not parts and not scattered and not self.streams:
             pragma = [f"#pragma omp simd{self._width()}"] if innermost and self._is_vector() else []
             inner = self._at(depth + 1)
-            head = f"for (ptrdiff_t {counter} = {start}; {counter} < {stop}; {counter}++) {{"
-            return [*lines, *pragma, head, *(f"    {line}" for line in inner), "}"]
+            head = f"for (ptrdiff_t {counter} = {start}; {counter} < {stop}; {counter}++)"
+            return [*lines, *pragma, *block(head, inner)]
         return [*lines, *self._blocks(depth, counter, start, stop, parts, scattered)]
 
     def _is_loop(self, depth: int) -> bool:
@@ -146,9 +146,7 @@ class Nest:
         inner = self._at(depth + 1)
         if depth == len(self.axes) - 1:
             inner = [*self._parts_declared(), *inner, *self._parts_added()]
-        if depth or self.body.whole:
-            return ["{", *(f"    {line}" for line in inner), "}"]
-        return [f"if (first <= {start} && {start} < last) {{", *(f"    {line}" for line in inner), "}"]
+        return block("" if depth or self.body.whole else f"if (first <= {start} && {start} < last)", inner)
 
     def _is_vector(self) -> bool:
         """Whether the innermost loop may be run on vectors: no value depends on another round."""
@@ -178,34 +176,32 @@ class Nest:
         self, depth: int, counter: str, start: str, stop: str, parts: list[Sink], scattered: list[Sink]
     ) -> list[str]:
         known = start.isdigit() and stop.isdigit() and int(stop) - int(start) <= self.block
-        block = start if known else self.body.names.fresh("block")
+        first = start if known else self.body.names.fresh("block")
         end = stop if known else self.body.names.fresh("end")
         # What falls on one place must be added in turn, which vectors cannot: it is held until the block is computed.
-        self.held, self.start = scattered, block
+        self.held, self.start = scattered, first
         for sink in scattered:
             sink.name = self.body.names.fresh(f"{self.body.results[sink.root.variable]}_held")
         inner = self._at(depth + 1)
-        head = f"for (ptrdiff_t {counter} = {block}; {counter} < {end}; {counter}++) {{"
+        head = f"for (ptrdiff_t {counter} = {first}; {counter} < {end}; {counter}++)"
         place = self._within_block(counter)
-        added = [f"    {self._target(sink)} += {sink.name}[{place}];" for sink in scattered]
+        added = [f"{self._target(sink)} += {sink.name}[{place}];" for sink in scattered]
         body = [
             *self._parts_declared(),
             *(f"{c_type(sink.dtype)} {sink.name}[{self.block}];" for sink in scattered),
-            *(line for stream in self.streams for line in stream.declared(block, self.block)),
+            *(line for stream in self.streams for line in stream.declared(first, self.block)),
             *self._pragma(parts),
-            head,
-            *(f"    {line}" for line in inner),
-            "}",
-            *([head, *added, "}"] if scattered else []),
-            *(stream.written(block, end) for stream in self.streams),
+            *block(head, inner),
+            *(block(head, added) if scattered else []),
+            *(stream.written(first, end) for stream in self.streams),
             *self._parts_added(),
         ]
         self.held = []
         if known:
-            return ["{", *(f"    {line}" for line in body), "}"]
-        body.insert(0, f"const ptrdiff_t {end} = {block} + {self.block} < {stop} ? {block} + {self.block} : {stop};")
-        outer = f"for (ptrdiff_t {block} = {start}; {block} < {stop}; {block} += {self.block}) {{"
-        return [outer, *(f"    {line}" for line in body), "}", *(["finish_writing();"] if self.streams else [])]
+            return block("", body)
+        body.insert(0, f"const ptrdiff_t {end} = {first} + {self.block} < {stop} ? {first} + {self.block} : {stop};")
+        outer = f"for (ptrdiff_t {first} = {start}; {first} < {stop}; {first} += {self.block})"
+        return [*block(outer, body), *(["finish_writing();"] if self.streams else [])]
 
     def _pragma(self, parts: list[Sink]) -> list[str]:
         if not self._is_vector() or any(sink.dtype.kind == "c" for sink in parts):

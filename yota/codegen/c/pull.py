@@ -151,11 +151,8 @@ class Pull:
         if variable not in self.tape.constants or not self.tape.types[variable].shape:
             return None
         if variable not in self._uniform:
-            flat = np.asarray(self.tape.constants[variable]).reshape(-1)
-            # Bytes tell zeros of different signs apart, and NaN is equal to itself by them.
-            same = flat.size > 0 and np.all(flat[:1].view(np.uint8) == flat[-1:].view(np.uint8))
-            whole = same and np.all(flat.view(f"V{flat.itemsize}") == flat[:1].view(f"V{flat.itemsize}"))
-            self._uniform[variable] = flat[0] if whole else None
+            value = np.asarray(self.tape.constants[variable])
+            self._uniform[variable] = value.reshape(-1)[0] if is_uniform(value) else None
         return self._uniform[variable]
 
     def _looked_at(self, op: Op, point: Point, shape: tuple[int, ...]) -> Point | None:

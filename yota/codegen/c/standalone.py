@@ -10,7 +10,7 @@ import numpy as np
 from yota.codegen import symbolic
 from yota.codegen.c.groups import Group, Schedule, schedule
 from yota.codegen.c.kernel import Kernel, plan_kernel, result_hint
-from yota.codegen.c.lines import Needs, filled
+from yota.codegen.c.lines import Needs, block, filled
 from yota.codegen.c.names import FileNames, LocalNames
 from yota.codegen.c.ordered import is_ordered, is_sort, sorting, writing
 from yota.codegen.c.patterns import index_arrays, is_uniform, normalised
@@ -292,12 +292,7 @@ class _Function:
         type = self.tape.types[op.operands[0]]
         self.shared.needs.parts.add(("places_from", type.dtype.name))
         given = f"{target}, {source}, {type.size}, {op.keyword('extent')}"
-        return [
-            f"if (!places_from_{c_type(type.dtype)}({given})) {{",
-            f"    status = {OUT_OF_BOUNDS};",
-            "    goto done;",
-            "}",
-        ]
+        return _left(f"!places_from_{c_type(type.dtype)}({given})", OUT_OF_BOUNDS)
 
     def _text(self, variable: int) -> str:
         if variable in self.texts:
@@ -314,12 +309,7 @@ class _Function:
             if guard.variable in variables:
                 text = self._text(guard.variable)
                 self.used.add(text)
-                lines += [
-                    f"if ({failed(self.tape, guard, text)}) {{",
-                    f"    status = {number};",
-                    "    goto done;",
-                    "}",
-                ]
+                lines += _left(failed(self.tape, guard, text), number)
         return lines
 
     def _copies(self) -> list[str]:
@@ -339,6 +329,11 @@ class _Function:
             else:
                 lines.append(f"*{text} = {source};")
         return lines
+
+
+def _left(condition: str, status: int) -> list[str]:
+    """Statements that end the function under a condition."""
+    return block(f"if ({condition})", [f"status = {status};", "goto done;"])
 
 
 def _variables(step: Group | Op) -> list[int]:

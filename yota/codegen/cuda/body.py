@@ -11,7 +11,7 @@ from yota.codegen.c.coverage import check_kernel
 from yota.codegen.c.frame import Sink
 from yota.codegen.c.groups import Group, Schedule
 from yota.codegen.c.index import Bounds, Linear, flat
-from yota.codegen.c.lines import Needs, Writer, filled
+from yota.codegen.c.lines import Needs, Writer, block, filled
 from yota.codegen.c.pull import Pull
 from yota.codegen.c.regions import Region, Root
 from yota.codegen.c.types import c_type
@@ -114,7 +114,7 @@ class CudaBody(BodyWriter):
         """Statements that tell of places outside of an axis in the end."""
         if not self.memory.places:
             return lines
-        return ["bool outside = false;", *lines, "if (outside) {", "    *fault = 1;", "}"]
+        return ["bool outside = false;", *lines, *block("if (outside)", ["*fault = 1;"])]
 
     def _extents(self, axes: Sequence[int]) -> dict[int, int]:
         """Extents of the loops that are left, each with those that were merged into it."""
@@ -205,7 +205,7 @@ class CudaBody(BodyWriter):
             lines = [line for depth in range(deepest + 1) for line in writer.lines(depth)]
             lines += self._sunk(sinks, writer, totals)
             if lines:
-                inner += [f"if ({self._inside(box)}) {{", *(f"    {line}" for line in lines), "}"]
+                inner += block(f"if ({self._inside(box)})", lines)
         return inner, hoisted
 
     def _inside(self, box: Region) -> str:

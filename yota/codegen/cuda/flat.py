@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from yota.codegen.c.lines import block
 from yota.codegen.cuda.plan import KernelPlan, Launch, Parameter
 from yota.codegen.cuda.shape import OPEN_BLOCKS
 
@@ -13,8 +14,7 @@ __all__ = ["flat_kernel", "over"]
 def over(end: int | str, threads: int, lines: Sequence[str]) -> list[str]:
     """The loop over elements ``at`` up to ``end``, with ``lines`` in it."""
     start = f"(int64_t)blockIdx.x * {threads} + (int)threadIdx.x"
-    head = f"for (int64_t at = {start}; at < {end}; at += (int64_t)gridDim.x * {threads}) {{"
-    return [head, *(f"    {line}" for line in lines), "}"]
+    return block(f"for (int64_t at = {start}; at < {end}; at += (int64_t)gridDim.x * {threads})", lines)
 
 
 def flat_kernel(

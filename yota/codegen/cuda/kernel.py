@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from yota.codegen.c.groups import Group, Schedule
 from yota.codegen.c.kernel import ArrayNames, remarks, result_hint
-from yota.codegen.c.lines import Needs
+from yota.codegen.c.lines import Needs, block
 from yota.codegen.c.types import c_type
 from yota.codegen.cuda.body import CudaBody, Text
 from yota.codegen.cuda.halves import is_half
@@ -183,12 +183,11 @@ def _finish(
 
 def _finish_parts(totals: Sequence[Total], count: int, *, alone: bool) -> list[str]:
     lines = [f"{each.type} {each.name} = {each.type}::none();" for each in totals]
-    lines += [f"for (int part = threadIdx.x; part < {count}; part += {_FINISHING}) {{"]
-    lines += [f"    {each.name}.join(parts[part].{each.name});" for each in totals]
-    lines += ["}", *(f"{each.name} = joined<{_FINISHING}, 1>({each.name});" for each in totals)]
-    stores = [f"{each.target} = {each.name}.result();" for each in totals]
-    lines += ["if (threadIdx.x == 0) {", *(f"    {store}" for store in stores), "}"]
-    return lines if alone else ["if (blockIdx.x == 0) {", *(f"    {line}" for line in lines), "}"]
+    joins = [f"{each.name}.join(parts[part].{each.name});" for each in totals]
+    lines += block(f"for (int part = threadIdx.x; part < {count}; part += {_FINISHING})", joins)
+    lines += [f"{each.name} = joined<{_FINISHING}, 1>({each.name});" for each in totals]
+    lines += block("if (threadIdx.x == 0)", [f"{each.target} = {each.name}.result();" for each in totals])
+    return lines if alone else block("if (blockIdx.x == 0)", lines)
 
 
 def _finish_rows(totals: Sequence[Total], text: Text, outer: int) -> list[str]:
@@ -199,20 +198,16 @@ def _finish_rows(totals: Sequence[Total], text: Text, outer: int) -> list[str]:
     point = text.counters.over(shape.kept, "point")
     term = f"rows[part * {outer} + {point}]" if index == "int" else f"rows[({index})part * {outer} + {point}]"
     stores = [f"{each.target} = {each.name}.result();" for each in totals]
+    joins = [f"{each.name}.join({term}.{each.name});" for each in totals]
+    loop = block(f"for (int part = lane; part < {shape.splits}; part += {_FINISHING // across})", joins)
     return [
         f"const int lane = threadIdx.x / {across};",
         f"const {index} {point} = ({index})blockIdx.x * {across} + (int)(threadIdx.x % {across});",
         *text.counters.decomposed(shape.kept, point),
         *(f"{each.type} {each.name} = {each.type}::none();" for each in totals),
-        f"if ({point} < {outer}) {{",
-        f"    for (int part = lane; part < {shape.splits}; part += {_FINISHING // across}) {{",
-        *(f"        {each.name}.join({term}.{each.name});" for each in totals),
-        "    }",
-        "}",
+        *block(f"if ({point} < {outer})", loop),
         *(f"{each.name} = joined<{_FINISHING}, {across}>({each.name});" for each in totals),
-        f"if (lane == 0 && {point} < {outer}) {{",
-        *(f"    {store}" for store in stores),
-        "}",
+        *block(f"if (lane == 0 && {point} < {outer})", stores),
     ]
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from yota.codegen.c.frame import Sink
+from yota.codegen.c.lines import block
 from yota.codegen.cuda.counters import Counters
 from yota.codegen.cuda.memory import Memory, shifted
 from yota.codegen.cuda.shape import Shape
@@ -75,11 +76,12 @@ class Loops:
         total = self.shape.points[0]
         lines = [*self.hoisted[0], *self._declared(self.totals)]
         if self.shape.blocks * self.threads >= total and not self.shape.open:
-            lines += [f"const {self.index} {at} = {self._thread()};", f"if ({at} < {total}) {{"]
+            lines.append(f"const {self.index} {at} = {self._thread()};")
+            head = f"if ({at} < {total})"
         else:
             step = f"({self.index})gridDim.x * {self.threads}"
-            lines += [f"for ({self.index} {at} = {self._thread()}; {at} < {total}; {at} += {step}) {{"]
-        return [*lines, *(f"    {line}" for line in body), "}", *self._finished(self.totals)]
+            head = f"for ({self.index} {at} = {self._thread()}; {at} < {total}; {at} += {step})"
+        return [*lines, *block(head, body), *self._finished(self.totals)]
 
     def _packed(self) -> list[str]:
         """A loop over the points in which each thread takes several neighbouring ones."""
@@ -97,14 +99,11 @@ class Loops:
         body = [f"const {index} {counter} = base + step;"] if self._says(counter, self.inner) else []
         body += self.inner
         if total % width:
-            body = [f"if (base + step < {total}) {{", *(f"    {line}" for line in body), "}"]
-        block = self.threads * width
+            body = block(f"if (base + step < {total})", body)
         start = f"(({index})blockIdx.x * {self.threads} + (int)threadIdx.x) * {width}"
-        head = f"for ({index} base = {start}; base < {total}; base += ({index})gridDim.x * {block}) {{"
-        loop = [*before, "#pragma unroll", f"for (int step = 0; step < {width}; step++) {{"]
-        loop += [*(f"    {line}" for line in body), "}", *after]
-        lines = [*self.hoisted[0], *self._declared(self.totals), head, *(f"    {line}" for line in loop), "}"]
-        return [*lines, *self._finished(self.totals)]
+        head = f"for ({index} base = {start}; base < {total}; base += ({index})gridDim.x * {self.threads * width})"
+        loop = [*before, "#pragma unroll", *block(f"for (int step = 0; step < {width}; step++)", body), *after]
+        return [*self.hoisted[0], *self._declared(self.totals), *block(head, loop), *self._finished(self.totals)]
 
     def _says(self, name: str, lines: Sequence[str]) -> bool:
         return any(re.search(rf"\b{name}\b", line) for line in lines if not line.lstrip().startswith("/*"))
@@ -129,27 +128,23 @@ class Loops:
             *before,
             # Rows are there to read, and those of the round before have been taken out.
             "__syncthreads();",
-            "if (place < count) {",
-            *(f"    {line}" for line in [*body, *self.inner]),
-            "}",
+            *block("if (place < count)", [*body, *self.inner]),
             "__syncthreads();",
             *after,
         ]
         head = (
             f"for ({index} first = ({index})blockIdx.x * {threads}; first < {total}; "
-            f"first += ({index})gridDim.x * {threads}) {{"
+            f"first += ({index})gridDim.x * {threads})"
         )
         lines = [*declared, "const int place = threadIdx.x;", *self.hoisted[0], *self._declared(self.totals)]
-        lines += [head, *(f"    {line}" for line in loop), "}"]
-        return [*lines, *self._finished(self.totals)]
+        return [*lines, *block(head, loop), *self._finished(self.totals)]
 
     def _finished(self, totals: Sequence[Total]) -> list[str]:
         """The block's part of each total over all points."""
         if not totals:
             return []
         lines = [f"{each.name} = joined<{self.threads}, 1>({each.name});" for each in totals]
-        stores = [f"{self._kept(each)};" for each in totals]
-        return [*lines, "if (threadIdx.x == 0) {", *(f"    {store}" for store in stores), "}"]
+        return [*lines, *block("if (threadIdx.x == 0)", [f"{self._kept(each)};" for each in totals])]
 
     def _kept(self, total: Total) -> str:
         if self.shape.blocks > 1:
@@ -174,19 +169,13 @@ class Loops:
             f"const {index} {point} = base + across;",
             *self.counters.decomposed(self.shape.kept, point),
             *self._declared(own),
-            f"if ({point} < {outer}) {{",
-            *(f"    {line}" for line in inside),
-            "}",
+            *block(f"if ({point} < {outer})", inside),
             *self._joined(own),
         ]
         stores = [f"{self._partial(total, point)};" for total in own]
-        body += [f"if (lane == 0 && {point} < {outer}) {{", *(f"    {store}" for store in stores), "}"]
+        body += block(f"if (lane == 0 && {point} < {outer})", stores)
         start, step = (f"{self._over(word)} * {self.shape.across}" for word in ("blockIdx.x", "gridDim.x"))
-        lines += [
-            f"for ({index} base = {start}; base < {outer}; base += {step}) {{",
-            *(f"    {line}" for line in body),
-            "}",
-        ]
+        lines += block(f"for ({index} base = {start}; base < {outer}; base += {step})", body)
         return [*lines, *self._finished(full)]
 
     def _over(self, word: str) -> str:
@@ -207,8 +196,8 @@ class Loops:
         start = "lane" if first == "0" else "first + lane"
         if self.shape.deep == 1:
             start = first
-        head = f"for ({self.index} {place} = {start}; {place} < {last}; {place} += {self.shape.deep}) {{"
-        return [*lines, head, *(f"    {line}" for line in [*counters, *self.inner]), "}"]
+        head = f"for ({self.index} {place} = {start}; {place} < {last}; {place} += {self.shape.deep})"
+        return [*lines, *block(head, [*counters, *self.inner])]
 
     def _joined(self, totals: Sequence[Total]) -> list[str]:
         """Totals of the threads that work on one kept point."""

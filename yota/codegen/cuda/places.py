@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from yota.codegen.c.lines import block
 from yota.codegen.c.patterns import given_places, index_arrays
 from yota.codegen.c.types import c_type, is_known
 from yota.codegen.cuda.kernel import FAULT
@@ -71,9 +72,9 @@ def _is_inside(tape: Tape, made: Op | None, extent: int) -> bool:
 def _check(name: str, dtype: np.dtype[np.generic], size: int, extent: int, threads: int) -> KernelPlan:
     index = "int" if size < _NARROW // 2 else "int64_t"
     low = f"places[at] < -{extent} || " if dtype.kind == "i" else ""
-    body = [f"if ({low}places[at] >= {extent}) {{", "    *fault = 1;", "}"]
+    body = block(f"if ({low}places[at] >= {extent})", ["*fault = 1;"])
     start, step = f"({index})blockIdx.x * {threads} + (int)threadIdx.x", f"({index})gridDim.x * {threads}"
-    lines = [f"for ({index} at = {start}; at < {size}; at += {step}) {{", *(f"    {line}" for line in body), "}"]
+    lines = block(f"for ({index} at = {start}; at < {size}; at += {step})", body)
     places = Parameter(f"const {c_type(dtype)} *__restrict__ ", "places", f"of {size} elements on an axis of {extent}")
     blocks = max(1, min(_MOST_BLOCKS, -(-size // threads)))
     return KernelPlan(name, (), (), (places, FAULT), tuple(lines), Launch(blocks, threads))

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from yota.codegen.c.lines import block
 from yota.codegen.c.types import c_type
 from yota.codegen.cuda.plan import KernelPlan, Launch, Parameter
 from yota.codegen.cuda.shape import OPEN_BLOCKS
@@ -148,19 +149,18 @@ def plan_addition(
     inner = [
         *row,
         f"{total} total = {total}::none();",
-        f"for (int64_t entry = {starts}[{place}]{lane}; entry < {starts}[{place} + 1]; entry += {step}) {{",
-        f"    total.add({element});",
-        "}",
-        *(["total = joined_in_warp(total);", "if (lane == 0) {", f"    {store}", "}"] if many else [store]),
+        *block(
+            f"for (int64_t entry = {starts}[{place}]{lane}; entry < {starts}[{place} + 1]; entry += {step})",
+            [f"total.add({element});"],
+        ),
+        *(["total = joined_in_warp(total);", *block("if (lane == 0)", [store])] if many else [store]),
     ]
     across = threads // _WARP if many else threads
     own = f"(int)threadIdx.x / {_WARP}" if many else "(int)threadIdx.x"
     start = f"({index})blockIdx.x * {across} + {own}"
     lines = [
         *([f"const int lane = threadIdx.x % {_WARP};"] if many else []),
-        f"for ({index} at = {start}; at < {size}; at += ({index})gridDim.x * {across}) {{",
-        *(f"    {line}" for line in inner),
-        "}",
+        *block(f"for ({index} at = {start}; at < {size}; at += ({index})gridDim.x * {across})", inner),
     ]
     sorted_ = (
         Parameter("const int64_t *__restrict__ ", "order", "the pieces, sorted by their places"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from yota.codegen.c.lines import block
 from yota.codegen.c.types import c_type
 from yota.generation.c.interface import Function, Parameter
 from yota.generation.examples import Integers, row_length
@@ -100,6 +101,4 @@ def _drawn(parameter: Parameter, integers: Integers) -> str:
 
 def _loop(size: int, *statements: str) -> list[str]:
     head = f"for (ptrdiff_t at = 0; at < {size}; at++)"
-    if len(statements) == 1:
-        return [head, f"    {statements[0]}"]
-    return [f"{head} {{", *(f"    {each}" for each in statements), "}"]
+    return [head, f"    {statements[0]}"] if len(statements) == 1 else block(head, statements)

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from yota.codegen.c.lines import block
 from yota.codegen.c.types import c_type
 from yota.codegen.cuda.flat import flat_kernel, over
 from yota.codegen.cuda.names import CudaNames
@@ -98,16 +99,10 @@ def _triangular(corner: Triangle, arrays: Sequence[_Array], own: CudaNames) -> l
     counters = (row, column)
     stores = [f"{each.varying.hint}[at] = {counters[each.corner[1]]};" for each in arrays if each.corner]
     ahead, back = (f"{begin} + ", f" - {begin}") if begin else ("", "")
-    return [
-        f"for (int64_t {row} = blockIdx.x; {row} < {corner.extent}; {row} += gridDim.x) {{",
-        *(f"    {line}" for line in setup),
-        f"    const int64_t {start} = {place};",
-        f"    for (int64_t {column} = {ahead}(int)threadIdx.x; {end}; {column} += {THREADS}) {{",
-        f"        const int64_t at = {start} + {column}{back};",
-        *(f"        {line}" for line in stores),
-        "    }",
-        "}",
-    ]
+    head = f"for (int64_t {column} = {ahead}(int)threadIdx.x; {end}; {column} += {THREADS})"
+    loop = block(head, [f"const int64_t at = {start} + {column}{back};", *stores])
+    outer = f"for (int64_t {row} = blockIdx.x; {row} < {corner.extent}; {row} += gridDim.x)"
+    return block(outer, [*setup, f"const int64_t {start} = {place};", *loop])
 
 
 def _upper(corner: Triangle, row: str, column: str, begin: str) -> tuple[list[str], str, str]:
