@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from pathlib import Path
@@ -15,10 +16,16 @@ project = "yota"
 author = "the yota developers"
 project_copyright = "2026, the yota developers"
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
-exclude_patterns = ["_build", "_generated"]
+exclude_patterns = ["_build", "_generated", "_templates"]
 html_theme = "furo"
 release = re.search(r'^version = "(.*)"$', (ROOT / "pyproject.toml").read_text(encoding="utf-8"), re.MULTILINE)[1]
-html_title = f"yota {release}"
+# `versions.py` builds several beside each other, which its pages link to.
+shown, versions = os.environ.get("DOCS_VERSION", release), os.environ.get("DOCS_VERSIONS", "").split()
+html_title = f"yota {shown}"
+html_context = {"shown": shown, "versions": versions}
+templates_path = ["_templates"]
+_BEFORE = ("brand", "search", "scroll-start", "navigation")
+html_sidebars = {"**": [*(f"sidebar/{part}.html" for part in _BEFORE), "versions.html", "sidebar/scroll-end.html"]}
 myst_enable_extensions = ["deflist"]
 myst_heading_anchors = 3
 # What a command prints is in no language.

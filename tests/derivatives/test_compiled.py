@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import itertools
 import logging
+import pydoc
 
 import numpy as np
 import pytest
@@ -79,6 +81,24 @@ def test_derivatives_that_share_their_code_have_names_of_their_own():
     fg(X)
     assert repr(fg) == "<yota.value_and_grad of loss, target numpy, 1 compiled>"
     assert repr(g) == "<yota.gradient of loss, target numpy, 1 compiled>" and g.source == fg.source
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_calls_are_counted_and_dated(target):
+    began = dt.datetime.now().astimezone()
+    fg = yota.value_and_grad(fresh(), target=target)
+    for _ in range(5):
+        fg(X)
+    fg(x=X)
+    information = fg.info()
+    assert information.calls == 6 and ", 6 calls" in str(information)
+    assert began <= information.compilations[0].when <= dt.datetime.now().astimezone()
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_help_shows_the_signature_of_the_function(target):
+    shown = pydoc.plain(pydoc.render_doc(yota.value_and_grad(loss, target=target)))
+    assert "loss(x, scale=2.0)" in shown and "The value and gradient of loss." in shown
 
 
 def test_kinds_of_arguments_and_reasons_are_told():

@@ -156,9 +156,12 @@ class Journal:
         arguments: Arguments,
         target: Target,
         first: Callable[..., Any],
-        make: Callable[[Target], tuple[Callable[..., Any], Tape, str]],
+        make: Callable[[Target], tuple[Callable[..., Any], Tape, str] | None],
     ) -> Callable[..., Any]:
-        """``first``, and for the target "auto" in its place what ``make`` gives with tape and source, later."""
+        """``first``, and for the target "auto" in its place what ``make`` gives with tape and source, later.
+
+        It gives None where the function is called no more.
+        """
         if target.name != "auto":
             return first
         kinds = _kinds(arguments)
@@ -167,7 +170,11 @@ class Journal:
             start, name, why = time.perf_counter(), "c", _IN_BACKGROUND
             try:
                 needed()
-                call, tape, source = make(replace(target, name=name))
+                made = make(replace(target, name=name))
+                if made is None:
+                    why = ""
+                    return first
+                call, tape, source = made
                 if self.live:
                     self.latest = tape, source
                 return call
@@ -176,7 +183,8 @@ class Journal:
                 raise
             finally:
                 self.awaited.discard(later)
-                self._note(Compilation(self.name, kinds, name, why, time.perf_counter() - start))
+                if why:
+                    self._note(Compilation(self.name, kinds, name, why, time.perf_counter() - start))
 
         later = Later(first, better)
         self.awaited.add(later)

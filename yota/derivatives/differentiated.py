@@ -233,7 +233,10 @@ class Prepared:
                 found = self._compiled(gradient, place, merged)
                 made(found.gradient.tape, found.source)
 
-        def code(target: Target) -> tuple[Callable[..., Any], Tape, str]:
+        def code(target: Target) -> tuple[Callable[..., Any], Tape, str] | None:
+            if not any(each is found for each in self.tapes):
+                # It was merged with another tape since.
+                return None
             call, found.source = self._code(found.gradient, target, merged)
             return call, found.gradient.tape, found.source
 

@@ -39,8 +39,9 @@ class Later:
     __slots__ = ("_make", "call", "first")
 
     def __init__(self, first: Callable[..., Any], make: Callable[[], Callable[..., Any]]) -> None:
-        self.first, self._make = first, make
-        self.call = self._begin
+        self.first = first
+        self._make: Callable[[], Callable[..., Any]] | None = make
+        self.call: Callable[..., Any] = self._begin
 
     def __call__(self, *inputs: Any) -> Any:
         """What the function gives that there is now."""
@@ -58,13 +59,16 @@ class Later:
 
     def again(self) -> None:
         """Begin once more, in a process that has not the thread of its parent."""
-        self.call = self._begin
+        if self._make is not None:
+            self.call = self._begin
 
     def run(self) -> None:
         """Make the other function."""
-        with contextlib.suppress(Exception):
-            self.call = self._make()
-        del self._make
+        if self._make is not None:
+            with contextlib.suppress(Exception):
+                self.call = self._make()
+        # What it holds is needed no more.
+        self._make = None
 
 
 class _Worker:
