@@ -17,7 +17,7 @@ from yota.tracing.views import detached
 if TYPE_CHECKING:
     from yota.tracing.trace import Trace
 
-__all__ = ["ALIASING", "METHODS", "functions", "plainly", "settled"]
+__all__ = ["ALIASING", "functions", "plainly", "settled"]
 
 _VIEWS = """
     atleast_1d atleast_2d atleast_3d array_split broadcast_arrays broadcast_to diagonal dsplit expand_dims flip fliplr
@@ -30,27 +30,6 @@ _DEPENDS = """
     diag diff einsum from_dlpack frombuffer histogram histogram2d histogramdd imag ix_ meshgrid nan_to_num polyder
     polyint ravel real_if_close require reshape linalg.matrix_power
 """
-_COPIES = """
-    amax amin angle append apply_along_axis arange argmax argmin argpartition argsort argwhere around average bartlett
-    bincount blackman block busday_count busday_offset choose clip column_stack compress concat concatenate convolve
-    copy corrcoef correlate count_nonzero cov cross cumprod cumsum cumulative_prod cumulative_sum delete diag_indices
-    diag_indices_from diagflat digitize dot dstack ediff1d empty empty_like extract eye fft.fft fft.fft2 fft.fftfreq
-    fft.fftn fft.fftshift fft.hfft fft.ifft fft.ifft2 fft.ifftn fft.ifftshift fft.ihfft fft.irfft fft.irfft2
-    fft.irfftn fft.rfft fft.rfft2 fft.rfftfreq fft.rfftn fix flatnonzero fromfile fromfunction fromiter fromregex
-    fromstring full full_like genfromtxt geomspace gradient hamming hanning histogram_bin_edges hstack i0 identity
-    in1d indices inner insert interp intersect1d isclose iscomplex isin isneginf isposinf isreal is_busday kaiser kron
-    lexsort linspace load loadtxt logspace mask_indices max mean median min nanargmax nanargmin nancumprod nancumsum
-    nanmax nanmean nanmedian nanmin nanpercentile nanprod nanquantile nanstd nansum nanvar nonzero ones ones_like
-    outer packbits pad partition percentile piecewise poly polyadd polydiv polyfit polymul polysub polyval prod ptp
-    quantile ravel_multi_index repeat resize roll roots round row_stack searchsorted select setdiff1d setxor1d sinc
-    sort sort_complex stack std sum take take_along_axis tensordot tile trace trapezoid trapz tri tril tril_indices
-    tril_indices_from triu triu_indices triu_indices_from union1d unique unique_all unique_counts unique_inverse
-    unique_values unpackbits unravel_index unwrap vander var vdot vstack where zeros zeros_like all any
-    linalg.cholesky linalg.cond linalg.cross linalg.det linalg.eig linalg.eigh linalg.eigvals linalg.eigvalsh
-    linalg.inv linalg.lstsq linalg.matmul linalg.matrix_norm linalg.matrix_rank linalg.multi_dot linalg.norm
-    linalg.outer linalg.pinv linalg.qr linalg.slogdet linalg.solve linalg.svd linalg.svdvals linalg.tensordot
-    linalg.tensorinv linalg.tensorsolve linalg.trace linalg.vecdot linalg.vector_norm
-"""
 _WRITERS = "copyto fill_diagonal place put put_along_axis putmask"
 _QUESTIONS = """
     allclose array_equal array_equiv broadcast_shapes can_cast common_type einsum_path iscomplexobj isfortran isrealobj
@@ -62,7 +41,6 @@ ALIASING: dict[str, str] = {
     for kind, names in (
         ("view", _VIEWS),
         ("depends", _DEPENDS),
-        ("copy", _COPIES),
         ("write", _WRITERS),
         ("question", _QUESTIONS),
     )
@@ -70,21 +48,9 @@ ALIASING: dict[str, str] = {
 }
 """By name in NumPy's namespace, what the arrays that a function gives share with those that it is given.
 
-"view": their memory, always. "depends": their memory, as dtypes, keywords or the order in memory have it. "copy":
-nothing. "write": it writes into one of them. "question": it gives no array. Ufuncs and their methods give copies.
+"view": their memory, always. "depends": their memory, as dtypes, keywords or the order in memory have it. "write": it
+writes into one of them. "question": it gives no array. All others, ufuncs and their methods give copies.
 """
-
-METHODS: dict[str, str] = {
-    **dict.fromkeys("T mT diagonal flat real squeeze swapaxes to_device transpose view".split(), "view"),
-    **dict.fromkeys("astype conj conjugate imag ravel reshape".split(), "depends"),
-    **dict.fromkeys(
-        "all any argmax argmin argpartition argsort choose clip compress copy cumprod cumsum dot flatten max mean min "
-        "nonzero prod repeat round searchsorted std sum take trace var".split(),
-        "copy",
-    ),
-    **dict.fromkeys("fill partition put resize sort".split(), "write"),
-}
-"""The same for the methods and attributes of an array."""
 
 
 def functions(*kinds: str) -> frozenset[Any]:

@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from yota.ir.catalog import primitive
+from yota.ir.types import type_of
+
 if TYPE_CHECKING:
     from yota.tracing.trace import Trace
     from yota.tracing.tracer import Tracer
 
-__all__ = ["arranged", "axes_in_memory", "by_layout", "laid_out", "memory_order"]
+__all__ = ["arranged", "axes_in_memory", "by_layout", "guard_order", "laid_out", "memory_order"]
 
 
 def memory_order(trace: Trace, a: Tracer, order: str) -> str:
@@ -86,3 +89,19 @@ def _laid(trace: Trace, a: Tracer) -> Any:
     """The concrete value of ``a``, on whose strides the recording depends from now on."""
     trace.rely_on_order()
     return trace.values[a._current()]
+
+
+def guard_order(trace: Trace) -> None:
+    """If what was recorded depends on how the arguments lie in memory, guard that."""
+    if trace.ordered is None:
+        return
+    builder, strided, element = trace.builder, primitive("strides"), primitive("getitem")
+    builder.location = trace.ordered
+    for entry in builder.inputs:
+        if entry.argument < 0 or not builder.types[entry.variable].ndim:
+            continue
+        strides = np.array(trace.strides[entry.variable])
+        found = builder.emit(strided, (entry.variable,), {}, type_of(strides))
+        for axis, stride in enumerate(strides.tolist()):
+            one = builder.emit(element, (found,), {"index": (axis,)}, type_of(strides[axis]))
+            builder.guard(one, stride, "layout")

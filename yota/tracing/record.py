@@ -22,13 +22,13 @@ from yota.tracing.captures import copied
 from yota.tracing.comparison import same, same_arrays
 from yota.tracing.earlier import Earlier
 from yota.tracing.intercept import interceptions, opaque
-from yota.tracing.layout import guard_order
 from yota.tracing.leaks import SHIFTS, Interpret, left, refusal
 from yota.tracing.location import places_of, raised_at
 from yota.tracing.memory import reference
 from yota.tracing.namespace import Names, recorders
 from yota.tracing.naming import name_variables
 from yota.tracing.observation import Running
+from yota.tracing.order import guard_order
 from yota.tracing.randomness import Draws
 from yota.tracing.results import outputs
 from yota.tracing.sources import Source
