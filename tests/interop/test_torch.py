@@ -162,6 +162,7 @@ def test_what_the_function_captured_may_change() -> None:
         (lambda: wrap(np.add)(torch.ones(2), torch.ones(2, device="meta")), r"on cpu and meta; move them to one"),
         (lambda: wrap(lambda x: np.longdouble(x))(torch.ones(2)), "which PyTorch does not have"),
         (lambda: wrap(lambda x, s: x)(torch.ones(2), {1}), "a set, which is neither an array nor hashable"),
+        (lambda: primitive(lambda x, s: x)(np.ones(2), {1}), "a set, which is neither an array nor hashable"),
     ],
 )
 def test_what_has_no_way(call: Any, message: str) -> None:
@@ -241,6 +242,8 @@ def test_results_and_arguments_keep_to_themselves() -> None:
     primitive(lambda x: kept)(x)[:] = 3
     same(x)[:] = 3
     assert kept.sum() == 2 and x.sum() == 2
+    scaled = primitive(lambda x, k: 2 * x if k is True else k * x)
+    assert [scaled(x, k)[0] for k in (True, 1, 3)] == [2, 1, 3]
     frozen = np.arange(6.0)[::-2]
     frozen.flags.writeable = False
     np.testing.assert_array_equal(yota.gradient(lambda x: np.sum(same(x) ** 2))(frozen), 2 * frozen)

@@ -10,6 +10,7 @@ import numpy as np
 
 import yota.ir.hosted  # noqa: F401  (the rules look their functions up among loaded modules)
 from yota.errors import ArgumentError
+from yota.interop.maps import Trees
 from yota.ir.callables import name_of
 from yota.rules.registry import registry
 from yota.structures import is_leaf
@@ -114,18 +115,15 @@ class Host:
 class _Tree(Host):
     """A function of trees, for one structure of its arguments: several results go as one vector."""
 
-    def __init__(self, f: Callable[..., Any], library: Library, spec: Any, leaves: Sequence[Any]) -> None:
+    def __init__(self, flat: Callable[..., tuple[list[Any], Any]], name: str, library: Library) -> None:
         self.parts: dict[Hashable, tuple[Any, list[tuple[tuple[int, ...], str]]]] = {}
-        trees = library.trees
 
         def packed(*operands: Any) -> Any:
-            rest = iter(operands)
-            args, kwargs = trees.tree_unflatten(spec, [next(rest) if leaf is ... else leaf for leaf in leaves])
-            found, form = trees.tree_flatten(f(*args, **kwargs))[:2]
+            found, form = flat(*operands)
             self.parts[_kind(operands)] = form, [(tuple(each.shape), _dtype(each)) for each in found]
             return found[0] if len(found) == 1 else library.joined(found)
 
-        super().__init__(name_of(f), packed, library)
+        super().__init__(name, packed, library)
 
     def results(self, operands: Sequence[Any], found: Any) -> Any:
         """The tree of results, from the one array that they went as."""
@@ -150,16 +148,15 @@ def _kind(operands: Sequence[Any]) -> Hashable:
 
 def hosted(f: Callable[..., Any], library: Library) -> Callable[..., Any]:
     """``f``, a function of the library's arrays, as one of NumPy's that yota records as one op."""
-    hosts: dict[Hashable, _Tree] = {}
     record = recorded(registry().primitive("hosted"))
+    name = name_of(f)
+    trees = Trees(
+        f, library.trees, lambda leaf: is_traced(leaf) or is_leaf(leaf), lambda flat: _Tree(flat, name, library)
+    )
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        leaves, spec = library.trees.tree_flatten((args, kwargs))
-        moving = [is_traced(leaf) or is_leaf(leaf) for leaf in leaves]
-        rest = tuple(... if one else leaf for leaf, one in zip(leaves, moving, strict=True))
-        host = hosts.get((spec, rest)) or hosts.setdefault((spec, rest), _Tree(f, library, spec, rest))
-        operands = [leaf for leaf, one in zip(leaves, moving, strict=True) if one]
+        host, operands = trees.find(args, kwargs)
         return host.results(operands, record(*operands, host=host))
 
-    call.__name__, call.__doc__ = name_of(f), f.__doc__
+    call.__name__, call.__doc__ = name, f.__doc__
     return call

@@ -16,7 +16,8 @@ from yota.compilation.arguments import function_of
 from yota.compilation.branches import Dynamic
 from yota.errors import ArgumentError
 from yota.interop.hosting import hosted
-from yota.interop.maps import OPERAND, Map, Trees, Types
+from yota.interop.maps import Map, Tree, Trees, Types
+from yota.ir.callables import name_of
 from yota.ir.types import TensorType
 
 __all__ = ["primitive", "wrap"]
@@ -74,18 +75,17 @@ def wrap(
     if vmap_method not in ("batch", "sequential"):
         raise ArgumentError(f'vmap_method={vmap_method!r}: it is "batch" or "sequential"')
     options = {"target": target, "strict": strict, "dynamic": dynamic}
-    trees = Trees(function_of(f), jax.tree_util, options)
+    trees = Trees(function_of(f), jax.tree_util, _is_array, lambda flat: Tree(flat, name_of(f), options))
 
     @functools.wraps(f)
     def call(*args: Any, **kwargs: Any) -> Any:
-        leaves, tree = jax.tree_util.tree_flatten((args, kwargs))
-        moving = [_is_array(leaf) for leaf in leaves]
-        arrays = [jnp.asarray(leaf) for leaf, is_array in zip(leaves, moving, strict=True) if is_array]
+        known, given = trees.find(args, kwargs)
+        arrays = [jnp.asarray(each) for each in given]
         weak = tuple(jax.typeof(each).weak_type and not each.ndim for each in arrays)
-        known = trees.map(tree, [OPERAND if one else leaf for leaf, one in zip(leaves, moving, strict=True)])
         if results is not None:
             known.say(_types_of(arrays, weak), *_said(results, args, kwargs))
-        return known.result(_call.bind(*arrays, map=known, method=vmap_method, weak=weak))
+        found = _call.bind(*arrays, map=known, method=vmap_method, weak=weak)
+        return jax.tree_util.tree_unflatten(known.forms[0], found)
 
     return call
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Hashable, Sequence
-from typing import Any
+from collections.abc import Callable, Hashable
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
@@ -17,9 +17,10 @@ from yota.ir.infer import sample, strong
 from yota.ir.types import TensorType, type_of
 from yota.tracing.results import taken_apart
 
-__all__ = ["OPERAND", "Map", "Trees", "Types"]
+__all__ = ["Map", "Tree", "Trees", "Types"]
 
-OPERAND = object()
+_T = TypeVar("_T")
+_OPERAND = object()
 """Stands for an array or a number among the leaves of a call's arguments."""
 
 Types = tuple[TensorType, ...]
@@ -191,72 +192,95 @@ def _point(type: TensorType, axis: int) -> TensorType:
     return TensorType(type.dtype, (*type.shape[:axis], *type.shape[axis + 1 :]), type.weak)
 
 
-class Trees:
-    """A function of structures as maps: one for each structure of arguments.
+class Trees(Generic[_T]):
+    """A function of structures: what is made for each structure of its arguments.
 
     Parameters
     ----------
     function
-        The user's function.
+        The function.
     library
         Has ``tree_flatten`` and ``tree_unflatten``.
-    options
-        See `Map`.
+    is_operand
+        Whether a leaf is an array or a number that the function computes with; others are part of the structure.
+    make
+        Takes a function of the operands in their order, which gives the leaves of the result and their structure.
     """
 
-    def __init__(self, function: Callable[..., Any], library: Any, options: dict[str, Any]) -> None:
-        self._function, self._library, self._options = function, library, options
-        self._maps: dict[Hashable, Tree] = {}
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        library: Any,
+        is_operand: Callable[[Any], bool],
+        make: Callable[[Callable[..., tuple[list[Any], Any]]], _T],
+    ) -> None:
+        self._function, self._library, self._is_operand, self._make = function, library, is_operand, make
+        self._made: dict[Hashable, _T] = {}
 
-    def map(self, spec: Any, leaves: Sequence[Any]) -> Tree:
-        """The map for arguments of the structure ``spec``, with `OPERAND` in the place of each operand.
+    def find(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[_T, list[Any]]:
+        """What was made for such arguments, and the operands.
 
         Raises
         ------
         ArgumentError
-            If another leaf cannot be hashed.
+            If a leaf is no operand, and cannot be hashed.
         """
-        key = spec, tuple([(type(leaf), leaf) for leaf in leaves])
-        try:
-            found = self._maps.get(key)
-        except TypeError:
-            odd = next(leaf for leaf in leaves if type(leaf).__hash__ is None)
+        leaves, spec = self._library.tree_flatten((args, kwargs))
+        rest = [_OPERAND if self._is_operand(leaf) else leaf for leaf in leaves]
+        odd = next((leaf for leaf in rest if type(leaf).__hash__ is None), None)
+        if odd is not None:
             raise ArgumentError(
                 f"{name_of(self._function)} was called with a {type(odd).__name__}, which is neither an array nor "
                 "hashable; register its class as a tree, or pass its arrays"
-            ) from None
-        if found is None:
-            found = self._maps[key] = Tree(self._function, self._library, self._options, spec, leaves)
-        return found
+            )
+        # 1 and True are equal, and not the same.
+        key = spec, tuple([(type(leaf), leaf) for leaf in rest])
+        if key not in self._made:
+            self._made[key] = self._make(self._flat(spec, rest))
+        return self._made[key], [leaf for leaf, one in zip(leaves, rest, strict=True) if one is _OPERAND]
+
+    def _flat(self, spec: Any, rest: list[Any]) -> Callable[..., tuple[list[Any], Any]]:
+        function, library = self._function, self._library
+
+        def flat(*operands: Any) -> tuple[list[Any], Any]:
+            following = iter(operands)
+            given = [next(following) if leaf is _OPERAND else leaf for leaf in rest]
+            args, kwargs = library.tree_unflatten(spec, given)
+            leaves, form = library.tree_flatten(function(*args, **kwargs))
+            return leaves, form
+
+        return flat
 
 
 class Tree(Map):
-    """The map of a function of structures; see `Trees`."""
+    """The map of a function of structures.
 
-    def __init__(
-        self, function: Callable[..., Any], library: Any, options: dict[str, Any], spec: Any, leaves: Sequence[Any]
-    ) -> None:
+    Parameters
+    ----------
+    flat
+        See `Trees`.
+    name
+        Of the function.
+    options
+        See `Map`.
+    """
+
+    def __init__(self, flat: Callable[..., tuple[list[Any], Any]], name: str, options: dict[str, Any]) -> None:
         forms: list[Any] = []
-        tree, name = library, name_of(function)
 
-        def flat(*operands: Any) -> tuple[Any, ...]:
-            rest = iter(operands)
-            args, kwargs = tree.tree_unflatten(spec, [next(rest) if leaf is OPERAND else leaf for leaf in leaves])
-            found, form = tree.tree_flatten(function(*args, **kwargs))[:2]
+        def call(*operands: Any) -> tuple[Any, ...]:
+            found, form = flat(*operands)
             forms[:] = [form]
             odd = next((each for each in found if taken_apart(name, each, []).parts is not None), None)
             if odd is not None:
                 raise TracingError(f"{name} returned a {type(odd).__name__}; return numbers, arrays, or trees of them")
             return tuple(found)
 
-        flat.__name__ = name
-        super().__init__(flat, options)
-        self._forms, self._library = forms, library
+        call.__name__ = name
+        super().__init__(call, options)
+        self.forms = forms
+        """The structure of the results, once it is known."""
 
     def say(self, operands: Types, results: Types, form: Any) -> None:
         """Take the types and the structure of the results from the user."""
-        self._types[operands], self._forms[:] = results, [form]
-
-    def result(self, found: Sequence[Any]) -> Any:
-        """The structure that the function gave, with these in the place of its results."""
-        return self._library.tree_unflatten(self._forms[0], found)
+        self._types[operands], self.forms[:] = results, [form]

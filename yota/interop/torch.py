@@ -16,7 +16,8 @@ from yota.compilation.arguments import function_of
 from yota.compilation.branches import Dynamic
 from yota.errors import ArgumentError
 from yota.interop.hosting import hosted
-from yota.interop.maps import OPERAND, Map, Trees
+from yota.interop.maps import Map, Tree, Trees
+from yota.ir.callables import name_of
 from yota.ir.types import TensorType, type_of
 
 __all__ = ["primitive", "wrap"]
@@ -62,16 +63,20 @@ def wrap(
     tensor([[2., 0.],
             [0., 2.]])
     """
-    trees = Trees(function_of(f), optree, {"target": target, "strict": strict, "dynamic": dynamic})
+    options = {"target": target, "strict": strict, "dynamic": dynamic}
+    trees = Trees(function_of(f), optree, _is_array, lambda flat: Tree(flat, name_of(f), options))
 
     @functools.wraps(f)
     def call(*args: Any, **kwargs: Any) -> Any:
-        leaves, spec = optree.tree_flatten((args, kwargs))  # type: ignore[arg-type,var-annotated]
-        moving = [isinstance(leaf, (torch.Tensor, np.ndarray, np.generic, float, complex)) for leaf in leaves]
-        known = trees.map(spec, [OPERAND if one else leaf for leaf, one in zip(leaves, moving, strict=True)])
-        return known.result(_applied(known, [leaf for leaf, one in zip(leaves, moving, strict=True) if one]))
+        known, operands = trees.find(args, kwargs)
+        found = _applied(known, operands)
+        return optree.tree_unflatten(known.forms[0], found)
 
     return call
+
+
+def _is_array(leaf: Any) -> bool:
+    return isinstance(leaf, (torch.Tensor, np.ndarray, np.generic, float, complex))
 
 
 def _applied(map: Map, operands: Sequence[Any]) -> tuple[Any, ...]:
