@@ -37,7 +37,7 @@ BELOW = {
     },
 }
 # Folders of the top layer.
-TOP = {"derivatives", "batching", "generation", "interop", "report", "proof", "sharing", "cli"}
+TOP = {"derivatives", "distributed", "batching", "generation", "interop", "report", "proof", "sharing", "cli"}
 # Which files may import a library that not every file may.
 DOORS = {
     "sympy": (
@@ -56,6 +56,7 @@ DOORS = {
     "pygments": ("report/text",),
     "cloudpickle": ("freezing",),
     "cupy": ("runtime/cuda",),
+    "dask": ("distributed/",),
     "optree": ("structures", "interop/torch"),
     "jax": ("interop/jax",),
     "torch": ("interop/torch",),

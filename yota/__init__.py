@@ -83,7 +83,7 @@ _HOMES = {
 }
 
 
-_MODULES = ("errors", "export", "interop", "testing")
+_MODULES = ("distributed", "errors", "export", "interop", "testing")
 """Modules with public names of their own."""
 
 

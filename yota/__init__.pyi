@@ -5,6 +5,7 @@ from os import PathLike
 from types import EllipsisType
 from typing import Any, Generic, Literal, ParamSpec, Protocol, TypeAlias, TypeVar, overload
 
+from yota import distributed as distributed
 from yota import errors as errors
 from yota import export as export
 from yota import interop as interop

@@ -6,6 +6,7 @@ from typing import Any
 
 __all__ = [
     "ArgumentError",
+    "ChunkError",
     "CodegenError",
     "CompilerError",
     "DeviceError",
@@ -65,6 +66,10 @@ class ScheduleError(AssertionError):
 
 class TapeError(YotaError, ValueError):
     """A tape breaks an invariant of the intermediate representation."""
+
+
+class ChunkError(YotaError, RuntimeError):
+    """What was to be computed for a chunk of data failed; the message names the chunk, and says what went wrong."""
 
 
 class CodegenError(YotaError, RuntimeError):

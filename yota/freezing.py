@@ -14,7 +14,7 @@ from yota.errors import ArgumentError
 from yota.ir.callables import name_of
 from yota.runtime.store import digest_of
 
-__all__ = ["Frozen", "freeze"]
+__all__ = ["Frozen", "freeze", "pickled"]
 
 
 def freeze(f: Callable[..., Any]) -> Frozen:
@@ -92,7 +92,7 @@ class Frozen(Compiled):
 
     def __reduce__(self) -> tuple[Any, ...]:
         records = sorted(self.records().items())
-        return _thawed, (_pickled(self.recipe[1][0]), state_of_yota(), _digest(records), records)
+        return _thawed, (pickled(self.recipe[1][0]), state_of_yota(), _digest(records), records)
 
 
 def _thawed(function: bytes, version: str, digest: str, records: list[tuple[str, str]]) -> Frozen:
@@ -108,7 +108,7 @@ def _digest(records: Iterable[tuple[str, str]]) -> str:
     return digest_of(part for record in records for part in record)
 
 
-def _pickled(function: Any) -> bytes:
+def pickled(function: Any) -> bytes:
     """The function by reference where it can be imported; by value, with cloudpickle, where it cannot."""
     if importlib.util.find_spec("cloudpickle") is None:
         return pickle.dumps(function)

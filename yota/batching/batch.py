@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import types
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -174,6 +175,12 @@ class Batched(Compiled):
         if function is not self.function:
             key = (function.names, *key)  # type: ignore[attr-defined]
         ways = self._table.get(key)
+        if ways is None and "dask.array" in sys.modules:
+            from yota.distributed.mapped import over_points
+
+            found = over_points(self, function, args)
+            if found is not None:
+                return found
         if ways is None or any(way.contents.changed() for way in ways):
             ways = (self._compiled(function, args, CONTENT if ways else ""),)
             self._table.insert(key, ways)
@@ -233,7 +240,7 @@ class Batched(Compiled):
 
     def _record(self, function: Callable[..., Any], arguments: Arguments) -> _Recording:
         """The tape over all points, from a run at one of them."""
-        axes = [self._axis_of(leaf, len(arguments.values)) for leaf in arguments.leaves]
+        axes = [self.axis_of(leaf, len(arguments.values)) for leaf in arguments.leaves]
         count = _count(arguments.leaves, axes)
         points = [
             leaf if axis is None else Leaf(_point(leaf.value, axis), leaf.argument, leaf.name, leaf.path)
@@ -248,10 +255,14 @@ class Batched(Compiled):
         compiled = self.target.name in ("c", "cuda")
         tape = run(recorded.tape, strict=self.target.strict, compiled=compiled)
         tape = optimise(tape, strict=self.target.strict)
-        outer = [axis_at(self.out_axes, path, "out_axes") for path in forms[-1].paths()]
+        outer = [self.out_axis_of(path) for path in forms[-1].paths()]
         return _Recording(batched(tape, axes, count, outer), forms[-1], recorded.watched, recorded.ran)
 
-    def _axis_of(self, leaf: Leaf, count: int) -> int | None:
+    def out_axis_of(self, path: Path) -> int | None:
+        """Along which axis of a part of the results the points are; None for what is the same for all."""
+        return axis_at(self.out_axes, path, "out_axes")
+
+    def axis_of(self, leaf: Leaf, count: int) -> int | None:
         """Along which axis of an array the points are; None for what is the same for all."""
         ndim = np.ndim(leaf.value)
         axis: int | None

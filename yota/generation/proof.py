@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 import types
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -33,7 +34,8 @@ def proved(text: str, name: str, call: Call, wrt: Wrt, wanted: Sequence[str], *,
     ArgumentError
         If it computes something else there.
     """
-    module = types.ModuleType("yota.proved")
+    # Other threads may prove modules too.
+    module = types.ModuleType(f"yota.proved_{threading.get_ident()}")
     # Named tuples look their module up by name.
     sys.modules[module.__name__] = module
     try:

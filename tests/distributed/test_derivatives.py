@@ -1,0 +1,288 @@
+"""Sums over chunks are those of the whole data, and what goes wrong is named by its chunk."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+
+import yota
+from tests.cuda.device import device, on_device, stand_in  # noqa: F401  (a fixture)
+from yota.errors import ArgumentError, ChunkError
+
+dask = pytest.importorskip("dask")
+import dask.array as da  # noqa: E402
+import dask.bag as db  # noqa: E402
+
+from yota.distributed import hvp, jacobian, value_and_grad  # noqa: E402
+
+ROWS = 103
+GENERATOR = np.random.default_rng(0)
+W, V = GENERATOR.normal(size=(2, 3))
+DATA = GENERATOR.normal(size=(ROWS, 3))
+SIGNS = np.sign(GENERATOR.normal(size=ROWS))
+X, Y = da.from_array(DATA, chunks=(20, 3)), da.from_array(SIGNS, chunks=20)
+
+
+def loss(w, X, y):
+    return np.sum(np.logaddexp(0.0, -y * (X @ w)))
+
+
+def exact(w=W, X=DATA, y=SIGNS):
+    """Value and gradient, by hand."""
+    margins = y * (X @ w)
+    return np.sum(np.log1p(np.exp(-margins))), -X.T @ (y / (1 + np.exp(margins)))
+
+
+@pytest.fixture(autouse=True)
+def in_this_thread():
+    with dask.config.set(scheduler="sync"):
+        yield
+
+
+@pytest.fixture(scope="module")
+def fg():
+    return value_and_grad(loss, over=("X", "y"))
+
+
+def holds(found, wanted=None):
+    value, gradient = wanted or exact()
+    np.testing.assert_allclose(found[0], value, rtol=1e-13)
+    np.testing.assert_allclose(found[1], gradient, rtol=1e-12)
+    assert type(found[1]) is np.ndarray
+
+
+def delayed(array, size=20):
+    return [dask.delayed(array[start : start + size]) for start in range(0, len(array), size)]
+
+
+def bag(array, size=7):
+    return db.from_sequence([array[start : start + size] for start in range(0, len(array), size)], npartitions=4)
+
+
+def test_data_in_all_forms(fg):
+    empty = [dask.delayed(DATA[:0]), *delayed(DATA), dask.delayed(DATA[:0])]
+    some = DATA[:, 0] > 0
+    holds(fg(W, X, Y))
+    holds(fg(W, y=Y, X=X))
+    holds(fg(W, X, SIGNS))
+    holds(fg(W, X, Y.rechunk(31)))
+    holds(fg(W, delayed(DATA), delayed(SIGNS)))
+    holds(fg(W, bag(DATA), bag(SIGNS)))
+    holds(fg(W, empty, [dask.delayed(SIGNS[:0]), *delayed(SIGNS), dask.delayed(SIGNS[:0])]))
+    holds(fg(W, X[X[:, 0] > 0], Y[X[:, 0] > 0]), exact(X=DATA[some], y=SIGNS[some]))
+    holds(fg(W, X.rechunk(-1), Y.rechunk(-1)))
+    holds(fg.delayed(W, X, Y).compute())
+    holds(pickle.loads(pickle.dumps(fg))(W, X, Y))
+
+
+def test_one_compilation_for_all_sizes(fg, monkeypatch):
+    from yota.derivatives import allsizes
+
+    made = []
+    monkeypatch.setattr(allsizes, "collected", lambda *_: made.append(1))
+    for size in (1, 2, 19, 50):
+        holds(fg(W, X.rechunk((size, 3)), Y.rechunk(size)))
+    assert not made
+
+
+def test_tasks_have_names_to_read(fg):
+    names = {
+        str(key[0] if isinstance(key, tuple) else key).rpartition("-")[0] for key in dict(fg.delayed(W, X, Y).dask)
+    }
+    assert {"value_and_grad_of_loss", "sum_of_loss", "total_of_loss", "compiled", "arguments"} <= names
+
+
+def test_the_same_bits_in_any_order(fg):
+    wanted = fg(W, X, Y)
+    with dask.config.set(scheduler="threads", num_workers=3):
+        found = fg(W, X, Y)
+    assert found[0] == wanted[0]
+    assert np.array_equal(found[1], wanted[1])
+
+
+def test_the_same_bits_wherever_arrays_lie(fg):
+    def shifted(array):
+        memory = np.empty(array.nbytes + 1, np.uint8)[1:]
+        found = memory.view(array.dtype).reshape(array.shape)
+        found[...] = array
+        return found
+
+    wanted = fg(W, delayed(DATA), delayed(SIGNS))
+    found = fg(shifted(W), *([dask.delayed(shifted)(each) for each in delayed(array)] for array in (DATA, SIGNS)))
+    assert found[0] == wanted[0]
+    assert np.array_equal(found[1], wanted[1])
+
+
+def test_means_are_weighted_by_samples():
+    def ridge(w, X, y):
+        return np.mean((X @ w - y) ** 2) + np.sum(w**2)
+
+    residuals = DATA @ W - SIGNS
+    wanted = np.mean(residuals**2) + W @ W, 2 * DATA.T @ residuals / ROWS + 2 * W
+    holds(value_and_grad(ridge, over=("X", "y"), reduction="mean")(W, X, Y), wanted)
+    with pytest.raises(ChunkError, match=r"chunk 0 .*ridge is no sum over samples.*reduction=\"mean\""):
+        value_and_grad(ridge, over=("X", "y"))(W, X, Y)
+    with pytest.raises(ArgumentError, match="'sum' or 'mean'"):
+        value_and_grad(ridge, over=("X", "y"), reduction="max")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda w, X: np.sum(X @ w) + np.sum(np.abs(w)),
+        lambda w, X: np.max(X @ w),
+        lambda w, X: np.sum(X @ w) ** 2,
+        lambda w, X: np.std(X @ w),
+    ],
+)
+def test_what_is_no_sum_is_refused(wrong):
+    with pytest.raises(ChunkError, match="no sum over samples"):
+        value_and_grad(wrong, over="X")(W, X)
+    value_and_grad(wrong, over="X", check=False)(W, X)
+
+
+def test_a_penalty_is_found_where_it_counts():
+    # At zero it has neither value nor slope.
+    penalised = value_and_grad(lambda w, X: np.sum((X @ w) ** 2) + np.sum(w**2), over="X")
+    assert penalised(0 * W, X)[0] == 0
+    with pytest.raises(ChunkError, match=r"chunk 1 .*no sum over samples"):
+        penalised(W, X)
+
+
+def test_structures_numbers_and_several_arguments():
+    def network(p, scale, X, y):
+        return np.sum((scale * np.tanh(X @ p["a"]) + p["b"] - y) ** 2)
+
+    p = {"a": W, "b": 0.5}
+    wanted = yota.value_and_grad(network, (0, 1))(p, 2.0, DATA, SIGNS)
+    value, (by_p, by_scale) = value_and_grad(network, (0, 1), over=(2, -1))(p, 2.0, X, Y)
+    np.testing.assert_allclose(value, wanted[0], rtol=1e-13)
+    np.testing.assert_allclose(by_p[("a",)], wanted[1][0][("a",)], rtol=1e-12)
+    np.testing.assert_allclose([by_p[("b",)], by_scale], [wanted[1][0][("b",)], wanted[1][1]], rtol=1e-12)
+
+
+def test_what_has_no_form_for_all_sizes():
+    def looped(w, X):
+        return sum((row @ w) ** 2 for row in X)
+
+    def branching(w, X):
+        return np.sum(X @ w) if w[0] > 0 else np.sum((X @ w) ** 2)
+
+    for function in (looped, branching):
+        for w in (W, -W):
+            wanted = yota.value_and_grad(function)(w, DATA)
+            holds(value_and_grad(function, over="X")(w, X), wanted)
+
+
+def test_what_it_reads_from_outside_may_change():
+    scale = [1.0]
+    slope = value_and_grad(lambda w, X: scale[0] * np.sum(X @ w), over="X")
+    for scale[0] in (1.0, 3.0):
+        np.testing.assert_allclose(slope(W, X)[1], scale[0] * DATA.sum(0), rtol=1e-12)
+
+
+def test_products_with_hessians():
+    curvature = np.exp(-SIGNS * (DATA @ W)) / (1 + np.exp(-SIGNS * (DATA @ W))) ** 2
+    for wrt in (0, "w", -3):
+        found = hvp(loss, wrt, over=("X", "y"))(W, X, Y, V)
+        np.testing.assert_allclose(found, DATA.T @ (curvature * (DATA @ V)), rtol=1e-11)
+    with pytest.raises(ChunkError, match="direction has shape"):
+        hvp(loss, over=("X", "y"))(W, X, Y, V[:2])
+
+
+def test_jacobians_stay_in_chunks():
+    def rows(w, X):
+        return np.tanh(X @ w)
+
+    found = jacobian(rows, over="X")(W, X)
+    assert found.chunks == ((20,) * 5 + (3,), (3,))
+    np.testing.assert_allclose(found.compute(), DATA / np.cosh(DATA @ W)[:, None] ** 2, rtol=1e-12)
+    for wrong in (lambda w, X: np.cumsum(X @ w), lambda w, X: X.T @ X @ w, lambda w, X: np.sum(X @ w)):
+        with pytest.raises(ArgumentError, match="does not compute a row for each sample by itself"):
+            jacobian(wrong, over="X")(W, X)
+
+
+def test_batches_over_chunks():
+    def point(x, w):
+        return {"value": np.sum(np.sin(x) * w), "twice": (2 * x,)}
+
+    found = yota.batch(point, over="x")(X, W)
+    np.testing.assert_allclose(found["value"].compute(), np.sin(DATA) @ W, rtol=1e-12)
+    assert np.array_equal(found["twice"][0].compute(), 2 * DATA)
+    slope = yota.batch(yota.gradient(lambda x, w: np.sum(np.sin(x) * w)), over="x")
+    np.testing.assert_allclose(slope(X, W).compute(), np.cos(DATA) * W, rtol=1e-12)
+    unknown = slope(X[X[:, 0] > 0], W)
+    assert np.isnan(unknown.shape[0])
+    np.testing.assert_allclose(unknown.compute(), (np.cos(DATA) * W)[DATA[:, 0] > 0], rtol=1e-12)
+    along_columns = yota.batch(lambda x, y: x * y, in_axes=-1, out_axes=-1)(X.T, DATA.T)
+    assert np.array_equal(along_columns.compute(), DATA.T**2)
+    hessian = yota.batch(yota.hessian(lambda x: np.prod(x)))(X).compute()
+    assert hessian.shape == (ROWS, 3, 3)
+    np.testing.assert_allclose(hessian[:, 0, 1], DATA[:, 2], rtol=1e-12)
+    with pytest.raises(ArgumentError, match=r"what is the same for all points is in memory"):
+        slope(X, da.from_array(W))
+
+
+def test_chunks_on_a_gpu(device):  # noqa: F811
+    blocks = [[dask.delayed(on_device)(each) for each in delayed(array)] for array in (DATA, SIGNS)]
+    found = value_and_grad(loss, over=("X", "y"))(W, *blocks)
+    holds(found)
+    assert stand_in().launches
+
+
+def test_not_a_number_stays_in_the_sum(fg):
+    bad = DATA.copy()
+    bad[50, 1] = np.nan
+    value, gradient = fg(W, da.from_array(bad, chunks=(20, 3)), Y)
+    assert np.isnan([value, *gradient]).all()
+
+
+def failing(number):
+    if number == 3:
+        raise OSError("no such disk")
+    return DATA[20 * number : 20 * number + 20]
+
+
+FAULTS = {
+    "another number of samples": (lambda: (X, Y[:50]), ArgumentError, "y has 50 samples in 3 chunks, and X has 103"),
+    "unknown sizes": (lambda: (X, Y[Y > 0]), ChunkError, r"chunk \d of X and y, of loss.*\(X: \d+, y: \d+\)"),
+    "unknown, not as many": (
+        lambda: (X, delayed(SIGNS)[:2]),
+        ArgumentError,
+        r"unknown number of samples in 2 chunks.*y\.compute_chunk_sizes",
+    ),
+    "columns": (lambda: (X.rechunk((20, 1)), Y), ArgumentError, r"X = X\.rechunk\(\{1: -1\}\)"),
+    "arrays": (lambda: (DATA, SIGNS), ArgumentError, "For arrays in memory: yota.value_and_grad"),
+    "an array too short": (lambda: (X, SIGNS[:-1]), ArgumentError, r"y has shape \(102,\), and X has 103 samples"),
+    "no samples": (lambda: (X[:0], Y[:0]), ChunkError, "all chunks of X and y, of loss, are empty"),
+    "no chunks": (lambda: ([], []), ArgumentError, "X has no chunks"),
+    "a number": (lambda: (3, Y), ArgumentError, "argument X is a builtins.int"),
+    "a loader that raises": (
+        lambda: ([dask.delayed(failing)(number) for number in range(6)], delayed(SIGNS)),
+        ChunkError,
+        "chunk 3 of the data of loss could not be made: OSError: no such disk",
+    ),
+    "columns of one chunk": (
+        lambda: ([*delayed(DATA)[:5], dask.delayed(DATA[100:, :2])], delayed(SIGNS)),
+        ChunkError,
+        r"chunk 5 of X and y, of loss, with blocks of shape \(3, 2\), \(3,\)",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_faults_are_named(fg, name):
+    data, kind, pattern = FAULTS[name]
+    with pytest.raises(kind, match=pattern):
+        fg(W, *data())
+
+
+def test_wrong_use_is_named(fg):
+    with pytest.raises(ArgumentError, match="argument w is in chunks; name it in over="):
+        fg(da.from_array(W), X, Y)
+    with pytest.raises(ArgumentError, match="over='z' is no argument of this call; it has w, X, y"):
+        value_and_grad(loss, over="z")(W, X, Y)
+    with pytest.raises(ArgumentError, match="wrt='X' holds samples"):
+        value_and_grad(loss, ("w", "X"), over=("X", "y"))(W, X, Y)

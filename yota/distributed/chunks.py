@@ -1,0 +1,281 @@
+"""Arguments in chunks along samples: Dask arrays, bags of arrays, or delayed blocks."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import dask
+import numpy as np
+from dask.delayed import Delayed
+from dask.highlevelgraph import HighLevelGraph
+
+from yota.compilation.arguments import names_of
+from yota.compilation.device import to_cuda
+from yota.distributed.failures import unmade
+from yota.errors import ArgumentError
+from yota.structures import is_on_device, mapped
+
+__all__ = [
+    "Call",
+    "Chunked",
+    "aligned",
+    "described",
+    "in_line",
+    "inlined",
+    "joined",
+    "later",
+    "rows_of",
+    "taken",
+    "task_name",
+]
+
+Place = int | str
+Like = tuple[np.dtype[Any], tuple[int, ...], bool]
+"""dtype, shape without the samples, and whether arrays are on a GPU."""
+_FIRST: Mapping[str, int] = {}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Chunked:
+    """One argument in chunks.
+
+    Parameters
+    ----------
+    name
+        Of the argument.
+    keys
+        Of its blocks in the graph.
+    rows
+        How many samples each block has; None where that is not known before it is read.
+    collections
+        What the graph of the blocks comes from.
+    graph
+        Blocks that are in memory here.
+    like
+        What the blocks are like; None where that is not known yet.
+    """
+
+    name: str
+    keys: tuple[Any, ...]
+    rows: tuple[int | None, ...]
+    collections: tuple[Any, ...] = ()
+    graph: tuple[tuple[Any, Any], ...] = ()
+    like: Like | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """The arguments that all chunks share; those that hold samples are None."""
+
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+
+    def filled(self, places: Sequence[Place], blocks: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
+        """The arguments for one chunk, all on the GPU if its blocks are."""
+        place_in_memory = _on_device if any(map(is_on_device, blocks)) else in_line
+        args, kwargs = mapped([*self.args], place_in_memory), mapped({**self.kwargs}, place_in_memory)
+        for place, block in zip(places, blocks, strict=True):
+            if isinstance(place, int):
+                args[place] = block
+            else:
+                kwargs[place] = block
+        return args, kwargs
+
+
+def _on_device(value: Any) -> Any:
+    return to_cuda(value) if isinstance(value, np.ndarray) and value.ndim else value
+
+
+def taken(
+    function: Callable[..., Any], over: Place | tuple[Place, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[list[tuple[str, Place, Any]], Call]:
+    """Name, place and value of the arguments that hold samples, and all others.
+
+    Raises
+    ------
+    ArgumentError
+        If ``over`` names an argument that is not there, or leaves out one that is in chunks.
+    """
+    names = names_of(function, len(args))
+    places: dict[str, Place] = {
+        **{name: number for number, name in enumerate(names)},
+        **{name: name for name in kwargs},
+    }
+    wanted = over if isinstance(over, tuple) else (over,)
+    found = [names[each] if isinstance(each, int) and -len(args) <= each < len(args) else each for each in wanted]
+    values = {**dict(zip(names, args, strict=True)), **kwargs}
+    for each in found:
+        if each not in places:
+            raise ArgumentError(f"over={each!r} is no argument of this call; it has {', '.join(places)}")
+    for name, value in values.items():
+        if name not in found and dask.is_dask_collection(value):
+            raise ArgumentError(f"argument {name} is in chunks; name it in over=, or pass {name}.compute()")
+    data = [(name, places[name], values[name]) for name in places if name in found]
+    rest = Call(
+        tuple(None if name in found else value for name, value in zip(names, args, strict=True)),
+        {name: None if name in found else value for name, value in kwargs.items()},
+    )
+    return data, rest
+
+
+def aligned(arguments: Sequence[tuple[str, Any]], axes: Mapping[str, int] = _FIRST) -> list[Chunked]:
+    """Arguments with the same samples in the same chunks; samples are along ``axes``, the first one by default.
+
+    Raises
+    ------
+    ArgumentError
+        If one is no data in chunks, or they do not have the same samples.
+    """
+    lead = next(((name, value) for name, value in arguments if not isinstance(value, np.ndarray)), None)
+    if lead is None:
+        listed = " and ".join(name for name, _ in arguments)
+        raise ArgumentError(
+            f"{listed} are NumPy arrays; yota.distributed takes Dask arrays, bags of arrays or lists of delayed "
+            "blocks. For arrays in memory: yota.value_and_grad"
+        )
+    first = _chunked(*lead, axes.get(lead[0], 0))
+    if not first.keys:
+        raise ArgumentError(f"argument {first.name} has no chunks")
+    return [
+        first if name == first.name else _beside(first, name, value, axes.get(name, 0)) for name, value in arguments
+    ]
+
+
+def _chunked(name: str, value: Any, axis: int = 0) -> Chunked:
+    if isinstance(value, (list, tuple)) and all(isinstance(each, Delayed) for each in value):
+        return Chunked(name, tuple(each.key for each in value), (None,) * len(value), tuple(value))
+    kind = f"{type(value).__module__}.{type(value).__name__}"
+    if not dask.is_dask_collection(value) or not kind.startswith(("dask.array.", "dask.bag.")):
+        raise ArgumentError(
+            f"argument {name} is a {kind}; it holds samples, so pass a Dask array, a bag of arrays, or a list of "
+            "delayed blocks. Of a data frame: frame.to_dask_array(lengths=True)"
+        )
+    if kind.startswith("dask.bag."):
+        (found,) = dask.optimize(value)
+        return Chunked(name, tuple(found.__dask_keys__()), (None,) * found.npartitions, (found,))
+    if not value.ndim:
+        raise ArgumentError(f"argument {name} is a Dask array without axes; samples are along the first axis")
+    split = [each for each in range(value.ndim) if each != axis and value.numblocks[each] > 1]
+    if split:
+        whole = ", ".join(f"{each}: -1" for each in split)
+        raise ArgumentError(
+            f"argument {name} is chunked along axis {split[0]}; chunks are along samples, axis {axis}, alone: "
+            f"{name} = {name}.rechunk({{{whole}}})"
+        )
+    (found,) = dask.optimize(value)
+    rows = tuple(None if math.isnan(each) else int(each) for each in value.chunks[axis])
+    return Chunked(name, _keys(found.name, value.ndim, axis, len(rows)), rows, (found,), (), _like(value))
+
+
+def _keys(name: str, ndim: int, axis: int, count: int) -> tuple[Any, ...]:
+    return tuple((name, *(number if each == axis else 0 for each in range(ndim))) for number in range(count))
+
+
+def _beside(first: Chunked, name: str, value: Any, axis: int) -> Chunked:
+    """Another argument, in the chunks of the first one."""
+    known = sum(map(int, first.rows)) if None not in first.rows else None  # type: ignore[arg-type]
+    if isinstance(value, np.ndarray):
+        if known is None or value.shape[axis : axis + 1] != (known,):
+            raise ArgumentError(f"argument {name} has shape {value.shape}, and {first.name} has {_total(first.rows)}")
+        pieces = np.split(value, np.cumsum(np.array(first.rows))[:-1], axis)
+        keys = _keys(task_name(name), 1, 0, len(pieces))
+        return Chunked(name, keys, first.rows, (), tuple(zip(keys, pieces, strict=True)), _like(value))
+    found = _chunked(name, value, axis)
+    total = sum(map(int, found.rows)) if None not in found.rows else None  # type: ignore[arg-type]
+    if found.rows == first.rows or (len(found.rows) == len(first.rows) and None in (known, total)):
+        # Where sizes are not known, each chunk is looked at when it is there.
+        return found
+    if known is not None and known == total:
+        return _chunked(name, value.rechunk({axis: first.rows}), axis)
+    raise ArgumentError(
+        f"argument {name} has {_total(found.rows)} in {len(found.rows)} chunks, and {first.name} has "
+        f"{_total(first.rows)} in {len(first.rows)}; they are to hold the same samples. Where sizes are not known: "
+        f"{name}.compute_chunk_sizes()"
+    )
+
+
+def _total(rows: Sequence[int | None]) -> str:
+    return "an unknown number of samples" if None in rows else f"{sum(map(int, rows))} samples"  # type: ignore[arg-type]
+
+
+def described(given: Chunked) -> Like:
+    """What blocks are like: the first one that has samples is looked at, where that is not known."""
+    if given.like is not None and not any(map(math.isnan, given.like[1])):
+        return given.like
+    for number, key in enumerate(given.keys):
+        look = later(f"look_at_{given.name}", {}, (_seen, key), given.collections)
+        try:
+            found = look.compute()
+        except Exception as error:
+            raise unmade(number, given.name, error) from error
+        if found is not None:
+            return found  # type: ignore[no-any-return]
+    raise ArgumentError(f"argument {given.name} has no samples: its {len(given.keys)} chunks are empty")
+
+
+def _seen(block: Any) -> Like | None:
+    found = joined(block)
+    return None if found is None or not len(found) else _like(found)
+
+
+def _like(array: Any) -> Like:
+    return array.dtype, array.shape[1:], is_on_device(getattr(array, "_meta", array))
+
+
+def joined(block: Any) -> Any:
+    """A block as one array: a partition of a bag is a sequence of arrays; None if there are none."""
+    if isinstance(block, np.ndarray) or is_on_device(block):
+        return in_line(block)
+    if isinstance(block, (list, tuple, Iterator, itertools.chain)):
+        arrays = list(map(np.asarray, block))
+        return np.concatenate(arrays) if arrays else None
+    return np.asarray(block)
+
+
+def in_line(value: Any) -> Any:
+    """An array that is aligned: one that came over a network may not be, and its products then have other bits."""
+    return np.require(value, requirements="A") if type(value) is np.ndarray else value
+
+
+def rows_of(names: Sequence[str], blocks: Sequence[Any]) -> int:
+    """Number of samples, the same in all blocks of a chunk.
+
+    Raises
+    ------
+    ArgumentError
+        If it is not.
+    """
+    counts = [0 if block is None else len(block) if block.ndim else -1 for block in blocks]
+    if len(set(counts)) > 1 or -1 in counts:
+        listed = ", ".join(f"{name}: {count}" for name, count in zip(names, counts, strict=True))
+        raise ArgumentError(f"numbers of samples differ ({listed}); chunks are to hold the same samples")
+    return counts[0]
+
+
+def inlined(collections: Sequence[Sequence[Any]], keys: Sequence[Any]) -> dict[Any, Any]:
+    """Tasks that make a block for nobody else: each runs inside of the task for its chunk, which keeps no block.
+
+    A worker then holds one chunk for each of its threads.
+    """
+    tasks = {key: task for each in collections for one in each for key, task in dict(one.__dask_graph__()).items()}
+    used = Counter(key for task in tasks.values() for key in getattr(task, "dependencies", tasks))
+    used.update(keys)
+    # Of Dask's own: data, and names of other tasks, stay where they are.
+    return {key: tasks[key] for key in keys if used[key] == 1 and type(tasks.get(key)).__name__ == "Task"}
+
+
+def later(what: str, graph: dict[Any, Any], task: tuple[Any, ...], collections: Sequence[Any]) -> Delayed:
+    """The result of a task, beside other tasks and those of collections."""
+    name = task_name(what)
+    return Delayed(name, HighLevelGraph.from_collections(name, {**graph, name: task}, dependencies=collections))
+
+
+def task_name(what: str) -> str:
+    """A name for tasks, as a dashboard shows it without what follows the hyphen."""
+    return f"{what.replace('-', '_')}-{uuid.uuid4().hex}"

@@ -1,0 +1,68 @@
+"""Errors that name the chunk of data that they were raised for."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from dask.base import get_scheduler
+from dask.optimization import cull
+
+from yota.errors import ChunkError, YotaError
+
+__all__ = ["failure", "of_reading", "unmade"]
+
+
+def failure(what: str, number: int, blocks: Sequence[Any], error: Exception) -> ChunkError:
+    """The error for a chunk, in whose computation another error was raised."""
+    shapes = ", ".join(str(getattr(block, "shape", type(block).__name__)) for block in blocks)
+    return ChunkError(f"chunk {number} of {what}, with blocks of shape {shapes}: {_said(error)}")
+
+
+def _said(error: Exception) -> str:
+    return str(error) if isinstance(error, YotaError) else f"{type(error).__name__}: {error}"
+
+
+def of_reading(what: str, graph: Mapping[Any, Any], chunks: Sequence[Any], error: Exception) -> Exception:
+    """The error for a chunk whose blocks could not be made; ``error`` itself where the chunk cannot be told.
+
+    Parameters
+    ----------
+    what
+        Names of the data.
+    graph
+        All tasks.
+    chunks
+        Keys of the tasks for chunks.
+    error
+        What was raised.
+    """
+    failed = [key for key in _failed(error) if key in graph]
+    if isinstance(error, YotaError) or not failed:
+        return error
+    tasks = dict(graph)
+    found = [number for number, key in enumerate(chunks) if failed[0] in cull(tasks, [key])[0]]
+    if len(found) != 1:
+        return error
+    return unmade(found[0], what, error)
+
+
+def unmade(number: int, what: str, error: Exception) -> ChunkError:
+    """The error for a chunk of data that cannot be had."""
+    return ChunkError(f"chunk {number} of {what} could not be made: {_said(error)}")
+
+
+def _failed(error: Exception) -> Iterator[Any]:
+    """Keys of tasks that failed."""
+    client: Any = getattr(get_scheduler(), "__self__", None)
+    if hasattr(client, "run_on_scheduler"):
+        yield from client.run_on_scheduler(_erred)
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        # So Dask's own schedulers call what runs a task.
+        if frame.f_code.co_name == "execute_task" and "key" in frame.f_locals:
+            yield frame.f_locals["key"]
+
+
+def _erred(dask_scheduler: Any) -> list[Any]:
+    return [task.key for task in getattr(dask_scheduler, "erred_tasks", ())]

@@ -1,0 +1,124 @@
+"""Functions of each chunk whose results stay in chunks: Jacobians, and `yota.batch` over Dask arrays."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import dask.array as da
+import numpy as np
+from dask.highlevelgraph import HighLevelGraph
+
+from yota.compilation.arguments import names_of
+from yota.distributed.chunks import Call, Chunked, aligned, joined, task_name
+from yota.distributed.failures import failure
+from yota.distributed.sums import known
+from yota.errors import ArgumentError
+from yota.freezing import pickled
+from yota.structures import flatten, is_leaf, rebuild
+from yota.tracing.record import Leaf
+
+__all__ = ["mapped_over", "over_points"]
+
+
+def over_points(batched: Any, function: Callable[..., Any], args: Sequence[Any]) -> Any:
+    """What a function over many points gives for Dask arrays, in Dask arrays; None if there are none among ``args``.
+
+    Raises
+    ------
+    ArgumentError
+        If points are in chunks of different sizes, or in anything else.
+    """
+    if not any(isinstance(each, da.Array) for each in args):
+        return None
+    data, axes, rest, empty = [], {}, list(args), list(args)
+    for place, (name, value) in enumerate(zip(names_of(function, len(args)), args, strict=True)):
+        found = [batched.axis_of(Leaf(part, place, name, path), len(args)) for path, part in _arrays(value)]
+        if isinstance(value, (da.Array, np.ndarray)) and found[0] is not None:
+            axes[name], rest[place] = found[0], None
+            data.append((name, place, value))
+            empty[place] = np.zeros([0 if axis == found[0] else n for axis, n in enumerate(value.shape)], value.dtype)
+        elif isinstance(value, da.Array) or any(axis is not None for axis in found):
+            raise ArgumentError(
+                f"argument {name}: beside Dask arrays, points are in Dask or NumPy arrays; what is the same for all "
+                f"points is in memory, as {name}.compute() gives it"
+            )
+    like = batched(*empty)
+    outer = [_within(batched.out_axis_of(path), np.ndim(part)) for path, part in _arrays(like)]
+    chunks = aligned([(name, value) for name, _, value in data], axes)
+    return mapped_over(f"batch of {batched.__name__}", batched, Call(tuple(rest), {}), data, chunks, like, outer)
+
+
+def _within(axis: int | None, ndim: int) -> int | None:
+    return None if axis is None else axis % ndim
+
+
+def _arrays(value: Any) -> list[tuple[Any, Any]]:
+    if isinstance(value, da.Array):
+        return [((), value)]
+    return [(path, part) for path, part in flatten(value) if is_leaf(part)]
+
+
+def mapped_over(
+    title: str,
+    function: Callable[..., Any],
+    call: Call,
+    data: Sequence[tuple[str, Any, Any]],
+    chunks: Sequence[Chunked],
+    like: Any,
+    axes: Sequence[int | None],
+) -> Any:
+    """What a function gives for each chunk, as Dask arrays.
+
+    Parameters
+    ----------
+    title
+        What it is called.
+    function
+        Takes the arguments.
+    call, data
+        The arguments, as `taken` gives them.
+    chunks
+        Those that hold points.
+    like
+        What it gives for some points.
+    axes
+        Along which axis of each array in it points are; None for what is the same for all of them.
+    """
+    places, names = [place for _, place, _ in data], [name for name, *_ in data]
+    whole, shared, name = task_name("compiled"), task_name("arguments"), task_name(title.replace(" ", "_"))
+    functions = pickled(function)
+    known(functions, function)
+    graph: dict[Any, Any] = {key: block for each in chunks for key, block in each.graph}
+    graph |= {whole: functions, shared: call}
+    for number, keys in enumerate(zip(*(each.keys for each in chunks), strict=True)):
+        graph[name, number] = (_of_chunk, whole, shared, title, number, names, places, *keys)
+    sources = [source for each in chunks for source in each.collections]
+    base = HighLevelGraph.from_collections(name, graph, dependencies=sources)
+    parts = zip([part for _, part in _arrays(like)], axes, strict=True)
+    return rebuild(like, iter([_array(base, name, number, *each, chunks[0]) for number, each in enumerate(parts)]))
+
+
+def _array(base: HighLevelGraph, name: str, number: int, part: Any, axis: int | None, lead: Chunked) -> Any:
+    """One array of the results, in chunks."""
+    label = task_name("part")
+    shape = np.shape(part)
+    count = 1 if axis is None else len(lead.keys)
+    keys = [(label, *(each if other == axis else 0 for other in range(len(shape)))) for each in range(count)]
+    graph = {key: (operator.getitem, (name, each), number) for each, key in enumerate(keys)}
+    rows = tuple(np.nan if each is None else each for each in lead.rows)
+    chunks = tuple(rows if other == axis else (extent,) for other, extent in enumerate(shape))
+    whole = HighLevelGraph({**base.layers, label: graph}, {**base.dependencies, label: {name}})
+    return da.Array(whole, label, chunks, dtype=part.dtype)
+
+
+def _of_chunk(
+    functions: bytes, call: Call, title: str, number: int, names: list[str], places: list[Any], *blocks: Any
+) -> list[Any]:
+    try:
+        blocks = tuple(map(joined, blocks))
+        args, kwargs = call.filled(places, blocks)
+        return [part for _, part in flatten(known(functions)(*args, **kwargs)) if is_leaf(part)]
+    except Exception as error:
+        raise failure(f"{' and '.join(names)}, of {title}", number, blocks, error) from error

@@ -1,0 +1,150 @@
+"""What workers do: a value and a gradient for each chunk, the check that they may be added, and sums of them."""
+
+from __future__ import annotations
+
+import functools
+import pickle
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from yota.compilation.device import to_cpu
+from yota.distributed.chunks import Call, joined, rows_of
+from yota.distributed.failures import failure
+from yota.errors import ArgumentError, ChunkError
+from yota.runtime.cache import Table
+from yota.structures import flatten, is_leaf, mapped, rebuild
+
+__all__ = ["Work", "added", "finished", "known", "of_chunk"]
+
+_CHECKED = 4
+"""Samples of a chunk on which it is checked that the function is a sum over them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What is computed for each chunk.
+
+    Parameters
+    ----------
+    functions
+        Pickled: the compiled function, and the one for the few samples of a check.
+    title
+        Of the user's function.
+    names
+        Of the arguments that hold samples.
+    places
+        Where these go: a position, or a keyword.
+    is_mean
+        Whether the value is a mean over samples.
+    """
+
+    functions: bytes
+    title: str
+    names: tuple[str, ...]
+    places: tuple[int | str, ...]
+    is_mean: bool
+
+
+_loaded = Table(most=64)
+
+
+def known(functions: bytes, value: Any = None) -> Any:
+    """What was pickled, loaded once in a process; ``value`` itself in the process that pickled it."""
+    found = _loaded.get(functions)
+    if found is None:
+        with _loaded.lock:
+            found = _loaded.get(functions) or value or pickle.loads(functions)
+            _loaded.insert(functions, found)
+    return found
+
+
+def of_chunk(work: Work, call: Call, number: int, is_checked: bool, *blocks: Any) -> tuple[int, Any] | None:
+    """The number of samples of a chunk, and value and gradient; None if there are no samples.
+
+    Raises
+    ------
+    ChunkError
+        Whatever goes wrong; the message names the chunk.
+    """
+    try:
+        blocks = tuple(map(joined, blocks))
+        rows = rows_of(work.names, blocks)
+        if not rows:
+            return None
+        function, small = known(work.functions)
+        args, kwargs = call.filled(work.places, blocks)
+        found = to_cpu(function(*args, **kwargs))
+        if is_checked and rows > 1:
+            _check(work, call, small, [to_cpu(_spread(block)) for block in blocks])
+    except Exception as error:
+        raise failure(f"{' and '.join(work.names)}, of {work.title}", number, blocks, error) from error
+    return rows, mapped(found, lambda part: _typed(part * rows, part)) if work.is_mean else found
+
+
+def _spread(block: Any) -> Any:
+    """A few samples from all over a block."""
+    return block[np.unique(np.linspace(0, len(block) - 1, _CHECKED).astype(int))]
+
+
+def _check(work: Work, call: Call, function: Callable[..., Any], blocks: Sequence[Any]) -> None:
+    """Hold what some samples give against the sum over two parts of them.
+
+    Raises
+    ------
+    ArgumentError
+        If these differ by more than rounding.
+    """
+
+    def of(part: slice) -> list[Any]:
+        args, kwargs = call.filled(work.places, [block[part] for block in blocks])
+        return [each for _, each in flatten(function(*args, **kwargs)) if is_leaf(each)]
+
+    count = len(blocks[0])
+    weights = (1 / count, 1 - 1 / count) if work.is_mean else (1.0, 1.0)
+    for whole, one, other in zip(of(slice(None)), of(slice(1)), of(slice(1, None)), strict=True):
+        one, other = one * weights[0], other * weights[1]
+        scale = np.max(np.abs([whole, one, other]), initial=0.0)
+        precision = np.sqrt(np.finfo(np.asarray(whole).dtype).eps)
+        if np.isfinite(scale) and np.max(np.abs(whole - (one + other)), initial=0.0) > 10 * precision * scale:
+            kind = "mean" if work.is_mean else "sum"
+            raise ArgumentError(
+                f"{work.title} is no {kind} over samples: {count} of them give {np.ravel(whole)[0]:.6g}, and "
+                f"{np.ravel(one + other)[0]:.6g} in two parts. A term that counts once, such as a penalty, is added "
+                "outside: its own yota.value_and_grad. "
+                + ("" if work.is_mean else 'For a mean over samples: reduction="mean". ')
+                + "If all this is rounding: check=False"
+            )
+
+
+def added(parts: Sequence[tuple[int, Any] | None]) -> tuple[int, Any] | None:
+    """The sum of what chunks gave, in their order."""
+    found = [part for part in parts if part is not None]
+    return functools.reduce(_plus, found) if found else None
+
+
+def _plus(one: tuple[int, Any], other: tuple[int, Any]) -> tuple[int, Any]:
+    others = (part for _, part in flatten(other[1]) if is_leaf(part))
+    leaves = [_typed(part + next(others), part) for _, part in flatten(one[1]) if is_leaf(part)]
+    return one[0] + other[0], rebuild(one[1], iter(leaves))
+
+
+def _typed(value: Any, like: Any) -> Any:
+    """``value`` as an array where ``like`` is one, without axes too."""
+    return np.asarray(value) if isinstance(like, np.ndarray) else value
+
+
+def finished(work: Work, total: tuple[int, Any] | None) -> Any:
+    """What the caller gets of the sum over all chunks.
+
+    Raises
+    ------
+    ChunkError
+        If there are no samples.
+    """
+    if total is None:
+        raise ChunkError(f"all chunks of {' and '.join(work.names)}, of {work.title}, are empty")
+    rows, found = total
+    return mapped(found, lambda part: _typed(part / rows, part)) if work.is_mean else found
