@@ -63,7 +63,7 @@ class Summed(Derived):
         self._function, self._wrt, self._over, self._is_mean = function, wrt, over, reduction == "mean"
         self._target, self._strict, self._check, self._with_value = target, strict, check, with_value
         self._calls = 0
-        self._known = Table(most=16)
+        self._known, self._likes = Table(most=16), Table(most=16)
         self._tasks = f"{recipe[0].__name__}_of_{self.__name__}"
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
@@ -120,7 +120,13 @@ class Summed(Derived):
 
     def _compiled(self, call: Call, chunks: Sequence[Chunked], places: Sequence[int | str]) -> bytes:
         """The pickled functions for such arguments: that for chunks, and that for a few samples."""
-        likes = [described(each) for each in chunks]
+        likes = []
+        for each in chunks:
+            # What has to be looked at is so once.
+            data = each.name, each.keys
+            if data not in self._likes:
+                self._likes.insert(data, described(each))
+            likes.append(self._likes[data])
         specs: Any
         try:
             args, kwargs = call.filled(places, [Array(like.name, ("N", *shape)) for like, shape, _ in likes])
