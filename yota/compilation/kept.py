@@ -33,7 +33,7 @@ from yota.ir.primitive import Primitive
 from yota.ir.written import LateTape, Unwritable, read, tape_text, text
 from yota.rules.registry import registry
 from yota.runtime.cache import Table
-from yota.runtime.native import processor
+from yota.runtime.processor import processor
 from yota.runtime.store import Store, digest_of, folder
 from yota.settings import settings
 from yota.tracing.memory import owner_of

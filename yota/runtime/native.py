@@ -20,13 +20,14 @@ from yota.codegen.targets.base import Source
 from yota.errors import CodegenError, CompilerError
 from yota.runtime import compiler, headers, python
 from yota.runtime.notices import warn_once
+from yota.runtime.processor import processor
 from yota.runtime.store import Store, digest_of, folder
 from yota.settings import settings
 
 if TYPE_CHECKING:
     from yota.codegen.targets import c
 
-__all__ = ["build", "find", "is_available", "load", "processor"]
+__all__ = ["build", "find", "is_available", "load"]
 
 _MODULE = "yota_native"
 _FORMAT = "1"
@@ -125,17 +126,6 @@ def _key(code: str, found: compiler.Compiler) -> str:
         processor(),
     )
     return digest_of(parts)
-
-
-@functools.cache
-def processor() -> str:
-    """What this machine's processor can do: code for one does not run on every other."""
-    try:
-        with open("/proc/cpuinfo", encoding="ascii", errors="replace") as lines:
-            features = (line for line in lines if line.startswith(("flags", "Features")))
-            return next(features, "").partition(":")[2].strip()
-    except OSError:
-        return platform.processor()
 
 
 def _imported(place: Path) -> ModuleType:
