@@ -27,7 +27,8 @@ def weight_and_count(tape: Tape) -> tuple[int, int]:
     ((kind, planted),) = forests.items()
     factored = symbolic.factored(planted, symbolic.Options())
     table = Table(factored)
-    return Scales(table).weight(table.planted), elements(symbolic._harvested(tape, kinds, {kind: factored}))
+    made = symbolic._harvested(tape, kinds, {kind: factored}, {kind: share(factored)})
+    return Scales(table).weight(table.planted), elements(made)
 
 
 @pytest.mark.parametrize(

@@ -83,15 +83,18 @@ class Products:
         return {atom: 1, **arrays}
 
 
-def share(forest: Forest) -> Products:
-    """Extract the products that several terms of ``forest`` have in common."""
+def share(forest: Forest, *, covered: bool = True) -> Products:
+    """Extract the products that several terms of ``forest`` have in common.
+
+    With ``covered`` it is also tried to make all monomials from the fewest others, which takes several times as long.
+    """
     products = Products(forest)
     for term in [*forest.roots.values(), *(term for atom in forest.living() for term in forest.parts(atom))]:
         products.add(term)
-    covered = None if forest.is_array else _covered(products)
+    found = _covered(products) if covered and not forest.is_array else None
     products.pairs = extract(list(products.factors.values()), forest.atom)
-    if covered is not None and covered.count < len(products.pairs) + sum(map(length, products.factors.values())):
-        products.pairs, products.factors = covered.pairs, covered.factors
+    if found is not None and found.count < len(products.pairs) + sum(map(length, products.factors.values())):
+        products.pairs, products.factors = found.pairs, found.factors
     for atom, pair in products.pairs.items():
         if forest.scalars.issuperset(pair):
             forest.scalars.add(atom)

@@ -18,7 +18,7 @@ from yota.codegen.forest import Forest
 from yota.codegen.harvest import Harvest
 from yota.codegen.horner import nest
 from yota.codegen.plant import ARITHMETIC, plant
-from yota.codegen.sharing import share
+from yota.codegen.sharing import Products, share
 from yota.codegen.table import Table
 from yota.ir.tape import Op, Tape
 from yota.ir.types import TensorType
@@ -44,17 +44,28 @@ def optimise(tape: Tape, *, strict: bool = False, values: int = 1) -> Tape:
     values
         How many of the outputs, the first ones, are values rather than derivatives.
     """
-    return rewritten(tape, lambda planted: factored(planted, _QUICK), strict=strict, values=values)
+    return rewritten(tape, lambda planted: factored(planted, _QUICK), strict=strict, values=values, covered=False)
 
 
-def rewritten(tape: Tape, rewrite: Callable[[Forest], Forest], *, strict: bool = False, values: int = 1) -> Tape:
-    """``tape`` with its arithmetic of each shape and dtype rewritten; itself if that saves nothing."""
+def rewritten(
+    tape: Tape,
+    rewrite: Callable[[Forest], Forest],
+    *,
+    strict: bool = False,
+    values: int = 1,
+    covered: bool = True,
+) -> Tape:
+    """``tape`` with its arithmetic of each shape and dtype rewritten; itself if that saves nothing.
+
+    For ``covered`` see `share`.
+    """
     kept = protected(tape, values)
     kinds = _kinds(tape, kept if strict else frozenset())
     if not kinds:
         return tape
     forests = _forests(tape, kinds, kept)
-    found = _harvested(tape, kinds, {kind: rewrite(planted) for kind, planted in forests.items()})
+    made = {kind: rewrite(planted) for kind, planted in forests.items()}
+    found = _harvested(tape, kinds, made, {kind: share(forest, covered=covered) for kind, forest in made.items()})
     return found if elements(found) < elements(tape) else tape
 
 
@@ -121,9 +132,9 @@ def _forests(tape: Tape, kinds: dict[int, Kind], ordered: set[int]) -> dict[Kind
     return {kind: plant(tape, ops, roots, ordered, uses) for kind, ops in groups.items()}
 
 
-def _harvested(tape: Tape, kinds: dict[int, Kind], forests: dict[Kind, Forest]) -> Tape:
+def _harvested(tape: Tape, kinds: dict[int, Kind], forests: dict[Kind, Forest], products: dict[Kind, Products]) -> Tape:
     rewriting = Rewriting(tape)
-    harvests = {kind: Harvest(rewriting, forest, share(forest)) for kind, forest in forests.items()}
+    harvests = {kind: Harvest(rewriting, forest, products[kind]) for kind, forest in forests.items()}
     for op in tape.ops:
         rewriting.builder.location = op.location
         if op.result not in kinds:

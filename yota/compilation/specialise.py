@@ -91,7 +91,7 @@ def simplified(tape: Tape, target: Target) -> Tape:
     from yota.passes.pipeline import run
 
     stage("simplifying")
-    return run(tape, strict=target.strict, compiled=target.name == "c")
+    return run(tape, strict=target.strict, compiled=target.name == "c", once=target.effort == "quick")
 
 
 def compile_tape(tape: Tape, target: Target, *, values: int = 1) -> tuple[Callable[..., Any], str]:

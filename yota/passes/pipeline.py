@@ -42,6 +42,7 @@ def run(
     strict: bool = False,
     inlined: bool = True,
     compiled: bool = False,
+    once: bool = False,
     until: str | None = None,
     verify: Callable[[Tape], object] | None = None,
 ) -> Tape:
@@ -56,6 +57,8 @@ def run(
         stay, because their rules count.
     compiled
         Whether the code will be compiled, so that scalar ops are cheap.
+    once
+        Whether scalar code, of which nothing is unrolled, is simplified once: a second time finds next to nothing.
     until
         Stop after the first pass of this name.
     verify
@@ -64,6 +67,8 @@ def run(
     if verify is None and is_on():
         verify = checked
     for name, rewrite in passes(strict=strict, inlined=inlined, compiled=compiled):
+        if once and name == "scalarize" and scalarize.is_scalar(tape):
+            break
         tape = rewrite(tape)
         if verify is not None:
             verify(tape)

@@ -14,7 +14,7 @@ from yota.passes.matrices import FUNCTIONS
 from yota.passes.rewrite import protected
 from yota.passes.unroll import Elements, Unrolling, Unsuitable
 
-__all__ = ["run"]
+__all__ = ["is_scalar", "run"]
 
 # Measured with NumPy 2 on x86-64, in nanoseconds: a float operation in a Python function, a call of a NumPy function
 # on a small array, a view of an array, arithmetic on NumPy scalars, and one element in or out of an array.
@@ -56,6 +56,23 @@ def run(tape: Tape, *, strict: bool = False, compiled: bool = False, most: int |
         return tape
     found = unrolling.finish(outputs)
     return found if most is not None or _scalar_cost(found) <= budget else tape
+
+
+def is_scalar(tape: Tape) -> bool:
+    """Whether there is nothing to unroll: arrays are only read at one place, or stacked as outputs."""
+    inputs, assembled = {entry.variable for entry in tape.inputs}, set(tape.outputs)
+    for op in reversed(tape.ops):
+        if op.result in assembled and op.name == "reshape":
+            assembled.add(op.operands[0])
+        elif op.result in assembled and op.name == "stack":
+            if any(tape.types[operand].shape for operand in op.operands):
+                return False
+        elif op.name == "getitem":
+            if tape.types[op.result].shape or op.operands[0] not in inputs:
+                return False
+        elif tape.types[op.result].shape or not _is_plain(tape, op):
+            return False
+    return True
 
 
 def _is_scalar_value(tape: Tape) -> bool:
