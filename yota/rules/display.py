@@ -5,26 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from yota.ir.operators import BINARY, COMPARISONS
 from yota.rules.model import Adjoint, Call, Domain, Expression, Item, Literal, Name, Parameter, Rule, Spread
 
 __all__ = ["show", "signature", "template", "walk"]
 
-_INFIX = {
-    "equal": ("==", 1),
-    "not_equal": ("!=", 1),
-    "less": ("<", 1),
-    "less_equal": ("<=", 1),
-    "greater": (">", 1),
-    "greater_equal": (">=", 1),
-    "add": ("+", 2),
-    "subtract": ("-", 2),
-    "multiply": ("*", 3),
-    "divide": ("/", 3),
-    "remainder": ("%", 3),
-    "floor_divide": ("//", 3),
-    "matmul": ("@", 3),
-    "power": ("**", 5),
-}
+_LEVELS = {**dict.fromkeys(COMPARISONS, 1), "add": 2, "subtract": 2, "power": 5}
+"""How tightly operators bind; the others are products."""
 _NEGATIVE = 4
 _ATOM = 6
 
@@ -64,8 +51,8 @@ def _show(expression: Expression) -> tuple[str, int]:
 
 
 def _call(call: Call) -> tuple[str, int]:
-    if call.function in _INFIX and len(call.arguments) == 2 and not call.keywords:
-        sign, level = _INFIX[call.function]
+    if call.function in BINARY and len(call.arguments) == 2 and not call.keywords:
+        sign, level = BINARY[call.function].sign, _LEVELS.get(call.function, 3)
         # Only the power binds to the right; comparisons do not chain at all.
         left = _within(call.arguments[0], level + (call.function == "power" or level == 1))
         right = _within(call.arguments[1], _NEGATIVE if call.function == "power" else level + 1)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from yota.errors import RuleError
+from yota.ir.operators import BINARY
 from yota.rules.model import Adjoint, Call, Expression, Item, Literal, Name, Spread
 from yota.rules.source import Source
 
@@ -16,23 +17,7 @@ __all__ = ["CONSTANTS", "ExpressionReader", "Scope"]
 
 CONSTANTS = {"pi": math.pi, "E": math.e, "oo": math.inf}
 """Names of numbers."""
-OPERATORS = {
-    ast.Add: "add",
-    ast.Sub: "subtract",
-    ast.Mult: "multiply",
-    ast.Div: "divide",
-    ast.Pow: "power",
-    ast.MatMult: "matmul",
-    ast.Mod: "remainder",
-    ast.FloorDiv: "floor_divide",
-    ast.Eq: "equal",
-    ast.NotEq: "not_equal",
-    ast.Lt: "less",
-    ast.LtE: "less_equal",
-    ast.Gt: "greater",
-    ast.GtE: "greater_equal",
-}
-_SIGNS = {ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="}
+_OPERATORS = {each.node: name for name, each in BINARY.items()}
 _BITS = {ast.BitAnd: "logical_and", ast.BitOr: "logical_or", ast.BitXor: "logical_xor"}
 _ALIASES = {"abs": "absolute", "conj": "conjugate", "pow": "power", "mod": "remainder"}
 """Short names that NumPy has for functions too."""
@@ -156,7 +141,7 @@ class ExpressionReader:
         )
 
     def _binary(self, tree: Any, depth: int) -> Expression:
-        function = OPERATORS.get(type(tree.op))
+        function = _OPERATORS.get(type(tree.op))
         if function is None:
             name = _BITS.get(type(tree.op), "f")
             raise self.source.fault(
@@ -167,7 +152,7 @@ class ExpressionReader:
         return Call(function, (self._read(tree.left, depth), self._read(tree.right, depth)))
 
     def _compare(self, tree: Any, depth: int) -> Expression:
-        function = OPERATORS.get(type(tree.ops[0]))
+        function = _OPERATORS.get(type(tree.ops[0]))
         if len(tree.ops) > 1 or function is None:
             raise self.source.fault(
                 tree,
@@ -179,7 +164,7 @@ class ExpressionReader:
     def _split(self, tree: ast.Compare) -> str:
         """A chain of comparisons as a conjunction of its first two."""
         sides = [self.source.excerpt(each) for each in (tree.left, *tree.comparators[:2])]
-        signs = [_SIGNS.get(type(op), "==") for op in tree.ops[:2]]
+        signs = [BINARY[_OPERATORS.get(type(op), "equal")].sign for op in tree.ops[:2]]
         return f"logical_and({sides[0]} {signs[0]} {sides[1]}, {sides[1]} {signs[1]} {sides[2]})"
 
     def _call(self, tree: Any, depth: int) -> Expression:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from yota.ir.indexing import Index, Slice
+from yota.ir.operators import BINARY
 from yota.ir.types import TensorType
 
 __all__ = ["OPERATORS", "STATIC_FUNCTIONS", "arithmetic", "axes_of", "axis_of", "normalised", "static_signature"]
@@ -95,20 +96,9 @@ def static_signature(name: str) -> inspect.Signature:
 
 
 OPERATORS: dict[str, Callable[..., Any]] = {
-    "add": operator.add,
-    "subtract": operator.sub,
-    "multiply": operator.mul,
-    "divide": operator.truediv,
-    "remainder": operator.mod,
-    "floor_divide": operator.floordiv,
+    **{name: each.function for name, each in BINARY.items() if name not in ("power", "matmul")},
     "negative": operator.neg,
     "positive": operator.pos,
-    "equal": operator.eq,
-    "not_equal": operator.ne,
-    "less": operator.lt,
-    "less_equal": operator.le,
-    "greater": operator.gt,
-    "greater_equal": operator.ge,
 }
 _LARGEST = 1024
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 import keyword
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from yota.errors import RuleError
+from yota.ir.operators import BINARY
 from yota.rules.display import show, walk
 from yota.rules.model import Adjoint, Call, Expression, Item, Literal, Name, Rule, Spread
 from yota.rules.registry import Registry
@@ -29,24 +29,6 @@ FIXED = ("tensor", "tangent", "cotangent", "pulled")
 """Functions that exported modules have in any case, with an underscore before them."""
 _JOINED = ("concatenate", "stack")
 """Functions that take their arrays as one sequence."""
-_BINARY: Mapping[str, ast.operator] = {
-    "add": ast.Add(),
-    "subtract": ast.Sub(),
-    "multiply": ast.Mult(),
-    "divide": ast.Div(),
-    "power": ast.Pow(),
-    "remainder": ast.Mod(),
-    "floor_divide": ast.FloorDiv(),
-    "matmul": ast.MatMult(),
-}
-_COMPARED: Mapping[str, ast.cmpop] = {
-    "equal": ast.Eq(),
-    "not_equal": ast.NotEq(),
-    "less": ast.Lt(),
-    "less_equal": ast.LtE(),
-    "greater": ast.Gt(),
-    "greater_equal": ast.GtE(),
-}
 _MATH = frozenset("sqrt exp log log2 log10 log1p sin cos tan sinh cosh tanh gamma erf erfc".split())
 _TAKEN = frozenset(
     "jax jnp torch anp special math autograd primitive defvjp functools ctx ans d tuple len range abs max min sum int "
@@ -161,12 +143,9 @@ class Speller:
         if name in ("negative", "positive") and len(call.arguments) == 1:
             sign = ast.USub() if name == "negative" else ast.UAdd()
             return ast.UnaryOp(sign, self._tree(call.arguments[0]))
-        if name in _BINARY and len(call.arguments) == 2 and not call.keywords:
-            left, right = map(self._tree, call.arguments)
-            return ast.BinOp(left, _BINARY[name], right)
-        if name in _COMPARED and len(call.arguments) == 2:
-            left, right = map(self._tree, call.arguments)
-            return ast.Compare(left, [_COMPARED[name]], [right])
+        if name in BINARY and len(call.arguments) == 2 and not call.keywords:
+            (left, right), node = map(self._tree, call.arguments), BINARY[name].node()
+            return ast.Compare(left, [node], [right]) if isinstance(node, ast.cmpop) else ast.BinOp(left, node, right)
         if name in ("item", "getitem") and len(call.arguments) == 1:
             # A result of several, or a part of an array: both are read by an index.
             return ast.Subscript(self._tree(call.arguments[0]), self._tree(dict(call.keywords)["index"]))

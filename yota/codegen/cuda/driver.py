@@ -17,7 +17,7 @@ from yota.codegen.cuda.kernel import Step as Kernels
 from yota.codegen.cuda.layout import Layout
 from yota.codegen.cuda.places import Check
 from yota.codegen.cuda.plan import KernelPlan
-from yota.codegen.cuda.scatter import Addition, positions
+from yota.codegen.cuda.scatter import Addition, positions, samples
 from yota.codegen.literals import brackets, dtype_text, shape_text, tuple_text
 from yota.codegen.lower import Lowering
 from yota.codegen.plan import FunctionPlan, Step
@@ -162,7 +162,7 @@ class CudaDriver(Lowering):
             lines += made
             given = self.tape.types[op.operands[piece.piece]].shape
             if not piece.leading:
-                shape = np.shape(positions(piece.index, type.shape, self._index_samples(op, piece)))
+                shape = np.shape(positions(piece.index, type.shape, samples(self.tape, op, piece.arrays)))
                 if given != shape:
                     text = f"np.broadcast_to({text}, {shape_text(shape)})"
             lines += self._launch(piece.kernel, [f"np.ascontiguousarray({text})", order, starts, name])
@@ -193,9 +193,6 @@ class CudaDriver(Lowering):
 
     def _dtype_argument(self, type: TensorType) -> str:
         return f", {self._dtype(type.dtype)}" if type.dtype.name == "bfloat16" else dtype_argument(type)
-
-    def _index_samples(self, op: Op, piece: Addition) -> list[np.ndarray[Any, Any]]:
-        return [np.zeros(self.tape.types[op.operands[number]].shape, int) for number in piece.arrays]
 
     def _sorted_places(self, op: Op, piece: Addition) -> tuple[list[str], str, str]:
         """The pieces sorted by their places, and where each place's pieces start: statements, and both names."""

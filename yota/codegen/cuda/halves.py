@@ -9,8 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from yota.ir.catalog import primitive
-from yota.ir.primitive import Primitive
-from yota.ir.tape import Guard, Op, Tape, TapeBuilder
+from yota.ir.tape import Guard, Op, Tape
 from yota.ir.types import TensorType
 
 __all__ = ["Stored", "Widened", "is_bfloat16", "is_half", "placed", "widened"]
@@ -18,7 +17,6 @@ __all__ = ["Stored", "Widened", "is_bfloat16", "is_half", "placed", "widened"]
 Stored: TypeAlias = "np.dtype[Any] | None"
 """The dtype that an array has in memory; None for that of its variable."""
 
-_Static: TypeAlias = tuple[tuple[str, Any], ...]
 _HALF, _SINGLE = np.dtype(np.float16), np.dtype(np.float32)
 
 
@@ -55,10 +53,9 @@ def widened(tape: Tape) -> Widened:
 class _Widening:
     def __init__(self, tape: Tape, halves: set[int]) -> None:
         self.tape, self.halves = tape, halves
-        self.builder: TapeBuilder = tape.builder()
+        self.builder = tape.builder()
         self.builder.ops, self.builder.guards = [], []
         self.builder.types = {v: _single(type) if v in halves else type for v, type in tape.types.items()}
-        self.renamed: dict[int, int] = {}
 
     def run(self) -> Tape:
         for variable in self.halves & set(self.tape.constants):
@@ -75,15 +72,9 @@ class _Widening:
         self.builder.location = op.location
         if op.name == "astype" and op.result in self.halves and source not in self.halves:
             rounded = self.builder.emit(op.primitive, op.operands, op.static, self.tape.types[op.result])
-            self._put(op.result, op.primitive, (rounded,), (("dtype", _SINGLE),))
-            return
-        self._put(op.result, op.primitive, op.operands, tuple((name, _wide(value)) for name, value in op.static))
-
-    def _put(
-        self, result: int, what: Primitive, operands: tuple[int, ...], static: tuple[tuple[str, Any], ...]
-    ) -> None:
-        op = Op(result, what, operands, static, self.builder.location)
-        self.builder.ops.append(op)
+            op = replace(op, operands=(rounded,))
+        static = tuple((name, _wide(value)) for name, value in op.static)
+        self.builder.ops.append(replace(op, static=static))
 
     def _guarded(self, guards: list[Guard], done: int) -> list[Guard]:
         """Guards as far as they were recorded after ``done`` ops; the rest is given back."""

@@ -19,7 +19,7 @@ from yota.codegen.literals import is_whole
 from yota.ir.indexing import GATHER, Index, pieces_of, to_numpy
 from yota.ir.tape import Op, Tape
 
-__all__ = ["Addition", "additions", "is_sorted_scatter", "plan_addition", "positions"]
+__all__ = ["Addition", "additions", "is_sorted_scatter", "plan_addition", "positions", "samples"]
 
 _WARP = 32
 _MOST_BLOCKS = 1 << 16
@@ -83,7 +83,7 @@ def additions(tape: Tape, op: Op, name: str, threads: int) -> tuple[Addition, ..
         leading = _is_leading(index, shape, count) and tape.types[op.operands[piece]].shape == spread + shape[count:]
         rows = math.prod(shape[:count]) if leading else math.prod(shape)
         width = math.prod(shape[count:]) if leading else 1
-        entries = math.prod(spread) if leading else math.prod(positions(index, shape, _samples(tape, op, arrays)).shape)
+        entries = math.prod(spread) if leading else math.prod(positions(index, shape, samples(tape, op, arrays)).shape)
         fresh = not found
         dtype = tape.types[op.result].dtype
         kernel = plan_addition(f"{name}{len(found)}", dtype, rows, width, entries, threads, fresh=fresh)
@@ -100,7 +100,8 @@ def _is_leading(index: Index, shape: tuple[int, ...], count: int) -> bool:
     )
 
 
-def _samples(tape: Tape, op: Op, arrays: tuple[int, ...]) -> list[np.ndarray[Any, Any]]:
+def samples(tape: Tape, op: Op, arrays: tuple[int, ...]) -> list[np.ndarray[Any, Any]]:
+    """Index arrays of the shapes of operands with these numbers."""
     return [np.zeros(tape.types[op.operands[number]].shape, int) for number in arrays]
 
 

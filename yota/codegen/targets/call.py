@@ -9,27 +9,15 @@ from typing import Any
 import numpy as np
 
 from yota.codegen.literals import dtype_text
+from yota.ir.operators import BINARY, COMPARISONS
 from yota.ir.tape import Op
 from yota.ir.types import TensorType
 
 __all__ = ["OPERATORS", "Call", "dtype_argument", "infix", "negated", "owner"]
 
-OPERATORS = {
-    "add": "+",
-    "subtract": "-",
-    "multiply": "*",
-    "divide": "/",
-    "power": "**",
-    "matmul": "@",
-    "less": "<",
-    "less_equal": "<=",
-    "greater": ">",
-    "greater_equal": ">=",
-    "equal": "==",
-    "not_equal": "!=",
-}
+OPERATORS = {name: each.sign for name, each in BINARY.items() if name not in ("remainder", "floor_divide")}
 """Operators of Python that arrays and numbers know, by the primitive that each stands for."""
-_COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
+_COMPARISONS = frozenset(OPERATORS[name] for name in COMPARISONS)
 _BINDING = {**dict.fromkeys(_COMPARISONS, 0), "+": 1, "-": 1, "*": 2, "/": 2, "@": 2, "**": 4}
 _NEGATION, _PRIMARY = 3, 5
 
@@ -100,7 +88,7 @@ def dtype_argument(type: TensorType) -> str:
 def infix(operator: str, left: str, right: str) -> str:
     """``left operator right``, with parentheses where Python would read it otherwise."""
     binding = _BINDING[operator]
-    chains = operator not in ("**", *_COMPARISONS)
+    chains = operator not in {"**", *_COMPARISONS}
     if _binding(left) < binding + (not chains):
         left = f"({left})"
     if _binding(right) <= binding:
