@@ -14,7 +14,6 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from yota.codegen.chain import Chain
 from yota.codegen.polynomial import is_multiple, multiply
 from yota.codegen.table import Place, Sums, Table
 
@@ -76,6 +75,26 @@ def factor_anew(
     return _Factoring(table, sums, options, known).run(changed, divisor)
 
 
+class _Chain:
+    """Positions linked to their neighbours in both directions; out of range at the ends."""
+
+    def __init__(self, length: int) -> None:
+        self.before = list(range(-1, length - 1))
+        self.after = list(range(1, length + 1))
+
+    def leads(self, first: int, second: int) -> bool:
+        """Whether these two are the first terms of the sum."""
+        return self.before[first] < 0 and self.before[second] == first
+
+    def remove(self, position: int) -> None:
+        """Take a term out."""
+        before, after = self.before[position], self.after[position]
+        if before >= 0:
+            self.after[before] = after
+        if after < len(self.before):
+            self.before[after] = before
+
+
 class _Factoring:
     def __init__(self, table: Table, sums: Sums, options: Options, known: Mapping[int, Sequence[Place]]) -> None:
         self.table = table
@@ -84,7 +103,7 @@ class _Factoring:
         self.sums = dict(sums)
         self.opened: dict[int, list[int | None]] = {}
         """Terms of sums that have lost some."""
-        self.chains: dict[int, Chain] = {}
+        self.chains: dict[int, _Chain] = {}
         self.costs = table.costs(options.most)
         self.alone = table.alone(options.most)
         self.places: dict[int, list[Place]] = {}
@@ -246,11 +265,11 @@ class _Factoring:
                 touched[number] = None
         self._push(touched)
 
-    def _open(self, atom: int) -> tuple[list[int | None], Chain]:
+    def _open(self, atom: int) -> tuple[list[int | None], _Chain]:
         if atom not in self.opened:
             terms = self.sums[atom]
             self.opened[atom] = list(terms)
-            self.chains[atom] = Chain(len(terms))
+            self.chains[atom] = _Chain(len(terms))
         return self.opened[atom], self.chains[atom]
 
     def _pairs(self, atom: int, position: int) -> Iterable[int]:

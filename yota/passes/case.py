@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -14,23 +14,12 @@ from yota.ir.infer import infer
 from yota.ir.primitive import Primitive
 from yota.ir.tape import Op
 from yota.ir.types import TensorType
-from yota.passes.rewrite import Rewriting
 from yota.passes.writes import Chains
 
+if TYPE_CHECKING:
+    from yota.passes.simplify import Simplifier
+
 __all__ = ["Case", "Rule"]
-
-
-class Simplifier(Protocol):
-    """Who applies the rules."""
-
-    rewriting: Rewriting
-    uses: dict[int, int]
-    writes: Chains
-    derived: bool
-    """Whether the op is of the derivative alone: the value is not computed from it."""
-
-    def apply(self, case: Case) -> int:
-        """What stands for ``case``."""
 
 
 @dataclass(slots=True)

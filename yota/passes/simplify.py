@@ -8,7 +8,7 @@ from yota.passes.case import Case, Rule
 from yota.passes.rewrite import Rewriting, protected, use_counts
 from yota.passes.writes import Chains
 
-__all__ = ["run"]
+__all__ = ["Simplifier", "run"]
 
 EXACT: dict[str, tuple[Rule, ...]] = {**arithmetic.EXACT, **layout.EXACT, **overwriting.EXACT}
 """Rules whose result has the same bits: for scalars they also hold where the value is computed in strict mode."""
@@ -27,7 +27,7 @@ LOOSE: dict[str, tuple[Rule, ...]] = {
 _DEEPEST = 8
 
 
-class _Simplifier:
+class Simplifier:
     """Applies rules to one op after the other; what a rule emits is simplified in turn."""
 
     def __init__(self, tape: Tape) -> None:
@@ -69,7 +69,7 @@ class _Simplifier:
 
 def run(tape: Tape, *, strict: bool = False) -> Tape:
     """Simplify every op; with ``strict``, the value only loses ops on scalars that do nothing."""
-    simplifier = _Simplifier(tape)
+    simplifier = Simplifier(tape)
     rewriting = simplifier.rewriting
     value = protected(tape)
     kept = value if strict else set()

@@ -19,8 +19,12 @@ __all__ = [
     "ownership",
     "plain_names",
     "reachable",
+    "refusals",
     "several_results",
 ]
+
+_SHORTEST = 10
+"""Characters of a reason."""
 
 
 def plain_names(case: Inspection) -> None:
@@ -228,6 +232,27 @@ def non_empty_domain(case: Inspection) -> None:
                 f"the domain of `{parameter.name}` is empty",
                 found=f"{name}({domain.low:g}, {domain.high:g})",
                 write=f"{parameter.name}: {name}({min(domain.low, domain.high):g}, oo)",
+            )
+
+
+def refusals(case: Inspection) -> None:
+    """A string is a whole right-hand side of a derivative, and long enough to be a reason."""
+    for side in case.sides():
+        reason = refusal(side.expression)
+        if reason is None:
+            continue
+        if side.role in ("primal", "kink"):
+            raise case.fault(
+                side.expression,
+                "a string stands in the place of a derivative only, and says why there is none",
+                write=f"{side.left} = ..." if side.role == "primal" else "assert x != 0",
+            )
+        if len(reason.strip()) < _SHORTEST:
+            raise case.fault(
+                side.expression,
+                f"{side.left} does not say why there is no derivative",
+                found=show(side.expression),
+                write=f'{side.left} = "no closed form"',
             )
 
 

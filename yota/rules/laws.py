@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from yota.errors import RuleError
-from yota.rules import bounds, form, linearity, refusals, vocabulary
+from yota.rules import bounds, form, linearity, vocabulary
 from yota.rules.inspection import Inspection, Law, Registered
 from yota.rules.model import Rule
 from yota.rules.source import Source
@@ -19,7 +19,7 @@ LAWS: tuple[Law, ...] = (
     form.non_empty_domain,
     form.form,
     form.reachable,
-    refusals.refusals,
+    form.refusals,
     vocabulary.scope,
     vocabulary.vocabulary,
     vocabulary.closure,

@@ -20,9 +20,10 @@ from yota.codegen.names import Names
 from yota.ir.tape import Op
 from yota.ir.verify import is_on
 
-__all__ = ["Body", "BodyWriter"]
+__all__ = ["LIMIT", "Body", "BodyWriter"]
 
-_LIMIT = 2_000_000
+LIMIT = 2_000_000
+"""Values of one kernel."""
 
 
 @dataclass(slots=True)
@@ -112,7 +113,7 @@ class BodyWriter(Frame):
         return pull, sinks
 
     def _pull(self, bounds: Bounds) -> Pull:
-        return Pull(self.tape, self.plan.definitions, self.plan.leaves, bounds, _LIMIT)
+        return Pull(self.tape, self.plan.definitions, self.plan.leaves, bounds, LIMIT)
 
     def _sinks(self, pull: Pull, root: Root, box: Region) -> list[Sink]:
         op, type = root.reduction, self.tape.types[root.variable]

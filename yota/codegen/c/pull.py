@@ -41,6 +41,8 @@ class Pull:
         Where each loop counter runs.
     limit
         How many values may be made.
+    strides
+        Strides of arrays that are not in C order, in elements.
 
     Attributes
     ----------
@@ -53,7 +55,13 @@ class Pull:
     """
 
     def __init__(
-        self, tape: Tape, definitions: dict[int, Op], leaves: frozenset[int], bounds: Bounds, limit: int
+        self,
+        tape: Tape,
+        definitions: dict[int, Op],
+        leaves: frozenset[int],
+        bounds: Bounds,
+        limit: int,
+        strides: Mapping[int, Sequence[int]] | None = None,
     ) -> None:
         self.tape, self.leaves, self.limit = tape, leaves, limit
         self.bounds = dict(bounds)
@@ -63,7 +71,7 @@ class Pull:
         self.places: dict[int, int] = {}
         self._uniform: dict[int, Any] = {}
         self._singles: dict[int, Mapping[tuple[int, ...], Sequence[int]] | None] = {}
-        self._definitions = definitions
+        self._definitions, self._strides = definitions, strides or {}
         self._memo: dict[Request, int] = {}
 
     def at(self, variable: int, point: Point) -> int:
@@ -95,7 +103,12 @@ class Pull:
 
     def place(self, variable: int, point: Point) -> Linear:
         """Where in memory an element lies, from the first one."""
-        return flat(point, self.tape.types[variable].shape)
+        if variable not in self._strides:
+            return flat(point, self.tape.types[variable].shape)
+        total = Linear(0)
+        for each, step in zip(point, self._strides[variable], strict=True):
+            total += each.scaled(step)
+        return total
 
     def fold(self, name: str, found: Sequence[int], dtype: Any) -> int:
         """Several values reduced to one."""

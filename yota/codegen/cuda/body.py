@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from yota.codegen.c.body import BodyWriter
+from yota.codegen.c.body import LIMIT, BodyWriter
 from yota.codegen.c.coverage import check_kernel
 from yota.codegen.c.frame import Sink
 from yota.codegen.c.groups import Group, Schedule
@@ -20,7 +20,6 @@ from yota.codegen.cuda.counters import Counters
 from yota.codegen.cuda.layout import Layout
 from yota.codegen.cuda.loops import Loops, Total
 from yota.codegen.cuda.memory import Memory
-from yota.codegen.cuda.pull import StridedPull
 from yota.codegen.cuda.shape import Shape, open_shape, shape_of
 from yota.codegen.cuda.spelling import CudaWriter
 from yota.codegen.names import Names
@@ -145,7 +144,7 @@ class CudaBody(BodyWriter):
     # -- what BodyWriter asks for ------------------------------------------------------------------------
 
     def _pull(self, bounds: Bounds) -> Pull:
-        return StridedPull(self.tape, self.plan.definitions, self.plan.leaves, bounds, self.layout.strides)
+        return Pull(self.tape, self.plan.definitions, self.plan.leaves, bounds, LIMIT, self.layout.strides)
 
     def _sinks(self, pull: Pull, root: Root, box: Region) -> list[Sink]:
         """Sinks; totals are stored after the loops, whatever region their terms come from."""

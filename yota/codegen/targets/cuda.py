@@ -132,7 +132,9 @@ def generate(
     looked = checks(tape, ops, told, layout.pointers, f"{entry}_check", threads)
     kernels = tuple(kernel for step in steps for kernel in _kernels(step, sorted_))
     kernels += tuple(each.kernel for each in looked)
-    code = _code(tape, layout, entry, kernels, needs, totals) if kernels else ""
+    banner = in_comment(tape, entry, lambda variable: layout.type(variable, tape.types))
+    file = FilePlan(banner, preludes(needs, totals), inline_parts(needs), kernels)
+    code = render("cuda/module.cu.jinja", plan=file) if kernels else ""
     driver = CudaDriver(tape, steps, layout, sorted_, looked, guards)
     function = driver.plan()
     text = render("numpy/module.py.jinja", plan=function)
@@ -183,15 +185,3 @@ def _layout(tape: Tape, forms: Sequence[Form] | None, stored: Mapping[int, np.dt
     pointers = frozenset(v for v, type in tape.types.items() if not type.shape and v not in values)
     strides = {variable: form.strides for variable, form in pairs if form.strides is not None}
     return Layout(pointers, strides, stored=stored)
-
-
-def _code(
-    tape: Tape, layout: Layout, entry: str, kernels: tuple[KernelPlan, ...], needs: Needs, totals: set[str]
-) -> str:
-    plan = FilePlan(
-        banner=in_comment(tape, entry, lambda variable: layout.type(variable, tape.types)),
-        preludes=preludes(needs, totals),
-        parts=inline_parts(needs),
-        kernels=kernels,
-    )
-    return render("cuda/module.cu.jinja", plan=plan)

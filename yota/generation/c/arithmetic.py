@@ -6,7 +6,6 @@ import ast
 from collections.abc import Mapping, Sequence
 
 from yota.errors import CodegenError
-from yota.generation.c.windows import WINDOWS, window
 
 __all__ = ["ATOM", "PRODUCT", "SUM", "Spelled", "constant", "element", "real", "shifted", "whole"]
 
@@ -14,6 +13,18 @@ SUM, PRODUCT, UNARY, ATOM = range(4)
 """How tightly an expression binds."""
 
 _SIGNS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.FloorDiv: "/", ast.Div: "/", ast.Mod: "%"}
+_ANGLE = "3.141592653589793 * (double)(2 * {at} + 1 - {size}) / (double)({size} - 1)"
+_BELOW = "(double)(2 * {at} + 1 - {size}) / (double)({size} - 1)"
+_WINDOWS = {
+    "np.hanning": f"{{size}} == 1 ? 1.0 : 0.5 + 0.5 * cos({_ANGLE})",
+    "np.hamming": f"{{size}} == 1 ? 1.0 : 0.54 + 0.46 * cos({_ANGLE})",
+    "np.blackman": "{size} == 1 ? 1.0 : "
+    f"0.42 + 0.5 * cos({_ANGLE}) + 0.08 * cos({_ANGLE.replace('3.141592653589793', '6.283185307179586')})",
+    "np.bartlett": f"{{size}} == 1 ? 1.0 : 1.0 - fabs({_BELOW})",
+    "np.fft.fftfreq": "(double)(2 * {at} < {size} ? {at} : {at} - {size}) * (1.0 / (double){size})",
+    "np.fft.rfftfreq": "(double){at} * (1.0 / (double){size})",
+}
+"""C texts of the element number ``at``."""
 
 
 class Spelled(str):
@@ -148,8 +159,8 @@ def _one_of(tree: ast.Call, name: str, at: Sequence[str], names: Mapping[str, st
         return _counted(given, at[0], names, kind)
     if name == "np.linspace":
         return _spaced(given, at[0], names)
-    if name in WINDOWS:
-        return Spelled(window(name, at[0], _whole(given[0], names)), SUM - 1)
+    if name in _WINDOWS:
+        return Spelled(_window(name, at[0], _whole(given[0], names)), SUM - 1)
     if name in ("np.eye", "np.tri"):
         return _masked(tree, at)
     if name == "np.where":
@@ -157,6 +168,11 @@ def _one_of(tree: ast.Call, name: str, at: Sequence[str], names: Mapping[str, st
         one, other = (_element(each, at, names, kind) for each in given[1:])
         return Spelled(f"{choice} ? {one} : {other}", SUM - 1)
     raise _unknown(tree)
+
+
+def _window(name: str, at: str, size: str) -> str:
+    """An element of what NumPy's function ``name`` makes of the name of a size."""
+    return _WINDOWS[name].format(at=at, size=size)
 
 
 def _condition(tree: ast.expr, at: Sequence[str], names: Mapping[str, str], kind: str) -> str:
