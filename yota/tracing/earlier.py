@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from yota.errors import TracingError
 from yota.ir.location import Span
 from yota.tracing.location import Place, caller
-
-if TYPE_CHECKING:
-    from yota.tracing.trace import Trace
+from yota.tracing.trace import Trace
 
 __all__ = ["Earlier"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from yota.ir.primitive import Primitive
 from yota.structures import package_of
@@ -14,9 +14,7 @@ from yota.tracing.exact import record_call
 from yota.tracing.methods import collected, is_traced
 from yota.tracing.places import Place
 from yota.tracing.state import current
-
-if TYPE_CHECKING:
-    from yota.tracing.trace import Trace
+from yota.tracing.trace import Trace
 
 __all__ = ["interceptions", "on_traced", "opaque", "recorded"]
 

@@ -6,7 +6,7 @@ import enum
 import inspect
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,9 +14,7 @@ from yota.errors import TracingError
 from yota.ir.callables import name_of
 from yota.structures import Path, children, is_leaf, rebuilt
 from yota.tracing.methods import is_traced
-
-if TYPE_CHECKING:
-    from yota.tracing.trace import Trace
+from yota.tracing.trace import Trace
 
 __all__ = ["ResultForm", "outputs", "parted", "taken_apart"]
 

@@ -7,7 +7,7 @@ import inspect
 import sys
 from collections.abc import Callable, Mapping
 from types import FunctionType, MethodType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -24,9 +24,7 @@ from yota.tracing.interpreter.source import is_readable
 from yota.tracing.location import is_library_file, raised_at
 from yota.tracing.methods import is_traced, is_tracer, transformed
 from yota.tracing.state import current
-
-if TYPE_CHECKING:
-    from yota.tracing.trace import Trace
+from yota.tracing.trace import Trace
 
 __all__ = ["call", "method_of", "natively", "ready", "special", "taken"]
 

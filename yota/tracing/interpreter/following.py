@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from yota.tracing.trace import Trace
 from yota.tracing.traced_text import Text, texts_in
 from yota.tracing.writers import Called
-
-if TYPE_CHECKING:
-    from yota.tracing.trace import Trace
 
 __all__ = ["followed", "joined"]
 
