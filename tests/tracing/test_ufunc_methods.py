@@ -183,3 +183,28 @@ def test_at_leaves_the_signs_of_zeros_where_nothing_is_added(target):
     found = yota.compile(yota.trace(f, x, places)[1], target=target)(x, places)
     np.testing.assert_array_equal(found, f(x, places))
     np.testing.assert_array_equal(np.signbit(found), np.signbit(f(x, places)))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x, y, m, out: np.sqrt(x, where=m, out=out),
+        lambda x, y, m, out: np.multiply(x, y, where=m, out=out),
+        lambda x, y, m, out: np.divide(y, x - 0.5, where=m, out=out),
+        lambda x, y, m, out: np.arccosh(x, where=x > 1, out=out),
+    ],
+)
+def test_what_is_left_out_has_no_slope(call):
+    x = np.array([0.25, -1.0, 0.5, 4.0])
+    y = np.array([1.0, np.nan, np.inf, 2.0])
+    mask = x > 0.5
+
+    def f(x):
+        return np.sum(call(x, y, mask, np.zeros(4))[[0, 3]]) + np.sum(call(x, y, mask, np.zeros(4))[2:3])
+
+    with np.errstate(all="ignore"):
+        slopes = [(f(x + step) - f(x - step)) / 2e-6 for step in 1e-6 * np.eye(4)]
+    found = yota.gradient(f)(x)
+    known = np.isfinite(slopes) & (np.abs(slopes) < 1e3)
+    np.testing.assert_allclose(found[known], np.array(slopes)[known], rtol=1e-6, atol=1e-9)
+    assert np.all(np.isfinite(found))

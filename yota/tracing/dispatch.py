@@ -203,7 +203,19 @@ def _elementwise(trace: Trace, ufunc: np.ufunc, known: Any, inputs: tuple[Any, .
             f"np.{known.name} with where= and no out= leaves elements undefined.", "Use np.where(mask, a, b)."
         )
     target = out[0] if isinstance(out, tuple) else out
+    inputs = _chosen(ufunc, inputs, where)
     return _with_out(trace, kwargs, lambda rest: np.where(where, compute(rest), target))
+
+
+def _chosen(ufunc: np.ufunc, inputs: tuple[Any, ...], where: Any) -> tuple[Any, ...]:
+    """Operands with a harmless number where nothing is computed, so that no slope is without bound there."""
+    if ufunc in (np.add, np.subtract, np.negative, np.positive):
+        return inputs
+    harmless = 0.5 if np.all(np.isfinite(ufunc(*[0.5] * ufunc.nin))) else 1.5
+    return tuple(
+        np.where(where, value, harmless) if getattr(value, "ndim", 0) and value.dtype.kind in "fc" else value
+        for value in inputs
+    )
 
 
 def _with_out(trace: Trace, kwargs: dict[str, Any], compute: Callable[[dict[str, Any]], Any]) -> Any:
