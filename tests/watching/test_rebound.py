@@ -7,6 +7,7 @@ import dataclasses
 import enum
 import functools
 import operator
+import subprocess
 import sys
 import types
 
@@ -1013,3 +1014,48 @@ def test_functions_that_call_themselves_are_made_anew():
 
     for end, expected in ((1.0, 8.0), (1.0, 8.0), (3.0, 16.0)):
         assert yota.gradient(made(end))(2.0, 2) == expected
+
+
+_RACE = """
+import sys, threading, time
+import numpy as np
+import yota
+
+sys.setswitchinterval(1e-5)
+rate = 1.0
+
+
+def f(x):
+    return np.sum(x * x) * rate
+
+
+x = np.array([1.0, 2.0])
+for target in sys.argv[1:]:
+    rate = 1.0
+    derivative, faults, busy = yota.value_and_grad(f, target=target), [], True
+
+    def call():
+        while busy:
+            least = rate
+            value, slope = derivative(x)
+            if not least <= value / 5.0 <= rate or not np.allclose(slope, 2 * x * (value / 5.0)):
+                faults.append((least, value / 5.0, rate))
+
+    threads = [threading.Thread(target=call) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for _ in range(60):
+        rate += 1.0
+        time.sleep(0.002)
+    busy = False
+    for thread in threads:
+        thread.join()
+    assert not faults, faults[:3]
+    assert derivative(x)[0] == f(x)
+"""
+
+
+def test_what_one_thread_rebinds_while_others_call_shows_in_their_next_calls(tmp_path):
+    program = tmp_path / "race.py"
+    program.write_text(_RACE)
+    subprocess.run([sys.executable, program, "numpy"], check=True, timeout=120)

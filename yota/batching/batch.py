@@ -167,30 +167,32 @@ class Batched(Compiled):
         trace = current()
         if trace is not None and any(type(leaf.value) is Tracer for leaf in sort_arguments(function, args).leaves):
             return self._traced(function, args)
-        if self.captured.changed():
-            self._forget(CHANGED)
-            self.captured.settle()
         leaves: list[Any] = []
         key = tuple([key_of(argument, leaves) for argument in args])
         if function is not self.function:
             key = (function.names, *key)  # type: ignore[attr-defined]
-        ways = self._table.get(key)
-        if ways is None and "dask.array" in sys.modules:
+        if self._table.get(key) is None and "dask.array" in sys.modules:
             from yota.distributed.mapped import over_points
 
             found = over_points(self, function, args)
             if found is not None:
                 return found
-        if ways is None or any(way.contents.changed() for way in ways):
-            ways = (self._compiled(function, args, CONTENT if ways else ""),)
-            self._table.insert(key, ways)
+        with self._table.lock:
+            if self.captured.changed():
+                self._forget(CHANGED)
+                self.captured.settle()
+            ways = self._table.get(key)
+            if ways is None or any(way.contents.changed() for way in ways):
+                ways = (self._compiled(function, args, CONTENT if ways else ""),)
+                self._table.insert(key, ways)
         for way in ways:
             fault, results = way.run(leaves)
             if fault is None:
                 return self._filled(way, results)
             follow(self.dynamic, fault, way.tape.guards[fault.decision[0]], len(ways))
-        way = self._compiled(function, args, OTHER_WAY)
-        self._table.insert(key, (*ways[1 - MOST_TAPES :], way))
+        with self._table.lock:
+            way = self._compiled(function, args, OTHER_WAY)
+            self._table.insert(key, (*ways[1 - MOST_TAPES :], way))
         return self._filled(way, way.call(*leaves))
 
     def take_over(self, other: Batched) -> None:
@@ -222,7 +224,7 @@ class Batched(Compiled):
         self.captured.take(bearers(arguments.values))
         recording = self._record(function, on_host(arguments))
         self.captured.take(recording.ran)
-        self.captured.settle()
+        self.captured.absorb()
         contents = Contents.of(recording.watched, self.captured.parts(), ())
 
         def code(target: Target) -> tuple[Callable[..., Any], Tape, str]:

@@ -16,7 +16,7 @@ import os
 import platform
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -198,8 +198,8 @@ class Place:
             # What the function did to its surroundings, it has to do in each process.
             if after.digest != self.before.digest or not all(map(after.covers, (each.code for each in gradient.ran))):
                 return
-            fields = {name: getattr(source, name) for name in source.__slots__}
-            head = {"leaves": gradient.leaves, "arrays": _places(gradient, after.parts), "source": fields}
+            parts = {each.name: getattr(source, each.name) for each in fields(source)}
+            head = {"leaves": gradient.leaves, "arrays": _places(gradient, after.parts), "source": parts}
             record = "\n".join([text(head, _name), *tape_text(gradient.tape, _name, after.parts)])
             self.records.insert(self._key, record)
             self.store.put(self._file, record)

@@ -80,7 +80,7 @@ class AllSizes:
             known = place.load(arguments) if place else None
             if known:
                 traced, source, how = known
-                self._captured.settle()
+                self._captured.absorb()
             else:
                 traced, source = self._traced(function, arguments)
                 how = ""
@@ -101,7 +101,7 @@ class AllSizes:
         traced = trace_gradient(function, arguments, self._layout.wanted, registry(), around=around)
         text, *_ = collected(request)
         self._captured.take(traced.ran)
-        self._captured.settle()
+        self._captured.absorb()
         # The code reads nothing afresh: all that it was made from is in it.
         contents = Contents.of(traced.contents.pairs, [*self._captured.parts(), *traced.captured], ())
         source = Source(text, f"{called(request.wish)}_value_and_gradient")

@@ -90,11 +90,11 @@ class Derivative(Compiled):
         before = prepared.state()
         result, _ = prepared(function, positions, leaves)
         if key is not None:
-            # What was compiled just now may be called only once.
-            self.latest = (
-                prepared.entry(args, self.form.hidden) if prepared.calls and prepared.state() == before else None
-            )
-            self._keep(key, prepared, args)
+            with self.form.table.lock:
+                # What was compiled just now may be called only once.
+                settled = prepared.calls and prepared.is_current() and prepared.state() == before
+                self.latest = prepared.entry(args, self.form.hidden) if settled else None
+                self._keep(key, prepared, args)
         prepared.calls += 1
         return result
 

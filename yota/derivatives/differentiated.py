@@ -117,6 +117,7 @@ class Differentiated:
     def forget(self, why: str = CHANGED) -> None:
         """Drop everything that was compiled, and let the present state of what the function reads count."""
         # In this order: another thread must not find what is outdated beside a state that says that nothing changed.
+        self.captured.changes += 1
         self.table.clear()
         function, hidden = with_receiver(self.given)
         if function is self.function:
@@ -130,22 +131,24 @@ class Differentiated:
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[Prepared, Callable[..., Any], tuple[Any, ...], list[Any]]:
         """The compiled form for a call; the call with its arguments by position; and their leaves."""
-        if self.captured.changed():
-            self.forget()
-        function, args = positional(self.function, (*self.hidden, *args), kwargs)
-        leaves: list[Any] = []
-        try:
-            key = tuple([key_of(argument, leaves) for argument in args])
-        except RecursionError:
-            sort_arguments(function, args)  # says which argument contains itself
-            raise
-        if function is not self.function:
-            key = (function.names, *key)  # type: ignore[attr-defined]
-        prepared = self.table.get(key)
-        if prepared is None:
-            prepared = self.compiled(function, args)
-            self.table.insert(key, prepared)
-        return prepared, function, args, leaves
+        # What two threads compiled at a time could rely on what the function read at different moments.
+        with self.table.lock:
+            if self.captured.changed():
+                self.forget()
+            function, args = positional(self.function, (*self.hidden, *args), kwargs)
+            leaves: list[Any] = []
+            try:
+                key = tuple([key_of(argument, leaves) for argument in args])
+            except RecursionError:
+                sort_arguments(function, args)  # says which argument contains itself
+                raise
+            if function is not self.function:
+                key = (function.names, *key)  # type: ignore[attr-defined]
+            prepared = self.table.get(key)
+            if prepared is None:
+                prepared = self.compiled(function, args)
+                self.table.insert(key, prepared)
+            return prepared, function, args, leaves
 
     def compiled(self, function: Callable[..., Any], args: tuple[Any, ...]) -> Prepared:
         """The compiled form for arguments like ``args``."""
@@ -171,7 +174,7 @@ class Prepared:
     _entry: tuple[Any, Callable[[tuple[Any, ...]], Any] | None] | None = None
 
     def __init__(self, owner: Differentiated, function: Callable[..., Any], args: tuple[Any, ...]) -> None:
-        self.owner = owner
+        self.owner, self.made = owner, (owner.captured, owner.captured.changes)
         arguments = sort_arguments(function, args)
         owner.captured.take(bearers(args))
         self._wanted = target_for(owner.target, arguments)
@@ -186,8 +189,13 @@ class Prepared:
     def owned_by(self, owner: Differentiated) -> Prepared:
         """The same compiled code for another function that agrees with the one that it was made for."""
         found = copy.copy(self)
-        found.owner, found._entry = owner, None
+        found.owner, found._entry, found.made = owner, None, (owner.captured, owner.captured.changes)
         return found
+
+    def is_current(self) -> bool:
+        """Whether nothing has changed since it was made, as far as was noticed."""
+        captured, changes = self.made
+        return captured is self.owner.captured and changes == captured.changes
 
     def state(self) -> tuple[Any, ...]:
         """What the compiled code relies on, to be compared by identity."""
@@ -247,7 +255,7 @@ class Prepared:
         captured = self.owner.captured
         captured.take(gradient.ran)
         # What the function itself did to lists and caches around it while it was traced is no change to react to.
-        captured.settle()
+        captured.absorb()
         # Of what compiled code reads at each call the function may have read some by itself all the same.
         fresh = captured.read_afresh(gradient.captured, gradient.observed)
         contents = Contents.of(gradient.contents.pairs, captured.parts(), fresh)
@@ -289,7 +297,7 @@ class Prepared:
         known = place.load(arguments)
         if known is None:
             return None
-        self.owner.captured.settle()
+        self.owner.captured.absorb()
         gradient, source, how = known
         found = Specialisation(gradient, loaded(source), source.text)
         if gradient.tape.guards:
@@ -331,12 +339,14 @@ class Prepared:
     ) -> tuple[Any, Specialisation]:
         """What the caller gets, and the specialisation that computed it."""
         if any(each.gradient.contents.changed() for each in self.tapes):
-            self.root = self._specialise(function, sort_arguments(function, args), CONTENT)
-            self.tapes = [self.root]
+            with self.owner.table.lock:
+                self.root = self._specialise(function, sort_arguments(function, args), CONTENT)
+                self.tapes = [self.root]
         try:
             chosen, outputs = self.root.run(leaves)
         except StaleTapeError as fault:
-            self._follow(function, sort_arguments(function, args), fault)
+            with self.owner.table.lock:
+                self._follow(function, sort_arguments(function, args), fault)
             chosen, outputs = self.root.run(leaves)
         if not isinstance(outputs, tuple):
             outputs = (outputs,)
@@ -354,7 +364,7 @@ class Prepared:
             if merged is missed.merged:
                 # What the function did to its surroundings now is no change to react to either.
                 if self.owner.captured.changed():
-                    self.owner.captured.settle()
+                    self.owner.captured.absorb()
                 return
             if merged is not None:
                 wanted, known = self.layout.wanted, registry()

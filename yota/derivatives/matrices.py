@@ -252,7 +252,7 @@ class _Called(Prepared):
     owner: Matrices
 
     def __init__(self, owner: Matrices, call: Rows | Joint) -> None:
-        self.owner, self._call = owner, call
+        self.owner, self._call, self.made = owner, call, (owner.captured, owner.captured.changes)
 
     def state(self) -> tuple[Any, ...]:
         """It is made once."""

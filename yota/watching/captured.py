@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from yota.tracing.observation import Running
 from yota.tracing.randomness import is_generator
 from yota.tracing.record import Surroundings
 from yota.watching.afresh import Observed
+from yota.watching.mentions import mentions
 from yota.watching.reach import Reach
 from yota.watching.state import State, same
 
@@ -32,13 +34,19 @@ class Captured:
         A plain function.
     given
         What the user gave, if that is another callable, which runs ``function``.
+
+    Attributes
+    ----------
+    changes
+        How often what was compiled was dropped because something had changed.
     """
 
-    __slots__ = ("_function", "_given", "_later", "_own", "_reach", "_state")
+    __slots__ = ("_function", "_given", "_later", "_own", "_reach", "_state", "changes")
 
     def __init__(self, function: Callable[..., Any], given: Any = None) -> None:
         self._function, self._given = function, given
         self._later: dict[int, Any] = {}
+        self.changes = 0
         self.settle()
 
     def take(self, roots: Iterable[Any]) -> None:
@@ -62,6 +70,32 @@ class Captured:
             reach.take_receiver(self._given)
         reach.take(self._later.values())
         self._reach, self._state = reach, State.now(reach)
+
+    def absorb(self) -> None:
+        """Let count what the function did while it ran; what others rebound in that time has yet to be noticed."""
+        known, reached = self._state, self._reach.codes
+        if any(mentions(code).is_dynamic for code in reached):
+            self.settle()
+        else:
+            self._settle_beside(known, frozenset().union(*(mentions(code).stored for code in reached)))
+
+    def _settle_beside(self, known: State, stored: frozenset[str] = frozenset()) -> None:
+        """Let the present state count, but for variables of an earlier one whose names are not ``stored``."""
+        self.settle()
+        held = {id(cell): value for cell, value in zip(known.cells, known.held, strict=True)}
+        values = {(id(names), name): value for (names, name), value in zip(known.places, known.values, strict=True)}
+        state, names = self._state, self._reach.cell_names
+        self._state = replace(
+            state,
+            held=[
+                value if name in stored else held.get(id(cell), value)
+                for cell, name, value in zip(state.cells, names, state.held, strict=True)
+            ],
+            values=[
+                value if name in stored else values.get((id(space), name), value)
+                for (space, name), value in zip(state.places, state.values, strict=True)
+            ],
+        )
 
     @property
     def state(self) -> State:
@@ -123,7 +157,8 @@ class Captured:
         """Whether anything was rebound since the state that counts; whoever forgets what relied on it settles anew."""
         if self._state.holds():
             return False
-        if not State.now(self._reach).equals(self._state):
+        now = State.now(self._reach)
+        if not now.equals(self._state):
             return True
-        self.settle()  # other objects, of equal value
+        self._settle_beside(now)  # other objects, of equal value
         return False

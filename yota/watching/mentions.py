@@ -14,6 +14,7 @@ _DYNAMIC = frozenset("getattr hasattr vars globals eval exec attrgetter methodca
 """Functions that look up names which code need not mention."""
 _SILENT = frozenset("CACHE EXTENDED_ARG NOP RESUME KW_NAMES PRECALL NOT_TAKEN PUSH_NULL".split())
 """Instructions that do nothing to the values on the stack."""
+_STORES = tuple(f"{how}_{what}" for how in ("STORE", "DELETE") for what in ("GLOBAL", "DEREF", "NAME", "ATTR"))
 _REACH = 8
 """Instructions among which a call of `getattr` with a constant name ends."""
 _IMPORTERS = frozenset({"import_module", "__import__"})
@@ -23,6 +24,7 @@ _IMPORTERS = frozenset({"import_module", "__import__"})
 class Mentions:
     """Names that code looks up: global variables, attributes, and modules that it imports.
 
+    ``stored`` are names that it binds, other than local ones.
     ``asks`` tells that it may ask for attributes that are not there, ``is_dynamic`` that it also looks up names that
     are not written in it.
     """
@@ -30,6 +32,7 @@ class Mentions:
     names: tuple[str, ...]
     attributes: frozenset[str]
     modules: tuple[str, ...]
+    stored: frozenset[str]
     asks: bool
     is_dynamic: bool
 
@@ -40,6 +43,7 @@ def mentions(code: types.CodeType) -> Mentions:
     names: dict[str, None] = {}
     attributes: set[str] = set()
     modules: dict[str, None] = {}
+    stored: set[str] = set()
     every = [step for step in dis.get_instructions(code) if step.opname not in _SILENT]
     is_dynamic = any(_is_dynamic(every[at : at + _REACH]) for at in range(len(every)))
     for step in every:
@@ -47,6 +51,8 @@ def mentions(code: types.CodeType) -> Mentions:
             names[step.argval] = None
         elif step.opname.startswith(("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER")) or step.opname == "IMPORT_FROM":
             attributes.add(step.argval)
+        elif step.opname.startswith(_STORES):
+            stored.add(step.argval)
         elif step.opname == "IMPORT_NAME":
             modules[step.argval] = None
     for constant in code.co_consts:
@@ -55,13 +61,14 @@ def mentions(code: types.CodeType) -> Mentions:
             names.update(dict.fromkeys(inner.names))
             attributes |= inner.attributes
             modules.update(dict.fromkeys(inner.modules))
+            stored |= inner.stored
             is_dynamic = is_dynamic or inner.is_dynamic
         elif isinstance(constant, str) and constant.isidentifier():  # getattr(module, "name")
             attributes.add(constant)
     if _IMPORTERS & {*names, *attributes}:
         modules.update(dict.fromkeys(each for each in code.co_consts if isinstance(each, str)))
     asks = not {"getattr", "hasattr"}.isdisjoint(names)
-    return Mentions(tuple(names), frozenset(attributes), tuple(modules), asks, is_dynamic)
+    return Mentions(tuple(names), frozenset(attributes), tuple(modules), frozenset(stored), asks, is_dynamic)
 
 
 def _is_dynamic(following: Sequence[dis.Instruction]) -> bool:
