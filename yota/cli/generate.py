@@ -48,6 +48,11 @@ first, and say in the head of the file how small they may be.
 The function is traced, and code for named sizes tested, on arguments that are made up: floating-point numbers between
 1/4 and 3/4, and integers that are indices of every axis. Where the function has no value there, name a function that
 gives others, in a dict by name, as in `def sample(N): return {"x": ...}`: `--sample pkg.energy:sample`.
+
+In the place of a module there may be a file of expressions as sympy prints them, one `name = expression` on each line,
+whose name ends in `.sympy` or `.txt`. It is parsed and never executed:
+
+    yota generate potential.sympy:energy --arg "x=float64[N]" --arg "eps=float" --target c -o src/potential.c
 """
 
 

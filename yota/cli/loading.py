@@ -25,6 +25,8 @@ __all__ = [
     "shown_reference",
 ]
 
+ENDINGS = (".sympy", ".txt")
+"""How names of files of expressions end."""
 Imports = Annotated[list[str], typer.Option("--import", help="Module to import first; may be repeated.")]
 
 
@@ -34,6 +36,18 @@ class UsageError(Exception):
 
 class Loaded(Exception):
     """The user's module raised an exception when it was imported."""
+
+
+def _expression(path: Path, name: str) -> Callable[..., Any]:
+    """The function that a file of expressions calls ``name``."""
+    if not path.is_file():
+        raise UsageError(f"there is no file {path}")
+    from yota.interop.text import formulas_of
+
+    found = formulas_of(path)
+    if name not in found:
+        raise UsageError(f"{path} has no line {name} = ...; it has {', '.join(found) or 'none'}")
+    return found[name]
 
 
 def function_at(reference: str) -> Callable[..., Any]:
@@ -47,6 +61,8 @@ def function_at(reference: str) -> Callable[..., Any]:
     place, colon, name = reference.rpartition(":")
     if not colon or not place or not name:
         raise UsageError(f"{reference!r} names no function; write pkg.mod:f or path/to/file.py:f")
+    if place.endswith(ENDINGS):
+        return _expression(Path(place), name)
     is_path = place.endswith(".py") or "/" in place or os.sep in place
     module = _from_path(Path(place)) if is_path else _from_name(place)
     value: Any = module

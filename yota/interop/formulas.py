@@ -20,6 +20,7 @@ from yota.tracing.intercept import recorded
 
 __all__ = ["Argument", "Formula", "Program", "formula"]
 
+_MOST_TERMS = 10_000_000
 _NUMBERS = (bool, int, float, complex)
 
 
@@ -181,6 +182,8 @@ class _Run:
             )
         if high < low - 1:
             raise ArgumentError(f"a sum goes from {low} to {high}, for which there are several conventions")
+        if high - low > _MOST_TERMS:
+            raise ArgumentError(f"a sum goes from {low} to {high}, which is more than {_MOST_TERMS:,} terms")
         return np.arange(low, high + 1).reshape(-1, *(1,) * (self.axes + depth))
 
     def over(self, body: Any, index: Any, *, by: str) -> Any:

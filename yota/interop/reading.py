@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import itertools
 import keyword
+import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -21,7 +22,7 @@ from yota.rules.readback import Reader
 from yota.rules.registry import registry
 from yota.rules.syntax import read_expression
 
-__all__ = ["CHAINS", "FORMS", "form", "program"]
+__all__ = ["CHAINS", "FORMS", "Steps", "form", "program"]
 
 FORMS: Mapping[str, str] = dict(
     line.split(" = ", 1)
@@ -78,7 +79,6 @@ uppergamma = gammaincc(a, b) * gamma(a)
 lowergamma = gammainc(a, b) * gamma(a)
 erf2 = erf(b) - erf(a)
 erfcinv = erfcinv(a)
-zeta = zeta(a, b)
 Ei = expi(a)
 li = expi(log(a))
 Si = item(sici(a), index=0)
@@ -143,17 +143,112 @@ def _alike() -> Mapping[str, str]:
     return {made.__name__: name for name, made in found if isinstance(made, type) and registry().knows(name)}
 
 
-class ProgramReader(Reader):
-    """Writes down steps; what occurs twice is computed once."""
+class Steps:
+    """Steps as they are written down; what occurs twice is computed once."""
 
-    def __init__(self, names: Mapping[Any, str], implementations: Mapping[str, Callable[..., Any]]) -> None:
-        self.names = dict(names)
-        self.implementations = dict(implementations)
+    def __init__(self) -> None:
         self.steps: list[tuple[str, Call]] = []
-        self.counted: set[str] = set()
-        self._known: dict[Any, Expression] = {}
         self._calls: dict[Any, Name] = {}
         self._depth = 0
+
+    def call(self, function: str, *arguments: Expression, **keywords: Any) -> Name:
+        """A new step, or the one that computes the same."""
+        call = Call(function, arguments, tuple((name, Literal(each)) for name, each in keywords.items()))
+        if call not in self._calls:
+            name = f"{len(self.steps)}"
+            self.steps.append((name, call))
+            self._calls[call] = Name(name)
+        return self._calls[call]
+
+    def folded(self, function: str, parts: Iterable[Expression]) -> Expression:
+        """A chain of calls, from the left."""
+        first, *rest = parts
+        for each in rest:
+            first = self.call(function, first, each)
+        return first
+
+    def named(self, name: str, parts: Sequence[Expression]) -> Expression | None:
+        """A function of sympy's by its name; None if there is none of so many arguments."""
+        special = getattr(self, f"_{name}", None) if name in _BY_HAND else None
+        if special is not None:
+            return special(*parts) if len(parts) in _BY_HAND[name] else None
+        if name in CHAINS:
+            return self.folded(CHAINS[name], parts) if parts else None
+        known = form(name)
+        if known is None:
+            alike = _alike().get(name)
+            wanted = len(registry().rules(alike)[0].operands) if alike else -1
+            return self.call(alike, *parts) if alike and len(parts) == wanted else None
+        count = len({each.id for each in walk(known) if isinstance(each, Name)})
+        whole = isinstance(parts[0], Literal) and isinstance(parts[0].value, int) if parts else False
+        if count != len(parts) or (name in _ORDERED and not whole):
+            return None
+        return self._written(known, dict(zip("abcd", parts, strict=False)))
+
+    def _written(self, form: Expression, names: Mapping[str, Expression]) -> Expression:
+        if isinstance(form, Name):
+            return names[form.id]
+        if not isinstance(form, Call):
+            return form
+        keywords = {name: each.value for name, each in form.keywords}  # type: ignore[union-attr]
+        return self.call(form.function, *(self._written(each, names) for each in form.arguments), **keywords)
+
+    def index(self, low: Expression, high: Expression) -> Name:
+        """All values of an index; until `over` what is read is inside of its sum."""
+        self._depth += 1
+        return self.call("index", low, high, depth=self._depth - 1)
+
+    def over(self, body: Expression, index: Name, function: str) -> Name:
+        """The sum or product of a body over the index that was begun last."""
+        self._depth -= 1
+        return self.call("over", body, index, by=function)
+
+    # -- functions that no form says ---------------------------------------------------------------------
+
+    def _sqrt(self, x: Expression) -> Expression:
+        return self.call("sqrt", x)
+
+    def _Rational(self, above: Expression, below: Expression) -> Expression:  # noqa: N802
+        return self.call("divide", above, below)
+
+    def _polygamma(self, order: Expression, x: Expression) -> Expression | None:
+        value = order.value if isinstance(order, Literal) else None
+        if not isinstance(value, int) or not 0 <= value <= _MOST_POWER:
+            return None
+        if value == 0:
+            return self.call("psi", x)
+        factor = Literal(float((-1) ** (value + 1) * math.factorial(value)))
+        return self.call("multiply", factor, self.call("zeta", Literal(value + 1), x))
+
+    def _zeta(self, s: Expression, x: Expression | None = None) -> Expression:
+        return self.call("zeta", s, x or Literal(1))
+
+    def _elliptic_e(self, *parts: Expression) -> Expression:
+        return self.call("ellipe" if len(parts) == 1 else "ellipeinc", *parts)
+
+    def _log(self, *parts: Expression) -> Expression:
+        return self.folded("divide", [self.call("log", each) for each in parts])
+
+
+_BY_HAND = {
+    "sqrt": (1,),
+    "Rational": (2,),
+    "polygamma": (2,),
+    "zeta": (1, 2),
+    "elliptic_e": (1, 2),
+    "log": (1, 2),
+}
+
+
+class ProgramReader(Steps, Reader):
+    """Writes down the steps of expressions of sympy's."""
+
+    def __init__(self, names: Mapping[Any, str], implementations: Mapping[str, Callable[..., Any]]) -> None:
+        super().__init__()
+        self.names = dict(names)
+        self.implementations = dict(implementations)
+        self.counted: set[str] = set()
+        self._known: dict[Any, Expression] = {}
 
     def read(self, expression: Any) -> Expression:
         """``expression``, as the name of a step or a number."""
@@ -182,15 +277,6 @@ class ProgramReader(Reader):
             raise ArgumentError(f"the expression has the symbol {symbol}, which is no argument; they are: {known}")
         return Name(name)
 
-    def call(self, function: str, *arguments: Expression, **keywords: Any) -> Name:
-        """A new step, or the one that computes the same."""
-        call = Call(function, arguments, tuple((name, Literal(each)) for name, each in keywords.items()))
-        if call not in self._calls:
-            name = f"{len(self.steps)}"
-            self.steps.append((name, call))
-            self._calls[call] = Name(name)
-        return self._calls[call]
-
     def other(self, expression: Any) -> Expression:
         """Functions, conditions, sums, elements and matrices."""
         if expression in self.names or isinstance(expression, (sympy.Idx, sympy.IndexedBase, sympy.MatrixSymbol)):
@@ -201,14 +287,14 @@ class ProgramReader(Reader):
         )
         if reader is not None:
             return reader(expression)  # type: ignore[no-any-return]
-        if kind.__name__ in CHAINS:
-            return self._folded(CHAINS[kind.__name__], map(self.read, expression.args))
-        known = form(kind.__name__) if kind.__module__.startswith("sympy.") else None
-        if known is not None:
-            return self._formed(expression, known)
-        if kind.__name__ in _alike() and kind.__module__.startswith("sympy."):
-            return self.call(_alike()[kind.__name__], *map(self.read, expression.args))
-        raise self._refusal(expression)
+        name = kind.__name__
+        known = kind.__module__.startswith("sympy.") and any(
+            name in each for each in (CHAINS, FORMS, _BY_HAND, _alike())
+        )
+        found = self.named(name, [*map(self.read, expression.args)]) if known else None
+        if found is None:
+            raise self._refusal(expression)
+        return found
 
     def _refusal(self, expression: Any) -> ArgumentError:
         name = type(expression).__name__
@@ -216,30 +302,6 @@ class ProgramReader(Reader):
             f"sympy's {name} has no function in NumPy or SciPy that yota has a rule for: {str(expression)[:60]}\n"
             f"give one: from_sympy(..., functions={{{name!r}: f}}), or rewrite it: expression.rewrite(...), .doit()"
         )
-
-    def _formed(self, expression: Any, form: Expression) -> Expression:
-        """A function by its form in the rule language."""
-        parts = expression.args
-        wanted = len({each.id for each in walk(form) if isinstance(each, Name)})
-        name = type(expression).__name__
-        if (name in _ORDERED and not parts[0].is_Integer) or len(parts) != wanted:
-            raise self._refusal(expression)
-        names = dict(zip("abcd", map(self.read, parts), strict=False))
-        return self._written(form, names)
-
-    def _written(self, form: Expression, names: Mapping[str, Expression]) -> Expression:
-        if isinstance(form, Name):
-            return names[form.id]
-        if not isinstance(form, Call):
-            return form
-        keywords = {name: each.value for name, each in form.keywords}  # type: ignore[union-attr]
-        return self.call(form.function, *(self._written(each, names) for each in form.arguments), **keywords)
-
-    def _folded(self, function: str, parts: Iterable[Expression]) -> Expression:
-        first, *rest = parts
-        for each in rest:
-            first = self.call(function, first, each)
-        return first
 
     # -- sympy's classes, by name ------------------------------------------------------------------------
 
@@ -262,25 +324,6 @@ class ProgramReader(Reader):
 
     def _BooleanAtom(self, expression: Any) -> Expression:  # noqa: N802
         return Literal(bool(expression))
-
-    def _polygamma(self, expression: Any) -> Expression:
-        order, x = expression.args
-        if not order.is_Integer:
-            raise self._refusal(expression)
-        if order == 0:
-            return self.call("psi", self.read(x))
-        zeta = self.call("zeta", Literal(int(order) + 1), self.read(x))
-        return self.call("multiply", self.read((-1) ** (order + 1) * sympy.factorial(order)), zeta)
-
-    def _zeta(self, expression: Any) -> Expression:
-        s, *rest = map(self.read, expression.args)
-        return self.call("zeta", s, *(rest or [Literal(1)]))
-
-    def _elliptic_e(self, expression: Any) -> Expression:
-        return self.call("ellipe" if len(expression.args) == 1 else "ellipeinc", *map(self.read, expression.args))
-
-    def _log(self, expression: Any) -> Expression:
-        return self._folded("divide", [self.call("log", self.read(each)) for each in expression.args])
 
     def _Piecewise(self, expression: Any) -> Expression:  # noqa: N802
         values, tests, known = [], [], sympy.true
@@ -307,7 +350,7 @@ class ProgramReader(Reader):
         for symbol, parts in sets.items():
             point = None if value.is_polynomial(symbol) else _point(parts)
             if point is not None:
-                test = self._folded("logical_and", map(self.read, parts))
+                test = self.folded("logical_and", map(self.read, parts))
                 moved[symbol] = self.call("where", test, self.read(symbol), self.read(point)).id
         if moved:
             self.names.update(moved)
@@ -328,16 +371,13 @@ class ProgramReader(Reader):
         (symbol, low, high), inner = limits[-1], limits[:-1]
         if not (low.is_finite is not False and high.is_finite is not False):
             raise ArgumentError(f"{expression} has infinitely many terms; give it bounds, or sympy's .doit()")
-        bounds = [self._counted(low), self._counted(high)]
         outer, names = self._known, dict(self.names)
-        index = self.call("index", *bounds, depth=self._depth)
+        index = self.index(self._counted(low), self._counted(high))
         # The same symbol may count something else inside.
         self.names[symbol], self._known = index.id, {}
-        self._depth += 1
         found = self.read(type(expression)(body, *inner) if inner else body)
-        self._depth -= 1
         self.names, self._known = names, outer
-        return self.call("over", found, index, by=function)
+        return self.over(found, index, function)
 
     def _counted(self, expression: Any) -> Expression:
         """An index or a bound, whose symbols are whole numbers."""
@@ -353,7 +393,7 @@ class ProgramReader(Reader):
 
     def _MatMul(self, expression: Any) -> Expression:  # noqa: N802
         scalars, matrices = expression.as_coeff_matrices()
-        found = self._folded("matmul", map(self.read, matrices))
+        found = self.folded("matmul", map(self.read, matrices))
         return found if scalars == 1 else self.call("multiply", self.read(scalars), found)
 
     def _MatPow(self, expression: Any) -> Expression:  # noqa: N802
@@ -362,7 +402,7 @@ class ProgramReader(Reader):
             raise self._refusal(expression)
         inner = self.read(base)
         inner = self.call("inv", inner) if exponent < 0 else inner
-        return self._folded("matmul", [inner] * abs(int(exponent)))
+        return self.folded("matmul", [inner] * abs(int(exponent)))
 
     def _Identity(self, expression: Any) -> Expression:  # noqa: N802
         return self.call("eye", self._counted(expression.rows))

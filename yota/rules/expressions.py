@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -61,6 +60,8 @@ class ExpressionReader:
     source: Source
     scope: Scope = field(default_factory=Scope)
     size: int = 0
+    most_parts: int = _SIZE
+    most_depth: int = _DEPTH
 
     def read(self, tree: ast.AST) -> Expression:
         """``tree`` as an expression."""
@@ -69,15 +70,19 @@ class ExpressionReader:
 
     def _read(self, tree: ast.AST, depth: int) -> Expression:
         self.size += 1
-        if depth > _DEPTH or self.size > _SIZE:
-            limit = f"more than {_DEPTH} levels" if depth > _DEPTH else f"more than {_SIZE} parts"
+        if depth > self.most_depth or self.size > self.most_parts:
+            deep = depth > self.most_depth
+            limit = f"more than {self.most_depth} levels" if deep else f"more than {self.most_parts} parts"
             raise self.source.fault(
                 tree, "the expression is too large", found=limit, write="a second function for a part of it"
             )
         reader = _READERS.get(type(tree))
         if reader is None:
             raise self._refuse(tree)
-        return self.source.mark(reader(self, tree, depth + 1), tree)  # type: ignore[no-any-return]
+        return self.source.mark(getattr(self, reader)(tree, depth + 1), tree)  # type: ignore[no-any-return]
+
+    def _made(self, function: str, *arguments: Expression) -> Expression:
+        return Call(function, arguments)
 
     def _refuse(self, tree: ast.AST) -> RuleError:
         what, write = _INSTEAD.get(type(tree), (f"`{type(tree).__name__}`", "numbers, names, operators and calls"))
@@ -131,9 +136,9 @@ class ExpressionReader:
             operand = self._read(tree.operand, depth)
             if isinstance(operand, Literal) and isinstance(operand.value, (int, float, complex)):
                 return Literal(-operand.value)
-            return Call("negative", (operand,))
+            return self._made("negative", operand)
         if isinstance(tree.op, ast.UAdd):
-            return Call("positive", (self._read(tree.operand, depth),))
+            return self._made("positive", self._read(tree.operand, depth))
         raise self.source.fault(
             tree,
             "`not` and `~` are not part of the rule language",
@@ -149,7 +154,7 @@ class ExpressionReader:
                 "this operator is not part of the rule language",
                 write=f"{name}({self.source.excerpt(tree.left)}, {self.source.excerpt(tree.right)})",
             )
-        return Call(function, (self._read(tree.left, depth), self._read(tree.right, depth)))
+        return self._made(function, self._read(tree.left, depth), self._read(tree.right, depth))
 
     def _compare(self, tree: Any, depth: int) -> Expression:
         function = _OPERATORS.get(type(tree.ops[0]))
@@ -159,7 +164,7 @@ class ExpressionReader:
                 "a comparison has two sides and one of == != < <= > >=",
                 write=self._split(tree) if function else f"{self.source.excerpt(tree.left)} == ...",
             )
-        return Call(function, (self._read(tree.left, depth), self._read(tree.comparators[0], depth)))
+        return self._made(function, self._read(tree.left, depth), self._read(tree.comparators[0], depth))
 
     def _split(self, tree: ast.Compare) -> str:
         """A chain of comparisons as a conjunction of its first two."""
@@ -205,14 +210,14 @@ class ExpressionReader:
         return Call("tuple", items)
 
 
-_READERS: dict[type[ast.AST], Callable[[ExpressionReader, Any, int], Expression]] = {
-    ast.Constant: ExpressionReader._constant,
-    ast.Name: ExpressionReader._name,
-    ast.UnaryOp: ExpressionReader._unary,
-    ast.BinOp: ExpressionReader._binary,
-    ast.Compare: ExpressionReader._compare,
-    ast.Call: ExpressionReader._call,
-    ast.Starred: ExpressionReader._starred,
-    ast.Subscript: ExpressionReader._subscript,
-    ast.Tuple: ExpressionReader._tuple,
+_READERS: dict[type[ast.AST], str] = {
+    ast.Constant: "_constant",
+    ast.Name: "_name",
+    ast.UnaryOp: "_unary",
+    ast.BinOp: "_binary",
+    ast.Compare: "_compare",
+    ast.Call: "_call",
+    ast.Starred: "_starred",
+    ast.Subscript: "_subscript",
+    ast.Tuple: "_tuple",
 }

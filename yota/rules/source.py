@@ -40,9 +40,12 @@ class Source:
         Name to show in errors.
     first
         Line of the file on which the text begins.
+    longest
+        Characters that a statement may have.
     """
 
-    def __init__(self, text: str, file: str, first: int = 1) -> None:
+    def __init__(self, text: str, file: str, first: int = 1, longest: int = _STATEMENT) -> None:
+        self.longest = longest
         self.file = file
         self.first = first
         self.text = text.replace("\r\n", "\n")
@@ -131,18 +134,18 @@ class Source:
                     found=f"more than {_NESTING} open brackets",
                     write="a second function for the inner part, with a rule of its own",
                 )
-            if match.start() - start > _STATEMENT:
+            if match.start() - start > self.longest:
                 self._too_long(start)
             if mark == "\n" and not depth:
                 start = match.end()
-        if len(code) - start > _STATEMENT:
+        if len(code) - start > self.longest:
             self._too_long(start)
 
     def _too_long(self, start: int) -> None:
         raise self.fault(
             self._at(start),
             "the statement is too long",
-            found=f"more than {_STATEMENT} characters; perhaps a bracket is left open",
+            found=f"more than {self.longest} characters; perhaps a bracket is left open",
             write="a second function for a part of it, with a rule of its own",
         )
 
