@@ -52,7 +52,7 @@ gives others, in a dict by name, as in `def sample(N): return {"x": ...}`: `--sa
 In the place of a module there may be a file of expressions as sympy prints them, one `name = expression` on each line,
 whose name ends in `.sympy` or `.txt`. It is parsed and never executed:
 
-    yota generate potential.sympy:energy --arg "x=float64[N]" --arg "eps=float" --target c -o src/potential.c
+    yota generate potential.sympy:energy --arg "x=float" --arg "eps=float" --target c -o src/potential.c
 """
 
 

@@ -118,9 +118,10 @@ def lambdify(
     >>> import sympy
     >>> import yota
     >>> x, y = sympy.symbols("x y")
-    >>> f = yota.lambdify([x, (y,)], [x + y, sympy.sqrt(x)], target="numpy")
-    >>> f(4.0, [1.0])
-    [5.0, 2.0]
+    >>> f = yota.lambdify([x, (y,)], sympy.Matrix([x + y, sympy.sqrt(x)]), target="numpy")
+    >>> f(4, [1])
+    array([[5.],
+           [2.]])
     >>> yota.gradient(yota.lambdify(x, x**3))(2.0)
     12.0
     """

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import ast
+import math
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import sympy
-
 from yota.errors import ArgumentError, RuleError
 from yota.interop.formulas import Argument, Formula, Program, formula
 from yota.interop.reading import Steps
-from yota.rules.expressions import OPERATORS, ExpressionReader
+from yota.rules.expressions import CONSTANTS, OPERATORS, ExpressionReader
 from yota.rules.model import Expression, Literal, Name
 from yota.rules.source import Source, read_file
 
 __all__ = ["formulas_of"]
 
 _LONGEST, _PARTS, _DEPTH = 200_000, 20_000, 120
-_CONSTANTS = "pi E oo I EulerGamma GoldenRatio Catalan".split()
+_CONSTANTS = {**CONSTANTS, "I": 1j, "EulerGamma": 0.5772156649015329, "GoldenRatio": (1 + math.sqrt(5)) / 2}
 _ALIASES = {
     "Eq": "Equality",
     "Ne": "Unequality",
@@ -118,8 +117,7 @@ class _Formulas(ExpressionReader):
                 self.bound = bound
             return self.known[name]
         if name in _CONSTANTS:
-            value = getattr(sympy, name)
-            return Literal(1j if name == "I" else float(value))
+            return Literal(_CONSTANTS[name])
         self.symbols.setdefault(name)
         return Name(name)
 
