@@ -135,6 +135,22 @@ def test_every_function_is_sympys(name: str) -> None:
         close(yota.gradient(f, len(at) - 1)(*at.values()), slope(expression, at, last), 9)
 
 
+@pytest.mark.parametrize("kind", [sympy.besselj, sympy.bessely, sympy.besseli, sympy.besselk])
+def test_bessel_functions(kind: Any) -> None:
+    for order in (0, 1, 2, Rational(5, 2)):
+        expression = kind(order, x)
+        f = yota.from_sympy(expression, x)
+        close(f(0.7), numbers(expression, {x: 0.7}).real)
+        close(yota.gradient(f)(0.7), numbers(expression.diff(x), {x: 0.7}).real, 12)
+        _, tape = yota.trace(f, 0.7)
+        close(float(tape.to_sympy().subs(sympy.Symbol("x"), 0.7).evalf(20)), f(0.7))
+
+
+def test_a_power_of_two_arguments_is_no_branch() -> None:
+    _, tape = yota.trace(yota.from_sympy(x**y + x / y, (x, y)), 2.0, 3.0)
+    assert not tape.guards
+
+
 def test_orders_of_polygamma_and_branches_of_zeta() -> None:
     expression = sympy.polygamma(0, x) + 2 * sympy.polygamma(3, x) + sympy.zeta(x + 2) + sympy.loggamma(x)
     f = yota.from_sympy(expression, x)

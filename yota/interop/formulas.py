@@ -162,14 +162,15 @@ class _Run:
             return special(self, *values, **given)
         if call.function in self.implementations:
             return self.implementations[call.function](*values)
-        if not given and all(isinstance(each, _NUMBERS) for each in values):
+        # A traced number passes for a float, and is none.
+        if not given and all(type(each) in _NUMBERS for each in values):
             try:
                 found = arithmetic(call.function, tuple(values))
             except (ArithmeticError, ValueError):
                 found = function(call.function)(*map(np.float64, values))
             if found is not NotImplemented:
                 return found
-        if call.function == "power" and isinstance(values[1], int):
+        if call.function == "power" and type(values[1]) is int:
             return values[0] ** values[1]
         return function(call.function)(*values, **given)
 

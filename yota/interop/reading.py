@@ -92,10 +92,6 @@ airyaiprime = item(airy(a), index=1)
 airybi = item(airy(a), index=2)
 airybiprime = item(airy(a), index=3)
 LambertW = where(a >= -1 / E, real(lambertw(a)), log(-1.0))
-besselj = jv(a, b)
-bessely = yv(a, b)
-besseli = iv(a, b)
-besselk = kv(a, b)
 jn = spherical_jn(a, b)
 yn = spherical_yn(a, b)
 elliptic_k = ellipk(a)
@@ -226,6 +222,23 @@ class Steps:
     def _elliptic_e(self, *parts: Expression) -> Expression:
         return self.call("ellipe" if len(parts) == 1 else "ellipeinc", *parts)
 
+    def _bessel(self, letter: str, order: Expression, x: Expression) -> Expression:
+        whole = order.value if isinstance(order, Literal) else None
+        # Those of order 0 and 1 are quicker, and known on both sides of 0.
+        return self.call(f"{letter}{whole}", x) if whole in (0, 1) else self.call(f"{letter}v", order, x)
+
+    def _besselj(self, *parts: Expression) -> Expression:
+        return self._bessel("j", *parts)
+
+    def _bessely(self, *parts: Expression) -> Expression:
+        return self._bessel("y", *parts)
+
+    def _besseli(self, *parts: Expression) -> Expression:
+        return self._bessel("i", *parts)
+
+    def _besselk(self, *parts: Expression) -> Expression:
+        return self._bessel("k", *parts)
+
     def _log(self, *parts: Expression) -> Expression:
         return self.folded("divide", [self.call("log", each) for each in parts])
 
@@ -237,6 +250,7 @@ _BY_HAND = {
     "zeta": (1, 2),
     "elliptic_e": (1, 2),
     "log": (1, 2),
+    **dict.fromkeys(("besselj", "bessely", "besseli", "besselk"), (2,)),
 }
 
 

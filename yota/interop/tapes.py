@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -408,6 +408,9 @@ def _functions() -> Mapping[str, Callable[..., Any]]:
     found |= {name: each for name, each in functions().items() if name not in flat}
     found["where"] = lambda test, a, b: sympy.Piecewise((a, test), (b, True))
     found["fmax"], found["fmin"] = sympy.Max, sympy.Min
+    for letter in "jyik":
+        kind = getattr(sympy, f"bessel{letter}")
+        found |= {f"{letter}v": kind, f"{letter}0": partial(kind, 0), f"{letter}1": partial(kind, 1)}
     return found
 
 

@@ -16,7 +16,7 @@ __all__ = ["CONSTANTS", "ExpressionReader", "Scope"]
 
 CONSTANTS = {"pi": math.pi, "E": math.e, "oo": math.inf}
 """Names of numbers."""
-_OPERATORS = {each.node: name for name, each in BINARY.items()}
+OPERATORS = {each.node: name for name, each in BINARY.items()}
 _BITS = {ast.BitAnd: "logical_and", ast.BitOr: "logical_or", ast.BitXor: "logical_xor"}
 _ALIASES = {"abs": "absolute", "conj": "conjugate", "pow": "power", "mod": "remainder"}
 """Short names that NumPy has for functions too."""
@@ -146,7 +146,7 @@ class ExpressionReader:
         )
 
     def _binary(self, tree: Any, depth: int) -> Expression:
-        function = _OPERATORS.get(type(tree.op))
+        function = OPERATORS.get(type(tree.op))
         if function is None:
             name = _BITS.get(type(tree.op), "f")
             raise self.source.fault(
@@ -157,7 +157,7 @@ class ExpressionReader:
         return self._made(function, self._read(tree.left, depth), self._read(tree.right, depth))
 
     def _compare(self, tree: Any, depth: int) -> Expression:
-        function = _OPERATORS.get(type(tree.ops[0]))
+        function = OPERATORS.get(type(tree.ops[0]))
         if len(tree.ops) > 1 or function is None:
             raise self.source.fault(
                 tree,
@@ -169,7 +169,7 @@ class ExpressionReader:
     def _split(self, tree: ast.Compare) -> str:
         """A chain of comparisons as a conjunction of its first two."""
         sides = [self.source.excerpt(each) for each in (tree.left, *tree.comparators[:2])]
-        signs = [BINARY[_OPERATORS.get(type(op), "equal")].sign for op in tree.ops[:2]]
+        signs = [BINARY[OPERATORS.get(type(op), "equal")].sign for op in tree.ops[:2]]
         return f"logical_and({sides[0]} {signs[0]} {sides[1]}, {sides[1]} {signs[1]} {sides[2]})"
 
     def _call(self, tree: Any, depth: int) -> Expression:
