@@ -121,6 +121,37 @@ def test_all_combinations_in_any_order(f, dynamic):
             agrees(f, found, corners[place])
 
 
+@pytest.mark.parametrize("target", ["numpy", "c"])
+@pytest.mark.parametrize("f", CASES)
+def test_matrices_in_any_order(f, target):
+    def rows(x):
+        return np.stack([f(x), f(x) * x[0]])
+
+    def row_slopes(x):
+        return np.array([slope(lambda z, i=i: rows(z)[i], x) for i in range(2)])
+
+    matrix = yota.jacobian(rows, target=target)
+    second = yota.hessian(f, target=target, dynamic=True)
+    plain = yota.gradient(f, target=target)
+    for place in np.random.default_rng(1).permutation(8):
+        x = (1 - 2 * np.array([place & 1, place >> 1 & 1, place >> 2])) * [0.7, 0.9, 1.1]
+        np.testing.assert_allclose(matrix(x), row_slopes(x), rtol=1e-5, atol=1e-6)
+        curvature = np.array([(plain(x + h) - plain(x - h)) / (2 * STEP) for h in STEP * np.eye(3)])
+        np.testing.assert_allclose(second(x), curvature, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("target", ["numpy", "c"])
+def test_jacobians_by_ten_signs_take_one_tape(target):
+    def rows(x):
+        return np.array([each * 2.0 if each > 0 else each * 3.0 for each in x])
+
+    matrix = yota.jacobian(rows, target=target)
+    for x in points(100, size=10):
+        np.testing.assert_array_equal(matrix(x), np.diag(np.where(x > 0, 2.0, 3.0)))
+    assert len(tapes(matrix)) == 1
+    assert len(matrix.info().compilations) <= 11
+
+
 def test_constants_that_two_conditions_choose_together_are_not_guessed():
     found = yota.value_and_grad(joint)
     found.clear()

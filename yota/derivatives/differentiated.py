@@ -42,6 +42,7 @@ from yota.marks import Itself
 from yota.rules.registry import registry
 from yota.runtime.cache import Table
 from yota.runtime.dispatch import Form
+from yota.tracing.record import Recording
 from yota.tracing.results import ResultForm
 from yota.watching.captured import Captured
 from yota.watching.checks import Check, checks
@@ -324,6 +325,10 @@ class Prepared:
             has_aux=self.owner.has_aux,
         )
 
+    def derived(self, recorded: Recording, arguments: Arguments) -> Gradient | None:
+        """The tape to compile, of a recording that others were merged with; None if there is none."""
+        return differentiate(recorded, arguments, self.layout.wanted, registry())
+
     def compiled_tape(self, gradient: Gradient, target: Target) -> Tape:
         """What is compiled."""
         from yota.compilation.scalar_code import short_gradient
@@ -367,11 +372,11 @@ class Prepared:
                     self.owner.captured.absorb()
                 return
             if merged is not None:
-                wanted, known = self.layout.wanted, registry()
-                gradient = differentiate(merged.merged(), on_host(arguments), wanted, known)
-                found = self._specialise(function, arguments, why, gradient, merged)
-                self._replace(missed, found)
-                return
+                derived = self.derived(merged.merged(), on_host(arguments))
+                if derived is not None:
+                    found = self._specialise(function, arguments, why, derived, merged)
+                    self._replace(missed, found)
+                    return
         follow(self.owner.dynamic, fault, guard, len(self.tapes))
         found = self._specialise(function, arguments, why, gradient)
         if len(self.tapes) < MOST_TAPES:

@@ -167,6 +167,8 @@ class _Straight(Prepared):
             raise _StructuredError
         found = self._found(recorded, leaf, arguments)
         gradient = Gradient.of(recorded, found.tape, (leaf,))
+        if self._is_mergeable():
+            return replace(gradient, recorded=recorded)
         if self.owner.target.strict and self.owner.wanted.with_value:
             exact = record(
                 _as_one(flat), arguments.leaves, arguments.rebuild, registry=registry(), live=True, exact=True
@@ -175,6 +177,18 @@ class _Straight(Prepared):
         if self.owner.wanted.sparse:
             self.rows[id(gradient.tape)] = CompressedRows.of(found.rows, found.columns, found.shape)
         return gradient
+
+    def derived(self, recorded: Recording, arguments: Arguments) -> Gradient | None:
+        """The tape of all entries, if merged code has one."""
+        leaf = only_leaf(self.layout, arguments)
+        with contextlib.suppress(_NoScalarCode):
+            return Gradient.of(recorded, self._found(recorded, leaf, arguments).tape, (leaf,))
+        return None
+
+    def _is_mergeable(self) -> bool:
+        """Whether the recording alone decides what is compiled."""
+        wanted = self.owner.wanted
+        return not (wanted.sparse or self.relied or (self.owner.target.strict and wanted.with_value))
 
     def _found(self, recorded: Recording, leaf: int, arguments: Arguments) -> Entries:
         """The entries as scalar code, or, where they are few, by products of arrays."""
