@@ -31,6 +31,7 @@ N, W = np.array([1, 2, 3]), np.array([0.5, -1.0, 2.0])
 Z = X[0] + 1j * X[1]
 CASES = [
     ("softsign", (X, K), {}),
+    ("softsign", (X,), {}),
     ("bump", (X,), {}),
     ("swish", (X[:, :1], K), {}),
     ("waves", (X[0],), {}),
@@ -55,7 +56,7 @@ CASES = [
     ("chord", (K / 3,), {}),
     ("chord", (Z,), {}),
 ]
-IDS = [f"{name}-{operands[0].dtype}-{len(keywords)}" for name, operands, keywords in CASES]
+IDS = [f"{name}-{operands[0].dtype}-{len(operands)}-{len(keywords)}" for name, operands, keywords in CASES]
 DYADIC = np.array([1.0, -0.5, 2.0])
 
 

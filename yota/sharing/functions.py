@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 
 from yota.errors import RuleError
 from yota.generation.plain import docstring
-from yota.rules.model import Rule, is_zero, refusal
+from yota.rules.model import Expression, Literal, Parameter, Rule, is_zero, refusal
 from yota.rules.registry import Registry
 from yota.sharing.spelling import SEED, Speller, identifier
 
@@ -34,8 +34,10 @@ class Function:
         Of the function, public if the rule's name is.
     operands
         Names of the operands; the last is a tuple where `variadic` is true.
-    statics, defaults
-        Names of the keywords, and the text of their defaults, empty where there is none.
+    statics
+        Names of the keywords.
+    defaults
+        The text of the default of each parameter, by name.
     results, seeds
         Names of the results and of their adjoints.
     primals
@@ -54,7 +56,7 @@ class Function:
     operands: tuple[str, ...]
     variadic: bool
     statics: tuple[str, ...]
-    defaults: tuple[str, ...]
+    defaults: Mapping[str, str]
     results: tuple[str, ...]
     seeds: tuple[str, ...]
     primals: tuple[str, ...]
@@ -64,15 +66,11 @@ class Function:
     taken: Container[str]
 
     @property
-    def keywords(self) -> tuple[str, ...]:
-        """The static parameters with their defaults."""
-        pairs = zip(self.statics, self.defaults, strict=True)
-        return tuple(f"{name}={value}" if value else name for name, value in pairs)
-
-    @property
     def parameters(self) -> str:
-        """The parameters of the function, static ones last."""
-        return ", ".join([*self.starred, *self.keywords])
+        """The parameters of the function with their defaults, static ones last."""
+        given = self.defaults
+        names = (*self.starred, *self.statics)
+        return ", ".join(f"{name}={given[name]}" if name in given else name for name in names)
 
     @property
     def starred(self) -> tuple[str, ...]:
@@ -204,7 +202,7 @@ def function(rule: Rule, known: Registry, spelling: Speller, stem: str, taken: C
         tuple(spelling.local(each.name) for each in rule.operands),
         any(each.variadic for each in rule.operands),
         tuple(spelling.local(each.name) for each in rule.keywords),
-        tuple("" if each.default is None else spelling.text(each.default) for each in rule.keywords),
+        _defaults(rule, spelling),
         tuple(spelling.local(each) for each in rule.results),
         tuple(spelling.seed(each) for each in rule.results),
         tuple(spelling.text(rule.primal[each]) for each in rule.results),
@@ -213,6 +211,21 @@ def function(rule: Rule, known: Registry, spelling: Speller, stem: str, taken: C
         stem,
         taken,
     )
+
+
+def _defaults(rule: Rule, spelling: Speller) -> dict[str, str]:
+    """Defaults by name, as far as Python takes them: no parameter with one may precede one without."""
+    taking = rule.keywords if any(each.default is None for each in rule.keywords) else rule.parameters
+    return {spelling.local(each.name): spelling.text(_default(each)) for each in taking if each.default is not None}
+
+
+def _default(parameter: Parameter) -> Expression:
+    """The default of a parameter; that of a real operand is a float, by which libraries differentiate."""
+    default, domain = parameter.default, parameter.domain
+    assert default is not None
+    if domain is None or domain.kind in ("integer", "boolean") or not isinstance(default, Literal):
+        return default
+    return Literal(float(default.value)) if isinstance(default.value, int) else default
 
 
 def _slopes(rule: Rule, known: Registry, spelling: Speller) -> tuple[Slope, ...]:
