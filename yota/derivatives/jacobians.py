@@ -140,9 +140,9 @@ def hessian(
 
 def _beside(f: Callable[..., Any], wrt: Any, options: Mapping[str, Any]) -> Callable[..., Any]:
     """The Jacobian of the first that ``f`` returns, and the second."""
+    wanted = Target.wanted(options["target"], options["strict"])
     if isinstance(f, Batched):
         own = {**options, "target": "numpy", "has_aux": True}
-        wanted = Target.wanted(options["target"], options["strict"])
         return f.mapped(lambda one: jacobian(one, wrt, **own), wanted, dynamic=options["dynamic"])
 
     @functools.wraps(f, updated=())
