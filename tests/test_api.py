@@ -403,7 +403,7 @@ def test_a_function_that_returns_a_python_number(target, strict):
 
 def test_the_package_shows_what_is_public_and_nothing_else():
     shown = {name for name in dir(yota) if not name.startswith("__")}
-    assert shown == {*yota.__all__, "errors", "export", "testing"}
+    assert shown == {*yota.__all__, "distributed", "errors", "export", "interop", "testing"}
     # The documentation names what is in modules as `yota.testing.check_rule`; no import of the module is needed.
     script = "import yota; yota.testing.check_rule, yota.export.Module, yota.errors.RuleError"
     subprocess.run([sys.executable, "-c", script], check=True, timeout=60)
@@ -415,7 +415,7 @@ def test_the_package_shows_what_is_public_and_nothing_else():
 def test_all_derivatives_take_the_same_options(name):
     parameters = inspect.signature(getattr(yota, name)).parameters
     assert {option: parameters[option].default for option in ("target", "strict", "dynamic")} == {
-        "target": "numpy",
+        "target": None,  # that of `yota.configure`
         "strict": False,
         "dynamic": "auto" if name in ("value_and_grad", "gradient", "jacobian") else False,
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -94,6 +95,13 @@ with yota.configure(target="auto", threads=2, cache=False) as now:
     text = now.target
 yota.configure(cache="folder", threads=None)
 slope = yota.gradient(energy, target="auto")(x)
+
+
+def of_a_formula(r: Any) -> str:
+    """Of a symbol of sympy's, which has no types."""
+    yota.gradient(yota.from_sympy(r**2, r))(2.0)
+    return yota.lambdify(r, r**2, target="c").source
+
 
 value, tape = yota.trace(loss, x, x, power=3)
 yota.trace(energy, x, primitives=[np.sinc])
