@@ -34,6 +34,8 @@ CASES = {
     "jacobian": (lambda target: yota.jacobian(lambda x: x * x[0], target=target), (X,)),
     "hessian": (lambda target: yota.hessian(energy, target=target), (X,)),
     "hvp": (lambda target: yota.hvp(energy, target=target), (X, X)),
+    "beside": (lambda target: yota.gradient(lambda x: (np.sum(x**3), {"n": x[0]}), has_aux=True, target=target), (X,)),
+    "sparse": (lambda target: yota.jacobian(lambda x: x**2, sparse=True, target=target), (X,)),
     "all sizes": (lambda _: yota.value_and_grad(energy, args={"x": "float64[N]"}), (X,)),
     "branch": (lambda target: yota.value_and_grad(lambda x: x[0] if x[0] > 0 else x[1], target=target), (X,)),
 }
@@ -70,7 +72,10 @@ def frozen(name="value_and_grad", target="numpy"):
 
 
 def equal(one, other):
-    return all(map(np.array_equal, one, other)) if isinstance(one, tuple) else np.array_equal(one, other)
+    if isinstance(one, tuple):
+        return all(map(equal, one, other))
+    one, other = (each.toarray() if hasattr(each, "toarray") else each for each in (one, other))
+    return one == other if isinstance(one, dict) else np.array_equal(one, other)
 
 
 @pytest.mark.parametrize(

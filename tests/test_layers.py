@@ -60,7 +60,7 @@ DOORS = {
     "optree": ("structures", "interop/torch"),
     "jax": ("interop/jax",),
     "torch": ("interop/torch",),
-    "scipy": ("derivatives/sparse",),
+    "scipy": ("compilation/sparse",),
 }
 
 

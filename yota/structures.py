@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import collections
 import copy
 import dataclasses
 import enum
 import functools
 import sys
 import types
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,9 +19,11 @@ from yota.errors import ArgumentError
 __all__ = [
     "LIBRARIES",
     "Path",
+    "bare",
     "children",
     "flatten",
     "has_attributes",
+    "is_bare",
     "is_fixed",
     "is_leaf",
     "is_library",
@@ -196,11 +199,36 @@ def rebuilt(value: Any, made: list[tuple[Any, Any]]) -> Any:
         return kind(dict(made))
     if _attributes(value) is None:
         return _rebuilt_by_optree(value, parts)
+    return _with_attributes(kind, made)
+
+
+def _with_attributes(kind: Any, made: Iterable[tuple[Any, Any]]) -> Any:
     # What a class of the user's does in `__new__` is left out too.
     result = object.__new__(kind) if isinstance(kind.__new__, types.FunctionType) else kind.__new__(kind)
     for key, part in made:
         object.__setattr__(result, key, part)
     return result
+
+
+def is_bare(value: Any) -> bool:
+    """Whether a structure is nothing but parts under keys; see `bare`."""
+    if isinstance(value, (tuple, list, dict)):
+        plain = type(value) in (tuple, list, dict, collections.OrderedDict)
+        return plain or (isinstance(value, tuple) and not getattr(value, "__dict__", None))
+    return not isinstance(value, Mapping) and _attributes(value) is not None
+
+
+def bare(kind: Any, keys: Sequence[Any]) -> Any:
+    """A structure of a class, with None under each key.
+
+    Examples
+    --------
+    >>> bare(dict, ("a", "b"))
+    {'a': None, 'b': None}
+    """
+    if issubclass(kind, (tuple, list)):
+        return [None] * len(keys) if kind is list else tuple.__new__(kind, [None] * len(keys))
+    return kind.fromkeys(keys) if issubclass(kind, dict) else _with_attributes(kind, ((key, None) for key in keys))
 
 
 def _rebuilt_by_optree(value: Any, parts: list[Any]) -> Any:

@@ -134,6 +134,53 @@ def test_code_for_all_sizes(lab):
     assert [lab.run(make)[1], lab.run(make)[1]] == [True, False]
 
 
+BESIDE = """
+import collections, dataclasses, enum
+class Kind(enum.Enum):
+    GOOD, BAD = 1, 2
+Pair = collections.namedtuple("Pair", "left right")
+@dataclasses.dataclass
+class Found:
+    norm: float
+    rest: object
+    kind: Kind = Kind.GOOD
+def f(x):
+    return np.sum(x**2), Found(np.sqrt(x @ x), [Pair(x[0], {"n": 3, 5: ()}), (None, x)])
+"""
+
+
+def test_what_is_beside_the_value(lab):
+    def run():
+        lab._traces.clear()
+        module = lab.module()
+        (_, aux), slope = yota.value_and_grad(module.f, has_aux=True)(X)
+        assert np.array_equal(slope, 2 * X)
+        assert isinstance(aux, module.Found)
+        assert str(aux) == str(module.f(X)[1])
+        assert aux.kind is getattr(module.f(X)[1], "kind", None)
+        return bool(lab._traces)
+
+    lab.write(BESIDE)
+    assert [run(), run()] == [True, False]
+    for old, new in (("GOOD\n", "BAD\n"), ('"left right"', '"one other"'), ('"n"', '"m"')):
+        assert old in BESIDE
+        lab.write(BESIDE.replace(old, new))
+        assert [run(), run()] == [True, False]
+
+
+def test_places_that_an_argument_decides(lab):
+    def run(places):
+        lab._traces.clear()
+        found = yota.jacobian(lab.module().f, sparse=True)(X, places)
+        assert np.array_equal(found.toarray(), np.eye(3)[places] * 2 * X)
+        return bool(lab._traces)
+
+    # Arrays as a whole, so that there is a pattern and no code for each entry.
+    lab.write("def f(x, places):\n    return np.take(np.square(x), places)")
+    first, other = np.array([0, 1, 1]), np.array([2, 0, 1])
+    assert [run(places) for places in (first, first, other, other)] == [True, False, True, False]
+
+
 def test_the_same_name_in_another_file(lab, monkeypatch):
     lab.write("def f(x):\n    return np.sum(x**2)")
     assert lab.run()[1]

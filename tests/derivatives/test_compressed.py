@@ -11,9 +11,9 @@ import pytest
 
 import yota
 from tests.codegen.compiled import needs_compiler
+from yota.compilation.sparse import library
 from yota.derivatives.colouring import apart, star
 from yota.derivatives.links import Pairs
-from yota.derivatives.sparse import library
 from yota.errors import DifferentiationError
 
 scipy_sparse = pytest.importorskip("scipy.sparse")

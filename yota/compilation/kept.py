@@ -27,6 +27,7 @@ from yota.codegen.render import templates
 from yota.compilation.arguments import Arguments
 from yota.compilation.compiled import BROUGHT, KEPT, Journal
 from yota.compilation.primitives import find, reference
+from yota.compilation.sparse import CompressedRows
 from yota.compilation.specialise import Gradient, Target, is_in_c
 from yota.errors import CodegenError
 from yota.ir.primitive import Primitive
@@ -37,12 +38,13 @@ from yota.runtime.processor import processor
 from yota.runtime.store import Store, digest_of, folder
 from yota.settings import settings
 from yota.tracing.memory import owner_of
+from yota.tracing.results import ResultForm
 from yota.watching.contents import Contents
 from yota.watching.digest import NoDigest, Read, kinds
 
 __all__ = ["Place", "adopt", "place_of", "state_of_yota", "why_not_kept"]
 
-_FORMAT = "1"
+_FORMAT = "2"
 _LINES = 3
 """The source, and how the tape meets the process; what of the tape each call needs; the rest of it."""
 _brought = Table(most=1_000)
@@ -185,10 +187,15 @@ class Place:
 
     def _made(self, lines: list[str], arguments: Arguments) -> tuple[Gradient, Any]:
         outside = self.before.parts
-        head = read(lines[0], find)
+        head = read(lines[0], find, self.before.classes)
         tape = LateTape.of(read(lines[1], find), lambda: read(lines[2], find, outside), arguments.statics)
         captured, relied, fresh = ([outside[number] for number in numbers] for numbers in head["arrays"])
-        gradient = Gradient(tape, head["leaves"], tuple(captured), Contents.now(relied, fresh))
+        contents = Contents.now(relied, fresh)
+        aux = None if head["form"] is None else ResultForm.read(head["form"])
+        rows = None if head["rows"] is None else CompressedRows(*head["rows"])
+        gradient = Gradient(tape, head["leaves"], tuple(captured), contents, aux=aux, rows=rows, relied=head["relied"])
+        if not gradient.fits([leaf.value for leaf in arguments.leaves]):
+            raise ValueError("made for other values")
         return gradient, SimpleNamespace(**head["source"])
 
     def save(self, gradient: Gradient, source: Any) -> None:
@@ -199,8 +206,15 @@ class Place:
             if after.digest != self.before.digest or not all(map(after.covers, (each.code for each in gradient.ran))):
                 return
             parts = {each.name: getattr(source, each.name) for each in fields(source)}
-            head = {"leaves": gradient.leaves, "arrays": _places(gradient, after.parts), "source": parts}
-            record = "\n".join([text(head, _name), *tape_text(gradient.tape, _name, after.parts)])
+            head = {
+                "leaves": gradient.leaves,
+                "arrays": _places(gradient, after.parts),
+                "source": parts,
+                "form": gradient.aux and gradient.aux.written(),
+                "rows": gradient.rows and [getattr(gradient.rows, each.name) for each in fields(gradient.rows)],
+                "relied": dict(gradient.relied),
+            }
+            record = "\n".join([text(head, _name, after.classes), *tape_text(gradient.tape, _name, after.parts)])
             self.records.insert(self._key, record)
             self.store.put(self._file, record)
 

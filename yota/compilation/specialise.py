@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -14,6 +14,7 @@ from yota.compilation.arguments import Arguments
 from yota.compilation.bitwise import with_value
 from yota.compilation.progress import stage
 from yota.compilation.selects import Combination, Merged
+from yota.compilation.sparse import CompressedRows
 from yota.errors import ArgumentError
 from yota.ir.callables import name_of
 from yota.ir.tape import Tape
@@ -184,6 +185,10 @@ class Gradient:
         What it did with arrays from outside.
     aux
         The form of what the function returned beside the value, if it did: its parts are outputs after the value.
+    rows
+        Where the entries of a sparse matrix are, which are the last output.
+    relied
+        Values of inputs, by number, that this code is made for and no other.
     recorded
         The recording that was differentiated, where others may be merged with it.
     """
@@ -195,12 +200,19 @@ class Gradient:
     ran: tuple[Running, ...] = ()
     observed: Observed = field(default_factory=Observed)
     aux: ResultForm | None = None
+    rows: CompressedRows | None = None
+    relied: Mapping[int, Any] = field(default_factory=dict)
     recorded: Recording | None = None
 
     @property
     def values(self) -> int:
         """How many outputs are no adjoints."""
         return len(self.tape.outputs) - len(self.leaves)
+
+    def fits(self, leaves: Sequence[Any]) -> bool:
+        """Whether inputs have the values that the code is made for."""
+        given = (*leaves, *self.captured) if self.relied else ()
+        return all(np.array_equal(given[number], known) for number, known in self.relied.items())
 
     @classmethod
     def of(cls, recorded: Recording, tape: Tape, leaves: Sequence[int]) -> Gradient:

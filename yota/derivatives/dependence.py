@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from yota.compilation.sparse import library
 from yota.derivatives.known import Known
 from yota.derivatives.links import Link, Pairs, link
-from yota.derivatives.sparse import library
 from yota.errors import DifferentiationError
 from yota.ir.tape import Op, Tape
 

@@ -209,6 +209,8 @@ class Prepared:
     def entry(self, args: tuple[Any, ...], hidden: tuple[Any, ...]) -> Callable[[tuple[Any, ...]], Any] | None:
         """A short way from a caller's arguments, which follow the ``hidden`` ones, to the results, if there is one."""
         state = *self.state(), *map(Itself, hidden)
+        if any(each.gradient.relied for each in self.tapes):
+            return None
         if self._entry is None or self._entry[0] != state:
             self._entry = state, entry(args, hidden, self.root, self.result, self.checks())
         return self._entry[1]
@@ -281,8 +283,7 @@ class Prepared:
             call, text = compile_tape(tape, target, values=values)
             return merged.checked(call) if merged else call, text
         source = source_of(tape, target, values)
-        if self.may_be_kept and gradient.aux is None:
-            place.save(gradient, source)
+        place.save(gradient, source)
         return loaded(source), source.text
 
     def _place(self, function: Callable[..., Any], arguments: Arguments) -> Place | None:
@@ -307,11 +308,6 @@ class Prepared:
             except Exception:  # noqa: BLE001  (whatever it is, tracing shows what there is to say of it)
                 return None
         return found, how
-
-    @property
-    def may_be_kept(self) -> bool:
-        """Whether tape and source are all that another process needs."""
-        return True
 
     def gradient(self, function: Callable[..., Any], arguments: Arguments) -> Gradient:
         """The tape to compile."""
@@ -343,7 +339,7 @@ class Prepared:
         self, function: Callable[..., Any], args: tuple[Any, ...], leaves: Sequence[Any]
     ) -> tuple[Any, Specialisation]:
         """What the caller gets, and the specialisation that computed it."""
-        if any(each.gradient.contents.changed() for each in self.tapes):
+        if any(each.gradient.contents.changed() or not each.gradient.fits(leaves) for each in self.tapes):
             with self.owner.table.lock:
                 self.root = self._specialise(function, sort_arguments(function, args), CONTENT)
                 self.tapes = [self.root]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,16 +12,15 @@ import numpy as np
 from yota.codegen.scalar import is_scalar
 from yota.compilation.arguments import Arguments, sort_arguments
 from yota.compilation.branches import Dynamic
-from yota.compilation.compiled import CONTENT
 from yota.compilation.device import on_host
 from yota.compilation.layout import layout_of, only_leaf
+from yota.compilation.sparse import CompressedRows
 from yota.compilation.specialise import Gradient, Specialisation, Target, simplified
 from yota.derivatives.differentiated import Differentiated, Prepared
 from yota.derivatives.directions import stacked
 from yota.derivatives.inside import inside
 from yota.derivatives.joint import Joint
 from yota.derivatives.rows import Rows, largest
-from yota.derivatives.sparse import CompressedRows
 from yota.derivatives.straight import Entries, Wanted, entries, straight_line
 from yota.errors import ArgumentError, DifferentiationError, TracingError, YotaError
 from yota.ir.callables import name_of
@@ -147,14 +146,8 @@ class _Straight(Prepared):
     owner: Matrices
 
     def __init__(self, owner: Matrices, function: Callable[..., Any], args: tuple[Any, ...]) -> None:
-        self.rows: dict[int, CompressedRows] = {}
-        self.relied: dict[int, Any] = {}
         self.values = int(owner.wanted.with_value)
         super().__init__(owner, function, args)
-
-    def entry(self, args: tuple[Any, ...], hidden: tuple[Any, ...]) -> Callable[[tuple[Any, ...]], Any] | None:
-        """A short way, where nothing of the arguments' content is relied on."""
-        return None if self.relied else super().entry(args, hidden)
 
     def gradient(self, function: Callable[..., Any], arguments: Arguments) -> Gradient:
         """The tape of all entries."""
@@ -165,33 +158,33 @@ class _Straight(Prepared):
         recorded = record(flat, arguments.leaves, arguments.rebuild, registry=registry(), live=True, around=around)
         if self.owner.wanted.order == 1 and _is_structured(forms[-1], recorded.tape):
             raise _StructuredError
-        found = self._found(recorded, leaf, arguments)
-        gradient = Gradient.of(recorded, found.tape, (leaf,))
-        if self._is_mergeable():
+        wanted = self.owner.wanted
+        gradient = self._found(recorded, leaf, arguments)
+        exactly = self.owner.target.strict and wanted.with_value
+        if not (wanted.sparse or gradient.relied or exactly):
             return replace(gradient, recorded=recorded)
-        if self.owner.target.strict and self.owner.wanted.with_value:
+        if exactly:
             exact = record(
                 _as_one(flat), arguments.leaves, arguments.rebuild, registry=registry(), live=True, exact=True
             )
             gradient = gradient.valued(exact)
-        if self.owner.wanted.sparse:
-            self.rows[id(gradient.tape)] = CompressedRows.of(found.rows, found.columns, found.shape)
         return gradient
 
     def derived(self, recorded: Recording, arguments: Arguments) -> Gradient | None:
         """The tape of all entries, if merged code has one."""
         leaf = only_leaf(self.layout, arguments)
         with contextlib.suppress(_NoScalarCode):
-            return Gradient.of(recorded, self._found(recorded, leaf, arguments).tape, (leaf,))
+            return self._found(recorded, leaf, arguments)
         return None
 
-    def _is_mergeable(self) -> bool:
-        """Whether the recording alone decides what is compiled."""
-        wanted = self.owner.wanted
-        return not (wanted.sparse or self.relied or (self.owner.target.strict and wanted.with_value))
+    def _found(self, recorded: Recording, leaf: int, arguments: Arguments) -> Gradient:
+        """The tape of the entries, and where they are, if that is wanted."""
+        entries, relied = self._entries(recorded, leaf, arguments)
+        rows = CompressedRows.of(entries.rows, entries.columns, entries.shape) if self.owner.wanted.sparse else None
+        return replace(Gradient.of(recorded, entries.tape, (leaf,)), rows=rows, relied=relied)
 
-    def _found(self, recorded: Recording, leaf: int, arguments: Arguments) -> Entries:
-        """The entries as scalar code, or, where they are few, by products of arrays."""
+    def _entries(self, recorded: Recording, leaf: int, arguments: Arguments) -> tuple[Entries, Mapping[int, Any]]:
+        """The entries as scalar code, or, where they are few, by products of arrays; what their places rely on."""
         wanted, tape = self.owner.wanted, recorded.tape
         if _LONG < tape.types[tape.inputs[leaf].variable].size > len(tape):
             with contextlib.suppress(DifferentiationError, ArgumentError):
@@ -204,13 +197,13 @@ class _Straight(Prepared):
             found = entries(value, leaf, wanted, registry(), bounded=True) if short else None
             if found is None and not scalar and 0 < size * largest(tape) <= _MOST_TOGETHER:
                 with contextlib.suppress(YotaError):
-                    return stacked(tape, leaf, wanted, registry())
+                    return stacked(tape, leaf, wanted, registry()), {}
             if found is None and (scalar or size <= _FEW):
                 raise _NoScalarCode(tape, scalar)
         else:
             found = straight_line(tape, leaf, wanted, registry(), self.owner.target)
         if found is not None:
-            return found
+            return found, {}
         try:
             return self._compressed(recorded, leaf, arguments)
         except (DifferentiationError, ArgumentError):
@@ -218,7 +211,7 @@ class _Straight(Prepared):
                 raise
             raise _NoScalarCode(tape, False) from None
 
-    def _compressed(self, recorded: Recording, leaf: int, arguments: Arguments) -> Entries:
+    def _compressed(self, recorded: Recording, leaf: int, arguments: Arguments) -> tuple[Entries, Mapping[int, Any]]:
         """The entries of a function of arrays; what their places rely on is looked at before each call."""
         from yota.derivatives.compressed import compressed
 
@@ -230,24 +223,7 @@ class _Straight(Prepared):
             if variable in recorded.captured or not recorded.tape.types[variable].differentiable
         }
         found, relied = compressed(recorded.tape, leaf, self.owner.wanted, registry(), values)
-        self.relied.update({variables.index(variable): np.array(values[variable]) for variable in relied})
-        return found
-
-    def __call__(
-        self, function: Callable[..., Any], args: tuple[Any, ...], leaves: Sequence[Any]
-    ) -> tuple[Any, Specialisation]:
-        """What the caller gets, and the specialisation that computed it."""
-        given = (*leaves, *self.root.gradient.captured)
-        if any(not np.array_equal(given[number], known) for number, known in self.relied.items()):
-            self.relied.clear()
-            self.root = self._specialise(function, sort_arguments(function, args), CONTENT)
-            self.tapes = [self.root]
-        return super().__call__(function, args, leaves)
-
-    @property
-    def may_be_kept(self) -> bool:
-        """Whether tape and source are all that another process needs: not places of entries."""
-        return not self.rows and not self.relied
+        return found, {variables.index(variable): np.array(values[variable]) for variable in relied}
 
     def compiled_tape(self, gradient: Gradient, target: Target) -> Tape:
         """What is compiled."""
@@ -255,8 +231,8 @@ class _Straight(Prepared):
 
     def result(self, chosen: Specialisation, outputs: tuple[Any, ...]) -> Any:
         """The matrix; with values before it, if they are wanted."""
-        if self.owner.wanted.sparse:
-            return _sparse(self.rows[id(chosen.gradient.tape)], outputs if len(outputs) > 1 else outputs[0])
+        if chosen.gradient.rows is not None:
+            outputs = (*outputs[:-1], chosen.gradient.rows.matrix(outputs[-1]))
         return outputs if len(outputs) > 1 else outputs[0]
 
 
@@ -293,9 +269,3 @@ def _as_one(flat: Callable[..., Any]) -> Callable[..., Any]:
 
     one.__name__ = name_of(flat)
     return one
-
-
-def _sparse(rows: CompressedRows, outputs: Any) -> Any:
-    """The matrix by compressed rows, after the values if there are any."""
-    matrix = rows.matrix(outputs[-1] if isinstance(outputs, tuple) else outputs)
-    return (*outputs[:-1], matrix) if isinstance(outputs, tuple) else matrix

@@ -21,7 +21,7 @@ from yota.ir.types import TensorType, TupleType
 __all__ = ["LateTape", "Unwritable", "read", "tape_text", "text"]
 
 _RECORDS: tuple[Any, ...] = (TensorType, TupleType, Location, Span, Guard, Input, Slice, Place, Items, Form)
-_KINDS: tuple[Any, ...] = (bool, int, float, complex, list, tuple)
+_KINDS: tuple[Any, ...] = (bool, int, float, complex, list, tuple, dict)
 _MARKERS = {"newaxis": NEWAXIS, "gather": GATHER}
 
 

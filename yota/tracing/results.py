@@ -12,7 +12,8 @@ import numpy as np
 
 from yota.errors import TracingError
 from yota.ir.callables import name_of
-from yota.structures import Path, children, is_leaf, rebuilt
+from yota.ir.written import Unwritable
+from yota.structures import Path, bare, children, is_bare, is_leaf, rebuilt
 from yota.tracing.methods import is_traced
 from yota.tracing.trace import Trace
 
@@ -82,6 +83,40 @@ class ResultForm:
             yield path
         for key, part in self.parts or ():
             yield from part.paths((*path, key))
+
+    def written(self) -> tuple[Any, ...]:
+        """The form in tuples of classes and plain data, of which `read` makes it again.
+
+        Raises
+        ------
+        Unwritable
+            If structures in it have more than their class and their parts.
+
+        Examples
+        --------
+        >>> form = taken_apart("f", {"a": 1.0, "b": [2.0, None]}, [])
+        >>> ResultForm.read(form.written()).filled([3.0, 4.0])
+        {'a': 3.0, 'b': [4.0, None]}
+        """
+        if self.parts is None:
+            return ()
+        if not self.parts:
+            return (type(self.shell), self.shell.name) if isinstance(self.shell, enum.Enum) else (self.shell,)
+        keys = tuple(key for key, _ in self.parts)
+        if not is_bare(self.shell):
+            raise Unwritable(f"a {type(self.shell).__name__}")
+        return type(self.shell), keys, tuple(part.written() for _, part in self.parts)
+
+    @classmethod
+    def read(cls, written: Sequence[Any]) -> ResultForm:
+        """The form that was written."""
+        if not written:
+            return cls()
+        kind, *rest = written
+        if len(rest) == 2:
+            keys, parts = rest
+            return cls(bare(kind, keys), tuple(zip(keys, map(cls.read, parts), strict=True)))
+        return cls(kind[rest[0]] if rest else kind, ())
 
 
 def taken_apart(name: str, result: Any, found: list[Any], fixed: tuple[type, ...] = ()) -> ResultForm:

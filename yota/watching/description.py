@@ -62,6 +62,7 @@ class Description:
     def __init__(self, *, ran: bool = False) -> None:
         self._ran = ran
         self.arrays: list[np.ndarray] = []
+        self.classes: list[type] = []
         self._hash = hashlib.sha256()
         self._known: dict[int, tuple[int, Any]] = {}
         self._bytes = 0
@@ -131,6 +132,7 @@ class Description:
 
     def _module_or_class(self, value: Any) -> None:
         if isinstance(value, type):
+            self.classes.append(value)
             module, name = value.__module__, value.__qualname__
         else:
             module, name = value.__name__, ""

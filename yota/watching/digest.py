@@ -93,6 +93,8 @@ class Read:
         Of all of it.
     parts
         The data among it, in an order that is the same in each process with this digest.
+    classes
+        The classes among it, in such an order.
 
     Raises
     ------
@@ -119,7 +121,7 @@ class Read:
         described.add([function, others, given, _own(state), [name for _, name in reach.places], reach.libraries])
         described.add([code(each) for each in reach.codes])
         described.add(list(_of_libraries(reach.libraries, sorted(reach.mentioned))))
-        self.parts = described.arrays
+        self.parts, self.classes = described.arrays, described.classes
         self.digest = described.digest()
 
     def covers(self, code: types.CodeType) -> bool:

@@ -184,7 +184,8 @@ class Reach:
         names = self._names_of(base)
         self.sizes.append(names)
         for name, value in names.items():
-            if name.startswith("__") and isinstance(value, types.FunctionType):
+            # Python makes `__new__` a static method, and a few others class methods.
+            if name.startswith("__") and isinstance(value, (types.FunctionType, staticmethod, classmethod)):
                 if name not in _UNWATCHED:
                     self._variable(names, name)
                 yield value
