@@ -10,7 +10,7 @@ from yota.tracing.aliasing import settled
 from yota.tracing.captures import acceptable, frozen
 from yota.tracing.methods import is_traced, is_tracer, transformed
 from yota.tracing.order import laid_out
-from yota.tracing.state import current
+from yota.tracing.state import current, paused
 from yota.tracing.untyped import np
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["CREATION", "ITERATION", "array", "as_array", "fresh", "plain_sizes"]
 
 _original_array = np.array
+_PLAIN = (np.ndarray, list, tuple, float, int, complex, bool)
 _ORDERS = {"asfortranarray": "F", "ascontiguousarray": "C"}
 
 
@@ -75,7 +76,11 @@ def _from_value(name: str, copies: bool) -> Callable[..., Any]:
         if is_traced(value):
             keywords.pop("copy", None)
             return laid_out(array(trace, value, dtype, **keywords), _ORDERS.get(name, keywords.get("order")))
-        return fresh(trace, original(value, dtype, *args, **keywords))
+        if type(value) in _PLAIN:
+            return fresh(trace, original(value, dtype, *args, **keywords))
+        with paused():  # an object's __array__ must give a plain array
+            found = original(value, dtype, *args, **keywords)
+        return fresh(trace, found)
 
     return create
 

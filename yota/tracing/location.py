@@ -22,6 +22,7 @@ __all__ = [
     "Reader",
     "caller",
     "here",
+    "is_installed_file",
     "is_interpreter",
     "is_library",
     "is_library_file",
@@ -91,6 +92,11 @@ def is_library_file(name: str) -> bool:
     if name.startswith(_STANDARD):
         return "-packages" + os.sep not in name
     return name.startswith(_PACKAGES) or f"{os.sep}scipy{os.sep}" in name or name.endswith((".pyx", "<stringsource>"))
+
+
+def is_installed_file(name: str) -> bool:
+    """Whether a file of Python code belongs to an installed package."""
+    return f"-packages{os.sep}" in name
 
 
 class Reader(Protocol):

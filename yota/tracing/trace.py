@@ -24,6 +24,7 @@ from yota.tracing.creation import array
 from yota.tracing.leaks import Interpret, Leak
 from yota.tracing.location import Reader, here, places, source_line
 from yota.tracing.observation import Observation
+from yota.tracing.state import paused
 from yota.tracing.traced_text import Text
 from yota.tracing.tracer import Tracer
 from yota.tracing.writers import Outlets
@@ -206,7 +207,9 @@ class Trace:
         if isinstance(value, (list, tuple, np.ndarray)):
             return self.lift(array(self, value))
         if hasattr(value, "__array__"):
-            return self.captures.array(np.asarray(value))
+            with paused():  # what it calls must not record: NumPy takes plain arrays from it
+                value = np.asarray(value)
+            return self.lift(value)
         if isinstance(value, (int, float, complex)):  # a subclass, such as an IntEnum
             return self.lift(operator.index(value) if isinstance(value, int) else +value)
         raise self.refuse(

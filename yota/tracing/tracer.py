@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from yota.ir.catalog import primitive
 from yota.tracing import leaving, text, views
+from yota.tracing.deferring import answered, deferred, overriding
 from yota.tracing.dispatch import call_function, call_ufunc
 from yota.tracing.methods import ArrayMethods, is_tracer
 from yota.tracing.state import current
@@ -43,6 +44,11 @@ def _apply_operator(tracer: Tracer, name: str, python: Callable[[Any, Any], Any]
     trace = tracer._recorder()
     if isinstance(left, str) or isinstance(right, str) or left is None or right is None:
         return NotImplemented
+    other = right if left is tracer else left
+    if type(other) not in _NUMPYS and not is_tracer(other):
+        found = deferred(getattr(np, name), tracer._value(), other, (left, right))
+        if found is not None:
+            return found
     if not tracer.ndim and (trace.is_foreign(left) or trace.is_foreign(right)):
         return NotImplemented  # a class of the user's has the operator's other form
     if name == "power" and not is_tracer(right) and isinstance(right, (int, float, np.number)):
@@ -60,6 +66,9 @@ def _is_complex(base: Any, exponent: Any) -> bool:
     return type(base) in (int, float) and base < 0 and not whole
 
 
+_NUMPYS = (np.ndarray, float, int, complex, bool, list, tuple, np.float64)
+"""Classes of operands that NumPy computes with as they are."""
+
 # NumPy's ``**`` takes these shortcuts itself on arrays, so they keep the value's bits.
 _POWERS = {0.5: "sqrt", 2.0: "square"}
 
@@ -70,6 +79,16 @@ def _unary(name: str, python: Callable[[Any], Any]) -> Any:
         return result
 
     return apply
+
+
+def _outputs(kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    out = kwargs.get("out", ())
+    return out if isinstance(out, tuple) else (out,)
+
+
+def _operands(args: Any, kwargs: Any) -> Iterator[Any]:
+    for value in (*args, *kwargs.values()):
+        yield from value if isinstance(value, (list, tuple)) else (value,)
 
 
 class Tracer(ArrayMethods):
@@ -143,9 +162,15 @@ class Tracer(ArrayMethods):
     __array_priority__ = 1000.0
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        other = overriding("__array_ufunc__", (*inputs, *_outputs(kwargs)))
+        if other is not None:
+            return answered(other, "__array_ufunc__", ufunc, method, *inputs, **kwargs)
         return call_ufunc(self._recorder(), ufunc, method, inputs, kwargs)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        other = overriding("__array_function__", _operands(args, kwargs)) if len(types) > 1 else None
+        if other is not None:
+            return answered(other, "__array_function__", func, types, args, kwargs)
         return call_function(self._recorder(), func, args, kwargs)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:

@@ -14,6 +14,7 @@ from yota.tracing.interpreter.effects import writes
 from yota.tracing.interpreter.mark import Scope
 from yota.tracing.interpreter.tables import Unknown
 from yota.tracing.interpreter.writing import is_written_out
+from yota.tracing.location import is_installed_file
 from yota.tracing.methods import is_tracer
 from yota.tracing.places import ABSENT, content
 from yota.tracing.state import current
@@ -113,7 +114,8 @@ class Activation:
         self.called(name, value)
         name = self.definition.mangled(name)
         if name in self.definition.outside:
-            writes(self.globals)
+            if not is_installed_file(self.definition.filename):  # what packages keep to themselves
+                writes(self.globals)
             self.globals[name] = value
         elif name in self.definition.enclosing:
             home = self._home(name)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from yota.tracing.creation import CREATION
+from yota.tracing.deferring import source_form
 from yota.tracing.interpreter.activation import Activation
 from yota.tracing.kinds import Type
 from yota.tracing.location import caller
@@ -22,6 +23,8 @@ __all__ = ["BUILT_IN", "IN_PLACE"]
 
 def _float(*args: Any) -> Any:
     """``float(x)``: a Python number that is still traced, so that its derivative is kept."""
+    if len(args) == 1 and not is_tracer(args[0]):
+        args = _converted(args[0], "__float__")
     if len(args) != 1 or not is_tracer(args[0]):
         return float(*map(_read, args))
     (value,) = args
@@ -35,6 +38,13 @@ def _float(*args: Any) -> Any:
     if value.dtype.kind == "c":
         raise value._trace.refuse("float() leaves the imaginary part out.", "Write x.real.")
     return value.item() if value.dtype.kind == "f" else value.astype(float).item()
+
+
+def _converted(value: Any, name: str) -> tuple[Any]:
+    """What the user's class makes a number of ``value`` by, run from its source; else ``value`` itself."""
+    method = getattr(type(value), name, None)
+    form = source_form(method)
+    return (value if form is method else form(value),)
 
 
 def _complex(*args: Any, **keywords: Any) -> Any:

@@ -15,11 +15,13 @@ from yota.errors import YotaError
 from yota.structures import package_of
 from yota.tracing.captures import copied
 from yota.tracing.creation import CREATION
+from yota.tracing.deferring import follows
 from yota.tracing.interpreter import functions
 from yota.tracing.interpreter.builtin import BUILT_IN
 from yota.tracing.interpreter.effects import is_done, made, own_if_new
 from yota.tracing.interpreter.following import followed
 from yota.tracing.interpreter.forms import form_of
+from yota.tracing.interpreter.generated import initialise, is_generated, reading
 from yota.tracing.interpreter.source import is_readable
 from yota.tracing.location import is_library_file, raised_at
 from yota.tracing.methods import is_traced, is_tracer, transformed
@@ -44,7 +46,9 @@ def call(function: Any, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> A
         texts, found = len(trace.texts), form(*map(taken, args), **keywords)
         return found if function in BUILT_IN else followed(trace, form, args, keywords, texts, found)
     if type(function) is FunctionType:
-        return functions.run(function, args, keywords) if is_readable(function) else natively(function, args, keywords)
+        if is_readable(function):
+            return functions.run(function, args, keywords)
+        return natively(reading(function, taken), args, keywords)
     if type(function) is MethodType:
         return _method(function, args, keywords)
     if isinstance(function, functools.partial):
@@ -64,7 +68,9 @@ def _method(method: MethodType, args: tuple[Any, ...], keywords: Mapping[str, An
     if is_readable(inner):
         return functions.run(inner, (method.__self__, *args), keywords)
     form = form_of(inner)
-    return natively(method, args, keywords) if form is None else form(method.__self__, *args, **keywords)
+    if form is not None:
+        return form(method.__self__, *args, **keywords)
+    return natively(MethodType(reading(inner, taken), method.__self__), args, keywords)
 
 
 def _inner(function: Any, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> Any:
@@ -78,17 +84,27 @@ def _inner(function: Any, args: tuple[Any, ...], keywords: Mapping[str, Any]) ->
             return None
         return CREATION["vectorize"](trace, taken(function.pyfunc))
     compiled = inspect.getattr_static(function, "py_func", None)  # a function that Numba compiles
-    return compiled if is_readable(compiled) else special(function, "__call__")
+    if is_readable(compiled):
+        return compiled
+    own = inspect.getattr_static(type(function), "__call__", None)
+    return MethodType(own, function) if type(own) is FunctionType else None
 
 
 def _construct(kind: type, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> Any:
-    """An object of a class; of the user's, by the source of what initialises it."""
+    """An object of a class; of the user's, by the source of what makes and initialises it."""
+    make: Any = kind.__new__
     begin: Any = getattr(kind, "__init__", None)
-    if type(kind) is type and getattr(kind, "__new__", None) is object.__new__ and is_readable(begin):
-        new = made(object.__new__(kind))
-        functions.run(begin, (new, *args), keywords)
-        return new
-    return natively(kind, args, keywords)
+    is_known = (make is object.__new__, begin is object.__init__)
+    readable = (is_known[0] or is_readable(make), is_known[1] or type(begin) is FunctionType)
+    if type(kind).__call__ is not type.__call__ or all(is_known) or not all(readable):
+        return natively(kind, args, keywords)
+    new = made(object.__new__(kind)) if is_known[0] else call(make, (kind, *args), keywords)
+    if isinstance(new, kind) and not is_known[1]:
+        if is_generated(kind, begin):
+            initialise(new, args, keywords, call)
+        else:
+            call(begin, (new, *args), keywords)
+    return new
 
 
 def special(value: Any, name: str) -> Callable[..., Any] | None:
@@ -165,6 +181,7 @@ def _plain(value: Any) -> Any:
     return transformed(value, lambda each: copied(each._value()) if is_tracer(each) else each)
 
 
+@follows
 def taken(value: Any) -> Any:
     """A function of the user's as one that runs from its source; anything else as it is."""
     if is_readable(value):

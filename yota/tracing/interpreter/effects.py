@@ -6,20 +6,29 @@ ends before it would write anything that was there before.
 
 from __future__ import annotations
 
+import abc
 import builtins
 import cmath
 import collections
 import contextlib
 import copy
 import dataclasses
+import decimal
 import enum
+import fractions
 import functools
+import inspect
 import itertools
 import math
+import numbers
 import operator
 import re
+import statistics
+import string
+import struct
 import sys
 import types
+import typing
 from collections.abc import Mapping
 from typing import Any
 
@@ -32,7 +41,7 @@ from yota.tracing.methods import is_traced, is_tracer
 from yota.tracing.state import current
 from yota.tracing.writers import Called
 
-__all__ = ["IMMUTABLE", "enters", "is_done", "made", "own_if_new", "writes"]
+__all__ = ["IMMUTABLE", "enters", "is_done", "is_own", "made", "own_if_new", "writes"]
 
 IMMUTABLE = (str, bytes, int, float, complex, bool, tuple, frozenset, range, type(None), type(...), np.generic)
 _READ: Mapping[type, tuple[Any, ...]] = {
@@ -56,7 +65,12 @@ _WRITING = (
     *(np.savez_compressed, np.random.seed, np.random.shuffle),
 )
 """Functions that write, or take something from where it is taken once."""
-_MODULES = (builtins, cmath, collections, contextlib, copy, dataclasses, enum, functools, itertools, math, operator, re)
+_MODULES = (
+    *(abc, builtins, cmath, collections, contextlib, copy, dataclasses, decimal, enum, fractions, functools),
+    *(inspect, itertools, math, numbers, operator, re, statistics, string, struct, types, typing),
+)
+_COMPUTING = ("numpy", "scipy", "yota", "pandas", "pyarrow", "xarray", "astropy", "erfa", "sklearn", "statsmodels")
+"""Packages whose compiled functions write nothing but what they are given."""
 
 
 def made(value: Any) -> Any:
@@ -65,6 +79,12 @@ def made(value: Any) -> Any:
     if trace is not None and trace.earlier is not None:
         trace.earlier.own[id(value)] = value
     return value
+
+
+def is_own(value: Any) -> bool:
+    """Whether a second run is known to have made ``value`` itself."""
+    trace = current()
+    return trace is not None and trace.earlier is not None and id(value) in trace.earlier.own
 
 
 def own_if_new(value: Any) -> None:
@@ -143,6 +163,8 @@ def _is_harmless(called: Called, keywords: Mapping[str, Any], own: Mapping[int, 
         return True
     if isinstance(function, type):
         return _makes_plainly(function)
+    if function is object.__new__:
+        return True
     if isinstance(function, np.ufunc) or isinstance(owner, np.ufunc):
         return function is not np.ufunc.at
     if owner is not None and not isinstance(owner, (types.ModuleType, type)):
@@ -162,7 +184,7 @@ def _is_known(function: Any) -> bool:
     home = getattr(function, "__self__", None)
     if isinstance(home, types.ModuleType):
         return home in _MODULES or home.__name__.startswith(("numpy", "scipy", "_operator", "_functools"))
-    return package_of(function) in ("numpy", "scipy", "yota")
+    return package_of(function) in _COMPUTING
 
 
 def _makes_plainly(kind: type) -> bool:

@@ -11,7 +11,7 @@ from yota.tracing.interpreter.activation import Activation
 from yota.tracing.interpreter.builtin import IN_PLACE
 from yota.tracing.interpreter.calls import call, ready
 from yota.tracing.interpreter.definition import define
-from yota.tracing.interpreter.effects import made
+from yota.tracing.interpreter.effects import is_own, made
 from yota.tracing.interpreter.following import joined
 from yota.tracing.interpreter.forms import replaced
 from yota.tracing.interpreter.functions import make
@@ -129,7 +129,10 @@ def attribute(value: Any, name: str) -> Any:
     if is_tracer(value) and not hasattr(type(value), name):
         getattr(value._value(), name)  # the user's own error
         raise value._trace.refuse(f"{name} is an attribute of plain values alone.", "Use NumPy's functions.")
-    return getattr(value, name)
+    found = getattr(value, name)
+    if name == "__dict__" and is_own(value):
+        made(found)
+    return found
 
 
 @evaluates(ast.Subscript)

@@ -14,6 +14,7 @@ from typing import Any
 
 from yota.tracing.interpreter.activation import Activation
 from yota.tracing.interpreter.definition import Definition
+from yota.tracing.interpreter.effects import made
 from yota.tracing.interpreter.mark import is_marked, marked
 from yota.tracing.interpreter.source import definition_of
 from yota.tracing.interpreter.tables import evaluate, execute
@@ -109,6 +110,9 @@ def _start(
         raise TypeError(f"{definition.name}() {fault}") from None
     bound.apply_defaults()
     activation.variables.update(bound.arguments)
+    for each in signature.parameters.values():
+        if each.kind is each.VAR_KEYWORD:
+            made(bound.arguments[each.name])
     tree = definition.tree
     if isinstance(tree, ast.AsyncFunctionDef):
         raise activation.refuse(tree, "an asynchronous function is not known to the interpreter of source.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import collections
 import inspect
 import operator
 from collections.abc import Callable, Mapping
@@ -10,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from yota.tracing.interpreter.builtin import BUILT_IN
 from yota.tracing.interpreter.calls import call, method_of, ready, special
-from yota.tracing.interpreter.effects import IMMUTABLE, own_if_new, writes
+from yota.tracing.interpreter.effects import IMMUTABLE, made, own_if_new, writes
 from yota.tracing.interpreter.following import joined
 from yota.tracing.location import is_library_file
 from yota.tracing.methods import is_traced
@@ -145,7 +147,10 @@ def item(value: Any, index: Any) -> Any:
     ready(value)
     if own is not None:
         return call(own, (index,), {})
+    makes = type(value) is collections.defaultdict and index not in value
     found = value[index]
+    if makes:
+        made(found)
     own_if_new(found)
     return found
 
@@ -188,3 +193,15 @@ def _steps(value: Any) -> Any:
         except StopIteration:
             return
         yield found
+
+
+def _registered(kind: Any, form: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *operands: form(kind, *operands)
+
+
+for _operator, (_, _plain, _changing) in _BINARY.items():
+    BUILT_IN[_plain], BUILT_IN[_changing] = _registered(_operator, binary), _registered(_operator, in_place)
+for _sign, (_, _function) in _UNARY.items():
+    BUILT_IN[_function] = _registered(_sign, unary)
+for _comparison, (_, _, _plain) in _COMPARE.items():
+    BUILT_IN[_plain] = _registered(_comparison, compare)

@@ -1,0 +1,147 @@
+"""Objects of other classes than NumPy's beside traced values, and classes whose code programs have written."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from dataclasses import InitVar, dataclass, field
+
+import numpy as np
+import pytest
+
+from tests.tracing.test_leaks import assert_right
+
+X = np.array([1.25, 0.5, 2.0])
+
+
+class Length:
+    """A number with a unit, which takes part in ufuncs and functions."""
+
+    def __init__(self, size, unit):
+        self.size, self.unit = size, unit
+
+    def __array_ufunc__(self, ufunc, method, *inputs, **keywords):
+        plain = [each.size if isinstance(each, Length) else each for each in inputs]
+        return Length(getattr(ufunc, method)(*plain, **keywords), self.unit)
+
+    def __array_function__(self, function, kinds, args, keywords):
+        plain = [each.size if isinstance(each, Length) else each for each in args]
+        return Length(function(*plain, **keywords), self.unit)
+
+
+class Unit:
+    """It decides by its priority, and has no array protocol."""
+
+    __array_priority__ = 17
+
+    def __rmul__(self, other):
+        return Length(other, "m")
+
+
+class Aloof:
+    __array_ufunc__ = None
+
+    def __radd__(self, other):
+        return other * 3
+
+
+KNOWN = Length(np.arange(3.0), "s")
+
+
+def by_ufunc(x):
+    return (x * KNOWN).size.sum() + np.add(x, KNOWN).size.prod()
+
+
+def of_one_number(x):
+    return (x[0] * KNOWN).size.sum() * (x[1] ** 2 * KNOWN).size.sum()
+
+
+def by_function(x):
+    return np.dot(x, KNOWN).size ** 2
+
+
+def by_priority(x):
+    return (x * Unit()).size.sum() * (x[0] * Unit()).size
+
+
+def by_refusal(x):
+    return (x + Aloof()).sum() * (x[1] + Aloof())
+
+
+@dataclass
+class Model:
+    rate: float
+    scale: InitVar[float]
+    powers: list = field(default_factory=lambda: [2])
+
+    def __post_init__(self, scale):
+        self.rate = float(self.rate) * np.float64(scale)
+
+
+@dataclass(frozen=True)
+class Frozen:
+    rate: float
+    shift: float = 2.0
+
+    def __post_init__(self):
+        object.__setattr__(self, "rate", float(self.rate))
+
+
+def by_dataclass(x):
+    model, frozen = Model(x[0], x[1]), Frozen(x[2])
+    return model.rate ** model.powers[0] * frozen.rate + frozen.shift
+
+
+class Made:
+    def __new__(cls, value):
+        made = super().__new__(cls)
+        made.value = float(value)
+        return made
+
+    def __init__(self, value):
+        self.more = float(value) ** 2
+
+
+def by_new(x):
+    return Made(x[0]).value * Made(x[1]).more
+
+
+def _inner(value):
+    return float(value) ** 2
+
+
+exec("def written(value): return _inner(value)")
+
+
+def by_written_code(x):
+    return written(x[0]) * x[1]  # noqa: F821
+
+
+class Wrapped:
+    def __init__(self, value):
+        self.value = value
+
+    def __mul__(self, other):
+        return float(self.value) * float(other)
+
+    def __float__(self):
+        return float(self.value) * 2
+
+
+def by_operator(x):
+    return operator.mul(Wrapped(x[0]), x[1]) + functools.reduce(operator.mul, [float(each) for each in x])
+
+
+def by_float_method(x):
+    return float(Wrapped(x[0])) * float(x[1])
+
+
+CASES = [
+    *(by_ufunc, of_one_number, by_function, by_priority, by_refusal, by_dataclass, by_new, by_written_code),
+    *(by_operator, by_float_method),
+]
+
+
+@pytest.mark.parametrize("function", CASES)
+def test_operands_and_classes_of_others_keep_derivatives(function):
+    assert_right(function, X)

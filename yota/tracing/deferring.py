@@ -1,0 +1,65 @@
+"""Which operand decides what an operator or a function gives, where one is an object of another class than NumPy's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from types import FrameType
+from typing import Any, TypeVar
+
+import numpy as np
+
+from yota.tracing.location import caller
+from yota.tracing.methods import ArrayMethods
+
+__all__ = ["answered", "deferred", "follows", "overriding", "source_form"]
+
+_Form = TypeVar("_Form", bound=Callable[[Any], Any])
+_ABSENT: Any = object()
+
+
+def deferred(ufunc: Any, value: Any, other: Any, operands: tuple[Any, Any]) -> Any:
+    """What an operator of a traced ``value`` gives if the ``other`` operand decides it; None if that does not.
+
+    It is NumPy's rule: ``__array_ufunc__`` of the other operand is asked, or else its ``__array_priority__``.
+    """
+    own = getattr(type(other), "__array_ufunc__", _ABSENT)
+    if own is None:
+        return NotImplemented
+    if own not in (_ABSENT, np.ndarray.__array_ufunc__) and not isinstance(other, np.generic):
+        # A number of Python's has the other form of the operator come first.
+        return ufunc(*operands) if isinstance(value, (np.ndarray, np.generic)) else NotImplemented
+    return NotImplemented if getattr(other, "__array_priority__", -1.0) > 0 else None
+
+
+def overriding(protocol: str, values: Iterable[Any]) -> Any:
+    """The first of ``values``, none of them traced, whose class has a form of its own of NumPy's ``protocol``."""
+    for value in values:
+        kind = type(value)
+        own = None if issubclass(kind, ArrayMethods) else getattr(kind, protocol, None)
+        if own is not None and own is not getattr(np.ndarray, protocol):
+            return value
+    return None
+
+
+_forms: list[Callable[[Any], Any]] = []
+
+
+def follows(form: _Form) -> _Form:
+    """Have ``form`` give what runs a function from its source, where protocols call it."""
+    _forms[:] = [form]
+    return form
+
+
+def answered(value: Any, protocol: str, *args: Any, **keywords: Any) -> Any:
+    """What ``value``, whose class has a ``protocol`` of its own, answers; NotImplemented leaves it to NumPy to ask.
+
+    Where the user's code runs from its source, so does the protocol.
+    """
+    method = getattr(type(value), protocol)
+    form = method if isinstance(caller(3), FrameType) else source_form(method)
+    return NotImplemented if form is method else form(value, *args, **keywords)
+
+
+def source_form(function: Any) -> Any:
+    """What runs a function of the user's from its source; the function itself where there is none."""
+    return _forms[0](function) if _forms else function
