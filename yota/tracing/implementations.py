@@ -33,5 +33,8 @@ def implements(*functions: Any) -> Callable[[_Function], _Function]:
 
 
 def records(module: str, *names: str) -> Callable[[_Function], _Function]:
-    """Register the decorated function as the recorded form of functions of ``module``, which do not dispatch."""
+    """Register the decorated function as the recorded form of functions of ``module``, which do not dispatch.
+
+    ``Class.method`` names a method, ``table.key`` an item of a dictionary.
+    """
     return registering(FORMS, [(module, name) for name in names])

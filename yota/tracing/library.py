@@ -28,18 +28,23 @@ from yota.tracing.functions import (  # noqa: F401  (they register what they imp
     uniqueness,
 )
 from yota.tracing.functions.scipy import (  # noqa: F401  (they too)
+    distances,
     distributions,
     elimination,
     equations,
     factors,
     filters,
+    fitpack,
+    gridded,
     kernels,
+    lapack,
     matrices,
     matrix_functions,
     neighbours,
     recursive,
     smoothing,
     special,
+    splines,
     transforms,
 )
 from yota.tracing.implementations import FORMS
@@ -59,16 +64,28 @@ _OF_ITERABLES = ("fsum", "prod", "sumprod", "dist")
 
 def replacements() -> list[tuple[Any, str, Any]]:
     """``(owner, name, recording function)`` for those of the functions whose modules are loaded."""
+    found = [(_owner(module, name), module, name) for module, name in FORMS if module in sys.modules]
     return distributions.replacements() + [
-        (sys.modules[module], name, _recording(module, name))
-        for module, name in FORMS
-        if module in sys.modules and hasattr(sys.modules[module], name)
+        (owner, name.rpartition(".")[2], _recording(module, name))
+        for owner, module, name in found
+        if _held(owner, name) is not None
     ]
+
+
+def _owner(module: str, name: str) -> Any:
+    """The module that has a function, or the class or dictionary in it; None if there is no such."""
+    owner = name.rpartition(".")[0]
+    return getattr(sys.modules[module], owner, None) if owner else sys.modules[module]
+
+
+def _held(owner: Any, name: str) -> Any:
+    last = name.rpartition(".")[2]
+    return owner.get(last) if isinstance(owner, dict) else getattr(owner, last, None)
 
 
 @functools.cache
 def _recording(module: str, name: str) -> Any:
-    original, form = getattr(sys.modules[module], name), FORMS[module, name]
+    original, form = _held(_owner(module, name), name), FORMS[module, name]
     if module.startswith("scipy."):
         form = _bound(f"{module}.{name}", original, form)
     collects = module == "statistics" or (module == "math" and name in _OF_ITERABLES)
@@ -80,12 +97,15 @@ def _recording(module: str, name: str) -> Any:
 def _bound(path: str, original: Callable[..., Any], form: Callable[..., Any]) -> Callable[..., Any]:
     """``form`` as it gets the arguments that it names, with the defaults of SciPy's function; others are refused.
 
-    A form that takes any arguments gets them as they are.
+    A form that takes any arguments, or is for a compiled function, gets them as they are.
     """
     wanted = inspect.signature(form).parameters
     if any(each.kind in (each.VAR_POSITIONAL, each.VAR_KEYWORD) for each in wanted.values()):
         return form
-    signature = inspect.signature(original)
+    try:
+        signature = inspect.signature(original)
+    except (TypeError, ValueError):
+        return form
 
     def bound(trace: Trace, *args: Any, **keywords: Any) -> Any:
         found = signature.bind(*args, **keywords)

@@ -22,11 +22,12 @@ from yota.tracing.grids import GRIDS
 from yota.tracing.intercept import on_traced
 from yota.tracing.lists import ON_LISTS, ON_LISTS_OF_LINALG, converter, on_lists
 from yota.tracing.location import is_library
-from yota.tracing.methods import is_traced
+from yota.tracing.methods import is_traced, is_tracer
 from yota.tracing.observation import Running
 from yota.tracing.places import ABSENT, Group, Place
 from yota.tracing.reached import Reached
 from yota.tracing.state import current, paused
+from yota.tracing.trace import Trace
 
 __all__ = ["Names", "recorders", "replacements"]
 
@@ -80,6 +81,7 @@ def _wrapper(original: Any, form: Callable[..., Any]) -> Any:
             (is_library(caller) or not _calls(caller, call))
             and not caller.f_globals.get("__name__", "").startswith(_FILLING)
             and not is_traced([*args, *keywords.values()])
+            and not (_has_traced(trace, caller) and _calls(caller, call))
         ):
             return original(*args, **keywords)
         if trace.exact and original.__name__ in _FROM_TRACED:
@@ -90,6 +92,17 @@ def _wrapper(original: Any, form: Callable[..., Any]) -> Any:
 
     call.form = form  # type: ignore[attr-defined]
     return call
+
+
+def _has_traced(trace: Trace, frame: FrameType) -> bool:
+    """Whether code of SciPy's has a traced value, in a variable or an attribute of ``self``, that is no constant."""
+    if not frame.f_globals.get("__name__", "").startswith("scipy."):
+        return False
+    names = frame.f_locals
+    owner = names.get("self")
+    slots = [each for kind in type(owner).__mro__ for each in getattr(kind, "__slots__", ())]
+    held = [*names.values(), *getattr(owner, "__dict__", {}).values(), *(getattr(owner, each, None) for each in slots)]
+    return any(is_tracer(each) and not trace.is_constant(trace.lift(each)) for each in held)
 
 
 def _calls(frame: FrameType, function: Any) -> bool:
@@ -147,8 +160,18 @@ def _standard(modules: int) -> tuple[Group, Mapping[int, Any]]:
         if isinstance(owner, type):
             found.append(Place(owner, name, original if name in vars(owner) else ABSENT, form))
         else:
-            found.append(Place(vars(owner), name, original, form))
-    return Group([*found, *_importers()]), forms
+            found.append(Place(owner if isinstance(owner, dict) else vars(owner), name, original, form))
+    return Group([*found, *_followed(forms), *_importers()]), forms
+
+
+def _followed(forms: Mapping[int, Any]) -> Iterator[Place]:
+    """The places of SciPy's modules, whose functions call each other."""
+    for module in [name for name in sys.modules if name.startswith("scipy.")]:
+        names = getattr(sys.modules[module], "__dict__", {})
+        for name, value in list(names.items()):
+            form = forms.get(id(value), value)
+            if form is not value:
+                yield Place(names, name, value, form)
 
 
 class Names:

@@ -1,0 +1,88 @@
+"""Distances and interpolation of SciPy: values are SciPy's, slopes those of differences, twice."""
+
+import numpy as np
+import pytest
+import scipy.interpolate as ip
+import scipy.linalg as la
+import scipy.spatial.distance as di
+
+import yota
+from tests.tracing.checking import check
+from yota.errors import TracingError
+
+RANDOM = np.random.default_rng(3)
+X, Y = RANDOM.uniform(0.3, 0.9, (4, 3)), RANDOM.uniform(0.3, 0.9, (5, 3))
+AT = np.array([0.31, 1.24, 0.05, 1.9])
+KNOTS, VALUES = np.array([0.0, 0.4, 0.7, 1.1, 1.6, 2.0]), RANDOM.standard_normal(6)
+TABLE = RANDOM.standard_normal((5, 6))
+GRID = np.arange(5.0), np.arange(6.0)
+PLACES = np.array([[0.3, 1.2], [2.4, 4.1], [3.3, 0.6]])
+BAND = np.array([[0.0, 0.4, 0.5, 0.3], [3.0, 2.5, 2.8, 3.2], [0.3, 0.6, 0.2, 0.0]])
+METRICS = "sqeuclidean cityblock chebyshev seuclidean cosine correlation canberra braycurtis mahalanobis jensenshannon"
+
+
+@pytest.mark.parametrize("metric", METRICS.split())
+def test_metrics(metric):
+    check(lambda x, y: di.cdist(x, y, metric), X, Y)
+    np.testing.assert_allclose(yota.trace(lambda x: di.pdist(x, metric), X)[0], di.pdist(X, metric), rtol=1e-12)
+
+
+def test_distances():
+    check(lambda x: di.squareform(di.pdist(x)), X, second=True)
+    check(lambda x, y: di.cdist(x, y, "minkowski", p=3, w=[1.0, 2.0, 0.5]), X, Y)
+    check(lambda x, y: di.cdist(x, y, lambda u, v: np.sum((u - v) ** 4)), X, Y[:2])
+    # Of points that coincide the slope is that of a norm.
+    assert np.all(yota.gradient(lambda x: np.sum(di.cdist(x, X)))(X.copy()) < np.inf)
+    with pytest.raises(TracingError, match="hamming"):
+        yota.gradient(lambda x: np.sum(di.pdist(x, "hamming")))(X)
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        lambda x, y, at: ip.CubicSpline(x, y)(at),
+        lambda x, y, at: ip.CubicSpline(x, y, bc_type="natural")(at, 1),
+        lambda x, y, at: ip.CubicSpline(x, y).antiderivative(2)(at),
+        lambda x, y, at: ip.CubicSpline(x, y).integrate(at[0], at[3]),
+        lambda x, y, at: ip.PchipInterpolator(x, y)(at),
+        lambda x, y, at: ip.interp1d(x, y, kind="quadratic")(at),
+        lambda x, y, at: ip.make_interp_spline(x, y, bc_type="clamped")(at),
+        lambda x, y, at: ip.make_lsq_spline(x, y, np.r_[[x[0]] * 4, [x[-1]] * 4])(at),
+        lambda x, y, at: ip.splev(at, ip.splrep(x, y), der=2),
+        lambda x, y, at: ip.splint(at[0], at[1], ip.splrep(x, y)),
+        lambda x, y, at: ip.BPoly.from_derivatives(x[:2], np.reshape(y[:4], (2, 2)))(at[:1], 1),
+        lambda x, y, at: ip.BarycentricInterpolator(x, y)(at),
+        lambda x, y, at: ip.RBFInterpolator(x[:, None], y)(at[:, None]),
+    ],
+)
+def test_splines(form):
+    check(form, KNOTS, VALUES, AT, rtol=1e-5)
+
+
+def test_second_order_of_a_spline():
+    check(lambda x, y: ip.CubicSpline(x, y)(AT), KNOTS, VALUES, second=True)
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        lambda z, p: ip.RegularGridInterpolator(GRID, z)(p),
+        lambda z, p: ip.RectBivariateSpline(*GRID, z)(p[:, 0], p[:, 1], dx=1, grid=False),
+        lambda z, p: ip.NdBSpline((np.arange(9.0), np.arange(10.0)), z, 3, extrapolate=True)(p),
+    ],
+)
+def test_tables(form):
+    check(form, TABLE, PLACES)
+
+
+def test_banded_systems():
+    check(lambda ab, b: la.solve_banded((1, 1), ab, b), BAND, BAND[1])
+    check(lambda ab, b: la.solveh_banded(ab, b, lower=True), BAND[1:], BAND[1], second=True)
+    check(lambda ab, b: la.cho_solve_banded((la.cholesky_banded(ab), False), b), BAND[:2], BAND[1])
+
+
+def test_compiled_code_that_holds_nothing_traced_gets_plain_arrays():
+    points = RANDOM.random((9, 2))
+    with pytest.raises(TracingError):
+        yota.gradient(lambda c, x: np.sum(ip.griddata(points, np.arange(9) * c, x, "cubic")))(0.7, PLACES / 9)
+    check(lambda x: x[:, 0] * ip.CubicSpline(KNOTS, VALUES)(AT), X)

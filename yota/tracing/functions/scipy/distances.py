@@ -1,0 +1,131 @@
+"""Distances between rows of scipy.spatial, by the formulas of their metrics."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from yota.tracing.implementations import records
+from yota.tracing.trace import Trace
+from yota.tracing.untyped import np
+
+
+def _cosine(u: Any, v: Any) -> Any:
+    sizes = np.linalg.norm(u, axis=-1) * np.linalg.norm(v, axis=-1)
+    return 1 - np.sum(u * v, axis=-1) / sizes
+
+
+def _correlation(u: Any, v: Any) -> Any:
+    return _cosine(*(each - np.mean(each, axis=-1, keepdims=True) for each in (u, v)))
+
+
+def _canberra(u: Any, v: Any) -> Any:
+    size = np.abs(u) + np.abs(v)
+    return np.sum(np.where(size == 0, 0.0, np.abs(u - v) / np.where(size == 0, 1.0, size)), axis=-1)
+
+
+def _minkowski(u: Any, v: Any, p: Any = 2.0, w: Any = None) -> Any:
+    return np.linalg.norm(u - v if w is None else np.asarray(w) ** (1 / p) * (u - v), p, axis=-1)
+
+
+def _mahalanobis(u: Any, v: Any, VI: Any) -> Any:
+    return np.sqrt(np.sum(np.matmul(u - v, VI) * (u - v), axis=-1))
+
+
+def _jensenshannon(u: Any, v: Any, base: Any = None) -> Any:
+    rel_entr = sys.modules["scipy.special"].rel_entr
+    u, v = (each / np.sum(each, axis=-1, keepdims=True) for each in (u, v))
+    middle = (u + v) / 2
+    total = np.sum(rel_entr(u, middle) + rel_entr(v, middle), axis=-1) / 2
+    return np.sqrt(total if base is None else total / np.log(base))
+
+
+_METRICS: dict[str, Callable[..., Any]] = {
+    "euclidean": lambda u, v: np.linalg.norm(u - v, axis=-1),
+    "sqeuclidean": lambda u, v: np.sum((u - v) ** 2, axis=-1),
+    "cityblock": lambda u, v: np.sum(np.abs(u - v), axis=-1),
+    "chebyshev": lambda u, v: np.max(np.abs(u - v), axis=-1),
+    "minkowski": _minkowski,
+    "seuclidean": lambda u, v, V: np.sqrt(np.sum((u - v) ** 2 / V, axis=-1)),
+    "cosine": _cosine,
+    "correlation": _correlation,
+    "canberra": _canberra,
+    "braycurtis": lambda u, v: np.sum(np.abs(u - v), axis=-1) / np.sum(np.abs(u + v), axis=-1),
+    "mahalanobis": _mahalanobis,
+    "jensenshannon": _jensenshannon,
+}
+"""Of arrays whose last axes are points, by the names of SciPy's metrics."""
+
+
+def _between(trace: Trace, metric: Any, points: Any, keywords: dict[str, Any], rows: Any, others: Any) -> Any:
+    """Distances between pairs of ``rows`` and ``others``; ``points`` are all there are."""
+    distance = sys.modules["scipy.spatial.distance"]
+    if keywords.pop("out", None) is not None:
+        raise trace.refuse("distances with out= are not recorded.", "Leave it out.")
+    if isinstance(metric, str):
+        known = vars(distance)["_METRIC_ALIAS"].get(metric.lower().removeprefix("test_"))
+        if known is None:
+            raise ValueError(f"Unknown Distance Metric: {metric}")
+        name = known.canonical_name
+        if name not in _METRICS:
+            raise trace.refuse(f"the metric {name!r} counts, and has no derivative.", "Choose another metric.")
+        keywords = _completed(name, points, keywords)
+        if keywords.get("w") is None or name == "minkowski":
+            keywords = {key: value for key, value in keywords.items() if value is not None}
+            return _METRICS[name](rows, others, **keywords)
+        metric = known.dist_func
+    rows, others = np.broadcast_arrays(rows, others)
+    shape, extent = rows.shape[:-1], rows.shape[-1]
+    pairs = zip(np.reshape(rows, (-1, extent)), np.reshape(others, (-1, extent)), strict=True)
+    found = [metric(row, other, **keywords) for row, other in pairs]
+    return np.reshape(np.stack(found), shape) if found else np.zeros(shape)
+
+
+def _completed(name: str, points: Any, keywords: dict[str, Any]) -> dict[str, Any]:
+    """The parameters of a metric, with those that are estimated from all points."""
+    if name == "seuclidean" and keywords.get("V") is None:
+        return {**keywords, "V": np.var(points, axis=0, ddof=1)}
+    if name == "mahalanobis" and keywords.get("VI") is None:
+        return {**keywords, "VI": np.linalg.inv(np.atleast_2d(np.cov(points.T))).T}
+    return keywords
+
+
+def _points(trace: Trace, value: Any, name: str) -> Any:
+    found = trace.traced(value)
+    if found.ndim != 2:
+        raise ValueError(f"{name} must be a 2-dimensional array.")
+    return found if found.dtype.kind == "c" else found.astype(float, copy=False)
+
+
+@records("scipy.spatial.distance", "cdist")
+def _cdist(trace: Trace, XA: Any, XB: Any, metric: Any = "euclidean", **keywords: Any) -> Any:
+    first, last = _points(trace, XA, "XA"), _points(trace, XB, "XB")
+    if first.shape[1] != last.shape[1]:
+        raise ValueError("XA and XB must have the same number of columns (i.e. feature dimension.)")
+    points = np.concatenate([first, last])
+    return _between(trace, metric, points, keywords, first[:, None, :], last[None, :, :])
+
+
+@records("scipy.spatial.distance", "pdist")
+def _pdist(trace: Trace, X: Any, metric: Any = "euclidean", **keywords: Any) -> Any:
+    points = _points(trace, X, "X")
+    rows, others = np.triu_indices(len(points), 1)
+    return _between(trace, metric, points, keywords, points[rows], points[others])
+
+
+@records("scipy.spatial.distance", "squareform")
+def _squareform(trace: Trace, X: Any, force: str, checks: bool) -> Any:
+    """Between the distances of all pairs and their symmetric matrix."""
+    x = trace.traced(X)
+    # SciPy's function says what is no such thing.
+    plain = sys.modules["scipy.spatial.distance"].squareform
+    like = getattr(plain, "__wrapped__", plain)(np.copy(trace.values[trace.lift(x)]), force, checks)
+    if like.ndim == x.ndim:
+        return x
+    if x.ndim == 2:
+        return x[np.triu_indices(len(x), 1)]
+    rows, others = np.triu_indices(len(like), 1)
+    places = np.zeros(like.shape, dtype=int)
+    places[rows, others] = places[others, rows] = np.arange(1, x.size + 1)
+    return np.concatenate([np.zeros(1, x.dtype), x])[places]

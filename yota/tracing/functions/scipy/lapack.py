@@ -1,0 +1,112 @@
+"""LAPACK's solvers of banded systems, which functions of SciPy ask for by name, by full matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from yota.tracing.functions.decompositions import hermitian
+from yota.tracing.implementations import records
+from yota.tracing.state import current
+from yota.tracing.trace import Trace
+from yota.tracing.untyped import np
+
+_MOST = 2048
+"""Rows of a full matrix: what is larger is refused."""
+
+
+def _full(ab: Any, below: int, above: int) -> Any:
+    """The matrix whose diagonals, from number ``above`` over the main one to ``below``, are rows of ``ab``."""
+    count = ab.shape[1]
+    trace = _trace()
+    if count > _MOST:
+        raise trace.refuse(f"a banded system of {count} rows is not recorded.", f"Take at most {_MOST}.")
+    columns = np.arange(count)
+    rows = above + columns[:, None] - columns
+    inside = (rows >= 0) & (rows <= below + above)
+    found = trace.traced(ab)[np.where(inside, rows, 0), np.broadcast_to(columns, rows.shape)]
+    return np.where(inside, found, 0.0)
+
+
+def _band(a: Any, count: int, lower: bool) -> Any:
+    """Diagonals of a triangular matrix as rows."""
+    extent = len(a)
+    steps, columns = np.arange(count)[:, None], np.arange(extent)
+    rows = columns + steps if lower else columns + steps - (count - 1)
+    inside = (rows >= 0) & (rows < extent)
+    return np.where(inside, a[np.where(inside, rows, 0), np.broadcast_to(columns, rows.shape)], 0.0)
+
+
+def _definite(ab: Any, lower: bool) -> Any:
+    width = len(ab) - 1
+    return _full(ab, width if lower else 0, 0 if lower else width)
+
+
+def _trace() -> Trace:
+    found = current()
+    assert found is not None
+    return found
+
+
+def _gbsv(kl: int, ku: int, ab: Any, b: Any, *_: Any, **__: Any) -> Any:
+    return ab, None, np.linalg.solve(_full(ab[kl:], kl, ku), b), 0
+
+
+def _gtsv(dl: Any, d: Any, du: Any, b: Any, *_: Any, **__: Any) -> Any:
+    zero = np.zeros(1)
+    ab = np.stack([np.concatenate([zero, du]), d, np.concatenate([dl, zero])])
+    return None, d, du, np.linalg.solve(_full(ab, 1, 1), b), 0
+
+
+def _ptsv(d: Any, e: Any, b: Any, *_: Any, **__: Any) -> Any:
+    # The diagonal below the main one is given.
+    return d, e, _gtsv(e, d, np.conjugate(e), b)[3], 0
+
+
+def _pbsv(ab: Any, b: Any, lower: bool = False, **_: Any) -> Any:
+    return ab, np.linalg.solve(hermitian(_trace(), _definite(ab, lower), lower), b), 0
+
+
+def _pbtrf(ab: Any, lower: bool = False, **_: Any) -> Any:
+    full = _definite(ab, lower)
+    full = full if lower else np.conjugate(full.T)
+    factor = np.linalg.cholesky(full)
+    return _band(factor if lower else np.conjugate(factor.T), len(ab), lower), 0
+
+
+def _pbtrs(ab: Any, b: Any, lower: bool = False, **_: Any) -> Any:
+    factor = _definite(ab, lower)
+    other = np.conjugate(factor.T)
+    first, last = (factor, other) if lower else (other, factor)
+    return np.linalg.solve(last, np.linalg.solve(first, b)), 0
+
+
+_KNOWN: dict[str, Callable[..., Any]] = {
+    "gbsv": _gbsv,
+    "gtsv": _gtsv,
+    "ptsv": _ptsv,
+    "pbsv": _pbsv,
+    "pbtrf": _pbtrf,
+    "pbtrs": _pbtrs,
+}
+"""By LAPACK's names without the letter of the dtype; each has SciPy's parameters and results."""
+
+
+@records("scipy.linalg", "get_lapack_funcs")
+def _get_lapack_funcs(trace: Trace, names: Any, arrays: Any = (), **_: Any) -> Any:
+    wanted = (names,) if isinstance(names, str) else names
+    kind = np.result_type(*(each.dtype for each in arrays), np.float32)
+    found = [_of_dtype(trace, each, kind) for each in wanted]
+    return found[0] if isinstance(names, str) else found
+
+
+def _of_dtype(trace: Trace, name: str, kind: Any) -> Callable[..., Any]:
+    def call(*args: Any, **keywords: Any) -> Any:
+        if name not in _KNOWN:
+            raise trace.refuse(f"LAPACK's {name} is compiled code without a rule.", "Give what calls it a rule.")
+        return _KNOWN[name](*args, **keywords)
+
+    call.dtype = kind  # type: ignore[attr-defined]
+    call.typecode = kind.char  # type: ignore[attr-defined]
+    call.__name__ = name
+    return call
