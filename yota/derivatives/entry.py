@@ -216,8 +216,8 @@ def entry(
 
 
 def kind_of(value: Any) -> tuple[Any, ...]:
-    """The type of an argument; of an array with its dtype and shape."""
-    return (np.ndarray, value.dtype, value.shape) if type(value) is np.ndarray else (type(value),)
+    """The type of an argument; of an array with its shape and dtype."""
+    return (np.ndarray, value.shape, value.dtype) if type(value) is np.ndarray else (type(value),)
 
 
 def _guarded(writer: _Writer, root: Specialisation, checks: Sequence[Check]) -> Callable[..., Any] | None:
@@ -263,7 +263,7 @@ def _looked(writer: _Writer, checks: Sequence[Check]) -> tuple[list[tuple[str, t
     for check in checks:
         kind, values = check.kind, check.values
         if kind == "bytes":
-            array, held, *form = values
+            array, *form, held = values
             joined.append(writer.object(array))
             known.append(held)
             kind, values = "form", (array, *form)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import struct
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -14,8 +15,8 @@ __all__ = ["MOST_FORMS", "Form", "guarded", "offer", "quick", "withdraw"]
 MOST_FORMS = 8
 """Forms are tried in turn, so that many would cost more than a look into a table."""
 _CHECKS = (
-    *("cell", "unfilled", "item", "absent", "code", "defaults", "keyword_defaults", "class", "bases", "attributes"),
-    *("attribute", "no_attribute", "size", "list", "equal_list", "dict", "equal_dict", "form", "bytes", "changed"),
+    *("cell", "entry", "item", "function", "class", "bases", "attributes", "attribute", "size", "list", "dict"),
+    *("form", "bytes", "changed"),
 )
 """Kinds of checks, as `yota.watching.checks` describes them."""
 
@@ -29,7 +30,7 @@ class Form:
     function
         Takes the arguments, and after them ``captured``.
     kinds
-        Of each argument its type, for an array with its dtype and shape.
+        Of each argument its type, for an array with its shape and dtype.
     captured
         Further arguments that it supplies itself.
     split
@@ -91,8 +92,17 @@ def offer(dispatcher: Any, key: Any, form: Form | None) -> None:
 
 
 def _as_offered(form: Form) -> tuple[Any, ...]:
-    checks = tuple((_CHECKS.index(kind), *values) for kind, *values in form.checks)
-    return form.function, form.kinds, form.captured, form.split, checks
+    kinds = tuple((kind, *_packed(of)) for kind, *of in form.kinds)
+    checks = tuple(
+        (_CHECKS.index(kind.removeprefix("equal_")), owner, *(_packed(values) if kind in ("form", "bytes") else values))
+        for kind, owner, *values in form.checks
+    )
+    return form.function, kinds, form.captured, form.split, checks
+
+
+def _packed(values: Iterable[Any]) -> Iterator[Any]:
+    """The values, where a shape is the bytes that NumPy has of it."""
+    return (struct.pack(f"{len(each)}n", *each) if type(each) is tuple else each for each in values)
 
 
 def withdraw(dispatcher: Any) -> None:

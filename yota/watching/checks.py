@@ -16,14 +16,7 @@ from yota.watching.state import State, differs, fingerprint
 
 __all__ = ["Check", "checks"]
 
-_NAMES = {
-    "__code__": "code",
-    "__defaults__": "defaults",
-    "__kwdefaults__": "keyword_defaults",
-    "__class__": "class",
-    "__mro__": "bases",
-    "__dict__": "attributes",
-}
+_NAMES = {"__class__": "class", "__mro__": "bases", "__dict__": "attributes"}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,17 +28,19 @@ class Check:
     kind
         What is checked:
 
-        - ``cell``: a cell holds an object; ``unfilled``: it holds nothing;
-        - ``item``: a mapping has an object under a key; ``absent``: it has nothing there;
-        - ``code``, ``defaults``, ``keyword_defaults``, ``class``, ``bases``, ``attributes``: that attribute of an
-          object is an object; ``attribute``: so is the one of that name; ``no_attribute``: there is none;
+        - ``cell``: a cell holds an object;
+        - ``entry``: a dict has an object under a key; ``item``: so has a mapping of another kind;
+        - ``attribute``: an object has an object as the attribute of a name; ``class``, ``bases``, ``attributes``: so
+          it has as its class, its method resolution order, the dict of its attributes;
+        - ``function``: a function has this code, default values, and default values of keywords;
         - ``size``: a mapping has so many items;
         - ``list``: a list has these items; ``equal_list``: the same, where equality of items says so;
         - ``dict``: a dict has these keys and items; ``equal_dict``: the same, where equality says so;
         - ``bytes``: a contiguous array has these bytes, of this shape and dtype; ``form``: this shape and dtype;
         - ``changed``: a function gives whether there was a change.
     values
-        What is looked at, and what it must be, in the order of these words.
+        What is looked at, and what it must be, in the order of these words. Where the last value of a cell, a
+        mapping or an object is left out, there is nothing.
     """
 
     kind: str
@@ -59,14 +54,16 @@ def checks(state: State, contents: Iterable[Contents]) -> list[Check]:
 
 def _of_state(state: State) -> Iterator[Check]:
     for cell, held in zip(state.cells, state.held, strict=True):
-        yield Check("unfilled", (cell,)) if held is ABSENT else Check("cell", (cell, held))
+        yield Check("cell", _given(cell, held))
     for (names, name), value in zip(state.places, state.values, strict=True):
-        yield Check("absent", (names, name)) if value is ABSENT else Check("item", (names, name, value))
+        yield Check("entry" if type(names) is dict else "item", _given(names, name, value))
+    for function, made_of in state.functions:
+        yield Check("function", (function, *made_of))
     for (owner, name), found in zip(state.looks, state.found, strict=True):
         if name in _NAMES and found is not ABSENT:
             yield Check(_NAMES[name], (owner, found))
         else:
-            yield Check("no_attribute", (owner, name)) if found is ABSENT else Check("attribute", (owner, name, found))
+            yield Check("attribute", _given(owner, name, found))
     for names, size in state.sizes:
         yield Check("size", (names, size))
     for container, keys, items in state.containers:
@@ -81,6 +78,11 @@ def _of_state(state: State) -> Iterator[Check]:
         yield Check("changed", (functools.partial(_is_other, value, known),))
 
 
+def _given(*values: Any) -> tuple[Any, ...]:
+    """The values, without the last one if it is absent."""
+    return values[:-1] if values[-1] is ABSENT else values
+
+
 def _of_contents(contents: Contents) -> Iterator[Check]:
     others = []
     for get, content in contents.pairs:
@@ -88,7 +90,7 @@ def _of_contents(contents: Contents) -> Iterator[Check]:
         if array is None:
             continue
         if array.nbytes <= SMALL and array.flags.c_contiguous and not array.dtype.hasobject:
-            yield Check("bytes", (array, content.tobytes(), content.shape, content.dtype))
+            yield Check("bytes", (array, content.shape, content.dtype, content.tobytes()))
         else:
             others.append((get, content))
     if others:

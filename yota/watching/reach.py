@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import functools
+import gc
 import operator
 import sys
 import types
@@ -65,9 +66,11 @@ class Reach:
         Variables of functions around.
     places
         Global variables and attributes, as a mapping and a name.
+    functions
+        Functions whose code and default values take part.
     looks
-        Attributes that take part in a call without being mentioned, as an object and a name: the code and the default
-        values of a function, the class of an object, the bases of a class.
+        Attributes that take part in a call without being mentioned, as an object and a name: the class of an object,
+        the bases of a class.
     sizes
         Mappings that nothing may be added to.
     containers
@@ -84,6 +87,7 @@ class Reach:
         self.cells: list[types.CellType] = []
         self.cell_names: list[str] = []
         self.places: list[tuple[Mapping[str, Any], str]] = []
+        self.functions: list[types.FunctionType] = []
         self.looks: list[tuple[Any, str]] = []
         self.sizes: list[Mapping[str, Any]] = []
         self.containers: list[Any] = []
@@ -97,7 +101,7 @@ class Reach:
         self._seen: dict[int, Any] = {}
         self._followed = 0
         self._taken: set[tuple[int, str]] = set()
-        self._names: dict[type, Mapping[str, Any]] = {}
+        self._names: dict[type, dict[str, Any]] = {}
         self._home = ""
 
     def take(self, roots: Iterable[Any]) -> None:
@@ -190,8 +194,9 @@ class Reach:
                     self._variable(names, name)
                 yield value
 
-    def _names_of(self, base: type) -> Mapping[str, Any]:
-        return self._names.setdefault(base, vars(base))
+    def _names_of(self, base: type) -> dict[str, Any]:
+        """The dict itself behind `vars`, which gives another view of it each time."""
+        return self._names.setdefault(base, gc.get_referents(vars(base))[0])
 
     def _parts(self, value: Any) -> list[Any]:
         """What an object or a structure is made of; how it can be written is noted."""
@@ -223,7 +228,7 @@ class Reach:
         found = self._code(code, function.__globals__)
         held = [*zip(code.co_freevars, function.__closure__ or (), strict=False)]
         if self._knows(code):
-            self.looks += [(function, name) for name in ("__code__", "__defaults__", "__kwdefaults__")]
+            self.functions.append(function)
         elif not _is_own(function):
             # Of a decorator's code what it calls counts.
             return [each for _, cell in held for each in _callables(content(cell))]

@@ -23,6 +23,8 @@ __all__ = ["State", "differs", "fingerprint", "fingerprints", "same"]
 _NUMBERS = (int, float, complex, str, bool, bytes, type(None))
 _UNSTRUCTURED = (np.ndarray, *_NUMBERS, types.FunctionType, type, types.ModuleType)
 
+_made_of = operator.attrgetter("__code__", "__defaults__", "__kwdefaults__")
+
 _Container = tuple[Any, tuple[Any, ...], tuple[Any, ...]]
 
 
@@ -38,6 +40,8 @@ class State:
         Global variables and attributes, and what each held.
     defaults
         Default values of parameters.
+    functions
+        Functions, with their code and default values.
     looks, found
         Attributes by object and name, and what each was.
     sizes
@@ -55,6 +59,7 @@ class State:
     places: Sequence[tuple[Mapping[str, Any], str]]
     values: Sequence[Any]
     defaults: Sequence[Any]
+    functions: Sequence[tuple[types.FunctionType, tuple[Any, ...]]]
     looks: Sequence[tuple[Any, str]]
     found: Sequence[Any]
     sizes: Sequence[tuple[Mapping[str, Any], int]]
@@ -75,6 +80,7 @@ class State:
             places,
             values,
             defaults,
+            [(function, tuple(map(original, _made_of(function)))) for function in list(reach.functions)],
             looks,
             [original(getattr(value, name, ABSENT)) for value, name in looks],
             [(names, len(names)) for names in reach.sizes],
@@ -100,6 +106,7 @@ class State:
             and all(
                 names.get(name, ABSENT) is value for (names, name), value in zip(self.places, self.values, strict=True)
             )
+            and all(all(map(operator.is_, _made_of(function), known)) for function, known in self.functions)
             and all(
                 getattr(value, name, ABSENT) is found
                 for (value, name), found in zip(self.looks, self.found, strict=True)
@@ -114,6 +121,7 @@ class State:
         return (
             same([*self.held, *self.values], [*other.held, *other.values])
             and same(self.found, other.found)
+            and same([known for _, known in self.functions], [known for _, known in other.functions])
             and [size for _, size in self.sizes] == [size for _, size in other.sizes]
             and all(map(_same_items, self.containers, other.containers))
             and self.fingerprints == other.fingerprints
