@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import copy
 import importlib.util
 import pickle
@@ -36,6 +37,7 @@ CASES = {
     "hvp": (lambda target: yota.hvp(energy, target=target), (X, X)),
     "beside": (lambda target: yota.gradient(lambda x: (np.sum(x**3), {"n": x[0]}), has_aux=True, target=target), (X,)),
     "sparse": (lambda target: yota.jacobian(lambda x: x**2, sparse=True, target=target), (X,)),
+    "batch": (lambda target: yota.batch(yota.value_and_grad(energy), target=target), (np.stack([X, 2 * X]),)),
     "all sizes": (lambda _: yota.value_and_grad(energy, args={"x": "float64[N]"}), (X,)),
     "branch": (lambda target: yota.value_and_grad(lambda x: x[0] if x[0] > 0 else x[1], target=target), (X,)),
 }
@@ -156,10 +158,10 @@ def test_what_cannot_be_frozen_is_said(away, monkeypatch):
     random(X)
     with pytest.raises(ArgumentError, match=r"another process may find other things.*default_rng"):
         yota.freeze(random)
-    many = yota.batch(energy)
-    many(X[None])
+    beside = yota.value_and_grad(lambda x: (np.sum(x), collections.defaultdict(int, a=x[0])), has_aux=True)
+    beside(X)
     with pytest.raises(ArgumentError, match="Pickle it as it is"):
-        yota.freeze(many)
+        yota.freeze(beside)
     monkeypatch.setenv("YOTA_CACHE", "off")
     function = yota.value_and_grad(lambda x: np.sum(x))
     function(X)

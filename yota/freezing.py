@@ -31,7 +31,7 @@ def freeze(f: Callable[..., Any]) -> Frozen:
     Parameters
     ----------
     f
-        What `value_and_grad`, `gradient`, `jacobian`, `hessian` or `hvp` gave, after a call for each kind of
+        What `value_and_grad`, `gradient`, `jacobian`, `hessian`, `hvp` or `batch` gave, after a call for each kind of
         arguments that other processes need, or with sizes that have names (``args=``).
 
     Returns

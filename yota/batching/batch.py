@@ -3,40 +3,31 @@
 from __future__ import annotations
 
 import sys
-import types
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from yota.batching.ops import batched
 from yota.codegen.symbolic import optimise
-from yota.compilation.arguments import Arguments, function_of, key_of, positional, sort_arguments
-from yota.compilation.branches import MOST_TAPES, Dynamic, check_dynamic, follow
-from yota.compilation.compiled import CHANGED, CLEARED, CONTENT, OTHER_WAY, Compiled, Journal
-from yota.compilation.device import on_host, target_for
-from yota.compilation.specialise import Target, compile_tape, simplified
+from yota.compilation.arguments import Arguments, function_of, positional
+from yota.compilation.branches import Dynamic
+from yota.compilation.specialise import Gradient, Target, simplified
 from yota.compilation.words import worded
-from yota.derivatives.forms import shared
+from yota.derivatives.calling import Derivative
+from yota.derivatives.forms import form_of
 from yota.derivatives.inside import inside
-from yota.errors import ArgumentError, StaleTapeError
+from yota.derivatives.values import Values, filled
+from yota.errors import ArgumentError
+from yota.ir.callables import name_of
 from yota.ir.tape import Tape
 from yota.passes.pipeline import run
 from yota.rules.registry import registry
-from yota.runtime.cache import Table
-from yota.runtime.signals import StaleTape
 from yota.structures import Path
-from yota.tracing.observation import Running
 from yota.tracing.record import Leaf, record
-from yota.tracing.replay import stale
 from yota.tracing.results import ResultForm, parted
-from yota.tracing.state import current
-from yota.tracing.tracebacks import users_frames
 from yota.tracing.tracer import Tracer
-from yota.watching.captured import Captured
-from yota.watching.contents import Contents
-from yota.watching.reach import bearers
 
 __all__ = ["Batched", "batch"]
 
@@ -105,17 +96,10 @@ def batch(
         in_axes = out_axes = axis
     if over is not None and not isinstance(in_axes, int):
         raise ArgumentError(f"in_axes={in_axes!r} says which arguments hold points; leave over= out")
-    wanted = Target.wanted(target, strict)
-
-    def make() -> Batched:
-        return Batched(function_of(f), over, in_axes, out_axes, wanted, dynamic=dynamic)
-
-    # What a method or a partial function supplies is part of it here.
-    given = None if isinstance(f, types.FunctionType) else f
-    return shared(function_of(f), make, Batched, given, over, in_axes, out_axes, wanted, dynamic)
+    return Batched(function_of(f), over, in_axes, out_axes, Target.wanted(target, strict), dynamic=dynamic)
 
 
-class Batched(Compiled):
+class Batched(Derivative):
     """``function`` over many points; see `batch`."""
 
     def __init__(
@@ -128,14 +112,9 @@ class Batched(Compiled):
         *,
         dynamic: Dynamic = False,
     ) -> None:
-        check_dynamic(dynamic)
-        self.function, self.over, self.target, self.dynamic = function, over, target, dynamic
-        self.in_axes, self.out_axes = in_axes, out_axes
         recipe = Batched, (function, over, in_axes, out_axes, target), {"dynamic": dynamic}
-        super().__init__(recipe, function, journal=Journal("", target.name))
+        super().__init__(form_of(Points, function, over, in_axes, out_axes, target, dynamic=dynamic), recipe, "")
         self.title = self.journal.name = f"batch of {self.__name__}"
-        self.captured = Captured(function)
-        self._table = Table()
 
     def mapped(
         self,
@@ -149,116 +128,80 @@ class Batched(Compiled):
 
         ``target`` counts unless it is the default; arguments in the places ``also`` hold points too.
         """
-        wanted = self.target if target == Target.wanted() else target
-        over = None if self.over is None else (*_several(self.over), *also)
-        axes = self.in_axes
+        function, over, axes, out_axes, own = self.recipe[1]
+        over = None if over is None else (*_several(over), *also)
         if also and isinstance(axes, (tuple, list)):
             axes = (*axes, *[next((axis for axis in axes if isinstance(axis, int)), 0) for _ in also])
-        return Batched(change(self.function), over, axes, self.out_axes, wanted, dynamic=self.dynamic or dynamic)
+        wanted = own if target == Target.wanted() else target
+        return Batched(change(function), over, axes, out_axes, wanted, dynamic=self.form.dynamic or dynamic)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Results for all points."""
-        self.calls += 1
-        with users_frames:
-            return self._results(args, kwargs)
-
-    def _results(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        function, args = positional(self.function, args, kwargs)
-        trace = current()
-        if trace is not None and any(type(leaf.value) is Tracer for leaf in sort_arguments(function, args).leaves):
-            return self._traced(function, args)
-        leaves: list[Any] = []
-        key = tuple([key_of(argument, leaves) for argument in args])
-        if function is not self.function:
-            key = (function.names, *key)  # type: ignore[attr-defined]
-        if self._table.get(key) is None and "dask.array" in sys.modules:
+    def make(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call what was compiled for such arguments, or compile it; over Dask arrays that is done for each chunk."""
+        if "dask.array" in sys.modules:
             from yota.distributed.mapped import over_points
 
-            found = over_points(self, function, args)
+            found = over_points(self, *positional(self.recipe[1][0], args, kwargs))
             if found is not None:
                 return found
-        with self._table.lock:
-            if self.captured.changed():
-                self._forget(CHANGED)
-                self.captured.settle()
-            ways = self._table.get(key)
-            if ways is None or any(way.contents.changed() for way in ways):
-                ways = (self._compiled(function, args, CONTENT if ways else ""),)
-                self._table.insert(key, ways)
-        for way in ways:
-            fault, results = way.run(leaves)
-            if fault is None:
-                return self._filled(way, results)
-            follow(self.dynamic, fault, way.tape.guards[fault.decision[0]], len(ways))
-        with self._table.lock:
-            way = self._compiled(function, args, OTHER_WAY)
-            self._table.insert(key, (*ways[1 - MOST_TAPES :], way))
-        return self._filled(way, way.call(*leaves))
+        return super().make(args, kwargs)
 
-    def take_over(self, other: Batched) -> None:
-        """Take the compiled code of another function, of the same code, that captured the same."""
-        self.captured.adopt(other.captured)
-        self.journal = other.journal
-        self._table.update(other._table)
 
-    def clear(self) -> None:
-        """Drop all compiled code; the next call compiles anew."""
-        self._forget(CLEARED)
+class Points(Values):
+    """``function`` over many points, with compiled code for each kind of arguments; see `batch`."""
 
-    def _forget(self, why: str) -> None:
-        self._table.clear()
-        self.journal.forget(why)
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        over: int | str | tuple[int | str, ...] | None,
+        in_axes: Any,
+        out_axes: Any,
+        target: Target,
+        *,
+        dynamic: Dynamic,
+    ) -> None:
+        super().__init__(function, target, dynamic=dynamic)
+        self.over, self.in_axes, self.out_axes = over, in_axes, out_axes
+        self.options = over, in_axes, out_axes
 
-    def _filled(self, way: _Compiled, results: Any) -> Any:
-        return way.form.filled(results if isinstance(results, tuple) else (results,))
+    def traced(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The results inside of a running trace, recorded onto it if arguments are."""
+        call = inside(self.function, (*self.hidden, *args), kwargs)
+        if not any(type(leaf.value) is Tracer for leaf in call.arguments.leaves):
+            prepared, function, positions, leaves = self.prepare(args, kwargs)
+            return prepared(function, positions, leaves)[0]
+        found = self.recorded(call.function, call.plain, self.target)
+        return filled(found, call.inline(found.tape, {}))
 
-    def _compiled(self, function: Callable[..., Any], args: tuple[Any, ...], why: str) -> _Compiled:
-        arguments = sort_arguments(function, args)
-        target = target_for(self.target, arguments)
-        with self.journal.compiling(arguments, target.first.name, why) as made:
-            found = self._made(function, arguments, target)
-            made(found.tape, found.source)
-        return found
-
-    def _made(self, function: Callable[..., Any], arguments: Arguments, target: Target) -> _Compiled:
-        self.captured.take(bearers(arguments.values))
-        recording = self._record(function, on_host(arguments))
-        self.captured.take(recording.ran)
-        self.captured.absorb()
-        contents = Contents.of(recording.watched, self.captured.parts(), ())
-
-        def code(target: Target) -> tuple[Callable[..., Any], Tape, str]:
-            call, source = compile_tape(simplified(recording.tape, target), target)
-            return call, recording.tape, source
-
-        call, tape, source = code(target.first)
-        call = self.journal.going_on(arguments, target, call, code)
-        return _Compiled(call, recording.form, tape, source, contents)
-
-    def _traced(self, function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
-        call = inside(function, args, {})
-        found = self._record(function, call.plain)
-        return found.form.filled(call.inline(found.tape, {}))
-
-    def _record(self, function: Callable[..., Any], arguments: Arguments) -> _Recording:
+    def recorded(self, function: Callable[..., Any], arguments: Arguments, target: Target) -> Gradient:
         """The tape over all points, from a run at one of them."""
-        axes = [self.axis_of(leaf, len(arguments.values)) for leaf in arguments.leaves]
-        count = _count(arguments.leaves, axes)
+        axes = [self._axis_of_argument(leaf, len(arguments.values)) for leaf in arguments.leaves]
+        count = _count(arguments.leaves, axes, len(self.hidden))
         points = [
-            leaf if axis is None else Leaf(_point(leaf.value, axis), leaf.argument, leaf.name, leaf.path)
+            leaf if axis is None else replace(leaf, value=_point(leaf.value, axis))
             for leaf, axis in zip(arguments.leaves, axes, strict=True)
         ]
         forms: list[ResultForm] = []
         around = self.captured.surroundings(arguments.values)
         recorded = record(parted(function, forms), points, arguments.rebuild, registry=registry(), around=around)
         if recorded.outer:
-            raise ArgumentError(f"{self.__name__} uses traced values besides its arguments; pass them as arguments")
+            name = name_of(self.given)
+            raise ArgumentError(f"{name} uses traced values besides its arguments; pass them as arguments")
         # One point's tape is rewritten first: there, more is a scalar.
-        compiled = self.target.name in ("c", "cuda")
-        tape = run(recorded.tape, strict=self.target.strict, compiled=compiled)
-        tape = optimise(tape, strict=self.target.strict)
+        tape = run(recorded.tape, strict=target.strict, compiled=target.name in ("c", "cuda"))
+        tape = optimise(tape, strict=target.strict)
         outer = [self.out_axis_of(path) for path in forms[-1].paths()]
-        return _Recording(batched(tape, axes, count, outer), forms[-1], recorded.watched, recorded.ran)
+        return replace(Gradient.of(recorded, batched(tape, axes, count, outer), ()), aux=forms[-1])
+
+    def shortened(self, tape: Tape, target: Target) -> Tape:
+        """What is compiled."""
+        return simplified(tape, target)
+
+    def _axis_of_argument(self, leaf: Leaf, count: int) -> int | None:
+        """The same as `axis_of`; arguments that the function supplies itself are counted, and hold no points."""
+        hidden = len(self.hidden)
+        if leaf.argument < hidden:
+            return None
+        return self.axis_of(replace(leaf, argument=leaf.argument - hidden), count - hidden)
 
     def out_axis_of(self, path: Path) -> int | None:
         """Along which axis of a part of the results the points are; None for what is the same for all."""
@@ -270,9 +213,9 @@ class Batched(Compiled):
         axis: int | None
         if isinstance(self.in_axes, (tuple, list)):
             if len(self.in_axes) != count:
+                name = name_of(self.given)
                 raise ArgumentError(
-                    f"in_axes={self.in_axes!r} is for {len(self.in_axes)} arguments, and {self.__name__} was called "
-                    f"with {count}"
+                    f"in_axes={self.in_axes!r} is for {len(self.in_axes)} arguments, and {name} was called with {count}"
                 )
             axis = axis_at(self.in_axes[leaf.argument], leaf.path, "in_axes")
         elif not ndim or not self._is_over(leaf, count):
@@ -288,32 +231,6 @@ class Batched(Compiled):
     def _is_over(self, leaf: Leaf, count: int) -> bool:
         wanted = None if self.over is None else _several(self.over)
         return wanted is None or bool({leaf.argument, leaf.argument - count, leaf.name} & set(wanted))
-
-
-@dataclass(frozen=True, slots=True)
-class _Recording:
-    tape: Tape
-    form: ResultForm
-    watched: Sequence[tuple[Any, Any]]
-    ran: Sequence[Running]
-
-
-@dataclass(frozen=True, slots=True)
-class _Compiled:
-    """Code for one way through the function."""
-
-    call: Callable[..., Any]
-    form: ResultForm
-    tape: Tape
-    source: str
-    contents: Contents
-
-    def run(self, leaves: Sequence[Any]) -> tuple[StaleTapeError | None, Any]:
-        """The results, or the error that a branch goes another way."""
-        try:
-            return None, self.call(*leaves)
-        except StaleTape as signal:
-            return stale(self.tape.guards[signal.index], signal.value, signal.index), None
 
 
 def _several(over: int | str | tuple[int | str, ...]) -> tuple[int | str, ...]:
@@ -335,12 +252,12 @@ def axis_at(axes: Any, path: Path, option: str) -> int | None:
     return None if found is None else int(found)
 
 
-def _count(leaves: Sequence[Leaf], axes: Sequence[int | None]) -> int:
-    """Number of points, the same in all arguments."""
+def _count(leaves: Sequence[Leaf], axes: Sequence[int | None], hidden: int) -> int:
+    """Number of points, the same in all arguments but the first ``hidden``, which the caller does not see."""
     held = [(leaf, axis) for leaf, axis in zip(leaves, axes, strict=True) if axis is not None]
     counts = {leaf.place: leaf.value.shape[axis] for leaf, axis in held}
     if not counts:
-        listed = ", ".join(leaf.place for leaf in leaves) or "none"
+        listed = ", ".join(leaf.place for leaf in leaves if leaf.argument >= hidden) or "none"
         raise ArgumentError(
             f"batch was called without an array of points, or over= names none; the arguments are: {listed}"
         )

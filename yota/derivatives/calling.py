@@ -33,12 +33,19 @@ def caller(form: Differentiated, recipe: Recipe, what: str) -> Callable[..., Any
     what
         What it gives.
     """
-    found: Callable[..., Any] = Derivative(form, recipe, what).front
+    found: Callable[..., Any] = Derivative(form, recipe, what, direct=form.target.name == "c").front
     return found
 
 
 class Derivative(Compiled):
     """The compiled functions of one derivative.
+
+    Parameters
+    ----------
+    form, recipe, what
+        See `caller`.
+    direct
+        Whether compiled functions are tried before any Python code runs, if there is a compiler.
 
     Attributes
     ----------
@@ -48,13 +55,12 @@ class Derivative(Compiled):
         Entries by the kinds of arguments.
     """
 
-    def __init__(self, form: Differentiated, recipe: Recipe, what: str) -> None:
+    def __init__(self, form: Differentiated, recipe: Recipe, what: str, *, direct: bool = False) -> None:
         super().__init__(recipe, recipe[1][0], what, journal=form.journal)
         self.form = form
         self.latest: Any = None
         self.direct = Table(_MOST_DIRECT)
-        # What tries compiled functions before any Python code runs, if there is such a thing.
-        self.front = quick(self) if form.target.name == "c" else self
+        self.front = quick(self) if direct else self
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """What the form gives for these arguments."""

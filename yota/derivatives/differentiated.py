@@ -84,7 +84,14 @@ class Differentiated:
         Whether to trace again when a branch goes another way; see `yota.compilation.branches`.
     has_aux
         Whether the function returns something beside the value.
+
+    Attributes
+    ----------
+    options
+        What the code depends on besides.
     """
+
+    options: tuple[Any, ...] = ()
 
     def __init__(
         self, function: Callable[..., Any], wrt: Wrt, target: Target, *, dynamic: Dynamic, has_aux: bool = False
@@ -289,10 +296,9 @@ class Prepared:
     def _place(self, function: Callable[..., Any], arguments: Arguments) -> Place | None:
         """Where other processes find the code for such arguments."""
         owner = self.owner
-        options = type(self).__qualname__, owner.wrt, len(owner.hidden), getattr(owner, "wanted", None), owner.has_aux
         names = () if function is owner.function else function.names  # type: ignore[attr-defined]
-        others = bearers(arguments.values)
-        return place_of(owner.function, others, arguments, (*options, names), self.target, owner.journal)
+        options = type(owner).__qualname__, owner.wrt, len(owner.hidden), owner.has_aux, *owner.options, names
+        return place_of(owner.function, bearers(arguments.values), arguments, options, self.target, owner.journal)
 
     def _kept(self, place: Place, arguments: Arguments) -> tuple[Specialisation, str] | None:
         """Code that another process made, if its branches go the way that these arguments take; where it came from."""

@@ -73,7 +73,7 @@ class Matrices(Differentiated):
                 "in wrt=(0, 1)"
             )
         super().__init__(function, wrt, target, dynamic=dynamic)
-        self.wanted, self._matrix = wanted, matrix
+        self.wanted, self.options, self._matrix = wanted, (wanted,), matrix
 
     def compiled(self, function: Callable[..., Any], args: tuple[Any, ...]) -> Prepared:
         """Straight-line code for arguments like ``args``; where there is none, pullbacks; blocks of structures."""

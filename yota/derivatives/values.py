@@ -7,13 +7,13 @@ from dataclasses import replace
 from typing import Any
 
 from yota.compilation.arguments import Arguments
+from yota.compilation.branches import Dynamic
 from yota.compilation.scalar_code import short_value
 from yota.compilation.specialise import Gradient, Specialisation, Target
 from yota.derivatives.calling import Derivative
 from yota.derivatives.differentiated import Differentiated, Prepared
 from yota.ir.tape import Tape
 from yota.rules.registry import registry
-from yota.runtime.dispatch import quick
 from yota.tracing.record import record
 from yota.tracing.results import ResultForm, parted
 
@@ -23,8 +23,8 @@ __all__ = ["Value", "Values"]
 class Values(Differentiated):
     """``function`` with compiled code for its value, for each kind of arguments met so far."""
 
-    def __init__(self, function: Callable[..., Any], target: Target) -> None:
-        super().__init__(function, (), target, dynamic="auto")
+    def __init__(self, function: Callable[..., Any], target: Target, *, dynamic: Dynamic = "auto") -> None:
+        super().__init__(function, (), target, dynamic=dynamic)
 
     def compiled(self, function: Callable[..., Any], args: tuple[Any, ...]) -> Prepared:
         """The compiled form for arguments like ``args``."""
@@ -34,12 +34,8 @@ class Values(Differentiated):
         """The value inside of a running trace, recorded onto it."""
         return self.given(*args, **kwargs)
 
-
-class _Prepared(Prepared):
-    """The compiled value for one kind of arguments."""
-
-    def gradient(self, function: Callable[..., Any], arguments: Arguments) -> Gradient:
-        """The tape to compile."""
+    def recorded(self, function: Callable[..., Any], arguments: Arguments, target: Target) -> Gradient:
+        """The tape of the value, with its form."""
         forms: list[ResultForm] = []
         recorded = record(
             parted(function, forms),
@@ -47,22 +43,39 @@ class _Prepared(Prepared):
             arguments.rebuild,
             registry=registry(),
             live=True,
-            exact=self.owner.target.strict,
-            around=self.owner.captured.surroundings(arguments.values),
+            exact=target.strict,
+            around=self.captured.surroundings(arguments.values),
             statics=arguments.statics,
         )
-        found = Gradient.of(recorded, recorded.tape, ())
-        # A number or an array is its own form, and is kept for other processes.
-        return found if forms[-1].parts is None else replace(found, aux=forms[-1])
+        return replace(Gradient.of(recorded, recorded.tape, ()), aux=forms[-1])
+
+    def shortened(self, tape: Tape, target: Target) -> Tape:
+        """What is compiled."""
+        return short_value(tape, target)
+
+
+class _Prepared(Prepared):
+    """The compiled value for one kind of arguments."""
+
+    owner: Values
+
+    def gradient(self, function: Callable[..., Any], arguments: Arguments) -> Gradient:
+        """The tape to compile."""
+        return self.owner.recorded(function, arguments, self.target)
 
     def compiled_tape(self, gradient: Gradient, target: Target) -> Tape:
         """What is compiled."""
-        return short_value(gradient.tape, target)
+        return self.owner.shortened(gradient.tape, target)
 
     def result(self, chosen: Specialisation, outputs: Sequence[Any]) -> Any:
         """What the caller gets."""
-        form = chosen.gradient.aux
-        return outputs[0] if form is None else form.filled(outputs)
+        return filled(chosen.gradient, outputs)
+
+
+def filled(gradient: Gradient, outputs: Sequence[Any]) -> Any:
+    """A function's results as it returns them."""
+    assert gradient.aux is not None
+    return gradient.aux.filled(outputs)
 
 
 class Value(Derivative):
@@ -79,6 +92,5 @@ class Value(Derivative):
     """
 
     def __init__(self, function: Callable[..., Any], target: Target, recipe: Any) -> None:
-        super().__init__(Values(function, target), recipe, "value")
+        super().__init__(Values(function, target), recipe, "value", direct=True)
         self.title = self.journal.name = f"value of {self.__name__}"
-        self.front = quick(self)

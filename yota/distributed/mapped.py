@@ -34,7 +34,7 @@ def over_points(batched: Any, function: Callable[..., Any], args: Sequence[Any])
         return None
     data, axes, rest, empty = [], {}, list(args), list(args)
     for place, (name, value) in enumerate(zip(names_of(function, len(args)), args, strict=True)):
-        found = [batched.axis_of(Leaf(part, place, name, path), len(args)) for path, part in _arrays(value)]
+        found = [batched.form.axis_of(Leaf(part, place, name, path), len(args)) for path, part in _arrays(value)]
         if isinstance(value, (da.Array, np.ndarray)) and found[0] is not None:
             axes[name], rest[place] = found[0], None
             data.append((name, place, value))
@@ -45,7 +45,7 @@ def over_points(batched: Any, function: Callable[..., Any], args: Sequence[Any])
                 f"points is in memory, as {name}.compute() gives it"
             )
     like = batched(*empty)
-    outer = [_within(batched.out_axis_of(path), np.ndim(part)) for path, part in _arrays(like)]
+    outer = [_within(batched.form.out_axis_of(path), np.ndim(part)) for path, part in _arrays(like)]
     chunks = aligned([(name, value) for name, _, value in data], axes)
     return mapped_over(f"batch of {batched.__name__}", batched, Call(tuple(rest), {}), data, chunks, like, outer)
 
