@@ -29,6 +29,7 @@ def energy(x):
     return SCALE[0] * np.sum(np.sin(x) ** 2)
 
 
+MATRIX = np.random.default_rng(0).normal(size=(150, 150))
 CASES = {
     "value_and_grad": (lambda target: yota.value_and_grad(energy, target=target), (X,)),
     "gradient": (lambda target: yota.gradient(lambda x: np.sum(x**3), target=target), (X,)),
@@ -37,6 +38,8 @@ CASES = {
     "hvp": (lambda target: yota.hvp(energy, target=target), (X, X)),
     "beside": (lambda target: yota.gradient(lambda x: (np.sum(x**3), {"n": x[0]}), has_aux=True, target=target), (X,)),
     "sparse": (lambda target: yota.jacobian(lambda x: x**2, sparse=True, target=target), (X,)),
+    "structure": (lambda _: yota.jacobian(lambda p: {"y": p["x"] * p["a"]}), ({"x": X, "a": 2.0},)),
+    "rows": (lambda _: yota.jacobian(lambda x: np.tanh(MATRIX @ x)), (MATRIX[0],)),
     "batch": (lambda target: yota.batch(yota.value_and_grad(energy), target=target), (np.stack([X, 2 * X]),)),
     "all sizes": (lambda _: yota.value_and_grad(energy, args={"x": "float64[N]"}), (X,)),
     "branch": (lambda target: yota.value_and_grad(lambda x: x[0] if x[0] > 0 else x[1], target=target), (X,)),
@@ -77,7 +80,9 @@ def equal(one, other):
     if isinstance(one, tuple):
         return all(map(equal, one, other))
     one, other = (each.toarray() if hasattr(each, "toarray") else each for each in (one, other))
-    return one == other if isinstance(one, dict) else np.array_equal(one, other)
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(equal(one[key], other[key]) for key in one)
+    return np.array_equal(one, other)
 
 
 @pytest.mark.parametrize(

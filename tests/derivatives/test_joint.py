@@ -199,6 +199,23 @@ def test_long_arrays_by_rows():
     np.testing.assert_allclose(found["inverse"][("s",)], inverse)
 
 
+@pytest.mark.parametrize("by", ["array", "structure"])
+def test_branches_that_return_other_structures(by):
+    def f(p):
+        x = p["x"] if by == "structure" else p
+        return {"y": x * 2, "n": x[0]} if x[0] > 0 else [-x]
+
+    made = yota.jacobian(f, dynamic=True, with_value=True)
+    for sign in (1.0, -1.0, 1.0, -1.0):
+        x = sign * np.abs(X)
+        value, found = made({"x": x} if by == "structure" else x)
+        assert type(value) is type(found) is (dict if sign > 0 else list)
+        block = found["y"] if sign > 0 else found[0]
+        np.testing.assert_array_equal(
+            block[("x",)] if by == "structure" else block, (2 if sign > 0 else -1) * np.eye(3)
+        )
+
+
 def test_branches_and_changes_are_followed():
     scale = 2.0
 

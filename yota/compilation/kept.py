@@ -28,7 +28,7 @@ from yota.compilation.arguments import Arguments
 from yota.compilation.compiled import BROUGHT, KEPT, Journal
 from yota.compilation.primitives import find, reference
 from yota.compilation.sparse import CompressedRows
-from yota.compilation.specialise import Gradient, Target, is_in_c
+from yota.compilation.specialise import Gradient, Instead, Target, is_in_c
 from yota.errors import CodegenError
 from yota.ir.primitive import Primitive
 from yota.ir.written import LateTape, Unwritable, read, tape_text, text
@@ -38,6 +38,7 @@ from yota.runtime.processor import processor
 from yota.runtime.store import Store, digest_of, folder
 from yota.settings import settings
 from yota.tracing.memory import owner_of
+from yota.tracing.observation import Running
 from yota.tracing.results import ResultForm
 from yota.watching.contents import Contents
 from yota.watching.digest import NoDigest, Read, kinds
@@ -45,8 +46,6 @@ from yota.watching.digest import NoDigest, Read, kinds
 __all__ = ["Place", "adopt", "place_of", "state_of_yota", "why_not_kept"]
 
 _FORMAT = "2"
-_LINES = 3
-"""The source, and how the tape meets the process; what of the tape each call needs; the rest of it."""
 _brought = Table(most=1_000)
 """Records that came with functions that were frozen, by key."""
 
@@ -173,50 +172,71 @@ class Place:
         return digest_of([_state_on_disk(), self._key])
 
     def load(self, arguments: Arguments) -> tuple[Gradient, Any, str] | None:
-        """The tape and the source that are kept, and where; None if there are none, or none that are whole."""
+        """The tape and the source that are kept, and where; None if there are none, or none that are whole.
+
+        Raises
+        ------
+        Instead
+            If it is known that there is no such code.
+        """
         brought = _brought.get(self._key)
-        record = brought or self.store.noted(self._file) or ""
-        lines = record.split("\n")
-        if len(lines) != _LINES:
+        record = brought or self.store.noted(self._file)
+        if record is None:
             return None
+        first, *lines = record.split("\n")
         with contextlib.suppress(ValueError, KeyError, TypeError, IndexError):
-            found = self._made(lines, arguments)
+            head = read(first, find, self.before.classes)
+            found = self._made(head, lines, arguments) if lines else None
             self.records.insert(self._key, record)
+            if found is None:
+                raise Instead(head["instead"])
             return *found, BROUGHT if brought else KEPT
         return None
 
-    def _made(self, lines: list[str], arguments: Arguments) -> tuple[Gradient, Any]:
-        outside = self.before.parts
-        head = read(lines[0], find, self.before.classes)
-        tape = LateTape.of(read(lines[1], find), lambda: read(lines[2], find, outside), arguments.statics)
+    def _made(self, head: Any, lines: Sequence[str], arguments: Arguments) -> tuple[Gradient, Any]:
+        """Of the source and how the tape meets the process, what of the tape each call needs, and the rest of it."""
+        outside, (eager, late) = self.before.parts, lines
+        tape = LateTape.of(read(eager, find), lambda: read(late, find, outside), arguments.statics)
         captured, relied, fresh = ([outside[number] for number in numbers] for numbers in head["arrays"])
         contents = Contents.now(relied, fresh)
         aux = None if head["form"] is None else ResultForm.read(head["form"])
         rows = None if head["rows"] is None else CompressedRows(*head["rows"])
-        gradient = Gradient(tape, head["leaves"], tuple(captured), contents, aux=aux, rows=rows, relied=head["relied"])
+        more = {name: head[name] for name in ("leaves", "shapes", "relied")}
+        gradient = Gradient(tape, captured=tuple(captured), contents=contents, aux=aux, rows=rows, **more)
         if not gradient.fits([leaf.value for leaf in arguments.leaves]):
             raise ValueError("made for other values")
         return gradient, SimpleNamespace(**head["source"])
 
     def save(self, gradient: Gradient, source: Any) -> None:
         """Keep a tape and the source that was generated for it, if another process can have the same."""
-        with contextlib.suppress(NoDigest, Unwritable, OSError):
-            after = self.ask(ran=True)
-            # What the function did to its surroundings, it has to do in each process.
-            if after.digest != self.before.digest or not all(map(after.covers, (each.code for each in gradient.ran))):
-                return
+
+        def record(after: Read) -> str:
             parts = {each.name: getattr(source, each.name) for each in fields(source)}
             head = {
                 "leaves": gradient.leaves,
                 "arrays": _places(gradient, after.parts),
                 "source": parts,
                 "form": gradient.aux and gradient.aux.written(),
+                "shapes": gradient.shapes,
                 "rows": gradient.rows and [getattr(gradient.rows, each.name) for each in fields(gradient.rows)],
                 "relied": dict(gradient.relied),
             }
-            record = "\n".join([text(head, _name, after.classes), *tape_text(gradient.tape, _name, after.parts)])
-            self.records.insert(self._key, record)
-            self.store.put(self._file, record)
+            return "\n".join([text(head, _name, after.classes), *tape_text(gradient.tape, _name, after.parts)])
+
+        self._keep(gradient.ran, record)
+
+    def refuse(self, reason: Instead) -> None:
+        """Keep that there is no such code."""
+        self._keep(reason.ran, lambda _: text({"instead": reason.what}, _name))
+
+    def _keep(self, ran: Iterable[Running], record: Callable[[Read], str]) -> None:
+        with contextlib.suppress(NoDigest, Unwritable, OSError):
+            after = self.ask(ran=True)
+            # What the function did to its surroundings, it has to do in each process.
+            if after.digest == self.before.digest and all(after.covers(each.code) for each in ran):
+                made = record(after)
+                self.records.insert(self._key, made)
+                self.store.put(self._file, made)
 
 
 def _places(gradient: Gradient, parts: Sequence[Any]) -> list[list[int]]:

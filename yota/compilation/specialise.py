@@ -30,6 +30,7 @@ from yota.watching.afresh import Observed
 from yota.watching.contents import Contents
 
 __all__ = [
+    "Instead",
     "Specialisation",
     "Target",
     "compile_tape",
@@ -184,7 +185,10 @@ class Gradient:
     observed
         What it did with arrays from outside.
     aux
-        The form of what the function returned beside the value, if it did: its parts are outputs after the value.
+        The form of what the function returned beside the value, if it did: its parts are outputs after the value. For
+        matrices that of the whole result, if its parts were joined.
+    shapes
+        Shape and dtype of each part that was joined.
     rows
         Where the entries of a sparse matrix are, which are the last output.
     relied
@@ -200,6 +204,7 @@ class Gradient:
     ran: tuple[Running, ...] = ()
     observed: Observed = field(default_factory=Observed)
     aux: ResultForm | None = None
+    shapes: tuple[tuple[tuple[int, ...], np.dtype[Any]], ...] = ()
     rows: CompressedRows | None = None
     relied: Mapping[int, Any] = field(default_factory=dict)
     recorded: Recording | None = None
@@ -231,6 +236,22 @@ class Gradient:
         tape, captured = with_value(self.tape, self.captured, exact)
         contents = Contents((*self.contents.pairs, *exact.watched))
         return replace(self, tape=tape, captured=captured, contents=contents)
+
+
+class Instead(Exception):
+    """There is no code of the kind that was asked for: something else computes it.
+
+    Parameters
+    ----------
+    what
+        Tells what, in plain data.
+    ran
+        The code of the user's that ran before this was known.
+    """
+
+    def __init__(self, what: Any, ran: Sequence[Running] = ()) -> None:
+        super().__init__(what)
+        self.what, self.ran = what, ran
 
 
 def trace_gradient(

@@ -23,6 +23,7 @@ from yota.compilation.layout import Layout, Wrt, checked, layout_of
 from yota.compilation.selects import Merged
 from yota.compilation.specialise import (
     Gradient,
+    Instead,
     Specialisation,
     Target,
     compile_tape,
@@ -247,7 +248,12 @@ class Prepared:
                 found, how = kept
                 made(found.gradient.tape, found.source, how)
             else:
-                gradient = gradient or self.gradient(function, on_host(arguments))
+                try:
+                    gradient = gradient or self.gradient(function, on_host(arguments))
+                except Instead as reason:
+                    if place is not None:
+                        place.refuse(reason)
+                    raise
                 found = self._compiled(gradient, place, merged)
                 made(found.gradient.tape, found.source)
 

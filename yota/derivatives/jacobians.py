@@ -167,7 +167,6 @@ def _matrix(
     target: Target,
     dynamic: Dynamic,
     what: str,
-    own: object = None,
 ) -> Callable[..., Any]:
     if isinstance(f, Batched):
         plain = Target(strict=target.strict)
@@ -176,14 +175,14 @@ def _matrix(
     make = jacobian if wanted.order == 1 else hessian
     recipe = make, (f, wrt), {"with_value": wanted.with_value, "sparse": wanted.sparse, **options}
 
-    def matrix(function: Callable[..., Any], by: Any, one: Wanted, own: object = own) -> Callable[..., Any]:
-        return _matrix(function, by, one, target, dynamic, what, own)
+    def matrix(function: Callable[..., Any], by: Any, one: Wanted) -> Callable[..., Any]:
+        return _matrix(function, by, one, target, dynamic, what)
 
     if not isinstance(wrt, tuple):
 
         def matrices() -> Matrices:
             return Matrices(f, wrt, wanted, matrix, target, dynamic=dynamic)
 
-        return caller(shared(f, matrices, Matrices, wrt, wanted, target, dynamic, own).bound(f), recipe, what)
+        return caller(shared(f, matrices, Matrices, wrt, wanted, target, dynamic).bound(f), recipe, what)
     call, parts = jacobians(f, wrt, wanted, matrix) if wanted.order == 1 else hessians(f, wrt, wanted, matrix, options)
     return Compiled(recipe, f, what, call, journal=Journal("", target.name), parts=parts)

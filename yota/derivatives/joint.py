@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from yota.structures import Path, flatten, is_leaf, mapped
 from yota.tracing.methods import is_tracer
 from yota.tracing.results import ResultForm, taken_apart
 
-__all__ = ["Joint"]
+__all__ = ["Joint", "Results", "apart", "vector"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +46,63 @@ class _Piece:
         return slice(self.start, self.start + math.prod(self.shape))
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Results:
+    """What a function returned.
+
+    Parameters
+    ----------
+    form
+        How it is put together.
+    shapes
+        Shape and dtype of each number and array in it.
+    """
+
+    form: ResultForm
+    shapes: tuple[tuple[tuple[int, ...], np.dtype[Any]], ...]
+
+    @property
+    def is_structured(self) -> bool:
+        """Whether it is neither an array nor a list or tuple of numbers, which count as a vector."""
+        if self.form.parts is None:
+            return False
+        several = isinstance(self.form.shell, (tuple, list)) and bool(self.form.parts)
+        numbers = all(part.parts is None for _, part in self.form.parts)
+        return not (several and numbers and not any(shape for shape, _ in self.shapes))
+
+    def pieces(self) -> list[_Piece]:
+        """Where each part is in the vector of all."""
+        parts = zip(self.form.paths(), self.shapes, strict=True)
+        return _pieces([(path, *each) for path, each in parts], apart=False)[0]
+
+
+def apart(function: Callable[..., Any], noted: list[Results], *, joined: bool) -> Callable[..., Any]:
+    """``function``, whose result comes as a tuple of its numbers and arrays; what it was is appended to ``noted``.
+
+    With ``joined`` the parts of a structure come as one vector.
+    """
+    name = name_of(function)
+
+    def flat(*values: Any) -> tuple[Any, ...]:
+        parts: list[Any] = []
+        form = taken_apart(name, function(*values), parts)
+        noted.append(Results(form, tuple([_type(part) for part in parts])))
+        return (_joined(parts),) if joined and form.parts is not None else tuple(parts)
+
+    flat.__name__ = name
+    return flat
+
+
+def vector(function: Callable[..., Any]) -> Callable[..., Any]:
+    """``function``, whose result comes as one vector if it is a structure."""
+
+    def whole(*values: Any) -> Any:
+        return apart(function, [], joined=True)(*values)[0]
+
+    whole.__name__ = name_of(function)
+    return whole
+
+
 class Joint:
     """A function's matrices of derivatives by one argument, where that or the result is a structure.
 
@@ -68,51 +125,54 @@ class Joint:
     ) -> None:
         self.position, self.wanted = position, wanted
         self._function, self._matrix = function, matrix
-        self._made: dict[int, Callable[..., Any]] = {}
-        self._noted: list[tuple[ResultForm, list[_Piece]]] = []
+        self._made: dict[int, Sequence[Callable[..., Any]]] = {}
 
     def __call__(self, *args: Any) -> Any:
         """Blocks by path; with values before them, if they are wanted."""
         by = args[self.position]
         leaves = [(path, leaf) for path, leaf in flatten(by) if _is_moved(leaf)]
-        pieces, count = _pieces(leaves, apart=True)
+        pieces, count = _pieces([(path, *_type(leaf)) for path, leaf in leaves], apart=True)
         values = [leaf for _, leaf in leaves]
         vectors = [_joined([v for v, p in zip(values, pieces, strict=True) if p.group == g]) for g in range(count)]
         if count not in self._made:
-            # What was compiled for another one is not enough: the form of the result is seen when this one is traced.
-            places = 0 if count == 1 else tuple(range(count))
-            self._made[count] = self._matrix(self._flat(count), places, self.wanted, self)
-        found = self._made[count](*vectors, *args)
-        return self._hessian(pieces, found, count) if self.wanted.order == 2 else self._jacobian(pieces, found, count)
+            self._made[count] = list(self._by_vectors(count))
+        found = [matrix(*vectors, *args) for matrix in self._made[count]]
+        return self._hessian(pieces, found[0], count) if self.wanted.order == 2 else self._jacobian(pieces, found)
 
     def parts(self) -> Iterator[Any]:
         """Functions that are compiled."""
-        yield from self._made.values()
+        for made in self._made.values():
+            yield from made
+
+    def _by_vectors(self, count: int) -> Iterator[Callable[..., Any]]:
+        """What gives the matrices by the vectors."""
+        function = self._flat(count)
+        if self.wanted.order == 2:
+            yield self._matrix(function, 0 if count == 1 else tuple(range(count)), self.wanted)
+            return
+        for place in range(count):
+            wanted = replace(self.wanted, joined=True, with_value=self.wanted.with_value and not place)
+            yield self._matrix(function, place, wanted)
 
     def _flat(self, count: int) -> Callable[..., Any]:
-        """The function of vectors, and its arguments after them; what it returns is one array."""
-        function, position, note = self._function, self.position, self._noted.append
+        """The function of vectors, and its arguments after them."""
+        function, position = self._function, self.position
 
         def flat(*values: Any) -> Any:
             vectors, args = values[:count], list(values[count:])
             leaves = [leaf for _, leaf in flatten(args[position]) if _is_moved(leaf)]
-            pieces, _ = _pieces([((), leaf) for leaf in leaves], apart=True)
+            pieces, _ = _pieces([((), *_type(leaf)) for leaf in leaves], apart=True)
             moved = iter([_taken(vectors[p.group], p, leaf) for p, leaf in zip(pieces, leaves, strict=True)])
             args[position] = mapped(args[position], lambda leaf: next(moved) if _is_moved(leaf) else leaf)
-            results: list[Any] = []
-            form = taken_apart(name_of(function), function(*args), results)
-            note((form, _pieces(list(zip(form.paths(), results, strict=True)), apart=False)[0]))
-            return results[0] if form.parts is None else _joined(results)
+            return function(*args)
 
         flat.__name__ = name_of(function)
         return flat
 
-    def _jacobian(self, pieces: Sequence[_Piece], found: Any, count: int) -> Any:
-        value: Any
-        value, matrices = found if self.wanted.with_value else (None, found)
-        form, results = self._noted[-1]
-        several = matrices if count > 1 else (matrices,)
-        whole = form.parts is None
+    def _jacobian(self, pieces: Sequence[_Piece], found: Sequence[Any]) -> Any:
+        returned, *values, _ = found[0]
+        several = [each[-1] for each in found]
+        form, results, whole = returned.form, returned.pieces(), returned.form.parts is None
         filled = []
         for result in results:
             blocks = {}
@@ -123,8 +183,9 @@ class Joint:
                 blocks[piece.path] = block if whole else _cast(block, np.result_type(result.dtype, piece.dtype))
             filled.append(blocks.get((), blocks))
         matrix = form.filled(filled)
-        if not self.wanted.with_value:
+        if not values:
             return matrix
+        (value,) = values
         parts = [value] if whole else [_cast(value[each.span].reshape(each.shape), each.dtype)[()] for each in results]
         return form.filled(parts), matrix
 
@@ -157,13 +218,16 @@ def _dtype(leaf: Any) -> np.dtype[Any]:
     return np.dtype(leaf.dtype) if hasattr(leaf, "dtype") else np.asarray(leaf).dtype
 
 
-def _pieces(leaves: Sequence[tuple[Path, Any]], *, apart: bool) -> tuple[list[_Piece], int]:
+def _type(leaf: Any) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    return tuple(np.shape(leaf)), _dtype(leaf)
+
+
+def _pieces(parts: Sequence[tuple[Path, tuple[int, ...], np.dtype[Any]]], *, apart: bool) -> tuple[list[_Piece], int]:
     """Where each array or number goes, and the number of vectors: one for each dtype, or one for all."""
     groups: dict[Any, int] = {}
     starts: dict[int, int] = {}
     found = []
-    for path, leaf in leaves:
-        dtype, shape = _dtype(leaf), tuple(np.shape(leaf))
+    for path, shape, dtype in parts:
         group = groups.setdefault(dtype if apart else None, len(groups))
         start = starts.get(group, 0)
         found.append(_Piece(path, shape, dtype, group, start))

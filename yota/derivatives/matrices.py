@@ -15,11 +15,11 @@ from yota.compilation.branches import Dynamic
 from yota.compilation.device import on_host
 from yota.compilation.layout import layout_of, only_leaf
 from yota.compilation.sparse import CompressedRows
-from yota.compilation.specialise import Gradient, Specialisation, Target, simplified
+from yota.compilation.specialise import Gradient, Instead, Specialisation, Target, simplified
 from yota.derivatives.differentiated import Differentiated, Prepared
 from yota.derivatives.directions import stacked
 from yota.derivatives.inside import inside
-from yota.derivatives.joint import Joint
+from yota.derivatives.joint import Joint, Results, apart
 from yota.derivatives.rows import Rows, largest
 from yota.derivatives.straight import Entries, Wanted, entries, straight_line
 from yota.errors import ArgumentError, DifferentiationError, TracingError, YotaError
@@ -28,7 +28,6 @@ from yota.ir.tape import Tape
 from yota.passes import pipeline
 from yota.rules.registry import registry
 from yota.tracing.record import Leaf, Recording, record
-from yota.tracing.results import ResultForm, parted
 
 __all__ = ["Matrices"]
 
@@ -83,10 +82,9 @@ class Matrices(Differentiated):
             return _Called(self, self._joint(function, leaf))
         try:
             return _Straight(self, function, args)
-        except _StructuredError:
-            return _Called(self, self._joint(function, leaf))
-        except _NoScalarCode as fault:
-            return _Called(self, self._rows(function, leaf, fault.size))
+        except Instead as reason:
+            joint = reason.what is None
+            return _Called(self, self._joint(function, leaf) if joint else self._rows(function, leaf, reason.what))
 
     def _leaf(self, function: Callable[..., Any], arguments: Arguments) -> Leaf:
         """The array or number to differentiate by, or the first of a structure."""
@@ -106,42 +104,24 @@ class Matrices(Differentiated):
             raise TracingError("a sparse matrix cannot be recorded; leave sparse=True out inside of a traced function")
         if by.path:
             return self._joint(call.function, by)(*call.arguments.values)
-        forms: list[ResultForm] = []
-        recorded = replace(call, function=parted(call.function, forms)).record()
-        if self.wanted.order == 1 and _is_structured(forms[-1], recorded.tape):
+        noted: list[Results] = []
+        recorded = replace(call, function=apart(call.function, noted, joined=self.wanted.joined)).record()
+        if self.wanted.order == 1 and not self.wanted.joined and noted[-1].is_structured:
             return self._joint(call.function, by)(*call.arguments.values)
         found = straight_line(recorded.tape, call.plain.leaves.index(by), self.wanted, call.trace.registry, Target())
         if found is None:
             return self._rows(call.function, by, largest(recorded.tape))(*call.arguments.values)
         places = zip(recorded.tape.inputs, found.tape.inputs, strict=True)
         outer = {new.variable: recorded.outer[old.variable] for old, new in places if old.variable in recorded.outer}
-        outputs = call.inline(found.tape, outer)
+        outputs = [*(noted if self.wanted.joined else ()), *call.inline(found.tape, outer)]
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
 
-class _NoScalarCode(Exception):
-    """There is no short scalar code for all entries; ``scalar`` says whether there is for the function."""
-
-    def __init__(self, tape: Tape, scalar: bool) -> None:
-        super().__init__(tape.name)
-        self.size = 0 if scalar else largest(tape)
-
-
-class _StructuredError(Exception):
-    """The function returns more than an array or numbers."""
-
-
-def _is_structured(form: ResultForm, tape: Tape) -> bool:
-    """Whether a result is neither an array nor a list or tuple of numbers, which count as a vector."""
-    if form.parts is None:
-        return False
-    several = isinstance(form.shell, (tuple, list)) and bool(form.parts)
-    numbers = all(part.parts is None for _, part in form.parts)
-    return not (several and numbers and not any(tape.types[each].shape for each in tape.outputs))
-
-
 class _Straight(Prepared):
-    """Straight-line code for one kind of arguments."""
+    """Straight-line code for one kind of arguments.
+
+    `Instead` is raised where there is none: with the size that `Rows` takes, or None where `Joint` is to compute it.
+    """
 
     owner: Matrices
 
@@ -153,15 +133,16 @@ class _Straight(Prepared):
         """The tape of all entries."""
         leaf = only_leaf(self.layout, arguments)
         around = self.owner.captured.surroundings(arguments.values)
-        forms: list[ResultForm] = []
-        flat = parted(function, forms)
+        wanted, noted = self.owner.wanted, list[Results]()
+        flat = apart(function, noted, joined=wanted.joined)
         recorded = record(flat, arguments.leaves, arguments.rebuild, registry=registry(), live=True, around=around)
-        if self.owner.wanted.order == 1 and _is_structured(forms[-1], recorded.tape):
-            raise _StructuredError
-        wanted = self.owner.wanted
+        if wanted.order == 1 and not wanted.joined and noted[-1].is_structured:
+            raise Instead(None, recorded.ran)
         gradient = self._found(recorded, leaf, arguments)
         exactly = self.owner.target.strict and wanted.with_value
-        if not (wanted.sparse or gradient.relied or exactly):
+        if wanted.joined:
+            gradient = replace(gradient, aux=noted[-1].form, shapes=noted[-1].shapes)
+        elif not (wanted.sparse or gradient.relied or exactly):
             return replace(gradient, recorded=recorded)
         if exactly:
             exact = record(
@@ -173,7 +154,7 @@ class _Straight(Prepared):
     def derived(self, recorded: Recording, arguments: Arguments) -> Gradient | None:
         """The tape of all entries, if merged code has one."""
         leaf = only_leaf(self.layout, arguments)
-        with contextlib.suppress(_NoScalarCode):
+        with contextlib.suppress(Instead):
             return self._found(recorded, leaf, arguments)
         return None
 
@@ -199,7 +180,7 @@ class _Straight(Prepared):
                 with contextlib.suppress(YotaError):
                     return stacked(tape, leaf, wanted, registry()), {}
             if found is None and (scalar or size <= _FEW):
-                raise _NoScalarCode(tape, scalar)
+                raise Instead(0 if scalar else largest(tape), recorded.ran)
         else:
             found = straight_line(tape, leaf, wanted, registry(), self.owner.target)
         if found is not None:
@@ -209,7 +190,7 @@ class _Straight(Prepared):
         except (DifferentiationError, ArgumentError):
             if wanted.sparse:
                 raise
-            raise _NoScalarCode(tape, False) from None
+            raise Instead(largest(tape), recorded.ran) from None
 
     def _compressed(self, recorded: Recording, leaf: int, arguments: Arguments) -> tuple[Entries, Mapping[int, Any]]:
         """The entries of a function of arrays; what their places rely on is looked at before each call."""
@@ -233,6 +214,8 @@ class _Straight(Prepared):
         """The matrix; with values before it, if they are wanted."""
         if chosen.gradient.rows is not None:
             outputs = (*outputs[:-1], chosen.gradient.rows.matrix(outputs[-1]))
+        if chosen.gradient.aux is not None:
+            outputs = (Results(chosen.gradient.aux, chosen.gradient.shapes), *outputs)
         return outputs if len(outputs) > 1 else outputs[0]
 
 

@@ -12,6 +12,7 @@ from yota.compilation.branches import Dynamic
 from yota.compilation.device import beside, computed, joined, stacked
 from yota.compilation.specialise import Target
 from yota.derivatives.gradients import gradient, value_and_grad
+from yota.derivatives.joint import Results, apart, vector
 from yota.derivatives.products import hvp
 from yota.derivatives.pullbacks import weighted
 from yota.derivatives.straight import Wanted
@@ -65,7 +66,8 @@ class Rows:
                 f"{name} works on arrays as a whole, or is too long to be written out entry by entry, so that its "
                 "pattern of zeros is not known; leave sparse=True out"
             )
-        self.position, self.wanted, self._size = position, wanted, size
+        self.position, self.wanted, self._size, self._given = position, wanted, size, function
+        function = vector(function) if wanted.joined else function
         options: dict[str, Any] = {"target": target.name, "strict": target.strict, "dynamic": dynamic}
         self._function, self._first, self._many = function, None, None
         if wanted.order == 2:
@@ -79,19 +81,24 @@ class Rows:
 
     def __call__(self, *args: Any) -> Any:
         """The matrix; with values before it, if they are wanted."""
-        matrix, value = self._matrix(*args)
+        noted: list[Results] = []
+        matrix, value = self._matrix(noted, *args)
         if not self.wanted.with_value:
-            return matrix
-        return (value, matrix) if self._first is None else (*self._first(*args), matrix)
+            return (noted[-1], matrix) if noted else matrix
+        return (*noted[-1:], value, matrix) if self._first is None else (*self._first(*args), matrix)
 
     def parts(self) -> Sequence[Any]:
         """Functions that are compiled."""
         return self._parts
 
-    def _matrix(self, *args: Any) -> tuple[Any, Any]:
+    def _matrix(self, noted: list[Results], *args: Any) -> tuple[Any, Any]:
         by = args[self.position]
-        # The rows of a Hessian are as many as the elements of the argument, and like it.
-        value = computed(self._function, args) if self.wanted.order == 1 else stacked([by])[0]
+        if self.wanted.joined:
+            flat = apart(self._given, noted, joined=True)
+            value = computed(lambda *values: flat(*values)[0], args)
+        else:
+            # The rows of a Hessian are as many as the elements of the argument, and like it.
+            value = computed(self._function, args) if self.wanted.order == 1 else stacked([by])[0]
         shape = (*value.shape, *np.shape(by))
         if not value.size:
             return beside(by, np.zeros(shape)) if is_on_device(by) else np.zeros(shape, np.asarray(by).dtype), value

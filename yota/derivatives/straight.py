@@ -42,11 +42,14 @@ class Wanted:
         Whether the value comes too, and with a Hessian the gradient.
     sparse
         Whether entries come as a vector, without the zeros.
+    joined
+        Whether a result that is a structure is taken as one vector. Of what is wanted `Results` come first then.
     """
 
     order: int = 1
     with_value: bool = False
     sparse: bool = False
+    joined: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
