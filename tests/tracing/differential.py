@@ -104,7 +104,7 @@ def main() -> int:
 
 def names(package: str) -> Iterator[str]:
     """``module:function`` for each function that modules of a package define."""
-    with _quiet():
+    with quiet():
         root = importlib.import_module(package)
         inner = pkgutil.walk_packages(getattr(root, "__path__", ()), package + ".", onerror=lambda _: None)
         for module in [package, *(each.name for each in inner)]:
@@ -123,7 +123,7 @@ def _examined(job: tuple[str, int, int]) -> Outcome:
     name, seed, seconds = job
     module, _, attribute = name.partition(":")
     try:
-        with _quiet(), _limited(seconds):
+        with quiet(), limited(seconds):
             function = getattr(importlib.import_module(module), attribute)
             return examine(name, function, random.Random(zlib.crc32(name.encode()) + seed))
     except TimeoutError:
@@ -133,7 +133,7 @@ def _examined(job: tuple[str, int, int]) -> Outcome:
 
 
 @contextlib.contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
     with (
         warnings.catch_warnings(),
         contextlib.redirect_stdout(io.StringIO()),
@@ -145,7 +145,7 @@ def _quiet() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _limited(seconds: int) -> Iterator[None]:
+def limited(seconds: int) -> Iterator[None]:
     def end(*_: Any) -> None:
         raise TimeoutError
 

@@ -227,9 +227,40 @@ def test_dirichlet():
     assert yota.gradcheck(lambda a: np.sum(scipy.stats.dirichlet.logpdf(points, a)), alpha)
 
 
-def test_others_are_refused():
-    with pytest.raises(TracingError, match=r"scipy\.stats\.genextreme\.logpdf is not recorded"):
-        yota.grad(lambda x: scipy.stats.genextreme.logpdf(x, 2.0), 0.5)
+OTHERS = {
+    "genextreme": ("logpdf", "cdf", "ppf", "entropy", "median", "stats"),
+    "alpha": ("sf", "isf", "support"),
+    "argus": ("ppf", "entropy"),
+    "gamma": ("mean", "var", "std", "entropy", "support"),
+    "dgamma": ("cdf", "isf"),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_others_are_traced_through(name):
+    for method in OTHERS[name]:
+        variable = () if method in ("mean", "var", "std", "stats", "entropy", "median", "support") else (0.4,)
+        call = method_of(name, method)
+
+        def total(*place, call=call):
+            found = call(*place)
+            parts = found if isinstance(found, tuple) else [found]
+            return sum((n + 1) * part for n, part in enumerate(parts) if np.isfinite(part))
+
+        place = (*variable, *(0.7 for _ in range(getattr(scipy.stats, name).numargs)), 0.1, 1.3)
+        found, gradient = yota.grad(total, *place)
+        assert found == pytest.approx(total(*place), rel=1e-9)
+        assert gradient == pytest.approx([slope(total, place, at) for at in range(len(place))], rel=1e-6, abs=1e-9)
+
+
+def slope(total, place, at):
+    """The derivative by differences of the fourth order."""
+    step = 1e-3
+
+    def along(move):
+        return total(*place[:at], place[at] + move, *place[at + 1 :])
+
+    return (8 * (along(step) - along(-step)) - along(2 * step) + along(-2 * step)) / (12 * step)
 
 
 def test_scipy_is_left_as_it_was():

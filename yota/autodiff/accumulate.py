@@ -8,11 +8,12 @@ other order is right too. A. Griewank and A. Walther, "Evaluating Derivatives" (
 from __future__ import annotations
 
 import heapq
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
-from yota.autodiff.instantiate import contribution, partial
+from yota.autodiff.instantiate import choice, contribution, partial
 from yota.ir.catalog import primitive
 from yota.ir.tape import Op, Tape, TapeBuilder
 from yota.rules.registry import Registry
@@ -167,10 +168,10 @@ def _is_holomorphic(tape: Tape, op: Op) -> bool:
 
 
 def _constant(builder: TapeBuilder, variable: int) -> _Weight | None:
-    """A partial as a weight; None for 0."""
+    """A partial as a weight; None for 0, and for what is infinite whatever the operand is."""
     value = builder.constants.get(variable)
     if isinstance(value, (bool, int, float)):
-        if value == 0:
+        if value == 0 or math.isinf(value):
             return None
         if abs(value) == 1:
             return _Weight(1 if value > 0 else -1)
@@ -218,6 +219,11 @@ class _Emitting:
         sign = left.sign * right.sign
         if left.variable is None or right.variable is None:
             return _Weight(sign, right.variable if left.variable is None else left.variable)
+        for one, other in ((left.variable, right.variable), (right.variable, left.variable)):
+            chosen = choice(self.builder, one)
+            if chosen is not None:
+                found = self.builder.emit(primitive("multiply"), (chosen.inner, other))
+                return _Weight(sign, chosen.of(self.builder, found))
         return _Weight(sign, self.builder.emit(primitive("multiply"), (left.variable, right.variable)))
 
     def plus(self, left: _Weight, right: _Weight) -> _Weight:

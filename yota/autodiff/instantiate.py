@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from yota.errors import DifferentiationError, MissingRuleError, RuleError, TracingError
@@ -15,7 +17,7 @@ from yota.rules.body import contribution as adjoint
 from yota.rules.model import Expression, Parameter, Rule, refusal
 from yota.rules.registry import Registry
 
-__all__ = ["contribution", "partial"]
+__all__ = ["choice", "contribution", "partial"]
 
 
 def contribution(
@@ -236,12 +238,63 @@ def _handle(builder: TapeBuilder, value: Any) -> int:
 def _times(builder: TapeBuilder, adjoint: int, partial: int) -> int | None:
     value = builder.constants.get(partial)
     if isinstance(value, (bool, int, float)):
-        if value == 0:
+        # What is infinite whatever the operand is has no slope by it.
+        if value == 0 or math.isinf(value):
             return None
         if value == 1:
             return adjoint
-        if value == -1:
-            return builder.emit(primitive("negative"), (adjoint,))
+    chosen = choice(builder, adjoint)
+    if chosen is not None:
+        # A partial that is infinite or no number where its adjoint is 0 must not count there.
+        return chosen.of(builder, _product(builder, chosen.inner, partial))
+    return _product(builder, adjoint, partial)
+
+
+def _product(builder: TapeBuilder, adjoint: int, partial: int) -> int:
+    value = builder.constants.get(partial)
+    if isinstance(value, (int, float)) and value == -1:
+        return builder.emit(primitive("negative"), (adjoint,))
     if builder.types[partial].is_complex:
         partial = builder.emit(primitive("conjugate"), (partial,))
     return builder.emit(primitive("multiply"), (adjoint, partial))
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """An adjoint that is zero but where a condition holds, or where it does not.
+
+    Parameters
+    ----------
+    op
+        The ``where`` that makes it.
+    inner
+        What it is elsewhere.
+    position
+        Which operand of ``op`` that is.
+    """
+
+    op: Op
+    inner: int
+    position: int
+
+    def of(self, builder: TapeBuilder, inner: int) -> int:
+        """The same choice of another value."""
+        operands = list(self.op.operands)
+        operands[self.position] = inner
+        return builder.emit(primitive("where"), tuple(operands))
+
+    def is_like(self, other: Choice) -> bool:
+        """Whether both are zero in the same places."""
+        return self.op.operands[0] == other.op.operands[0] and self.position == other.position
+
+
+def choice(builder: TapeBuilder, variable: int) -> Choice | None:
+    """What ``variable`` chooses, if it is a choice between a value and zero."""
+    op = builder.definition(variable)
+    if op is None or op.name != "where":
+        return None
+    for position, other in ((1, 2), (2, 1)):
+        zero = builder.constants.get(op.operands[other])
+        if isinstance(zero, (bool, int, float)) and zero == 0:
+            return Choice(op, op.operands[position], position)
+    return None

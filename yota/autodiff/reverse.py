@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from yota.autodiff.instantiate import contribution
+from yota.autodiff.instantiate import choice, contribution
 from yota.autodiff.match import match
 from yota.errors import DifferentiationError
 from yota.ir.catalog import primitive
@@ -141,8 +141,16 @@ def _accumulate(builder: TapeBuilder, contributions: list[int]) -> int:
         rest.append(pieces[0].result)
     total = rest[0]
     for each in rest[1:]:
-        total = builder.emit(primitive("add"), (total, each))
+        total = _sum(builder, total, each)
     return total
+
+
+def _sum(builder: TapeBuilder, one: int, other: int) -> int:
+    """The sum of two adjoints, which stays a choice where both are chosen alike."""
+    first, second = choice(builder, one), choice(builder, other)
+    if first is None or second is None or not first.is_like(second):
+        return builder.emit(primitive("add"), (one, other))
+    return first.of(builder, builder.emit(primitive("add"), (first.inner, second.inner)))
 
 
 def _scatter_of(builder: TapeBuilder, variable: int) -> Op | None:

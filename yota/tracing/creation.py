@@ -16,7 +16,7 @@ from yota.tracing.untyped import np
 if TYPE_CHECKING:
     from yota.tracing.trace import Trace
 
-__all__ = ["CREATION", "ITERATION", "array", "as_array", "fresh", "plain_sizes"]
+__all__ = ["CREATION", "ITERATION", "array", "as_array", "fresh", "plain_sizes", "vectorized"]
 
 _original_array = np.array
 _PLAIN = (np.ndarray, list, tuple, float, int, complex, bool)
@@ -197,6 +197,12 @@ def _vectorize(trace: Trace, pyfunc: Any, *args: Any, **keywords: Any) -> Any:
         return np.reshape(array(trace, results), arrays[0].shape)
 
     return call
+
+
+def vectorized(trace: Trace, made: Any, *args: Any, **keywords: Any) -> Any:
+    """A call of what `numpy.vectorize` made before the trace began."""
+    given = {"excluded": made.excluded, "signature": made.signature}
+    return _vectorize(trace, made.pyfunc, **given)(*args, **keywords)
 
 
 def _frompyfunc(trace: Trace, func: Any, nin: int, nout: int, **keywords: Any) -> Any:

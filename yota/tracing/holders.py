@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import types
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -58,6 +59,11 @@ def _of_static(value: Any, form: Callable[[Any], Any]) -> Any:
     return value if found is value.__func__ else staticmethod(found)
 
 
+def _of_method(value: Any, form: Callable[[Any], Any]) -> Any:
+    found = form(value.__func__)
+    return value if found is value.__func__ else types.MethodType(found, value.__self__)
+
+
 def _of_tuple(value: Any, form: Callable[[Any], Any]) -> Any:
     if len(value) > _LONGEST:
         return value
@@ -108,6 +114,7 @@ def _is(one: Any, other: Any) -> bool:
 _HOLDERS: dict[type, Callable[[Any, Callable[[Any], Any]], Any]] = {
     functools.partial: _of_partial,
     staticmethod: _of_static,
+    types.MethodType: _of_method,
     tuple: _of_tuple,
     functools._lru_cache_wrapper: _of_cache,
     np.vectorize: _of_vectorized,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
-__all__ = ["FORMS", "IMPLEMENTATIONS", "OF_COMPLEX", "implements", "records", "registering"]
+__all__ = ["CALLING", "FORMS", "IMPLEMENTATIONS", "OF_COMPLEX", "calls_back", "implements", "records", "registering"]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -15,6 +15,9 @@ OF_COMPLEX: dict[Any, Callable[..., Any]] = {}
 """Of complex numbers, recorded forms by ufunc whose rule is for real ones; each takes the trace first."""
 FORMS: dict[tuple[str, str], Callable[..., Any]] = {}
 """Recorded forms by module and name, of functions that do not dispatch; each takes the trace first."""
+
+CALLING: dict[tuple[str, str], Callable[..., Any]] = {}
+"""The same, of functions that call their first argument."""
 
 
 def registering(table: dict[Any, Callable[..., Any]], keys: Iterable[Any]) -> Callable[[_Function], _Function]:
@@ -38,3 +41,8 @@ def records(module: str, *names: str) -> Callable[[_Function], _Function]:
     ``Class.method`` names a method, ``table.key`` an item of a dictionary.
     """
     return registering(FORMS, [(module, name) for name in names])
+
+
+def calls_back(module: str, *names: str) -> Callable[[_Function], _Function]:
+    """The same for functions that call the function they are given first, which may give traced values."""
+    return registering(CALLING, [(module, name) for name in names])

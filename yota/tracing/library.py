@@ -40,14 +40,19 @@ from yota.tracing.functions.scipy import (  # noqa: F401  (they too)
     lapack,
     matrices,
     matrix_functions,
+    mixtures,
+    moments,
     neighbours,
+    quadrature,
     recursive,
+    roots,
     smoothing,
     special,
     splines,
     transforms,
 )
-from yota.tracing.implementations import FORMS
+from yota.tracing.functions.scipy.callbacks import calling
+from yota.tracing.implementations import CALLING, FORMS
 from yota.tracing.intercept import on_traced
 from yota.tracing.trace import Trace
 
@@ -64,7 +69,7 @@ _OF_ITERABLES = ("fsum", "prod", "sumprod", "dist")
 
 def replacements() -> list[tuple[Any, str, Any]]:
     """``(owner, name, recording function)`` for those of the functions whose modules are loaded."""
-    found = [(_owner(module, name), module, name) for module, name in FORMS if module in sys.modules]
+    found = [(_owner(module, name), module, name) for module, name in (*FORMS, *CALLING) if module in sys.modules]
     return distributions.replacements() + [
         (owner, name.rpartition(".")[2], _recording(module, name))
         for owner, module, name in found
@@ -85,7 +90,10 @@ def _held(owner: Any, name: str) -> Any:
 
 @functools.cache
 def _recording(module: str, name: str) -> Any:
-    original, form = _held(_owner(module, name), name), FORMS[module, name]
+    original = _held(_owner(module, name), name)
+    if (module, name) in CALLING:
+        return calling(original, CALLING[module, name])
+    form = FORMS[module, name]
     if module.startswith("scipy."):
         form = _bound(f"{module}.{name}", original, form)
     collects = module == "statistics" or (module == "math" and name in _OF_ITERABLES)

@@ -15,7 +15,7 @@ import numpy as np
 
 from yota.tracing import library, places, randomness
 from yota.tracing.bytecode import callee, callee_name, is_call, running
-from yota.tracing.creation import CREATION, ITERATION, Concatenator
+from yota.tracing.creation import CREATION, ITERATION, Concatenator, vectorized
 from yota.tracing.cupy_names import cupy_replacements
 from yota.tracing.exact import record_call
 from yota.tracing.grids import GRIDS
@@ -60,8 +60,8 @@ _INTERNAL = (
 )
 """NumPy's modules written in Python: they are traced through, so what they call must record as well."""
 
-_FILLING = ("numpy.polynomial.", "numpy.lib._polynomial_impl")
-"""Modules of NumPy's that make plain arrays and write what they compute into them."""
+_FILLING = ("numpy.polynomial.", "numpy.lib._polynomial_impl", "scipy.stats.", "scipy._lib.")
+"""Modules of libraries that make plain arrays and write what they compute into them."""
 
 _FROM_TRACED = frozenset(
     "array asarray asanyarray ascontiguousarray asfortranarray asarray_chkfinite full full_like arange linspace".split()
@@ -128,6 +128,7 @@ def _replacements() -> list[tuple[Any, str, Any]]:
         found += [(module, name, wrapped[name]) for name, value in originals.items() if vars(module).get(name) is value]
     found += [(owner, name, _wrapper(getattr(owner, name), form)) for owner, name, form in GRIDS]
     found += [(np, name, on_traced(getattr(np, name), form)) for name, form in ITERATION.items()]
+    found.append((np.vectorize, "__call__", on_traced(vars(np.vectorize)["__call__"], vectorized)))
     found += [
         (sys.modules[name], "_array_converter", converter(vars(sys.modules[name])["_array_converter"]))
         for name in _INTERNAL

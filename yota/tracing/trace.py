@@ -248,6 +248,8 @@ class Trace:
         constant = all(map(self.is_constant, variables)) and not (
             self.keeps and any(np.ndim(self.values[variable]) for variable in variables)
         )
+        if isinstance(result, np.ndarray) and not result.size and not (self.exact or self.keeps):
+            constant = True  # no element depends on anything
         if isinstance(result, (tuple, list)):
             return self._record_several(primitive, variables, static, result, constant)
         if constant:

@@ -27,8 +27,9 @@ def _where(trace: Trace, condition: Any, x: Any = None, y: Any = None) -> Any:
 def _nonzero(trace: Trace, a: Any) -> Any:
     """Positions of the true elements; their number is a guard, since it is a shape on the tape."""
     mask = np.ravel(a if a.dtype.kind == "b" else np.not_equal(a, 0))
-    count = np.sum(mask)
-    int(count)
+    count = int(np.sum(mask))
+    if count in (0, mask.size):
+        return tuple(np.nonzero(np.full(a.shape, bool(count))))
     positions = trace.apply(primitive("flatnonzero"), (mask,))
     return tuple(np.unravel_index(positions, a.shape)) if a.ndim > 1 else (positions,)
 

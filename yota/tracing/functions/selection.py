@@ -88,9 +88,14 @@ def _put(trace: Trace, a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
 def _place(trace: Trace, arr: Any, mask: Any, vals: Any) -> None:
     arr, vals = _owned(trace, arr, "place"), np.ravel(trace.traced(vals))
     places = np.nonzero(np.ravel(trace.traced(mask)))[0]
-    if places.size and not vals.size:
+    if not places.size:
+        return
+    if not vals.size:
         raise ValueError("Cannot insert from an empty array!")
-    arr.flat[places] = vals[np.arange(places.size) % max(vals.size, 1)]
+    if vals.size == places.size == arr.size:
+        overwrite(arr, np.reshape(vals, arr.shape).astype(arr.dtype, copy=False))
+    else:
+        arr.flat[places] = vals[np.arange(places.size) % vals.size]
 
 
 @implements(np.putmask)

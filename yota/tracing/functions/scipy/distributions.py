@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 import sys
 from collections.abc import Callable
 from typing import Any
 
+from yota.tracing.dispatch import concrete
 from yota.tracing.functions.scipy import multivariate
 from yota.tracing.functions.scipy.bounded import BOUNDED
 from yota.tracing.functions.scipy.counts import DISCRETE
@@ -15,6 +17,7 @@ from yota.tracing.functions.scipy.family import Family
 from yota.tracing.functions.scipy.unbounded import UNBOUNDED
 from yota.tracing.intercept import on_traced
 from yota.tracing.methods import is_traced
+from yota.tracing.state import paused
 from yota.tracing.trace import Trace
 from yota.tracing.untyped import np
 
@@ -69,9 +72,13 @@ def _logarithm(near: Any, far: Any) -> Any:
 def _support(family: Family, z: Any, shapes: tuple[Any, ...]) -> tuple[Any, Any]:
     """Whether ``z`` lies in the support, and ``z`` with another value where it does not; None for the whole line."""
     high = family.high(*shapes) if callable(family.high) else family.high
-    if family.low == -math.inf and isinstance(high, float) and high == math.inf:
+    if np.any(np.isinf(z._value())):
+        # No slope is infinite times 0 there.
+        inside = np.isfinite(z) & (z > family.low if family.open else z >= family.low)
+    elif family.low == -math.inf and isinstance(high, float) and high == math.inf:
         return None, z
-    inside = z > family.low if family.open else z >= family.low
+    else:
+        inside = z > family.low if family.open else z >= family.low
     if not (isinstance(high, float) and high == math.inf):
         inside = np.logical_and(inside, z <= high)
     return inside, np.where(inside, z, 0.5)
@@ -154,14 +161,46 @@ def _recording(base: Any, method: str) -> Any:
     def record(trace: Trace, self: Any, x: Any, *args: Any, **keywords: Any) -> Any:
         name = getattr(self, "name", None) or ""
         if name not in forms or type(self).__name__ != f"{name}_gen":
-            raise trace.refuse(
-                f"scipy.stats.{name or type(self).__name__}.{method} is not recorded.",
-                f"Those of {', '.join([*CONTINUOUS, *DISCRETE])} are; write it with NumPy and scipy.special.",
-            )
+            return original(self, x, *args, **keywords)
         shapes, loc, scale = self._parse_args(*args, **keywords)
         return form(trace, name, method, x, tuple(shapes), loc, scale)
 
     return on_traced(original, record)
+
+
+def _expect(
+    trace: Trace,
+    self: Any,
+    func: Callable[[Any], Any] | None = None,
+    args: tuple[Any, ...] = (),
+    loc: Any = 0,
+    scale: Any = 1,
+    lb: Any = None,
+    ub: Any = None,
+    conditional: bool = False,
+    **keywords: Any,
+) -> Any:
+    """The expected value, as SciPy splits the integral; where it is split has no derivative."""
+    low, high = self._get_support(*args)
+    lb = loc + low * scale if lb is None else lb
+    ub = loc + high * scale if ub is None else ub
+    place, (first, last) = concrete(trace, (*args, loc, scale)), concrete(trace, (lb, ub))
+    with paused():
+        below, above = self.cdf([first, last], *place)
+        inner = self.ppf(below + (above - below) * np.array([0.05, 0.95]), *place)
+    bounds = [lb, *(each for each in map(float, inner) if first < each < last), ub]
+    quad = sys.modules["scipy.integrate"].quad
+
+    def integrand(x: Any) -> Any:
+        return (x if func is None else func(x)) * self.pdf(x, *args, loc=loc, scale=scale)
+
+    found = sum(quad(integrand, *each, **keywords)[0] for each in itertools.pairwise(bounds))
+    return found / (self.cdf(ub, *args, loc, scale) - self.cdf(lb, *args, loc, scale)) if conditional else found
+
+
+@functools.cache
+def _expecting(base: Any) -> Any:
+    return on_traced(base.expect, _expect)
 
 
 def replacements() -> list[tuple[Any, str, Any]]:
@@ -170,6 +209,7 @@ def replacements() -> list[tuple[Any, str, Any]]:
     if module is None or not hasattr(module, "rv_discrete"):
         return []
     found = [(module.rv_continuous, name, _recording(module.rv_continuous, name)) for name in (*_METHODS, *_INVERSE)]
+    found.append((module.rv_continuous, "expect", _expecting(module.rv_continuous)))
     names = ["pmf", "logpmf", "cdf", "sf", "logcdf", "logsf"]
     found += [(module.rv_discrete, name, _recording(module.rv_discrete, name)) for name in names]
     return found + multivariate.replacements()

@@ -37,13 +37,6 @@ def _plain(trace: Trace, value: Any, what: str) -> Any:
     return value if not is_traced(value) else trace.values[trace.lift(value)]
 
 
-@records("scipy.special", "zeta")
-def _zeta(trace: Trace, x: Any, q: Any) -> Any:
-    if q is None:
-        raise trace.refuse("scipy.special.zeta has no derivative by its exponent.", "Give zeta(x, q) a traced q only.")
-    return _ruled("zeta")(trace, x, q)
-
-
 @records("scipy.special", "polygamma")
 def _polygamma(trace: Trace, n: Any, x: Any) -> Any:
     order = _plain(trace, n, "the order of scipy.special.polygamma")
@@ -51,8 +44,8 @@ def _polygamma(trace: Trace, n: Any, x: Any) -> Any:
     if np.ndim(order) == 0:
         if not order:
             return special.psi(x)
-        return (-1.0) ** (order + 1) * special.gamma(order + 1.0) * _zeta(trace, order + 1, x)
-    rest = (-1.0) ** (order + 1) * special.gamma(order + 1.0) * _zeta(trace, np.maximum(order, 1) + 1, x)
+        return (-1.0) ** (order + 1) * special.gamma(order + 1.0) * _ruled("zeta")(trace, order + 1, x)
+    rest = (-1.0) ** (order + 1) * special.gamma(order + 1.0) * _ruled("zeta")(trace, np.maximum(order, 1) + 1, x)
     return np.where(order == 0, special.psi(x), rest)
 
 

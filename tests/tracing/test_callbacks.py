@@ -1,0 +1,85 @@
+"""Integrals and roots of SciPy's that are found by calling a traced function."""
+
+import math
+
+import numpy as np
+import pytest
+import scipy.special
+from scipy import integrate, optimize
+
+import yota
+from yota.errors import StaleTapeError, TracingError
+
+INTEGRALS = [
+    # integrand, ends, the integral by its parameter in closed form, and the derivative of that
+    (lambda x, a: np.exp(-a * x * x), (-np.inf, np.inf), lambda a: math.sqrt(math.pi / a), lambda f, a: -f / (2 * a)),
+    (lambda x, a: x**a, (0.0, 1.0), lambda a: 1 / (a + 1), lambda f, a: -f * f),
+    (lambda x, a: np.exp(-a * x) * np.sin(x), (0.0, np.inf), lambda a: 1 / (1 + a * a), lambda f, a: -2 * a * f * f),
+    (lambda x, a: abs(x - 0.3) * a, (2.0, -1.0), lambda a: -a * (1.7**2 + 1.3**2) / 2, lambda f, a: f / a),
+    (lambda x, a: math.exp(-a * x) if x > 0.5 else 0.0 * a, (0.5, 2.0), None, None),
+]
+
+
+@pytest.mark.parametrize("number", range(len(INTEGRALS)))
+def test_integrals(number):
+    integrand, ends, exact, derivative = INTEGRALS[number]
+    value, gradient = yota.grad(lambda a: integrate.quad(integrand, *ends, args=(a,))[0], 0.7)
+    if exact is None:
+        exact, derivative = (
+            lambda a: (math.exp(-a / 2) - math.exp(-2 * a)) / a,
+            lambda f, a: (-math.exp(-a / 2) / 2 + 2 * math.exp(-2 * a)) / a - f / a,
+        )
+    assert value == pytest.approx(exact(0.7), rel=1e-8)
+    assert gradient[0] == pytest.approx(derivative(exact(0.7), 0.7), rel=1e-7)
+
+
+def test_limits_and_closures():
+    def area(a, b):
+        return integrate.quad(lambda x: np.cos(a * x), 0.1, b)[0]
+
+    value, gradient = yota.grad(area, 1.3, 0.8)
+    assert value == pytest.approx((math.sin(1.04) - math.sin(0.13)) / 1.3, rel=1e-12)
+    assert gradient[1] == pytest.approx(math.cos(1.04), rel=1e-10)
+    assert yota.hessian(lambda b: area(1.3, b))(0.8) == pytest.approx(-1.3 * math.sin(1.04), rel=1e-8)
+
+
+def test_other_parameters_use_the_nodes_only_where_these_suffice():
+    fg = yota.value_and_grad(lambda a: integrate.quad(lambda x: 1 / (a * a + x * x), -1, 1)[0], dynamic=False)
+    fg(1.0)
+    assert fg(0.9)[0] == pytest.approx(2 / 0.9 * math.atan(1 / 0.9), rel=1e-10)
+    with pytest.raises(StaleTapeError):
+        fg(1e-4)
+
+
+def test_what_does_not_converge_is_refused():
+    with pytest.raises(TracingError, match="does not converge"):
+        yota.grad(lambda a: integrate.quad(lambda x: a / x, 0, 1)[0], 0.7)
+
+
+@pytest.mark.parametrize("name", ["brentq", "brenth", "ridder", "bisect"])
+def test_roots(name):
+    def root(a):
+        return getattr(optimize, name)(lambda x, a: x**3 - a, 0, 10, args=(a,))
+
+    fg = yota.value_and_grad(root)
+    for a in (1.3, 2.0, 1.1):
+        assert fg(a) == (pytest.approx(a ** (1 / 3), rel=1e-14), pytest.approx(a ** (-2 / 3) / 3, rel=1e-8))
+    assert yota.hessian(root)(2.0) == pytest.approx(-2 / 9 * 2 ** (-5 / 3), rel=1e-6)
+
+
+def test_plain_calls_inside():
+    def scaled(a):
+        return a * integrate.quad(scipy.special.j0, 0, 1)[0] + a * optimize.brentq(lambda x: x * x - 2, 0, 2)
+
+    assert yota.grad(scaled, 3.0)[1][0] == pytest.approx(scaled(1.0), rel=1e-14)
+
+
+def test_what_a_choice_leaves_out_has_no_part_in_the_derivative():
+    def safe(x, a):
+        return np.sum(np.where(x > 0, 1 + np.sqrt(a * x) ** 2 * np.log(x), -x))
+
+    x = np.array([-1.0, 0.0, 2.0])
+    gradient = yota.grad(safe, x, 1.5)[1]
+    assert gradient[0] == pytest.approx([-1.0, -1.0, 1.5 * (math.log(2) + 1)])
+    assert gradient[1] == pytest.approx(2 * math.log(2))
+    assert yota.jacobian(lambda x: np.where(x > 0, np.log(x), -x))(-1.0) == -1.0

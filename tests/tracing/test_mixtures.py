@@ -1,0 +1,76 @@
+"""Noncentral distributions, moments and sums of powers that scipy.stats has of its own in scipy.special."""
+
+import mpmath
+import numpy as np
+import pytest
+import scipy.special._ufuncs as own
+from scipy import special
+
+import yota
+
+CASES = [
+    (own._ncx2_pdf, (3.1, 2.2, 1.7)),
+    (own._ncx2_pdf, (300.0, 2.2, 200.0)),
+    (special.chndtr, (3.1, 2.2, 1.7)),
+    (own._ncx2_sf, (3.1, 2.2, 1.7)),
+    (own._ncx2_isf, (0.3, 2.2, 1.7)),
+    (special.chndtrix, (0.3, 2.2, 1.7)),
+    (own._ncf_pdf, (1.1, 3.2, 5.3, 1.7)),
+    (special.ncfdtr, (3.2, 5.3, 1.7, 1.1)),
+    (own._ncf_isf, (0.4, 3.2, 5.3, 1.7)),
+    (special.ncfdtri, (3.2, 5.3, 1.7, 0.4)),
+    (own._nct_pdf, (1.1, 3.2, 0.7)),
+    (own._nct_pdf, (-1.1, 3.2, 0.7)),
+    (special.nctdtr, (3.2, 0.7, -0.4)),
+    (own._nct_isf, (0.4, 3.2, 0.7)),
+    (special.nctdtrit, (3.2, 0.7, 0.4)),
+    *((getattr(own, f"_nct_{name}"), (5.2, 0.7)) for name in ("mean", "variance", "skewness", "kurtosis_excess")),
+    *((getattr(own, f"_ncf_{name}"), (5.2, 9.7, 0.6)) for name in ("mean", "variance", "skewness", "kurtosis_excess")),
+    *((getattr(own, f"_nbinom_{name}"), (5.2, 0.7)) for name in ("mean", "variance", "skewness", "kurtosis_excess")),
+    (own._nbinom_cdf, (3.0, 5.2, 0.7)),
+    (own._beta_ppf, (0.3, 5.2, 0.7)),
+    (own._cauchy_isf, (0.3, 5.2, 0.7)),
+]
+
+
+@pytest.mark.parametrize("number", range(len(CASES)))
+def test_by_all_parameters(number):
+    function, place = CASES[number]
+    found, gradient = yota.grad(lambda *place: function(*place), *place, dynamic=True)
+    assert found == pytest.approx(function(*place), rel=1e-12)
+    for at, slope in enumerate(gradient):
+        if function is own._nbinom_cdf and not at:
+            continue  # the count is rounded down
+        step = 1e-3 * place[at]
+
+        def along(move, at=at):
+            return function(*place[:at], place[at] + move, *place[at + 1 :])
+
+        assert slope == pytest.approx(
+            (8 * (along(step) - along(-step)) - along(2 * step) + along(-2 * step)) / (12 * step), rel=1e-7
+        )
+
+
+def test_the_zeta_function_by_its_exponent():
+    for s, q in ((2.3, 1.4), (1.2, 1.0), (9.0, 0.3)):
+        found, gradient = yota.grad(special.zeta, s, q)
+        assert found == pytest.approx(float(mpmath.zeta(s, q)), rel=1e-14)
+        assert gradient == pytest.approx([float(mpmath.zeta(s, q, 1)), -s * float(mpmath.zeta(s + 1, q))], rel=1e-12)
+
+
+def test_sums_of_powers():
+    def total(a):
+        return own._normalized_gen_harmonic(2, 5, 7, a) + own._gen_harmonic(7, a)
+
+    def exact(a):
+        powers = np.arange(1, 8) ** -a
+        return np.sum(powers[1:5]) / np.sum(powers) + np.sum(powers)
+
+    (found, gradient), (value, slope) = yota.grad(total, 1.3), yota.grad(exact, 1.3)
+    assert (found, *gradient) == pytest.approx((value, *slope), rel=1e-14)
+
+
+def test_other_parameters_take_the_terms_that_they_need():
+    fg = yota.value_and_grad(lambda c: own._ncx2_pdf(3.0, 2.0, c), dynamic=True)
+    for c in (1.0, 1.5, 90.0, 1e-3):
+        assert fg(c)[0] == pytest.approx(own._ncx2_pdf(3.0, 2.0, c), rel=1e-11)

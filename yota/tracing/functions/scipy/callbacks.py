@@ -1,0 +1,61 @@
+"""Functions of SciPy that call the function they are given: recorded where that gives traced values."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from yota.tracing.methods import is_traced, is_tracer
+from yota.tracing.state import current, entered
+from yota.tracing.trace import Trace
+
+__all__ = ["calling", "concrete_function"]
+
+
+class _Traced(Exception):
+    """A function that compiled code calls gave a traced value."""
+
+
+def calling(original: Callable[..., Any], form: Callable[..., Any]) -> Any:
+    """``original``, which calls its first argument, as what ``form`` records if that gives traced values."""
+
+    @functools.wraps(original)
+    def call(function: Any, *args: Any, **keywords: Any) -> Any:
+        trace = current()
+        if trace is None or not callable(function):
+            return original(function, *args, **keywords)
+        if not is_traced([*args, *keywords.values()]):
+            try:
+                return original(_plain(trace, function), *args, **keywords)
+            except _Traced:
+                pass
+        return form(trace, function, *args, **keywords)
+
+    return call
+
+
+def _plain(trace: Trace, function: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function, assigned=(), updated=())
+    def call(*args: Any) -> Any:
+        found = function(*args)
+        if not is_tracer(found):
+            return found
+        if not trace.is_constant(trace.lift(found)):
+            raise _Traced
+        return found._value()
+
+    return call
+
+
+def concrete_function(trace: Trace, function: Callable[..., Any]) -> Callable[..., Any]:
+    """``function`` with concrete results, whatever traced values it uses; nothing of it is recorded."""
+
+    def call(*args: Any) -> Any:
+        inner = Trace(trace.builder.name, trace.registry)
+        inner.intercepted, inner.hold = trace.intercepted, trace.hold
+        with entered(inner):
+            found = function(*args)
+            return found._value() if is_tracer(found) else found
+
+    return call

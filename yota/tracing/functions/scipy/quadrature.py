@@ -1,0 +1,169 @@
+"""scipy.integrate.quad of traced integrands: a sum over nodes that are chosen as the function is recorded.
+
+H. Takahasi, M. Mori, Double exponential formulas for numerical integration, Publ. RIMS 9 (1974): a change of variable
+takes singularities at the ends away; Gauss-Legendre rules on panels, halved where they are too coarse, sum the rest.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from yota.tracing.functions.scipy.callbacks import concrete_function
+from yota.tracing.implementations import calls_back
+from yota.tracing.methods import is_tracer
+from yota.tracing.trace import Trace
+from yota.tracing.untyped import np
+
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
+_COUNT = len(_NODES)
+_FINEST = np.polynomial.legendre.legvander(_NODES, _COUNT - 1)[:, -2:] * (_WEIGHTS * (_COUNT - 0.5))[:, None]
+"""What the values of a panel are multiplied by for the last two coefficients of their Legendre series."""
+_WIDEST = 4.5
+"""The range of the new variable: beyond it, weights are below 1e-60."""
+_ROUNDED = 2.0**-50
+"""What part of an end the old variable is away from it at the least."""
+_SMALL, _TOLERANCE, _GUARDED = 1e-20, 1e-9, 1e-6
+_MOST = 300
+"""Panels."""
+
+
+@calls_back("scipy.integrate", "quad")
+def _quad(
+    trace: Trace,
+    func: Callable[..., Any],
+    a: Any,
+    b: Any,
+    args: Any = (),
+    full_output: int = 0,
+    epsabs: float = 0.0,
+    epsrel: float = 0.0,
+    limit: int = 50,
+    points: Any = None,
+    **others: Any,
+) -> Any:
+    """The integral, and a bound of its error, from a sum over nodes.
+
+    The nodes are those that the values at hand need; a guard says whether others need more.
+    """
+    if full_output or any(others.get(name) for name in ("weight", "complex_func")):
+        raise trace.refuse(
+            "scipy.integrate.quad with full_output, weight or complex_func is not recorded.", "Leave it out."
+        )
+    args = args if isinstance(args, tuple) else (args,)
+    ends = [a, *sorted(points if points is not None else ()), b]
+    found = [_between(trace, lambda x: func(x, *args), low, high) for low, high in itertools.pairwise(ends)]
+    return sum(value for value, _ in found), sum(error for _, error in found)
+
+
+def _between(trace: Trace, function: Callable[[Any], Any], a: Any, b: Any) -> tuple[Any, float]:
+    if bool(a == b):
+        return 0.0 * (a if bool(np.isfinite(a)) else 1.0), 0.0
+    if bool(a > b):
+        value, error = _between(trace, function, b, a)
+        return -value, error
+    ends = [each if bool(np.isfinite(each)) else math.copysign(math.inf, _number(each)) for each in (a, b)]
+    plain = _on_nodes(concrete_function(trace, function))
+    low, high = map(_number, ends)
+    edges = _panels(trace, lambda t: _transformed(plain, t, low, high), low, high)
+    nodes, halves = _nodes(edges)
+    values = _transformed(_on_nodes(function), nodes, *ends)
+    rows = np.reshape(values, (-1, _COUNT))
+    size = np.sum(halves * (np.abs(rows) @ _WEIGHTS))
+    rough = np.sum(halves[:, None] * np.abs(rows @ _FINEST)) + abs(values[0]) + abs(values[-1])
+    if not bool(rough <= _GUARDED * size):
+        raise _diverges(trace)
+    return np.sum(halves * (rows @ _WEIGHTS)), _TOLERANCE * float(_number(size))
+
+
+def _number(value: Any) -> Any:
+    return value._value() if is_tracer(value) else value
+
+
+def _on_nodes(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """``function`` for an array: at once if it takes one, else for one number after another."""
+
+    def call(x: Any) -> Any:
+        try:
+            found = function(x)
+            probes = [0, len(x) // 2, len(x) - 1]
+            one = [_number(function(x[place])) for place in probes]
+            if np.shape(found) == x.shape and np.allclose(_number(found)[probes], one, rtol=1e-12, equal_nan=True):
+                return found
+        except (ValueError, TypeError):
+            pass
+        return np.stack([np.asarray(function(each)) for each in x])
+
+    return call
+
+
+def _transformed(function: Callable[[Any], Any], t: Any, a: Any, b: Any) -> Any:
+    """The integrand by the new variable."""
+    u, slope = math.pi / 2 * np.sinh(t), math.pi / 2 * np.cosh(t)
+    if a == -math.inf and b == math.inf:
+        return function(np.sinh(u)) * (slope * np.cosh(u))
+    if b == math.inf:
+        return function(a + np.exp(u)) * (slope * np.exp(u))
+    if a == -math.inf:
+        return function(b - np.exp(-u)) * (slope * np.exp(-u))
+    part = 1 / (1 + np.exp(2 * np.abs(u)))
+    x = np.where(u < 0, a + (b - a) * part, b - (b - a) * part)
+    return function(x) * ((b - a) * (2 * slope * part * (1 - part)))
+
+
+def _range(a: float, b: float) -> tuple[float, float]:
+    """Where the new variable ranges: short of where the old one is rounded to an end."""
+    return -_reach(a, b), _reach(b, a)
+
+
+def _reach(end: float, other: float) -> float:
+    if not (math.isfinite(end) and end):
+        return _WIDEST
+    least = _ROUNDED * abs(end)
+    u = 0.5 * math.log(abs(other - end) / least) if math.isfinite(other) else -math.log(least)
+    return min(max(math.asinh(2 * u / math.pi), 0.5), _WIDEST)
+
+
+def _panels(trace: Trace, integrand: Callable[[Any], Any], a: float, b: float) -> list[float]:
+    """The ends of panels on which the integrand is resolved, over the range where it is not negligible."""
+    grid = np.linspace(*_range(a, b), 145)
+    seen = np.abs(integrand(grid))
+    finite = np.isfinite(seen)
+    if not finite.any():
+        raise _diverges(trace)
+    middle = int(np.argmax(np.where(finite, seen, -1.0)))
+    ample = np.flatnonzero(finite & (seen > _SMALL * seen[middle]))
+    broken = np.flatnonzero(~finite)
+    low = max([max(ample[0] - 1, 0) if ample.size else 0, *(place + 1 for place in broken if place < middle)])
+    high = min([min(ample[-1] + 1, 144) if ample.size else 144, *(place - 1 for place in broken if place > middle)])
+    edges = list(np.linspace(grid[low], grid[high], 5))
+    for _ in range(60):
+        nodes, halves = _nodes(edges)
+        rows = np.reshape(integrand(nodes), (-1, _COUNT))
+        rough = halves * np.abs(rows @ _FINEST).sum(axis=1)
+        size = float(np.sum(halves * (np.abs(rows) @ _WEIGHTS)))
+        if not math.isfinite(size):
+            raise _diverges(trace)
+        coarse = np.flatnonzero(rough > _TOLERANCE * size / len(rough))
+        if not coarse.size or float(rough.sum()) <= _TOLERANCE * size:
+            return edges
+        if len(edges) > _MOST:
+            break
+        edges = sorted([*edges, *(0.5 * (edges[place] + edges[place + 1]) for place in coarse)])
+    raise _diverges(trace)
+
+
+def _nodes(edges: Sequence[float]) -> tuple[Any, Any]:
+    """The nodes of all panels, one panel after another, and half of the width of each."""
+    begin, end = np.asarray(edges[:-1]), np.asarray(edges[1:])
+    halves = (end - begin) / 2
+    return np.ravel((begin + end)[:, None] / 2 + halves[:, None] * _NODES), halves
+
+
+def _diverges(trace: Trace) -> Exception:
+    return trace.refuse(
+        "scipy.integrate.quad of a traced integrand does not converge.",
+        "Split the interval where the integrand jumps, by points=, or give the function that integrates a rule.",
+    )
