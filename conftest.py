@@ -4,4 +4,6 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
-collect_ignore = [f"yota/interop/{name}.py" for name in ("jax", "torch") if find_spec(name) is None]
+_NEEDED = {"jax": "yota/interop/jax.py", "torch": "yota/interop/torch.py", "dask": "yota/distributed"}
+
+collect_ignore = [path for name, path in _NEEDED.items() if find_spec(name) is None]

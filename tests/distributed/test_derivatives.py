@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import weakref
 
 import numpy as np
 import pytest
@@ -91,7 +92,7 @@ def test_tasks_have_names_to_read(fg):
     names = {
         str(key[0] if isinstance(key, tuple) else key).rpartition("-")[0] for key in dict(fg.delayed(W, X, Y).dask)
     }
-    assert {"value_and_grad_of_loss", "sum_of_loss", "total_of_loss", "compiled", "arguments"} <= names
+    assert {"value_and_grad_of_loss", "total_of_loss", "arguments"} <= names
 
 
 def test_the_same_bits_in_any_order(fg):
@@ -100,6 +101,55 @@ def test_the_same_bits_in_any_order(fg):
         found = fg(W, X, Y)
     assert found[0] == wanted[0]
     assert np.array_equal(found[1], wanted[1])
+
+
+def test_the_same_bits_however_many_chunks_a_task_has(fg, monkeypatch):
+    small = da.from_array(DATA, chunks=(4, 3)), da.from_array(SIGNS, chunks=4)
+    wanted = fg(W, *small)
+    for most in (1, 2, 16):
+        monkeypatch.setattr("yota.distributed.summed._together", lambda _, most=most: most)
+        assert len(fg.delayed(W, *small).dask) == -(-26 // most) + 2 + 2 * (most == 1)
+        found = fg(W, *small)
+        assert found[0] == wanted[0]
+        assert np.array_equal(found[1], wanted[1])
+
+
+def test_a_chunk_is_read_once_and_held_alone(fg):
+    read = []
+
+    def pair(start):
+        assert not any(array() is not None for array in read)
+        both = np.column_stack([DATA, SIGNS])[start : start + 4]
+        read.append(weakref.ref(both))
+        return both
+
+    pairs = [dask.delayed(pair)(start) for start in range(0, ROWS, 4)]
+    holds(fg(W, [each[:, :3] for each in pairs], [each[:, 3] for each in pairs]))
+    # One is looked at for each argument.
+    assert len(read) == len(pairs) + 2
+    read.clear()
+    array = da.concatenate([da.from_delayed(each, (np.nan, 4), float) for each in pairs])
+    holds(fg(W, array[:, :3], array[:, 3] * 1.0))
+    assert len(read) == len(pairs)
+
+
+def test_what_chunks_share_is_made_once(fg):
+    centred = X - X.mean(axis=0)
+    holds(fg(W, centred, Y), exact(X=DATA - DATA.mean(axis=0)))
+    with dask.annotate(retries=3):
+        blocks = delayed(DATA)
+    holds(fg(W, blocks, delayed(SIGNS)))
+    holds(fg(W, X.persist(), Y))
+
+
+def test_arrays_on_disk(fg, tmp_path):
+    zarr = pytest.importorskip("zarr")
+    for name, array in (("X", DATA), ("y", SIGNS)):
+        stored = zarr.create_array(tmp_path / name, shape=array.shape, chunks=(20, *array.shape[1:]), dtype=float)
+        stored[...] = array
+        da.to_npy_stack(tmp_path / f"{name}.npy", da.from_array(array, chunks=(20, -1)[: array.ndim]))
+    holds(fg(W, *(da.from_zarr(str(tmp_path / name)) for name in ("X", "y"))))
+    holds(fg(W, *(da.from_npy_stack(tmp_path / f"{name}.npy") for name in ("X", "y"))))
 
 
 def test_the_same_bits_wherever_arrays_lie(fg):

@@ -5,12 +5,12 @@ from __future__ import annotations
 import itertools
 import math
 import uuid
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import dask
+import dask.array as da
 import numpy as np
 from dask.delayed import Delayed
 from dask.highlevelgraph import HighLevelGraph
@@ -25,9 +25,9 @@ __all__ = [
     "Call",
     "Chunked",
     "aligned",
+    "beyond",
     "described",
     "in_line",
-    "inlined",
     "joined",
     "later",
     "rows_of",
@@ -55,8 +55,6 @@ class Chunked:
         How many samples each block has; None where that is not known before it is read.
     collections
         What the graph of the blocks comes from.
-    graph
-        Blocks that are in memory here.
     like
         What the blocks are like; None where that is not known yet.
     """
@@ -65,7 +63,6 @@ class Chunked:
     keys: tuple[Any, ...]
     rows: tuple[int | None, ...]
     collections: tuple[Any, ...] = ()
-    graph: tuple[tuple[Any, Any], ...] = ()
     like: Like | None = None
 
 
@@ -157,8 +154,7 @@ def _chunked(name: str, value: Any, axis: int = 0) -> Chunked:
             "delayed blocks. Of a data frame: frame.to_dask_array(lengths=True)"
         )
     if kind.startswith("dask.bag."):
-        (found,) = dask.optimize(value)
-        return Chunked(name, tuple(found.__dask_keys__()), (None,) * found.npartitions, (found,))
+        return Chunked(name, tuple(value.__dask_keys__()), (None,) * value.npartitions, (value,))
     if not value.ndim:
         raise ArgumentError(f"argument {name} is a Dask array without axes; samples are along the first axis")
     split = [each for each in range(value.ndim) if each != axis and value.numblocks[each] > 1]
@@ -168,13 +164,9 @@ def _chunked(name: str, value: Any, axis: int = 0) -> Chunked:
             f"argument {name} is chunked along axis {split[0]}; chunks are along samples, axis {axis}, alone: "
             f"{name} = {name}.rechunk({{{whole}}})"
         )
-    (found,) = dask.optimize(value)
     rows = tuple(None if math.isnan(each) else int(each) for each in value.chunks[axis])
-    return Chunked(name, _keys(found.name, value.ndim, axis, len(rows)), rows, (found,), (), _like(value))
-
-
-def _keys(name: str, ndim: int, axis: int, count: int) -> tuple[Any, ...]:
-    return tuple((name, *(number if each == axis else 0 for each in range(ndim))) for number in range(count))
+    keys = tuple((value.name, *(number * (each == axis) for each in range(value.ndim))) for number in range(len(rows)))
+    return Chunked(name, keys, rows, (value,), _like(value))
 
 
 def _beside(first: Chunked, name: str, value: Any, axis: int) -> Chunked:
@@ -183,9 +175,8 @@ def _beside(first: Chunked, name: str, value: Any, axis: int) -> Chunked:
     if isinstance(value, np.ndarray):
         if known is None or value.shape[axis : axis + 1] != (known,):
             raise ArgumentError(f"argument {name} has shape {value.shape}, and {first.name} has {_total(first.rows)}")
-        pieces = np.split(value, np.cumsum(np.array(first.rows))[:-1], axis)
-        keys = _keys(task_name(name), 1, 0, len(pieces))
-        return Chunked(name, keys, first.rows, (), tuple(zip(keys, pieces, strict=True)), _like(value))
+        sizes = tuple(first.rows if each == axis else size for each, size in enumerate(value.shape))
+        return _chunked(name, da.from_array(value, sizes, name=False), axis)
     found = _chunked(name, value, axis)
     total = sum(map(int, found.rows)) if None not in found.rows else None  # type: ignore[arg-type]
     if found.rows == first.rows or (len(found.rows) == len(first.rows) and None in (known, total)):
@@ -208,8 +199,9 @@ def described(given: Chunked) -> Like:
     """What blocks are like: the first one that has samples is looked at, where that is not known."""
     if given.like is not None and not any(map(math.isnan, given.like[1])):
         return given.like
+    base = HighLevelGraph.merge(*(each.__dask_graph__() for each in given.collections))
     for number, key in enumerate(given.keys):
-        look = later(f"look_at_{given.name}", {}, (_seen, key), given.collections)
+        look = later(f"look_at_{given.name}", {}, (_seen, key), base)
         try:
             found = look.compute()
         except Exception as error:
@@ -258,22 +250,15 @@ def rows_of(names: Sequence[str], blocks: Sequence[Any]) -> int:
     return counts[0]
 
 
-def inlined(collections: Sequence[Sequence[Any]], keys: Sequence[Any]) -> dict[Any, Any]:
-    """Tasks that make a block for nobody else: each runs inside of the task for its chunk, which keeps no block.
-
-    A worker then holds one chunk for each of its threads.
-    """
-    tasks = {key: task for each in collections for one in each for key, task in dict(one.__dask_graph__()).items()}
-    used = Counter(key for task in tasks.values() for key in getattr(task, "dependencies", tasks))
-    used.update(keys)
-    # Of Dask's own: data, and names of other tasks, stay where they are.
-    return {key: tasks[key] for key in keys if used[key] == 1 and type(tasks.get(key)).__name__ == "Task"}
-
-
-def later(what: str, graph: dict[Any, Any], task: tuple[Any, ...], collections: Sequence[Any]) -> Delayed:
-    """The result of a task, beside other tasks and those of collections."""
+def later(what: str, graph: dict[Any, Any], task: tuple[Any, ...], base: HighLevelGraph) -> Delayed:
+    """The result of a task, beside other tasks and those of a graph."""
     name = task_name(what)
-    return Delayed(name, HighLevelGraph.from_collections(name, {**graph, name: task}, dependencies=collections))
+    return Delayed(name, beyond(base, name, {**graph, name: task}))
+
+
+def beyond(base: HighLevelGraph, name: str, layer: Mapping[Any, Any]) -> HighLevelGraph:
+    """A graph with one layer more."""
+    return HighLevelGraph({**base.layers, name: layer}, {**base.dependencies, name: {*base.layers}})
 
 
 def task_name(what: str) -> str:

@@ -24,8 +24,8 @@ def _said(error: Exception) -> str:
     return str(error) if isinstance(error, YotaError) else f"{type(error).__name__}: {error}"
 
 
-def of_reading(what: str, graph: Mapping[Any, Any], chunks: Sequence[Any], error: Exception) -> Exception:
-    """The error for a chunk whose blocks could not be made; ``error`` itself where the chunk cannot be told.
+def of_reading(what: str, graph: Mapping[Any, Any], groups: Mapping[Any, range], error: Exception) -> Exception:
+    """The error for chunks that could not be had; ``error`` itself where they cannot be told.
 
     Parameters
     ----------
@@ -33,28 +33,31 @@ def of_reading(what: str, graph: Mapping[Any, Any], chunks: Sequence[Any], error
         Names of the data.
     graph
         All tasks.
-    chunks
-        Keys of the tasks for chunks.
+    groups
+        Keys of the tasks for chunks, and the numbers of these.
     error
         What was raised.
     """
-    failed = [key for key in _failed(error) if key in graph]
-    if isinstance(error, YotaError) or not failed:
+    failed = next((key for key in _failed(error) if key in graph), None)
+    if isinstance(error, YotaError) or failed is None:
         return error
     tasks = dict(graph)
-    found = [number for number, key in enumerate(chunks) if failed[0] in cull(tasks, [key])[0]]
+    found = [numbers for key, numbers in groups.items() if failed == key or failed in cull(tasks, [key])[0]]
     if len(found) != 1:
         return error
-    return unmade(found[0], what, error)
+    first, last = found[0][0], found[0][-1]
+    return unmade(first if first == last else f"{first} to {last}", what, error)
 
 
-def unmade(number: int, what: str, error: Exception) -> ChunkError:
+def unmade(number: int | str, what: str, error: Exception) -> ChunkError:
     """The error for a chunk of data that cannot be had."""
     return ChunkError(f"chunk {number} of {what} could not be made: {_said(error)}")
 
 
 def _failed(error: Exception) -> Iterator[Any]:
     """Keys of tasks that failed."""
+    # So `distributed` names the task that killed several workers.
+    yield getattr(error, "task", None)
     client: Any = getattr(get_scheduler(), "__self__", None)
     if hasattr(client, "run_on_scheduler"):
         yield from client.run_on_scheduler(_erred)

@@ -11,7 +11,7 @@ import numpy as np
 from dask.highlevelgraph import HighLevelGraph
 
 from yota.compilation.arguments import names_of
-from yota.distributed.chunks import Call, Chunked, aligned, joined, task_name
+from yota.distributed.chunks import Call, Chunked, aligned, beyond, joined, task_name
 from yota.distributed.failures import failure
 from yota.distributed.sums import known
 from yota.errors import ArgumentError
@@ -90,12 +90,11 @@ def mapped_over(
     whole, shared, name = task_name("compiled"), task_name("arguments"), task_name(title.replace(" ", "_"))
     functions = pickled(function)
     known(functions, function)
-    graph: dict[Any, Any] = {key: block for each in chunks for key, block in each.graph}
-    graph |= {whole: functions, shared: call}
+    graph: dict[Any, Any] = {whole: functions, shared: call}
     for number, keys in enumerate(zip(*(each.keys for each in chunks), strict=True)):
         graph[name, number] = (_of_chunk, whole, shared, title, number, names, places, *keys)
-    sources = [source for each in chunks for source in each.collections]
-    base = HighLevelGraph.from_collections(name, graph, dependencies=sources)
+    given = HighLevelGraph.merge(*(source.__dask_graph__() for each in chunks for source in each.collections))
+    base = beyond(given, name, graph)
     parts = zip([part for _, part in _arrays(like)], axes, strict=True)
     return rebuild(like, iter([_array(base, name, number, *each, chunks[0]) for number, each in enumerate(parts)]))
 
@@ -109,8 +108,7 @@ def _array(base: HighLevelGraph, name: str, number: int, part: Any, axis: int | 
     graph = {key: (operator.getitem, (name, each), number) for each, key in enumerate(keys)}
     rows = tuple(np.nan if each is None else each for each in lead.rows)
     chunks = tuple(rows if other == axis else (extent,) for other, extent in enumerate(shape))
-    whole = HighLevelGraph({**base.layers, label: graph}, {**base.dependencies, label: {name}})
-    return da.Array(whole, label, chunks, dtype=part.dtype)
+    return da.Array(beyond(base, label, graph), label, chunks, dtype=part.dtype)
 
 
 def _of_chunk(

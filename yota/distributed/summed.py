@@ -7,13 +7,16 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import dask
+from dask.base import get_scheduler
+from dask.system import CPU_COUNT
 
 from yota.compilation.arguments import names_of
 from yota.compilation.layout import Wrt
 from yota.derivatives import gradients
-from yota.distributed.chunks import Call, Chunked, aligned, described, inlined, later, taken, task_name
+from yota.distributed.chunks import Call, Chunked, aligned, described, later, taken, task_name
 from yota.distributed.failures import of_reading
-from yota.distributed.sums import Work, added, finished, known, of_chunk
+from yota.distributed.sources import Source, sources
+from yota.distributed.sums import Group, Work, added, finished, known, of_group
 from yota.errors import ArgumentError
 from yota.freezing import freeze, pickled
 from yota.generation.examples import spec_of
@@ -24,8 +27,10 @@ from yota.specs import Array
 __all__ = ["Over", "Summed", "refuse"]
 
 Over = int | str | tuple[int | str, ...]
-_FAN = 8
-"""How many sums are added at once."""
+_FAN = 16
+"""How many sums are added at once: a power of two."""
+_MOST = 16
+"""How many chunks go into one task at most: a power of two."""
 
 
 class Summed(Derived):
@@ -75,8 +80,9 @@ class Summed(Derived):
                 return found.compute()
         except Exception as error:
             graph = found.__dask_graph__()
-            chunks = sorted(key for key in graph if isinstance(key, tuple) and str(key[0]).startswith(self._tasks))
-            named = of_reading(f"the data of {self.__name__}", graph, chunks, error)
+            tasks = {key: task[2] for key, task in graph.items() if isinstance(task, tuple) and task[0] is of_group}
+            groups = {key: range(group.first, group.first + len(group.sources)) for key, group in tasks.items()}
+            named = of_reading(f"the data of {self.__name__}", graph, groups, error)
             if named is error:
                 raise
             raise named from error
@@ -87,30 +93,24 @@ class Summed(Derived):
         chunks = aligned([(name, value) for name, _, value in data])
         names, places = tuple(name for name, *_ in data), tuple(place for _, place, _ in data)
         refuse(self.__wrapped__, self._wrt, places, len(args))
-        work = Work(self._compiled(call, chunks, places), self.__name__, names, places, self._is_mean)
+        functions = self._compiled(call, chunks, places)
+        shared, name = task_name("arguments"), task_name(self._tasks)
+        work = Work(functions, self.__name__, names, places, call, self._is_mean, self._with_value)
+        graph: dict[Any, Any] = {shared: work}
+        found, base = sources(chunks)
+        size = _together(found)
         checked = self._checked(chunks) if self._check else -1
-        graph: dict[Any, Any] = {key: block for each in chunks for key, block in each.graph}
-        function, shared, name = (task_name(each) for each in ("compiled", "arguments", self._tasks))
-        graph |= {function: work, shared: call}
-        made = inlined([each.collections for each in chunks], [key for each in chunks for key in each.keys])
-        level = [(name, number) for number in range(len(chunks[0].keys))]
-        for (_, number), keys in zip(level, zip(*(each.keys for each in chunks), strict=True), strict=True):
-            graph[name, number] = (
-                of_chunk,
-                function,
-                shared,
-                number,
-                number == checked,
-                *(made.get(key, key) for key in keys),
-            )
-        while len(level) > 1:
+        for first in range(0, len(found), size):
+            several = tuple(found[first : first + size])
+            others = tuple(frozenset().union(*(each.others for each in several)))
+            graph[name, first] = (of_group, shared, Group(first, several, others, checked), *others)
+        level = list(graph)[1:]
+        while len(level) > _FAN:
             sums = task_name(f"sum_of_{self.__name__}")
             groups = [level[start : start + _FAN] for start in range(0, len(level), _FAN)]
             level = [(sums, number) for number in range(len(groups))]
             graph |= {key: (added, group) for key, group in zip(level, groups, strict=True)}
-        sources = [source for each in chunks for source in each.collections]
-        found = later(f"total_of_{self.__name__}", graph, (finished, function, level[0]), sources)
-        return found if self._with_value else found[1]
+        return later(f"total_of_{self.__name__}", graph, (finished, shared, level), base)
 
     def _checked(self, chunks: Sequence[Chunked]) -> int:
         """The chunk to check: another one at each call, of those that may have several samples."""
@@ -158,6 +158,25 @@ class Summed(Derived):
         functions = pickled((function, small))
         known(functions, (function, small))
         return functions
+
+
+def _together(found: Sequence[Source]) -> int:
+    """How many chunks go into one task: a power of two that leaves several tasks for each thread.
+
+    Blocks that other tasks make would all have to be there at once.
+    """
+    if any(each.others != found[0].others for each in found):
+        return 1
+    most = min(_MOST, len(found) // (4 * _threads()))
+    return 1 << max(most.bit_length() - 1, 0)
+
+
+def _threads() -> int:
+    """How many threads the workers have together."""
+    client: Any = getattr(get_scheduler(), "__self__", None)
+    if hasattr(client, "nthreads") and not client.asynchronous:
+        return sum(map(int, client.nthreads().values())) or 1
+    return int(CPU_COUNT)
 
 
 def refuse(function: Callable[..., Any], wrt: Wrt, places: Sequence[int | str], count: int) -> None:

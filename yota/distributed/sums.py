@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import pickle
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,18 +11,22 @@ import numpy as np
 
 from yota.compilation.device import to_cpu
 from yota.distributed.chunks import Call, joined, rows_of
-from yota.distributed.failures import failure
+from yota.distributed.failures import failure, unmade
+from yota.distributed.sources import Source
 from yota.errors import ArgumentError, ChunkError
 from yota.runtime.cache import Table
 from yota.structures import flatten, is_leaf, mapped, rebuild
 
-__all__ = ["Work", "added", "finished", "known", "of_chunk"]
+__all__ = ["Group", "Work", "added", "finished", "known", "of_group"]
+
+Part = tuple[int, Any]
+"""A number of samples, and value and gradient."""
 
 _CHECKED = 4
 """Samples of a chunk on which it is checked that the function is a sum over them."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Work:
     """What is computed for each chunk.
 
@@ -37,15 +40,43 @@ class Work:
         Of the arguments that hold samples.
     places
         Where these go: a position, or a keyword.
+    call
+        The arguments that all chunks share.
     is_mean
         Whether the value is a mean over samples.
+    with_value
+        Whether the value is wanted, beside the gradient.
     """
 
     functions: bytes
     title: str
     names: tuple[str, ...]
     places: tuple[int | str, ...]
+    call: Call
     is_mean: bool
+    with_value: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Group:
+    """Chunks that lie side by side, for one task.
+
+    Parameters
+    ----------
+    first
+        Number of the first one.
+    sources
+        How each is made.
+    others
+        Keys of what other tasks make for them.
+    checked
+        Number of the chunk to check.
+    """
+
+    first: int
+    sources: tuple[Source, ...]
+    others: tuple[Any, ...]
+    checked: int
 
 
 _loaded = Table(most=64)
@@ -61,7 +92,22 @@ def known(functions: bytes, value: Any = None) -> Any:
     return found
 
 
-def of_chunk(work: Work, call: Call, number: int, is_checked: bool, *blocks: Any) -> tuple[int, Any] | None:
+def of_group(work: Work, group: Group, *given: Any) -> Part | None:
+    """The sum over some chunks, one after the other."""
+    values = dict(zip(group.others, given, strict=True))
+
+    def part(place: int) -> Part | None:
+        number = group.first + place
+        try:
+            blocks = group.sources[place].blocks(values)
+        except Exception as error:
+            raise unmade(number, f"the data of {work.title}", error) from error
+        return _of_chunk(work, number, number == group.checked, blocks)
+
+    return _tree(part, 0, len(group.sources))
+
+
+def _of_chunk(work: Work, number: int, is_checked: bool, blocks: Sequence[Any]) -> Part | None:
     """The number of samples of a chunk, and value and gradient; None if there are no samples.
 
     Raises
@@ -75,10 +121,10 @@ def of_chunk(work: Work, call: Call, number: int, is_checked: bool, *blocks: Any
         if not rows:
             return None
         function, small = known(work.functions)
-        args, kwargs = call.filled(work.places, blocks)
+        args, kwargs = work.call.filled(work.places, blocks)
         found = to_cpu(function(*args, **kwargs))
         if is_checked and rows > 1:
-            _check(work, call, small, [to_cpu(_spread(block)) for block in blocks])
+            _check(work, small, [to_cpu(_spread(block)) for block in blocks])
     except Exception as error:
         raise failure(f"{' and '.join(work.names)}, of {work.title}", number, blocks, error) from error
     return rows, mapped(found, lambda part: _typed(part * rows, part)) if work.is_mean else found
@@ -89,7 +135,7 @@ def _spread(block: Any) -> Any:
     return block[np.unique(np.linspace(0, len(block) - 1, _CHECKED).astype(int))]
 
 
-def _check(work: Work, call: Call, function: Callable[..., Any], blocks: Sequence[Any]) -> None:
+def _check(work: Work, function: Callable[..., Any], blocks: Sequence[Any]) -> None:
     """Hold what some samples give against the sum over two parts of them.
 
     Raises
@@ -99,7 +145,7 @@ def _check(work: Work, call: Call, function: Callable[..., Any], blocks: Sequenc
     """
 
     def of(part: slice) -> list[Any]:
-        args, kwargs = call.filled(work.places, [block[part] for block in blocks])
+        args, kwargs = work.call.filled(work.places, [block[part] for block in blocks])
         return [each for _, each in flatten(function(*args, **kwargs)) if is_leaf(each)]
 
     count = len(blocks[0])
@@ -119,13 +165,22 @@ def _check(work: Work, call: Call, function: Callable[..., Any], blocks: Sequenc
             )
 
 
-def added(parts: Sequence[tuple[int, Any] | None]) -> tuple[int, Any] | None:
-    """The sum of what chunks gave, in their order."""
-    found = [part for part in parts if part is not None]
-    return functools.reduce(_plus, found) if found else None
+def added(parts: Sequence[Part | None]) -> Part | None:
+    """The sum of what groups of chunks gave."""
+    return _tree(parts.__getitem__, 0, len(parts))
 
 
-def _plus(one: tuple[int, Any], other: tuple[int, Any]) -> tuple[int, Any]:
+def _tree(part: Callable[[int], Part | None], start: int, stop: int) -> Part | None:
+    """The sum over some parts, in pairs: the same tree whatever power of two of them is added together."""
+    if stop - start == 1:
+        return part(start)
+    middle = start + (1 << (stop - start - 1).bit_length() - 1)
+    return _plus(_tree(part, start, middle), _tree(part, middle, stop))
+
+
+def _plus(one: Part | None, other: Part | None) -> Part | None:
+    if one is None or other is None:
+        return one or other
     others = (part for _, part in flatten(other[1]) if is_leaf(part))
     leaves = [_typed(part + next(others), part) for _, part in flatten(one[1]) if is_leaf(part)]
     return one[0] + other[0], rebuild(one[1], iter(leaves))
@@ -136,7 +191,7 @@ def _typed(value: Any, like: Any) -> Any:
     return np.asarray(value) if isinstance(like, np.ndarray) else value
 
 
-def finished(work: Work, total: tuple[int, Any] | None) -> Any:
+def finished(work: Work, parts: Sequence[Part | None]) -> Any:
     """What the caller gets of the sum over all chunks.
 
     Raises
@@ -144,7 +199,9 @@ def finished(work: Work, total: tuple[int, Any] | None) -> Any:
     ChunkError
         If there are no samples.
     """
+    total = added(parts)
     if total is None:
         raise ChunkError(f"all chunks of {' and '.join(work.names)}, of {work.title}, are empty")
     rows, found = total
-    return mapped(found, lambda part: _typed(part / rows, part)) if work.is_mean else found
+    found = mapped(found, lambda part: _typed(part / rows, part)) if work.is_mean else found
+    return found if work.with_value else found[1]
