@@ -1022,31 +1022,71 @@ import numpy as np
 import yota
 
 sys.setswitchinterval(1e-5)
-rate = 1.0
+speed, table = 1.0, {"extra": 0.0}
+
+
+def part(scale=0.0):
+    return scale
+
+
+class Model:
+    bias = 0.0
+
+    def __init__(self):
+        self.weight = 0.0
+
+    def rate(self):
+        return self.weight + self.bias
+
+
+model = Model()
+
+
+def rate():
+    return speed + part() + model.rate() + table["extra"]
 
 
 def f(x):
-    return np.sum(x * x) * rate
+    return np.sum(x * x) * rate()
 
 
-x = np.array([1.0, 2.0])
+def change(number):
+    global speed
+    which, value = number % 5, float(number)
+    if which == 0:
+        speed = value
+    elif which == 1:
+        part.__defaults__ = (value,)
+    elif which == 2:
+        Model.bias = value
+    elif which == 3:
+        model.weight = value
+    else:
+        table["extra"] = value
+
+
+x, number = np.array([1.0, 2.0]), 5
 for target in sys.argv[1:]:
-    rate = 1.0
     derivative, faults, busy = yota.value_and_grad(f, target=target), [], True
 
     def call():
         while busy:
-            least = rate
+            least = rate()
             value, slope = derivative(x)
-            if not least <= value / 5.0 <= rate or not np.allclose(slope, 2 * x * (value / 5.0)):
-                faults.append((least, value / 5.0, rate))
+            if not least <= value / 5.0 <= rate() or not np.allclose(slope, 2 * x * (value / 5.0)):
+                faults.append((least, value / 5.0, rate()))
 
     threads = [threading.Thread(target=call) for _ in range(3)]
     for thread in threads:
         thread.start()
-    for _ in range(60):
-        rate += 1.0
-        time.sleep(0.002)
+    for _ in range(20):
+        for wait in (0.002, 0.01):  # the second change comes while others compile for the first
+            number += 1
+            change(number)
+            time.sleep(wait)
+        known = derivative.info().calls
+        while derivative.info().calls < known + 10:
+            time.sleep(0.001)
     busy = False
     for thread in threads:
         thread.join()

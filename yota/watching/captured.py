@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -63,39 +63,33 @@ class Captured:
 
     def settle(self) -> None:
         """Let the present state count, of all that is reached now."""
+        self._reach = self._reached()
+        self._state = State.now(self._reach)
+
+    def _reached(self) -> Reach:
         reach = Reach()
         reach.take([self._function])
         self._own = len(reach.cells), len(reach.places), len(reach.codes), len(reach.defaults)
         if self._given is not None:
             reach.take_receiver(self._given)
         reach.take(self._later.values())
-        self._reach, self._state = reach, State.now(reach)
+        return reach
 
     def absorb(self) -> None:
         """Let count what the function did while it ran; what others rebound in that time has yet to be noticed."""
-        known, reached = self._state, self._reach.codes
-        if any(mentions(code).is_dynamic for code in reached):
+        every = [mentions(code) for code in self._reach.codes]
+        # Without another thread, whatever has changed is the function's own doing.
+        if len(sys._current_frames()) == 1 or any(each.writes_any for each in every):
             self.settle()
         else:
-            self._settle_beside(known, frozenset().union(*(mentions(code).stored for code in reached)))
+            stored = frozenset().union(*(each.stored for each in every))
+            self._settle_beside(self._state, stored, any(each.writes for each in every))
 
-    def _settle_beside(self, known: State, stored: frozenset[str] = frozenset()) -> None:
-        """Let the present state count, but for variables of an earlier one whose names are not ``stored``."""
-        self.settle()
-        held = {id(cell): value for cell, value in zip(known.cells, known.held, strict=True)}
-        values = {(id(names), name): value for (names, name), value in zip(known.places, known.values, strict=True)}
-        state, names = self._state, self._reach.cell_names
-        self._state = replace(
-            state,
-            held=[
-                value if name in stored else held.get(id(cell), value)
-                for cell, name, value in zip(state.cells, names, state.held, strict=True)
-            ],
-            values=[
-                value if name in stored else values.get((id(space), name), value)
-                for (space, name), value in zip(state.places, state.values, strict=True)
-            ],
-        )
+    def _settle_beside(self, known: State, stored: frozenset[str] = frozenset(), writes: bool = False) -> None:
+        """Let the present state count, but for what an earlier one knows and the function has not written itself."""
+        reach = self._reached()
+        # At once: other threads look at what counts.
+        self._reach, self._state = reach, State.now(reach).beside(known, stored, writes=writes)
 
     @property
     def state(self) -> State:
@@ -119,8 +113,8 @@ class Captured:
     def read_afresh(self, inputs: Iterable[Any], observed: Observed) -> list[Any]:
         """The captured arrays of which the functions take nothing but what compiled code reads, as its ``inputs``."""
         state = self._state
-        named = [*zip(self._reach.cell_names, state.held, strict=True)]
-        named += [(name, value) for (_, name), value in zip(state.places, state.values, strict=True)]
+        held = [*zip(state.cells, state.held, strict=True), *zip(state.places, state.values, strict=True)]
+        named = [(name, value) for (_, name), value in held]
         elsewhere = {id(part) for part in self.parts()[len(named) :]}
         owners = {id(owner_of(each)) for each in inputs}
         found: list[Any] = []

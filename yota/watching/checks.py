@@ -53,7 +53,7 @@ def checks(state: State, contents: Iterable[Contents]) -> list[Check]:
 
 
 def _of_state(state: State) -> Iterator[Check]:
-    for cell, held in zip(state.cells, state.held, strict=True):
+    for (cell, _), held in zip(state.cells, state.held, strict=True):
         yield Check("cell", _given(cell, held))
     for (names, name), value in zip(state.places, state.values, strict=True):
         yield Check("entry" if type(names) is dict else "item", _given(names, name, value))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dis
 import functools
+import itertools
 import types
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,8 +16,17 @@ _DYNAMIC = frozenset("getattr hasattr vars globals eval exec attrgetter methodca
 _SILENT = frozenset("CACHE EXTENDED_ARG NOP RESUME KW_NAMES PRECALL NOT_TAKEN PUSH_NULL".split())
 """Instructions that do nothing to the values on the stack."""
 _STORES = tuple(f"{how}_{what}" for how in ("STORE", "DELETE") for what in ("GLOBAL", "DEREF", "NAME", "ATTR"))
+_WRITERS = frozenset(
+    "append extend insert remove pop clear sort reverse update setdefault popitem add discard appendleft popleft rotate"
+    " extendleft move_to_end setitem delitem iadd heappush heappop heapify insort insort_left insort_right"
+    " shuffle".split()
+)
+"""Functions that write into lists, dicts and sets."""
+_ANY_WRITERS = frozenset("setattr delattr __setattr__ __delattr__ __dict__ vars globals locals exec eval".split())
+"""Names by which code can bind names that are not written in it."""
 _REACH = 8
 """Instructions among which a call of `getattr` with a constant name ends."""
+_CONSTRUCTORS = ("__init__", "__new__", "__post_init__", "__setstate__")
 _IMPORTERS = frozenset({"import_module", "__import__"})
 
 
@@ -24,7 +34,8 @@ _IMPORTERS = frozenset({"import_module", "__import__"})
 class Mentions:
     """Names that code looks up: global variables, attributes, and modules that it imports.
 
-    ``stored`` are names that it binds, other than local ones.
+    ``stored`` are names that it binds, other than local ones; ``writes`` tells that it may write items of lists and
+    dicts, ``writes_any`` that it may bind names that are not written in it.
     ``asks`` tells that it may ask for attributes that are not there, ``is_dynamic`` that it also looks up names that
     are not written in it.
     """
@@ -33,6 +44,8 @@ class Mentions:
     attributes: frozenset[str]
     modules: tuple[str, ...]
     stored: frozenset[str]
+    writes: bool
+    writes_any: bool
     asks: bool
     is_dynamic: bool
 
@@ -46,12 +59,13 @@ def mentions(code: types.CodeType) -> Mentions:
     stored: set[str] = set()
     every = [step for step in dis.get_instructions(code) if step.opname not in _SILENT]
     is_dynamic = any(_is_dynamic(every[at : at + _REACH]) for at in range(len(every)))
-    for step in every:
+    writes = any(step.opname in ("STORE_SUBSCR", "STORE_SLICE", "DELETE_SUBSCR") for step in every)
+    for before, step in itertools.pairwise([every[0], *every]):
         if step.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
             names[step.argval] = None
         elif step.opname.startswith(("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER")) or step.opname == "IMPORT_FROM":
             attributes.add(step.argval)
-        elif step.opname.startswith(_STORES):
+        elif step.opname.startswith(_STORES) and not _is_of_new(code, before):
             stored.add(step.argval)
         elif step.opname == "IMPORT_NAME":
             modules[step.argval] = None
@@ -62,13 +76,31 @@ def mentions(code: types.CodeType) -> Mentions:
             attributes |= inner.attributes
             modules.update(dict.fromkeys(inner.modules))
             stored |= inner.stored
+            writes = writes or inner.writes
             is_dynamic = is_dynamic or inner.is_dynamic
         elif isinstance(constant, str) and constant.isidentifier():  # getattr(module, "name")
             attributes.add(constant)
     if _IMPORTERS & {*names, *attributes}:
         modules.update(dict.fromkeys(each for each in code.co_consts if isinstance(each, str)))
     asks = not {"getattr", "hasattr"}.isdisjoint(names)
-    return Mentions(tuple(names), frozenset(attributes), tuple(modules), frozenset(stored), asks, is_dynamic)
+    used = attributes.union(names)
+    return Mentions(
+        tuple(names),
+        frozenset(attributes),
+        tuple(modules),
+        frozenset(stored),
+        writes or not _WRITERS.isdisjoint(used),
+        not _ANY_WRITERS.isdisjoint(used),
+        asks,
+        is_dynamic,
+    )
+
+
+def _is_of_new(code: types.CodeType, before: dis.Instruction) -> bool:
+    """Whether the attribute that a constructor binds, after the instruction ``before``, is one of the new object."""
+    loaded = before.argval if isinstance(before.argval, tuple) else (before.argval,)
+    is_first = before.opname.startswith("LOAD_FAST") and loaded[-1:] == code.co_varnames[:1]
+    return code.co_name in _CONSTRUCTORS and is_first
 
 
 def _is_dynamic(following: Sequence[dis.Instruction]) -> bool:

@@ -62,8 +62,8 @@ class Reach:
 
     Attributes
     ----------
-    cells, cell_names
-        Variables of functions around.
+    cells
+        Variables of functions around, as a cell and a name.
     places
         Global variables and attributes, as a mapping and a name.
     functions
@@ -84,8 +84,7 @@ class Reach:
     """
 
     def __init__(self) -> None:
-        self.cells: list[types.CellType] = []
-        self.cell_names: list[str] = []
+        self.cells: list[tuple[types.CellType, str]] = []
         self.places: list[tuple[Mapping[str, Any], str]] = []
         self.functions: list[types.FunctionType] = []
         self.looks: list[tuple[Any, str]] = []
@@ -251,9 +250,8 @@ class Reach:
         for name, cell in held:
             value = content(cell)
             found.append(value)
-            if not isinstance(value, types.ModuleType) and not any(cell is known for known in self.cells):
-                self.cells.append(cell)
-                self.cell_names.append(name)
+            if not isinstance(value, types.ModuleType) and not any(cell is known for known, _ in self.cells):
+                self.cells.append((cell, name))
         return found
 
     def _knows(self, code: types.CodeType) -> bool:

@@ -6,7 +6,7 @@ import contextlib
 import operator
 import types
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -35,7 +35,7 @@ class State:
     Parameters
     ----------
     cells, held
-        Variables of functions around, and what each held.
+        Variables of functions around, by cell and name, and what each held.
     places, values
         Global variables and attributes, and what each held.
     defaults
@@ -54,7 +54,7 @@ class State:
         The marks of the parts of all structures that variables held.
     """
 
-    cells: Sequence[types.CellType]
+    cells: Sequence[tuple[types.CellType, str]]
     held: Sequence[Any]
     places: Sequence[tuple[Mapping[str, Any], str]]
     values: Sequence[Any]
@@ -72,7 +72,7 @@ class State:
         """The present content of all that is reached."""
         cells, places, defaults, looks = list(reach.cells), list(reach.places), list(reach.defaults), list(reach.looks)
         # Another thread may trace a function now.
-        held = [original(content(cell)) for cell in cells]
+        held = [original(content(cell)) for cell, _ in cells]
         values = [original(names.get(name, ABSENT)) for names, name in places]
         return cls(
             cells,
@@ -99,10 +99,42 @@ class State:
             with contextlib.suppress(ArgumentError):  # it contains itself
                 yield from (part for _, part in flatten(value))
 
+    def beside(self, known: State, stored: frozenset[str], *, writes: bool) -> State:
+        """The same, with what ``known`` says of all that a function has not written itself.
+
+        Parameters
+        ----------
+        known
+            The state before the function ran.
+        stored
+            Names of variables and attributes that the function binds.
+        writes
+            Whether it may write items of lists, dicts and sets.
+        """
+        before = {id(each[0]): each for each in (*known.functions, *known.sizes, *known.containers, *known.others)}
+
+        def unless(own: bool, each: Any) -> Any:
+            return each if own else before.get(id(each[0]), each)
+
+        made_of = not stored.isdisjoint(("__code__", "__defaults__", "__kwdefaults__"))
+        return replace(
+            self,
+            held=_mixed(self.cells, self.held, known.cells, known.held, stored),
+            values=_mixed(self.places, self.values, known.places, known.values, stored),
+            found=_mixed(self.looks, self.found, known.looks, known.found, stored),
+            functions=[unless(made_of, each) for each in self.functions],
+            sizes=[unless(not stored.isdisjoint(each[0]), each) for each in self.sizes],
+            containers=[
+                each if writes else _with_stored(before.get(id(each[0]), each), each, stored)
+                for each in self.containers
+            ],
+            others=[unless(writes, each) for each in self.others],
+        )
+
     def holds(self) -> bool:
         """Whether everything is the object that it was."""
         return (
-            all(content(cell) is held for cell, held in zip(self.cells, self.held, strict=True))
+            all(content(cell) is held for (cell, _), held in zip(self.cells, self.held, strict=True))
             and all(
                 names.get(name, ABSENT) is value for (names, name), value in zip(self.places, self.values, strict=True)
             )
@@ -126,6 +158,31 @@ class State:
             and all(map(_same_items, self.containers, other.containers))
             and self.fingerprints == other.fingerprints
         )
+
+
+def _mixed(
+    places: Sequence[tuple[Any, str]],
+    values: Sequence[Any],
+    known: Sequence[tuple[Any, str]],
+    known_values: Sequence[Any],
+    stored: frozenset[str],
+) -> list[Any]:
+    """What places hold: as was known, but for the names that are stored."""
+    before = {(id(owner), name): value for (owner, name), value in zip(known, known_values, strict=True)}
+    return [
+        value if name in stored else before.get((id(owner), name), value)
+        for (owner, name), value in zip(places, values, strict=True)
+    ]
+
+
+def _with_stored(known: _Container, now: _Container, stored: frozenset[str]) -> _Container:
+    """A container as was known, but for the keys of a dict that are stored."""
+    container, keys, items = now
+    before = dict(zip(*known[1:], strict=True)) if isinstance(container, dict) else {}
+    if stored.isdisjoint(keys) or not stored.issuperset(before.keys() ^ set(keys)):
+        return known
+    found = tuple(value if key in stored else before[key] for key, value in zip(keys, items, strict=True))
+    return container, keys, found
 
 
 def fingerprints(values: Iterable[Any]) -> list[Any]:
