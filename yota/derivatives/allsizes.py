@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from yota.codegen.targets.base import Source
 from yota.compilation.arguments import Arguments, key_of, positional, sort_arguments
 from yota.compilation.branches import Dynamic
-from yota.compilation.collection import uncollected
-from yota.compilation.compiled import CHANGED, CLEARED, Journal
-from yota.compilation.kept import place_of
-from yota.compilation.layout import Wrt, layout_of
-from yota.compilation.specialise import Gradient, Target, trace_gradient
-from yota.derivatives.differentiated import Differentiated
+from yota.compilation.kept import Place
+from yota.compilation.layout import Wrt
+from yota.compilation.selects import Merged
+from yota.compilation.specialise import Gradient, Specialisation, Target
+from yota.derivatives.differentiated import Differentiated, Prepared
 from yota.errors import ArgumentError, StaleTapeError
 from yota.generation.contents import collected
 from yota.generation.plain import visible
@@ -25,18 +24,14 @@ from yota.generation.subject import call_of
 from yota.ir.callables import name_of
 from yota.ir.location import where
 from yota.ir.tape import Tape
-from yota.rules.registry import registry
 from yota.runtime.python import load
 from yota.tracing.replay import ASYMMETRIC
-from yota.tracing.state import current
-from yota.watching.captured import Captured
 from yota.watching.contents import Contents
-from yota.watching.reach import bearers
 
 __all__ = ["AllSizes", "check_options"]
 
 
-class AllSizes:
+class AllSizes(Differentiated):
     """Value and gradient for arguments of given specs, whatever the sizes that have names there.
 
     Parameters
@@ -57,81 +52,98 @@ class AllSizes:
     """
 
     def __init__(self, function: Callable[..., Any], args: Any, wrt: Wrt, *, strict: bool) -> None:
+        super().__init__(function, wrt, Target("numpy", strict), dynamic=False)
         self.call = call_of(function, args)
-        self.wrt, self.strict = wrt, strict
-        self.inside = Differentiated(function, wrt, Target("numpy", strict), dynamic=False)
-        self._captured = Captured(self.call.function)
-        self.journal = Journal(f"value_and_grad of {name_of(self.call.function)}", "numpy")
-        self._compile()
-
-    def _compile(self) -> None:
-        """Trace at several sizes, generalise, prove, and load the code."""
+        self.options = tuple(map(str, self.call.specs)), self.call.names
+        self.journal.name = f"value_and_grad of {name_of(self.function)}"
         # At some size, for what is the same at all of them.
         call = self.call.with_axes(axes(2))
-        function, arguments = call.arguments(dict.fromkeys(call.dimensions(), 4))
-        self._layout = layout_of(function, self.wrt, len(self.call.hidden), arguments)
-        self._form = _form(arguments)
-        self._count = len(arguments.leaves)
-        self._plain = all(not leaf.path for leaf in arguments.leaves) and self._count == len(self._form)
-        options = "all sizes", tuple(map(str, self.call.specs)), self.call.names, self.wrt, len(self.call.hidden)
-        target, others = Target("numpy", self.strict), bearers(arguments.values)
-        with uncollected(), self.journal.compiling(arguments, "numpy") as made:
-            place = place_of(self.call.function, others, arguments, options, target, self.journal)
-            known = place.load(arguments) if place else None
-            if known:
-                traced, source, how = known
-                self._captured.absorb()
-            else:
-                traced, source = self._traced(function, arguments)
-                how = ""
-                if place:
-                    place.save(traced, source)
-            made(traced.tape, source.text, how)
-        self._present = traced.leaves
-        self._function = load(source)
-        self._function.__globals__["_precondition"] = _Stale(traced.tape)
-        self._contents = traced.contents
+        self.sample, arguments = call.arguments(dict.fromkeys(call.dimensions(), 4))
+        self.values, self._form = arguments.values, _form(arguments)
+        self._are_plain = all(not leaf.path for leaf in arguments.leaves) and len(arguments.leaves) == len(self._form)
+        self.table.insert((), _Sized(self, self.sample, self.values))
 
-    def _traced(self, function: Callable[..., Any], arguments: Arguments) -> tuple[Gradient, Source]:
-        """The tape at some size, and the source for all."""
-        request = Request(
-            self.call, "numpy", None, self.wrt, ("value", "gradient"), "", False, self.strict, False, ("yota",)
-        )
-        around = self._captured.surroundings(arguments.values)
-        traced = trace_gradient(function, arguments, self._layout.wanted, registry(), around=around)
-        text, *_ = collected(request)
-        self._captured.take(traced.ran)
-        self._captured.absorb()
-        # The code reads nothing afresh: all that it was made from is in it.
-        contents = Contents.of(traced.contents.pairs, [*self._captured.parts(), *traced.captured], ())
-        source = Source(text, f"{called(request.wish)}_value_and_gradient")
-        return replace(traced, contents=contents), source
+    def prepare(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[Prepared, Callable[..., Any], tuple[Any, ...], list[Any]]:
+        """The compiled form, which is the same for all calls; see `Differentiated.prepare`."""
+        with self.table.lock:
+            if self.captured.changed():
+                self.forget()
+            if not self.table:
+                self.table.insert((), _Sized(self, self.sample, self.values))
+            if self._are_plain and not kwargs and len(args) == len(self._form):
+                return self.table[()], self.sample, args, list(args)
+            return self.table[()], *self._sorted(args, kwargs)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
-        """Value and gradient."""
-        if current() is not None:
-            return self.inside.traced(args, kwargs)
-        if not self.journal.live or self._captured.changed() or self._contents.changed():
-            self.journal.forget(CHANGED if self.journal.live else CLEARED)
-            self._compile()
-        leaves = args if self._plain and not kwargs and len(args) == self._count else self._leaves(args, kwargs)
-        value, found = self._function(*leaves)
-        parts = found if len(self._layout.wanted) > 1 else (found,)
-        known = dict(zip(self._layout.wanted, parts, strict=True))
-        return value, self._layout.shaped(self._present, [known[leaf] for leaf in self._present])
-
-    def _leaves(self, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
-        function, values = positional(self.call.function, (*self.call.hidden, *args), kwargs)
+    def _sorted(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[Callable[..., Any], tuple[Any, ...], list[Any]]:
+        """The call with its arguments by position, which must be like those of the specs, and their leaves."""
+        function, values = positional(self.function, (*self.hidden, *args), kwargs)
         arguments = sort_arguments(function, values)
-        found = _form(arguments)
-        if found != self._form:
+        if _form(arguments) != self._form:
             wanted = ", ".join(f"{name}={spec}" for name, spec in zip(self.call.names, self.call.specs, strict=True))
-            title = name_of(self.call.function)
             raise ArgumentError(
-                f"{title} was compiled for args of the structure {visible(wanted)}; this call has another structure or "
-                "other static values. Give the specs of what it is called with, or leave args= out"
+                f"{name_of(self.function)} was compiled for args of the structure {visible(wanted)}; this call has "
+                "another structure or other static values. Give the specs of what it is called with, or leave args= out"
             )
-        return [leaf.value for leaf in arguments.leaves]
+        return function, values, [leaf.value for leaf in arguments.leaves]
+
+
+class _Sized(Prepared):
+    """Compiled value and gradient for all sizes."""
+
+    owner: AllSizes
+    sized = True
+
+    def _specialise(
+        self,
+        function: Callable[..., Any],
+        arguments: Arguments,
+        why: str = "",
+        gradient: Gradient | None = None,
+        merged: Merged | None = None,
+    ) -> Specialisation:
+        owner = self.owner
+        return super()._specialise(owner.sample, sort_arguments(owner.sample, owner.values), why, gradient, merged)
+
+    def gradient(self, function: Callable[..., Any], arguments: Arguments) -> Gradient:
+        """The tape at some size; the code for all is traced, generalised and proved by itself."""
+        traced = super().gradient(function, arguments)
+        owner, wanted = self.owner, ("value", "gradient")
+        request = Request(
+            owner.call, "numpy", None, owner.wrt, wanted, "", False, owner.target.strict, False, ("yota",)
+        )
+        text, *_ = collected(request)
+        self._source = Source(text, f"{called(request.wish)}_value_and_gradient")
+        # It reads nothing afresh: all that it was made from is in it.
+        return replace(traced, captured=(), contents=Contents.of(traced.contents.pairs, traced.captured, ()))
+
+    def _code(
+        self, gradient: Gradient, target: Target, merged: Merged | None = None, place: Place | None = None
+    ) -> tuple[Callable[..., Any], str]:
+        if place is not None:
+            place.save(gradient, self._source)
+        return self.loaded(self._source, gradient), self._source.text
+
+    def loaded(self, source: Source, gradient: Gradient) -> Callable[..., Any]:
+        """The function, which gives the outputs of the tape."""
+        function = load(source)
+        function.__globals__["_precondition"] = _Stale(gradient.tape)
+        wanted = self.layout.wanted
+        if len(wanted) == 1:
+            return function
+        places = [wanted.index(leaf) for leaf in gradient.leaves]
+
+        def flat(*leaves: Any) -> tuple[Any, ...]:
+            value, parts = function(*leaves)
+            return value, *[parts[place] for place in places]
+
+        return flat
+
+    def _follow(self, function: Callable[..., Any], arguments: Arguments, fault: StaleTapeError) -> None:
+        raise fault
 
 
 def _form(arguments: Arguments) -> tuple[Any, ...]:

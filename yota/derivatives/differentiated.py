@@ -178,6 +178,8 @@ class Prepared:
 
     values = 1
     """How many of the outputs are values rather than derivatives."""
+    sized = False
+    """Whether the generated function takes arrays of any size, and looks at them by itself."""
     calls = 0
     """How often it was called, and was looked up by the arguments for it."""
     _entry: tuple[Any, Callable[[tuple[Any, ...]], Any] | None] | None = None
@@ -220,7 +222,7 @@ class Prepared:
         if any(each.gradient.relied for each in self.tapes):
             return None
         if self._entry is None or self._entry[0] != state:
-            self._entry = state, entry(args, hidden, self.root, self.result, self.checks())
+            self._entry = state, entry(args, hidden, self.root, self.result, self.checks(), sized=self.sized)
         return self._entry[1]
 
     def form(self, args: tuple[Any, ...]) -> Form | None:
@@ -313,7 +315,7 @@ class Prepared:
             return None
         self.owner.captured.absorb()
         gradient, source, how = known
-        found = Specialisation(gradient, loaded(source), source.text)
+        found = Specialisation(gradient, self.loaded(source, gradient), source.text)
         if gradient.tape.guards:
             try:
                 found.run([leaf.value for leaf in arguments.leaves])
@@ -332,6 +334,10 @@ class Prepared:
             around=self.owner.captured.surroundings(arguments.values),
             has_aux=self.owner.has_aux,
         )
+
+    def loaded(self, source: Any, gradient: Gradient) -> Callable[..., Any]:
+        """The function that generated source defines, whose results are the outputs of the tape."""
+        return loaded(source)
 
     def derived(self, recorded: Recording, arguments: Arguments) -> Gradient | None:
         """The tape to compile, of a recording that others were merged with; None if there is none."""

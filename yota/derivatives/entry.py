@@ -6,7 +6,7 @@ import itertools
 import operator
 import types
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -163,6 +163,8 @@ def entry(
     root: Specialisation,
     shaped: Callable[[Specialisation, tuple[Any, ...]], Any],
     checks: Sequence[Check],
+    *,
+    sized: bool = False,
 ) -> Callable[[tuple[Any, ...]], Any] | None:
     """A function of a tuple of arguments like ``args`` that gives what the caller gets, or `MISSING`.
 
@@ -178,6 +180,8 @@ def entry(
         Makes what the caller gets of outputs.
     checks
         What must still hold.
+    sized
+        Whether the generated function looks at dtypes and shapes by itself.
     """
     if len(checks) > _MOST:
         return None
@@ -188,11 +192,15 @@ def entry(
         writer.part("args", args)
     except _UnknownError:
         return None
+    if sized:
+        writer.steps = [replace(step, kind="any") if step.kind == "array" else step for step in writer.steps]
+    if len(writer.inputs) != sum(each.argument >= 0 for each in root.gradient.tape.inputs):
+        return None
     tree = bool(root.branches or root.gradient.tape.guards)
     outputs = _outputs(root)
     result = None if tree else _result(writer, root, shaped)
     captured = () if tree else root.gradient.captured
-    call = None if tree else _guarded(writer, root, checks)
+    call = None if tree or sized else _guarded(writer, root, checks)
     if call is not None:
         # Compiled code looks at the leaves and makes the checks.
         writer.steps = [step for step in writer.steps if step.kind not in ("array", "type")]

@@ -169,15 +169,13 @@ def value_and_grad(
     options = {"target": target, "strict": strict, "effort": effort, "dynamic": dynamic, "has_aux": has_aux}
     recipe = value_and_grad, (f, wrt), {**options, "args": args}
     if args is not None:
-        from yota.compilation.compiled import Compiled
         from yota.derivatives.allsizes import AllSizes, check_options
 
         check_options(target, dynamic, has_aux)
         form = AllSizes(f, args, wrt, strict=strict)
         if Target.wanted(target).name == "auto":
             form.journal.target = "numpy (args= compiles for all sizes, which C cannot)"
-        return Compiled(recipe, f, "value and gradient", form, journal=form.journal)
-
+        return caller(form, recipe, "value and gradient")
     made = form_of(Differentiated, f, wrt, Target.wanted(target, strict, effort), dynamic=dynamic, has_aux=has_aux)
     return caller(made, recipe, "value and gradient")
 
