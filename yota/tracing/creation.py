@@ -87,7 +87,8 @@ def _from_value(name: str, copies: bool) -> Callable[..., Any]:
 
 def fresh(trace: Trace, value: Any) -> Any:
     """A new array as a constant of the tape that can be written to; integer arrays stay plain if they may."""
-    if type(value) is not np.ndarray or value.dtype.kind not in ("fciu" if trace.keeps else "fc"):
+    kinds = "fciub" if trace.wide else "fciu" if trace.keeps else "fc"
+    if type(value) is not np.ndarray or value.dtype.kind not in kinds:
         return value
     found = trace.constant(value)
     trace.unnamed.add(found._variable)

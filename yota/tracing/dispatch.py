@@ -50,7 +50,7 @@ def call_function(trace: Trace, function: Any, args: tuple[Any, ...], kwargs: di
     known = trace.registry.find(function)
     if known is not None:
         return _with_out(trace, kwargs, lambda rest: bind(trace, known, args, rest))
-    if function not in _SHARING and _is_constant(trace, (args, list(kwargs.values()))):
+    if function not in _SHARING and not trace.varies((args, list(kwargs.values()))):
         return _constant(trace, function(*concrete(trace, args), **concrete(trace, kwargs)))
     plain = getattr(function, "_implementation", None)
     if plain is None:
@@ -73,13 +73,6 @@ def _as_made(
     rest = {name: value for name, value in kwargs.items() if name != "out"}
     found = record_call(trace, function, args, rest, path)
     return found if found is NotImplemented else _with_out(trace, kwargs, lambda _: found)
-
-
-def _is_constant(trace: Trace, value: Any) -> bool:
-    """Whether no tracer in ``value`` depends on an input."""
-    if is_tracer(value):
-        return trace.is_constant(trace.lift(value))
-    return type(value) not in (list, tuple) or all(_is_constant(trace, item) for item in value)
 
 
 def _constant(trace: Trace, result: Any) -> Any:
@@ -144,7 +137,7 @@ def call_ufunc(trace: Trace, ufunc: np.ufunc, method: str, inputs: tuple[Any, ..
         return _with_out(trace, kwargs, lambda rest: IMPLEMENTATIONS[ufunc](trace, *inputs, **rest))
     known = trace.registry.find(ufunc)
     if known is None:
-        if _is_constant(trace, (inputs, list(kwargs.values()))):
+        if not trace.varies((inputs, list(kwargs.values()))):
             return _constant(trace, ufunc(*concrete(trace, inputs), **concrete(trace, kwargs)))
         raise missing(trace, ufunc)
     return _elementwise(trace, ufunc, known, inputs, kwargs)
@@ -227,6 +220,7 @@ def _with_out(trace: Trace, kwargs: dict[str, Any], compute: Callable[[dict[str,
     if out is None:
         return compute(rest)
     if not is_tracer(out):
+        trace.is_too_narrow = True
         raise trace.refuse(
             "a traced value would be written into a plain array (`a += traced` or `out=a`) and lose its derivative.",
             "Write `a = a + traced`, or make the array inside the function with np.zeros, np.empty or .copy().",

@@ -107,6 +107,7 @@ def to_array(tracer: Tracer, dtype: Any) -> Any:
             # As in a[[0, i]]: whole numbers have no derivative, and int() would be a guard too.
             trace.decide(variable, "int", int(trace.values[variable]))
             return np.array(trace.values[variable], dtype=dtype)
+        trace.is_too_narrow = True
         raise trace.refuse(
             "a plain array meets an index, or another array of whole numbers or truths, that is traced.",
             "Write np.asarray(a)[i] in the place of a[i], inside of the function, which records it; or pass "

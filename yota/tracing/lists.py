@@ -16,7 +16,7 @@ __all__ = ["ON_LISTS", "ON_LISTS_OF_LINALG", "converter", "on_lists"]
 ON_LISTS = tuple(
     "sum prod mean std var max min amax amin ptp median average cumsum cumprod sort argsort argmax argmin dot inner "
     "outer vdot cross trace diag clip diff norm reshape ravel transpose flip roll repeat tile polyval interp convolve "
-    "correlate trapezoid".split()
+    "correlate trapezoid take".split()
 )
 ON_LISTS = tuple(name for name in ON_LISTS if hasattr(np, name))
 """Functions of `numpy` whose first arguments are arrays, which users give as lists of numbers too."""
@@ -25,11 +25,18 @@ ON_LISTS_OF_LINALG = ("norm", "det", "inv", "solve")
 
 
 def on_lists(original: Callable[..., Any]) -> Callable[..., Any]:
-    """``original``, with lists that hold traced values stacked first."""
+    """``original``, with lists that hold traced values stacked first.
+
+    NumPy does not ask the indices of `take`.
+    """
+
+    name = original.__name__
 
     @functools.wraps(original)
     def call(*args: Any, **keywords: Any) -> Any:
         trace = current()
+        if trace is not None and name == "take" and any(map(is_traced, [*args[1:], keywords.get("indices")])):
+            args = (trace.traced(array(trace, args[0]) if is_traced(args[0]) else args[0]), *args[1:])
         if trace is not None and any(type(each) in (list, tuple) and is_traced(each) for each in args):
             args = tuple(
                 array(trace, each) if type(each) in (list, tuple) and is_traced(each) else each for each in args

@@ -136,7 +136,16 @@ def record(
     forms = {**recorders(), **own} if own else recorders()
 
     def trace_of(*, shift: float = 0.0) -> Trace:
-        trace = Trace(name, registry, live=live, shift=shift, exact=exact, keeps=keeps, reads=source.chosen or reads)
+        trace = Trace(
+            name,
+            registry,
+            live=live,
+            shift=shift,
+            exact=exact,
+            keeps=keeps,
+            reads=source.chosen or reads,
+            wide=source.wide,
+        )
         trace.builder.statics = statics
         trace.intercepted = own
         trace.readable = source.reads
@@ -161,7 +170,8 @@ def record(
         fault = trace.interrupted or raised
         if not isinstance(fault, (Interpret, TypeError, AttributeError, NotImplementedError)):
             raise
-        if source.chosen or not source.is_there:
+        widens = trace.is_too_narrow and not source.wide
+        if (source.chosen and not widens) or not source.is_there:
             if isinstance(fault, (YotaError, Interpret)) or trace.reads or current() is not None:
                 raise
             raise _explained(fault, function, rebuild([copied(leaf.value) for leaf in leaves])) from fault.__cause__
@@ -185,7 +195,7 @@ def _from_source(
 
     What the source does not mend is refused as it was.
     """
-    source.chosen = True
+    source.chosen, source.wide = True, first.is_too_narrow
     trace = trace_of()
     trace.earlier = Earlier(first, fault.places if isinstance(fault, Interpret) else places_of(fault))
     try:
@@ -193,6 +203,8 @@ def _from_source(
         if trace.refused is not None:
             raise trace.refused
     except Exception as other:
+        if trace.is_too_narrow and not source.wide:
+            return _from_source(source, trace, other, trace_of, run)
         if trace.earlier.blocked and isinstance(fault, TracingError):
             raise type(fault)(f"{fault} It may be recorded from its source, but {other}") from None
         if isinstance(fault, YotaError) or type(fault) is type(other):

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from types import CellType, CodeType, FrameType, FunctionType, MethodType
 from typing import Any
-from weakref import WeakSet
+from weakref import WeakKeyDictionary
 
 from yota.structures import package_of
 from yota.tracing.interpreter.mark import is_marked
@@ -14,8 +14,8 @@ from yota.tracing.location import is_library_file, is_own_file
 
 __all__ = ["Source"]
 
-_remembered: WeakSet[CodeType] = WeakSet()
-"""Code of functions that could only be recorded from their sources."""
+_remembered: WeakKeyDictionary[CodeType, bool] = WeakKeyDictionary()
+"""Code of functions that could only be recorded from their sources, and whether with all new arrays traced."""
 
 
 class Source:
@@ -25,6 +25,8 @@ class Source:
     ----------
     chosen
         Whether this form is to run; at first, if it had to before.
+    wide
+        Whether all arrays that it makes are traced; at first, if they had to before.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -37,6 +39,7 @@ class Source:
 
         _replaced(function, noted)
         self.chosen = any(each.__code__ in _remembered for each in self._users)
+        self.wide = any(_remembered.get(each.__code__, False) for each in self._users)
 
     @functools.cached_property
     def function(self) -> Callable[..., Any]:
@@ -63,7 +66,7 @@ class Source:
 
     def remember(self) -> None:
         """From now on, run the function from its source at once."""
-        _remembered.update(each.__code__ for each in self._users)
+        _remembered.update((each.__code__, self.wide) for each in self._users)
 
 
 def _replaced(function: Any, change: Callable[[Any], Any], within: tuple[Any, ...] = ()) -> Any:

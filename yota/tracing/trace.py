@@ -23,6 +23,7 @@ from yota.tracing.captures import Captures, acceptable, frozen, name_of
 from yota.tracing.creation import array
 from yota.tracing.leaks import Interpret, Leak
 from yota.tracing.location import Reader, here, places, source_line
+from yota.tracing.methods import is_tracer
 from yota.tracing.observation import Observation
 from yota.tracing.state import paused
 from yota.tracing.traced_text import Text
@@ -58,6 +59,8 @@ class Trace:
         memory.
     keeps
         Whether what is computed from arrays that the function makes stays on the tape, not only its result.
+    wide
+        Whether all new arrays are traced, of whole numbers and truths too, so that traced values may be written there.
     """
 
     def __init__(
@@ -70,6 +73,7 @@ class Trace:
         reads: bool = False,
         exact: bool = False,
         keeps: bool = False,
+        wide: bool = False,
     ) -> None:
         self.builder = TapeBuilder(name)
         self.registry = registry
@@ -78,6 +82,9 @@ class Trace:
         self.reads = reads
         self.exact = exact
         self.keeps = keeps
+        self.wide = wide
+        self.is_too_narrow = False
+        """Whether a traced value came to be written into a plain array, which `wide` might mend."""
         self.values: dict[int, Any] = {}
         self.leaks: dict[int, Leak] = {}
         self.texts: list[Text] = []
@@ -134,6 +141,12 @@ class Trace:
     def is_constant(self, variable: int) -> bool:
         """Whether ``variable`` depends on no input."""
         return variable in self.builder.constants
+
+    def varies(self, value: Any) -> bool:
+        """Whether ``value``, or an item of a list or tuple, is traced and depends on an input."""
+        if is_tracer(value):
+            return not self.is_constant(self.lift(value))
+        return type(value) in (list, tuple) and any(map(self.varies, value))
 
     def check(self, variable: int | None = None) -> None:
         """Refuse use, of ``variable``, after the recording ended or from another thread."""

@@ -18,7 +18,7 @@ from yota.tracing.creation import CREATION
 from yota.tracing.deferring import follows
 from yota.tracing.interpreter import functions
 from yota.tracing.interpreter.builtin import BUILT_IN
-from yota.tracing.interpreter.effects import is_done, made, own_if_new
+from yota.tracing.interpreter.effects import is_done, made, own_if_new, recorded_if_new
 from yota.tracing.interpreter.following import followed
 from yota.tracing.interpreter.forms import form_of
 from yota.tracing.interpreter.generated import initialise, is_generated, reading
@@ -155,6 +155,7 @@ def natively(function: Any, args: tuple[Any, ...], keywords: Mapping[str, Any]) 
         found = function(*args, **keywords)
     except (TypeError, AttributeError, NotImplementedError) as fault:
         raise _explained(trace, function, args, keywords, fault) from fault.__cause__
+    found = recorded_if_new(found)
     own_if_new(found)
     return followed(trace, function, args, keywords, texts, found)
 

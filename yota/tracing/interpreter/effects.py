@@ -36,12 +36,13 @@ import numpy as np
 
 from yota.structures import package_of
 from yota.tracing.bytecode import static_attribute
+from yota.tracing.creation import fresh
 from yota.tracing.location import is_library_file
 from yota.tracing.methods import is_traced, is_tracer
 from yota.tracing.state import current
 from yota.tracing.writers import Called
 
-__all__ = ["IMMUTABLE", "enters", "is_done", "is_own", "made", "own_if_new", "writes"]
+__all__ = ["IMMUTABLE", "enters", "is_done", "is_own", "made", "own_if_new", "recorded_if_new", "writes"]
 
 IMMUTABLE = (str, bytes, int, float, complex, bool, tuple, frozenset, range, type(None), type(...), np.generic)
 _READ: Mapping[type, tuple[Any, ...]] = {
@@ -94,6 +95,14 @@ def own_if_new(value: Any) -> None:
         trace.earlier.own[id(value)] = value
 
 
+def recorded_if_new(value: Any) -> Any:
+    """``value``, a result; as a traced constant if it is an array that nothing else holds and the trace is wide."""
+    trace = current()
+    if trace is None or not trace.wide or type(value) is not np.ndarray or not value.flags.owndata:
+        return value
+    return fresh(trace, value) if sys.getrefcount(value) <= _NEW else value
+
+
 def _references(value: Any) -> int:
     return sys.getrefcount(value)
 
@@ -116,6 +125,9 @@ def writes(value: Any, traced: Any = None) -> None:
         If that would be a second time.
     """
     trace = current()
+    if trace is not None and not trace.wide and type(value) is np.ndarray and trace.varies(traced):
+        trace.is_too_narrow = True
+        raise trace.refuse("a traced value is written into a plain array.", "Make that inside of the function.")
     if trace is None or trace.earlier is None or trace.earlier.is_over(trace):
         return
     if isinstance(value, np.ndarray) and is_traced(traced):

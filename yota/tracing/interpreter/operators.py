@@ -13,7 +13,7 @@ import numpy as np
 
 from yota.tracing.interpreter.builtin import BUILT_IN
 from yota.tracing.interpreter.calls import call, method_of, ready, special
-from yota.tracing.interpreter.effects import IMMUTABLE, made, own_if_new, writes
+from yota.tracing.interpreter.effects import IMMUTABLE, made, own_if_new, recorded_if_new, writes
 from yota.tracing.interpreter.following import joined
 from yota.tracing.location import is_library_file
 from yota.tracing.methods import is_traced
@@ -58,6 +58,7 @@ def binary(kind: type[ast.operator], left: Any, right: Any) -> Any:
     trace = current()
     texts = 0 if trace is None else len(trace.texts)
     found = _either(f"__{name}__", f"__r{name}__", python, left, right)
+    found = recorded_if_new(found)
     if trace is not None:
         own_if_new(found)
         if kind is ast.Mod and isinstance(left, str):
@@ -111,7 +112,8 @@ def unary(kind: type[ast.unaryop], value: Any) -> Any:
     name, python = _UNARY[kind]
     own = special(value, name)
     ready(value)
-    return python(value) if own is None else call(own, (), {})
+    found = python(value) if own is None else call(own, (), {})
+    return recorded_if_new(found)
 
 
 def compare(kind: type[ast.cmpop], left: Any, right: Any) -> Any:
@@ -126,7 +128,8 @@ def compare(kind: type[ast.cmpop], left: Any, right: Any) -> Any:
         found = (left in right) if own is None else truth(call(own, (left,), {}))
         return found if kind is ast.In else not found
     name, reflected, python = _COMPARE[kind]
-    return _either(name, reflected, python, left, right)
+    found = _either(name, reflected, python, left, right)
+    return recorded_if_new(found)
 
 
 def truth(value: Any) -> bool:
@@ -151,6 +154,7 @@ def item(value: Any, index: Any) -> Any:
     found = value[index]
     if makes:
         made(found)
+    found = recorded_if_new(found)
     own_if_new(found)
     return found
 
