@@ -76,14 +76,9 @@ def test_cmath_of_real_numbers_is_complex():
     assert root[0] == 2.0 and root[1][0] == -0.25
 
 
-@pytest.mark.parametrize("name", ["frexp", "nextafter"])
-def test_what_has_no_form_is_refused_with_a_cure(name):
-    def f(x):
-        given = [x[0], x[1]][: 1 if name == "frexp" else 2]
-        return np.sum(getattr(math, name)(*given))
-
-    with pytest.raises(errors.TracingError, match=rf"math\.{name} of a traced value.*(Write|Do it)"):
-        yota.grad(f, X)
+def test_what_has_no_form_is_refused_with_a_cure():
+    with pytest.raises(errors.TracingError, match=r"math\.nextafter of a traced value.*Do it"):
+        yota.grad(lambda x: math.nextafter(x[0], x[1]), X)
 
 
 def test_without_scipy(monkeypatch):

@@ -11,9 +11,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ArrayAttributes"]
 
-_UNTRACED = frozenset(
-    "base byteswap ctypes data dump dumps getfield resize setfield setflags strides tobytes tofile".split()
-)
+_UNTRACED = frozenset("base byteswap ctypes data dump dumps getfield resize setfield tofile".split())
 
 
 class ArrayAttributes:

@@ -16,7 +16,7 @@ from yota.tracing.untyped import np
 if TYPE_CHECKING:
     from yota.tracing.trace import Trace
 
-__all__ = ["CREATION", "ITERATION", "array", "as_array", "fresh", "plain_sizes", "vectorized"]
+__all__ = ["CREATION", "array", "as_array", "fresh", "plain_sizes", "vectorized"]
 
 _original_array = np.array
 _PLAIN = (np.ndarray, list, tuple, float, int, complex, bool)
@@ -235,14 +235,6 @@ def _require(trace: Trace, a: Any, dtype: Any = None, requirements: Any = None, 
     return laid_out(result, "F" if "F" in wanted else "C" if "C" in wanted else "K")
 
 
-def _ndenumerate(trace: Trace, arr: Any) -> Any:
-    return ((index, arr[index]) for index in np.ndindex(np.shape(arr)))
-
-
-def _nditer(trace: Trace, *args: Any, **keywords: Any) -> Any:
-    raise trace.refuse("np.nditer cannot iterate over traced values.", "Use `for value in x.flat`, or np.ndenumerate.")
-
-
 class Concatenator:
     """``np.r_`` and ``np.c_``: plain pieces as NumPy does it, traced ones by concatenation."""
 
@@ -321,6 +313,3 @@ CREATION: dict[str, Callable[..., Any]] = {
     "require": _require,
 }
 """Recorded forms by name in the numpy namespace; each takes the trace first."""
-
-ITERATION: dict[str, Callable[..., Any]] = {"ndenumerate": _ndenumerate, "nditer": _nditer}
-"""The same, for traced arguments alone."""

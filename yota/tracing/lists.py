@@ -29,7 +29,6 @@ def on_lists(original: Callable[..., Any]) -> Callable[..., Any]:
 
     NumPy does not ask the indices of `take`.
     """
-
     name = original.__name__
 
     @functools.wraps(original)

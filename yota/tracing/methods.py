@@ -51,14 +51,6 @@ class ArrayMethods(ArrayAttributes):
         """See `numpy.ndarray.put`."""
         np.put(self, indices, values, mode)
 
-    def view(self, dtype: Any = None, type: Any = None) -> Any:
-        """See `numpy.ndarray.view`: all of the array, as it is."""
-        if (dtype not in (None, np.ndarray) and np.dtype(dtype) != self.dtype) or type not in (None, np.ndarray):
-            raise self._trace.refuse(
-                "a view of a traced value as another dtype cannot be recorded.", "Take .real and .imag, or use astype."
-            )
-        return self[...]
-
     def clip(self, min: Any = None, max: Any = None, out: Any = None, **keywords: Any) -> Any:
         """See `numpy.ndarray.clip`."""
         return np.clip(self, min, max, out, **keywords)

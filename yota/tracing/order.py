@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from yota.tracing.trace import Trace
     from yota.tracing.tracer import Tracer
 
-__all__ = ["arranged", "axes_in_memory", "by_layout", "guard_order", "laid_out", "memory_order"]
+__all__ = ["arranged", "axes_in_memory", "by_layout", "guard_order", "laid_out", "memory_order", "root_of"]
 
 
 def memory_order(trace: Trace, a: Tracer, order: str) -> str:
@@ -68,12 +68,12 @@ def by_layout(tracer: Tracer, result: Tracer) -> None:
     What has one axis lies in order, unless it is an argument.
     """
     trace = tracer._trace
-    roots = [_root(tracer), _root(result)]
+    roots = [root_of(tracer), root_of(result)]
     if tracer.ndim > 1 or id(roots[0]) in trace.arguments:
         trace.reshaped.update((id(each), each) for each in roots)
 
 
-def _root(tracer: Tracer) -> Tracer:
+def root_of(tracer: Tracer) -> Tracer:
     """The array that a view, and each view of it, looks at in the end."""
     while tracer._base is not None:
         tracer = tracer._base

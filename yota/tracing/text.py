@@ -16,7 +16,7 @@ from yota.tracing.written import is_written_out
 if TYPE_CHECKING:
     from yota.tracing.trace import Trace
 
-__all__ = ["to_text"]
+__all__ = ["to_bytes", "to_text"]
 
 _MOST = 64
 """Numbers in a text that is used as data: each becomes a guard."""
@@ -45,6 +45,19 @@ def to_text(tracer: Any, make: Callable[[Any], str]) -> str:
     text = make(shifted(trace, value) if trace.shift else value)
     note(trace, variable, text)
     return text
+
+
+def to_bytes(tracer: Any, order: str) -> bytes:
+    """The bytes of the value, which become guards; nothing may be computed from them."""
+    trace, value, variable = tracer._trace, tracer._value(), tracer._current()
+    trace.check(tracer._variable)
+    if not trace.is_constant(variable):
+        trace.rely_on_order()
+        _decide(trace, variable)
+        value = shifted(trace, value) if trace.shift and tracer.dtype.kind in "fc" else value
+    made: bytes = value.tobytes(order)
+    note(trace, variable, made)
+    return made
 
 
 def _followed(trace: Trace, variable: int, content: str, moves: bool) -> Text:

@@ -13,6 +13,7 @@ from yota.tracing.deferring import answered, deferred, overriding
 from yota.tracing.dispatch import call_function, call_ufunc
 from yota.tracing.methods import ArrayMethods, is_tracer
 from yota.tracing.state import current
+from yota.tracing.strided import as_dtype
 from yota.tracing.untyped import np
 
 if TYPE_CHECKING:
@@ -157,6 +158,27 @@ class Tracer(ArrayMethods):
         """NumPy repeats what is too short, and leaves out what is too much."""
         self[...] = np.reshape(np.resize(values, self.size), self.shape)
 
+    def view(self, dtype: Any = None, type: Any = None) -> Any:
+        """See `numpy.ndarray.view`: all of the array, as it is, or complex numbers as pairs of real ones."""
+        if type not in (None, np.ndarray):
+            raise self._trace.refuse(f"a view of a traced value as {type} cannot be recorded.", "Leave it out.")
+        kind = self.dtype if dtype in (None, np.ndarray) else np.dtype(dtype)
+        return self[...] if kind == self.dtype else as_dtype(self, kind)
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Steps in memory; what is recorded depends on how the arguments lie there."""
+        self._recorder().rely_on_order()
+        found: tuple[int, ...] = self._value().strides
+        return found
+
+    def setflags(self, write: Any = None, align: Any = None, uic: Any = None) -> None:
+        """See `numpy.ndarray.setflags`; who writes where that is not allowed is told so without tracing."""
+
+    def tobytes(self, order: str = "C") -> bytes:
+        """Its bytes, as a guard: they may be a key of what was computed before."""
+        return text.to_bytes(self, order)
+
     # -- NumPy's protocols -------------------------------------------------------------------------------
 
     __array_priority__ = 1000.0
@@ -270,6 +292,12 @@ class Tracer(ArrayMethods):
 
     def __complex__(self) -> complex:
         return complex(leaving.to_number(self, complex))
+
+    def is_integer(self) -> bool:
+        """See `float.is_integer`; a guard."""
+        if self.ndim or isinstance(self._value(), np.ndarray):
+            raise AttributeError("'ndarray' object has no attribute 'is_integer'")
+        return bool(np.equal(self, np.floor(self)))
 
     def __hash__(self) -> int:
         return leaving.to_hash(self)

@@ -23,12 +23,14 @@ if TYPE_CHECKING:
 __all__ = [
     "UNREAD",
     "Look",
+    "assigned",
     "derived",
     "detached",
     "flat",
     "look",
     "overwrite",
     "read",
+    "shaped",
     "shaped_as",
     "view",
     "viewing",
@@ -153,7 +155,7 @@ class Look:
 
 def shaped_as(base: Tracer, shape: tuple[int, ...]) -> Tracer:
     """``base`` as its views know it, which its attribute ``shape`` may have changed since."""
-    return base if base.shape == shape else _shaped(base, shape)
+    return base if base.shape == shape else shaped(base, shape)
 
 
 def look(base: Tracer, read: Any) -> Tracer:
@@ -175,7 +177,7 @@ def flat(tracer: Tracer) -> Tracer:
     shape = tracer.shape
     return derived(
         tracer,
-        Look(lambda base: _shaped(base, (base.size,)), lambda base, value: _shaped(value, shape), items=True),
+        Look(lambda base: shaped(base, (base.size,)), lambda base, value: shaped(value, shape), items=True),
     )
 
 
@@ -264,13 +266,13 @@ def _scattered(tracer: Tracer, entries: Index, arrays: list[Any], value: Any) ->
             return _last_staying(tracer, targets, np.reshape(np.broadcast_to(value, known.shape), (-1,)))
         _decide_apart(targets)
     if len(kept) == known.size:
-        return _assigned(trace, tracer, value, entries, arrays)
+        return assigned(trace, tracer, value, entries, arrays)
     pieces = np.reshape(np.broadcast_to(value, known.shape), (-1,))[kept]
-    flat = _shaped(tracer, (whole.size,))
-    return _shaped(_assigned(trace, flat, pieces, (GATHER,), [known.ravel()[kept]]), tracer.shape)
+    flat = shaped(tracer, (whole.size,))
+    return shaped(assigned(trace, flat, pieces, (GATHER,), [known.ravel()[kept]]), tracer.shape)
 
 
-def _shaped(tracer: Tracer, shape: tuple[int, ...]) -> Tracer:
+def shaped(tracer: Tracer, shape: tuple[int, ...]) -> Tracer:
     """The elements in another shape: no view, whose order in memory would matter."""
     found: Tracer = tracer._trace.apply(primitive("reshape"), (tracer,), {"shape": shape})
     return found
@@ -300,13 +302,14 @@ def _last_staying(tracer: Tracer, targets: Any, value: Any) -> Tracer:
     zero = np.zeros((), tracer.dtype)
     ordered = _cast(trace, tracer, value)[order]
     pieces = np.concatenate([np.where(places[1:] != places[:-1], ordered[:-1], zero), ordered[-1:]])
-    flat = _shaped(tracer, (int(np.prod(tracer.shape)),))
-    cleared = _assigned(trace, flat, zero, (GATHER,), [targets])
+    flat = shaped(tracer, (int(np.prod(tracer.shape)),))
+    cleared = assigned(trace, flat, zero, (GATHER,), [targets])
     static = {"shape": flat.shape, "indices": ((GATHER,),)}
-    return _shaped(cleared + trace.apply(primitive("scatter"), (pieces, places), static), tracer.shape)
+    return shaped(cleared + trace.apply(primitive("scatter"), (pieces, places), static), tracer.shape)
 
 
-def _assigned(trace: Trace, tracer: Tracer, value: Any, entries: Index, arrays: list[Any]) -> Tracer:
+def assigned(trace: Trace, tracer: Tracer, value: Any, entries: Index, arrays: list[Any]) -> Tracer:
+    """The array after ``value`` took the places that ``arrays`` name."""
     result: Tracer = trace.apply(primitive("setitem"), (tracer, value, *arrays), {"index": entries})
     return result
 
@@ -363,7 +366,7 @@ def _assign(tracer: Tracer, variable: int, *, reads: bool = False) -> None:
         return
     seen = shaped_as(base, tracer._base_shape)
     written = _with_view(tracer, seen, type(tracer)(trace, variable))
-    _assign(base, _shaped(written, base.shape)._variable if seen is not base else written._variable)
+    _assign(base, shaped(written, base.shape)._variable if seen is not base else written._variable)
     tracer._base_variable = base._current()
     tracer._variable = look(base, tracer._read)._variable if trace.exact else UNREAD if reads else variable
 

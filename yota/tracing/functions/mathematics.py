@@ -29,7 +29,6 @@ _RENAMED = {
 }
 _OF_SCIPY = {"gamma": "gamma", "lgamma": "gammaln", "erf": "erf", "erfc": "erfc"}
 _REFUSED = {
-    "frexp": "Write e = np.floor(np.log2(abs(x))) + 1 and m = x / 2**e.",
     "nextafter": "Do it outside of the function; a step to the neighbouring number has no derivative of use.",
 }
 """Functions that have no recorded form, and what to write in their places."""
@@ -47,6 +46,16 @@ def _remainder(trace: Trace, x: Any, y: Any) -> Any:
     is_odd = np.fmod(np.trunc(x / y), 2.0) != 0.0
     beyond = np.logical_or(twice > whole, np.logical_and(twice == whole, is_odd))
     return np.where(beyond, left - np.copysign(whole, left), left)
+
+
+def _frexp(trace: Trace, x: Any) -> tuple[Any, int]:
+    """Fraction and exponent, which is a guard."""
+    exponent = math.frexp(trace.traced(x)._value())[1]
+    fraction = np.ldexp(x, -exponent)
+    size = np.abs(fraction)
+    if not bool(np.logical_and(size >= 0.5, size < 1.0)):
+        bool(np.equal(fraction, 0.0))  # or else NaN or infinite
+    return fraction, exponent
 
 
 def _isclose(trace: Trace, a: Any, b: Any, *, rel_tol: float = 1e-9, abs_tol: float = 0.0) -> bool:
@@ -120,6 +129,7 @@ _FORMS: dict[str, Callable[..., Any]] = {
     "dist": lambda trace, p, q: np.sqrt(sum((a - b) ** 2 for a, b in zip(p, q, strict=True))),
     "modf": lambda trace, value: (np.fmod(value, 1.0), np.trunc(value)),
     "ldexp": lambda trace, value, exponent: value * 2.0 ** int(exponent),
+    "frexp": _frexp,
     "isclose": _isclose,
     "prod": lambda trace, values, start=1: functools.reduce(lambda a, b: a * b, values, start),
     "sumprod": lambda trace, p, q: sum(a * b for a, b in zip(p, q, strict=True)),

@@ -1,0 +1,133 @@
+"""NumPy's iterators over traced arrays: their elements one by one, in the order in which they lie in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from yota.tracing.methods import is_tracer
+from yota.tracing.untyped import np
+
+if TYPE_CHECKING:
+    from yota.tracing.trace import Trace
+
+__all__ = ["ITERATION"]
+
+_INDICES = ("multi_index", "c_index", "f_index")
+_KNOWN = (*_INDICES, "zerosize_ok", "refs_ok", "copy_if_overlap", "common_dtype")
+_plain_iterator, _plain_broadcast = np.nditer, np.broadcast
+
+
+def _ndenumerate(trace: Trace, arr: Any) -> Any:
+    return ((index, arr[index]) for index in np.ndindex(np.shape(arr)))
+
+
+class _Elements:
+    """What ``np.nditer`` gives, where an operand is traced: each element as an array without axes."""
+
+    def __init__(
+        self, trace: Trace, op: Any, flags: Any = (), op_flags: Any = None, *, order: str = "K", **keywords: Any
+    ) -> None:
+        given = list(op) if isinstance(op, (list, tuple)) else [op]
+        flags = list(flags or ())
+        if keywords or any(each not in _KNOWN for each in flags):
+            found = ", ".join([*(each for each in flags if each not in _KNOWN), *keywords])
+            raise trace.refuse(f"np.nditer with {found} is not recorded.", "Leave it out, or use np.ndenumerate.")
+        modes = op_flags or [["readonly"]] * len(given)
+        modes = [modes] * len(given) if isinstance(modes[0], str) else modes
+        if any(not is_tracer(each) and _writes(mode) for each, mode in zip(given, modes, strict=True)):
+            raise trace.refuse("np.nditer would write into a plain array.", "Make it inside of the function.")
+        trace.rely_on_order()
+        self.operands = tuple(trace.traced(np.asarray(each)) for each in given)
+        values = [each._value() for each in self.operands]
+        walk = _plain_iterator(values, ["multi_index", "zerosize_ok"], [["readonly"]] * len(values), order=order)
+        self._places = [walk.multi_index for _ in walk]
+        self._flags, self.shape = flags, np.broadcast_shapes(*(each.shape for each in self.operands))
+        self.nop, self.ndim, self.itersize = len(given), len(self.shape), len(self._places)
+        self.iterindex, self._begun = 0, False
+
+    @property
+    def finished(self) -> bool:
+        """Whether all elements have come."""
+        return self.iterindex >= self.itersize
+
+    @property
+    def multi_index(self) -> tuple[int, ...]:
+        """Where the element stands."""
+        found: tuple[int, ...] = self._places[self.iterindex]
+        return found
+
+    @property
+    def index(self) -> int:
+        """The same as one number."""
+        order = "F" if "f_index" in self._flags else "C"
+        return int(np.ravel_multi_index(self.multi_index, self.shape, order=order)) if self.shape else 0
+
+    @property
+    def value(self) -> Any:
+        """The element, or a tuple with that of each operand."""
+        found = tuple(self[number] for number in range(self.nop))
+        return found if self.nop > 1 else found[0]
+
+    def __getitem__(self, number: int) -> Any:
+        operand = self.operands[number]
+        place = self.multi_index[self.ndim - operand.ndim :]
+        return operand[(*(at if extent > 1 else 0 for at, extent in zip(place, operand.shape, strict=True)), ...)]
+
+    def __setitem__(self, number: int, value: Any) -> None:
+        self[number][...] = value
+
+    def __len__(self) -> int:
+        return self.nop
+
+    def iternext(self) -> bool:
+        """Go on; whether there is a further element."""
+        self.iterindex += 1
+        return not self.finished
+
+    def reset(self) -> None:
+        """Begin again."""
+        self.iterindex, self._begun = 0, False
+
+    def close(self) -> None:
+        """Nothing is kept back."""
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        self.iterindex += self._begun
+        self._begun = True
+        if self.finished:
+            raise StopIteration
+        return self.value
+
+    def __enter__(self) -> _Elements:
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self.close()
+
+
+def _writes(mode: Any) -> bool:
+    return not {"readwrite", "writeonly"}.isdisjoint([mode] if isinstance(mode, str) else mode)
+
+
+class _Broadcast:
+    """What ``np.broadcast`` gives, where an operand is traced."""
+
+    def __init__(self, trace: Trace, *operands: Any) -> None:
+        self._arrays = [trace.traced(np.asarray(each)) for each in operands]
+        self._plain = _plain_broadcast(*(np.empty(each.shape) for each in self._arrays))
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in ("shape", "ndim", "nd", "size", "numiter"):
+            raise AttributeError(name)
+        return getattr(self._plain, name)
+
+    def __iter__(self) -> Iterator[Any]:
+        return zip(*(np.ravel(each) for each in np.broadcast_arrays(*self._arrays)), strict=True)
+
+
+ITERATION: dict[str, Callable[..., Any]] = {"ndenumerate": _ndenumerate, "nditer": _Elements, "broadcast": _Broadcast}
+"""Recorded forms by name in the numpy namespace, for traced arguments alone; each takes the trace first."""
