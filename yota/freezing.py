@@ -127,4 +127,7 @@ def _why(function: Any) -> str:
     if not function.info().compilations:
         return "nothing is compiled yet; call it once with such arguments as other processes will have, then freeze it"
     reason = why_not_kept(with_receiver(function.recipe[1][0])[0])
-    return reason or "what it compiled holds more than generated code. Pickle it as it is; each process compiles it"
+    more = (
+        "what it compiled holds more than generated code, or large arrays. Pickle it as it is; each process compiles it"
+    )
+    return reason or more

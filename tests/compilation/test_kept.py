@@ -168,7 +168,7 @@ def test_what_is_beside_the_value(lab):
         assert [run(), run()] == [True, False]
 
 
-def test_places_that_an_argument_decides(lab):
+def test_places_that_an_argument_decides(lab, monkeypatch):
     def run(places):
         lab._traces.clear()
         found = yota.jacobian(lab.module().f, sparse=True)(X, places)
@@ -179,6 +179,8 @@ def test_places_that_an_argument_decides(lab):
     lab.write("def f(x, places):\n    return np.take(np.square(x), places)")
     first, other = np.array([0, 1, 1]), np.array([2, 0, 1])
     assert [run(places) for places in (first, first, other, other)] == [True, False, True, False]
+    monkeypatch.setattr("yota.compilation.kept._MOST_BYTES", 0)
+    assert [run(places) for places in (first, first)] == [True, True]
 
 
 def test_the_same_name_in_another_file(lab, monkeypatch):

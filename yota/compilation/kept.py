@@ -46,6 +46,8 @@ from yota.watching.digest import NoDigest, Read, kinds
 __all__ = ["Place", "adopt", "place_of", "state_of_yota", "why_not_kept"]
 
 _FORMAT = "2"
+_MOST_BYTES = 1 << 23
+"""Of arrays that were made when a function was traced: to make larger ones again costs less than to keep them."""
 _brought = Table(most=1_000)
 """Records that came with functions that were frozen, by key."""
 
@@ -209,6 +211,9 @@ class Place:
 
     def save(self, gradient: Gradient, source: Any) -> None:
         """Keep a tape and the source that was generated for it, if another process can have the same."""
+        columns = [] if gradient.rows is None else [gradient.rows.columns]
+        if sum(getattr(each, "nbytes", 0) for each in (*gradient.tape.constants.values(), *columns)) > _MOST_BYTES:
+            return
 
         def record(after: Read) -> str:
             parts = {each.name: getattr(source, each.name) for each in fields(source)}

@@ -13,7 +13,8 @@ from yota.compilation.kept import Place
 from yota.compilation.layout import Wrt
 from yota.compilation.selects import Merged
 from yota.compilation.specialise import Gradient, Specialisation, Target
-from yota.derivatives.differentiated import Differentiated, Prepared
+from yota.derivatives.differentiated import Differentiated
+from yota.derivatives.prepared import Prepared
 from yota.errors import ArgumentError, StaleTapeError
 from yota.generation.contents import collected
 from yota.generation.plain import visible

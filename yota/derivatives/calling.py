@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from yota.compilation.compiled import CLEARED, Compiled
-from yota.derivatives.differentiated import Differentiated, Prepared
+from yota.derivatives.differentiated import Differentiated
 from yota.derivatives.entry import MISSING
+from yota.derivatives.prepared import Prepared
 from yota.ir.callables import Recipe
 from yota.runtime.cache import Table
 from yota.runtime.dispatch import offer, quick, withdraw

@@ -1,11 +1,11 @@
-"""A function with its derivative: finds or makes the compiled code for a call, and shapes the results."""
+"""A function with its compiled code for each kind of arguments, which is found or made for a call."""
 
 from __future__ import annotations
 
 import copy
 import functools
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -13,44 +13,19 @@ import numpy as np
 
 # Tapes get their methods there.
 import yota.tapes  # noqa: F401
-from yota.compilation.arguments import Arguments, function_of, key_of, positional, sort_arguments
-from yota.compilation.branches import MOST_TAPES, Dynamic, check_dynamic, follow
-from yota.compilation.collection import uncollected
-from yota.compilation.compiled import CHANGED, CONTENT, OTHER_WAY, Journal
-from yota.compilation.device import on_host, target_for
-from yota.compilation.kept import Place, place_of
-from yota.compilation.layout import Layout, Wrt, checked, layout_of
-from yota.compilation.selects import Merged
-from yota.compilation.specialise import (
-    Gradient,
-    Instead,
-    Specialisation,
-    Target,
-    compile_tape,
-    differentiate,
-    loaded,
-    source_of,
-    trace_gradient,
-    with_aux,
-)
-from yota.derivatives.entry import as_items, entry, is_split, kind_of
+from yota.compilation.arguments import function_of, key_of, positional, sort_arguments
+from yota.compilation.branches import Dynamic, check_dynamic
+from yota.compilation.compiled import CHANGED, Journal
+from yota.compilation.layout import Wrt, checked, layout_of
+from yota.compilation.specialise import Target, differentiate, with_aux
 from yota.derivatives.inside import inside
-from yota.errors import StaleTapeError
+from yota.derivatives.prepared import Prepared, shaped
 from yota.ir.callables import Derived, name_of
-from yota.ir.location import where
-from yota.ir.tape import Tape
-from yota.marks import Itself
-from yota.rules.registry import registry
 from yota.runtime.cache import Table
-from yota.runtime.dispatch import Form
-from yota.tracing.record import Recording
 from yota.tracing.results import ResultForm
 from yota.watching.captured import Captured
-from yota.watching.checks import Check, checks
-from yota.watching.contents import Contents
-from yota.watching.reach import bearers
 
-__all__ = ["Differentiated", "Prepared", "with_receiver"]
+__all__ = ["Differentiated", "with_receiver"]
 
 
 def with_receiver(function: Callable[..., Any]) -> tuple[Callable[..., Any], tuple[Any, ...]]:
@@ -170,253 +145,4 @@ class Differentiated:
         forms: list[ResultForm] = []
         recorded = (replace(call, function=with_aux(call.function, forms)) if self.has_aux else call).record()
         gradient = differentiate(recorded, call.plain, layout.wanted, call.trace.registry, forms)
-        return _shaped(gradient, layout, call.inline(gradient.tape, recorded.outer))
-
-
-class Prepared:
-    """Compiled value and gradient for one kind of arguments."""
-
-    values = 1
-    """How many of the outputs are values rather than derivatives."""
-    sized = False
-    """Whether the generated function takes arrays of any size, and looks at them by itself."""
-    calls = 0
-    """How often it was called, and was looked up by the arguments for it."""
-    _entry: tuple[Any, Callable[[tuple[Any, ...]], Any] | None] | None = None
-
-    def __init__(self, owner: Differentiated, function: Callable[..., Any], args: tuple[Any, ...]) -> None:
-        self.owner, self.made = owner, (owner.captured, owner.captured.changes)
-        arguments = sort_arguments(function, args)
-        owner.captured.take(bearers(args))
-        self._wanted = target_for(owner.target, arguments)
-        self.target = self._wanted.first
-        self.layout = layout_of(function, owner.wrt, len(owner.hidden), on_host(arguments))
-        self.root = self._specialise(function, arguments)
-        self.tapes = [self.root]
-        """All of the tree."""
-        self._plain = not owner.hidden and all(not leaf.path and _exact(leaf.value) for leaf in arguments.leaves)
-        self._plain = self._plain and len(arguments.leaves) == len(args)
-
-    def owned_by(self, owner: Differentiated) -> Prepared:
-        """The same compiled code for another function that agrees with the one that it was made for."""
-        found = copy.copy(self)
-        found.owner, found._entry, found.made = owner, None, (owner.captured, owner.captured.changes)
-        return found
-
-    def is_current(self) -> bool:
-        """Whether nothing has changed since it was made, as far as was noticed."""
-        captured, changes = self.made
-        return captured is self.owner.captured and changes == captured.changes
-
-    def state(self) -> tuple[Any, ...]:
-        """What the compiled code relies on, to be compared by identity."""
-        return self.owner.captured.state, self.root, len(self.tapes)
-
-    def checks(self) -> list[Check]:
-        """What must hold for the compiled code to be right."""
-        return checks(self.owner.captured.state, [each.gradient.contents for each in self.tapes])
-
-    def entry(self, args: tuple[Any, ...], hidden: tuple[Any, ...]) -> Callable[[tuple[Any, ...]], Any] | None:
-        """A short way from a caller's arguments, which follow the ``hidden`` ones, to the results, if there is one."""
-        state = *self.state(), *map(Itself, hidden)
-        if any(each.gradient.relied for each in self.tapes):
-            return None
-        if self._entry is None or self._entry[0] != state:
-            self._entry = state, entry(args, hidden, self.root, self.result, self.checks(), sized=self.sized)
-        return self._entry[1]
-
-    def form(self, args: tuple[Any, ...]) -> Form | None:
-        """The generated function for calls that pass through no Python code, if it takes arguments as they are."""
-        gradient = self.root.gradient
-        if not self._plain or gradient.tape.guards or self.root.branches:
-            return None
-        split = is_split(self.root, self.result)
-        if split is None:
-            return None
-        return Form(self.root.call, tuple(map(kind_of, args)), gradient.captured, split, as_items(self.checks()))
-
-    def _specialise(
-        self,
-        function: Callable[..., Any],
-        arguments: Arguments,
-        why: str = "",
-        gradient: Gradient | None = None,
-        merged: Merged | None = None,
-    ) -> Specialisation:
-        with uncollected(), self.owner.journal.compiling(arguments, self.target.name, why) as made:
-            place = None if merged else self._place(function, arguments)
-            kept = None if place is None or why.endswith(OTHER_WAY) else self._kept(place, arguments)
-            if kept is not None:
-                found, how = kept
-                made(found.gradient.tape, found.source, how)
-            else:
-                try:
-                    gradient = gradient or self.gradient(function, on_host(arguments))
-                except Instead as reason:
-                    if place is not None:
-                        place.refuse(reason)
-                    raise
-                found = self._compiled(gradient, place, merged)
-                made(found.gradient.tape, found.source)
-
-        def code(target: Target) -> tuple[Callable[..., Any], Tape, str] | None:
-            if not any(each is found for each in self.tapes):
-                # It was merged with another tape since.
-                return None
-            call, found.source = self._code(found.gradient, target, merged)
-            return call, found.gradient.tape, found.source
-
-        found.call = self.owner.journal.going_on(arguments, self._wanted, found.call, code)
-        return found
-
-    def _compiled(self, gradient: Gradient, place: Place | None, merged: Merged | None) -> Specialisation:
-        captured = self.owner.captured
-        captured.take(gradient.ran)
-        # What the function itself did to lists and caches around it while it was traced is no change to react to.
-        captured.absorb()
-        # Of what compiled code reads at each call the function may have read some by itself all the same.
-        fresh = captured.read_afresh(gradient.captured, gradient.observed)
-        contents = Contents.of(gradient.contents.pairs, captured.parts(), fresh)
-        gradient = replace(gradient, contents=contents)
-        if merged:
-            return Specialisation(gradient, *self._code(gradient, self.target, merged), merged=merged)
-        # `grad`, which takes no wrt, shows the tape of each call.
-        mergeable = self.owner.dynamic and self.owner.wrt is not None and self.target.name != "cuda"
-        merged = Merged.of(gradient.recorded) if mergeable and gradient.recorded else None
-        gradient = replace(gradient, recorded=None)
-        return Specialisation(gradient, *self._code(gradient, self.target, place=place), merged=merged)
-
-    def _code(
-        self, gradient: Gradient, target: Target, merged: Merged | None = None, place: Place | None = None
-    ) -> tuple[Callable[..., Any], str]:
-        """The function that is generated for a gradient, and its source, which is kept in a place if there is one."""
-        if merged:
-            gradient = replace(gradient, tape=merged.unguarded(gradient.tape))
-        tape = self.compiled_tape(gradient, target)
-        values = gradient.values if merged or gradient.aux else self.values
-        if place is None:
-            call, text = compile_tape(tape, target, values=values)
-            return merged.checked(call) if merged else call, text
-        source = source_of(tape, target, values)
-        place.save(gradient, source)
-        return loaded(source), source.text
-
-    def _place(self, function: Callable[..., Any], arguments: Arguments) -> Place | None:
-        """Where other processes find the code for such arguments."""
-        owner = self.owner
-        names = () if function is owner.function else function.names  # type: ignore[attr-defined]
-        options = type(owner).__qualname__, owner.wrt, len(owner.hidden), owner.has_aux, *owner.options, names
-        return place_of(owner.function, bearers(arguments.values), arguments, options, self.target, owner.journal)
-
-    def _kept(self, place: Place, arguments: Arguments) -> tuple[Specialisation, str] | None:
-        """Code that another process made, if its branches go the way that these arguments take; where it came from."""
-        known = place.load(arguments)
-        if known is None:
-            return None
-        self.owner.captured.absorb()
-        gradient, source, how = known
-        found = Specialisation(gradient, self.loaded(source, gradient), source.text)
-        if gradient.tape.guards:
-            try:
-                found.run([leaf.value for leaf in arguments.leaves])
-            except Exception:  # noqa: BLE001  (whatever it is, tracing shows what there is to say of it)
-                return None
-        return found, how
-
-    def gradient(self, function: Callable[..., Any], arguments: Arguments) -> Gradient:
-        """The tape to compile."""
-        return trace_gradient(
-            function,
-            arguments,
-            self.layout.wanted,
-            registry(),
-            strict=self.target.strict,
-            around=self.owner.captured.surroundings(arguments.values),
-            has_aux=self.owner.has_aux,
-        )
-
-    def loaded(self, source: Any, gradient: Gradient) -> Callable[..., Any]:
-        """The function that generated source defines, whose results are the outputs of the tape."""
-        return loaded(source)
-
-    def derived(self, recorded: Recording, arguments: Arguments) -> Gradient | None:
-        """The tape to compile, of a recording that others were merged with; None if there is none."""
-        return differentiate(recorded, arguments, self.layout.wanted, registry())
-
-    def compiled_tape(self, gradient: Gradient, target: Target) -> Tape:
-        """What is compiled."""
-        from yota.compilation.scalar_code import short_gradient
-
-        return short_gradient(gradient.tape, gradient.leaves, registry(), target, gradient.values)
-
-    def result(self, chosen: Specialisation, outputs: tuple[Any, ...]) -> Any:
-        """What the caller gets: value and gradients."""
-        return _shaped(chosen.gradient, self.layout, outputs)
-
-    def __call__(
-        self, function: Callable[..., Any], args: tuple[Any, ...], leaves: Sequence[Any]
-    ) -> tuple[Any, Specialisation]:
-        """What the caller gets, and the specialisation that computed it."""
-        if any(each.gradient.contents.changed() or not each.gradient.fits(leaves) for each in self.tapes):
-            with self.owner.table.lock:
-                self.root = self._specialise(function, sort_arguments(function, args), CONTENT)
-                self.tapes = [self.root]
-        try:
-            chosen, outputs = self.root.run(leaves)
-        except StaleTapeError as fault:
-            with self.owner.table.lock:
-                self._follow(function, sort_arguments(function, args), fault)
-            chosen, outputs = self.root.run(leaves)
-        if not isinstance(outputs, tuple):
-            outputs = (outputs,)
-        return self.result(chosen, outputs), chosen
-
-    def _follow(self, function: Callable[..., Any], arguments: Arguments, fault: StaleTapeError) -> None:
-        """Record the way that a branch goes now: merged with the tape that does not hold, or as another one."""
-        missed = fault.missed
-        guard = missed.gradient.tape.guards[fault.decision[0]]
-        why = f"{where(guard.location)}{OTHER_WAY}"
-        gradient = None
-        if missed.merged is not None and not fault.layout:
-            gradient = self.gradient(function, on_host(arguments))
-            merged = missed.merged.joined(gradient.recorded) if gradient.recorded else None
-            if merged is missed.merged:
-                # What the function did to its surroundings now is no change to react to either.
-                if self.owner.captured.changed():
-                    self.owner.captured.absorb()
-                return
-            if merged is not None:
-                derived = self.derived(merged.merged(), on_host(arguments))
-                if derived is not None:
-                    found = self._specialise(function, arguments, why, derived, merged)
-                    self._replace(missed, found)
-                    return
-        follow(self.owner.dynamic, fault, guard, len(self.tapes))
-        found = self._specialise(function, arguments, why, gradient)
-        if len(self.tapes) < MOST_TAPES:
-            missed.insert(found, fault.decision)
-            self.tapes = [*self.tapes, found]
-        else:
-            self.root, self.tapes = found, [found]
-
-    def _replace(self, known: Specialisation, other: Specialisation) -> None:
-        """Put ``other`` in the place of a tape that it was merged from."""
-        other.branches.update(known.branches)
-        self.root = other if known is self.root else self.root
-        self.tapes = [other if each is known else each for each in self.tapes]
-        for each in self.tapes:
-            for decision, following in [*each.branches.items()]:
-                if following is known:
-                    each.branches[decision] = other
-
-
-def _shaped(gradient: Gradient, layout: Layout, outputs: Sequence[Any]) -> tuple[Any, Any]:
-    """Value and gradients, from the outputs of a gradient's tape; with the value what is beside it."""
-    values = gradient.values
-    value = outputs[0] if gradient.aux is None else (outputs[0], gradient.aux.filled(outputs[1:values]))
-    return value, layout.shaped(gradient.leaves, outputs[values:])
-
-
-def _exact(value: Any) -> bool:
-    """Whether generated code may take ``value`` as it is and give its gradient back as it is."""
-    return type(value) in (float, complex) or (type(value) is np.ndarray and value.ndim > 0 and value.dtype.isnative)
+        return shaped(gradient, layout, call.inline(gradient.tape, recorded.outer))

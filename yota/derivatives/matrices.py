@@ -16,10 +16,11 @@ from yota.compilation.device import on_host
 from yota.compilation.layout import layout_of, only_leaf
 from yota.compilation.sparse import CompressedRows
 from yota.compilation.specialise import Gradient, Instead, Specialisation, Target, simplified
-from yota.derivatives.differentiated import Differentiated, Prepared
+from yota.derivatives.differentiated import Differentiated
 from yota.derivatives.directions import stacked
 from yota.derivatives.inside import inside
 from yota.derivatives.joint import Joint, Results, apart
+from yota.derivatives.prepared import Prepared
 from yota.derivatives.rows import Rows, largest
 from yota.derivatives.straight import Entries, Wanted, entries, straight_line
 from yota.errors import ArgumentError, DifferentiationError, TracingError, YotaError

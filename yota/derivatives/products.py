@@ -15,10 +15,11 @@ from yota.compilation.layout import layout_of, only_leaf
 from yota.compilation.specialise import Gradient, Specialisation, Target, simplified
 from yota.compilation.words import worded
 from yota.derivatives.calling import caller
-from yota.derivatives.differentiated import Differentiated, Prepared
+from yota.derivatives.differentiated import Differentiated
 from yota.derivatives.directions import along, product_of
 from yota.derivatives.forms import form_of
 from yota.derivatives.inside import inside
+from yota.derivatives.prepared import Prepared
 from yota.errors import ArgumentError, DifferentiationError
 from yota.ir.callables import name_of
 from yota.ir.tape import Tape

@@ -11,7 +11,8 @@ from yota.compilation.branches import Dynamic
 from yota.compilation.scalar_code import short_value
 from yota.compilation.specialise import Gradient, Specialisation, Target
 from yota.derivatives.calling import Derivative
-from yota.derivatives.differentiated import Differentiated, Prepared
+from yota.derivatives.differentiated import Differentiated
+from yota.derivatives.prepared import Prepared
 from yota.ir.tape import Tape
 from yota.rules.registry import registry
 from yota.tracing.record import record
