@@ -8,7 +8,7 @@ from typing import Any
 from yota.ir.catalog import primitive
 from yota.rules.statics import axes_of
 from yota.tracing.creation import array
-from yota.tracing.implementations import implements
+from yota.tracing.implementations import implements, records
 from yota.tracing.methods import is_tracer
 from yota.tracing.order import axes_in_memory, laid_out, memory_order
 from yota.tracing.trace import Trace
@@ -160,3 +160,9 @@ def _shares(trace: Trace, a: Any, b: Any, max_work: Any = None) -> Any:
 @implements(np.result_type)
 def _result_type(trace: Trace, *values: Any) -> Any:
     return np.result_type(*(trace.values[trace.lift(v)] if is_tracer(v) else v for v in values))
+
+
+@records("numpy", "from_dlpack")
+def _from_dlpack(trace: Trace, x: Any, **_: Any) -> Any:
+    """The array itself: it is in NumPy's memory."""
+    return x[...]

@@ -44,6 +44,7 @@ def call(function: Any, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> A
     form = form_of(function)
     if form is not None and trace is not None:
         texts, found = len(trace.texts), form(*map(taken, args), **keywords)
+        own_if_new(found)
         return found if function in BUILT_IN else followed(trace, form, args, keywords, texts, found)
     if type(function) is FunctionType:
         if is_readable(function):

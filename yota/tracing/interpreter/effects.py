@@ -48,6 +48,9 @@ IMMUTABLE = (str, bytes, int, float, complex, bool, tuple, frozenset, range, typ
 _READ: Mapping[type, tuple[Any, ...]] = {
     list: (list.copy, list.count, list.index),
     dict: (dict.copy, dict.get, dict.items, dict.keys, dict.values),
+    types.MappingProxyType: tuple(
+        getattr(types.MappingProxyType, name) for name in "copy get items keys values".split()
+    ),
     set: (
         *(set.copy, set.difference, set.intersection, set.isdisjoint, set.issubset, set.issuperset),
         *(set.symmetric_difference, set.union),
@@ -157,7 +160,8 @@ def is_done(function: Any, args: tuple[Any, ...], keywords: Mapping[str, Any]) -
     if called.writes(trace.outlets):
         return True
     is_print = function is print and id(keywords.get("file", sys.stdout)) in trace.earlier.own
-    if is_print or _is_harmless(called, keywords, trace.earlier.own):
+    is_own_step = function is next and bool(args) and id(args[0]) in trace.earlier.own
+    if is_print or is_own_step or _is_harmless(called, keywords, trace.earlier.own):
         return False
     if not (is_traced([*args, *keywords.values()]) and trace.earlier.arrives(trace)):
         raise trace.earlier.block(trace)
@@ -179,6 +183,8 @@ def _is_harmless(called: Called, keywords: Mapping[str, Any], own: Mapping[int, 
         return True
     if isinstance(function, np.ufunc) or isinstance(owner, np.ufunc):
         return function is not np.ufunc.at
+    if isinstance(owner, type) and sys.modules.get(owner.__module__) in _MODULES:
+        return True
     if owner is not None and not isinstance(owner, (types.ModuleType, type)):
         reads = any(function in _READ.get(kind, ()) for kind in type(owner).__mro__)
         return reads or isinstance(owner, np.ndarray) or _is_known(function)

@@ -117,7 +117,7 @@ def _start(
     if isinstance(tree, ast.AsyncFunctionDef):
         raise activation.refuse(tree, "an asynchronous function is not known to the interpreter of source.")
     if definition.is_generator:
-        return _generated(activation)
+        return made(_generated(activation))
     return _finished(activation)
 
 

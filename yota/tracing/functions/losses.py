@@ -1,0 +1,185 @@
+"""Losses of scikit-learn's linear models and gradient boosting, which it has in compiled code, by their formulas."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from yota.tracing.implementations import records
+from yota.tracing.methods import is_traced
+from yota.tracing.trace import Trace
+from yota.tracing.untyped import np
+from yota.tracing.views import overwrite
+
+_MODULE = "sklearn._loss.loss"
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """A loss with its first and second derivative by the raw prediction.
+
+    Each takes the target, the raw prediction, and the object that has the parameters.
+    """
+
+    value: Callable[[Any, Any, Any], Any]
+    slope: Callable[[Any, Any, Any], Any]
+    curvature: Callable[[Any, Any, Any], Any]
+
+
+def _special(name: str) -> Any:
+    return getattr(sys.modules["scipy.special"], name)
+
+
+def _one(y: Any, raw: Any, by: Any) -> Any:
+    return np.ones(np.shape(raw))
+
+
+def _huber(y: Any, raw: Any, by: Any) -> Any:
+    size = np.abs(raw - y)
+    return np.where(size <= by.delta, 0.5 * size * size, by.delta * (size - 0.5 * by.delta))
+
+
+def _tweedie(y: Any, raw: Any, by: Any) -> Any:
+    p = by.power
+    if p == 0:
+        return 0.5 * (np.exp(raw) - y) ** 2
+    if p in (1, 2):
+        return np.exp(raw) - y * raw if p == 1 else raw + y * np.exp(-raw)
+    return np.exp((2 - p) * raw) / (2 - p) - y * np.exp((1 - p) * raw) / (1 - p)
+
+
+def _tweedie_slope(y: Any, raw: Any, by: Any) -> Any:
+    return np.exp((2 - by.power) * raw) - y * np.exp((1 - by.power) * raw)
+
+
+def _tweedie_curvature(y: Any, raw: Any, by: Any) -> Any:
+    p = by.power
+    return (2 - p) * np.exp((2 - p) * raw) - (1 - p) * y * np.exp((1 - p) * raw)
+
+
+def _identity_tweedie(y: Any, raw: Any, by: Any) -> Any:
+    p = by.power
+    if p == 0:
+        return 0.5 * (raw - y) ** 2
+    if p == 1:
+        return _special("xlogy")(y, y) - _special("xlogy")(y, raw) + raw - y
+    if p == 2:
+        return np.log(raw / y) + y / raw - 1
+    found = raw * raw ** (1 - p) / (2 - p) - y * raw ** (1 - p) / (1 - p)
+    positive = y > 0
+    power = np.where(positive, y, 1.0) ** (2 - p)
+    return found + np.where(positive, power / ((1 - p) * (2 - p)), 0.0)
+
+
+def _probabilities(y: Any, raw: Any, by: Any) -> Any:
+    return _special("softmax")(raw, 1)
+
+
+def _classes(y: Any, raw: Any) -> Any:
+    return np.equal(np.asarray(y).astype(int)[:, None], np.arange(raw.shape[1]))
+
+
+def _multinomial(y: Any, raw: Any, by: Any) -> Any:
+    return _special("logsumexp")(raw, axis=1) - np.sum(np.where(_classes(y, raw), raw, 0.0), axis=1)
+
+
+_LOSSES: dict[str, Loss] = {
+    "HalfSquaredError": Loss(lambda y, raw, by: 0.5 * (raw - y) ** 2, lambda y, raw, by: raw - y, _one),
+    "AbsoluteError": Loss(lambda y, raw, by: np.abs(raw - y), lambda y, raw, by: np.where(raw > y, 1.0, -1.0), _one),
+    "PinballLoss": Loss(
+        lambda y, raw, by: np.where(y >= raw, by.quantile * (y - raw), (1 - by.quantile) * (raw - y)),
+        lambda y, raw, by: np.where(y >= raw, -by.quantile, 1 - by.quantile),
+        _one,
+    ),
+    "HuberLoss": Loss(
+        _huber,
+        lambda y, raw, by: np.clip(raw - y, -by.delta, by.delta),
+        lambda y, raw, by: np.where(np.abs(raw - y) <= by.delta, 1.0, 0.0),
+    ),
+    "HalfPoissonLoss": Loss(
+        lambda y, raw, by: np.exp(raw) - y * raw,
+        lambda y, raw, by: np.exp(raw) - y,
+        lambda y, raw, by: np.exp(raw),
+    ),
+    "HalfGammaLoss": Loss(
+        lambda y, raw, by: raw + y * np.exp(-raw),
+        lambda y, raw, by: 1 - y * np.exp(-raw),
+        lambda y, raw, by: y * np.exp(-raw),
+    ),
+    "HalfTweedieLoss": Loss(_tweedie, _tweedie_slope, _tweedie_curvature),
+    "HalfTweedieLossIdentity": Loss(
+        _identity_tweedie,
+        lambda y, raw, by: raw ** (-by.power) * (raw - y),
+        lambda y, raw, by: raw ** (-by.power) * ((1 - by.power) + by.power * y / raw),
+    ),
+    "HalfBinomialLoss": Loss(
+        lambda y, raw, by: np.logaddexp(0.0, raw) - y * raw,
+        lambda y, raw, by: _special("expit")(raw) - y,
+        lambda y, raw, by: _special("expit")(raw) * _special("expit")(-raw),
+    ),
+    "HalfMultinomialLoss": Loss(
+        _multinomial,
+        lambda y, raw, by: _probabilities(y, raw, by) - _classes(y, raw),
+        lambda y, raw, by: _probabilities(y, raw, by) * (1 - _probabilities(y, raw, by)),
+    ),
+    "ExponentialLoss": Loss(
+        lambda y, raw, by: y * np.exp(-raw) + (1 - y) * np.exp(raw),
+        lambda y, raw, by: (1 - y) * np.exp(raw) - y * np.exp(-raw),
+        lambda y, raw, by: (1 - y) * np.exp(raw) + y * np.exp(-raw),
+    ),
+}
+"""By the names of scikit-learn's classes."""
+
+
+def _form(*parts: str) -> Callable[..., Any]:
+    """The form of a method that gives ``parts`` of a loss for each sample."""
+
+    def form(
+        trace: Trace,
+        self: Any,
+        y_true: Any,
+        raw_prediction: Any,
+        sample_weight: Any = None,
+        *outs: Any,
+        n_threads: int = 1,
+        **named: Any,
+    ) -> Any:
+        y, raw = trace.traced(y_true), trace.traced(raw_prediction)
+        raw = np.squeeze(raw, 1) if raw.ndim == 2 and raw.shape[1] == 1 else raw
+        known = next((each.__name__ for each in type(self).__mro__ if each.__name__ in _LOSSES), None)
+        if known is None:
+            raise trace.refuse(f"the loss {type(self).__name__} of scikit-learn is not recorded.", "")
+        given = [*outs[: len(parts)], *named.values()]
+        found = []
+        for place, part in enumerate(parts):
+            value = (
+                _probabilities(y, raw, None) if part == "proba" else getattr(_LOSSES[known], part)(y, raw, self.closs)
+            )
+            if sample_weight is not None and part != "proba":
+                weights = trace.traced(sample_weight)
+                value = value * (weights if value.ndim == 1 else weights[:, None])
+            found.append(_put(trace, given[place] if place < len(given) else None, value))
+        return found[0] if len(found) == 1 else tuple(found)
+
+    return form
+
+
+def _put(trace: Trace, out: Any, value: Any) -> Any:
+    if out is None:
+        return value
+    if not is_traced(out):
+        raise trace.refuse("a loss would be written into a plain array.", "Leave the array for the result out.")
+    overwrite(out, np.reshape(value, out.shape))
+    return out
+
+
+for _name, _parts in {
+    "BaseLoss.loss": ("value",),
+    "BaseLoss.gradient": ("slope",),
+    "BaseLoss.loss_gradient": ("value", "slope"),
+    "BaseLoss.gradient_hessian": ("slope", "curvature"),
+    "HalfMultinomialLoss.gradient_proba": ("slope", "proba"),
+}.items():
+    records(_MODULE, _name)(_form(*_parts))
