@@ -48,6 +48,7 @@ from yota.tracing.functions.scipy import (  # noqa: F401  (they too)
     recursive,
     roots,
     rotations,
+    sampling,
     smoothing,
     special,
     splines,

@@ -61,7 +61,7 @@ _INTERNAL = (
 )
 """NumPy's modules written in Python: they are traced through, so what they call must record as well."""
 
-_FILLING = ("numpy.polynomial.", "numpy.lib._polynomial_impl", "scipy.stats.", "scipy._lib.")
+_FILLING = ("numpy.polynomial.", "numpy.lib._polynomial_impl", "scipy.stats.")
 """Modules of libraries that make plain arrays and write what they compute into them."""
 
 _FROM_TRACED = frozenset(
@@ -95,10 +95,17 @@ def _wrapper(original: Any, form: Callable[..., Any]) -> Any:
     return call
 
 
-def _has_traced(trace: Trace, frame: FrameType) -> bool:
-    """Whether code of SciPy's has a traced value, in a variable or an attribute of ``self``, that is no constant."""
-    if not frame.f_globals.get("__name__", "").startswith("scipy."):
-        return False
+def _has_traced(trace: Trace, frame: FrameType | None) -> bool:
+    """Whether code of SciPy's has a traced value in hand that is no constant, or what called its private library."""
+    while frame is not None and (name := frame.f_globals.get("__name__", "")).startswith("scipy."):
+        if _holds_traced(trace, frame):
+            return True
+        frame = frame.f_back if name.startswith("scipy._lib.") else None
+    return False
+
+
+def _holds_traced(trace: Trace, frame: FrameType) -> bool:
+    """Whether a variable of a frame, or an attribute of its ``self``, is a traced value that is no constant."""
     names = frame.f_locals
     owner = names.get("self")
     slots = [each for kind in type(owner).__mro__ for each in getattr(kind, "__slots__", ())]

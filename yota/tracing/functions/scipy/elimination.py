@@ -6,12 +6,13 @@ from typing import Any
 
 from yota.ir.catalog import primitive
 from yota.ir.indexing import GATHER, Slice
+from yota.tracing.functions.scipy.equations import of_each
 from yota.tracing.implementations import records
 from yota.tracing.methods import is_tracer
 from yota.tracing.trace import Trace
 from yota.tracing.untyped import np
 
-__all__ = ["matrix"]
+__all__ = ["matrix", "rows_of"]
 
 
 def matrix(trace: Trace, name: str, a: Any) -> Any:
@@ -27,17 +28,19 @@ def _factors(trace: Trace, a: Any) -> Any:
     return trace.apply(trace.registry.primitive("linalg_lu"), (a,), {"p_indices": True})
 
 
-def _rows(trace: Trace, a: Any, order: Any) -> Any:
+def rows_of(trace: Trace, a: Any, order: Any) -> Any:
+    """The rows of ``a`` in an order that is traced."""
     rest = tuple(Slice(0, extent) for extent in a.shape[1:])
     return trace.apply(primitive("getitem"), (a, order), {"index": (GATHER, *rest)})
 
 
 @records("scipy.linalg", "lu")
+@of_each
 def _lu(trace: Trace, a: Any, permute_l: bool, p_indices: bool) -> Any:
     a = matrix(trace, "lu", a)
     order, lower, upper = _factors(trace, a)
     if permute_l:
-        return _rows(trace, lower, order), upper
+        return rows_of(trace, lower, order), upper
     if p_indices:
         return order, lower, upper
     ones = np.equal(order[:, None], np.arange(a.shape[0])).astype(np.zeros(0, a.dtype).real.dtype)
@@ -45,6 +48,7 @@ def _lu(trace: Trace, a: Any, permute_l: bool, p_indices: bool) -> Any:
 
 
 @records("scipy.linalg", "lu_factor")
+@of_each
 def _lu_factor(trace: Trace, a: Any) -> Any:
     a = matrix(trace, "lu_factor", a)
     _, lower, upper = _factors(trace, a)
@@ -69,13 +73,13 @@ def _lu_solve(trace: Trace, lu_and_piv: Any, b: Any, trans: int) -> Any:
     order = _order(trace, swaps, len(lu))
     solve = trace.registry.primitive("solve_triangular")
     if not trans:
-        b = _rows(trace, b, np.argsort(order))
+        b = rows_of(trace, b, np.argsort(order))
         b = trace.apply(solve, (lu, b), {"lower": True, "unit_diagonal": True})
         return trace.apply(solve, (lu, b), {"lower": False, "unit_diagonal": False})
     turned = lu.T if trans == 1 else np.conjugate(lu.T)
     b = trace.apply(solve, (turned, b), {"lower": True, "unit_diagonal": False})
     b = trace.apply(solve, (turned, b), {"lower": False, "unit_diagonal": True})
-    return _rows(trace, b, order)
+    return rows_of(trace, b, order)
 
 
 def _order(trace: Trace, swaps: Any, count: int) -> Any:

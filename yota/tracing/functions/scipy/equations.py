@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from yota.tracing.functions.decompositions import hermitian
@@ -11,7 +12,7 @@ from yota.tracing.implementations import records
 from yota.tracing.trace import Trace
 from yota.tracing.untyped import np
 
-__all__ = ["stacked"]
+__all__ = ["of_each", "stacked"]
 
 _KINDS = {
     "general": "gen",
@@ -29,9 +30,28 @@ def stacked(form: Callable[..., Any], arrays: tuple[Any, ...]) -> Any:
     if not lead:
         return form(*arrays)
     whole = [np.broadcast_to(each, lead + each.shape[-2:]) for each in arrays]
-    places = itertools.product(*map(range, lead))
-    found = np.stack([form(*(each[place] for each in whole)) for place in places])
-    return np.reshape(found, lead + found.shape[1:])
+    found = [form(*(each[place] for each in whole)) for place in itertools.product(*map(range, lead))]
+    if not isinstance(found[0], tuple):
+        return _joined(found, lead)
+    parts = [_joined(each, lead) for each in zip(*found, strict=True)]
+    kind: Any = type(found[0])
+    return kind(*parts) if hasattr(kind, "_fields") else tuple(parts)
+
+
+def _joined(found: Sequence[Any], lead: tuple[int, ...]) -> Any:
+    whole = np.stack(found)
+    return np.reshape(whole, lead + whole.shape[1:])
+
+
+def of_each(form: Callable[..., Any]) -> Callable[..., Any]:
+    """``form`` of one matrix, for each of those that a stack of them holds too."""
+
+    @functools.wraps(form)
+    def call(trace: Trace, a: Any, **keywords: Any) -> Any:
+        a = trace.traced(a)
+        return stacked(lambda each: form(trace, each, **keywords), (a,)) if a.ndim > 2 else form(trace, a, **keywords)
+
+    return call
 
 
 @records("scipy.linalg", "solve")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -96,35 +95,6 @@ def _neighbours(flipped: bool) -> Callable[..., Any]:
 
 records("scipy.ndimage", "convolve")(_neighbours(flipped=True))
 records("scipy.ndimage", "correlate")(_neighbours(flipped=False))
-
-
-@records("scipy.ndimage", "map_coordinates")
-def _map_coordinates(trace: Trace, input: Any, coordinates: Any, order: int, mode: str, cval: float) -> Any:
-    """Linear interpolation; order 1 only."""
-    if order != 1 or mode not in ("constant", "nearest"):
-        raise trace.refuse(
-            "scipy.ndimage.map_coordinates is recorded for order=1 and the modes 'constant' and 'nearest'.",
-            "Pass order=1.",
-        )
-    x, places = trace.traced(input), trace.traced(coordinates)
-    inside: Any = True
-    corners = []
-    for axis, extent in enumerate(x.shape):
-        place = places[axis]
-        within = np.logical_and(place >= 0, place <= extent - 1)
-        inside = np.logical_and(inside, within) if mode == "constant" else inside
-        held = np.minimum(np.maximum(place, 0), extent - 1) if mode == "nearest" else np.where(within, place, 0.0)
-        low = np.minimum(np.floor(held), max(extent - 2, 0))
-        share = held - low
-        index = low.astype(int)
-        corners.append(((index, 1 - share), (np.minimum(index + 1, extent - 1), share)))
-    total: Any = 0.0
-    for choice in itertools.product(*corners):
-        weight = choice[0][1]
-        for _, each in choice[1:]:
-            weight = weight * each
-        total = total + weight * x[tuple(index for index, _ in choice)]
-    return np.where(inside, total, cval) if is_traced(inside) else total
 
 
 records("scipy.signal", "convolve2d")(_plane("convolve2d", flipped=False))

@@ -52,7 +52,9 @@ def _adjoint(a: Any) -> Any:
 
 @records("scipy.linalg", "cho_factor")
 def _cho_factor(trace: Trace, a: Any, lower: bool = False) -> Any:
-    return _cholesky(trace, a, lower), lower
+    """The other triangle is that of the matrix, as LAPACK leaves it."""
+    a = trace.traced(a)
+    return _cholesky(trace, a, lower) + (np.triu(a, 1) if lower else np.tril(a, -1)), lower
 
 
 @records("scipy.linalg", "cho_solve")
@@ -66,10 +68,8 @@ def _square(name: str) -> Callable[..., Any]:
     """The form of a function of one square matrix."""
 
     def form(trace: Trace, A: Any) -> Any:
-        a = trace.traced(A)
-        if a.ndim != 2:
-            raise trace.refuse(f"scipy.linalg.{name} of stacked matrices is not recorded.", "Write a loop.")
-        return trace.apply(trace.registry.primitive(name), (a,))
+        known = trace.registry.primitive(name)
+        return stacked(lambda each: trace.apply(known, (each,)), (trace.traced(A),))
 
     return form
 

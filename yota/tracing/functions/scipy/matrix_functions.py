@@ -7,6 +7,7 @@ from typing import Any
 
 from yota.tracing.functions.scipy.equations import stacked
 from yota.tracing.implementations import records
+from yota.tracing.methods import is_traced
 from yota.tracing.trace import Trace
 from yota.tracing.untyped import np
 
@@ -134,3 +135,28 @@ def _procrustes(trace: Trace, A: Any, B: Any) -> Any:
     known = trace.registry.primitive("linalg_svd")
     u, w, vt = trace.apply(known, (product,), {"full_matrices": False})
     return np.matmul(u, vt), np.sum(w)
+
+
+@records("scipy.linalg", "signm")
+def _sign(trace: Trace, A: Any) -> Any:
+    """By the root of the square, which has the sign for its other factor (Higham 2008, theorem 5.1)."""
+    a = _double(trace, A)
+    root = trace.apply(trace.registry.primitive("sqrtm"), (np.matmul(a, a),))
+    return np.linalg.solve(root, a)
+
+
+@records("scipy.linalg", "fractional_matrix_power")
+def _fractional_power(trace: Trace, A: Any, t: Any) -> Any:
+    a = _double(trace, A)
+    if not is_traced(t) and t == int(t):
+        return np.linalg.matrix_power(a, int(t))
+    return _exponential(trace, t * trace.apply(trace.registry.primitive("logm"), (a,)))
+
+
+@records("scipy.linalg", "funm")
+def _of_eigenvalues(trace: Trace, A: Any, func: Any) -> Any:
+    """Of a matrix that has as many eigenvectors as rows."""
+    a = _double(trace, A)
+    values, vectors = np.linalg.eig(a)
+    found = np.matmul(vectors * func(values), np.linalg.inv(vectors))
+    return np.real(found) if found.dtype.kind == "c" and a.dtype.kind != "c" else found
