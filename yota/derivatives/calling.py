@@ -96,12 +96,15 @@ class Derivative(Compiled):
         prepared, function, positions, leaves = self.form.prepare(args, kwargs)
         before = prepared.state()
         result, _ = prepared(function, positions, leaves)
-        if key is not None:
-            with self.form.table.lock:
+        # While another thread compiles, the short way can wait.
+        if key is not None and (lock := self.form.table.lock).take():
+            try:
                 # What was compiled just now may be called only once.
                 settled = prepared.calls and prepared.is_current() and prepared.state() == before
                 self.latest = prepared.entry(args, self.form.hidden) if settled else None
                 self._keep(key, prepared, args)
+            finally:
+                lock.release()
         prepared.calls += 1
         return result
 

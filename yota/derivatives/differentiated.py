@@ -115,24 +115,36 @@ class Differentiated:
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[Prepared, Callable[..., Any], tuple[Any, ...], list[Any]]:
         """The compiled form for a call; the call with its arguments by position; and their leaves."""
-        # What two threads compiled at a time could rely on what the function read at different moments.
-        with self.table.lock:
-            if self.captured.changed():
-                self.forget()
-            function, args = positional(self.function, (*self.hidden, *args), kwargs)
-            leaves: list[Any] = []
-            try:
-                key = tuple([key_of(argument, leaves) for argument in args])
-            except RecursionError:
-                sort_arguments(function, args)  # says which argument contains itself
-                raise
-            if function is not self.function:
-                key = (function.names, *key)  # type: ignore[attr-defined]
-            prepared = self.table.get(key)
-            if prepared is None:
-                prepared = self.compiled(function, args)
-                self.table.insert(key, prepared)
-            return prepared, function, args, leaves
+        # In this order: who forgets empties the table before another state counts.
+        unchanged = self.captured.state.holds()
+        key, function, positions, leaves = self._called(args, kwargs)
+        prepared = self.table.get(key) if unchanged else None
+        if prepared is None:
+            # What two threads compiled at a time could rely on what the function read at different moments.
+            with self.table.lock:
+                if self.captured.changed():
+                    self.forget()
+                key, function, positions, leaves = self._called(args, kwargs)
+                prepared = self.table.get(key)
+                if prepared is None:
+                    prepared = self.compiled(function, positions)
+                    self.table.insert(key, prepared)
+        return prepared, function, positions, leaves
+
+    def _called(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[Any, Callable[..., Any], tuple[Any, ...], list[Any]]:
+        """What tells the kinds of the arguments apart; the call with its arguments by position; and their leaves."""
+        function, args = positional(self.function, (*self.hidden, *args), kwargs)
+        leaves: list[Any] = []
+        try:
+            key = tuple([key_of(argument, leaves) for argument in args])
+        except RecursionError:
+            sort_arguments(function, args)  # says which argument contains itself
+            raise
+        if function is not self.function:
+            key = (function.names, *key)  # type: ignore[attr-defined]
+        return key, function, args, leaves
 
     def compiled(self, function: Callable[..., Any], args: tuple[Any, ...]) -> Prepared:
         """The compiled form for arguments like ``args``."""

@@ -1,11 +1,60 @@
-"""A bounded table of compiled functions."""
+"""A bounded table of compiled functions, and the lock of those who compile."""
 
 from __future__ import annotations
 
+import sys
 import threading
 from typing import Any
 
-__all__ = ["Table"]
+from yota.errors import DifferentiationError
+
+__all__ = ["Lock", "Table"]
+
+_PATIENCE, _LOOKS = 0.5, 10
+"""Seconds between two looks at what the owner of a lock does, and looks at which it waits for another thread."""
+_WAITING = frozenset({"threading", "concurrent.futures._base", "queue", "multiprocessing.pool"})
+
+
+class Lock:
+    """A lock that its owner may take again; it is an error to wait for an owner who waits for another thread."""
+
+    def __init__(self) -> None:
+        self._lock, self._owner = threading.RLock(), 0
+
+    def __enter__(self) -> None:
+        looks = 0
+        while not self._lock.acquire(timeout=_PATIENCE):
+            place = _waits_in(self._owner)
+            looks = looks + 1 if place else 0
+            if looks == _LOOKS:
+                raise DifferentiationError(
+                    f"this derivative is being compiled by a thread that waits for another one in {place}. If that is "
+                    "this one, neither goes on: while a function is compiled, threads that it waits for cannot call "
+                    "its derivative on arguments of new kinds. Call the derivative on such arguments before"
+                )
+        self._owner = threading.get_ident()
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
+    def take(self) -> bool:
+        """Take the lock if no other thread has it; `release` gives it back."""
+        taken = self._lock.acquire(blocking=False)
+        self._owner = threading.get_ident() if taken else self._owner
+        return taken
+
+    def release(self) -> None:
+        """Give the lock back."""
+        self._lock.release()
+
+
+def _waits_in(thread: int) -> str:
+    """The place where a thread waits for another one; empty if it does not."""
+    frame = sys._current_frames().get(thread)
+    waits = frame is not None and frame.f_globals.get("__name__") in _WAITING
+    while frame is not None and frame.f_globals.get("__name__") in _WAITING:
+        frame = frame.f_back
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}" if waits and frame is not None else ""
 
 
 class Table(dict[Any, Any]):
@@ -14,7 +63,7 @@ class Table(dict[Any, Any]):
     def __init__(self, most: int = 256) -> None:
         super().__init__()
         self.most = most
-        self.lock = threading.RLock()
+        self.lock = Lock()
 
     def insert(self, key: Any, value: Any) -> None:
         """Add an entry, and drop the oldest ones past the bound."""

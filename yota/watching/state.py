@@ -132,15 +132,18 @@ class State:
         )
 
     def holds(self) -> bool:
-        """Whether everything is the object that it was."""
+        """Whether everything is the object that it was, but for what traces have put there."""
         return (
-            all(content(cell) is held for (cell, _), held in zip(self.cells, self.held, strict=True))
+            all(original(content(cell)) is held for (cell, _), held in zip(self.cells, self.held, strict=True))
             and all(
-                names.get(name, ABSENT) is value for (names, name), value in zip(self.places, self.values, strict=True)
+                original(names.get(name, ABSENT)) is value
+                for (names, name), value in zip(self.places, self.values, strict=True)
             )
-            and all(all(map(operator.is_, _made_of(function), known)) for function, known in self.functions)
             and all(
-                getattr(value, name, ABSENT) is found
+                all(map(operator.is_, map(original, _made_of(function)), known)) for function, known in self.functions
+            )
+            and all(
+                original(getattr(value, name, ABSENT)) is found
                 for (value, name), found in zip(self.looks, self.found, strict=True)
             )
             and all(len(names) == size for names, size in self.sizes)
@@ -249,9 +252,12 @@ def differs(known: _Container) -> bool:
     container, keys, items = known
     if len(container) != len(items):
         return True
+    present = container
     if isinstance(container, dict):
-        return not (all(map(operator.is_, container, keys)) and all(map(operator.is_, container.values(), items)))
-    return not all(map(operator.is_, container, items))
+        if not all(map(operator.is_, container, keys)):
+            return True
+        present = container.values()
+    return not all(map(operator.is_, map(original, present), items))
 
 
 def fingerprint(value: Any) -> Any:
