@@ -194,6 +194,30 @@ def test_matrices(size: int) -> None:
     np.testing.assert_allclose(module.vector_jacobian(x, 0.5), jacobian(lambda x: vector(x, 0.5))(x), rtol=1e-12)
 
 
+def many(value, results, v, matrix, product, unit, units, rows, seed, deque, scipy, sizes, index, count):
+    others = matrix + product + unit + units + rows + seed + deque + scipy + sizes + index + count
+    return np.sum(v**3 * value) + others * results
+
+
+WORDS = many.__code__.co_varnames[:14]
+MANY = {name: "float64[19]" if name == "v" else "float" for name in WORDS}
+MATRICES = ("value", "gradient", "hvp", "hessian")
+
+
+def test_parameters_keep_their_names() -> None:
+    point = {name: np.arange(1.0, 20.0) if name == "v" else 0.5 * at for at, name in enumerate(WORDS)}
+    module = yota.generate(many, MANY, with_=MATRICES, wrt="v")
+    assert not module.notes
+    made = loaded(str(module))
+    assert same(made.many(**point), many(**point))
+    np.testing.assert_allclose(made.many_gradient(**point), 3 * point["v"] ** 2 * point["value"])
+    np.testing.assert_allclose(np.diag(made.many_hessian(**point)), 6 * point["v"] * point["value"])
+    np.testing.assert_allclose(made.many_hvp(**point, v_1=np.ones(19)), 6 * point["v"] * point["value"])
+    # These would hide methods of the named tuple of gradients.
+    record = loaded(str(yota.generate(many, MANY, wrt=("v", "index", "count")))).ManyGradient
+    assert record._fields == ("v", "index_1", "count_1")
+
+
 def test_strict_modules_have_the_bits_of_numpy() -> None:
     x = RANDOM.normal(size=6)
     assert same(loaded(str(yota.generate(rosenbrock, (x,), strict=True))).rosenbrock(x), rosenbrock(x))
@@ -284,6 +308,8 @@ def test_linters_have_nothing_to_say(tmp_path: Path) -> None:
     yota.generate(rosenbrock, {"x": "float64[12]"}, with_=contents, license="Copyright\n\nNobody").write(
         tmp_path / "all.py"
     )
+    yota.generate(many, MANY, with_=MATRICES[:3], wrt="v").write(tmp_path / "many.py")
+    yota.generate(many, MANY).write(tmp_path / "record.py")
     yota.generate(nested, ({"pair": Pair(np.ones(3), 2.0), "list": [0.5, np.ones(3)]},)).write(tmp_path / "nested.py")
     for words in (["ruff", "check", "--isolated"], ["ruff", "format", "--isolated", "--diff"], ["mypy", "--strict"]):
         done = subprocess.run(

@@ -80,7 +80,10 @@ def _collected(request: Request, call: Call) -> _Collected:
     parts = Parts(guards=subject.tape.guards)
     own = [title, *(f"{title}_{each}" for each in ("gradient", "value_and_gradient", "jacobian", "hessian", "hvp"))]
     shapes = found.shapes() if found else None
-    inputs = parameters(subject.arguments.leaves, (*own, f"{class_name(title)}Gradient"), shapes=shapes)
+    # A named tuple has methods of these names.
+    fields = ("count", "index") if len(subject.layout.wanted) > 1 else ()
+    reserved = (*own, f"{class_name(title)}Gradient", *fields)
+    inputs = parameters(subject.arguments.leaves, reserved, shapes=shapes)
     common = Documented(title, inputs, summary(call.function), bool(subject.tape.guards), names)
     tapes: list[Tape] = [subject.tape]
     if "value" in wanted:

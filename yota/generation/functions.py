@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from yota.codegen.names import Names
 from yota.generation.kernel import Kernel
 from yota.generation.plain import docstring
 from yota.generation.signature import Parameter, described, hint
@@ -66,6 +67,11 @@ class Documented:
         """Statements ahead of the call of a kernel."""
         return ("sizes: dict[str, int] = {}",) if self.sizes else ()
 
+    def free(self, *words: str, extra: Sequence[Parameter] = ()) -> list[str]:
+        """The words as names of variables beside the parameters."""
+        names = Names(each.name for each in (*self.parameters, *extra))
+        return [names.fresh(word) for word in words]
+
     def header(self, extra: Sequence[Parameter] = ()) -> str:
         """Parameters as they stand in ``def``."""
         return ", ".join(f"{each.name}: {each.hint}" for each in (*self.parameters, *extra))
@@ -111,7 +117,8 @@ def value_function(common: Documented, kernel: Kernel, types: Sequence[TensorTyp
     """The function itself, without derivative."""
     hints = [hint(type) for type in types]
     returns = hints[0] if len(hints) == 1 else f"tuple[{', '.join(hints)}]"
-    body = (*common.opening, f"value: {returns} = {kernel.name}({common.checked(kernel)})", "return value")
+    (value,) = common.free("value")
+    body = (*common.opening, f"{value}: {returns} = {kernel.name}({common.checked(kernel)})", f"return {value}")
     results = [("value" if len(types) == 1 else f"value{number}", described(type)) for number, type in enumerate(types)]
     summary = common.summary or f"Value of {common.name}."
     documentation = common.sections(results, operations=kernel.operations)
@@ -136,13 +143,14 @@ def gradient_functions(
     single = len(wanted) == 1
     gradient = hint(wanted[0].type) if single else record
     count = iter(range(1, 1 + sum(present)))
-    parts = [f"results[{next(count)}]" if found else _zero(each) for each, found in zip(wanted, present, strict=True)]
-    whole = parts[0] if single else f"{record}({'*results[1:]' if all(present) else ', '.join(parts)})"
+    (results,) = common.free("results")
+    parts = [f"{results}[{next(count)}]" if found else _zero(each) for each, found in zip(wanted, present, strict=True)]
+    whole = parts[0] if single else f"{record}({f'*{results}[1:]' if all(present) else ', '.join(parts)})"
     call = f"{kernel.name}({common.checked(kernel)})"
     body = (
         *common.opening,
-        f"results: tuple[Any, ...] = {call if any(present) else f'({call},)'}",
-        f"return results[0], {whole}",
+        f"{results}: tuple[Any, ...] = {call if any(present) else f'({call},)'}",
+        f"return {results}[0], {whole}",
     )
     by = ", ".join(each.name for each in wanted)
     kind = described(wanted[0].type, wanted[0].shape) if single else record

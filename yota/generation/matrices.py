@@ -79,13 +79,14 @@ class Matrices:
         assert made.found.extra is not None
         shapes = [made.shape] if self.sized else None
         names = [each.name for each in self.common.parameters]
-        (extra,) = parameters([made.found.extra], names, own=("v",), shapes=shapes)
+        (extra,) = parameters([made.found.extra], names, shapes=shapes)
         result = hint(self._by.type)
-        call = f"product: {result} = {made.kernel.name}({self.common.checked(made.kernel, (extra,))})"
+        (product,) = self.common.free("product", extra=(extra,))
+        call = f"{product}: {result} = {made.kernel.name}({self.common.checked(made.kernel, (extra,))})"
         kind = described(self._by.type, made.shape)
         documentation = self.common.sections([("product", kind)], (extra,), made.kernel.operations)
-        summary = f"Second derivatives of {self.common.name} by {self._by.name}, times v."
-        body = (*self.common.opening, call, "return product")
+        summary = f"Second derivatives of {self.common.name} by {self._by.name}, times {extra.name}."
+        body = (*self.common.opening, call, f"return {product}")
         name, header = f"{self.common.name}_hvp", self.common.header((extra,))
         self.parts.functions.append(Function(name, header, result, summary, documentation, body))
         return made.found.tape
@@ -121,13 +122,14 @@ class Matrices:
         shared = what == "hessian" and not small and any(kernel.name == product for kernel in self.parts.kernels)
         made = self._recorded(f"_{name}" if small else product if shared else f"_{name}_row", of)
         like = made.found.tape.types[made.found.tape.outputs[0]] if small else made.found.like
+        (matrix,) = self.common.free("matrix")
         if small:
-            lines = [f"matrix: {hint(like)} = {made.kernel.name}({self.common.checked(made.kernel)})"]
+            lines = [f"{matrix}: {hint(like)} = {made.kernel.name}({self.common.checked(made.kernel)})"]
         else:
             lines = self._loop(made, hint(like), dtype_text(like.dtype))
         work = made.kernel.operations if small else f"for each row {made.kernel.operations}"
         documentation = self.common.sections([("matrix", described(like, made.shape))], operations=work)
-        body = (*self.common.opening, *lines, "return matrix")
+        body = (*self.common.opening, *lines, f"return {matrix}")
         text = summary.format(self._by.name)
         self.parts.functions.append(Function(name, self.common.header(), hint(like), text, documentation, body))
         return made.found.tape
@@ -136,14 +138,15 @@ class Matrices:
         """A matrix whose rows come from one kernel, called with each unit vector."""
         rows = [self._extent(extent) for extent in made.rows]
         count = _product(made.rows) if self.sized is None else " * ".join(map(_factor, rows)) or "1"
-        given = [each.name for each in self.common.parameters] + ["unit"]
+        unit, units, found, matrix = self.common.free("unit", "units", "rows", "matrix")
+        given = [*(each.name for each in self.common.parameters), unit]
         given += [f'sizes["{name}"]' for name in made.kernel.sizes]
         cast = "" if dtype == "np.float64" else f", dtype={dtype}"
         return [
             *(f"{each.name} = {each.checked}" for each in self.common.parameters),
-            f"units = np.eye({count}{cast}).reshape({', '.join([count, *rows])})",
-            f"rows = [{made.kernel.name}({', '.join(given)}) for unit in units]",
-            f"matrix: {returns} = np.array(rows, {dtype}).reshape({', '.join(map(self._extent, made.shape))})",
+            f"{units} = np.eye({count}{cast}).reshape({', '.join([count, *rows])})",
+            f"{found} = [{made.kernel.name}({', '.join(given)}) for {unit} in {units}]",
+            f"{matrix}: {returns} = np.array({found}, {dtype}).reshape({', '.join(map(self._extent, made.shape))})",
         ]
 
     def _extent(self, extent: int | str) -> str:

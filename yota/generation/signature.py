@@ -10,13 +10,10 @@ from yota.codegen.names import Names, identifier
 from yota.ir.types import TensorType, type_of
 from yota.tracing.record import Leaf
 
-__all__ = ["RESERVED", "Parameter", "class_name", "described", "hint", "parameters"]
+__all__ = ["Parameter", "class_name", "described", "hint", "parameters"]
 
-RESERVED = tuple(
-    "np npt Any NamedTuple annotations deque math scipy results value seed v count index units unit rows matrix product"
-    " sizes".split()
-)
-"""Names that a module uses itself."""
+_IMPORTED = ("np", "npt", "math", "Any")
+"""Names that functions of a module read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,14 +57,13 @@ def parameters(
     leaves: Sequence[Leaf],
     reserved: Sequence[str],
     *,
-    own: Sequence[str] = (),
     shapes: Sequence[tuple[int | str, ...]] | None = None,
 ) -> tuple[Parameter, ...]:
     """A parameter for each leaf, in order.
 
-    ``own`` are names that the module uses for just these, and ``shapes`` their shapes where sizes have names.
+    ``shapes`` are their shapes where sizes have names.
     """
-    names = Names((*(name for name in RESERVED if name not in own), *reserved))
+    names = Names((*_IMPORTED, *reserved, *(() if shapes is None else ("sizes",))))
     found = []
     for position, leaf in enumerate(leaves):
         type = type_of(leaf.value)
