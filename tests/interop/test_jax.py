@@ -184,15 +184,6 @@ def test_jax_s_functions_are_primitives(exact: None) -> None:
     np.testing.assert_allclose(yota.hessian(loss)(X, 2.5), jax.hessian(native)(X, 2.5), rtol=1e-12)
 
 
-def test_complex_functions_of_jax_s_follow_yota_s_convention(exact: None) -> None:
-    z = np.array([1 + 2j, 0.3 - 0.1j])
-    losses = [
-        lambda z, f=f: np.sum(np.abs(f(z) - 1) ** 2)
-        for f in (primitive(lambda z: jnp.exp(z) * jnp.real(z)), lambda z: np.exp(z) * np.real(z))
-    ]
-    np.testing.assert_allclose(*[yota.gradient(loss)(z) for loss in losses], rtol=1e-12)
-
-
 def test_branches_and_precision_are_refused_or_chosen() -> None:
     def f(x: Any) -> Any:
         return x**2 if x[0] > 0 else x

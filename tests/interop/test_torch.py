@@ -227,15 +227,6 @@ def test_trees_of_parameters() -> None:
         np.testing.assert_allclose(found, right, rtol=1e-12)
 
 
-def test_complex_functions_follow_the_convention() -> None:
-    z = np.array([1 + 2j, 0.3 - 0.1j])
-    losses = [
-        lambda z, f=f: np.sum(np.abs(f(z) - 1) ** 2)
-        for f in (primitive(lambda z: torch.exp(z) * torch.real(z)), lambda z: np.exp(z) * np.real(z))
-    ]
-    np.testing.assert_allclose(*[yota.gradient(loss)(z) for loss in losses], rtol=1e-12)
-
-
 def test_results_and_arguments_keep_to_themselves() -> None:
     kept, same = torch.ones(2, dtype=torch.float64), primitive(lambda x: x)
     x = np.ones(2)

@@ -69,6 +69,19 @@ class Host:
     def __repr__(self) -> str:
         return f"<{self.__name__}>"
 
+    def __reduce__(self) -> Any:
+        """Refuse to be pickled, as part of a tape or of what was compiled.
+
+        Raises
+        ------
+        ArgumentError
+            In any case.
+        """
+        raise ArgumentError(
+            f"{self.__name__} is on this tape, and belongs to this process; pickle the derivative, such as "
+            "yota.value_and_grad(f), which another process traces anew"
+        )
+
     def __call__(self, *operands: Any) -> np.ndarray[Any, Any]:
         """The result.
 

@@ -7,7 +7,7 @@ import keyword
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
+from functools import cache, partialmethod
 from typing import Any
 
 import sympy
@@ -227,17 +227,8 @@ class Steps:
         # Those of order 0 and 1 are quicker, and known on both sides of 0.
         return self.call(f"{letter}{whole}", x) if whole in (0, 1) else self.call(f"{letter}v", order, x)
 
-    def _besselj(self, *parts: Expression) -> Expression:
-        return self._bessel("j", *parts)
-
-    def _bessely(self, *parts: Expression) -> Expression:
-        return self._bessel("y", *parts)
-
-    def _besseli(self, *parts: Expression) -> Expression:
-        return self._bessel("i", *parts)
-
-    def _besselk(self, *parts: Expression) -> Expression:
-        return self._bessel("k", *parts)
+    _besselj, _bessely = partialmethod(_bessel, "j"), partialmethod(_bessel, "y")
+    _besseli, _besselk = partialmethod(_bessel, "i"), partialmethod(_bessel, "k")
 
     def _log(self, *parts: Expression) -> Expression:
         return self.folded("divide", [self.call("log", each) for each in parts])
@@ -373,13 +364,7 @@ class ProgramReader(Steps, Reader):
         self.names, self._known = names, known
         return found
 
-    def _Sum(self, expression: Any) -> Expression:  # noqa: N802
-        return self._reduced(expression, "sum")
-
-    def _Product(self, expression: Any) -> Expression:  # noqa: N802
-        return self._reduced(expression, "prod")
-
-    def _reduced(self, expression: Any, function: str) -> Expression:
+    def _reduced(self, function: str, expression: Any) -> Expression:
         body, *limits = expression.args
         # Of several the last is the outermost.
         (symbol, low, high), inner = limits[-1], limits[:-1]
@@ -393,17 +378,18 @@ class ProgramReader(Steps, Reader):
         self.names, self._known = names, outer
         return self.over(found, index, function)
 
+    _Sum, _Product = partialmethod(_reduced, "sum"), partialmethod(_reduced, "prod")
+
     def _counted(self, expression: Any) -> Expression:
         """An index or a bound, whose symbols are whole numbers."""
         found = (self.names.get(each, self.names.get(str(each))) for each in expression.free_symbols)
         self.counted |= {each for each in found if each is not None}
         return self.read(expression)
 
-    def _Indexed(self, expression: Any) -> Expression:  # noqa: N802
-        return self.call("element", self.read(expression.base), *map(self._counted, expression.indices))
+    def _element(self, whole: str, expression: Any) -> Expression:
+        return self.call("element", self.read(getattr(expression, whole)), *map(self._counted, expression.indices))
 
-    def _MatrixElement(self, expression: Any) -> Expression:  # noqa: N802
-        return self.call("element", self.read(expression.parent), *map(self._counted, expression.indices))
+    _Indexed, _MatrixElement = partialmethod(_element, "base"), partialmethod(_element, "parent")
 
     def _MatMul(self, expression: Any) -> Expression:  # noqa: N802
         scalars, matrices = expression.as_coeff_matrices()

@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from functools import cache, partial
+from functools import cache, partial, partialmethod
 from typing import Any
 
 import numpy as np
@@ -193,7 +193,7 @@ class _Elements:
 
     # -- ops on arrays, by name --------------------------------------------------------------------------
 
-    def _reduced(self, op: Op, index: _Index, joined: Callable[..., Any], long: Callable[..., Any] | None) -> Any:
+    def _reduced(self, joined: Callable[..., Any], long: Callable[..., Any] | None, op: Op, index: _Index) -> Any:
         shape = self._shape(op.operands[0])
         axis = op.keyword("axis")
         axes = tuple(range(len(shape))) if axis is None else axis if isinstance(axis, tuple) else (axis,)
@@ -216,17 +216,8 @@ class _Elements:
         found, symbols = self.over(len(counted), body)
         return long(found, *((each, 0, shape[axis] - 1) for each, axis in zip(symbols, counted, strict=True)))
 
-    def _sum(self, op: Op, index: _Index) -> Any:
-        return self._reduced(op, index, sympy.Add, sympy.Sum)
-
-    def _prod(self, op: Op, index: _Index) -> Any:
-        return self._reduced(op, index, sympy.Mul, sympy.Product)
-
-    def _max(self, op: Op, index: _Index) -> Any:
-        return self._reduced(op, index, sympy.Max, None)
-
-    def _min(self, op: Op, index: _Index) -> Any:
-        return self._reduced(op, index, sympy.Min, None)
+    _sum, _prod = partialmethod(_reduced, sympy.Add, sympy.Sum), partialmethod(_reduced, sympy.Mul, sympy.Product)
+    _max, _min = partialmethod(_reduced, sympy.Max, None), partialmethod(_reduced, sympy.Min, None)
 
     def _matmul(self, op: Op, index: _Index) -> Any:
         left, right = (self._shape(each) for each in op.operands)
