@@ -203,7 +203,7 @@ class Place:
         contents = Contents.now(relied, fresh)
         aux = None if head["form"] is None else ResultForm.read(head["form"])
         rows = None if head["rows"] is None else CompressedRows(*head["rows"])
-        more = {name: head[name] for name in ("leaves", "shapes", "relied")}
+        more = {name: head[name] for name in ("leaves", "relied")}
         gradient = Gradient(tape, captured=tuple(captured), contents=contents, aux=aux, rows=rows, **more)
         if not gradient.fits([leaf.value for leaf in arguments.leaves]):
             raise ValueError("made for other values")
@@ -222,7 +222,6 @@ class Place:
                 "arrays": _places(gradient, after.parts),
                 "source": parts,
                 "form": gradient.aux and gradient.aux.written(),
-                "shapes": gradient.shapes,
                 "rows": gradient.rows and [getattr(gradient.rows, each.name) for each in fields(gradient.rows)],
                 "relied": dict(gradient.relied),
             }

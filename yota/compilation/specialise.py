@@ -187,8 +187,6 @@ class Gradient:
     aux
         The form of what the function returned beside the value, if it did: its parts are outputs after the value. For
         matrices that of the whole result, if its parts were joined.
-    shapes
-        Shape and dtype of each part that was joined.
     rows
         Where the entries of a sparse matrix are, which are the last output.
     relied
@@ -204,7 +202,6 @@ class Gradient:
     ran: tuple[Running, ...] = ()
     observed: Observed = field(default_factory=Observed)
     aux: ResultForm | None = None
-    shapes: tuple[tuple[tuple[int, ...], np.dtype[Any]], ...] = ()
     rows: CompressedRows | None = None
     relied: Mapping[int, Any] = field(default_factory=dict)
     recorded: Recording | None = None

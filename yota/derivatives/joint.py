@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,9 +13,9 @@ from yota.derivatives.straight import Wanted
 from yota.ir.callables import name_of
 from yota.structures import Path, flatten, is_leaf, mapped
 from yota.tracing.methods import is_tracer
-from yota.tracing.results import ResultForm, taken_apart
+from yota.tracing.results import parted, type_of, vector
 
-__all__ = ["Joint", "Results", "apart", "vector"]
+__all__ = ["Joint", "as_vector"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,61 +46,14 @@ class _Piece:
         return slice(self.start, self.start + math.prod(self.shape))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Results:
-    """What a function returned.
-
-    Parameters
-    ----------
-    form
-        How it is put together.
-    shapes
-        Shape and dtype of each number and array in it.
-    """
-
-    form: ResultForm
-    shapes: tuple[tuple[tuple[int, ...], np.dtype[Any]], ...]
-
-    @property
-    def is_structured(self) -> bool:
-        """Whether it is neither an array nor a list or tuple of numbers, which count as a vector."""
-        if self.form.parts is None:
-            return False
-        several = isinstance(self.form.shell, (tuple, list)) and bool(self.form.parts)
-        numbers = all(part.parts is None for _, part in self.form.parts)
-        return not (several and numbers and not any(shape for shape, _ in self.shapes))
-
-    def pieces(self) -> list[_Piece]:
-        """Where each part is in the vector of all."""
-        parts = zip(self.form.paths(), self.shapes, strict=True)
-        return _pieces([(path, *each) for path, each in parts], apart=False)[0]
-
-
-def apart(function: Callable[..., Any], noted: list[Results], *, joined: bool) -> Callable[..., Any]:
-    """``function``, whose result comes as a tuple of its numbers and arrays; what it was is appended to ``noted``.
-
-    With ``joined`` the parts of a structure come as one vector.
-    """
-    name = name_of(function)
-
-    def flat(*values: Any) -> tuple[Any, ...]:
-        parts: list[Any] = []
-        form = taken_apart(name, function(*values), parts)
-        noted.append(Results(form, tuple([_type(part) for part in parts])))
-        return (_joined(parts),) if joined and form.parts is not None else tuple(parts)
-
-    flat.__name__ = name
-    return flat
-
-
-def vector(function: Callable[..., Any]) -> Callable[..., Any]:
+def as_vector(function: Callable[..., Any]) -> Callable[..., Any]:
     """``function``, whose result comes as one vector if it is a structure."""
 
-    def whole(*values: Any) -> Any:
-        return apart(function, [], joined=True)(*values)[0]
+    def flat(*values: Any) -> Any:
+        return parted(function, [], joined=True)(*values)[0]
 
-    whole.__name__ = name_of(function)
-    return whole
+    flat.__name__ = name_of(function)
+    return flat
 
 
 class Joint:
@@ -131,9 +84,9 @@ class Joint:
         """Blocks by path; with values before them, if they are wanted."""
         by = args[self.position]
         leaves = [(path, leaf) for path, leaf in flatten(by) if _is_moved(leaf)]
-        pieces, count = _pieces([(path, *_type(leaf)) for path, leaf in leaves], apart=True)
+        pieces, count = _pieces([(path, type_of(leaf)) for path, leaf in leaves], apart=True)
         values = [leaf for _, leaf in leaves]
-        vectors = [_joined([v for v, p in zip(values, pieces, strict=True) if p.group == g]) for g in range(count)]
+        vectors = [vector([v for v, p in zip(values, pieces, strict=True) if p.group == g]) for g in range(count)]
         if count not in self._made:
             self._made[count] = list(self._by_vectors(count))
         found = [matrix(*vectors, *args) for matrix in self._made[count]]
@@ -161,7 +114,7 @@ class Joint:
         def flat(*values: Any) -> Any:
             vectors, args = values[:count], list(values[count:])
             leaves = [leaf for _, leaf in flatten(args[position]) if _is_moved(leaf)]
-            pieces, _ = _pieces([((), *_type(leaf)) for leaf in leaves], apart=True)
+            pieces, _ = _pieces([((), type_of(leaf)) for leaf in leaves], apart=True)
             moved = iter([_taken(vectors[p.group], p, leaf) for p, leaf in zip(pieces, leaves, strict=True)])
             args[position] = mapped(args[position], lambda leaf: next(moved) if _is_moved(leaf) else leaf)
             return function(*args)
@@ -170,9 +123,9 @@ class Joint:
         return flat
 
     def _jacobian(self, pieces: Sequence[_Piece], found: Sequence[Any]) -> Any:
-        returned, *values, _ = found[0]
-        several = [each[-1] for each in found]
-        form, results, whole = returned.form, returned.pieces(), returned.form.parts is None
+        form, *values, _ = found[0]
+        several, whole = [each[-1] for each in found], form.parts is None
+        results, _ = _pieces(zip(form.paths(), form.types(), strict=True), apart=False)
         filled = []
         for result in results:
             blocks = {}
@@ -211,33 +164,22 @@ class Joint:
 
 
 def _is_moved(leaf: Any) -> bool:
-    return (is_tracer(leaf) or is_leaf(leaf)) and _dtype(leaf).kind in "fc"
+    return (is_tracer(leaf) or is_leaf(leaf)) and type_of(leaf)[1].kind in "fc"
 
 
-def _dtype(leaf: Any) -> np.dtype[Any]:
-    return np.dtype(leaf.dtype) if hasattr(leaf, "dtype") else np.asarray(leaf).dtype
-
-
-def _type(leaf: Any) -> tuple[tuple[int, ...], np.dtype[Any]]:
-    return tuple(np.shape(leaf)), _dtype(leaf)
-
-
-def _pieces(parts: Sequence[tuple[Path, tuple[int, ...], np.dtype[Any]]], *, apart: bool) -> tuple[list[_Piece], int]:
+def _pieces(
+    parts: Iterable[tuple[Path, tuple[tuple[int, ...], np.dtype[Any]]]], *, apart: bool
+) -> tuple[list[_Piece], int]:
     """Where each array or number goes, and the number of vectors: one for each dtype, or one for all."""
     groups: dict[Any, int] = {}
     starts: dict[int, int] = {}
     found = []
-    for path, shape, dtype in parts:
+    for path, (shape, dtype) in parts:
         group = groups.setdefault(dtype if apart else None, len(groups))
         start = starts.get(group, 0)
         found.append(_Piece(path, shape, dtype, group, start))
         starts[group] = start + math.prod(shape)
     return found, len(groups)
-
-
-def _joined(parts: Sequence[Any]) -> Any:
-    """One vector of all elements."""
-    return np.concatenate([np.reshape(part, (-1,)) for part in parts]) if parts else np.zeros(0)
 
 
 def _taken(vector: Any, piece: _Piece, leaf: Any) -> Any:

@@ -19,7 +19,7 @@ from yota.compilation.specialise import Gradient, Instead, Specialisation, Targe
 from yota.derivatives.differentiated import Differentiated
 from yota.derivatives.directions import stacked
 from yota.derivatives.inside import inside
-from yota.derivatives.joint import Joint, Results, apart
+from yota.derivatives.joint import Joint
 from yota.derivatives.prepared import Prepared
 from yota.derivatives.rows import Rows, largest
 from yota.derivatives.straight import Entries, Wanted, entries, straight_line
@@ -29,6 +29,7 @@ from yota.ir.tape import Tape
 from yota.passes import pipeline
 from yota.rules.registry import registry
 from yota.tracing.record import Leaf, Recording, record
+from yota.tracing.results import ResultForm, parted
 
 __all__ = ["Matrices"]
 
@@ -105,16 +106,16 @@ class Matrices(Differentiated):
             raise TracingError("a sparse matrix cannot be recorded; leave sparse=True out inside of a traced function")
         if by.path:
             return self._joint(call.function, by)(*call.arguments.values)
-        noted: list[Results] = []
-        recorded = replace(call, function=apart(call.function, noted, joined=self.wanted.joined)).record()
-        if self.wanted.order == 1 and not self.wanted.joined and noted[-1].is_structured:
+        forms: list[ResultForm] = []
+        recorded = replace(call, function=parted(call.function, forms, joined=self.wanted.joined)).record()
+        if self.wanted.order == 1 and not self.wanted.joined and forms[-1].is_structured:
             return self._joint(call.function, by)(*call.arguments.values)
         found = straight_line(recorded.tape, call.plain.leaves.index(by), self.wanted, call.trace.registry, Target())
         if found is None:
             return self._rows(call.function, by, largest(recorded.tape))(*call.arguments.values)
         places = zip(recorded.tape.inputs, found.tape.inputs, strict=True)
         outer = {new.variable: recorded.outer[old.variable] for old, new in places if old.variable in recorded.outer}
-        outputs = [*(noted if self.wanted.joined else ()), *call.inline(found.tape, outer)]
+        outputs = [*(forms if self.wanted.joined else ()), *call.inline(found.tape, outer)]
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
 
@@ -134,15 +135,15 @@ class _Straight(Prepared):
         """The tape of all entries."""
         leaf = only_leaf(self.layout, arguments)
         around = self.owner.captured.surroundings(arguments.values)
-        wanted, noted = self.owner.wanted, list[Results]()
-        flat = apart(function, noted, joined=wanted.joined)
+        wanted, forms = self.owner.wanted, list[ResultForm]()
+        flat = parted(function, forms, joined=wanted.joined)
         recorded = record(flat, arguments.leaves, arguments.rebuild, registry=registry(), live=True, around=around)
-        if wanted.order == 1 and not wanted.joined and noted[-1].is_structured:
+        if wanted.order == 1 and not wanted.joined and forms[-1].is_structured:
             raise Instead(None, recorded.ran)
         gradient = self._found(recorded, leaf, arguments)
         exactly = self.owner.target.strict and wanted.with_value
         if wanted.joined:
-            gradient = replace(gradient, aux=noted[-1].form, shapes=noted[-1].shapes)
+            gradient = replace(gradient, aux=forms[-1])
         elif not (wanted.sparse or gradient.relied or exactly):
             return replace(gradient, recorded=recorded)
         if exactly:
@@ -216,7 +217,7 @@ class _Straight(Prepared):
         if chosen.gradient.rows is not None:
             outputs = (*outputs[:-1], chosen.gradient.rows.matrix(outputs[-1]))
         if chosen.gradient.aux is not None:
-            outputs = (Results(chosen.gradient.aux, chosen.gradient.shapes), *outputs)
+            outputs = (chosen.gradient.aux, *outputs)
         return outputs if len(outputs) > 1 else outputs[0]
 
 

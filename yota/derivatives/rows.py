@@ -12,7 +12,7 @@ from yota.compilation.branches import Dynamic
 from yota.compilation.device import beside, computed, joined, stacked
 from yota.compilation.specialise import Target
 from yota.derivatives.gradients import gradient, value_and_grad
-from yota.derivatives.joint import Results, apart, vector
+from yota.derivatives.joint import as_vector
 from yota.derivatives.products import hvp
 from yota.derivatives.pullbacks import weighted
 from yota.derivatives.straight import Wanted
@@ -20,6 +20,7 @@ from yota.errors import ArgumentError, DifferentiationError, StaleTapeError, Yot
 from yota.ir.callables import name_of
 from yota.ir.tape import Tape
 from yota.structures import is_on_device
+from yota.tracing.results import ResultForm, parted
 
 __all__ = ["Rows", "largest"]
 
@@ -67,7 +68,7 @@ class Rows:
                 "pattern of zeros is not known; leave sparse=True out"
             )
         self.position, self.wanted, self._size, self._given = position, wanted, size, function
-        function = vector(function) if wanted.joined else function
+        function = as_vector(function) if wanted.joined else function
         options: dict[str, Any] = {"target": target.name, "strict": target.strict, "dynamic": dynamic}
         self._function, self._first, self._many = function, None, None
         if wanted.order == 2:
@@ -81,20 +82,20 @@ class Rows:
 
     def __call__(self, *args: Any) -> Any:
         """The matrix; with values before it, if they are wanted."""
-        noted: list[Results] = []
-        matrix, value = self._matrix(noted, *args)
+        forms: list[ResultForm] = []
+        matrix, value = self._matrix(forms, *args)
         if not self.wanted.with_value:
-            return (noted[-1], matrix) if noted else matrix
-        return (*noted[-1:], value, matrix) if self._first is None else (*self._first(*args), matrix)
+            return (forms[-1], matrix) if forms else matrix
+        return (*forms[-1:], value, matrix) if self._first is None else (*self._first(*args), matrix)
 
     def parts(self) -> Sequence[Any]:
         """Functions that are compiled."""
         return self._parts
 
-    def _matrix(self, noted: list[Results], *args: Any) -> tuple[Any, Any]:
+    def _matrix(self, forms: list[ResultForm], *args: Any) -> tuple[Any, Any]:
         by = args[self.position]
         if self.wanted.joined:
-            flat = apart(self._given, noted, joined=True)
+            flat = parted(self._given, forms, joined=True)
             value = computed(lambda *values: flat(*values)[0], args)
         else:
             # The rows of a Hessian are as many as the elements of the argument, and like it.

@@ -43,7 +43,7 @@ class Wanted:
     sparse
         Whether entries come as a vector, without the zeros.
     joined
-        Whether a result that is a structure is taken as one vector. Of what is wanted `Results` come first then.
+        Whether a result that is a structure is taken as one vector. Its form comes first then.
     """
 
     order: int = 1

@@ -17,7 +17,7 @@ from yota.structures import Path, bare, children, is_bare, is_leaf, rebuilt
 from yota.tracing.methods import is_traced
 from yota.tracing.trace import Trace
 
-__all__ = ["ResultForm", "outputs", "parted", "taken_apart"]
+__all__ = ["ResultForm", "outputs", "parted", "taken_apart", "type_of", "vector"]
 
 _NUMBERS = (bool, int, float, complex, np.ndarray, np.generic)
 _FIXED = (str, bytes, type(None), enum.Enum)
@@ -58,7 +58,8 @@ class ResultForm:
     Parameters
     ----------
     shell
-        A structure like the result, without what is in it; of a part that is no structure, the part itself.
+        A structure like the result, without what is in it; of a number or an array its shape and dtype; of any other
+        part the part itself.
     parts
         Key and form of each part of a structure; None for a number or an array, which is put in.
     """
@@ -84,6 +85,22 @@ class ResultForm:
         for key, part in self.parts or ():
             yield from part.paths((*path, key))
 
+    def types(self) -> Iterator[tuple[tuple[int, ...], np.dtype[Any]]]:
+        """Shapes and dtypes of numbers and arrays, in the order of `paths`."""
+        if self.parts is None:
+            yield self.shell
+        for _, part in self.parts or ():
+            yield from part.types()
+
+    @property
+    def is_structured(self) -> bool:
+        """Whether it is neither an array nor a list or tuple of numbers, which count as a vector."""
+        if self.parts is None:
+            return False
+        several = isinstance(self.shell, (tuple, list)) and bool(self.parts)
+        numbers = all(part.parts is None for _, part in self.parts)
+        return not (several and numbers and not any(shape for shape, _ in self.types()))
+
     def written(self) -> tuple[Any, ...]:
         """The form in tuples of classes and plain data, of which `read` makes it again.
 
@@ -99,7 +116,7 @@ class ResultForm:
         {'a': 3.0, 'b': [4.0, None]}
         """
         if self.parts is None:
-            return ()
+            return None, *self.shell
         if not self.parts:
             return (type(self.shell), self.shell.name) if isinstance(self.shell, enum.Enum) else (self.shell,)
         keys = tuple(key for key, _ in self.parts)
@@ -110,10 +127,10 @@ class ResultForm:
     @classmethod
     def read(cls, written: Sequence[Any]) -> ResultForm:
         """The form that was written."""
-        if not written:
-            return cls()
         kind, *rest = written
         if len(rest) == 2:
+            if kind is None:
+                return cls(tuple(rest))
             keys, parts = rest
             return cls(bare(kind, keys), tuple(zip(keys, map(cls.read, parts), strict=True)))
         return cls(kind[rest[0]] if rest else kind, ())
@@ -131,12 +148,12 @@ def taken_apart(name: str, result: Any, found: list[Any], fixed: tuple[type, ...
     """
     if is_traced(result) and type(result) not in (tuple, list):
         found.append(result)
-        return ResultForm()
+        return ResultForm(type_of(result))
     if isinstance(result, (*_FIXED, *fixed)):
         return ResultForm(result, ())
     if isinstance(result, _NUMBERS) or is_leaf(result):
         found.append(result)
-        return ResultForm()
+        return ResultForm(type_of(result))
     parts = children(result)
     if parts is None:
         raise _refusal(name, result)
@@ -144,17 +161,31 @@ def taken_apart(name: str, result: Any, found: list[Any], fixed: tuple[type, ...
     return ResultForm(shell, tuple([(key, taken_apart(name, part, found, fixed)) for key, part in parts]))
 
 
-def parted(function: Callable[..., Any], forms: list[ResultForm], fixed: tuple[type, ...] = ()) -> Callable[..., Any]:
-    """``function``, whose result comes as a tuple of its numbers and arrays; its form is appended to ``forms``."""
+def parted(function: Callable[..., Any], forms: list[ResultForm], *, joined: bool = False) -> Callable[..., Any]:
+    """``function``, whose result comes as a tuple of its numbers and arrays; its form is appended to ``forms``.
+
+    With ``joined`` the numbers and arrays of a structure come as one vector.
+    """
     name = name_of(function)
 
     def flat(*values: Any) -> Any:
         found: list[Any] = []
-        forms.append(taken_apart(name, function(*values), found, fixed))
-        return tuple(found)
+        form = taken_apart(name, function(*values), found)
+        forms.append(form)
+        return tuple(found) if form.parts is None or not joined else (vector(found),)
 
     flat.__name__ = name
     return flat
+
+
+def vector(parts: Sequence[Any]) -> Any:
+    """All elements of numbers and arrays in one vector."""
+    return np.concatenate([np.reshape(part, (-1,)) for part in parts]) if parts else np.zeros(0)
+
+
+def type_of(part: Any) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    """Shape and dtype of a number or an array."""
+    return tuple(np.shape(part)), np.dtype(part.dtype) if hasattr(part, "dtype") else np.asarray(part).dtype
 
 
 def _refusal(name: str, item: Any) -> TracingError:
