@@ -8,6 +8,8 @@ from dataclasses import InitVar, dataclass, field
 
 import numpy as np
 import pytest
+import scipy.signal
+import scipy.stats
 
 from tests.tracing.test_leaks import assert_right
 
@@ -136,9 +138,24 @@ def by_float_method(x):
     return float(Wrapped(x[0])) * float(x[1])
 
 
+def casts_of_scipy(x):
+    b, a = scipy.signal.butter(2, x[0], "low", analog=True)
+    wave = scipy.signal.chirp(KNOWN.size, x[1], 1.0, x[2])
+    return (b.sum() * a**2).sum() * wave.sum()
+
+
+def ranges_of_scipy(x):
+    return scipy.stats.cramervonmises(x, "norm").statistic
+
+
+def arranged_by_name(x):
+    steps = np.arange(0.5, stop=2 * x[2], step=x[0])
+    return (steps**2).sum()
+
+
 CASES = [
     *(by_ufunc, of_one_number, by_function, by_priority, by_refusal, by_dataclass, by_new, by_written_code),
-    *(by_operator, by_float_method),
+    *(by_operator, by_float_method, casts_of_scipy, ranges_of_scipy, arranged_by_name),
 ]
 
 

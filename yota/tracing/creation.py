@@ -147,10 +147,16 @@ def _like(name: str) -> Callable[..., Any]:
 
 def _arange(trace: Trace, *args: Any, **keywords: Any) -> Any:
     if not any(is_traced(each) and each.dtype.kind == "f" for each in (*args, *keywords.values())):
-        return fresh(trace, numpy_arange(*plain_sizes(args), **keywords))
-    start, stop, step = (0, args[0], 1) if len(args) == 1 else (*args, 1)[:3]
+        return fresh(trace, numpy_arange(*plain_sizes(args), **plain_sizes(keywords)))
+    given = {**dict(zip(("start", "stop", "step", "dtype"), args, strict=False)), **keywords}
+    start, stop, step = given.get("start", 0), given.get("stop"), given.get("step", 1)
+    if stop is None:
+        start, stop = 0, start
+    step = 1 if step is None else step
     count = int(np.ceil((stop - start) / step))
-    return start + step * numpy_arange(max(count, 0))
+    result = start + step * numpy_arange(max(count, 0))
+    dtype = given.get("dtype")
+    return result if dtype is None else result.astype(dtype)
 
 
 def _linspace(

@@ -220,6 +220,9 @@ def _with_out(trace: Trace, kwargs: dict[str, Any], compute: Callable[[dict[str,
     if out is None:
         return compute(rest)
     if not is_tracer(out):
+        if isinstance(out, np.ndarray) and not trace.varies(found := compute(rest)):
+            np.copyto(out, concrete(trace, found), casting="same_kind")
+            return out
         trace.is_too_narrow = True
         raise trace.refuse(
             "a traced value would be written into a plain array (`a += traced` or `out=a`) and lose its derivative.",

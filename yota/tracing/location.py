@@ -22,6 +22,7 @@ __all__ = [
     "Reader",
     "caller",
     "here",
+    "is_deep_file",
     "is_installed_file",
     "is_interpreter",
     "is_library",
@@ -97,6 +98,11 @@ def is_library_file(name: str) -> bool:
 def is_installed_file(name: str) -> bool:
     """Whether a file of Python code belongs to an installed package."""
     return f"-packages{os.sep}" in name
+
+
+def is_deep_file(name: str) -> bool:
+    """Whether a file of Python code belongs to SciPy, or to NumPy's masked arrays."""
+    return f"{os.sep}scipy{os.sep}" in name or f"{os.sep}numpy{os.sep}ma{os.sep}" in name
 
 
 class Reader(Protocol):

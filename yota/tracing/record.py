@@ -145,6 +145,7 @@ def record(
             keeps=keeps,
             reads=source.chosen or reads,
             wide=source.wide,
+            deep=source.deep,
         )
         trace.builder.statics = statics
         trace.intercepted = own
@@ -170,17 +171,31 @@ def record(
         fault = trace.interrupted or raised
         if not isinstance(fault, (Interpret, TypeError, AttributeError, NotImplementedError)):
             raise
-        widens = trace.is_too_narrow and not source.wide
-        if (source.chosen and not widens) or not source.is_there:
+        if not source.goes_on(trace, fault):
             if isinstance(fault, (YotaError, Interpret)) or trace.reads or current() is not None:
                 raise
             raise _explained(fault, function, rebuild([copied(leaf.value) for leaf in leaves])) from fault.__cause__
     if fault is not None:
         trace, found = _from_source(source, trace, fault, trace_of, run)
     _refuse_draws(trace, draws, found, lambda: run(trace_of()), around.generators)
-    escaped = None if exact else left(trace)
-    if escaped is not None and not all(_is_same(found, trace_of(shift=shift), run) for shift in SHIFTS):
-        raise refusal(escaped, readable=trace.reads)
+    return found if exact else _complete(source, trace, found, trace_of, run)
+
+
+def _complete(
+    source: Source,
+    trace: Trace,
+    found: Recording,
+    trace_of: Callable[..., Trace],
+    run: Callable[[Trace], Recording],
+) -> Recording:
+    """``found``, by ``trace``, or what another form of the function gives if a value was lost in this one."""
+    while (lost := left(trace)) is not None:
+        if all(_is_same(found, trace_of(shift=shift), run) for shift in SHIFTS):
+            break
+        fault = refusal(lost, readable=trace.reads)
+        if not source.goes_on(trace, None):
+            raise fault
+        trace, found = _from_source(source, trace, fault, trace_of, run)
     return found
 
 
@@ -195,7 +210,6 @@ def _from_source(
 
     What the source does not mend is refused as it was.
     """
-    source.chosen, source.wide = True, first.is_too_narrow
     trace = trace_of()
     trace.earlier = Earlier(first, fault.places if isinstance(fault, Interpret) else places_of(fault))
     try:
@@ -203,8 +217,11 @@ def _from_source(
         if trace.refused is not None:
             raise trace.refused
     except Exception as other:
-        if trace.is_too_narrow and not source.wide:
-            return _from_source(source, trace, other, trace_of, run)
+        if source.goes_on(trace, other):
+            try:
+                return _from_source(source, trace, other, trace_of, run)
+            except Exception:  # noqa: BLE001  (it says less than what came before)
+                source.chosen = True
         if trace.earlier.blocked and isinstance(fault, TracingError):
             raise type(fault)(f"{fault} It may be recorded from its source, but {other}") from None
         if isinstance(fault, YotaError) or type(fault) is type(other):

@@ -5,17 +5,21 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from types import CellType, CodeType, FrameType, FunctionType, MethodType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from yota.structures import package_of
 from yota.tracing.interpreter.mark import is_marked
-from yota.tracing.location import is_library_file, is_own_file
+from yota.tracing.leaks import left
+from yota.tracing.location import is_deep_file, is_library_file, is_own_file, passed
+
+if TYPE_CHECKING:
+    from yota.tracing.trace import Trace
 
 __all__ = ["Source"]
 
-_remembered: WeakKeyDictionary[CodeType, bool] = WeakKeyDictionary()
-"""Code of functions that could only be recorded from their sources, and whether with all new arrays traced."""
+_remembered: WeakKeyDictionary[CodeType, tuple[bool, bool]] = WeakKeyDictionary()
+"""Code of functions that could only be recorded from their sources, and how: `Source.wide` and `Source.deep`."""
 
 
 class Source:
@@ -27,6 +31,8 @@ class Source:
         Whether this form is to run; at first, if it had to before.
     wide
         Whether all arrays that it makes are traced; at first, if they had to before.
+    deep
+        Whether SciPy's functions run from their sources too; at first, if they had to before.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -39,7 +45,8 @@ class Source:
 
         _replaced(function, noted)
         self.chosen = any(each.__code__ in _remembered for each in self._users)
-        self.wide = any(_remembered.get(each.__code__, False) for each in self._users)
+        known = [_remembered[each.__code__] for each in self._users if each.__code__ in _remembered]
+        self.wide, self.deep = any(wide for wide, _ in known), any(deep for _, deep in known)
 
     @functools.cached_property
     def function(self) -> Callable[..., Any]:
@@ -64,9 +71,27 @@ class Source:
 
         return self.is_there and is_readable_code(frame.f_code, frame.f_globals)
 
+    def goes_on(self, trace: Trace, fault: BaseException | None) -> bool:
+        """Choose the next form, after ``trace`` of this one ended with ``fault``, or lost a value; whether one is left.
+
+        First the function runs from its source, then with all arrays that it makes traced, then with SciPy's code.
+        """
+        if not self.is_there or self.deep:
+            return False
+        if not self.chosen or (trace.is_too_narrow and not self.wide):
+            self.chosen, self.wide = True, trace.is_too_narrow
+            return True
+        lost = left(trace)
+        passes = fault is not None and any(
+            is_deep_file(each.tb_frame.f_code.co_filename) for each in passed(fault.__traceback__)
+        )
+        if passes or (lost is not None and lost.library.startswith(("scipy.", "numpy.ma."))):
+            self.wide = self.deep = True
+        return self.deep
+
     def remember(self) -> None:
         """From now on, run the function from its source at once."""
-        _remembered.update((each.__code__, self.wide) for each in self._users)
+        _remembered.update((each.__code__, (self.wide, self.deep)) for each in self._users)
 
 
 def _replaced(function: Any, change: Callable[[Any], Any], within: tuple[Any, ...] = ()) -> Any:

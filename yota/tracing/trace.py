@@ -61,6 +61,8 @@ class Trace:
         Whether what is computed from arrays that the function makes stays on the tape, not only its result.
     wide
         Whether all new arrays are traced, of whole numbers and truths too, so that traced values may be written there.
+    deep
+        Whether SciPy's functions that are written in Python run from their sources too.
     """
 
     def __init__(
@@ -74,6 +76,7 @@ class Trace:
         exact: bool = False,
         keeps: bool = False,
         wide: bool = False,
+        deep: bool = False,
     ) -> None:
         self.builder = TapeBuilder(name)
         self.registry = registry
@@ -82,7 +85,7 @@ class Trace:
         self.reads = reads
         self.exact = exact
         self.keeps = keeps
-        self.wide = wide
+        self.wide, self.deep = wide, deep
         self.is_too_narrow = False
         """Whether a traced value came to be written into a plain array, which `wide` might mend."""
         self.values: dict[int, Any] = {}
@@ -252,7 +255,8 @@ class Trace:
         """
         variables = tuple(self.lift(operand) for operand in operands)
         values = tuple(self.values[variable] for variable in variables)
-        result = (python or primitive.function)(*values, **(static or {}))
+        with paused():  # nothing in it is to be recorded
+            result = (python or primitive.function)(*values, **(static or {}))
         return self.record(primitive, variables, static or {}, result)
 
     def record(self, primitive: Primitive, variables: tuple[int, ...], static: Mapping[str, Any], result: Any) -> Any:

@@ -41,6 +41,8 @@ def _plain_places(trace: Trace, places: Any) -> Any:
     if is_tracer(places) and not places.ndim:
         return int(places)
     if is_tracer(places):
+        if not trace.varies(places):
+            return np.copy(places._value())
         raise trace.refuse("positions that depend on the arguments cannot be inserted or deleted at.", "Use a mask.")
     return places
 

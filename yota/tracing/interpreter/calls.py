@@ -13,7 +13,7 @@ import numpy as np
 
 from yota.errors import YotaError
 from yota.structures import package_of
-from yota.tracing.captures import copied
+from yota.tracing.captures import copied, frozen
 from yota.tracing.creation import CREATION
 from yota.tracing.deferring import follows
 from yota.tracing.interpreter import functions
@@ -154,7 +154,12 @@ def natively(function: Any, args: tuple[Any, ...], keywords: Mapping[str, Any]) 
     texts = len(trace.texts)
     try:
         found = function(*args, **keywords)
-    except (TypeError, AttributeError, NotImplementedError) as fault:
+    except (TypeError, AttributeError, NotImplementedError, ValueError) as fault:
+        if trace.deep and is_traced([*args, *keywords.values()]) and not trace.varies((*args, *keywords.values())):
+            # Compiled code that wants plain arrays, and writes none of them.
+            return function(*_read_only(args), **_read_only(dict(keywords)))
+        if isinstance(fault, ValueError):
+            raise
         raise _explained(trace, function, args, keywords, fault) from fault.__cause__
     found = recorded_if_new(found)
     own_if_new(found)
@@ -181,6 +186,11 @@ def _explained(
 def _plain(value: Any) -> Any:
     """Arguments with a value of its own in the place of each traced one."""
     return transformed(value, lambda each: copied(each._value()) if is_tracer(each) else each)
+
+
+def _read_only(value: Any) -> Any:
+    """Arguments with the value itself in the place of each traced constant, which nobody may write."""
+    return transformed(value, lambda each: frozen(each._value()) if is_tracer(each) else each)
 
 
 @follows

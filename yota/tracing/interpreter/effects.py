@@ -37,7 +37,7 @@ import numpy as np
 from yota.structures import package_of
 from yota.tracing.bytecode import static_attribute
 from yota.tracing.creation import fresh
-from yota.tracing.location import is_library_file
+from yota.tracing.location import caller, is_library_file
 from yota.tracing.methods import is_traced, is_tracer
 from yota.tracing.state import current
 from yota.tracing.writers import Called
@@ -131,12 +131,18 @@ def writes(value: Any, traced: Any = None) -> None:
     if trace is not None and not trace.wide and type(value) is np.ndarray and trace.varies(traced):
         trace.is_too_narrow = True
         raise trace.refuse("a traced value is written into a plain array.", "Make that inside of the function.")
-    if trace is None or trace.earlier is None or trace.earlier.is_over(trace):
+    if trace is None or trace.earlier is None or trace.earlier.is_over(trace) or _is_in_library():
         return
     if isinstance(value, np.ndarray) and is_traced(traced):
         trace.earlier.over = True  # operators come no further
     elif not is_tracer(value) and id(value) not in trace.earlier.own:
         raise trace.earlier.block(trace)
+
+
+def _is_in_library() -> bool:
+    """Whether SciPy's own code is at work, which writes nothing but what it makes and what it keeps to itself."""
+    user = caller()
+    return user is not None and not isinstance(user, types.FrameType) and is_library_file(user.location().filename)
 
 
 def enters(context: Any) -> None:
@@ -154,7 +160,7 @@ def is_done(function: Any, args: tuple[Any, ...], keywords: Mapping[str, Any]) -
         If the call may do something else outside of the function, and may have done it.
     """
     trace = current()
-    if trace is None or trace.earlier is None or trace.earlier.is_over(trace):
+    if trace is None or trace.earlier is None or trace.earlier.is_over(trace) or _is_in_library():
         return False
     called = Called.of(function, tuple(keywords))
     if called.writes(trace.outlets):

@@ -15,7 +15,8 @@ from typing import Any, TypeAlias
 
 from yota.tracing.bytecode import nested
 from yota.tracing.interpreter.definition import Definition, FunctionTree, define
-from yota.tracing.location import is_library_file
+from yota.tracing.location import is_deep_file, is_library_file
+from yota.tracing.state import current
 
 __all__ = ["Unreadable", "definition_of", "is_readable", "is_readable_code"]
 
@@ -38,8 +39,11 @@ def is_readable(function: Any) -> bool:
 
 
 def is_readable_code(code: CodeType, names: dict[str, Any]) -> bool:
-    """Whether code of the user's, with its global variables, has a source."""
-    return not is_library_file(code.co_filename) and isinstance(_definition(code, names), Definition)
+    """Whether code of the user's, with its global variables, has a source; of SciPy's too where a trace is deep."""
+    name, trace = code.co_filename, current()
+    if is_library_file(name) and not (trace is not None and trace.deep and is_deep_file(name)):
+        return False
+    return isinstance(_definition(code, names), Definition)
 
 
 def definition_of(function: FunctionType) -> Definition:
