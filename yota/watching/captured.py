@@ -69,7 +69,7 @@ class Captured:
     def _reached(self) -> Reach:
         reach = Reach()
         reach.take([self._function])
-        self._own = len(reach.cells), len(reach.places), len(reach.codes), len(reach.defaults)
+        self._own = len(reach.places), len(reach.codes), len(reach.defaults)
         if self._given is not None:
             reach.take_receiver(self._given)
         reach.take(self._later.values())
@@ -113,8 +113,7 @@ class Captured:
     def read_afresh(self, inputs: Iterable[Any], observed: Observed) -> list[Any]:
         """The captured arrays of which the functions take nothing but what compiled code reads, as its ``inputs``."""
         state = self._state
-        held = [*zip(state.cells, state.held, strict=True), *zip(state.places, state.values, strict=True)]
-        named = [(name, value) for (_, name), value in held]
+        named = [(name, value) for *_, name, value in state.variables()]
         elsewhere = {id(part) for part in self.parts()[len(named) :]}
         owners = {id(owner_of(each)) for each in inputs}
         found: list[Any] = []
@@ -132,17 +131,13 @@ class Captured:
 
     def agrees(self, other: Captured) -> bool:
         """Whether another function of the same code captured the same, as a lambda does that is made anew."""
-        cells, places, codes, defaults = other._own
+        places, codes, defaults = other._own
         state, known = self._state, other._state
-        pairs = [
-            *zip(state.held, known.held[:cells], strict=False),
-            *zip(state.values, known.values[:places], strict=False),
-            *zip(state.defaults, known.defaults[:defaults], strict=False),
-        ]
         return (
             self._own == other._own
             and all(a is b for a, b in zip(self._reach.codes, other._reach.codes[:codes], strict=False))
-            and same([one for one, _ in pairs], [value for _, value in pairs])
+            and state.equals(known, places)
+            and same(state.defaults[:defaults], known.defaults[:defaults])
             and not self.changed()
             and not other.changed()
         )
@@ -152,7 +147,7 @@ class Captured:
         if self._state.holds():
             return False
         now = State.now(self._reach)
-        if not now.equals(self._state):
+        if not (now.equals(self._state) and now.fingerprints == self._state.fingerprints):
             return True
         self._settle_beside(now)  # other objects, of equal value
         return False

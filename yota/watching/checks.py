@@ -12,7 +12,7 @@ import numpy as np
 
 from yota.tracing.places import ABSENT
 from yota.watching.contents import SMALL, Contents
-from yota.watching.state import State, differs, fingerprint
+from yota.watching.state import State, differs
 
 __all__ = ["Check", "checks"]
 
@@ -53,34 +53,27 @@ def checks(state: State, contents: Iterable[Contents]) -> list[Check]:
 
 
 def _of_state(state: State) -> Iterator[Check]:
-    for (cell, _), held in zip(state.cells, state.held, strict=True):
-        yield Check("cell", _given(cell, held))
-    for (names, name), value in zip(state.places, state.values, strict=True):
-        yield Check("entry" if type(names) is dict else "item", _given(names, name, value))
-    for function, made_of in state.functions:
-        yield Check("function", (function, *made_of))
-    for (owner, name), found in zip(state.looks, state.found, strict=True):
-        if name in _NAMES and found is not ABSENT:
-            yield Check(_NAMES[name], (owner, found))
+    for place, value in zip(state.places, state.values, strict=True):
+        kind, owner, name = place
+        if kind == "size":
+            yield Check(kind, (owner, value))
+        elif kind == "function":
+            yield Check(kind, (owner, *value))
+        elif kind == "items" and type(owner) is list:
+            yield Check("equal_list" if _says_same(value[1]) else "list", (owner, list(value[1])))
+        elif kind == "items" and type(owner) is dict:
+            plain = all(type(key) is str for key in value[0]) and _says_same(value[1])
+            yield Check("equal_dict" if plain else "dict", (owner, *map(list, value)))
+        elif kind in ("items", "parts"):
+            yield Check("changed", (functools.partial(differs, place, value),))
         else:
-            yield Check("attribute", _given(owner, name, found))
-    for names, size in state.sizes:
-        yield Check("size", (names, size))
-    for container, keys, items in state.containers:
-        if type(container) is list:
-            yield Check("equal_list" if _says_same(items) else "list", (container, list(items)))
-        elif type(container) is dict:
-            plain = all(type(key) is str for key in keys) and _says_same(items)
-            yield Check("equal_dict" if plain else "dict", (container, list(keys), list(items)))
-        else:
-            yield Check("changed", (functools.partial(differs, (container, keys, items)),))
-    for value, known in state.others:
-        yield Check("changed", (functools.partial(_is_other, value, known),))
-
-
-def _given(*values: Any) -> tuple[Any, ...]:
-    """The values, without the last one if it is absent."""
-    return values[:-1] if values[-1] is ABSENT else values
+            held = () if value is ABSENT else (value,)
+            if kind == "attribute" and held and name in _NAMES:
+                yield Check(_NAMES[name], (owner, value))
+            elif kind == "cell":
+                yield Check(kind, (owner, *held))
+            else:
+                yield Check("item" if kind == "entry" and type(owner) is not dict else kind, (owner, name, *held))
 
 
 def _of_contents(contents: Contents) -> Iterator[Check]:
@@ -97,10 +90,6 @@ def _of_contents(contents: Contents) -> Iterator[Check]:
         yield Check("changed", (Contents(tuple(others)).changed,))
     for array, shape, dtype in contents.forms:
         yield Check("form", (array, shape, dtype))
-
-
-def _is_other(value: Any, known: Any) -> bool:
-    return bool(fingerprint(value) != known)
 
 
 def _says_same(items: Iterable[Any]) -> bool:

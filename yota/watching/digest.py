@@ -117,8 +117,9 @@ class Read:
         if any(not _UNFOLLOWED.isdisjoint(code.co_code[::2]) for code in self._codes):
             raise NoDigest("a pattern with a class, which reads attributes that the code does not name")
         described = Description(ran=ran)
-        described.add([_built_in(name) for names, name in reach.places if name not in names])
-        described.add([function, others, given, _own(state), [name for _, name in reach.places], reach.libraries])
+        places = [(names, name) for kind, names, name in reach.places if kind == "entry"]
+        described.add([_built_in(name) for names, name in places if name not in names])
+        described.add([function, others, given, _own(state), [name for _, name in places], reach.libraries])
         described.add([code(each) for each in reach.codes])
         described.add(list(_of_libraries(reach.libraries, sorted(reach.mentioned))))
         self.parts, self.classes = described.arrays, described.classes
@@ -131,9 +132,10 @@ class Read:
 
 def _own(state: State) -> list[Any]:
     """The data of a state, without what is found in libraries: see `_of_libraries`."""
-    held = zip(state.places, state.values, strict=True)
-    values = [value for (names, _), value in held if not is_library(names.get("__name__"))]
-    return [*state.held, *values, *state.defaults]
+    held = [
+        value for kind, names, _, value in state.variables() if kind == "cell" or not is_library(names.get("__name__"))
+    ]
+    return [*held, *state.defaults]
 
 
 def kinds(value: Any) -> Any:

@@ -62,21 +62,16 @@ class Reach:
 
     Attributes
     ----------
-    cells
-        Variables of functions around, as a cell and a name.
     places
-        Global variables and attributes, as a mapping and a name.
-    functions
-        Functions whose code and default values take part.
-    looks
-        Attributes that take part in a call without being mentioned, as an object and a name: the class of an object,
-        the bases of a class.
-    sizes
-        Mappings that nothing may be added to.
-    containers
-        Lists, dicts and the attributes of objects, all of whose items count.
-    others
-        What can be written in another way: sets, and structures of other kinds.
+        What may change, each as what kind of place it is, its owner and a name:
+
+        - ``cell``: a variable of a function around;
+        - ``entry``: a global variable or an attribute, in a mapping;
+        - ``attribute``: one that takes part in a call without being mentioned, as the class of an object;
+        - ``function``: the code and the default values of a function;
+        - ``size``: the number of items of a mapping that nothing may be added to;
+        - ``items``: all items of a list, a dict or the attributes of an object;
+        - ``parts``: what can be written in another way: sets, and structures of other kinds.
     codes
         Code of the functions.
     defaults
@@ -84,13 +79,7 @@ class Reach:
     """
 
     def __init__(self) -> None:
-        self.cells: list[tuple[types.CellType, str]] = []
-        self.places: list[tuple[Mapping[str, Any], str]] = []
-        self.functions: list[types.FunctionType] = []
-        self.looks: list[tuple[Any, str]] = []
-        self.sizes: list[Mapping[str, Any]] = []
-        self.containers: list[Any] = []
-        self.others: list[Any] = []
+        self.places: list[tuple[str, Any, str]] = []
         self.codes: list[types.CodeType] = []
         self.defaults: list[Any] = []
         self._owners: list[tuple[Mapping[str, Any], ...]] = []
@@ -99,7 +88,7 @@ class Reach:
         self._asks = self._is_dynamic = False
         self._seen: dict[int, Any] = {}
         self._followed = 0
-        self._taken: set[tuple[int, str]] = set()
+        self._taken: set[tuple[str, int, str]] = set()
         self._names: dict[type, dict[str, Any]] = {}
         self._home = ""
 
@@ -119,12 +108,18 @@ class Reach:
     def take_receiver(self, function: Any) -> None:
         """Watch what of a callable decides which plain function runs, and not what it holds: that is an argument."""
         if isinstance(function, functools.partial):
-            self.looks += [(function, name) for name in ("func", "args")]
+            self._watch("attribute", function, "func", "args")
             self.take_receiver(function.func)
         elif not isinstance(function, (types.FunctionType, types.BuiltinFunctionType, *_METHODS, np.ufunc, type)):
-            self.looks.append((function, "__class__"))
+            self._watch("attribute", function, "__class__")
             self._attributes.add("__call__")
             self.take([type(function)])
+
+    def _watch(self, kind: str, owner: Any, *names: str) -> None:
+        for name in names or ("",):
+            if (kind, id(owner), name) not in self._taken:
+                self._taken.add((kind, id(owner), name))
+                self.places.append((kind, owner, name))
 
     def _is_foreign(self, value: Any) -> bool:
         """Whether something belongs to Python, or to another package that is installed than the function does."""
@@ -141,8 +136,8 @@ class Reach:
             self.defaults.append(value.__self__)
             return (getattr(value, "__func__", None), value.__self__)
         if isinstance(value, functools.partial):
-            self.looks += [(value, "func"), (value, "args"), (value, "keywords")]
-            self.containers.append(value.keywords)
+            self._watch("attribute", value, "func", "args", "keywords")
+            self._watch("items", value.keywords)
             self.defaults += [*value.args, *value.keywords.values()]
             return [value.func, *value.args, *value.keywords.values()]
         if isinstance(value, _WRAPPERS):
@@ -173,9 +168,9 @@ class Reach:
         own = [base for base in value.__mro__ if not self._is_foreign(base)]
         if not own:
             return ()
-        self.looks.append((value, "__mro__"))
+        self._watch("attribute", value, "__mro__")
         if type(value) is not type and not self._is_foreign(type(value)):
-            self.looks.append((value, "__class__"))
+            self._watch("attribute", value, "__class__")
         found = [function for base in own for function in self._implicit(base)]
         self._owners.append(tuple(map(self._names_of, own)))
         return [type(value), *found]
@@ -185,7 +180,7 @@ class Reach:
         if base in self._names:
             return
         names = self._names_of(base)
-        self.sizes.append(names)
+        self._watch("size", names)
         for name, value in names.items():
             # Python makes `__new__` a static method, and a few others class methods.
             if name.startswith("__") and isinstance(value, (types.FunctionType, staticmethod, classmethod)):
@@ -203,9 +198,9 @@ class Reach:
             return list(value.flat)
         parts = children(value)
         if isinstance(value, (list, dict)):
-            self.containers.append(value)
+            self._watch("items", value)
         elif content_of(value) is not None or not (parts is None or isinstance(value, tuple) or has_attributes(value)):
-            self.others.append(value)
+            self._watch("parts", value)
         if parts is None and (self._is_foreign(type(value)) or not hasattr(value, "__dict__")):
             return []
         if type(value) not in (list, dict, tuple):
@@ -213,12 +208,11 @@ class Reach:
         return [part for _, part in parts or () if not is_leaf(part)]
 
     def _attributes_of(self, value: Any) -> None:
-        self.looks.append((value, "__class__"))
-        self.looks += [(value, name) for name in slots_of(value)]
+        self._watch("attribute", value, "__class__", *slots_of(value))
         own = getattr(value, "__dict__", None)
         if type(own) is dict:
-            self.looks.append((value, "__dict__"))
-            self.containers.append(own)
+            self._watch("attribute", value, "__dict__")
+            self._watch("items", own)
 
     def _function(self, function: types.FunctionType) -> list[Any]:
         code = function.__code__
@@ -227,21 +221,22 @@ class Reach:
         found = self._code(code, function.__globals__)
         held = [*zip(code.co_freevars, function.__closure__ or (), strict=False)]
         if self._knows(code):
-            self.functions.append(function)
+            self._watch("function", function)
         elif not _is_own(function):
             # Of a decorator's code what it calls counts.
             return [each for _, cell in held for each in _callables(content(cell))]
         found += self._closure(held)
         defaults = [*(function.__defaults__ or ())]
         if function.__kwdefaults__:
-            self.containers.append(function.__kwdefaults__)
+            self._watch("items", function.__kwdefaults__)
             defaults += function.__kwdefaults__.values()
         self.defaults += defaults
         return [*found, *defaults]
 
     def _scope(self, scope: Scope) -> list[Any]:
         code = [] if scope.code is None else self._code(scope.code, scope.globals)
-        self.containers += scope.variables
+        for variables in scope.variables:
+            self._watch("items", variables)
         held = [value for variables in scope.variables for value in variables.values()]
         return [*code, *self._closure(scope.cells.items()), *held]
 
@@ -250,8 +245,8 @@ class Reach:
         for name, cell in held:
             value = content(cell)
             found.append(value)
-            if not isinstance(value, types.ModuleType) and not any(cell is known for known, _ in self.cells):
-                self.cells.append((cell, name))
+            if not isinstance(value, types.ModuleType):
+                self._watch("cell", cell, name)
         return found
 
     def _knows(self, code: types.CodeType) -> bool:
@@ -273,9 +268,8 @@ class Reach:
         library = isinstance(value, types.ModuleType) and self._is_foreign(value)
         # A variable of a built-in function's name may come to hide that.
         known = value is not ABSENT or name in _BUILT_IN
-        if known and not library and (id(names), name) not in self._taken:
-            self._taken.add((id(names), name))
-            self.places.append((names, name))
+        if known and not library:
+            self._watch("entry", names, name)
         return value
 
     def _attributes_of_owners(self) -> list[Any]:
@@ -283,8 +277,8 @@ class Reach:
         for family in self._owners:
             for names in family:
                 mentioned = names if self._is_dynamic else self._attributes.intersection(names)
-                if (self._asks or self._is_dynamic) and not any(names is known for known in self.sizes):
-                    self.sizes.append(names)
+                if self._asks or self._is_dynamic:
+                    self._watch("size", names)
                 found += [self._variable(names, name) for name in sorted(mentioned)]
         for names in self._libraries:
             # What the user puts into a library counts, and its own code does not.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import operator
 import types
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,14 +18,32 @@ from yota.structures import children, flatten
 from yota.tracing.places import ABSENT, content, original
 from yota.watching.reach import Reach
 
-__all__ = ["State", "differs", "fingerprint", "fingerprints", "same"]
+__all__ = ["State", "differs", "same"]
 
 _NUMBERS = (int, float, complex, str, bool, bytes, type(None))
 _UNSTRUCTURED = (np.ndarray, *_NUMBERS, types.FunctionType, type, types.ModuleType)
 
 _made_of = operator.attrgetter("__code__", "__defaults__", "__kwdefaults__")
 
-_Container = tuple[Any, tuple[Any, ...], tuple[Any, ...]]
+
+def _items(container: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """The keys of a dict, and the items of it or of a list."""
+    if isinstance(container, dict):
+        return tuple(container), tuple(map(original, container.values()))
+    return (), tuple(map(original, container))
+
+
+# What another thread's trace has put into a place stands for what was there.
+_READ: dict[str, Callable[[Any, str], Any]] = {
+    "cell": lambda cell, _: original(content(cell)),
+    "entry": lambda names, name: original(names.get(name, ABSENT)),
+    "attribute": lambda owner, name: original(getattr(owner, name, ABSENT)),
+    "function": lambda function, _: tuple(map(original, _made_of(function))),
+    "size": lambda names, _: len(names),
+    "items": lambda container, _: _items(container),
+    "parts": lambda value, _: fingerprint(value),
+}
+"""What places hold, by their kinds."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,68 +52,37 @@ class State:
 
     Parameters
     ----------
-    cells, held
-        Variables of functions around, by cell and name, and what each held.
     places, values
-        Global variables and attributes, and what each held.
+        The places, as `Reach` describes them, and what each held.
     defaults
         Default values of parameters.
-    functions
-        Functions, with their code and default values.
-    looks, found
-        Attributes by object and name, and what each was.
-    sizes
-        Mappings, with the number of their items.
-    containers
-        Lists and dicts, with their keys and items.
-    others
-        Structures of other kinds, with the marks of their parts.
     fingerprints
         The marks of the parts of all structures that variables held.
     """
 
-    cells: Sequence[tuple[types.CellType, str]]
-    held: Sequence[Any]
-    places: Sequence[tuple[Mapping[str, Any], str]]
+    places: Sequence[tuple[str, Any, str]]
     values: Sequence[Any]
     defaults: Sequence[Any]
-    functions: Sequence[tuple[types.FunctionType, tuple[Any, ...]]]
-    looks: Sequence[tuple[Any, str]]
-    found: Sequence[Any]
-    sizes: Sequence[tuple[Mapping[str, Any], int]]
-    containers: Sequence[_Container]
-    others: Sequence[tuple[Any, Any]]
     fingerprints: Sequence[Any]
 
     @classmethod
     def now(cls, reach: Reach) -> State:
         """The present content of all that is reached."""
-        cells, places, defaults, looks = list(reach.cells), list(reach.places), list(reach.defaults), list(reach.looks)
-        # Another thread may trace a function now.
-        held = [original(content(cell)) for cell, _ in cells]
-        values = [original(names.get(name, ABSENT)) for names, name in places]
-        return cls(
-            cells,
-            held,
-            places,
-            values,
-            defaults,
-            [(function, tuple(map(original, _made_of(function)))) for function in list(reach.functions)],
-            looks,
-            [original(getattr(value, name, ABSENT)) for value, name in looks],
-            [(names, len(names)) for names in reach.sizes],
-            list(map(_contents, reach.containers)),
-            [(value, fingerprint(value)) for value in reach.others],
-            fingerprints([*held, *values, *defaults]),
-        )
+        found = cls(places := list(reach.places), list(map(_held, places)), list(reach.defaults), ())
+        return replace(found, fingerprints=fingerprints(found.data()))
+
+    def variables(self) -> list[tuple[str, Any, str, Any]]:
+        """The places of variables and attributes by name, each with what it held."""
+        pairs = zip(self.places, self.values, strict=True)
+        return [(*place, value) for place, value in pairs if place[0] in ("cell", "entry")]
 
     def data(self) -> list[Any]:
-        """All that was held, and the default values."""
-        return [*self.held, *self.values, *self.defaults]
+        """What variables held, and the default values."""
+        return [*(value for *_, value in self.variables()), *self.defaults]
 
     def owned(self) -> Iterator[Any]:
         """The parts of what the functions have of their own."""
-        for value in (*self.held, *self.defaults):
+        for value in (*(value for kind, *_, value in self.variables() if kind == "cell"), *self.defaults):
             with contextlib.suppress(ArgumentError):  # it contains itself
                 yield from (part for _, part in flatten(value))
 
@@ -111,81 +98,68 @@ class State:
         writes
             Whether it may write items of lists, dicts and sets.
         """
-        before = {id(each[0]): each for each in (*known.functions, *known.sizes, *known.containers, *known.others)}
-
-        def unless(own: bool, each: Any) -> Any:
-            return each if own else before.get(id(each[0]), each)
-
+        before = {
+            (kind, id(owner), name): value
+            for (kind, owner, name), value in zip(known.places, known.values, strict=True)
+        }
         made_of = not stored.isdisjoint(("__code__", "__defaults__", "__kwdefaults__"))
-        return replace(
-            self,
-            held=_mixed(self.cells, self.held, known.cells, known.held, stored),
-            values=_mixed(self.places, self.values, known.places, known.values, stored),
-            found=_mixed(self.looks, self.found, known.looks, known.found, stored),
-            functions=[unless(made_of, each) for each in self.functions],
-            sizes=[unless(not stored.isdisjoint(each[0]), each) for each in self.sizes],
-            containers=[
-                each if writes else _with_stored(before.get(id(each[0]), each), each, stored)
-                for each in self.containers
-            ],
-            others=[unless(writes, each) for each in self.others],
-        )
+        values = []
+        for (kind, owner, name), now in zip(self.places, self.values, strict=True):
+            own = name in stored
+            if kind in ("items", "parts"):
+                own = writes
+            elif kind in ("function", "size"):
+                own = made_of if kind == "function" else not stored.isdisjoint(owner)
+            value = before.get((kind, id(owner), name), now)
+            values.append(now if own else _with_stored(value, now, stored) if kind == "items" else value)
+        return replace(self, values=values)
 
     def holds(self) -> bool:
         """Whether everything is the object that it was, but for what traces have put there."""
-        return (
-            all(original(content(cell)) is held for (cell, _), held in zip(self.cells, self.held, strict=True))
-            and all(
-                original(names.get(name, ABSENT)) is value
-                for (names, name), value in zip(self.places, self.values, strict=True)
-            )
-            and all(
-                all(map(operator.is_, map(original, _made_of(function)), known)) for function, known in self.functions
-            )
-            and all(
-                original(getattr(value, name, ABSENT)) is found
-                for (value, name), found in zip(self.looks, self.found, strict=True)
-            )
-            and all(len(names) == size for names, size in self.sizes)
-            and not any(map(differs, self.containers))
-            and all(fingerprint(value) == known for value, known in self.others)
-        )
+        return not any(map(differs, self.places, self.values))
 
-    def equals(self, other: State) -> bool:
-        """Whether another moment's content is the same: numbers by value, other objects by identity."""
-        return (
-            same([*self.held, *self.values], [*other.held, *other.values])
-            and same(self.found, other.found)
-            and same([known for _, known in self.functions], [known for _, known in other.functions])
-            and [size for _, size in self.sizes] == [size for _, size in other.sizes]
-            and all(map(_same_items, self.containers, other.containers))
-            and self.fingerprints == other.fingerprints
+    def equals(self, other: State, most: int | None = None) -> bool:
+        """Whether the content of the first places is the same: numbers by value, other objects by identity."""
+        pairs = zip(self.places[:most], self.values, other.values, strict=False)
+        return len(self.places[:most]) == len(other.places[:most]) and all(
+            _equal(kind, one, another) for (kind, *_), one, another in pairs
         )
 
 
-def _mixed(
-    places: Sequence[tuple[Any, str]],
-    values: Sequence[Any],
-    known: Sequence[tuple[Any, str]],
-    known_values: Sequence[Any],
-    stored: frozenset[str],
-) -> list[Any]:
-    """What places hold: as was known, but for the names that are stored."""
-    before = {(id(owner), name): value for (owner, name), value in zip(known, known_values, strict=True)}
-    return [
-        value if name in stored else before.get((id(owner), name), value)
-        for (owner, name), value in zip(places, values, strict=True)
-    ]
+def _held(place: tuple[str, Any, str]) -> Any:
+    kind, owner, name = place
+    return _READ[kind](owner, name)
 
 
-def _with_stored(known: _Container, now: _Container, stored: frozenset[str]) -> _Container:
-    """A container as was known, but for the keys of a dict that are stored."""
-    container, keys, items = now
-    before = dict(zip(*known[1:], strict=True)) if isinstance(container, dict) else {}
+def differs(place: tuple[str, Any, str], known: Any) -> bool:
+    """Whether a place no longer holds the same objects."""
+    kind, now = place[0], _held(place)
+    if kind == "items":
+        return not (_are(now[0], known[0]) and _are(now[1], known[1]))
+    if kind == "function":
+        return not _are(now, known)
+    return bool(now != known) if kind in ("size", "parts") else now is not known
+
+
+def _are(some: Sequence[Any], others: Sequence[Any]) -> bool:
+    return len(some) == len(others) and all(map(operator.is_, some, others))
+
+
+def _equal(kind: str, one: Any, other: Any) -> bool:
+    if kind in ("size", "parts"):
+        return bool(one == other)
+    if kind == "items":
+        return same(one[0], other[0]) and same(one[1], other[1])
+    return same([one], [other])
+
+
+def _with_stored(known: Any, now: Any, stored: frozenset[str]) -> Any:
+    """The items of a container as was known, but for the keys of a dict that are stored."""
+    keys, items = now
+    before = dict(zip(*known, strict=True)) if keys else {}
     if stored.isdisjoint(keys) or not stored.issuperset(before.keys() ^ set(keys)):
         return known
-    found = tuple(value if key in stored else before[key] for key, value in zip(keys, items, strict=True))
-    return container, keys, found
+    return keys, tuple(value if key in stored else before[key] for key, value in zip(keys, items, strict=True))
 
 
 def fingerprints(values: Iterable[Any]) -> list[Any]:
@@ -231,33 +205,10 @@ def _is_made_the_same(one: Derived, other: Derived, known: frozenset[tuple[int, 
     return make is other_make and marks[0] == marks[1] and _is_same(function, other_function, known)
 
 
-def _same_items(one: _Container, other: _Container) -> bool:
-    return same(one[1], other[1]) and same(one[2], other[2])
-
-
 def _is_structure(value: Any) -> bool:
     if isinstance(value, _UNSTRUCTURED):
         return False
     return children(value) is not None or content_of(value) is not None
-
-
-def _contents(container: Any) -> _Container:
-    if isinstance(container, dict):
-        return container, tuple(container), tuple(map(original, container.values()))
-    return container, (), tuple(map(original, container))
-
-
-def differs(known: _Container) -> bool:
-    """Whether a container has no longer the same keys and items in the same order, by identity."""
-    container, keys, items = known
-    if len(container) != len(items):
-        return True
-    present = container
-    if isinstance(container, dict):
-        if not all(map(operator.is_, container, keys)):
-            return True
-        present = container.values()
-    return not all(map(operator.is_, map(original, present), items))
 
 
 def fingerprint(value: Any) -> Any:
