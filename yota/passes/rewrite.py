@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -11,7 +12,7 @@ from yota.ir.primitive import Primitive
 from yota.ir.tape import Op, Tape, TapeBuilder
 from yota.ir.types import TensorType
 
-__all__ = ["Rewriting", "cone", "protected", "rewritten", "use_counts", "users"]
+__all__ = ["Rewriting", "cone", "protected", "rewritten", "use_counts", "users", "with_own_outputs"]
 
 
 def users(tape: Tape) -> dict[int, list[Op]]:
@@ -48,6 +49,18 @@ def cone(tape: Tape, roots: Iterable[int]) -> set[int]:
 def protected(tape: Tape, values: int = 1) -> set[int]:
     """What the first outputs and the guards are computed from: in strict mode it stays as the user wrote it."""
     return cone(tape, [*tape.outputs[:values], *(guard.variable for guard in tape.guards)])
+
+
+def with_own_outputs(tape: Tape, unfit: Callable[[Op], bool] | None = None) -> Tape:
+    """Each output computed by an op of its own, and by none that is ``unfit``."""
+    builder, made, counts = tape.builder(), tape.definitions(), Counter(tape.outputs)
+    outputs = [
+        each
+        if each in made and counts[each] == 1 and not (unfit and unfit(made[each]))
+        else builder.emit(primitive("positive"), (each,))
+        for each in tape.outputs
+    ]
+    return builder.finish(outputs)
 
 
 def rewritten(tape: Tape, replacement: Callable[[Rewriting, Op], int | None]) -> Tape:

@@ -93,6 +93,25 @@ def test_arrays_of_other_types_are_read(dtype: str) -> None:
     check(tape, compiled(tape)(count, values), evaluate(tape, count, values))
 
 
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize("number", [float, np.float64, np.float32])
+def test_functions_of_numbers_are_one_kernel(number: Any, strict: bool) -> None:
+    def f(x: Any, y: Any, z: Any) -> Any:
+        return x * y + 1, x * y * z, y, y, 2.5, (x * y) ** 2
+
+    _, tape = yota.trace(f, *map(number, (0.5, -1.5, 3.0)))
+    found = yota.compile(tape, target="c", strict=strict)
+    for values in ((0.5, -1.5, 3.0), (np.nan, -0.0, 2.0), (np.inf, 0.0, -1.0)):
+        given = [*map(number, values)]
+        with np.errstate(all="ignore"):
+            wanted = f(*given)
+        for one, other in zip(found(*given), wanted, strict=True):
+            np.testing.assert_array_equal(one, other)
+            assert np.signbit(one) == np.signbit(other) or np.isnan(one)
+            assert type(one) is type(other)
+    assert "import numpy" not in found.source
+
+
 def test_dtypes_that_c_does_not_know_are_left_to_numpy() -> None:
     write = Writer()
     x = write.input("x", (50,), "float16")

@@ -24,6 +24,8 @@ __all__ = ["Group", "Schedule", "schedule"]
 _WORTH_STORING = 8
 """Work above which a value is stored rather than computed again."""
 _MOST_ROUNDS = 12
+_SHORT = 10_000
+"""Ops times results up to which code of numbers alone is looked through for each result."""
 _CLOSE = 8
 """Loops of about the same length may run together."""
 
@@ -117,6 +119,8 @@ class _Planner:
         worthy = {each for each in self.inside if work[each] > _WORTH_STORING}
         self.stored = read_apart(tape, worthy, costs, _WORTH_STORING)
         self.stored |= self.inside & places
+        numbers = not tape.guards and not any(type.shape for type in tape.types.values())
+        self.is_short = numbers and len(tape.ops) * len(tape.outputs) <= _SHORT
         self.rounds = 0
         self.studied: dict[int, tuple[Root, frozenset[int], frozenset[int]]] = {}
         """What was found about roots, with the variables that it depends on and which of these were in memory."""
@@ -142,10 +146,13 @@ class _Planner:
 
     def attempt(self) -> Schedule | None:
         """One try; None if something was learned and it must be done again."""
-        leaves = self._leaves()
+        made = leaves = self._leaves()
+        if self.is_short and len(self.inside) == len(self.tape.ops):
+            # One kernel computes all results, and what they have in common once.
+            leaves = leaves - self.inside
         roots: dict[int, Root] = {}
         for op in self.tape.ops:
-            if op.result in leaves and op.result in self.inside and not self._is_look(op, leaves):
+            if op.result in made and op.result in self.inside and not self._is_look(op, leaves):
                 try:
                     roots[op.result] = self._studied(op.result, leaves)
                 except UnreachableError as error:
@@ -228,9 +235,9 @@ class _Planner:
         groups: list[Group] = []
         ops: list[tuple[int, int, Op]] = []
         for position, op in enumerate(self.tape.ops):
-            if op.result not in leaves:
-                continue
             root = roots.get(op.result)
+            if root is None and op.result not in leaves:
+                continue
             if root is None:
                 needs = (stage.get(operand, 0) for operand in op.operands)
                 # A look costs nothing and is ready as soon as what it looks at.

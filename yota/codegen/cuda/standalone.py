@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -35,11 +34,11 @@ from yota.codegen.cuda.sorting import Places, find_starts, join_places
 from yota.codegen.cuda.spelling import is_known_to_cuda
 from yota.codegen.liveness import check_steps
 from yota.errors import CodegenError
-from yota.ir.catalog import primitive
 from yota.ir.location import where
 from yota.ir.tape import Op, Tape
 from yota.ir.verify import is_on
 from yota.passes.dce import run as without_dead
+from yota.passes.rewrite import with_own_outputs
 
 __all__ = ["body_of"]
 
@@ -85,7 +84,8 @@ def body_of(
     # What is made from sizes is inside wherever sizes will do.
     inside = {entry.variable for entry in tape.inputs[len(inputs) :]}
     tape = without_dead(with_places(tape, readable(tape) | inside, checked=False))
-    tape = _with_own_outputs(tape, halves=any(wide.outputs))
+    # Half precision is not written by additions.
+    tape = with_own_outputs(tape, is_addition if any(wide.outputs) else None)
     tape, stored = placed(tape, wide.inputs, wide.outputs)
     if tape.guards:
         raise CodegenError(
@@ -93,20 +93,6 @@ def body_of(
             "before anybody has looked at them; use np.where"
         )
     return _Host(tape, stored, name, [*inputs, *made], results, tables, needs, totals, sizes, made, fillings).body()
-
-
-def _with_own_outputs(tape: Tape, *, halves: bool) -> Tape:
-    """Each output computed by an op of its own, and by one that can write ``halves`` if there are such."""
-    builder = tape.builder()
-    counts = Counter(tape.outputs)
-    made = tape.definitions()
-    outputs = [
-        each
-        if each in made and counts[each] == 1 and not (halves and is_addition(made[each]))
-        else builder.emit(primitive("positive"), (each,))
-        for each in tape.outputs
-    ]
-    return builder.finish(outputs)
 
 
 class _Host:

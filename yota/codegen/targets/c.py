@@ -24,7 +24,7 @@ from yota.codegen.names import Names
 from yota.codegen.render import render
 from yota.codegen.targets import base
 from yota.ir.tape import Op, Tape
-from yota.passes.rewrite import cone
+from yota.passes.rewrite import cone, with_own_outputs
 
 __all__ = ["Source", "generate"]
 
@@ -70,7 +70,7 @@ def generate(tape: Tape, *, strict: bool = False, values: int = 1) -> Source:
     exact = frozenset(cone(tape, tape.outputs[:1])) if strict else frozenset()
     tape = in_place(read_where_written(tape))
     outside = frozenset(op.result for op in tape.ops if op.result in exact and not _is_exact(tape, op))
-    plan = schedule(tape, outside, gathers=("getitem", "scatter"), places=given_places(tape), stored=stored)
+    tape, plan = _scheduled(tape, outside, stored)
     direct = _is_direct(tape, plan)
     entry = Names().fresh(tape.name)
     needs = Needs()
@@ -104,6 +104,16 @@ def _is_exact(tape: Tape, op: Op) -> bool:
     if op.name in EXACT_OF_REAL and tape.types[op.operands[0]].is_complex:
         return False
     return op.name in views or (op.primitive.elementwise and op.name in EXACT)
+
+
+def _scheduled(tape: Tape, outside: frozenset[int], stored: frozenset[int]) -> tuple[Tape, Schedule]:
+    """The schedule of a tape; of numbers, arguments that are results too become results of the kernel."""
+    forms = [tape] if any(type.shape for type in tape.types.values()) else [with_own_outputs(tape), tape]
+    for form in forms:
+        plan = schedule(form, outside, gathers=("getitem", "scatter"), places=given_places(form), stored=stored)
+        if _is_direct(form, plan):
+            break
+    return form, plan
 
 
 def _is_direct(tape: Tape, plan: Schedule) -> bool:
