@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import heapq
 import random
+from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,8 +27,8 @@ class Options:
 
     Parameters
     ----------
-    window
-        Each term is paired with at most this many others of its sum.
+    window, near
+        What terms are paired; see `Table`.
     shared
         Whether sums that occur in several places without a factor are taken out.
     whole
@@ -41,6 +42,7 @@ class Options:
     """
 
     window: int = 64
+    near: int = 64
     shared: bool = True
     whole: bool = False
     nest: bool = False
@@ -75,24 +77,58 @@ def factor_anew(
     return _Factoring(table, sums, options, known).run(changed, divisor)
 
 
-class _Chain:
-    """Positions linked to their neighbours in both directions; out of range at the ends."""
+class _Open:
+    """A sum that loses terms: its terms by position, linked to their neighbours, and the positions of each factor.
 
-    def __init__(self, length: int) -> None:
-        self.before = list(range(-1, length - 1))
-        self.after = list(range(1, length + 1))
+    Links are out of range at the ends.
+    """
 
-    def leads(self, first: int, second: int) -> bool:
-        """Whether these two are the first terms of the sum."""
-        return self.before[first] < 0 and self.before[second] == first
+    def __init__(self, table: Table, terms: Sequence[int]) -> None:
+        self.known = table.terms
+        self.terms: list[int | None] = list(terms)
+        self.before = list(range(-1, len(terms) - 1))
+        self.after = list(range(1, len(terms) + 1))
+        self.readers: dict[int, list[int]] = {}
+        for position, term in enumerate(terms):
+            for atom, _ in table.terms[term][1]:
+                self.readers.setdefault(atom, []).append(position)
 
-    def remove(self, position: int) -> None:
-        """Take a term out."""
-        before, after = self.before[position], self.after[position]
+    def merge(self, first: int, second: int, term: int) -> None:
+        """Put a term in the place of two."""
+        for position in (first, second):
+            old = self.terms[position]
+            assert old is not None
+            for atom, _ in self.known[old][1]:
+                self.readers[atom].remove(position)
+        for atom, _ in self.known[term][1]:
+            insort(self.readers.setdefault(atom, []), first)
+        self.terms[first], self.terms[second] = term, None
+        before, after = self.before[second], self.after[second]
         if before >= 0:
             self.after[before] = after
-        if after < len(self.before):
+        if after < len(self.terms):
             self.before[after] = before
+
+    def others(self, position: int, window: int, near: int, ordered: bool) -> list[int]:
+        """Positions of the terms that one is paired with; for ``window`` and ``near`` see `Table`."""
+        term = self.terms[position]
+        assert term is not None
+        found: set[int] = set()
+        for links in (self.before, self.after):
+            other = links[position]
+            for _ in range(near):
+                if not 0 <= other < len(self.terms):
+                    break
+                if not ordered or self.before[min(position, other)] < 0:
+                    found.add(other)
+                other = links[other]
+                if ordered:
+                    break
+        for atom, _ in self.known[term][1]:
+            readers = self.readers[atom]
+            place = bisect_left(readers, position)
+            found.update(readers[max(place - window, 0) : place], readers[place + 1 : place + 1 + window])
+        return sorted(found)
 
 
 class _Factoring:
@@ -101,9 +137,8 @@ class _Factoring:
         self.options = options
         self.known = known
         self.sums = dict(sums)
-        self.opened: dict[int, list[int | None]] = {}
-        """Terms of sums that have lost some."""
-        self.chains: dict[int, _Chain] = {}
+        self.opened: dict[int, _Open] = {}
+        """Sums that have lost terms."""
         self.costs = table.costs(options.most)
         self.alone = table.alone(options.most)
         self.places: dict[int, list[Place]] = {}
@@ -131,8 +166,8 @@ class _Factoring:
                 self._enqueue(found, number)
             elif found > 0:
                 self._extract(number, unit, places)
-        for atom, terms in self.opened.items():
-            self.sums[atom] = tuple([term for term in terms if term is not None])
+        for atom, opened in self.opened.items():
+            self.sums[atom] = tuple([term for term in opened.terms if term is not None])
         return self.sums
 
     def _start(self, changed: Collection[int]) -> None:
@@ -199,7 +234,8 @@ class _Factoring:
 
     def _is_alive(self, place: Place) -> bool:
         atom, first, second, left, right, _, _ = place
-        terms = self.opened.get(atom) or self.sums[atom]
+        opened = self.opened.get(atom)
+        terms = self.sums[atom] if opened is None else opened.terms
         return terms[first] == left and terms[second] == right
 
     def _worth(self, divisor: int, places: Sequence[Place]) -> tuple[float, float]:
@@ -257,41 +293,25 @@ class _Factoring:
         touched: dict[int, None] = {}
         for place in places:
             term = self.table.number((place.scale / unit, multiply(place.factor, ((atom, 1),))))
-            terms, chain = self._open(place.sum)
-            terms[place.first] = term
-            terms[place.second] = None
-            chain.remove(place.second)
-            for number in self._pairs(place.sum, place.first):
+            opened = self.opened.get(place.sum)
+            if opened is None:
+                opened = self.opened[place.sum] = _Open(self.table, self.sums[place.sum])
+            opened.merge(place.first, place.second, term)
+            for number in self._pairs(place.sum, opened, place.first):
                 touched[number] = None
         self._push(touched)
 
-    def _open(self, atom: int) -> tuple[list[int | None], _Chain]:
-        if atom not in self.opened:
-            terms = self.sums[atom]
-            self.opened[atom] = list(terms)
-            self.chains[atom] = _Chain(len(terms))
-        return self.opened[atom], self.chains[atom]
-
-    def _pairs(self, atom: int, position: int) -> Iterable[int]:
-        """Note the places that the term at ``position`` makes with its neighbours; their divisors."""
-        terms, chain = self._open(atom)
-        ordered = atom in self.table.ordered
-        for links in (chain.before, chain.after):
-            other = links[position]
-            for _ in range(self.options.window):
-                if not 0 <= other < len(terms):
-                    break
-                first, second = min(other, position), max(other, position)
-                left, right = terms[first], terms[second]
-                assert left is not None
-                assert right is not None
-                pair = self.table.pair(left, right)
-                if (
-                    pair is not None
-                    and (pair.factor or (self.options.shared and (not ordered or chain.leads(first, second))))
-                    and self.atoms.get(pair.divisor) != atom
-                ):
-                    place = Place(atom, first, second, left, right, pair.scale, pair.factor)
+    def _pairs(self, atom: int, opened: _Open, position: int) -> Iterable[int]:
+        """Note the places that the term at ``position`` makes with others; their divisors."""
+        options, terms = self.options, opened.terms
+        for other in opened.others(position, options.window, options.near, atom in self.table.ordered):
+            first, second = min(other, position), max(other, position)
+            left, right = terms[first], terms[second]
+            assert left is not None
+            assert right is not None
+            pair = self.table.pair(left, right)
+            if pair is not None:
+                place = Place(atom, first, second, left, right, pair.scale, pair.factor)
+                if self._is_allowed(pair.divisor, place):
                     self._places(pair.divisor).append(place)
                     yield pair.divisor
-                other = links[other]

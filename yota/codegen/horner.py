@@ -6,18 +6,33 @@ schemes" (ACM SIGSAM Bulletin 38, 2004): the factor is chosen anew in each sum.
 
 from __future__ import annotations
 
+import functools
 import random
 from collections import Counter
 
 from yota.codegen.forest import Forest, Sum
 from yota.codegen.polynomial import Term, common, multiply, quotient
 
-__all__ = ["nest"]
+__all__ = ["nest", "pull_out"]
+
+_LONG = 8
+"""Terms of a sum from which on what they all have in common is pulled out at once."""
 
 
 def nest(forest: Forest, seed: int) -> None:
     """Nest all sums of ``forest`` in place; where several factors serve equally well, ``seed`` decides."""
     _Nesting(forest, random.Random(seed)).run()
+
+
+def pull_out(forest: Forest) -> None:
+    """Pull out what all terms of a long sum have in common, in place: taken in pairs it would take as many steps."""
+    nesting = _Nesting(forest, random.Random(0))
+    for atom in forest.living():
+        each = forest.sums.get(atom)
+        group = {place: term for place, term in enumerate(each.terms) if term} if each else {}
+        monomials = {monomial for _, monomial in group.values()}
+        if each and len(group) >= _LONG and len(monomials) == len(group) and functools.reduce(common, monomials):
+            nesting.pull(each, group)
 
 
 class _Nesting:
@@ -45,9 +60,9 @@ class _Nesting:
                 return found
             group = {place: term for place, term in open_terms.items() if any(atom == best[0] for atom, _ in term[1])}
             open_terms = {place: term for place, term in open_terms.items() if place not in group}
-            found += self._pull(each, group)
+            found += self.pull(each, group)
 
-    def _pull(self, each: Sum, group: dict[int, Term]) -> list[int]:
+    def pull(self, each: Sum, group: dict[int, Term]) -> list[int]:
         """Replace terms by the product of what they have in common and a sum of the rest, where the first one stood."""
         first, *others = group.values()
         shared = first[1]

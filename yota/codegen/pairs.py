@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from typing import TypeAlias
 
 from yota.codegen.polynomial import chain_length
@@ -27,20 +27,26 @@ def length(monomial: Mapping[int, int]) -> int:
     return max(sum(chain_length(exponent) + 1 for exponent in monomial.values()) - 1, 0)
 
 
-def occurrences(monomial: Mapping[int, int]) -> Iterator[tuple[Pair, int]]:
+def occurrences(monomial: Mapping[int, int]) -> dict[Pair, int]:
     """Pairs of factors of a monomial, and how often each occurs in it.
 
     Examples
     --------
-    >>> list(occurrences({1: 2, 3: 2}))
-    [((1, 1), 1), ((1, 3), 2), ((3, 3), 1)]
+    >>> occurrences({1: 2, 3: 2})
+    {(1, 3): 2, (1, 1): 1, (3, 3): 1}
     """
+    if len(monomial) == 1:
+        ((atom, exponent),) = monomial.items()
+        return {(atom, atom): exponent // 2} if exponent > 1 else {}
     factors = sorted(monomial.items())
-    for position, (atom, exponent) in enumerate(factors):
+    found = {
+        (one, other): exponent if exponent < times else times
+        for (one, exponent), (other, times) in itertools.combinations(factors, 2)
+    }
+    for atom, exponent in factors:
         if exponent > 1:
-            yield (atom, atom), exponent // 2
-        for other, times in factors[position + 1 :]:
-            yield (atom, other), min(exponent, times)
+            found[atom, atom] = exponent // 2
+    return found
 
 
 def extract(monomials: Sequence[MutableMapping[int, int]], atom: Callable[[], int]) -> dict[int, Pair]:
@@ -72,13 +78,19 @@ class _Extraction:
         self.monomials = monomials
         self.atom = atom
         self.members: dict[Pair, dict[int, int]] = {}
-        """How often each pair occurs in which monomials."""
+        """How often each pair occurs in which monomials; not of pairs that occurred once."""
         self.queue: list[tuple[int, int, int, bool, Pair]] = []
 
     def run(self) -> dict[int, Pair]:
-        for number, monomial in enumerate(self.monomials):
-            for pair, times in occurrences(monomial):
-                self.members.setdefault(pair, {})[number] = times
+        pairs = [occurrences(monomial) for monomial in self.monomials]
+        counts: dict[Pair, int] = {}
+        for each in pairs:
+            for pair, times in each.items():
+                counts[pair] = counts.get(pair, 0) + times
+        self.members = {pair: {} for pair, count in counts.items() if count > 1}
+        for number, each in enumerate(pairs):
+            for pair in self.members.keys() & each.keys():
+                self.members[pair][number] = each[pair]
         for pair in self.members:
             self._enqueue(pair)
         found: dict[int, Pair] = {}
@@ -120,16 +132,18 @@ class _Extraction:
         fresh: dict[Pair, None] = {}
         for number, times in sorted(self.members[pair].items()):
             monomial = self.monomials[number]
-            for before, _ in occurrences(monomial):
-                del self.members[before][number]
+            for before in occurrences(monomial):
+                self.members.get(before, {}).pop(number, None)
             for factor in pair:
                 monomial[factor] -= times
                 if not monomial[factor]:
                     del monomial[factor]
             monomial[atom] = times
-            for made, often in occurrences(monomial):
-                self.members.setdefault(made, {})[number] = often
-                fresh[made] = None
+            for made, often in occurrences(monomial).items():
+                if atom in made:
+                    fresh[made] = None
+                    self.members.setdefault(made, {})
+                if made in self.members:
+                    self.members[made][number] = often
         for made in fresh:
-            if atom in made:
-                self._enqueue(made)
+            self._enqueue(made)

@@ -5,7 +5,19 @@ from __future__ import annotations
 import math
 from typing import TypeAlias
 
-__all__ = ["Monomial", "Term", "chain_length", "common", "is_multiple", "multiply", "quotient", "reduced", "same_scale"]
+__all__ = [
+    "Monomial",
+    "Term",
+    "chain_length",
+    "common",
+    "is_multiple",
+    "length",
+    "multiply",
+    "parted",
+    "quotient",
+    "reduced",
+    "same_scale",
+]
 
 Monomial: TypeAlias = tuple[tuple[int, int], ...]
 """Atoms and their exponents, sorted by atom."""
@@ -45,6 +57,21 @@ def common(left: Monomial, right: Monomial) -> Monomial:
     return tuple([(atom, min(exponent, exponents[atom])) for atom, exponent in left if atom in exponents])
 
 
+def parted(left: Monomial, right: Monomial) -> tuple[Monomial, Monomial, Monomial]:
+    """The greatest common divisor, and what is left of each.
+
+    Examples
+    --------
+    >>> parted(((1, 1), (2, 3)), ((2, 2), (5, 1)))
+    (((2, 2),), ((1, 1), (2, 1)), ((5, 1),))
+    """
+    others = dict(right)
+    if others.keys().isdisjoint([atom for atom, _ in left]):
+        return (), left, right
+    shared = common(left, right)
+    return shared, quotient(left, shared), quotient(right, shared)
+
+
 def quotient(monomial: Monomial, divisor: Monomial) -> Monomial:
     """What is left of ``monomial`` when its divisor is taken out."""
     if not divisor:
@@ -64,6 +91,17 @@ def chain_length(exponent: int) -> int:
     [0, 1, 2, 2, 4]
     """
     return exponent.bit_length() + exponent.bit_count() - 2
+
+
+def length(monomial: Monomial) -> int:
+    """Number of products in a monomial.
+
+    Examples
+    --------
+    >>> length(((1, 2), (3, 1))), length(())
+    (2, -1)
+    """
+    return sum([1 if exponent == 1 else chain_length(exponent) + 1 for _, exponent in monomial]) - 1
 
 
 def same_scale(left: float, right: float) -> bool:

@@ -16,7 +16,7 @@ from yota.codegen.count import elements
 from yota.codegen.factor import Options, factor
 from yota.codegen.forest import Forest
 from yota.codegen.harvest import Harvest
-from yota.codegen.horner import nest
+from yota.codegen.horner import nest, pull_out
 from yota.codegen.plant import ARITHMETIC, plant
 from yota.codegen.sharing import Products, share
 from yota.codegen.table import Table
@@ -30,7 +30,7 @@ __all__ = ["factored", "optimise", "rewritten"]
 Kind: TypeAlias = tuple[tuple[int, ...], "np.dtype[Any]"]
 
 _LARGEST_EXPONENT = 64
-_QUICK = Options(window=8)
+_QUICK = Options(window=4, near=2)
 """One pass, in time linear in the length of the tape."""
 
 
@@ -44,7 +44,12 @@ def optimise(tape: Tape, *, strict: bool = False, values: int = 1) -> Tape:
     values
         How many of the outputs, the first ones, are values rather than derivatives.
     """
-    return rewritten(tape, lambda planted: factored(planted, _QUICK), strict=strict, values=values, covered=False)
+
+    def quick(planted: Forest) -> Forest:
+        pull_out(planted)
+        return factored(planted, _QUICK)
+
+    return rewritten(tape, quick, strict=strict, values=values, covered=False)
 
 
 def rewritten(
@@ -74,7 +79,7 @@ def factored(planted: Forest, options: Options) -> Forest:
     if options.nest:
         planted = planted.copy()
         nest(planted, options.seed)
-    table = Table(planted, options.window)
+    table = Table(planted, options.window, options.near)
     return table.forest(factor(table, table.planted, options))
 
 

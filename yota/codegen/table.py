@@ -9,7 +9,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 from yota.codegen.forest import Forest, Sum
-from yota.codegen.polynomial import Monomial, Term, chain_length, common, quotient, reduced
+from yota.codegen.polynomial import Monomial, Term, chain_length, length, parted, quotient, reduced
 
 __all__ = ["Costs", "Divisor", "Pair", "Place", "Sums", "Table"]
 
@@ -53,8 +53,9 @@ class Table:
     ----------
     forest
         What is to be rewritten.
-    window
-        Each term is paired with at most this many before it in its sum.
+    window, near
+        Each term is paired with the ``near`` others before it in its sum, and for each factor of it with the last
+        ``window`` others that have it too.
 
     Attributes
     ----------
@@ -70,19 +71,14 @@ class Table:
         Terms that the forest is made for.
     terms
         Coefficient and monomial, by number.
-    unsigned
-        For each term the number of the same with a positive coefficient.
     divisors
         By number.
     """
 
-    def __init__(self, forest: Forest, window: int = 64) -> None:
+    def __init__(self, forest: Forest, window: int = 64, near: int = 64) -> None:
         self.origin = forest
-        self.window = window
+        self.window, self.near = window, near
         self.terms: list[Term] = []
-        self.inner: list[tuple[int, ...]] = []
-        """For each term the atoms in it that are no variables."""
-        self.unsigned: list[int] = []
         self.divisors: list[Divisor] = []
         self.scalars = set(forest.scalars)
         self.count = forest.count
@@ -116,15 +112,14 @@ class Table:
         key = term if term[0] else (str(term[0]), term[1])
         found = self._numbers.get(key)
         if found is None:
-            coefficient, monomial = term
             found = self._numbers[key] = len(self.terms)
             self.terms.append(term)
-            variables = self.origin.variables
-            self.inner.append(tuple([atom for atom, _ in monomial if atom not in variables]))
-            self.unsigned.append(found)
-            if coefficient < 0:
-                self.unsigned[found] = self.number((-coefficient, monomial))
         return found
+
+    def unsigned(self, number: int) -> int:
+        """The number of the same term with a positive coefficient."""
+        coefficient, monomial = self.terms[number]
+        return self.number((-coefficient, monomial)) if coefficient < 0 else number
 
     def pair(self, one: int, two: int) -> Pair | None:
         """Two terms as a multiple of a divisor; None where they differ in nothing but the coefficient."""
@@ -136,11 +131,10 @@ class Table:
             return found
 
     def _paired(self, left: Term, right: Term) -> Pair | None:
-        if left[1] == right[1]:
+        (a, one), (b, two) = left, right
+        if one == two:
             return None
-        shared = common(left[1], right[1])
-        one, two = quotient(left[1], shared), quotient(right[1], shared)
-        a, b = left[0], right[0]
+        shared, one, two = parted(one, two)
         if one > two:
             one, two, a, b = two, one, b, a
         numbers = reduced(a, b)
@@ -163,10 +157,16 @@ class Table:
 
     def _all_places(self, atom: int, terms: tuple[int, ...]) -> Iterator[tuple[int, Place]]:
         ordered = atom in self.ordered
+        readers: dict[int, list[int]] = {}
         for second, right in enumerate(terms):
-            for first in range(second - 1, max(second - self.window, 0) - 1, -1):
+            others = set(range(max(second - self.near, 0) if not ordered or second == 1 else second, second))
+            for each, _ in self.terms[right][1]:
+                known = readers.setdefault(each, [])
+                others.update(known[-self.window :])
+                known.append(second)
+            for first in sorted(others, reverse=True):
                 pair = self.pair(terms[first], right)
-                if pair is not None and (pair.factor or not ordered or second == 1):
+                if pair is not None:
                     yield pair.divisor, Place(atom, first, second, terms[first], right, pair.scale, pair.factor)
 
     def costs(self, most: int) -> Costs:
@@ -213,8 +213,9 @@ class Table:
         """The sums and quotients that some terms are made from."""
         found = self._inside.get(terms)
         if found is None:
-            atoms = dict.fromkeys([atom for term in terms for atom in self.inner[term]])
-            found = self._inside[terms] = tuple(atoms)
+            variables, known = self.origin.variables, self.terms
+            atoms = [atom for term in terms for atom, _ in known[term][1] if atom not in variables]
+            found = self._inside[terms] = tuple(dict.fromkeys(atoms))
         return found
 
     def living(self, sums: Sums) -> dict[int, tuple[int, ...]]:
@@ -260,7 +261,7 @@ class Costs(dict[int, float]):
             return 0
         outside = int(abs(coefficient) != 1.0)
         if not self.is_array:
-            return outside + sum(chain_length(exponent) + 1 for _, exponent in monomial) - 1
+            return outside + length(monomial)
         scalars, arrays, inner = outside, 0, 0
         for atom, exponent in monomial:
             if atom in self.scalars:

@@ -29,7 +29,7 @@ class Scales:
         """Number of additions, subtractions, products, divisions and negations."""
         table = self.table
         living = table.living(sums)
-        times = Counter([table.unsigned[term] for terms in (table.roots, *living.values()) for term in terms])
+        times = Counter([table.unsigned(term) for terms in (table.roots, *living.values()) for term in terms])
         total = sum(self._is_negated(term, times) for term in table.roots)
         for atom, terms in living.items():
             if atom in table.quotients:
@@ -48,7 +48,7 @@ class Scales:
     def _is_negated(self, term: int, times: Counter[int]) -> bool:
         """Whether a sign is an operation: a number takes it if the product that it is a factor of is only one."""
         coefficient, monomial = self.table.terms[term]
-        return coefficient < 0 and bool(monomial) and (coefficient == -1.0 or times[self.table.unsigned[term]] > 1)
+        return coefficient < 0 and bool(monomial) and (coefficient == -1.0 or times[self.table.unsigned(term)] > 1)
 
     def _multiplied(self, terms: Collection[int]) -> int:
         """Number of products."""
