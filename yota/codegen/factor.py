@@ -9,6 +9,7 @@ occurrences is taken out first. Products of a divisor with further terms are fou
 from __future__ import annotations
 
 import heapq
+import math
 import random
 from bisect import bisect_left, insort
 from collections import Counter
@@ -99,7 +100,8 @@ class _Open:
             old = self.terms[position]
             assert old is not None
             for atom, _ in self.known[old][1]:
-                self.readers[atom].remove(position)
+                readers = self.readers[atom]
+                del readers[bisect_left(readers, position)]
         for atom, _ in self.known[term][1]:
             insort(self.readers.setdefault(atom, []), first)
         self.terms[first], self.terms[second] = term, None
@@ -179,10 +181,17 @@ class _Factoring:
         touched: dict[int, None] = {}
         for atom in sorted(living.keys() & changed):
             for divisor, place in table.places(atom, living[atom]):
-                if self._is_allowed(divisor, place):
-                    self._places(divisor).append(place)
-                    touched[divisor] = None
+                self._note(divisor, place, touched)
         self._push(touched)
+
+    def _note(self, divisor: int, place: Place, touched: dict[int, None]) -> None:
+        """Add a place to those of its divisor, which is then ``touched``."""
+        if self._is_allowed(divisor, place):
+            places = self.places.get(divisor)
+            if places is None:
+                places = self._places(divisor)
+            places.append(place)
+            touched[divisor] = None
 
     def _places(self, divisor: int) -> list[Place]:
         """Where a divisor occurs; places of which the terms are gone are among them."""
@@ -216,8 +225,9 @@ class _Factoring:
 
     def _valid(self, divisor: int) -> list[Place]:
         """Places whose terms are still there, no term twice; of one that has a scale only those that are a multiple."""
-        alive = [place for place in self._places(divisor) if self._is_alive(place)]
-        self.places[divisor] = alive
+        alive = self._places(divisor)
+        if self.opened or self.known:
+            alive = self.places[divisor] = [place for place in alive if self._is_alive(place)]
         if divisor in self.atoms:
             unit = self.table.divisor_of[self.atoms[divisor]][1]
             alive = [place for place in alive if is_multiple(place.scale, unit)]
@@ -258,6 +268,10 @@ class _Factoring:
         atom = self.atoms.get(divisor)
         if atom is not None:
             return self.table.divisor_of[atom][1]
+        if len(places) == 1:
+            # A coefficient that both terms have stands outside: 3 * (a - b).
+            scale, (_, _, one, two) = places[0].scale, self.table.divisors[divisor]
+            return math.copysign(1.0, scale) if abs(one) == abs(two) else scale
         scales = [place.scale for place in places]
         # A place without factor is a sum of the user's: there the divisor stands as it is.
         bare = next((place.scale for place in places if not place.factor), None)
@@ -266,10 +280,8 @@ class _Factoring:
         if unit == 1.0 or not all(is_multiple(scale, unit) for scale in scales):
             return sign
         one, two = self.table.divisors[divisor][2:]
-        # A coefficient that both terms have: 3 * (a - b), or, where it serves more than once, 3 * a - 3 * b.
-        if abs(one) == abs(two) and (
-            len(places) == 1 or self._gain(divisor, sign, places) > self._gain(divisor, sign * unit, places)
-        ):
+        # Or 3 * a - 3 * b, where that serves more than once.
+        if abs(one) == abs(two) and self._gain(divisor, sign, places) > self._gain(divisor, sign * unit, places):
             return sign
         return sign * unit
 
@@ -297,12 +309,11 @@ class _Factoring:
             if opened is None:
                 opened = self.opened[place.sum] = _Open(self.table, self.sums[place.sum])
             opened.merge(place.first, place.second, term)
-            for number in self._pairs(place.sum, opened, place.first):
-                touched[number] = None
+            self._pair(place.sum, opened, place.first, touched)
         self._push(touched)
 
-    def _pairs(self, atom: int, opened: _Open, position: int) -> Iterable[int]:
-        """Note the places that the term at ``position`` makes with others; their divisors."""
+    def _pair(self, atom: int, opened: _Open, position: int, touched: dict[int, None]) -> None:
+        """Note the places that the term at ``position`` makes with others."""
         options, terms = self.options, opened.terms
         for other in opened.others(position, options.window, options.near, atom in self.table.ordered):
             first, second = min(other, position), max(other, position)
@@ -312,6 +323,4 @@ class _Factoring:
             pair = self.table.pair(left, right)
             if pair is not None:
                 place = Place(atom, first, second, left, right, pair.scale, pair.factor)
-                if self._is_allowed(pair.divisor, place):
-                    self._places(pair.divisor).append(place)
-                    yield pair.divisor
+                self._note(pair.divisor, place, touched)

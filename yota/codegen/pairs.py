@@ -40,7 +40,7 @@ def occurrences(monomial: Mapping[int, int]) -> dict[Pair, int]:
         return {(atom, atom): exponent // 2} if exponent > 1 else {}
     factors = sorted(monomial.items())
     found = {
-        (one, other): exponent if exponent < times else times
+        (one, other): min(exponent, times)
         for (one, exponent), (other, times) in itertools.combinations(factors, 2)
     }
     for atom, exponent in factors:
