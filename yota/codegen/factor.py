@@ -130,7 +130,9 @@ class _Open:
             readers = self.readers[atom]
             place = bisect_left(readers, position)
             found.update(readers[max(place - window, 0) : place], readers[place + 1 : place + 1 + window])
-        return sorted(found)
+        positions = sorted(found)
+        place = bisect_left(positions, position)
+        return [*reversed(positions[:place]), *positions[place:]]
 
 
 class _Factoring:
