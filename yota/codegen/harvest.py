@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable
 
 from yota.codegen.forest import Forest
 from yota.codegen.polynomial import Term
 from yota.codegen.sharing import Products
+from yota.ir.types import TensorType
 from yota.passes.rewrite import Rewriting
 
 __all__ = ["Harvest"]
@@ -24,12 +25,17 @@ class Harvest:
         Sums and roots.
     products
         How its monomials are made from shared products.
+    type
+        Of its results, unless all that one is made from are of another.
     """
 
-    def __init__(self, rewriting: Rewriting, forest: Forest, products: Products) -> None:
+    def __init__(self, rewriting: Rewriting, forest: Forest, products: Products, type: TensorType) -> None:
         self.rewriting = rewriting
         self.forest = forest
         self.products = products
+        self.type = type
+        self._typed: set[int] = set()
+        """Variables that have this type."""
         self._ready: dict[int, int] = {}
         self._made: dict[tuple[tuple[int, int], ...], int] = {}
         self._negated: dict[int, int] = {}
@@ -46,38 +52,49 @@ class Harvest:
             found = self.rewriting.emit("astype", (found,), {"dtype": type.dtype}, type)
         return found
 
-    def _needs(self, term: Term) -> Iterator[int]:
-        """Atoms that a term is made from."""
-        if term[1]:
-            yield from self.products.factors[abs(term[0]), term[1]]
+    def _op(self, name: str, *operands: int) -> int:
+        """Append an op; one that reads a variable of the forest's type gives that type."""
+        if self._typed.isdisjoint(operands):
+            found = self.rewriting.emit(name, operands)
+            if self.rewriting.type(found) != self.type:
+                return found
+        else:
+            found = self.rewriting.emit(name, operands, (), self.type)
+        self._typed.add(found)
+        return found
 
-    def _parts(self, atom: int) -> list[int]:
+    def _needs(self, term: Term) -> Iterable[int]:
+        """Atoms that a term is made from."""
+        return self.products.factors[abs(term[0]), term[1]] if term[1] else ()
+
+    def _parts(self, atom: int) -> Iterable[int]:
         """Atoms that an atom is made from."""
+        if atom in self.forest.variables:
+            return ()
         if atom in self.products.pairs:
-            return list(self.products.pairs[atom])
+            return self.products.pairs[atom]
         if atom in self.products.products:
             return [each for each, _ in self.products.products[atom]]
         return [each for term in self.forest.parts(atom) for each in self._needs(term)]
 
-    def _prepare(self, atoms: Iterator[int] | list[int]) -> None:
+    def _prepare(self, atoms: Iterable[int]) -> None:
         """Emit atoms and what they depend on; a stack of its own, because sums may nest a thousand deep."""
-        pending = [atom for atom in atoms if atom not in self._ready][::-1]
-        opened: set[int] = set()
+        ready = self._ready
+        pending = [*atoms][::-1]
         while pending:
             atom = pending[-1]
-            if atom in self._ready:
-                pending.pop()
-                continue
-            missing = [] if atom in opened else [each for each in self._parts(atom) if each not in self._ready]
-            opened.add(atom)
+            missing = [] if atom in ready else [each for each in self._parts(atom) if each not in ready]
             if missing:
                 pending.extend(reversed(missing))
-            else:
-                self._ready[atom] = self._emit(pending.pop())
+            elif pending.pop() not in ready:
+                ready[atom] = self._emit(atom)
 
     def _emit(self, atom: int) -> int:
         if atom in self.forest.variables:
-            return self.rewriting[self.forest.variables[atom]]
+            found = self.rewriting[self.forest.variables[atom]]
+            if self.rewriting.type(found) == self.type:
+                self._typed.add(found)
+            return found
         if atom in self.products.numbers:
             return self.rewriting.builder.constant(self.products.numbers[atom])
         if atom in self.products.pairs:
@@ -87,13 +104,13 @@ class Harvest:
             return self._multiplied(self.products.products[atom])
         if atom in self.forest.quotients:
             top, bottom = self.forest.quotients[atom]
-            return self.rewriting.emit("divide", (self._unsigned(top), self._unsigned(bottom)))
+            return self._op("divide", self._unsigned(top), self._unsigned(bottom))
         return self._sum(atom)
 
     def _times(self, left: int, right: int) -> int:
         if left == right:
-            return self.rewriting.emit("square", (left,))
-        return self.rewriting.emit("multiply", (left, right))
+            return self._op("square", left)
+        return self._op("multiply", left, right)
 
     def _multiplied(self, factors: tuple[tuple[int, int], ...]) -> int:
         """The product of powers; numbers and 0-d factors first."""
@@ -115,9 +132,9 @@ class Harvest:
     def _power(self, base: int, exponent: int) -> int:
         found = base
         for digit in bin(exponent)[3:]:
-            found = self.rewriting.emit("square", (found,))
+            found = self._op("square", found)
             if digit == "1":
-                found = self.rewriting.emit("multiply", (found, base))
+                found = self._op("multiply", found, base)
         return found
 
     def _unsigned(self, term: Term) -> int:
@@ -146,7 +163,7 @@ class Harvest:
             return self._scaled(value, rest)
         found = self._unsigned(term)
         if found not in self._negated:
-            self._negated[found] = self.rewriting.emit("negative", (found,))
+            self._negated[found] = self._op("negative", found)
         return self._negated[found]
 
     def _scaled(self, value: int, factors: tuple[tuple[int, int], ...]) -> int:
@@ -164,7 +181,9 @@ class Harvest:
         terms = each.alive()
         if atom in self._flipped:
             terms = [(-coefficient, monomial) for coefficient, monomial in terms]
-        signs = [(math.copysign(1.0, term[0]) > 0) != self._is_flipped(term) for term in terms]
+        signs = [math.copysign(1.0, term[0]) > 0 for term in terms]
+        if self._flipped:
+            signs = [sign != self._is_flipped(term) for sign, term in zip(signs, terms, strict=True)]
         if not signs[0]:
             # b - a is -a + b to the bit; further back only where the order is free.
             limit = 2 if each.ordered else len(terms)
@@ -174,12 +193,14 @@ class Harvest:
                 signs.insert(0, signs.pop(first))
         total = self._unsigned(terms[0]) if signs[0] else self._signed(terms[0])
         for term, positive in zip(terms[1:], signs[1:], strict=True):
-            total = self.rewriting.emit("add" if positive else "subtract", (total, self._unsigned(term)))
+            total = self._op("add" if positive else "subtract", total, self._unsigned(term))
         return total
 
 
 def _flipped(forest: Forest, products: Products) -> set[int]:
     """Sums to be emitted with all signs turned, because their one user would negate them."""
+    if not any(term[0] == -1.0 for term in forest.roots.values()):
+        return set()
     users: dict[int, list[Term]] = {}
     for term in forest.roots.values():
         for atom, _ in term[1]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from typing import TypeAlias
 
 from yota.codegen.polynomial import chain_length
@@ -40,8 +40,7 @@ def occurrences(monomial: Mapping[int, int]) -> dict[Pair, int]:
         return {(atom, atom): exponent // 2} if exponent > 1 else {}
     factors = sorted(monomial.items())
     found = {
-        (one, other): min(exponent, times)
-        for (one, exponent), (other, times) in itertools.combinations(factors, 2)
+        (one, other): min(exponent, times) for (one, exponent), (other, times) in itertools.combinations(factors, 2)
     }
     for atom, exponent in factors:
         if exponent > 1:
@@ -129,21 +128,32 @@ class _Extraction:
         return -count, -len(alike), -whole, pair[0] != pair[1], pair
 
     def _extract(self, pair: Pair, atom: int) -> None:
-        fresh: dict[Pair, None] = {}
+        parts, fresh = dict.fromkeys(pair), dict[Pair, None]()
         for number, times in sorted(self.members[pair].items()):
             monomial = self.monomials[number]
-            for before in occurrences(monomial):
-                self.members.get(before, {}).pop(number, None)
+            for before, _ in _around(monomial, parts):
+                if before in self.members:
+                    self.members[before].pop(number, None)
             for factor in pair:
                 monomial[factor] -= times
                 if not monomial[factor]:
                     del monomial[factor]
             monomial[atom] = times
-            for made, often in occurrences(monomial).items():
-                if atom in made:
-                    fresh[made] = None
-                    self.members.setdefault(made, {})
-                if made in self.members:
-                    self.members[made][number] = often
+            for made, often in _around(monomial, (*parts, atom)):
+                if atom in made or made in self.members:
+                    self.members.setdefault(made, {})[number] = often
+                    if atom in made:
+                        fresh[made] = None
         for made in fresh:
             self._enqueue(made)
+
+
+def _around(monomial: Mapping[int, int], atoms: Iterable[int]) -> Iterator[tuple[Pair, int]]:
+    """Pairs of one of ``atoms`` and any factor of a monomial, and how often each occurs in it."""
+    for atom in atoms:
+        exponent = monomial.get(atom, 0)
+        if exponent > 1:
+            yield (atom, atom), exponent // 2
+        for other, times in monomial.items() if exponent else ():
+            if other != atom:
+                yield (atom, other) if atom < other else (other, atom), min(exponent, times)

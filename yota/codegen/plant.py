@@ -43,10 +43,9 @@ class _Gardener:
         """Whether all that reads the sum in ``term`` reads it through this op: no other scaled it in between."""
         if op.name in ("add", "subtract"):
             return True
-        return any(
-            operand in self._sole and self.uses[operand] == 1 and self.terms[operand][1] == term[1]
-            for operand in op.operands
-        )
+        sole, uses = self._sole, self.uses
+        found = [operand for operand in op.operands if operand in sole and uses[operand] == 1]
+        return bool(found) and any(self.terms[operand][1] == term[1] for operand in found)
 
     def term(self, variable: int) -> Term:
         """An operand as a coefficient and a monomial."""

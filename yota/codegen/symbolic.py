@@ -139,7 +139,10 @@ def _forests(tape: Tape, kinds: dict[int, Kind], ordered: set[int]) -> dict[Kind
 
 def _harvested(tape: Tape, kinds: dict[int, Kind], forests: dict[Kind, Forest], products: dict[Kind, Products]) -> Tape:
     rewriting = Rewriting(tape)
-    harvests = {kind: Harvest(rewriting, forest, products[kind]) for kind, forest in forests.items()}
+    harvests = {
+        kind: Harvest(rewriting, forest, products[kind], TensorType(kind[1], kind[0]))
+        for kind, forest in forests.items()
+    }
     for op in tape.ops:
         rewriting.builder.location = op.location
         if op.result not in kinds:

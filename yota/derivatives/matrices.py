@@ -174,7 +174,7 @@ class _Straight(Prepared):
                 return self._compressed(recorded, leaf, arguments)
         size = tape.types[tape.inputs[leaf].variable].size
         if wanted.order == 2 and not wanted.sparse and self.owner.target.effort == "quick":
-            value = pipeline.run(tape, inlined=False)
+            value = pipeline.run(tape, inlined=False, once=True)
             scalar = is_scalar(value, inlined=False)
             short = scalar and (len(value) <= _LONG_CODE or size > _FEW)
             found = entries(value, leaf, wanted, registry(), bounded=True) if short else None

@@ -25,15 +25,16 @@ def run(tape: Tape, *, arrays: bool = True) -> Tape:
         return tape
     rewriting = Rewriting(tape)
     constants = rewriting.builder.constants
-    for op in tape.ops:
-        operands = rewriting.operands(op)
-        wanted = arrays or not tape.types[op.result].shape
-        if wanted and op.operands and all(operand in constants for operand in operands):
-            value = _evaluate(tape.types[op.result], op, [constants[operand] for operand in operands])
-            if value is not None:
-                rewriting.bind(op.result, rewriting.builder.constant(value))
-                continue
-        rewriting.copy(op)
+    with np.errstate(all="ignore"):
+        for op in tape.ops:
+            operands = rewriting.operands(op)
+            wanted = arrays or not tape.types[op.result].shape
+            if wanted and op.operands and all(operand in constants for operand in operands):
+                value = _evaluate(tape.types[op.result], op, [constants[operand] for operand in operands])
+                if value is not None:
+                    rewriting.bind(op.result, rewriting.builder.constant(value))
+                    continue
+            rewriting.copy(op)
     return rewriting.finish()
 
 
@@ -44,8 +45,7 @@ def _evaluate(type: TensorType, op: Op, values: list[Any]) -> Any:
     size = type.size * type.dtype.itemsize
     if size > _LARGEST_BROADCAST and size > sum(np.asarray(value).nbytes for value in values):
         return None
-    with np.errstate(all="ignore"):
-        result = op.primitive.function(*values, **dict(op.static))
+    result = op.primitive.function(*values, **dict(op.static))
     if type.weak:
         return np.asarray(result).astype(type.dtype)[()].item()
     if not type.shape:
