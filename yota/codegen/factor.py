@@ -126,13 +126,14 @@ class _Open:
                 other = links[other]
                 if ordered:
                     break
+        most = (window + 1) // 2
         for atom, _ in self.known[term][1]:
             readers = self.readers[atom]
             place = bisect_left(readers, position)
-            found.update(readers[max(place - window, 0) : place], readers[place + 1 : place + 1 + window])
+            found.update(readers[max(place - most, 0) : place], readers[place + 1 : place + 1 + most])
         positions = sorted(found)
         place = bisect_left(positions, position)
-        return [*reversed(positions[:place]), *positions[place:]]
+        return [*reversed(positions[max(place - window, 0) : place]), *positions[place : place + window]]
 
 
 class _Factoring:

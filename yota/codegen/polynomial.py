@@ -66,10 +66,18 @@ def parted(left: Monomial, right: Monomial) -> tuple[Monomial, Monomial, Monomia
     (((2, 2),), ((1, 1), (2, 1)), ((5, 1),))
     """
     others = dict(right)
-    if others.keys().isdisjoint([atom for atom, _ in left]):
+    shared: list[tuple[int, int]] = []
+    rest: list[tuple[int, int]] = []
+    for atom, exponent in left:
+        times = min(others.get(atom, 0), exponent)
+        if times:
+            shared.append((atom, times))
+            others[atom] -= times
+        if times < exponent:
+            rest.append((atom, exponent - times))
+    if not shared:
         return (), left, right
-    shared = common(left, right)
-    return shared, quotient(left, shared), quotient(right, shared)
+    return tuple(shared), tuple(rest), tuple([factor for factor in others.items() if factor[1]])
 
 
 def quotient(monomial: Monomial, divisor: Monomial) -> Monomial:

@@ -30,8 +30,8 @@ __all__ = ["factored", "optimise", "rewritten"]
 Kind: TypeAlias = tuple[tuple[int, ...], "np.dtype[Any]"]
 
 _LARGEST_EXPONENT = 64
-_QUICK = Options(window=4, near=2)
-"""One pass, in time linear in the length of the tape."""
+_PAIRS, _FEWEST, _MOST = 8000, 3, 8
+"""Pairs of terms that the quick search looks at; and how many others it pairs each with, at least and at most."""
 
 
 def optimise(tape: Tape, *, strict: bool = False, values: int = 1) -> Tape:
@@ -47,7 +47,9 @@ def optimise(tape: Tape, *, strict: bool = False, values: int = 1) -> Tape:
 
     def quick(planted: Forest) -> Forest:
         pull_out(planted)
-        return factored(planted, _QUICK)
+        terms = sum([len(each.terms) for each in planted.sums.values()])
+        window = min(max(_PAIRS // max(terms, 1), _FEWEST), _MOST)
+        return factored(planted, Options(window=window, near=2))
 
     return rewritten(tape, quick, strict=strict, values=values, covered=False)
 

@@ -54,8 +54,8 @@ class Table:
     forest
         What is to be rewritten.
     window, near
-        Each term is paired with the ``near`` others before it in its sum, and for each factor of it with the last
-        ``window`` others that have it too.
+        Each term is paired with at most ``window`` before it in its sum: the nearest of those that have a factor in
+        common with it, half as many for each factor, and of the ``near`` last ones.
 
     Attributes
     ----------
@@ -158,13 +158,14 @@ class Table:
     def _all_places(self, atom: int, terms: tuple[int, ...]) -> Iterator[tuple[int, Place]]:
         ordered = atom in self.ordered
         readers: dict[int, list[int]] = {}
+        each_most = (self.window + 1) // 2
         for second, right in enumerate(terms):
             others = set(range(max(second - self.near, 0) if not ordered or second == 1 else second, second))
             for each, _ in self.terms[right][1]:
                 known = readers.setdefault(each, [])
-                others.update(known[-self.window :])
+                others.update(known[-each_most:])
                 known.append(second)
-            for first in sorted(others, reverse=True):
+            for first in sorted(others, reverse=True)[: self.window]:
                 pair = self.pair(terms[first], right)
                 if pair is not None:
                     yield pair.divisor, Place(atom, first, second, terms[first], right, pair.scale, pair.factor)
