@@ -72,7 +72,7 @@ def test_powers_of_a_linear_form():
         (lambda x: (-x[0]) * x[1] + (-x[2]), 3, 3),
         (lambda x: x[0] / x[1] * 2.0 - (-x[0]) / x[1], 3, 4),
         (lambda x: x[0] * x[1] * x[2] + x[0] * x[1] * x[3] + x[0] * x[1] * x[4], 5, 4),
-        (lambda x: sum(x[0] ** 2 * x[k] for k in range(1, 13)), 13, 13),
+        (lambda x: sum((x[0] ** 2 * x[k] for k in range(2, 13)), x[0] ** 2 * x[1]), 13, 13),
     ],
 )
 def test_counts_of_values(function, size, most):
