@@ -193,13 +193,18 @@ import yota
 def energy(x):
     return np.sum(np.sin(x) ** 2)
 
+def beside(x):
+    return energy(x), {"first": x[0]}
+
 def called(function, x):
-    return function(x)[0], function.info().compilations[-1].why
+    return np.sum(function(x)[0]), function.info().compilations[-1].why
 
 if __name__ == "__main__":
     x, shift = np.array([0.5, 1.0, 2.0]), 1.5
     functions = list(map(yota.value_and_grad, [energy, lambda x: shift * np.sum(x)]))
-    wanted = [each(x)[0] for each in functions]
+    functions += [yota.gradient(beside, has_aux=True), yota.batch(yota.value_and_grad(energy))]
+    functions += [yota.jacobian(lambda x: x**2, sparse=True), yota.hessian(energy)]
+    wanted = [np.sum(each(x)[0]) for each in functions]
     frozen = list(map(yota.freeze, functions))
     os.environ["YOTA_CACHE_DIR"] += "-of-others"
     found = []
@@ -211,7 +216,7 @@ if __name__ == "__main__":
     if "joblib" in sys.argv:
         import joblib
         found += joblib.Parallel(n_jobs=2, backend="loky")(joblib.delayed(called)(each, x) for each in frozen)
-    assert [value for value, _ in found] == len(found) // 2 * wanted
+    assert [value for value, _ in found] == len(found) // len(wanted) * wanted
     assert all("frozen" in why for _, why in found), found
     print("equal")
 """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from typing import Any, NamedTuple
 
 import jax
@@ -214,6 +215,23 @@ def test_branches_that_return_other_structures(by):
         np.testing.assert_array_equal(
             block[("x",)] if by == "structure" else block, (2 if sign > 0 else -1) * np.eye(3)
         )
+
+
+def test_branches_of_which_one_has_other_code():
+    matrix = DRAW(size=(150, 150))
+    x = np.abs(DRAW(size=150))
+    slope = (1 - np.tanh(matrix @ x) ** 2)[:, None] * matrix
+    ways = [
+        (lambda x: x * 3, 3 * np.eye(150)),
+        (lambda x: np.tanh(matrix @ x), slope),
+        (lambda x: {"y": x}, np.eye(150)),
+    ]
+    for (one, expected), (other, wanted) in itertools.combinations(ways, 2):
+        made = yota.jacobian(lambda x, s, one=one, other=other: one(x) if s > 0 else other(x), dynamic=True)
+        for s in (1.0, -1.0, 1.0, -1.0):
+            found = made(x, s)
+            found = found["y"] if isinstance(found, dict) else found
+            np.testing.assert_allclose(found, expected if s > 0 else wanted, rtol=1e-12, atol=1e-13)
 
 
 def test_branches_and_changes_are_followed():

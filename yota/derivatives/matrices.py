@@ -79,16 +79,20 @@ class Matrices(Differentiated):
     def compiled(self, function: Callable[..., Any], args: tuple[Any, ...]) -> Prepared:
         """Straight-line code for arguments like ``args``; where there is none, pullbacks; blocks of structures."""
         arguments = on_host(sort_arguments(function, args))
-        leaf = self._leaf(function, arguments)
+        leaf = self.leaf(function, arguments)
         if leaf.path:
             return _Called(self, self._joint(function, leaf))
         try:
             return _Straight(self, function, args)
         except Instead as reason:
-            joint = reason.what is None
-            return _Called(self, self._joint(function, leaf) if joint else self._rows(function, leaf, reason.what))
+            return self.otherwise(function, leaf, reason)
 
-    def _leaf(self, function: Callable[..., Any], arguments: Arguments) -> Leaf:
+    def otherwise(self, function: Callable[..., Any], leaf: Leaf, reason: Instead) -> _Called:
+        """What computes the matrices where there is no straight-line code."""
+        call = self._joint(function, leaf) if reason.what is None else self._rows(function, leaf, reason.what)
+        return _Called(self, call)
+
+    def leaf(self, function: Callable[..., Any], arguments: Arguments) -> Leaf:
         """The array or number to differentiate by, or the first of a structure."""
         return arguments.leaves[layout_of(function, self.wrt, len(self.hidden), arguments).wanted[0]]
 
@@ -101,7 +105,7 @@ class Matrices(Differentiated):
     def traced(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The derivatives inside of a running trace, recorded onto it."""
         call = inside(self.function, (*self.hidden, *args), kwargs)
-        by = self._leaf(call.function, call.plain)
+        by = self.leaf(call.function, call.plain)
         if self.wanted.sparse:
             raise TracingError("a sparse matrix cannot be recorded; leave sparse=True out inside of a traced function")
         if by.path:
@@ -126,10 +130,26 @@ class _Straight(Prepared):
     """
 
     owner: Matrices
+    _others: _Called | None = None
+    """What computes all ways of a function of which one has no straight-line code."""
 
     def __init__(self, owner: Matrices, function: Callable[..., Any], args: tuple[Any, ...]) -> None:
         self.values = int(owner.wanted.with_value)
         super().__init__(owner, function, args)
+
+    def entry(self, args: tuple[Any, ...], hidden: tuple[Any, ...]) -> Callable[[tuple[Any, ...]], Any] | None:
+        """A short way, if there is one."""
+        return super().entry(args, hidden) if self._others is None else None
+
+    def __call__(self, function: Callable[..., Any], args: tuple[Any, ...], leaves: Sequence[Any]) -> tuple[Any, Any]:
+        """What the caller gets, and the specialisation that computed it."""
+        if self._others is None:
+            try:
+                return super().__call__(function, args, leaves)
+            except Instead as reason:
+                leaf = self.owner.leaf(function, on_host(sort_arguments(function, args)))
+                self._others = self.owner.otherwise(function, leaf, reason)
+        return self._others(function, args, leaves)
 
     def gradient(self, function: Callable[..., Any], arguments: Arguments) -> Gradient:
         """The tape of all entries."""
@@ -239,7 +259,11 @@ class _Called(Prepared):
 
     def __call__(self, function: Callable[..., Any], args: tuple[Any, ...], leaves: Sequence[Any]) -> tuple[Any, Any]:
         """The matrix, and None for its code."""
-        found = self._call(*args)
+        try:
+            found = self._call(*args)
+        except Instead as reason:
+            leaf = self.owner.leaf(function, on_host(sort_arguments(function, args)))
+            return self.owner.otherwise(function, leaf, reason)(function, args, leaves)
         known = self.owner.journal.parts
         known += [part for part in self._call.parts() if not any(part is each for each in known)]
         return found, None

@@ -10,7 +10,7 @@ import numpy as np
 from yota.batching.batch import batch
 from yota.compilation.branches import Dynamic
 from yota.compilation.device import beside, computed, joined, stacked
-from yota.compilation.specialise import Target
+from yota.compilation.specialise import Instead, Target
 from yota.derivatives.gradients import gradient, value_and_grad
 from yota.derivatives.joint import as_vector
 from yota.derivatives.products import hvp
@@ -68,9 +68,9 @@ class Rows:
                 "pattern of zeros is not known; leave sparse=True out"
             )
         self.position, self.wanted, self._size, self._given = position, wanted, size, function
-        function = as_vector(function) if wanted.joined else function
+        function = as_vector(function) if wanted.order == 1 else function
         options: dict[str, Any] = {"target": target.name, "strict": target.strict, "dynamic": dynamic}
-        self._function, self._first, self._many = function, None, None
+        self._first, self._many = None, None
         if wanted.order == 2:
             self._row = hvp(function, position, **options)
             self._first = value_and_grad(function, position, **options) if wanted.with_value else None
@@ -84,9 +84,10 @@ class Rows:
         """The matrix; with values before it, if they are wanted."""
         forms: list[ResultForm] = []
         matrix, value = self._matrix(forms, *args)
-        if not self.wanted.with_value:
-            return (forms[-1], matrix) if forms else matrix
-        return (*forms[-1:], value, matrix) if self._first is None else (*self._first(*args), matrix)
+        if self._first is not None:
+            return *self._first(*args), matrix
+        found = (*forms[-1:] * self.wanted.joined, *[value] * self.wanted.with_value, matrix)
+        return found if len(found) > 1 else matrix
 
     def parts(self) -> Sequence[Any]:
         """Functions that are compiled."""
@@ -94,12 +95,14 @@ class Rows:
 
     def _matrix(self, forms: list[ResultForm], *args: Any) -> tuple[Any, Any]:
         by = args[self.position]
-        if self.wanted.joined:
+        if self.wanted.order == 1:
             flat = parted(self._given, forms, joined=True)
             value = computed(lambda *values: flat(*values)[0], args)
+            if forms[-1].is_structured and not self.wanted.joined:
+                raise Instead(None)
         else:
             # The rows of a Hessian are as many as the elements of the argument, and like it.
-            value = computed(self._function, args) if self.wanted.order == 1 else stacked([by])[0]
+            value = stacked([by])[0]
         shape = (*value.shape, *np.shape(by))
         if not value.size:
             return beside(by, np.zeros(shape)) if is_on_device(by) else np.zeros(shape, np.asarray(by).dtype), value
