@@ -277,8 +277,11 @@ def test_batches_over_chunks():
 
 def test_chunks_on_a_gpu(device):  # noqa: F811
     blocks = [[dask.delayed(on_device)(each) for each in delayed(array)] for array in (DATA, SIGNS)]
-    found = value_and_grad(loss, over=("X", "y"))(W, *blocks)
-    holds(found)
+    slope = value_and_grad(loss, over=("X", "y"))
+    holds(slope(W, *blocks))
+    assert stand_in().launches
+    stand_in().launches.clear()
+    holds(slope(W, *(each.map_blocks(on_device, meta=on_device(each._meta)) for each in (X, Y))))
     assert stand_in().launches
 
 
