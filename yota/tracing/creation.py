@@ -66,6 +66,10 @@ def _from_value(name: str, copies: bool) -> Callable[..., Any]:
 
     def create(trace: Trace, value: Any, dtype: Any = None, *args: Any, **keywords: Any) -> Any:
         mode = keywords.get("copy", copies)
+        keeps_class = name == "asanyarray" or keywords.get("subok")
+        if is_tracer(value) and value._plain() is not value:
+            found = create(trace, value._plain(), dtype, *args, **keywords)
+            return found.view(value.__class__) if keeps_class else found
         if is_tracer(value) and getattr(mode, "value", mode) is not True:
             if keywords.get("copy") is False and dtype is not None and np.dtype(dtype) != value.dtype:
                 raise ValueError("Unable to avoid copy while creating an array as requested.")

@@ -8,10 +8,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from yota.tracing.captures import acceptable
 from yota.tracing.location import caller
 from yota.tracing.methods import ArrayMethods
 
-__all__ = ["answered", "deferred", "follows", "overriding", "source_form"]
+__all__ = ["answered", "deferred", "follows", "overriding", "refuse_computing", "source_form"]
 
 _Form = TypeVar("_Form", bound=Callable[[Any], Any])
 _ABSENT: Any = object()
@@ -28,7 +29,17 @@ def deferred(ufunc: Any, value: Any, other: Any, operands: tuple[Any, Any]) -> A
     if own not in (_ABSENT, np.ndarray.__array_ufunc__) and not isinstance(other, np.generic):
         # A number of Python's has the other form of the operator come first.
         return ufunc(*operands) if isinstance(value, (np.ndarray, np.generic)) else NotImplemented
-    return NotImplemented if getattr(other, "__array_priority__", -1.0) > 0 else None
+    if getattr(other, "__array_priority__", -1.0) <= 0:
+        return None
+    refuse_computing([other])
+    return NotImplemented
+
+
+def refuse_computing(values: Iterable[Any]) -> None:
+    """Refuse arrays that compute in a way of their own and have no protocol for it: their results would be plain."""
+    for value in values:
+        if issubclass(type(value), np.ndarray):
+            acceptable(value)
 
 
 def overriding(protocol: str, values: Iterable[Any]) -> Any:

@@ -168,14 +168,14 @@ class Trace:
 
     def traced(self, value: Any) -> Any:
         """``value`` itself if it is a tracer, else a tracer for the constant."""
-        if type(value) is Tracer:
-            return value
+        if is_tracer(value):
+            return value._plain()
         variable = self.lift(value)
         return Tracer(self, variable)
 
     def lift(self, value: Any) -> int:
         """The variable for ``value``: a tracer's own, or a constant."""
-        if type(value) is Tracer:
+        if type(value) is Tracer or is_tracer(value):
             value._trace.check(value._variable)
             self.check()
             if value._variable in self.unnamed:
@@ -213,7 +213,7 @@ class Trace:
 
     def is_foreign(self, value: Any) -> bool:
         """Whether ``value`` is nothing that NumPy computes with."""
-        if type(value) is Tracer or type(value) in _SCALARS or isinstance(value, (np.ndarray, np.generic)):
+        if is_tracer(value) or type(value) in _SCALARS or isinstance(value, (np.ndarray, np.generic)):
             return False
         if isinstance(value, (list, tuple, int, float, complex)):
             return False

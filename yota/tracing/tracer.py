@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from yota.ir.catalog import primitive
 from yota.tracing import leaving, text, views
-from yota.tracing.deferring import answered, deferred, overriding
+from yota.tracing.deferring import answered, deferred, overriding, refuse_computing
 from yota.tracing.dispatch import call_function, call_ufunc
+from yota.tracing.implementations import IMPLEMENTATIONS
 from yota.tracing.methods import ArrayMethods, is_tracer
 from yota.tracing.state import current
 from yota.tracing.strided import as_dtype
@@ -82,6 +83,9 @@ def _unary(name: str, python: Callable[[Any], Any]) -> Any:
     return apply
 
 
+_CLASS = type
+
+
 def _outputs(kwargs: dict[str, Any]) -> tuple[Any, ...]:
     out = kwargs.get("out", ())
     return out if isinstance(out, tuple) else (out,)
@@ -118,6 +122,10 @@ class Tracer(ArrayMethods):
                 self._variable = views.look(views.shaped_as(base, self._base_shape), self._read)._variable
                 self._base_variable = variable
         return self._variable
+
+    def _plain(self) -> Tracer:
+        """The same array without a subclass."""
+        return self
 
     def _recorder(self) -> Trace:
         """The trace that records what happens now: the innermost one, which may be nested in this value's own."""
@@ -160,8 +168,10 @@ class Tracer(ArrayMethods):
 
     def view(self, dtype: Any = None, type: Any = None) -> Any:
         """See `numpy.ndarray.view`: all of the array, as it is, or complex numbers as pairs of real ones."""
-        if type not in (None, np.ndarray):
-            raise self._trace.refuse(f"a view of a traced value as {type} cannot be recorded.", "Leave it out.")
+        wanted = dtype if isinstance(dtype, _CLASS) and issubclass(dtype, np.ndarray) else type
+        if wanted not in (None, np.ndarray):
+            found = self if dtype in (None, wanted) else self.view(dtype)
+            return IMPLEMENTATIONS[np.ndarray.view](self._recorder(), found, wanted, self)
         kind = self.dtype if dtype in (None, np.ndarray) else np.dtype(dtype)
         return self[...] if kind == self.dtype else as_dtype(self, kind)
 
@@ -193,6 +203,8 @@ class Tracer(ArrayMethods):
         other = overriding("__array_function__", _operands(args, kwargs)) if len(types) > 1 else None
         if other is not None:
             return answered(other, "__array_function__", func, types, args, kwargs)
+        if len(types) > 1:
+            refuse_computing(_operands(args, kwargs))
         return call_function(self._recorder(), func, args, kwargs)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:

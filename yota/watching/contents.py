@@ -45,7 +45,8 @@ class Contents:
             # By its own type: a traced value that was left behind in a list claims to be an array.
             if issubclass(type(each), np.ndarray) and not any(each is other for other in others):
                 others.append(each)
-                pairs.append((reference(each), each.copy()))
+                plain = np.asarray(each)  # a subclass may have other ideas of bytes
+                pairs.append((reference(plain), plain.copy()))
         del others
         forms = tuple((array, array.shape, array.dtype) for array in fresh)
         return cls(tuple((get, content) for get, content in pairs if not _is_fixed(get())), forms)

@@ -15,6 +15,7 @@ from yota.tracing.kinds import Type
 from yota.tracing.location import caller
 from yota.tracing.methods import is_tracer
 from yota.tracing.state import current
+from yota.tracing.subclassed import class_for
 from yota.tracing.traced_text import Text
 from yota.tracing.written import is_written_out
 
@@ -107,7 +108,10 @@ BUILT_IN: dict[Any, Callable[..., Any]] = {
 
 def _super(activation: Activation, part: ast.Call, args: tuple[Any, ...]) -> Any:
     if args:
-        return super(*args)
+        kind, *rest = args
+        if rest and is_tracer(rest[0]) and issubclass(kind, np.ndarray):
+            kind = class_for(kind)
+        return super(kind, *rest)
     function = activation.function()
     tree = function.definition.tree
     names = [*tree.args.posonlyargs, *tree.args.args] if isinstance(tree, ast.FunctionDef) else []

@@ -6,7 +6,7 @@ import functools
 import inspect
 import sys
 from collections.abc import Callable, Mapping
-from types import FunctionType, MethodType
+from types import FunctionType, MethodDescriptorType, MethodType
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from yota.errors import YotaError
 from yota.structures import package_of
 from yota.tracing.captures import copied, frozen
 from yota.tracing.creation import CREATION
-from yota.tracing.deferring import follows
+from yota.tracing.deferring import follows, overriding
 from yota.tracing.interpreter import functions
 from yota.tracing.interpreter.builtin import BUILT_IN
 from yota.tracing.interpreter.effects import is_done, made, own_if_new, recorded_if_new
@@ -26,7 +26,9 @@ from yota.tracing.interpreter.source import is_readable
 from yota.tracing.location import is_library_file, raised_at
 from yota.tracing.methods import is_traced, is_tracer, transformed
 from yota.tracing.state import current
+from yota.tracing.subclassed import Subclassed
 from yota.tracing.trace import Trace
+from yota.tracing.tracer import Tracer
 
 __all__ = ["call", "method_of", "natively", "ready", "special", "taken"]
 
@@ -56,10 +58,25 @@ def call(function: Any, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> A
         return call(function.func, (*function.args, *args), {**function.keywords, **keywords})
     if isinstance(function, type):
         return _construct(function, args, keywords)
-    inner = _inner(function, args, keywords)
+    inner = _inner(function, args, keywords) or _of_array(function, args, keywords)
     if inner is not None:
         return call(inner, args, keywords)
     return natively(function, args, keywords)
+
+
+def _of_array(function: Any, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> Any:
+    """What records a method of NumPy's arrays by itself, as ``np.ndarray.view(x)`` and ``super().__array_ufunc__``."""
+    if type(function) is MethodDescriptorType and function.__objclass__ is np.ndarray and args and is_tracer(args[0]):
+        plain = args[0]._plain() is args[0]
+        return getattr(Tracer if plain else Subclassed, function.__name__, None)
+    owner = getattr(function, "__self__", None)
+    if getattr(function, "__name__", "") != "__array_ufunc__" or not isinstance(owner, np.ndarray) or is_tracer(owner):
+        return None
+    inputs = args[2:]
+    others = (each for each in (*inputs, *keywords.values()) if not is_tracer(each))
+    if not is_traced([*inputs, *keywords.values()]) or overriding("__array_ufunc__", others) is not None:
+        return None
+    return lambda ufunc, method, *inputs, **keywords: getattr(ufunc, method)(*inputs, **keywords)
 
 
 def _method(method: MethodType, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> Any:

@@ -126,7 +126,7 @@ def attribute(value: Any, name: str) -> Any:
                 return call(found.fget, (value,), {})
             break
     ready(value)
-    if is_tracer(value) and not hasattr(type(value), name):
+    if is_tracer(value) and value._plain() is value and not hasattr(type(value), name):
         getattr(value._value(), name)  # the user's own error
         raise value._trace.refuse(f"{name} is an attribute of plain values alone.", "Use NumPy's functions.")
     found = getattr(value, name)
