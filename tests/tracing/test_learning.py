@@ -12,6 +12,7 @@ from sklearn import metrics
 from sklearn._loss import loss as losses
 from sklearn.gaussian_process import kernels
 from sklearn.linear_model._linear_loss import LinearModelLoss
+from sklearn.mixture import GaussianMixture
 
 RANDOM = np.random.default_rng(1)
 Y, P, W = RANDOM.uniform(0.5, 3.0, 7), RANDOM.uniform(0.5, 3.0, 7), RANDOM.uniform(0.5, 2.0, 7)
@@ -28,6 +29,10 @@ TRUTHS = np.array([0, 1, 1, 0, 1, 0, 1])
         lambda y, p, w: metrics.mean_tweedie_deviance(y, p, power=1.5),
         lambda y, p, w: metrics.log_loss(TRUTHS, p / 4, sample_weight=w),
         lambda y, p, w: metrics.brier_score_loss(TRUTHS, p / 4),
+        lambda y, p, w: metrics.d2_pinball_score(y, p, alpha=0.3),
+        lambda y, p, w: metrics.pairwise.chi2_kernel(y[:, None], p[:, None], gamma=w[0]),
+        lambda y, p, w: metrics.pairwise.haversine_distances(np.stack([y, p], axis=1), np.stack([w, y], axis=1)),
+        lambda y, p, w: metrics.pairwise_distances_argmin_min(y[:3, None], w[:, None])[1],
     ],
 )
 def test_metrics(metric):
@@ -63,6 +68,11 @@ def test_a_linear_model():
     model = LinearModelLoss(losses.HalfMultinomialLoss(n_classes=3), fit_intercept=True)
     check(lambda w: model.loss(w, X, labels, l2_reg_strength=0.1), RAW[:4].T, second=True)
     check(lambda w: model.loss_gradient(w, X, labels)[1], RAW[:4].T)
+
+
+def test_a_fitted_model():
+    fitted = GaussianMixture(2, random_state=0).fit(RANDOM.standard_normal((20, 3)))
+    check(lambda x: fitted.score_samples(x), X)
 
 
 def test_kernels():

@@ -1,10 +1,13 @@
-"""Distances and interpolation of SciPy: values are SciPy's, slopes those of differences, twice."""
+"""Distances, rotations and interpolation of SciPy: values are SciPy's, slopes those of differences, twice."""
 
 import numpy as np
 import pytest
+import scipy.fft
 import scipy.interpolate as ip
 import scipy.linalg as la
+import scipy.ndimage as nd
 import scipy.spatial.distance as di
+from scipy.spatial.transform import Rotation, Slerp
 
 import yota
 from tests.tracing.checking import check
@@ -52,6 +55,7 @@ def test_distances():
         lambda x, y, at: ip.splint(at[0], at[1], ip.splrep(x, y)),
         lambda x, y, at: ip.BPoly.from_derivatives(x[:2], np.reshape(y[:4], (2, 2)))(at[:1], 1),
         lambda x, y, at: ip.BarycentricInterpolator(x, y)(at),
+        lambda x, y, at: ip.LSQUnivariateSpline(x, y, [1.0], k=2)(at),
         lambda x, y, at: ip.RBFInterpolator(x[:, None], y)(at[:, None]),
     ],
 )
@@ -73,6 +77,22 @@ def test_second_order_of_a_spline():
 )
 def test_tables(form):
     check(form, TABLE, PLACES)
+
+
+def test_rotations():
+    turns, ends = RANDOM.standard_normal((3, 3)), RANDOM.standard_normal(3)
+    check(lambda v, x: Rotation.from_rotvec(v).apply(x), turns, X[:3], second=True)
+    check(lambda a: Rotation.from_euler("xyz", a).as_quat(), turns)
+    check(lambda v, t: Slerp([0.0, 1.0, 2.0], Rotation.from_rotvec(v))(t).as_rotvec(), turns, np.array([0.3, 1.4]))
+    check(lambda v, w: (Rotation.from_rotvec(v) * Rotation.from_mrp(w)).as_euler("ZYX"), turns, 0.2 * ends)
+
+
+def test_fourier_filters():
+    wave = np.fft.rfft2(TABLE)
+    check(lambda s, w: nd.fourier_gaussian(w, s, n=6), np.array([0.7, 1.2]), wave)
+    check(lambda s: nd.fourier_shift(wave, s, 6), np.array([0.7, 1.2]))
+    check(lambda s: nd.fourier_ellipsoid(np.fft.fft2(TABLE), s), np.array([2.0, 1.5]))
+    check(lambda x: (scipy.fft.hfftn(x, norm="forward"), scipy.fft.ihfft2(TABLE * x.shape[0])), wave)
 
 
 def test_banded_systems():

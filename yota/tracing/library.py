@@ -20,6 +20,7 @@ from yota.tracing.functions import (  # noqa: F401  (they register what they imp
     norms,
     omission,
     padding,
+    pairs,
     places,
     reductions,
     selection,
@@ -52,6 +53,7 @@ from yota.tracing.functions.scipy import (  # noqa: F401  (they too)
     sampling,
     smoothing,
     special,
+    spectra,
     splines,
     transforms,
 )

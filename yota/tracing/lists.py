@@ -11,9 +11,10 @@ from yota.tracing.methods import is_traced, is_tracer
 from yota.tracing.state import current
 from yota.tracing.untyped import np
 
-__all__ = ["ON_LISTS", "ON_LISTS_OF_LINALG", "converter", "on_lists"]
+__all__ = ["JOINING", "ON_LISTS", "ON_LISTS_OF_LINALG", "converter", "on_lists", "on_lists_within"]
 
 ON_LISTS = tuple(
+    "all any "
     "sum prod mean std var max min amax amin ptp median average cumsum cumprod sort argsort argmax argmin dot inner "
     "outer vdot cross trace diag clip diff norm reshape ravel transpose flip roll repeat tile polyval interp convolve "
     "correlate trapezoid take".split()
@@ -22,6 +23,8 @@ ON_LISTS = tuple(name for name in ON_LISTS if hasattr(np, name))
 """Functions of `numpy` whose first arguments are arrays, which users give as lists of numbers too."""
 ON_LISTS_OF_LINALG = ("norm", "det", "inv", "solve")
 """Functions of `numpy.linalg` of that kind."""
+JOINING = ("concatenate", "hstack")
+"""Functions of `numpy` that take a sequence of arrays, some of which users give as lists of numbers."""
 
 
 def on_lists(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -41,6 +44,22 @@ def on_lists(original: Callable[..., Any]) -> Callable[..., Any]:
                 array(trace, each) if type(each) in (list, tuple) and is_traced(each) else each for each in args
             )
         return original(*args, **keywords)
+
+    call.recorded_from = original  # type: ignore[attr-defined]
+    return call
+
+
+def on_lists_within(original: Callable[..., Any]) -> Callable[..., Any]:
+    """``original``, which joins arrays, with lists among them that hold traced values stacked first."""
+
+    @functools.wraps(original)
+    def call(arrays: Any, *args: Any, **keywords: Any) -> Any:
+        trace = current()
+        if trace is not None and type(arrays) in (list, tuple):
+            arrays = [
+                array(trace, each) if type(each) in (list, tuple) and is_traced(each) else each for each in arrays
+            ]
+        return original(arrays, *args, **keywords)
 
     call.recorded_from = original  # type: ignore[attr-defined]
     return call

@@ -21,7 +21,7 @@ from yota.tracing.exact import record_call
 from yota.tracing.grids import GRIDS
 from yota.tracing.intercept import on_traced
 from yota.tracing.iteration import ITERATION
-from yota.tracing.lists import ON_LISTS, ON_LISTS_OF_LINALG, converter, on_lists
+from yota.tracing.lists import JOINING, ON_LISTS, ON_LISTS_OF_LINALG, converter, on_lists, on_lists_within
 from yota.tracing.location import is_library
 from yota.tracing.methods import is_traced, is_tracer
 from yota.tracing.observation import Running
@@ -143,6 +143,7 @@ def _replacements() -> list[tuple[Any, str, Any]]:
         if "_array_converter" in vars(sys.modules.get(name, math))
     ]
     found += [(np, name, on_lists(getattr(np, name))) for name in ON_LISTS]
+    found += [(np, name, on_lists_within(getattr(np, name))) for name in JOINING]
     found += [(np.linalg, name, on_lists(getattr(np.linalg, name))) for name in ON_LISTS_OF_LINALG]
     found += [(np, "r_", Concatenator(np.r_, False)), (np, "c_", Concatenator(np.c_, True))]
     return found

@@ -69,6 +69,8 @@ _WRITING = (
     *(np.savez_compressed, np.random.seed, np.random.shuffle),
 )
 """Functions that write, or take something from where it is taken once."""
+_WRITING_FIRST = (next, np.ufunc.at, np.copyto, np.put, np.place, np.putmask, np.fill_diagonal, np.put_along_axis)
+"""Functions that write their first argument."""
 _MODULES = (
     *(abc, builtins, cmath, collections, contextlib, copy, dataclasses, decimal, enum, fractions, functools),
     *(inspect, itertools, math, numbers, operator, re, statistics, string, struct, types, typing),
@@ -166,12 +168,20 @@ def is_done(function: Any, args: tuple[Any, ...], keywords: Mapping[str, Any]) -
     if called.writes(trace.outlets):
         return True
     is_print = function is print and id(keywords.get("file", sys.stdout)) in trace.earlier.own
-    is_own_step = function is next and bool(args) and id(args[0]) in trace.earlier.own
-    if is_print or is_own_step or _is_harmless(called, keywords, trace.earlier.own):
+    if (
+        is_print
+        or _writes_own(called.function, args, trace.earlier.own)
+        or _is_harmless(called, keywords, trace.earlier.own)
+    ):
         return False
     if not (is_traced([*args, *keywords.values()]) and trace.earlier.arrives(trace)):
         raise trace.earlier.block(trace)
     return False
+
+
+def _writes_own(function: Any, args: tuple[Any, ...], own: Mapping[int, Any]) -> bool:
+    """Whether a function writes its first argument alone, and that is the function's own or traced."""
+    return any(function is each for each in _WRITING_FIRST) and (is_tracer(args[0]) or id(args[0]) in own)
 
 
 def _is_harmless(called: Called, keywords: Mapping[str, Any], own: Mapping[int, Any]) -> bool:

@@ -68,6 +68,24 @@ def _matrix(name: str, type: int, count: int, norm: Any, orthogonalize: Any) -> 
     return found
 
 
+_INVERSES = {None: "forward", "backward": "forward", "forward": "backward", "ortho": "ortho"}
+"""The norms of inverse transforms."""
+
+
+def _hermitian(name: str) -> Callable[..., Any]:
+    """The form of a transform along several axes whose result is real, or whose argument is."""
+
+    def form(trace: Trace, x: Any, s: Any, axes: Any, norm: Any) -> Any:
+        x = trace.traced(x)
+        if name.startswith("i"):
+            return np.conjugate(np.fft.rfftn(x, s, axes, _INVERSES[norm]))
+        return np.fft.irfftn(np.conjugate(x), s, axes, _INVERSES[norm])
+
+    return form
+
+
+for _name in ("hfft2", "ihfft2", "hfftn", "ihfftn"):
+    records("scipy.fft", _name)(_hermitian(_name))
 for _name in _FOURIER:
     records("scipy.fft", _name)(_fourier(_name))
 for _name in _WAVES:
