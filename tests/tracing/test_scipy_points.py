@@ -7,6 +7,7 @@ import scipy.interpolate as ip
 import scipy.linalg as la
 import scipy.ndimage as nd
 import scipy.spatial.distance as di
+import scipy.special as sp
 from scipy.spatial.transform import Rotation, Slerp
 
 import yota
@@ -79,6 +80,15 @@ def test_tables(form):
     check(form, TABLE, PLACES)
 
 
+def test_legendre_functions():
+    x = np.array([-0.6, 0.1, 0.7])
+    check(lambda x: sp.legendre_p_all(3, x), x)
+    check(lambda x: sp.assoc_legendre_p_all(3, 2, x), x)
+    check(lambda x: sp.sph_legendre_p(3, 1, x), x + 1)
+    check(lambda x, y: sp.sph_harm_y_all(2, 1, x, y), x + 1, x[::-1] + 0.2)
+    check(sp.elliprg, x + 1, x + 0.8, x[::-1] + 2)
+
+
 def test_rotations():
     turns, ends = RANDOM.standard_normal((3, 3)), RANDOM.standard_normal(3)
     check(lambda v, x: Rotation.from_rotvec(v).apply(x), turns, X[:3], second=True)
@@ -105,4 +115,7 @@ def test_compiled_code_that_holds_nothing_traced_gets_plain_arrays():
     points = RANDOM.random((9, 2))
     with pytest.raises(TracingError):
         yota.gradient(lambda c, x: np.sum(ip.griddata(points, np.arange(9) * c, x, "cubic")))(0.7, PLACES / 9)
+    points[:4] = [[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]
+    check(lambda v, x: ip.griddata(points, v, x), np.arange(9.0), PLACES / 5)
+    check(lambda v: ip.griddata(points, v, PLACES / 3, fill_value=0.5), np.arange(9.0))
     check(lambda x: x[:, 0] * ip.CubicSpline(KNOTS, VALUES)(AT), X)

@@ -58,7 +58,12 @@ def recorded(known: Primitive) -> Callable[..., Any]:
 
 
 def on_traced(
-    original: Callable[..., Any], form: Callable[..., Any], path: str | None = None, *, collects: bool = False
+    original: Callable[..., Any],
+    form: Callable[..., Any],
+    path: str | None = None,
+    *,
+    collects: bool = False,
+    of_object: bool = False,
 ) -> Any:
     """A function that computes ``original`` on plain values, and is recorded by ``form`` on traced ones.
 
@@ -72,6 +77,8 @@ def on_traced(
         The dotted name by which a recording that must have NumPy's bits calls the function; None if it has none.
     collects
         Whether the function takes the items of any iterable.
+    of_object
+        Whether its first argument is an object whose attributes it reads.
     """
 
     @functools.wraps(original, updated=() if isinstance(original, type) else functools.WRAPPER_UPDATES)
@@ -79,7 +86,8 @@ def on_traced(
         trace = current()
         if trace is not None and collects:
             args = tuple(map(collected, args))
-        if trace is None or not is_traced([*args, *keywords.values()]):
+        held = getattr(args[0], "__dict__", {}).values() if of_object and args else ()
+        if trace is None or not is_traced([*args, *keywords.values(), *held]):
             return original(*args, **keywords)
         if trace.exact and path is not None:
             found = record_call(trace, original, args, keywords, path)

@@ -41,6 +41,7 @@ from yota.tracing.functions.scipy import (  # noqa: F401  (they too)
     gridded,
     kernels,
     lapack,
+    legendre,
     matrices,
     matrix_functions,
     mixtures,
@@ -51,6 +52,7 @@ from yota.tracing.functions.scipy import (  # noqa: F401  (they too)
     roots,
     rotations,
     sampling,
+    scattered,
     smoothing,
     special,
     spectra,
@@ -103,7 +105,8 @@ def _recording(module: str, name: str) -> Any:
     if module.startswith("scipy."):
         form = _bound(f"{module}.{name}", original, form)
     collects = module == "statistics" or (module == "math" and name in _OF_ITERABLES)
-    call = on_traced(original, form, f"{module}.{name}", collects=collects)
+    method = isinstance(_owner(module, name), type)
+    call = on_traced(original, form, f"{module}.{name}", collects=collects, of_object=method)
     call.recorded_from = original
     return call
 
