@@ -85,12 +85,12 @@ class Matrices(Differentiated):
         try:
             return _Straight(self, function, args)
         except Instead as reason:
-            return self.otherwise(function, leaf, reason)
+            return _Called(self, self.otherwise(function, args, reason))
 
-    def otherwise(self, function: Callable[..., Any], leaf: Leaf, reason: Instead) -> _Called:
+    def otherwise(self, function: Callable[..., Any], args: tuple[Any, ...], reason: Instead) -> Rows | Joint:
         """What computes the matrices where there is no straight-line code."""
-        call = self._joint(function, leaf) if reason.what is None else self._rows(function, leaf, reason.what)
-        return _Called(self, call)
+        leaf = self.leaf(function, on_host(sort_arguments(function, args)))
+        return self._joint(function, leaf) if reason.what is None else self._rows(function, leaf, reason.what)
 
     def leaf(self, function: Callable[..., Any], arguments: Arguments) -> Leaf:
         """The array or number to differentiate by, or the first of a structure."""
@@ -147,8 +147,7 @@ class _Straight(Prepared):
             try:
                 return super().__call__(function, args, leaves)
             except Instead as reason:
-                leaf = self.owner.leaf(function, on_host(sort_arguments(function, args)))
-                self._others = self.owner.otherwise(function, leaf, reason)
+                self._others = _Called(self.owner, self.owner.otherwise(function, args, reason))
         return self._others(function, args, leaves)
 
     def gradient(self, function: Callable[..., Any], arguments: Arguments) -> Gradient:
@@ -262,8 +261,8 @@ class _Called(Prepared):
         try:
             found = self._call(*args)
         except Instead as reason:
-            leaf = self.owner.leaf(function, on_host(sort_arguments(function, args)))
-            return self.owner.otherwise(function, leaf, reason)(function, args, leaves)
+            self._call = self.owner.otherwise(function, args, reason)
+            found = self._call(*args)
         known = self.owner.journal.parts
         known += [part for part in self._call.parts() if not any(part is each for each in known)]
         return found, None
