@@ -52,8 +52,15 @@ def test_other_parameters_use_the_nodes_only_where_these_suffice():
 
 
 def test_what_does_not_converge_is_refused():
-    with pytest.raises(TracingError, match="does not converge"):
-        yota.grad(lambda a: integrate.quad(lambda x: a / x, 0, 1)[0], 0.7)
+    for integrand in (lambda x, a: a / x, lambda x, a: np.where(x > a, 1.0, a), lambda x, a: abs(x - a) ** 0.1):
+        for a in (0.1, 0.3, 0.55):
+            with pytest.raises(TracingError, match="does not converge"):
+                yota.grad(lambda a: integrate.quad(integrand, 0, 1, args=(a,))[0], a)  # noqa: B023
+
+
+def test_kinks_that_move():
+    gradient = yota.grad(lambda a: integrate.quad(lambda x: abs(x - a), 0, 1)[0], 0.3)[1]
+    assert gradient[0] == pytest.approx(-0.4, rel=1e-6)
 
 
 @pytest.mark.parametrize("name", ["brentq", "brenth", "ridder", "bisect"])

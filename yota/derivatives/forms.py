@@ -14,6 +14,8 @@ from yota.ir.callables import Derived
 from yota.marks import mark_of
 from yota.rules.registry import registry
 from yota.runtime.cache import Table
+from yota.tracing.location import is_library_file, is_own_file
+from yota.tracing.places import content
 from yota.watching.captured import Captured
 
 __all__ = ["form_of", "shared"]
@@ -92,7 +94,13 @@ def _sameness(function: Any) -> Any:
     if isinstance(function, Derived):
         make, (made_of, *rest), options = function.recipe
         return make, _sameness(made_of), mark_of((*rest, *options.items()))
-    return getattr(function, "__code__", function)
+    code = getattr(function, "__code__", None)
+    if code is None or (
+        is_library_file(code.co_filename) and not is_own_file(code.co_filename)
+    ):  # nothing watches what a library's decorators captured
+        return function
+    held = [content(cell) for cell in getattr(function, "__closure__", None) or ()]
+    return code, tuple(each.__code__ for each in held if type(each) is types.FunctionType)
 
 
 def _place(value: Any) -> int | None:

@@ -11,6 +11,7 @@ from typing import Any
 from yota.tracing import subclassed  # noqa: F401  (it registers what it implements)
 from yota.tracing.functions import (  # noqa: F401  (they register what they implement or record)
     algebra,
+    array_api,
     decompositions,
     folds,
     fourier,

@@ -190,6 +190,10 @@ def write(tracer: Tracer, index: Any, value: Any) -> None:
         if not index:
             return
         index = Ellipsis
+    if isinstance(index, tuple) and any(map(_is_truth, index)):
+        if not all(bool(each) for each in index if _is_truth(each)):
+            return
+        index = tuple(each for each in index if not _is_truth(each))
     if _is_there(tracer, index, value):
         return
     value = _castable(trace, tracer, value)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import math
 import sys
 from collections.abc import Callable
 from typing import Any
 
 from yota.tracing.functions.scipy.special import scipy_special
+from yota.tracing.implementations import records
 from yota.tracing.intercept import on_traced
+from yota.tracing.state import paused
 from yota.tracing.trace import Trace
 from yota.tracing.untyped import np
 
@@ -18,8 +21,6 @@ __all__ = ["replacements"]
 
 def _normal(trace: Trace, x: Any, mean: Any = None, cov: Any = 1, allow_singular: bool = False) -> Any:
     """Logarithm of the multivariate normal density, by Cholesky's factor of the covariance."""
-    if allow_singular:
-        raise trace.refuse("multivariate_normal with allow_singular=True is not recorded.", "Leave it out.")
     x = trace.traced(x)
     count, mean, cov = _normal_parameters(trace, mean, cov)
     points = x if x.ndim and (x.ndim > 1 or count > 1) else np.expand_dims(x, -1)
@@ -61,9 +62,12 @@ def _dirichlet(trace: Trace, x: Any, alpha: Any) -> Any:
 class _Frozen:
     """A distribution with traced parameters: what ``multivariate_normal(mean, cov)`` gives while a trace runs."""
 
-    def __init__(self, distribution: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> None:
+    def __init__(self, distribution: Any, make: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> None:
         keywords.pop("seed", None)
-        self._distribution, self._args, self._keywords = distribution, args, keywords
+        self._distribution, self._make, self._args, self._keywords = distribution, make, args, keywords
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._make(self._distribution, *self._args, **self._keywords), name)
 
     def logpdf(self, x: Any) -> Any:
         """Logarithm of the density."""
@@ -81,15 +85,19 @@ _PARAMETERS = {"multivariate_normal": ("mean", "cov", "allow_singular"), "dirich
 @functools.cache
 def _method(owner: Any, name: str, method: str) -> Any:
     """The recording form of a method of the distribution's class, or of the class of those with plain parameters."""
+    original = getattr(owner, method)
 
     def record(trace: Trace, self: Any, *args: Any, **keywords: Any) -> Any:
-        if method == "__call__":
-            return _Frozen(self, args, keywords)
         fixed = {each: getattr(self, each) for each in _PARAMETERS[name] if isinstance(self, _frozen(name))}
+        given = dict(zip(_PARAMETERS[name], args[method != "__call__" :], strict=False)) | keywords | fixed
+        if given.get("allow_singular") or hasattr(given.get("cov"), "log_pdet"):
+            return original(self, *args, **keywords)
+        if method == "__call__":
+            return _Frozen(self, original, args, keywords)
         found = _LOGARITHMS[name](trace, *args, **keywords, **fixed)
         return np.exp(found) if method == "pdf" else found
 
-    return on_traced(getattr(owner, method), record)
+    return on_traced(original, record)
 
 
 def _frozen(name: str) -> Any:
@@ -105,4 +113,50 @@ def replacements() -> list[tuple[Any, str, Any]]:
     for name in _LOGARITHMS:
         owners.append((name, type(getattr(stats, name)), ("logpdf", "pdf", "__call__")))
         owners.append((name, _frozen(name), ("logpdf", "pdf")))
-    return [(owner, method, _method(owner, name, method)) for name, owner, methods in owners for method in methods]
+    found = [(owner, method, _method(owner, name, method)) for name, owner, methods in owners for method in methods]
+    return found + _estimates(sys.modules["scipy.stats._kde"])
+
+
+@records("scipy.stats._multivariate", "_PSD")
+def _positive(trace: Trace, M: Any, allow_singular: bool = True, **keywords: Any) -> Any:
+    """What SciPy knows of a covariance matrix: by Cholesky's factor, which has a derivative by all matrices."""
+    kind = inspect.unwrap(sys.modules["scipy.stats._multivariate"]._PSD)
+    matrix = trace.traced(M)
+    with paused():
+        plain = kind(matrix._value(), allow_singular=allow_singular, **keywords)
+    if plain.rank < len(matrix):
+        return kind(M, allow_singular=allow_singular, **keywords)
+    found = object.__new__(kind)
+    factor = np.linalg.cholesky(np.tril(matrix) + np.swapaxes(np.tril(matrix, -1), -1, -2))
+    found._M, found.eps, found.V, found.rank, found._pinv = matrix, plain.eps, plain.V, plain.rank, None
+    found.U = np.swapaxes(np.linalg.inv(factor), -1, -2)
+    found.log_pdet = 2 * np.sum(np.log(np.diagonal(factor)))
+    return found
+
+
+class _Estimate:
+    """SciPy's compiled sum of Gaussian kernels, chosen by the name of a type, as NumPy computes it."""
+
+    def __init__(self, original: Any, logarithm: bool) -> None:
+        self.__wrapped__, self._logarithm = original, logarithm
+
+    def __getitem__(self, kind: str) -> Any:
+        return on_traced(self.__wrapped__[kind], self._record)
+
+    def _record(self, trace: Trace, points: Any, values: Any, at: Any, factor: Any, dtype: Any) -> Any:
+        factor = np.tril(factor)
+        inner, outer = (np.linalg.solve(factor, np.transpose(each)) for each in (points, at))
+        distances = np.sum(np.square(outer[:, :, None] - inner[:, None, :]), axis=0)
+        level = np.sum(np.log(np.diagonal(factor))) + 0.5 * len(inner) * math.log(2 * math.pi)
+        if self._logarithm:
+            terms = (np.log(values) - level)[None] - 0.5 * distances[:, :, None]
+            return scipy_special().logsumexp(terms, axis=1)
+        return np.matmul(np.exp(-0.5 * distances - level), values)
+
+
+_ESTIMATES = ("gaussian_kernel_estimate", "gaussian_kernel_estimate_log")
+
+
+@functools.cache
+def _estimates(module: Any) -> list[tuple[Any, str, Any]]:
+    return [(module, name, _Estimate(getattr(module, name), name.endswith("_log"))) for name in _ESTIMATES]

@@ -19,8 +19,11 @@ from yota.tracing.untyped import np
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 _COUNT = len(_NODES)
-_FINEST = np.polynomial.legendre.legvander(_NODES, _COUNT - 1)[:, -2:] * (_WEIGHTS * (_COUNT - 0.5))[:, None]
-"""What the values of a panel are multiplied by for the last two coefficients of their Legendre series."""
+_SERIES = np.polynomial.legendre.legvander(_NODES, _COUNT - 1) * np.outer(_WEIGHTS, np.arange(_COUNT) + 0.5)
+"""What the values of a panel are multiplied by for the coefficients of their Legendre series."""
+_FINEST = _SERIES[:, -2:]
+_ENDS = _SERIES @ np.polynomial.legendre.legvander([-1.0, 1.0], _COUNT - 1).T
+"""The same for the series at both ends."""
 _WIDEST = 4.5
 """The range of the new variable: beyond it, weights are below 1e-60."""
 _ROUNDED = 2.0**-50
@@ -28,6 +31,9 @@ _ROUNDED = 2.0**-50
 _SMALL, _TOLERANCE, _GUARDED = 1e-20, 1e-9, 1e-6
 _MOST = 300
 """Panels."""
+_SHORTEST, _BENT, _MOVED = 2.0**-44, 1e-5, 1e-6
+"""What part of the range a panel is at the least; what part of its range of values, and that of all of them, must not
+be left to its last coefficients."""
 
 
 @calls_back("scipy.integrate", "quad")
@@ -139,19 +145,30 @@ def _panels(trace: Trace, integrand: Callable[[Any], Any], a: float, b: float) -
     low = max([max(ample[0] - 1, 0) if ample.size else 0, *(place + 1 for place in broken if place < middle)])
     high = min([min(ample[-1] + 1, 144) if ample.size else 144, *(place - 1 for place in broken if place > middle)])
     edges = list(np.linspace(grid[low], grid[high], 5))
+    peak, shortest = seen[middle], _SHORTEST * (edges[-1] - edges[0])
     for _ in range(60):
         nodes, halves = _nodes(edges)
         rows = np.reshape(integrand(nodes), (-1, _COUNT))
-        rough = halves * np.abs(rows @ _FINEST).sum(axis=1)
+        rough = np.abs(rows @ _FINEST).sum(axis=1)
         size = float(np.sum(halves * (np.abs(rows) @ _WEIGHTS)))
         if not math.isfinite(size):
             raise _diverges(trace)
-        coarse = np.flatnonzero(rough > _TOLERANCE * size / len(rough))
-        if not coarse.size or float(rough.sum()) <= _TOLERANCE * size:
+        # The derivative needs more than the integral: a kink may move.
+        spread = np.ptp(rows, axis=1)
+        bent = (rough > _BENT * spread) & (spread > _MOVED * peak)
+        # A jump may lie between the nodes of two panels.
+        torn = np.abs(np.diff(np.ravel(rows @ _ENDS))[1::2]) > _MOVED * peak
+        bent[:-1] |= torn
+        bent[1:] |= torn
+        coarse = (halves * rough > _TOLERANCE * size / len(rough)) & (np.sum(halves * rough) > _TOLERANCE * size)
+        chosen = np.flatnonzero((coarse | bent) & (halves > shortest))
+        if not chosen.size:
+            if np.any(bent) or np.any(coarse):
+                raise _diverges(trace)
             return edges
         if len(edges) > _MOST:
             break
-        edges = sorted([*edges, *(0.5 * (edges[place] + edges[place + 1]) for place in coarse)])
+        edges = sorted([*edges, *(0.5 * (edges[place] + edges[place + 1]) for place in chosen)])
     raise _diverges(trace)
 
 
@@ -165,5 +182,5 @@ def _nodes(edges: Sequence[float]) -> tuple[Any, Any]:
 def _diverges(trace: Trace) -> Exception:
     return trace.refuse(
         "scipy.integrate.quad of a traced integrand does not converge.",
-        "Split the interval where the integrand jumps, by points=, or give the function that integrates a rule.",
+        "Split the interval by points= where it jumps or is steep, or give the function that integrates a rule.",
     )
