@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from yota.tracing.creation import fresh
 from yota.tracing.methods import is_tracer
 from yota.tracing.untyped import np
 
@@ -26,7 +27,15 @@ class _Elements:
     """What ``np.nditer`` gives, where an operand is traced: each element as an array without axes."""
 
     def __init__(
-        self, trace: Trace, op: Any, flags: Any = (), op_flags: Any = None, *, order: str = "K", **keywords: Any
+        self,
+        trace: Trace,
+        op: Any,
+        flags: Any = (),
+        op_flags: Any = None,
+        op_dtypes: Any = None,
+        *,
+        order: str = "K",
+        **keywords: Any,
     ) -> None:
         given = list(op) if isinstance(op, (list, tuple)) else [op]
         flags = list(flags or ())
@@ -34,11 +43,19 @@ class _Elements:
             found = ", ".join([*(each for each in flags if each not in _KNOWN), *keywords])
             raise trace.refuse(f"np.nditer with {found} is not recorded.", "Leave it out, or use np.ndenumerate.")
         modes = op_flags or [["readonly"]] * len(given)
+        kinds = op_dtypes if isinstance(op_dtypes, (list, tuple)) else [op_dtypes] * len(given)
         modes = [modes] * len(given) if isinstance(modes[0], str) else modes
-        if any(not is_tracer(each) and _writes(mode) for each, mode in zip(given, modes, strict=True)):
+        plain = [each is not None and not is_tracer(each) for each in given]
+        if any(one and _writes(mode) for one, mode in zip(plain, modes, strict=True)):
             raise trace.refuse("np.nditer would write into a plain array.", "Make it inside of the function.")
         trace.rely_on_order()
-        self.operands = tuple(trace.traced(np.asarray(each)) for each in given)
+        arrays = [np.asarray(each, kind) for each, kind in zip(given, kinds, strict=True) if each is not None]
+        shape, common = np.broadcast_shapes(*map(np.shape, arrays)), np.result_type(*(each.dtype for each in arrays))
+        read = iter(arrays)
+        self.operands = tuple(
+            fresh(trace, np.zeros(shape, kind or common)) if each is None else trace.traced(next(read))
+            for each, kind in zip(given, kinds, strict=True)
+        )
         values = [each._value() for each in self.operands]
         walk = _plain_iterator(values, ["multi_index", "zerosize_ok"], [["readonly"]] * len(values), order=order)
         self._places = [walk.multi_index for _ in walk]

@@ -28,13 +28,13 @@ def _full(ab: Any, below: int, above: int) -> Any:
     return np.where(inside, found, 0.0)
 
 
-def _band(a: Any, count: int, lower: bool) -> Any:
-    """Diagonals of a triangular matrix as rows."""
-    extent = len(a)
+def _band(a: Any, ab: Any, lower: bool) -> Any:
+    """Diagonals of a triangular matrix as rows; what lies outside of it stays as it is in ``ab``."""
+    count, extent = len(ab), len(a)
     steps, columns = np.arange(count)[:, None], np.arange(extent)
     rows = columns + steps if lower else columns + steps - (count - 1)
     inside = (rows >= 0) & (rows < extent)
-    return np.where(inside, a[np.where(inside, rows, 0), np.broadcast_to(columns, rows.shape)], 0.0)
+    return np.where(inside, a[np.where(inside, rows, 0), np.broadcast_to(columns, rows.shape)], ab)
 
 
 def _definite(ab: Any, lower: bool) -> Any:
@@ -71,7 +71,7 @@ def _pbtrf(ab: Any, lower: bool = False, **_: Any) -> Any:
     full = _definite(ab, lower)
     full = full if lower else np.conjugate(full.T)
     factor = np.linalg.cholesky(full)
-    return _band(factor if lower else np.conjugate(factor.T), len(ab), lower), 0
+    return _band(factor if lower else np.conjugate(factor.T), ab, lower), 0
 
 
 def _pbtrs(ab: Any, b: Any, lower: bool = False, **_: Any) -> Any:
