@@ -101,8 +101,12 @@ def test_arrays_that_are_elsewhere_or_empty_or_gapped(device):
         launched.swing(there)
     with pytest.raises(TypeError, match=r"x must be a CuPy array, float64\(6, 4\), not float32\(6, 4\)"):
         launched.swing(on_device(wide[:, :4].astype(np.float32)))
+    empty = loaded(yota.generate(swing, {"x": "float64[0,4]"}, target="cuda").files["swing.py"])
+    value, slope = empty.swing_value_and_gradient(on_device(wide[:0, :4]))
+    assert float(value) == 0
+    assert slope.shape == (0, 4)
     with pytest.raises(CodegenError, match="of an array without elements"):
-        yota.generate(swing, {"x": "float64[0,4]"}, target="cuda")
+        yota.generate(np.sin, {"x": "float64[0,4]"}, target="cuda")
 
 
 def mixed(x, y, s, flags):
