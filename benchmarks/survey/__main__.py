@@ -14,13 +14,18 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("modules", nargs="*", metavar="MODULE", help="modules or functions, by default all")
     parser.add_argument("--jobs", type=int, default=1, help="processes at a time")
     parser.add_argument("--state", type=Path, default=Path("build/survey.jsonl"), help="where results are kept")
-    parser.add_argument("--list", action="store_true")
-    parser.add_argument("--refusals", type=Path)
+    parser.add_argument("--again", action="store_true", help="examine again what is kept and not right")
+    parser.add_argument("--list", action="store_true", help="list the functions and stop")
+    parser.add_argument(
+        "--page", type=Path, nargs="?", const=Path("docs/coverage.md"), help="write the page of coverage"
+    )
+    parser.add_argument("--refusals", type=Path, metavar="PATH", help="write the refusals by their cause")
     options = parser.parse_args(arguments)
-    os.environ.update(YOTA_CACHE="off", OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", SCIPY_ARRAY_API="0")
+    os.environ.update(YOTA_CACHE="off", OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
     from benchmarks.survey.functions import modules_named
+    from benchmarks.survey.page import page
     from benchmarks.survey.public import public, title_of
-    from benchmarks.survey.report import message_of, refusals, shares
+    from benchmarks.survey.report import message_of, refusals, shares, speeds
     from benchmarks.survey.workers import survey
 
     single = [each for each in options.modules if not modules_named([each])]
@@ -34,12 +39,15 @@ def main(arguments: list[str] | None = None) -> int:
         print("\n".join(names))
         return 0
     every = []
-    for name, found in survey(names, options.jobs, options.state):
+    for name, found in survey(names, options.jobs, options.state, options.again):
         for each in found:
             every.append(each | {"module": name.rpartition(".")[0]})
             if each["kind"] in ("wrong", "refused", "slow", "failed") or single:
                 print(f"{each['kind']:9} {each['text'][:150]} {message_of(each.get('detail', ''))[:300]}", flush=True)
     print(shares(every))
+    print(speeds(every))
+    if options.page:
+        options.page.write_text(page(every), encoding="utf-8")
     if options.refusals:
         options.refusals.write_text(refusals(every), encoding="utf-8")
     return 1 if any(each["kind"] == "wrong" for each in every) else 0

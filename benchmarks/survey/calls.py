@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import linecache
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -34,7 +35,7 @@ class Call:
 
     def function(self, names: list[str], total: Callable[..., Any] | None = None) -> Callable[..., Any]:
         """The call as a function of some of its arguments."""
-        space = {each: __import__(each) for each in ("numpy", "scipy", "sklearn")} | {"np": np} | self.fixed
+        space = {each: sys.modules.get(each) for each in ("numpy", "scipy", "sklearn")} | {"np": np} | self.fixed
         space |= {name: value for name, value in self.given.items() if name not in names}
         inner = f"total({self.text})" if total else self.text
         source = f"def call({', '.join(names)}):\n{self.prepared}    return {inner}\n"
@@ -83,7 +84,7 @@ def _arguments(observed: Observed, call: Call) -> str:
 def _argument(value: Any, call: Call) -> str:
     if moves(value):
         name = f"p{len(call.given)}"
-        call.given[name] = value
+        call.given[name] = _without_whole(value)
         return name
     if value is None or (isinstance(value, (bool, int, str)) and len(repr(value)) < 40):
         return repr(value)
@@ -98,6 +99,14 @@ def moves(value: Any) -> bool:
         return any(is_moving(leaf) for _, leaf in yota.structures.flatten(value))
     except Exception:  # noqa: BLE001  (it is no structure)
         return False
+
+
+def _without_whole(value: Any) -> Any:
+    """A list in which some numbers are of floating point has all of them so."""
+    if type(value) not in (list, tuple):
+        return value
+    plain = any(isinstance(each, (float, complex, np.generic)) for each in value)
+    return type(value)(float(each) if plain and type(each) is int else _without_whole(each) for each in value)
 
 
 def is_moving(leaf: Any) -> bool:
@@ -137,8 +146,12 @@ def floating(value: Any) -> bool:
     return kind in ("f", "c") and not isinstance(value, type)
 
 
-def total_of(plain: Any) -> Callable[[Any], Any]:
-    """A real number of a result: its parts with weights, those that are infinite or NaN left out."""
+def total_of(plain: Any, name: str = "") -> Callable[[Any], Any]:
+    """A real number of a result: its parts with weights, those that are infinite or NaN left out.
+
+    Phases of complex eigenvectors and singular vectors are a convention (docs/kinks.md); sizes do not depend on it.
+    """
+    sizes = name.rpartition(".")[2] in ("eig", "eigh", "svd")
     found = list(parts(plain))
     weights: list[Any] = []
     for number, each in enumerate(found):
@@ -154,7 +167,9 @@ def total_of(plain: Any) -> Callable[[Any], Any]:
         for each, weight in zip(parts(result), weights, strict=False):
             if weight is not None:
                 factor, finite = weight
-                real = np.real(each) + 0.5 * np.imag(each) if each.dtype.kind == "c" else each
+                real = each
+                if np.iscomplexobj(each):
+                    real = np.abs(each) if sizes else np.real(each) + 0.5 * np.imag(each)
                 value = value + np.sum(factor * (real if finite is None else np.where(finite, real, 0.0)))
         return value
 

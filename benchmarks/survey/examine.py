@@ -23,8 +23,10 @@ from benchmarks.survey.slopes import Slope, directions, moved, slope, symmetric
 from yota.errors import YotaError
 from yota.structures import flatten
 
-__all__ = ["Outcome", "examine", "limited", "quiet"]
+__all__ = ["DIFFERENTIABLE", "Outcome", "examine", "limited", "quiet"]
 
+DIFFERENTIABLE = ("right", "wrong", "nan", "refused", "slow")
+"""What becomes of calls that have a derivative."""
 _SHORTEST = 50e-6
 """Plain calls that are shorter are not timed."""
 
@@ -239,7 +241,7 @@ def _seed(call: Call) -> int:
 
 def _place(call: Call, plain: Any) -> tuple[dict[str, Slope], Call]:
     """The slopes by each argument at the place of the example, or where it is a kink, near it."""
-    slopes = _slopes(call, total_of(plain))
+    slopes = _slopes(call, total_of(plain, call.name))
     lost = [name for name, each in slopes.items() if not each.known]
     if not lost:
         return slopes, call
@@ -250,13 +252,21 @@ def _place(call: Call, plain: Any) -> tuple[dict[str, Slope], Call]:
     }
     other = replace(call, given=shifted)
     try:
-        near = _slopes(other, total_of(_plain(other)))
+        there = _plain(other)
+        if _finite(plain) and not _finite(there):
+            return slopes, call
+        near = _slopes(other, total_of(there, call.name))
     except TimeoutError:
         raise
     except Exception:  # noqa: BLE001
         return slopes, call
-    better = sum(each.known for each in near.values()) > sum(each.known for each in slopes.values())
-    return (near, other) if better else (slopes, call)
+    return (near, other) if _told(near) > _told(slopes) else (slopes, call)
+
+
+def _told(slopes: dict[str, Slope]) -> tuple[int, int]:
+    """How much slopes say: those that are not zero first."""
+    known = [each for each in slopes.values() if each.known]
+    return sum(not each.constant for each in known), len(known)
 
 
 def _slopes(call: Call, total: Callable[[Any], Any]) -> dict[str, Slope]:
@@ -297,7 +307,7 @@ def _compare(
 ) -> tuple[str, str, str, tuple[float, float, float]]:
     """What becomes of the gradient by the arguments that are named."""
     plain = _plain(call)
-    total = total_of(plain)
+    total = total_of(plain, call.name)
     function = call.function(names, total)
     given = [call.given[name] for name in names]
     nothing = (0.0, 0.0, 0.0)
@@ -335,12 +345,17 @@ def _compare(
                 found, scale = _directional(gradient, place, call, name, steps)
                 if not even.known or _close(found, scale, even):
                     continue
+            kind = "nan" if math.isnan(found) and not _finite(plain) else "wrong"
             what = f"by {name}: {found!r} for {slopes[name].value!r} +- {slopes[name].error:.1g}"
-            return "wrong", what, "", nothing
+            return kind, what, "", nothing
     if once:
         return "right", "", "", nothing
     second = _second(call, names, total) if _seed(call) % 10 == 0 else ""
     return ("wrong" if second.startswith("wrong") else "right"), "", second, (*_times(function, given), first)
+
+
+def _finite(plain: Any) -> bool:
+    return all(np.all(np.isfinite(np.asarray(each))) for each in parts(plain) if floating(each))
 
 
 def _close(found: float, scale: float, expected: Slope) -> bool:
@@ -354,7 +369,8 @@ def _directional(gradient: Any, place: int, call: Call, name: str, steps: list[A
     for (path, leaf), step in zip(leaves, steps, strict=True):
         if is_moving(leaf):
             inner = adjoint.get(path, 0.0) if path else adjoint
-            term = np.real(np.conjugate(inner) * step)
+            # A number that is not finite does not move.
+            term = np.where(step == 0, 0.0, np.real(np.conjugate(inner) * step))
             total += float(np.sum(term))
             scale += float(np.sum(np.abs(term)))
     return total, scale

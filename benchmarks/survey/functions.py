@@ -5,12 +5,15 @@ from __future__ import annotations
 import collections
 import importlib
 import re
+import sys
 from typing import Any
 
-from benchmarks.survey.calls import call_of
-from benchmarks.survey.examine import Outcome, examine, limited, quiet
+from benchmarks.survey.calls import Call, call_of
+from benchmarks.survey.distributions import methods
+from benchmarks.survey.examine import DIFFERENTIABLE, Outcome, examine, limited, quiet
 from benchmarks.survey.examples import Observed, Observer, observe, same_random
 from benchmarks.survey.public import MODULES, documents, public
+from benchmarks.survey.written import written
 
 __all__ = ["outcomes"]
 
@@ -24,16 +27,22 @@ def outcomes(name: str) -> list[Outcome]:
     """What becomes of the calls of a function, or of a class and its methods."""
     with quiet():
         calls = _observed(name)
-        found = [_outcome(each) for owner in sorted(calls) for each in _chosen(calls[owner])]
+        extra = methods(name)
+        for each in {each.name for each in extra}:
+            del calls[each][1:]
+        found = [_outcome(call_of(each)) for owner in sorted(calls) for each in _chosen(calls[owner])]
+        found += [_outcome(each) for each in extra]
+        known = {each.name for each in found if each.kind in DIFFERENTIABLE}
+        found += [_outcome(each) for each in written(name) if each.name not in known]
     return found or [Outcome(name, "", "no example")]
 
 
-def _outcome(observed: Observed) -> Outcome:
+def _outcome(call: Call) -> Outcome:
     try:
         with same_random():
-            return examine(call_of(observed))
+            return examine(call)
     except Exception as fault:  # noqa: BLE001  (of what examines)
-        return Outcome(observed.name, "", "failed", f"in the survey: {type(fault).__name__}: {fault}"[:300])
+        return Outcome(call.name, call.text, "failed", f"in the survey: {type(fault).__name__}: {fault}"[:300])
 
 
 def _observed(name: str) -> dict[str, list[Observed]]:
@@ -72,7 +81,7 @@ def _all(package: str) -> list[tuple[str, str]]:
         _KEPT[package] = [
             pair
             for module in MODULES
-            if module.partition(".")[0] == package
+            if module.partition(".")[0] == package and module in sys.modules
             for name in public(module)
             for pair in documents(name)
         ]

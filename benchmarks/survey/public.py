@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import importlib
 import inspect
+import sys
 import types
 from typing import Any
 
@@ -16,7 +17,7 @@ _SCIPY = """cluster.hierarchy cluster.vq differentiate fft fftpack integrate int
 optimize optimize.elementwise signal signal.windows sparse sparse.csgraph sparse.linalg spatial spatial.distance
 spatial.transform special stats stats.contingency stats.mstats stats.qmc stats.sampling"""
 _SKLEARN = """metrics metrics.cluster metrics.pairwise gaussian_process gaussian_process.kernels linear_model mixture
-neural_network"""
+neural_network linear_model._linear_loss _loss"""
 _NUMPY = """linalg fft lib.scimath lib.stride_tricks ma polynomial polynomial.chebyshev polynomial.hermite
 polynomial.hermite_e polynomial.laguerre polynomial.legendre polynomial.polynomial"""
 
@@ -32,7 +33,7 @@ MODULES = (
 def public(module: str) -> dict[str, Any]:
     """The functions, classes and callable objects of a module by their whole names."""
     space = importlib.import_module(module)
-    names = getattr(space, "__all__", None) or [name for name in dir(space) if not name.startswith("_")]
+    names = getattr(space, "__all__", None) or [name for name in dir(space) if _is_own(space, name)]
     found = {}
     for name in sorted(set(names)):
         value = getattr(space, name, None)
@@ -41,16 +42,24 @@ def public(module: str) -> dict[str, Any]:
     return found
 
 
+def _is_own(space: Any, name: str) -> bool:
+    return not name.startswith("_") and getattr(getattr(space, name), "__module__", None) == space.__name__
+
+
 def _apart(value: Any) -> bool:
     """Whether something callable computes nothing: errors, dtypes, classes of text."""
     return isinstance(value, type) and issubclass(value, (BaseException, np.generic, np.dtype, np.ndarray))
 
 
-@functools.cache
 def _table() -> dict[int, str]:
-    """Names by identity; the first module that has a function names it."""
+    """Names by identity, of the modules that are loaded; the first that has a function names it."""
+    return _table_of(tuple(module for module in MODULES if module in sys.modules))
+
+
+@functools.cache
+def _table_of(modules: tuple[str, ...]) -> dict[int, str]:
     found: dict[int, str] = {}
-    for module in MODULES:
+    for module in modules:
         for name, value in public(module).items():
             found.setdefault(id(value), name)
     return found

@@ -6,7 +6,9 @@ import collections
 import re
 from typing import Any
 
-__all__ = ["cause", "refusals", "shares"]
+from benchmarks.survey.examine import DIFFERENTIABLE
+
+__all__ = ["Found", "cause", "message_of", "refusals", "share", "shares", "speeds"]
 
 Found = dict[str, Any]
 
@@ -46,14 +48,36 @@ def shares(found: list[Found]) -> str:
     for each in found:
         counts[each["module"]][each["kind"]] += 1
         counts[each["module"].partition(".")[0]][each["kind"]] += 1
-    lines = [f"{'module':34} {'right':>8} of {'all':>5}   wrong refused slow | no derivative, by reason"]
+    titles = "  ".join(f"{kind:>7}" for kind in DIFFERENTIABLE[1:])
+    lines = [f"{'module':34} {'right':>8} of {'all':>5} {titles}  without derivative"]
     for module, kinds in sorted(counts.items()):
-        known = sum(kinds[kind] for kind in ("right", "wrong", "refused", "slow"))
-        share = f"{100 * kinds['right'] / known:6.1f} %" if known else "       -"
-        rest = {k: n for k, n in sorted(kinds.items()) if k not in ("right", "wrong", "refused", "slow")}
-        lines.append(
-            f"{module:34} {share} of {known:5}   {kinds['wrong']:5} {kinds['refused']:7} {kinds['slow']:4} | {rest}"
-        )
+        known = sum(kinds[kind] for kind in DIFFERENTIABLE)
+        rest = ", ".join(f"{n} {kind}" for kind, n in sorted(kinds.items()) if kind not in DIFFERENTIABLE)
+        columns = "  ".join(f"{kinds[kind]:7}" for kind in DIFFERENTIABLE[1:])
+        lines.append(f"{module:34} {share(kinds):>8} of {known:5} {columns}  {rest}")
+    return "\n".join(lines)
+
+
+def share(kinds: collections.Counter[str]) -> str:
+    """The part of the calls with a derivative that are right."""
+    known = sum(kinds[kind] for kind in DIFFERENTIABLE)
+    return f"{100 * kinds['right'] / known:.1f} %" if known else ""
+
+
+def speeds(found: list[Found]) -> str:
+    """How long recordings take beside plain calls of at least 50 us, and first gradients, over the right calls."""
+    right = [each for each in found if each["kind"] == "right"]
+    ratios = sorted(each["recorded"] / each["plain"] for each in right if each["recorded"])
+    firsts = sorted(each["first"] for each in right)
+    lines = []
+    for title, numbers, limit in (("recording / plain call", ratios, 20), ("seconds to the first gradient", firsts, 1)):
+        if numbers:
+            median, most = numbers[len(numbers) // 2], numbers[int(0.9 * len(numbers))]
+            beyond = sum(each > limit for each in numbers)
+            lines.append(
+                f"{title}: {len(numbers)} calls, median {median:.3g}, 90 % below {most:.3g}, worst {numbers[-1]:.3g}, "
+                f"beyond {limit}: {beyond}"
+            )
     return "\n".join(lines)
 
 

@@ -43,9 +43,10 @@ def _direction(leaf: Any, random: np.random.Generator) -> Any:
     step = random.standard_normal(array.shape)
     if array.dtype.kind == "c":
         step = step + 1j * random.standard_normal(array.shape)
-    sizes = np.abs(np.where(np.isfinite(array), array, 0.0)).astype(float)
+    finite = np.isfinite(array)
+    sizes = np.abs(np.where(finite, array, 0.0)).astype(float)
     mean = float(np.sqrt(np.mean(sizes**2))) if np.any(sizes) else 1.0
-    return step * np.maximum(sizes, mean)
+    return np.where(finite, step * np.maximum(sizes, mean), 0.0)
 
 
 def symmetric(value: Any) -> bool:

@@ -16,13 +16,17 @@ from typing import Any
 
 __all__ = ["survey"]
 
+_AGAIN = ("wrong", "nan", "refused", "slow", "failed", "unknown")
+"""What is examined again on demand."""
 _PATIENCE = 240.0
 """Seconds of the wall clock after which a process is ended."""
 
 
-def survey(names: list[str], jobs: int, state: Path) -> Iterator[tuple[str, list[dict[str, Any]]]]:
-    """What becomes of each function; what the state holds is not examined again."""
+def survey(names: list[str], jobs: int, state: Path, again: bool = False) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """What becomes of each function; what the state holds is not examined again, or only where it is right."""
     done = read_state(state)
+    if again:
+        done = {name: found for name, found in done.items() if not any(each["kind"] in _AGAIN for each in found)}
     for name in names:
         if name in done:
             yield name, done[name]
