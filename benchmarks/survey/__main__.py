@@ -11,15 +11,34 @@ from pathlib import Path
 def main(arguments: list[str] | None = None) -> int:
     """Examine what is asked for; 1 if a derivative is wrong."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.survey", description=__doc__)
-    parser.add_argument("modules", nargs="*", metavar="MODULE", help="modules or functions, by default all")
+    parser.add_argument(
+        "modules",
+        nargs="*",
+        metavar="MODULE",
+        help="modules or functions, by default all",
+    )
     parser.add_argument("--jobs", type=int, default=1, help="processes at a time")
-    parser.add_argument("--state", type=Path, default=Path("build/survey.jsonl"), help="where results are kept")
+    parser.add_argument(
+        "--state",
+        type=Path,
+        default=Path("build/survey.jsonl"),
+        help="where results are kept",
+    )
     parser.add_argument("--again", action="store_true", help="examine again what is kept and not right")
     parser.add_argument("--list", action="store_true", help="list the functions and stop")
     parser.add_argument(
-        "--page", type=Path, nargs="?", const=Path("docs/coverage.md"), help="write the page of coverage"
+        "--page",
+        type=Path,
+        nargs="?",
+        const=Path("docs/coverage.md"),
+        help="write the page of coverage",
     )
-    parser.add_argument("--refusals", type=Path, metavar="PATH", help="write the refusals by their cause")
+    parser.add_argument(
+        "--refusals",
+        type=Path,
+        metavar="PATH",
+        help="write the refusals by their cause",
+    )
     options = parser.parse_args(arguments)
     os.environ.update(YOTA_CACHE="off", OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
     from benchmarks.survey.functions import modules_named
@@ -43,7 +62,10 @@ def main(arguments: list[str] | None = None) -> int:
         for each in found:
             every.append(each | {"module": name.rpartition(".")[0]})
             if each["kind"] in ("wrong", "refused", "slow", "failed") or single:
-                print(f"{each['kind']:9} {each['text'][:150]} {message_of(each.get('detail', ''))[:300]}", flush=True)
+                print(
+                    f"{each['kind']:9} {each['text'][:150]} {message_of(each.get('detail', ''))[:300]}",
+                    flush=True,
+                )
     print(shares(every))
     print(speeds(every))
     if options.page:

@@ -142,7 +142,11 @@ def _inner(result: Any, depth: int) -> list[Any] | None:
 
 def floating(value: Any) -> bool:
     """Whether a part of a result is of floating point."""
-    kind = getattr(getattr(value, "dtype", None), "kind", "f" if isinstance(value, (float, complex)) else "")
+    kind = getattr(
+        getattr(value, "dtype", None),
+        "kind",
+        "f" if isinstance(value, (float, complex)) else "",
+    )
     return kind in ("f", "c") and not isinstance(value, type)
 
 
@@ -160,13 +164,15 @@ def total_of(plain: Any, name: str = "") -> Callable[[Any], Any]:
             continue
         finite = np.asarray(np.isfinite(np.ma.filled(each, np.nan) if isinstance(each, np.ma.MaskedArray) else each))
         weight = np.cos(np.arange(np.size(each)).reshape(np.shape(each)) + number)
-        weights.append((np.where(finite, weight, 0.0), None if finite.all() else finite))
+        weights.append((np.where(finite, weight, 0.0), None if finite.all() else finite, np.shape(each)))
 
     def total(result: Any) -> Any:
         value = 0.0
         for each, weight in zip(parts(result), weights, strict=False):
             if weight is not None:
-                factor, finite = weight
+                factor, finite, shape = weight
+                if np.shape(each) != shape:
+                    raise ValueError("the result has another shape")
                 real = each
                 if np.iscomplexobj(each):
                     real = np.abs(each) if sizes else np.real(each) + 0.5 * np.imag(each)

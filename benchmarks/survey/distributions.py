@@ -52,13 +52,21 @@ def _calls(name: str, distribution: Any, shapes: tuple[Any, ...]) -> Iterator[Ca
     given = {key: each for key, each in given.items() if key not in whole}
     if continuous:
         given |= {"loc": _PLACE, "scale": _SIZE}
-    names = [*(f"a{number}" for number in range(len(shapes))), *(("loc", "scale") if continuous else ())]
+    names = [
+        *(f"a{number}" for number in range(len(shapes))),
+        *(("loc", "scale") if continuous else ()),
+    ]
     parameters = ", ".join(names)
     ends = np.array([0.2, 0.5, 0.8])
     places = distribution.ppf(ends, *shapes, *((_PLACE, _SIZE) if continuous else ()))
 
     def call(method: str, arguments: str, more: dict[str, Any], fixed: dict[str, Any]) -> Call:
-        return Call(f"{name}.{method}", f"{name}.{method}({arguments})", more | given, whole | fixed)
+        return Call(
+            f"{name}.{method}",
+            f"{name}.{method}({arguments})",
+            more | given,
+            whole | fixed,
+        )
 
     points = {"x": places} if continuous else {}
     counts = {} if continuous else {"x": places}
@@ -76,4 +84,9 @@ def _calls(name: str, distribution: Any, shapes: tuple[Any, ...]) -> Iterator[Ca
     if continuous:
         yield call("nnlf", f"({parameters},), x", points, {})
         inner = ", ".join(f"a{number}" for number in range(len(shapes)))
-        yield call("expect", f"lambda each: each, ({inner}{',' if inner else ''}), loc=loc, scale=scale", {}, {})
+        yield call(
+            "expect",
+            f"lambda each: each, ({inner}{',' if inner else ''}), loc=loc, scale=scale",
+            {},
+            {},
+        )

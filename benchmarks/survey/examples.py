@@ -18,7 +18,13 @@ import numpy as np
 from benchmarks.survey.public import name_of
 
 _DRAWING = (
-    *("matplotlib", "matplotlib.pyplot", "matplotlib.animation", "matplotlib.patches", "matplotlib.cm"),
+    *(
+        "matplotlib",
+        "matplotlib.pyplot",
+        "matplotlib.animation",
+        "matplotlib.patches",
+        "matplotlib.cm",
+    ),
     *("matplotlib.ticker", "matplotlib.colors", "mpl_toolkits", "mpl_toolkits.mplot3d"),
 )
 
@@ -64,7 +70,21 @@ class Observer:
         result = function(*arguments, **keywords)
         found = Observed(name, function, kept, given, named, result, made and made[1])
         self.calls.append(found)
-        if not isinstance(result, (np.ndarray, np.generic, float, int, str, complex, tuple, list, type(None), dict)):
+        if not isinstance(
+            result,
+            (
+                np.ndarray,
+                np.generic,
+                float,
+                int,
+                str,
+                complex,
+                tuple,
+                list,
+                type(None),
+                dict,
+            ),
+        ):
             self._made[id(result)] = (result, found)
         return result
 

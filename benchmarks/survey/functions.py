@@ -42,7 +42,12 @@ def _outcome(call: Call) -> Outcome:
         with same_random():
             return examine(call)
     except Exception as fault:  # noqa: BLE001  (of what examines)
-        return Outcome(call.name, call.text, "failed", f"in the survey: {type(fault).__name__}: {fault}"[:300])
+        return Outcome(
+            call.name,
+            call.text,
+            "failed",
+            f"in the survey: {type(fault).__name__}: {fault}"[:300],
+        )
 
 
 def _observed(name: str) -> dict[str, list[Observed]]:
@@ -108,7 +113,11 @@ def _kind(observed: Observed) -> Any:
 def _kind_of(value: Any) -> Any:
     if isinstance(value, str):
         return value
-    return type(value).__name__, getattr(value, "ndim", 0), str(getattr(value, "dtype", ""))
+    return (
+        type(value).__name__,
+        getattr(value, "ndim", 0),
+        str(getattr(value, "dtype", "")),
+    )
 
 
 def modules_named(wanted: list[str]) -> list[str]:

@@ -52,7 +52,10 @@ def page(found: list[Found]) -> str:
     libraries = {"NumPy": "numpy", "SciPy": "scipy", "scikit-learn": "sklearn"}
     versions = ", ".join(f"{title} {version(name)}" for title, name in libraries.items())
     modules = [module for module in MODULES if any(each["module"] == module for each in found)]
-    lines = [_HEAD.format(versions=versions), "| module | calls with a derivative | right | refused | NaN | slow |"]
+    lines = [
+        _HEAD.format(versions=versions),
+        "| module | calls with a derivative | right | refused | NaN | slow |",
+    ]
     lines.append("| --- | ---: | ---: | ---: | ---: | ---: |")
     for module in (*libraries.values(), *modules):
         inner = [each for each in found if f"{each['module']}.".startswith(f"{module}.") or each["module"] == module]
@@ -64,7 +67,10 @@ def page(found: list[Found]) -> str:
             f"| {title} | {known} | {share(counts)} | {counts['refused']} | {counts['nan']} | {counts['slow']} |"
         )
     for module in modules:
-        lines += ["", *_section(module, [each for each in found if each["module"] == module])]
+        lines += [
+            "",
+            *_section(module, [each for each in found if each["module"] == module]),
+        ]
     return "\n".join(lines) + "\n"
 
 

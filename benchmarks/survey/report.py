@@ -14,7 +14,10 @@ Found = dict[str, Any]
 
 _CAUSES = (
     (r"draws random numbers", "random numbers"),
-    (r"float\(\) takes|int\(\) takes|complex\(\) takes|\.item|\.tolist|__index__|bool\(\)", "casts to one number"),
+    (
+        r"float\(\) takes|int\(\) takes|complex\(\) takes|\.item|\.tolist|__index__|bool\(\)",
+        "casts to one number",
+    ),
     (r"is being turned into a plain array", "plain arrays in the package's code"),
     (r"is given to something that takes plain values", "compiled code"),
     (r"no rule is known", "no rule"),
@@ -70,7 +73,10 @@ def speeds(found: list[Found]) -> str:
     ratios = sorted(each["recorded"] / each["plain"] for each in right if each["recorded"])
     firsts = sorted(each["first"] for each in right)
     lines = []
-    for title, numbers, limit in (("recording / plain call", ratios, 20), ("seconds to the first gradient", firsts, 1)):
+    for title, numbers, limit in (
+        ("recording / plain call", ratios, 20),
+        ("seconds to the first gradient", firsts, 1),
+    ):
         if numbers:
             median, most = numbers[len(numbers) // 2], numbers[int(0.9 * len(numbers))]
             beyond = sum(each > limit for each in numbers)

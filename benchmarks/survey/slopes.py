@@ -19,6 +19,9 @@ __all__ = ["Slope", "directions", "moved", "slope"]
 _STEPS, _PARTS = (2.0**-11, 2.0**-21, 2.0**-42), (5e-2, 1e-4, 1e-4)
 """Steps that must agree, as far as digits go, for a slope to be one, and to which part of it."""
 
+_LARGEST = 1e100
+"""Of larger values no difference has a digit."""
+
 
 @dataclass(frozen=True)
 class Slope:
@@ -59,7 +62,10 @@ def symmetric(value: Any) -> bool:
 def moved(value: Any, steps: list[Any], h: float) -> Any:
     """An argument that is moved along a direction."""
     leaves = [leaf for _, leaf in flatten(value) if is_leaf(leaf)]
-    return rebuild(value, iter([_moved(leaf, step, h) for leaf, step in zip(leaves, steps, strict=True)]))
+    return rebuild(
+        value,
+        iter([_moved(leaf, step, h) for leaf, step in zip(leaves, steps, strict=True)]),
+    )
 
 
 def _moved(leaf: Any, step: Any, h: float) -> Any:
@@ -75,7 +81,7 @@ def slope(along: Callable[[float], float]) -> Slope:
     rounding = noise(along)
     value, error = slope_along(along, rounding, 1e-8, 0.0)
     middle = along(0.0)
-    if not math.isfinite(middle):
+    if not abs(middle) < _LARGEST:
         return Slope(math.nan, math.inf)
     if value == 0.0 and all(along(sign * step) == middle for step in (2.0**-4, 2.0**-8, *_STEPS) for sign in (-1, 1)):
         return Slope(0.0, 0.0, constant=True)

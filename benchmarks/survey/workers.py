@@ -78,7 +78,17 @@ def _examined(names: list[str], jobs: int) -> Iterator[tuple[str, list[dict[str,
             try:
                 found = pipe.recv()
             except (EOFError, ConnectionError):
-                yield name, [{"name": name, "text": "", "kind": "slow", "detail": "the process ended"}]
+                yield (
+                    name,
+                    [
+                        {
+                            "name": name,
+                            "text": "",
+                            "kind": "slow",
+                            "detail": "the process ended",
+                        }
+                    ],
+                )
                 give(*start())
                 continue
             yield name, found
@@ -87,7 +97,10 @@ def _examined(names: list[str], jobs: int) -> Iterator[tuple[str, list[dict[str,
             if time.monotonic() > end:
                 process.kill()
                 del workers[pipe]
-                yield name, [{"name": name, "text": "", "kind": "slow", "detail": "no end"}]
+                yield (
+                    name,
+                    [{"name": name, "text": "", "kind": "slow", "detail": "no end"}],
+                )
                 give(*start())
 
 

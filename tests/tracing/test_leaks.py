@@ -27,6 +27,7 @@ import scipy.stats
 import yota
 from tests.tracing.checking import without_source
 from yota import errors
+from yota.tracing.leaks import shifted
 
 X = np.array([1.25, 0.5, 2.0])
 STEP = 1e-6
@@ -647,3 +648,9 @@ def test_random_programs_that_leave_the_tape_are_right_or_refused():
         right += 1
         np.testing.assert_allclose(gradient, slopes(f, X), rtol=1e-5, atol=1e-6, err_msg=source)
     assert right > 10
+
+
+def test_equal_numbers_are_shifted_by_different_parts():
+    # Else their quotient would stay one, as where a library writes them into a plain array and normalises it.
+    trace = types.SimpleNamespace(shift=2.0**-17)
+    assert len({shifted(trace, 1.0, variable) for variable in range(20)}) == 20

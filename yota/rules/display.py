@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from yota.ir.operators import BINARY, COMPARISONS
 from yota.rules.model import Adjoint, Call, Domain, Expression, Item, Literal, Name, Parameter, Rule, Spread
@@ -112,8 +112,15 @@ def signature(rule: Rule) -> str:
     return f"def {rule.name}({', '.join(parts + keywords)}) -> {results}:"
 
 
-def template(name: str, target: str, operands: int, elementwise: bool, count: int = 1) -> str:
-    """A rule to paste and fill in, for a function of ``count`` results.
+def template(
+    name: str,
+    target: str,
+    operands: int | Sequence[str],
+    elementwise: bool,
+    count: int = 1,
+    keywords: Sequence[str] = (),
+) -> str:
+    """A rule to paste and fill in, for a function of ``count`` results; operands are named or counted.
 
     Examples
     --------
@@ -122,10 +129,13 @@ def template(name: str, target: str, operands: int, elementwise: bool, count: in
     def f(x: Real) -> y:
         d[y, x] = ...  # the partial of one element
     """
-    names = ["x"] if operands == 1 else [f"x{position}" for position in range(operands)]
+    names = list(operands) if not isinstance(operands, int) else [f"x{position}" for position in range(operands)]
+    names = ["x"] if operands == 1 else names
     kind, domain = ("elementwise", "Real") if elementwise else ("tensor", "Array")
-    parameters = ", ".join(f"{each}: {domain}" for each in names)
-    results = ["y"] if count == 1 else [f"y{position}" for position in range(count)]
+    parts = [*(f"{each}: {domain}" for each in names), *(["*", *keywords] if keywords else [])]
+    parameters = ", ".join(parts)
+    result = "y" if "y" not in names and not any(each.startswith("y:") for each in keywords) else "result"
+    results = [result] if count == 1 else [f"{result}{position}" for position in range(count)]
     left = [f"d[{y}, {each}]" for each in names for y in results] if elementwise else [f"d[{each}]" for each in names]
     adjoint = f"the adjoint, linear in {' and '.join(f'd[{y}]' for y in results)}"
     what = "the partial of one element" if elementwise else adjoint

@@ -22,6 +22,7 @@ from yota.tracing.implementations import IMPLEMENTATIONS, OF_COMPLEX
 from yota.tracing.location import here
 from yota.tracing.methods import is_tracer, transformed
 from yota.tracing.order import arranged
+from yota.tracing.received import Received, public_name
 from yota.tracing.views import overwrite
 
 if TYPE_CHECKING:
@@ -236,7 +237,7 @@ def _with_out(trace: Trace, kwargs: dict[str, Any], compute: Callable[[dict[str,
 def missing(trace: Trace, function: Any) -> MissingRuleError:
     """The error for a function without a rule, with the rule to paste."""
     name = getattr(function, "__name__", str(function))
-    module = getattr(function, "__module__", None) or ("scipy.special" if not hasattr(np, name) else "numpy")
+    target = public_name(function)
     place = where(here())
     elementwise = isinstance(function, np.ufunc)
     if not name.isidentifier():
@@ -244,8 +245,9 @@ def missing(trace: Trace, function: Any) -> MissingRuleError:
             f"{place}{name} was made outside of the function that is traced and can have no rule. "
             "Make it inside with np.vectorize or np.frompyfunc, or write it by NumPy's functions."
         )
-    count = function.nout if elementwise else 1
-    rule = template(name, f"{module}.{name}", function.nin if elementwise else 1, elementwise, count)
-    return MissingRuleError(
-        f"{place}no rule is known for {module}.{name}. Give it one with yota.diffrule, completing\n\n{rule}\n"
-    )
+    if elementwise:
+        rule = template(name, target, function.nin, True, function.nout)
+        advice = f"Give it one with yota.diffrule, completing\n\n{rule}\n"
+    else:
+        advice = Received(target, function).advice()
+    return MissingRuleError(f"{place}no rule is known for {target}. {advice}")

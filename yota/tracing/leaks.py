@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from yota.errors import TracingError
 from yota.ir.location import Location, where
 from yota.ir.tape import Guard
-from yota.tracing.location import Place, here, library_function
+from yota.tracing.location import Place, here
+from yota.tracing.received import received
 
 if TYPE_CHECKING:
     from yota.tracing.trace import Trace
@@ -18,6 +19,10 @@ __all__ = ["SHIFTS", "Interpret", "Leak", "leak", "left", "note", "refusal", "sh
 
 SHIFTS = (2.0**-17, -(2.0**-17), 2.0**-8, -(2.0**-8))
 """By how much of their size numbers that leave the tape come out off, in runs that show whether that matters."""
+
+
+_GOLDEN = 0.6180339887498949
+"""Its multiples are spread evenly between whole numbers."""
 
 
 class Interpret(BaseException):
@@ -47,7 +52,7 @@ class Leak:
         """The guard that is not needed if the function only returns the number."""
         self.returned = False
         self.location: Location | None = here()
-        self.library = library_function(sys._getframe(1))
+        self.library = received(sys._getframe(1), parameters=False)
 
 
 def leak(trace: Trace, variable: int, number: Any, *, returned: bool) -> Any:
@@ -56,7 +61,7 @@ def leak(trace: Trace, variable: int, number: Any, *, returned: bool) -> Any:
     ``returned`` says that the function itself seems to return it at once: if it does, no guard is needed.
     """
     # The product is a new object even for a factor of one, so that its identity is its own.
-    number = shifted(trace, number) if trace.shift else number * 1.0
+    number = shifted(trace, number, variable) if trace.shift else number * 1.0
     found = trace.leaks[id(number)] = Leak(number, variable)
     if returned:
         found.guard = trace.builder.guards[-1]
@@ -68,9 +73,12 @@ def note(trace: Trace, variable: int, made: Any) -> None:
     trace.leaks[-len(trace.leaks) - 1] = Leak(made, variable)
 
 
-def shifted(trace: Trace, value: Any) -> Any:
-    """``value``, off by the trace's shift; zeros as well, or a root finder would hide where its result came from."""
-    return value + (abs(value) + 1.0) * trace.shift
+def shifted(trace: Trace, value: Any, variable: int) -> Any:
+    """``value``, off by the trace's shift; zeros as well, or a root finder would hide where its result came from.
+
+    Each variable has a part of its own, or numbers that are equal would stay so, and their quotient one.
+    """
+    return value + (abs(value) + 1.0) * trace.shift * (1.0 + _GOLDEN * variable % 1.0)
 
 
 def left(trace: Trace) -> Leak | None:
@@ -84,10 +92,10 @@ def refusal(known: Leak, *, readable: bool) -> TracingError:
     ``readable`` says that the function ran from its source.
     """
     kind = known.made.__class__.__name__
-    place = f" in {known.library}" if known.library else ""
+    place = f" in {known.library.name}" if known.library else ""
     cure = "Use the value itself, or put this into a function and give that a rule by yota.diffrule."
     if known.library:
-        cure = "Write what that does with NumPy's functions, or give a function that calls it a rule."
+        cure = f"Write what that does with NumPy's functions. {known.library.advice()}"
     elif not readable:
         cure = f"Leave {kind}() out, or define the function in a file: yota then follows it in its source."
     what = "makes a text of a traced value" if kind == "str" else "takes a traced value off the tape"

@@ -12,7 +12,8 @@ import numpy as np
 
 from yota.tracing.bytecode import callee, consumer, is_call, running
 from yota.tracing.leaks import leak, note, shifted
-from yota.tracing.location import ENTRY, caller, library_function
+from yota.tracing.location import ENTRY, caller
+from yota.tracing.received import received
 from yota.tracing.written import is_written_out
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ def to_hash(tracer: Tracer) -> int:
     if tracer.dtype.kind not in "fc" or trace.is_constant(variable):
         return hash(value)
     trace.restart(user)
-    number = hash(shifted(trace, value) if trace.shift else value)
+    number = hash(shifted(trace, value, variable) if trace.shift else value)
     note(trace, variable, number)
     return number
 
@@ -114,13 +115,13 @@ def to_array(tracer: Tracer, dtype: Any) -> Any:
             "yota.interpreted(f).",
         )
     if not trace.is_constant(variable):
-        name = library_function(sys._getframe(1))
-        place = f" in {name}" if name else ""
+        found = received(sys._getframe(1))
+        place = f" in {found.name}" if found else ""
         raise trace.refuse(
             f"a traced value is being turned into a plain array{place}, which would lose its derivative.",
             (_LISTED if not tracer.ndim else "")
             + "Use NumPy's functions, write into arrays made inside the function by np.zeros and the like, or give the "
-            "function that needs a plain array a rule.",
+            f"function that needs a plain array a rule.{f' {found.advice()}' if found else ''}",
         )
     value = np.array(trace.values[variable], dtype=dtype)
     value.flags.writeable = False

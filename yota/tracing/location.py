@@ -29,7 +29,6 @@ __all__ = [
     "is_library_file",
     "is_own",
     "is_own_file",
-    "library_function",
     "location_of",
     "passed",
     "places",
@@ -76,16 +75,6 @@ def is_interpreter(frame: FrameType) -> bool:
     if known is None:
         known = _interpreter[name] = name.startswith(_INTERPRETER)
     return known
-
-
-def library_function(frame: FrameType | None) -> str:
-    """The function of a library that the user's code called and that is running; empty if there is none."""
-    found = ""
-    while frame is not None and is_library(frame) and not is_interpreter(frame):
-        if not is_own(frame):
-            found = f"{frame.f_globals.get('__name__', '')}.{frame.f_code.co_name}"
-        frame = frame.f_back
-    return found
 
 
 def is_library_file(name: str) -> bool:

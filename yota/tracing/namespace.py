@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import functools
 import math
+import os
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from types import FrameType, ModuleType
+from types import FrameType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -69,6 +70,8 @@ _FROM_TRACED = frozenset(
 )
 """Creation functions whose elements, and not just the shape, come from what they are given."""
 
+_OF_NUMPY = os.path.dirname(os.path.abspath(np.__file__ or "")) + os.sep
+
 
 def _wrapper(original: Any, form: Callable[..., Any]) -> Any:
     @functools.wraps(original, updated=())
@@ -84,6 +87,9 @@ def _wrapper(original: Any, form: Callable[..., Any]) -> Any:
             and not is_traced([*args, *keywords.values()])
             and not (_has_traced(trace, caller) and _calls(caller, call))
         ):
+            return original(*args, **keywords)
+        if original.__name__ in _FROM_TRACED and _runs_compiled(caller):
+            # What it makes of the array reads memory, which a traced value does not have.
             return original(*args, **keywords)
         if trace.exact and original.__name__ in _FROM_TRACED:
             found = record_call(trace, original, args, keywords)
@@ -111,6 +117,15 @@ def _holds_traced(trace: Trace, frame: FrameType) -> bool:
     slots = [each for kind in type(owner).__mro__ for each in getattr(kind, "__slots__", ())]
     held = [*names.values(), *getattr(owner, "__dict__", {}).values(), *(getattr(owner, each, None) for each in slots)]
     return any(is_tracer(each) and not trace.is_constant(trace.lift(each)) for each in held)
+
+
+def _runs_compiled(frame: FrameType) -> bool:
+    """Whether the frame calls a function or a class of an extension module, which runs without a frame of its own."""
+    step = running(frame)
+    found = callee(frame) if is_call(step) else None
+    module = sys.modules.get(getattr(found, "__module__", None) or "")
+    file = getattr(module, "__file__", None) or ""
+    return file.endswith((".so", ".pyd")) and not isinstance(found, FunctionType) and not file.startswith(_OF_NUMPY)
 
 
 def _calls(frame: FrameType, function: Any) -> bool:

@@ -30,6 +30,7 @@ from yota.tracing.naming import name_variables
 from yota.tracing.observation import Running
 from yota.tracing.order import guard_order
 from yota.tracing.randomness import Draws
+from yota.tracing.received import raised_by
 from yota.tracing.results import outputs
 from yota.tracing.sources import Source
 from yota.tracing.state import current, entered
@@ -311,8 +312,10 @@ def _explained(fault: Exception, function: Callable[..., Any], arguments: tuple[
             function(*arguments)
     except Exception:  # noqa: BLE001  (whatever the function raises is its user's)
         return fault
+    found = raised_by(fault)
+    to = f"{found.name}, which {found.kind()}" if found else "something that takes plain values alone"
+    advice = found.advice() if found else "Or put it into a function that has a rule."
     return TracingError(
-        f"{where(raised_at(fault))}a traced value is given to something that takes plain values alone "
-        f"({type(fault).__name__}: {fault}). Use NumPy's functions, do it outside of the function, or put it into a "
-        "function that has a rule."
+        f"{where(raised_at(fault))}a traced value is given to {to} ({type(fault).__name__}: {fault}). "
+        f"Use NumPy's functions, or do it outside of the function. {advice}"
     )

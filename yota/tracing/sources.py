@@ -85,7 +85,7 @@ class Source:
         passes = fault is not None and any(
             is_deep_file(each.tb_frame.f_code.co_filename) for each in passed(fault.__traceback__)
         )
-        if passes or (lost is not None and lost.library.startswith(("scipy.", "numpy.ma."))):
+        if passes or (lost is not None and lost.library and lost.library.name.startswith(("scipy.", "numpy.ma."))):
             self.wide = self.deep = True
         return self.deep
 

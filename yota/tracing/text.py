@@ -38,11 +38,11 @@ def to_text(tracer: Any, make: Callable[[Any], str]) -> str:
         trace.restart(user)
     variable = tracer._current()
     if trace.reads and user is not None and not isinstance(user, FrameType):
-        return _followed(trace, variable, make(shifted(trace, value) if trace.shift else value), moves)
+        return _followed(trace, variable, make(shifted(trace, value, variable) if trace.shift else value), moves)
     _decide(trace, variable)
     if not moves:
         return make(value)
-    text = make(shifted(trace, value) if trace.shift else value)
+    text = make(shifted(trace, value, variable) if trace.shift else value)
     note(trace, variable, text)
     return text
 
@@ -54,7 +54,7 @@ def to_bytes(tracer: Any, order: str) -> bytes:
     if not trace.is_constant(variable):
         trace.rely_on_order()
         _decide(trace, variable)
-        value = shifted(trace, value) if trace.shift and tracer.dtype.kind in "fc" else value
+        value = shifted(trace, value, variable) if trace.shift and tracer.dtype.kind in "fc" else value
     made: bytes = value.tobytes(order)
     note(trace, variable, made)
     return made

@@ -25,6 +25,7 @@ from yota.tracing.interpreter.generated import initialise, is_generated, reading
 from yota.tracing.interpreter.source import is_readable
 from yota.tracing.location import is_library_file, raised_at
 from yota.tracing.methods import is_traced, is_tracer, transformed
+from yota.tracing.received import received_by
 from yota.tracing.state import current
 from yota.tracing.subclassed import Subclassed
 from yota.tracing.trace import Trace
@@ -194,9 +195,10 @@ def _explained(
             function(*_plain(args), **_plain(dict(keywords)))
     except Exception as other:  # noqa: BLE001  (whatever the function raises is its user's)
         return other
+    found = received_by(function, args, keywords)
     return trace.refuse(
-        f"a traced value is given to something that takes plain values alone ({type(fault).__name__}: {fault}).",
-        "Use NumPy's functions, do it outside of the function, or put it into a function that has a rule.",
+        f"a traced value is given to {found.name}, which {found.kind()} ({type(fault).__name__}: {fault}).",
+        f"Use NumPy's functions, or do it outside of the function. {found.advice()}",
     )
 
 

@@ -1,0 +1,202 @@
+"""The function of a library that a traced value was given to: its public name, and the rule that it could have."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from types import FrameType, FunctionType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from yota.rules.display import template
+from yota.structures import package_of
+from yota.tracing.bytecode import is_call, resolved, running
+from yota.tracing.location import is_interpreter, is_library, is_own, passed
+from yota.tracing.methods import is_tracer
+
+__all__ = ["Received", "public_name", "raised_by", "received", "received_by"]
+
+_MOST = 12
+"""Parameters of a rule to paste."""
+_SIMPLE = (bool, int, float, str, type(None))
+_ROOTS = re.compile(r"^[A-Za-z]\w*(\.[A-Za-z]\w*)*$")
+
+
+@dataclass(frozen=True)
+class Received:
+    """A function that was called, or a method; ``traced`` are the parameters with traced values."""
+
+    name: str
+    function: Any
+    is_method: bool = False
+    traced: tuple[str, ...] = ()
+
+    def kind(self) -> str:
+        """What the function is, in words."""
+        inner = inspect.unwrap(self.function) if callable(self.function) else self.function
+        inner = getattr(inner, "__func__", inner)
+        return "has code in Python that takes plain arrays" if isinstance(inner, FunctionType) else "is compiled code"
+
+    def advice(self) -> str:
+        """The rule to complete and paste, and the one that says that there is no derivative."""
+        target, short = self.name, self.name.rpartition(".")[2]
+        start = f"Give {self.name} a rule with yota.diffrule"
+        if self.is_method or not short.isidentifier():
+            short = "_".join(part for part in self.name.split(".")[-2:] if part.isidentifier()).strip("_").lower()
+            target = f"your_module.{short}"
+            start = f"Call {self.name} in a function of your own, {target}, and give that a rule with yota.diffrule"
+        names, keywords = self._parameters()
+        rule = template(short, target, names, False, keywords=keywords)
+        head = rule.partition("\n")[2].partition("\n")[0]
+        nothing = f'@nodiff("{target}")\n{head} ...'
+        return f"{start}, completing\n\n{rule}\n\nor, where no derivative goes through it,\n\n{nothing}\n"
+
+    def _parameters(self) -> tuple[list[str], list[str]]:
+        """Names of operands, and the others as a rule writes them."""
+        try:
+            parameters = [each for each in inspect.signature(self.function).parameters.values() if each.name != "self"]
+        except (TypeError, ValueError):
+            return ["x"], []
+        plain = [each for each in parameters if each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)][:_MOST]
+        known = {each.name for each in plain}
+        operands = [name for name in self.traced if name in known]
+        operands = operands or [each.name for each in plain if each.default is each.empty] or ["x"]
+        # A rule takes operands first, then Static values.
+        return operands, [_static(each) for each in plain if each.name not in operands]
+
+
+def _static(parameter: inspect.Parameter) -> str:
+    default = parameter.default
+    if default is parameter.empty:
+        return f"{parameter.name}: Static"
+    shown = repr(default) if type(default) in _SIMPLE and repr(default) not in ("inf", "-inf", "nan") else "None"
+    return f"{parameter.name}: Static = {shown}"
+
+
+def received(frame: FrameType | None, *, parameters: bool = True) -> Received | None:
+    """The function of a library that the user's code called and that is running; None if there is none.
+
+    Without ``parameters`` nobody looks which hold traced values, which takes longer.
+    """
+    found = None
+    while frame is not None and is_library(frame) and not is_interpreter(frame):
+        if not is_own(frame):
+            found = frame
+        frame = frame.f_back
+    if found is not None:
+        return _of_frame(found, parameters)
+    if frame is None or is_interpreter(frame):
+        return None
+    step = running(frame)
+    return _of_call(frame, step.offset) if is_call(step) else None
+
+
+def raised_by(fault: BaseException) -> Received | None:
+    """The function of a library that the user's code called when an error was raised; None if it is not known."""
+    user, found = None, None
+    for each in passed(fault.__traceback__):
+        if not is_library(each.tb_frame):
+            user, found = each, None
+        elif found is None and not is_own(each.tb_frame):
+            found = each.tb_frame
+    if found is not None:
+        return _of_frame(found, True)
+    return None if user is None else _of_call(user.tb_frame, user.tb_lasti)
+
+
+def _of_call(frame: FrameType, offset: int) -> Received | None:
+    """The function of a library that the user's code calls, where it is compiled and has no frame of its own."""
+    known = resolved(frame, offset)
+    if known is None or not callable(known[1]) or package_of(known[1]) in ("", "builtins", "numpy", "yota"):
+        return None
+    owner, function = known
+    is_method = not isinstance(owner, (type(None), ModuleType, type))
+    name = (
+        f"{public_name(owner) or public_name(type(owner))}.{function.__name__}" if is_method else public_name(function)
+    )
+    return Received(name, function, is_method)
+
+
+def _of_frame(frame: FrameType, parameters: bool) -> Received:
+    code, variables = frame.f_code, frame.f_locals
+    owner = variables.get("self")
+    if owner is not None and code.co_varnames[:1] == ("self",):
+        function = getattr(type(owner), code.co_name, None)
+        name = f"{public_name(owner) or public_name(type(owner))}.{code.co_name}"
+        traced = _traced(function, variables) if parameters else ()
+        return Received(name.replace(".__init__", ""), function, True, traced)
+    function = frame.f_globals.get(code.co_name)
+    if getattr(inspect.unwrap(function), "__code__", None) is not code if callable(function) else True:
+        # What decorators make stands for the function that it holds.
+        function = next((variables[name] for name in code.co_freevars if _is_function(variables.get(name))), function)
+    if not callable(function):
+        return Received(f"{frame.f_globals.get('__name__', '')}.{code.co_name}", None)
+    return Received(public_name(function), function, traced=_traced(function, variables) if parameters else ())
+
+
+def _is_function(value: Any) -> bool:
+    return isinstance(value, FunctionType) and not value.__name__.startswith("<")
+
+
+def received_by(function: Any, arguments: tuple[Any, ...], keywords: Mapping[str, Any]) -> Received:
+    """What a call is of, by its arguments."""
+    owner = getattr(function, "__self__", None)
+    is_method = owner is not None and not isinstance(owner, (ModuleType, type))
+    name = public_name(function)
+    if is_method:
+        name = f"{public_name(owner) or public_name(type(owner))}.{getattr(function, '__name__', '__call__')}"
+    elif not callable(function) or not hasattr(function, "__name__"):
+        name, is_method = f"{public_name(type(function))}.__call__", True
+    variables: dict[str, Any] = {"args": arguments, "kwargs": dict(keywords)}
+    return Received(name, function, is_method, _traced(function, variables))
+
+
+def _traced(function: Any, variables: Mapping[str, Any]) -> tuple[str, ...]:
+    """Names of the parameters that hold traced values, of a frame's variables or of ``args`` and ``kwargs``."""
+    try:
+        signature = inspect.signature(function)
+        bound = signature.bind_partial(*variables.get("args", ()), **variables.get("kwargs", {})).arguments
+    except (TypeError, ValueError):
+        return ()
+    held = {**bound, **{name: variables[name] for name in signature.parameters if name in variables}}
+    return tuple(name for name in signature.parameters if _holds_traced(held.get(name)))
+
+
+def _holds_traced(value: Any) -> bool:
+    return is_tracer(value) or (isinstance(value, (tuple, list)) and any(map(_holds_traced, value)))
+
+
+def public_name(value: Any) -> str:
+    """The shortest name under which modules that are loaded have something; of an object, empty if none has it."""
+    named = value if hasattr(value, "__name__") else type(value)
+    module, name = getattr(named, "__module__", None) or "", getattr(named, "__name__", "")
+    if isinstance(value, np.ufunc) and not module:
+        return next((found for found in _holders(value, name)), name)
+    for prefix in _prefixes(module):
+        space = vars(sys.modules[prefix]) if prefix in sys.modules else {}
+        if named is value and space.get(name) is value:
+            return f"{prefix}.{name}"
+        if named is not value:
+            for own, each in space.items():
+                if each is value:
+                    return f"{prefix}.{own}"
+    return f"{module}.{name}" if named is value else ""
+
+
+def _prefixes(module: str) -> Iterator[str]:
+    """The modules around a module, the outermost first, without private ones unless there is nothing else."""
+    parts = module.split(".")
+    every = [".".join(parts[: number + 1]) for number in range(len(parts))]
+    yield from (each for each in every if "._" not in each and not each.startswith("_"))
+    yield module
+
+
+def _holders(value: Any, name: str) -> Iterator[str]:
+    """The modules of libraries that have a ufunc, which does not say where it comes from."""
+    for prefix in sorted((each for each in sys.modules if each.startswith(("numpy", "scipy"))), key=len):
+        if _ROOTS.match(prefix) and getattr(sys.modules[prefix], "__dict__", {}).get(name) is value:
+            yield f"{prefix}.{name}"
