@@ -60,9 +60,10 @@ def test_a_class_of_compiled_code_is_refused_and_reads_no_memory_of_traced_value
 
 
 def test_a_function_in_python_that_takes_plain_arrays_is_named():
-    message = refused(lambda b: signal.lp2bp(b, [1.0, 1.0])[0][0], np.array([1.0]))
-    assert "scipy.signal.lp2bp" in message
-    ruled, _ = rules_in(message)
+    found = received_by(signal.lp2bp, (), {})
+    assert found.name == "scipy.signal.lp2bp"
+    assert found.kind() == "has code in Python that takes plain arrays"
+    ruled, _ = rules_in(found.advice())
     assert [each.name for each in ruled.operands] == ["b", "a"]
     assert [(each.name, each.default.value) for each in ruled.keywords] == [("wo", 1.0), ("bw", 1.0)]
 
