@@ -45,8 +45,8 @@ def groups():
 
 NAMES = [
     *("numpy.hypot", "numpy.argmax", "numpy.floor", "numpy.fft.fftshift", "numpy.linalg.norm", "scipy.linalg.polar"),
-    *("scipy.special.logsumexp", "scipy.spatial.distance.canberra", "scipy.stats.zmap"),
-    *("scipy.signal.detrend", "sklearn.metrics.pairwise.rbf_kernel", "sklearn.metrics.mutual_info_score"),
+    *("scipy.special.logsumexp", "scipy.spatial.distance.cosine", "scipy.stats.zscore"),
+    *("scipy.signal.detrend", "sklearn.metrics.pairwise.rbf_kernel", "sklearn.metrics.mean_squared_error"),
 ]
 
 
