@@ -81,12 +81,8 @@ def _wrapper(original: Any, form: Callable[..., Any]) -> Any:
             return original(*args, **keywords)
         # Library code that has nothing traced in hand gets the plain arrays that it may pass on to compiled code.
         caller = sys._getframe(1)
-        if (
-            (is_library(caller) or not _calls(caller, call))
-            and not caller.f_globals.get("__name__", "").startswith(_FILLING)
-            and not is_traced([*args, *keywords.values()])
-            and not (_has_traced(trace, caller) and _calls(caller, call))
-        ):
+        records = not is_library(caller) or _fills(caller) or _has_traced(trace, caller)
+        if not is_traced([*args, *keywords.values()]) and not (records and _calls(caller, call)):
             return original(*args, **keywords)
         if original.__name__ in _FROM_TRACED and _runs_compiled(caller):
             # What it makes of the array reads memory, which a traced value does not have.
@@ -99,6 +95,10 @@ def _wrapper(original: Any, form: Callable[..., Any]) -> Any:
 
     call.form = form  # type: ignore[attr-defined]
     return call
+
+
+def _fills(frame: FrameType) -> bool:
+    return bool(frame.f_globals.get("__name__", "").startswith(_FILLING))
 
 
 def _has_traced(trace: Trace, frame: FrameType | None) -> bool:
