@@ -6,7 +6,6 @@ import pytest
 import scipy.stats
 
 import yota
-from yota.errors import TracingError
 
 SHAPES = {
     "norm": (),
@@ -146,16 +145,13 @@ COUNTS = {
 }
 """For each distribution the shapes that are whole, those that are not, and values."""
 SUMS = ("logser", "betabinom")
+"""Those whose distribution function is SciPy's own sum."""
 
 
 @pytest.mark.parametrize("method", ["pmf", "logpmf", "cdf", "sf", "logcdf", "logsf"])
 @pytest.mark.parametrize("name", COUNTS)
 def test_discrete(name, method):
     rest, shapes, values = COUNTS[name]
-    if name in SUMS and not method.endswith("pmf"):
-        with pytest.raises(TracingError, match=rf"scipy\.stats\.{name}\.{method} is a sum without a closed form"):
-            yota.grad(lambda p: method_of(name, method)(1, *rest, *shapes[:-1], p), shapes[-1])
-        return
     inner = np.array(values[:-1] if method == "logsf" else values)
 
     def loss(*shapes):
@@ -166,7 +162,7 @@ def test_discrete(name, method):
     for given in (shapes, (*shapes[:-1], -1.0)):
         with np.errstate(all="ignore"):
             expected = method_of(name, method)(k, *rest, *given)
-        if given != shapes and method == "logcdf":
+        if given != shapes and method == "logcdf" and name not in SUMS:
             # SciPy says 0 past the last value, whatever the shapes are.
             expected = np.full(k.shape, np.nan)
         found = yota.trace(lambda *shapes: method_of(name, method)(k, *rest, *shapes), *given)[0]

@@ -8,7 +8,6 @@ other order is right too. A. Griewank and A. Walther, "Evaluating Derivatives" (
 from __future__ import annotations
 
 import heapq
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
@@ -168,10 +167,10 @@ def _is_holomorphic(tape: Tape, op: Op) -> bool:
 
 
 def _constant(builder: TapeBuilder, variable: int) -> _Weight | None:
-    """A partial as a weight; None for 0, and for what is infinite whatever the operand is."""
+    """A partial as a weight; None for 0."""
     value = builder.constants.get(variable)
     if isinstance(value, (bool, int, float)):
-        if value == 0 or math.isinf(value):
+        if value == 0:
             return None
         if abs(value) == 1:
             return _Weight(1 if value > 0 else -1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -238,8 +237,7 @@ def _handle(builder: TapeBuilder, value: Any) -> int:
 def _times(builder: TapeBuilder, adjoint: int, partial: int) -> int | None:
     value = builder.constants.get(partial)
     if isinstance(value, (bool, int, float)):
-        # What is infinite whatever the operand is has no slope by it.
-        if value == 0 or math.isinf(value):
+        if value == 0:
             return None
         if value == 1:
             return adjoint

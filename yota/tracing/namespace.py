@@ -182,6 +182,8 @@ def _standard(modules: int) -> tuple[Group, Mapping[int, Any]]:
     for owner, name, form in replacements():
         original = form.__wrapped__
         forms[id(form)] = forms[id(original)] = form
+        if original is np.broadcast:
+            continue  # extension modules that other threads import look for this type under its name
         if isinstance(owner, type):
             found.append(Place(owner, name, original if name in vars(owner) else ABSENT, form))
         else:
@@ -219,6 +221,7 @@ class Names:
         self._roots = roots
         self._held = [*extra]
         self.thread = threading.get_ident()
+        self.is_withdrawn = False
 
     def __enter__(self) -> None:
         _active.append(self)
@@ -251,9 +254,11 @@ class Names:
     def withdrawn(self) -> Iterator[None]:
         """Have nothing in place meanwhile, and what records of modules that are loaded meanwhile afterwards."""
         places.leave(self._group, self._held)
+        self.is_withdrawn = True
         try:
             yield
         finally:
+            self.is_withdrawn = False
             self._group = _standard(len(sys.modules))[0]
             places.enter(self._group, self._held)
 
@@ -279,11 +284,12 @@ def _plainly(original: Any) -> Any:
 
     @functools.wraps(original)
     def call(*args: Any) -> Any:
-        if current() is None:
+        active, thread = list(_active), threading.get_ident()
+        mine = [each for each in active if each.thread == thread and not each.is_withdrawn]
+        if not mine:
             return original(*args)
-        mine = [each for each in list(_active) if each.thread == threading.get_ident()]
         with paused(), ExitStack() as withdrawn:
-            if len(mine) == len(_active):  # no other thread is tracing
+            if all(each.thread == thread for each in active):  # no other thread is tracing
                 for each in mine:
                     withdrawn.enter_context(each.withdrawn())
             found = original(*args)

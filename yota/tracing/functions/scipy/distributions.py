@@ -137,11 +137,6 @@ def _discrete(trace: Trace, name: str, method: str, k: Any, shapes: tuple[Any, .
     if method in ("pmf", "logpmf"):
         found = _log_density(trace, family, np.where((given == z) | np.isnan(given), given, -1.0), shapes, None)
         found = np.exp(found) if method == "pmf" else found
-    elif family.cdf is None:
-        raise trace.refuse(
-            f"scipy.stats.{name}.{method} is a sum without a closed form, and not recorded.",
-            f"Add up what scipy.stats.{name}.pmf gives for the whole numbers.",
-        )
     elif name == "binom":
         # At the last value the second shape of the beta distribution would be 0.
         last = {"cdf": 1.0, "sf": 0.0, "logcdf": 0.0, "logsf": -np.inf}[method]
@@ -160,7 +155,8 @@ def _recording(base: Any, method: str) -> Any:
 
     def record(trace: Trace, self: Any, x: Any, *args: Any, **keywords: Any) -> Any:
         name = getattr(self, "name", None) or ""
-        if name not in forms or type(self).__name__ != f"{name}_gen":
+        is_sum = name in forms and forms[name].cdf is None and method not in ("pmf", "logpmf")
+        if name not in forms or type(self).__name__ != f"{name}_gen" or is_sum:
             return original(self, x, *args, **keywords)
         shapes, loc, scale = self._parse_args(*args, **keywords)
         return form(trace, name, method, x, tuple(shapes), loc, scale)
