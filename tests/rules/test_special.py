@@ -104,7 +104,7 @@ FORMS = [
     ("comb", lambda x: sc.comb(5.0, x) + sc.comb(4.0, x, repetition=True) + sc.perm(x + 4, 2)),
     ("factorial", lambda x: sc.factorial(x)),
     ("lambertw", lambda x: sc.lambertw(x).real + sc.lambertw(-0.1 * x, -1).imag),
-    ("sph_harm_y", lambda x: np.abs(sc.sph_harm_y(3, 1, x, 2 * x) + sc.sph_harm_y(2, -2, x, x)) ** 2),
+    ("sph_harm_y", lambda x: np.abs(sc.sph_harm_y(3, 1, x, 2 * x) + sc.sph_harm_y(2, -1, -x, x)) ** 2),
     ("sph_harm_y of orders beyond", lambda x: x + np.abs(sc.sph_harm_y([1, 2, 0, 1], [[2], [-3]], x[0], x[1])).sum()),
     ("spherical_jn", lambda x: sc.spherical_jn(2, x) + sc.spherical_jn(0, x, derivative=True)),
     ("spherical_yn", lambda x: sc.spherical_yn(2, x) + sc.spherical_yn(1, x, True)),
