@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import yota
 from yota import errors, hessian, hvp, jacobian, vjp
 from yota.compilation import branches
-from yota.derivatives import differentiated
+from yota.derivatives import prepared
 
 X = np.array([0.3, 0.7, 1.1])
 
@@ -284,7 +284,7 @@ def test_what_evaluates_at_once_follows_no_branch():
 
 
 def test_dynamic_trees_are_bounded(monkeypatch):
-    monkeypatch.setattr(differentiated, "MOST_TAPES", 3)
+    monkeypatch.setattr(prepared, "MOST_TAPES", 3)
     runs = []
 
     def f(x):

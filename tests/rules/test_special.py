@@ -66,7 +66,6 @@ def test_limits(name, parameter, point, expected):
 REFUSED = [
     ("jv", "v", "order"),
     ("hyp2f1", "c", "parameters"),
-    ("zeta", "s", "exponent"),
 ]
 
 
@@ -92,12 +91,11 @@ def test_an_order_that_is_whole_is_refused():
         yota.grad(lambda n: scipy.special.eval_legendre(n, 0.3), 2.0)
     with pytest.raises(TracingError, match=r"order of scipy\.special\.polygamma"):
         yota.grad(lambda n: scipy.special.polygamma(n, 0.3), 2.0)
-    with pytest.raises(TracingError, match="derivative by its exponent"):
-        yota.grad(lambda s: scipy.special.zeta(s), 2.0)
 
 
 FORMS = [
     ("zeta", lambda x: sc.zeta(3, x)),
+    ("zeta by its exponent", lambda x: sc.zeta(x + 1.5, 2.3)),
     ("polygamma", lambda x: sc.polygamma(0, x) + sc.polygamma(2, x)),
     ("polygamma of arrays", lambda x: np.sum(sc.polygamma(np.arange(3)[:, None], x), axis=0)),
     ("multigammaln", lambda x: sc.multigammaln(x[0] + 2, 3)),
