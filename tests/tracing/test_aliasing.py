@@ -155,11 +155,11 @@ def array(shape: tuple[int, ...], layout: str) -> Any:
 
 def drawn(kind: str) -> list[tuple[tuple[int, ...], str]]:
     """Shapes and layouts: all where results may be views, some where they are copies."""
-    some = [((3, 4), "C"), ((3, 4), "F"), ((4,), "C"), ((3, 3), "F"), ((1, 1), "C")]
+    some = [((3, 4), "F"), ((4,), "C"), ((3, 3), "F")]
     if kind == "copy":
         return some
     every = [((1, 4), "C"), *(((3, 4), each) for each in LAYOUTS), *(((4,), each) for each in ("step", "backwards"))]
-    return [*dict.fromkeys([*some, *every, ((3, 3), "C"), ((4, 1), "F"), ((1,), "C"), ((), "C"), ((0, 4), "C")])]
+    return [*dict.fromkeys([*some, *every, ((1, 1), "C"), ((3, 3), "C"), ((4, 1), "F"), ((1,), "C"), ((), "C"), ((0, 4), "C")])]
 
 
 def calls(text: str) -> list[str]:
@@ -253,7 +253,7 @@ def faults(part: int) -> list[str]:
     for name, kind, forms in CASES[part::16]:
         called = f"np.{name}(" in FURTHER or name in " ".join(NOT_CALLED).split()
         if kind == "copy":
-            forms = [each for each in forms if any(plain(each, array(*one)) for one in drawn(kind))][:4]
+            forms = [each for each in forms if any(plain(each, array(*one)) for one in drawn(kind))][:2]
         for form, (shape, layout) in itertools.product(forms, drawn(kind)):
             y = array(shape, layout)
             results = plain(form, y)
