@@ -15,7 +15,7 @@ from yota.tracing.location import users
 from yota.tracing.observation import Observation
 from yota.tracing.subclasses import plain
 
-__all__ = ["Captures", "acceptable", "copied", "frozen", "name_of"]
+__all__ = ["Captures", "acceptable", "computing_plainly", "copied", "frozen", "name_of"]
 
 _LITERAL = 16
 """Up to this many elements a constant array is worth spelling out in generated code."""
@@ -105,10 +105,16 @@ def acceptable(value: Any) -> Any:
     dtype = type_of(value).dtype
     if dtype.kind not in "biufc":
         raise ArgumentError(f"values of dtype {dtype} cannot be traced; use floating or complex numbers")
-    if isinstance(value, np.ndarray) and type(value) is not np.ndarray:
-        plain(value, f"{name_of(value) or 'a value'}, an array from outside of the function,")
+    computing_plainly(value)
     if not dtype.isnative:
         return value.astype(dtype.newbyteorder("="))
+    return value
+
+
+def computing_plainly(value: Any) -> Any:
+    """``value``; refused if it is an array that computes in a way of its own."""
+    if isinstance(value, np.ndarray) and type(value) is not np.ndarray:
+        plain(value, f"{name_of(value) or 'a value'}, an array from outside of the function,")
     return value
 
 

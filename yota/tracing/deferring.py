@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from yota.tracing.captures import acceptable
+from yota.tracing.captures import computing_plainly
 from yota.tracing.location import caller
 from yota.tracing.methods import ArrayMethods
 
@@ -39,7 +39,7 @@ def refuse_computing(values: Iterable[Any]) -> None:
     """Refuse arrays that compute in a way of their own and have no protocol for it: their results would be plain."""
     for value in values:
         if issubclass(type(value), np.ndarray):
-            acceptable(value)
+            computing_plainly(value)
 
 
 def overriding(protocol: str, values: Iterable[Any]) -> Any:

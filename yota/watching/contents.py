@@ -45,7 +45,8 @@ class Contents:
             # By its own type: a traced value that was left behind in a list claims to be an array.
             if issubclass(type(each), np.ndarray) and not any(each is other for other in others):
                 others.append(each)
-                plain = np.asarray(each)  # a subclass may have other ideas of bytes
+                # A subclass may have other ideas of bytes.
+                plain = each if type(each) is np.ndarray else np.ndarray.view(each, np.ndarray)
                 pairs.append((reference(plain), plain.copy()))
         del others
         forms = tuple((array, array.shape, array.dtype) for array in fresh)

@@ -24,6 +24,7 @@ _NUMBERS = (int, float, complex, str, bool, bytes, type(None))
 _UNSTRUCTURED = (np.ndarray, *_NUMBERS, types.FunctionType, type, types.ModuleType)
 
 _made_of = operator.attrgetter("__code__", "__defaults__", "__kwdefaults__")
+_bound = operator.attrgetter("__func__", "__self__")
 
 
 def _items(container: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
@@ -183,6 +184,9 @@ def _is_same(one: Any, other: Any, known: frozenset[tuple[int, int]]) -> bool:
         return mark_of(one) == mark_of(other)
     if type(one) is types.FunctionType:
         return type(other) is types.FunctionType and _is_same_function(one, other, known)
+    if type(one) is types.MethodType:
+        # Looking an attribute up makes another one each time.
+        return type(other) is types.MethodType and same(_bound(one), _bound(other), known)
     if isinstance(one, Derived):
         return isinstance(other, Derived) and _is_made_the_same(one, other, known)
     return type(one) is type(other) and _is_structure(one) and fingerprint(one) == fingerprint(other)
