@@ -194,7 +194,7 @@ def _vectorize(trace: Trace, pyfunc: Any, *args: Any, **keywords: Any) -> Any:
 
     def call(*operands: Any, **named: Any) -> Any:
         if keywords.get("signature") or not any(map(is_traced, (*operands, *named.values()))):
-            return plain(*operands, **named)
+            return numpy_call_vectorized(plain, *operands, **named)
         given: dict[Any, Any] = {**dict(enumerate(operands)), **named}
         excluded = set(keywords.get("excluded") or ())
         spread = [key for key in given if key not in excluded]
@@ -301,6 +301,7 @@ def _as_laid_out(original: Any, form: Callable[..., Any]) -> Callable[..., Any]:
 
 
 numpy_full, numpy_arange, numpy_vectorize = np.full, np.arange, np.vectorize
+numpy_call_vectorized: Any = np.vectorize.__call__
 numpy_require: Any = np.require
 numpy_fromiter, numpy_frompyfunc = np.fromiter, np.frompyfunc
 numpy_linspace: Any = np.linspace

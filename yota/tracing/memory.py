@@ -37,21 +37,32 @@ def reference(array: Any) -> Callable[[], Any]:
 
 
 def laid_as(value: Any, strides: tuple[int, ...]) -> Any:
-    """The elements of ``value`` in memory of their own that lies by ``strides``; as they are where some share a place.
+    """The elements of ``value`` in memory of their own that lies by ``strides``.
+
+    As they are where elements that differ would share a place.
 
     Examples
     --------
     >>> laid_as(np.ones((2, 3)), (8, 32)).strides
     (8, 32)
+    >>> laid_as(np.arange(2.0), (0,)).strides
+    (8,)
     """
     if not value.size:
         return value
+    pairs = [*zip(strides, value.shape, strict=True)]
+    reach = value.itemsize + sum(abs(stride) * (extent - 1) for stride, extent in pairs)
+    before = sum(-stride * (extent - 1) for stride, extent in pairs if stride < 0)
+    laid: Any = np.ndarray(value.shape, value.dtype, np.empty(reach, np.uint8), before, strides)
+    laid[...] = value
+    return laid if _are_apart(strides, value) or laid.tobytes() == value.tobytes() else value
+
+
+def _are_apart(strides: tuple[int, ...], value: Any) -> bool:
+    """Whether each axis steps over all that the axes with shorter strides reach: no two elements share a place."""
     reach = value.itemsize
     for stride, extent in sorted((abs(stride), extent) for stride, extent in zip(strides, value.shape, strict=True)):
         if extent > 1 and stride < reach:
-            return value
+            return False
         reach += stride * (extent - 1)
-    before = sum(-stride * (extent - 1) for stride, extent in zip(strides, value.shape, strict=True) if stride < 0)
-    laid: Any = np.ndarray(value.shape, value.dtype, np.empty(max(reach, 0), np.uint8), before, strides)
-    laid[...] = value
-    return laid
+    return True

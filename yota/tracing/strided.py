@@ -37,7 +37,7 @@ def _as_strided(
     writes = writeable and len(np.unique(positions)) == positions.size
 
     def read(base: Any) -> Any:
-        return np.reshape(shaped(base, (base.size,))[positions.ravel()], shape)
+        return _laid(np.reshape(shaped(base, (base.size,))[positions.ravel()], shape), strides)
 
     def write(base: Any, value: Any) -> Any:
         flat = shaped(base, (base.size,))
@@ -90,21 +90,23 @@ def as_dtype(tracer: Any, dtype: Any) -> Any:
     trace.rely_on_order()
     read, write = (_as_pairs, _as_complex) if kinds == "cf" else (_as_complex, _as_pairs)
 
-    def laid(base: Any, form: Any, shape: Any, strides: Any) -> Any:
-        found = form(base, shape)
-        value = found._value()
-        if value.strides == strides:
-            return found
-        value = laid_as(value, strides)
-        return trace.wrap(trace.rearranged(found._current(), value), value)
-
     own = tracer._value().strides
     return derived(
         tracer,
         Look(
-            lambda base: laid(base, read, plain.shape, plain.strides), lambda _, value: laid(value, write, extents, own)
+            lambda base: _laid(read(base, plain.shape), plain.strides),
+            lambda _, value: _laid(write(value, extents), own),
         ),
     )
+
+
+def _laid(found: Any, strides: tuple[int, ...]) -> Any:
+    """``found`` as it lies in memory by ``strides``: what reshapes it later gives views where NumPy's does."""
+    value = found._value()
+    if value.strides == strides:
+        return found
+    value = laid_as(value, strides)
+    return found._trace.wrap(found._trace.rearranged(found._current(), value), value)
 
 
 def _as_pairs(base: Any, shape: tuple[int, ...]) -> Any:

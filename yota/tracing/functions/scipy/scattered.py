@@ -29,15 +29,24 @@ def _begin(trace: Trace, self: Any, points: Any, values: Any, *args: Any, **keyw
         self.values = np.reshape(given, np.shape(self.values)).astype(kind, copy=False)
 
 
+@records(_MODULE, "_ndim_coords_from_arrays")
+def _coordinates(trace: Trace, points: Any, ndim: int | None = None) -> Any:
+    """Points of one array, or of one for each coordinate; compiled code makes them, also for grids."""
+    points = points[0] if isinstance(points, tuple) and len(points) == 1 else points
+    if isinstance(points, tuple):
+        return np.stack(np.broadcast_arrays(*map(trace.traced, points)), axis=-1).astype(float, copy=False)
+    x = trace.traced(points)
+    return np.reshape(x, (-1, 1 if ndim is None else ndim)) if x.ndim == 1 else x
+
+
 def _places(trace: Trace, self: Any, args: tuple[Any, ...]) -> Any:
     """The points to interpolate at, one a row, and the shape of the result without that of values."""
-    parts = [trace.traced(each) for each in (args[0] if len(args) == 1 and isinstance(args[0], tuple) else args)]
-    x = np.stack(np.broadcast_arrays(*parts), axis=-1) if len(parts) > 1 else parts[0]
     count = self.points.shape[1]
+    x = _coordinates(trace, args, count)
     rows = np.reshape(x, (-1, count))
     if getattr(self, "rescale", False):
         rows = (rows - self.offset) / self.scale
-    return rows, x.shape[:-1] if x.shape[-1] == count else x.shape
+    return rows, x.shape[:-1]
 
 
 @records(_MODULE, "NDInterpolatorBase.__call__")
