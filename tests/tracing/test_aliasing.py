@@ -155,11 +155,11 @@ def array(shape: tuple[int, ...], layout: str) -> Any:
 
 def drawn(kind: str) -> list[tuple[tuple[int, ...], str]]:
     """Shapes and layouts: all where results may be views, some where they are copies."""
-    some = [((3, 4), "F"), ((4,), "C"), ((3, 3), "F")]
+    some = [((3, 4), "F"), ((4,), "C"), ((3, 3), "F"), ((1, 1), "C")]
     if kind == "copy":
         return some
     every = [((1, 4), "C"), *(((3, 4), each) for each in LAYOUTS), *(((4,), each) for each in ("step", "backwards"))]
-    return [*dict.fromkeys([*some, *every, ((1, 1), "C"), ((3, 3), "C"), ((4, 1), "F"), ((1,), "C"), ((), "C"), ((0, 4), "C")])]
+    return [*dict.fromkeys([*some, *every, ((3, 3), "C"), ((4, 1), "F"), ((1,), "C"), ((), "C"), ((0, 4), "C")])]
 
 
 def calls(text: str) -> list[str]:
