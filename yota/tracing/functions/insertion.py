@@ -6,6 +6,7 @@ from typing import Any
 
 from yota.rules.statics import axes_of
 from yota.tracing.implementations import implements
+from yota.tracing.memory import laid_as
 from yota.tracing.methods import is_tracer
 from yota.tracing.trace import Trace
 from yota.tracing.untyped import np
@@ -153,9 +154,14 @@ def _windows(
             raise ValueError("window shape cannot be larger than input array shape")
 
     def gathered(x: Any) -> Any:
+        strides = x._value().strides
         for place, extent in zip(places, extents, strict=True):
             starts = np.arange(x.shape[place] - extent + 1)[:, None]
             x = np.moveaxis(np.take(x, starts + np.arange(extent), axis=place), place + 1, -1)
+        if places:
+            # Windows share elements, and so may be copied where they are reshaped.
+            strides = (*strides, *(strides[place] for place in places))
+            trace.values[x._variable] = laid_as(x._value(), strides)
         return x
 
     return derived(x, Look(gathered))
