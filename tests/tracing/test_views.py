@@ -413,3 +413,25 @@ def test_views_outlive_another_shape_of_their_array():
     x = np.arange(6.0).reshape(2, 3)
     np.testing.assert_array_equal(yota.trace(f, x)[0], f(x))
     np.testing.assert_array_equal(yota.play(yota.trace(f, x)[1], x + 1), f(x + 1))
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda y: np.lib.stride_tricks.as_strided(y, (3, 2), (16, 24)),
+        lambda y: np.lib.stride_tricks.as_strided(y, (4, 3), (8, 8)),
+        lambda y: np.lib.stride_tricks.as_strided(y, (4, 3), (8, 32)),
+        lambda y: np.lib.stride_tricks.sliding_window_view(y, 3),
+    ],
+)
+def test_reshaped_views_by_strides_are_copies_where_numpys_are(made):
+    def late(y):
+        y = y.copy()
+        found = made(y)
+        flat, turned = found.reshape(-1), found.T.reshape(-1)
+        y[...] = 2 * y + 1
+        return y * 1, found * 1, flat * 1, turned * 1
+
+    x = np.arange(24.0)
+    for one, other in zip(yota.trace(late, x)[0], late(x), strict=True):
+        np.testing.assert_array_equal(one, other)
