@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from yota.structures import package_of
 from yota.tracing.captures import computing_plainly
 from yota.tracing.location import caller
 from yota.tracing.methods import ArrayMethods
@@ -23,6 +24,8 @@ def deferred(ufunc: Any, value: Any, other: Any, operands: tuple[Any, Any]) -> A
 
     It is NumPy's rule: ``__array_ufunc__`` of the other operand is asked, or else its ``__array_priority__``.
     """
+    if _is_on_gpu(other):
+        return None
     own = getattr(type(other), "__array_ufunc__", _ABSENT)
     if own is None:
         return NotImplemented
@@ -46,10 +49,15 @@ def overriding(protocol: str, values: Iterable[Any]) -> Any:
     """The first of ``values``, none of them traced, whose class has a form of its own of NumPy's ``protocol``."""
     for value in values:
         kind = type(value)
-        own = None if issubclass(kind, ArrayMethods) else getattr(kind, protocol, None)
+        own = None if issubclass(kind, ArrayMethods) or _is_on_gpu(value) else getattr(kind, protocol, None)
         if own is not None and own is not getattr(np.ndarray, protocol):
             return value
     return None
+
+
+def _is_on_gpu(value: Any) -> bool:
+    """Whether ``value`` is an array of CuPy's, which is recorded as NumPy's are."""
+    return package_of(type(value)) == "cupy"
 
 
 _forms: list[Callable[[Any], Any]] = []
