@@ -81,8 +81,9 @@ def _wrapper(original: Any, form: Callable[..., Any]) -> Any:
             return original(*args, **keywords)
         # Library code that has nothing traced in hand gets the plain arrays that it may pass on to compiled code.
         caller = sys._getframe(1)
-        records = not is_library(caller) or _fills(caller) or _has_traced(trace, caller)
-        if not is_traced([*args, *keywords.values()]) and not (records and _calls(caller, call)):
+        if not is_traced([*args, *keywords.values()]) and not (
+            _calls(caller, call) and (not is_library(caller) or _fills(caller) or _has_traced(trace, caller))
+        ):
             return original(*args, **keywords)
         if original.__name__ in _FROM_TRACED and _runs_compiled(caller):
             # What it makes of the array reads memory, which a traced value does not have.
