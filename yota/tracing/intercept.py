@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from yota.ir.primitive import Primitive
@@ -26,19 +26,24 @@ def opaque(function: Callable[..., Any]) -> Primitive:
     return Primitive(name, f"{module}.{name}", False, function)
 
 
-def interceptions(known: Iterable[Primitive]) -> tuple[dict[int, Any], list[Place]]:
+def interceptions(known: Iterable[Primitive]) -> tuple[Mapping[int, Any], Sequence[Place]]:
     """Recording functions by the identity of what they stand for, and their places in the packages that have them.
 
     Libraries call functions of their own by these; in code of the user's they are found as it is reached.
     """
+    return _intercepted(tuple(known), len(sys.modules))
+
+
+@functools.lru_cache(4)
+def _intercepted(known: tuple[Primitive, ...], modules: int) -> tuple[Mapping[int, Any], Sequence[Place]]:
+    """The same, looked for again when more modules are loaded."""
     forms = {id(primitive.function): recorded(primitive) for primitive in known}
-    if not forms:
-        return forms, []
     homes = set(map(package_of, forms.values()))
-    modules = [module for name, module in list(sys.modules.items()) if package_of(name) in homes]
     found = [
         Place(names, name, value, forms[id(value)])
-        for names in (getattr(module, "__dict__", {}) for module in modules)
+        for names in (
+            getattr(module, "__dict__", {}) for each, module in list(sys.modules.items()) if package_of(each) in homes
+        )
         for name, value in list(names.items())
         if id(value) in forms
     ]
