@@ -9,7 +9,7 @@ from yota.errors import RuleError
 from yota.ir.indexing import Slice
 from yota.ir.tape import TapeBuilder
 from yota.ir.types import TensorType
-from yota.rules.body import Static, evaluate, expand
+from yota.rules.algebras.emitted import Static, evaluate, expand
 from yota.rules.display import show
 from yota.rules.model import Call, Literal, Name
 from yota.rules.registry import registry
@@ -41,9 +41,9 @@ def computed(text, **names):
     ],
 )
 def test_static_values(text, expected):
-    from yota.rules.body import EVALUATE, _Expansion
+    from yota.rules.algebras.emitted import EVALUATE, Emitted
 
-    found = _Expansion({"x": np.ones((2, 3))}, EVALUATE, registry()).value(read_expression(text, NAMES))
+    found = Emitted(EVALUATE, registry()).of(read_expression(text, NAMES), {"x": np.ones((2, 3))})
     assert found == Static(expected)
     assert type(found.value) is type(expected)
 

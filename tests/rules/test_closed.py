@@ -3,7 +3,7 @@
 import pytest
 
 from yota.proof.mutants import mutants
-from yota.rules.closed import exactly
+from yota.rules.algebras.functions import exactly
 from yota.rules.registry import registry
 from yota.rules.syntax import parse
 from yota.rules.trials import excess

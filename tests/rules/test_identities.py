@@ -5,12 +5,11 @@ import random
 import pytest
 
 from yota.proof.mutants import mutants
+from yota.rules.algebras.residues import PRIME, UnclearError, follows, number, raised
 from yota.rules.display import show
-from yota.rules.identities import follows
 from yota.rules.model import Call, Literal, Name, Parameter, Rule
 from yota.rules.model import Domain as Set
 from yota.rules.registry import registry
-from yota.rules.residues import PRIME, UnclearError, number, raised
 from yota.rules.syntax import parse
 from yota.rules.trials import excess
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import mpmath
 import pytest
 
+from yota.rules.algebras.digits import _head
 from yota.rules.oracles.functions import _macdonald
-from yota.rules.precise import _head
 
 MP = mpmath.mp.clone()
 MP.dps = 50

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from yota.errors import RuleError
-from yota.rules.body import evaluate
+from yota.rules.algebras.emitted import evaluate
+from yota.rules.algebras.readback import from_sympy
+from yota.rules.algebras.symbolic import to_sympy
 from yota.rules.display import show
-from yota.rules.readback import from_sympy
 from yota.rules.registry import registry
-from yota.rules.symbols import to_sympy
 from yota.rules.syntax import read_expression
 
 

@@ -10,9 +10,8 @@ from yota.errors import DifferentiationError, MissingRuleError, RuleError, Traci
 from yota.ir.catalog import primitive
 from yota.ir.tape import Op, TapeBuilder
 from yota.ir.types import TensorType, TupleType
-from yota.rules.absent import Absent
-from yota.rules.body import Static, expand
-from yota.rules.body import contribution as adjoint
+from yota.rules.algebras.emitted import Absent, Static, expand
+from yota.rules.algebras.emitted import contribution as adjoint
 from yota.rules.model import Expression, Parameter, Rule, refusal
 from yota.rules.registry import Registry
 

@@ -15,10 +15,10 @@ from sympy.core.function import AppliedUndef
 
 from yota.errors import ArgumentError, RuleError
 from yota.interop.formulas import Argument, Program
-from yota.rules.closed import functions
+from yota.rules.algebras.functions import functions
+from yota.rules.algebras.readback import Reader
 from yota.rules.display import walk
 from yota.rules.model import Call, Expression, Literal, Name
-from yota.rules.readback import Reader
 from yota.rules.registry import registry
 from yota.rules.syntax import read_expression
 

@@ -20,8 +20,8 @@ from yota.ir.indexing import GATHER, NEWAXIS, Index, Slice
 from yota.ir.location import where
 from yota.ir.tape import Op, Tape
 from yota.ir.types import TensorType
-from yota.rules.body import expand
-from yota.rules.closed import functions
+from yota.rules.algebras.emitted import expand
+from yota.rules.algebras.functions import functions
 from yota.rules.model import Call, Name
 from yota.rules.registry import registry
 

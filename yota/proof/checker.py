@@ -16,7 +16,8 @@ from yota.proof.findings import Finding, Report, failed, finding, unmeasured
 from yota.proof.layouts import layouts
 from yota.proof.libraries import absent, import_used, imported
 from yota.proof.second_order import second_order
-from yota.rules import closed, laws
+from yota.rules import laws
+from yota.rules.algebras.functions import exactly
 from yota.rules.model import Rule
 from yota.rules.registry import Registry, registry
 from yota.rules.source import Source, read_file
@@ -59,7 +60,7 @@ def _exact(rule: Rule, known: Registry, found: Finding) -> Finding:
     if found.law != partials.FORMULA or not found.held or found.note:
         return found
     result, _, name = found.argument.rpartition(" by ")
-    if not closed.exactly(rule, result or rule.results[0], name, known):
+    if not exactly(rule, result or rule.results[0], name, known):
         return found
     where, _, _ = found.where.partition(",")
     return replace(found, law="formula", error="exact", where=where, measured=0.0)

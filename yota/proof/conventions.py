@@ -12,7 +12,8 @@ from yota.errors import RuleError
 from yota.proof import partials
 from yota.proof.findings import Finding, finding
 from yota.proof.places import Point, corners, edges
-from yota.rules import precise, trials
+from yota.rules import trials
+from yota.rules.algebras import digits
 from yota.rules.model import Rule
 from yota.rules.registry import Registry
 from yota.rules.sampling import smooth
@@ -52,7 +53,7 @@ def _tried(error: Callable[..., float | None], *arguments: Any) -> float | None:
     """An error, or None where it cannot be told."""
     try:
         return error(*arguments)
-    except (precise.NotPreciseError, RuleError, *_FAULTS):
+    except (digits.NotPreciseError, RuleError, *_FAULTS):
         return None
 
 
@@ -74,15 +75,15 @@ def end_error(rule: Rule, result: str, name: str, point: Point, inwards: int, re
     found = complex(trials.partial(rule, name, doubles, registry, result))
     if np.isnan(found):
         return None
-    mp = precise.context()
-    with precise.LOCK, mp.workdps(precise.DIGITS):
-        function = precise.primal(rule, registry, result)
+    mp = digits.context()
+    with digits.LOCK, mp.workdps(digits.DIGITS):
+        function = digits.primal(rule, registry, result)
         arguments = [value if isinstance(value, int) else mp.mpf(value) for value in point.values()]
         position = list(point).index(name)
 
         def slope(step: Any) -> Any:
             near = [value + inwards * step if index == position else value for index, value in enumerate(arguments)]
-            return precise.derivative(function, near, position)
+            return digits.derivative(function, near, position)
 
         # From nearer and nearer: a slope that has no limit is none.
         exact, earlier = (slope(mp.mpf(10) ** digits) for digits in (-18, -15))
@@ -102,9 +103,9 @@ def borders(rule: Rule, registry: Registry, point: Point) -> bool:
 
 def kink_error(rule: Rule, result: str, name: str, point: Point, registry: Registry) -> float | None:
     """How far a partial is from the mean of the slopes of both sides; None where that says nothing."""
-    mp = precise.context()
-    with precise.LOCK, mp.workdps(precise.DIGITS):
-        function = precise.primal(rule, registry, result)
+    mp = digits.context()
+    with digits.LOCK, mp.workdps(digits.DIGITS):
+        function = digits.primal(rule, registry, result)
         arguments = [value if isinstance(value, int) else mp.mpf(value) for value in point.values()]
         position = list(point).index(name)
         sides = []

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from yota.proof.places import Point, corners, spread, thresholds
 from yota.proof.reach import DIGITS
-from yota.rules import precise
+from yota.rules.algebras import digits
 from yota.rules.kept import once
 from yota.rules.model import Rule
 from yota.rules.registry import Registry
@@ -31,7 +31,7 @@ class Exact(NamedTuple):
 
 
 def at(rule: Rule, result: str, name: str, point: Point, registry: Registry) -> Exact:
-    """The derivative of ``result`` by ``name``; to be called while `precise.LOCK` is held.
+    """The derivative of ``result`` by ``name``; to be called while `digits.LOCK` is held.
 
     Raises
     ------
@@ -47,13 +47,13 @@ def at(rule: Rule, result: str, name: str, point: Point, registry: Registry) -> 
 
 
 def _at(rule: Rule, result: str, name: str, point: Point, registry: Registry) -> Exact:
-    mp = precise.context()
-    with mp.workdps(DIGITS.get(rule.name, precise.DIGITS)):
-        function = precise.primal(rule, registry, result)
+    mp = digits.context()
+    with mp.workdps(DIGITS.get(rule.name, digits.DIGITS)):
+        function = digits.primal(rule, registry, result)
         arguments = [value if isinstance(value, int) else mp.mpf(value) for value in point.values()]
         names: dict[str, Any] = {**statics(rule), **dict(zip(point, arguments, strict=True))}
-        names |= {each: precise.primal(rule, registry, each)(*arguments) for each in rule.results}
-        return Exact(precise.derivative(function, arguments, list(point).index(name)), names)
+        names |= {each: digits.primal(rule, registry, each)(*arguments) for each in rule.results}
+        return Exact(digits.derivative(function, arguments, list(point).index(name)), names)
 
 
 def places(rule: Rule, registry: Registry, count: int) -> list[Point]:

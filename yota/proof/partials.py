@@ -17,7 +17,8 @@ from yota.proof.differences import slope
 from yota.proof.findings import Finding, finding, unmeasured
 from yota.proof.places import Point, spread
 from yota.proof.reach import DIGITS
-from yota.rules import precise, trials
+from yota.rules import trials
+from yota.rules.algebras import digits
 from yota.rules.model import Expression, Rule, refusal
 from yota.rules.registry import Registry
 from yota.rules.sampling import smooth, statics
@@ -80,7 +81,7 @@ def _formula(rule: Rule, result: str, name: str, points: list[Point], registry: 
     for point in points:
         try:
             off = _residual(rule, result, name, point, registry)
-        except precise.NotPreciseError:
+        except digits.NotPreciseError:
             return _by_differences(rule, result, name, points, registry, label)
         except _FAULTS:
             continue
@@ -126,11 +127,11 @@ def _callees(expression: Expression) -> set[str]:
 
 def _residual(rule: Rule, result: str, name: str, point: Point, registry: Registry) -> float:
     """Relative difference between a partial and the derivative, at one point; 0 where the oracle has no value."""
-    mp = precise.context()
-    with precise.LOCK, mp.workdps(DIGITS.get(rule.name, precise.DIGITS)):
+    mp = digits.context()
+    with digits.LOCK, mp.workdps(DIGITS.get(rule.name, digits.DIGITS)):
         exact, names = oracle.at(rule, result, name, point, registry)
         try:
-            claimed = precise.value(registry.partial(rule, name, result), names, registry)
+            claimed = digits.value(registry.partial(rule, name, result), names, registry)
         except (ZeroDivisionError, ValueError) as fault:
             if "zeroprec" in str(fault):  # mpmath cannot tell the sum of a series from zero
                 return 0.0
@@ -178,7 +179,7 @@ def generated(rule: Rule, registry: Registry, count: int, dtype: Any = np.float6
                 off = trials.miss(
                     rule, name, point, value, registry, digits=DIGITS.get(rule.name, 70), bits=bits, result=result
                 )
-            except precise.NotPreciseError as fault:
+            except digits.NotPreciseError as fault:
                 yield unmeasured(rule, label, law, str(fault))
                 break
             except _FAULTS:

@@ -13,7 +13,7 @@ from yota.proof.compiled import FAULTS, LONG, Compiled, gradient, random_like, r
 from yota.proof.findings import Finding, failed, finding, first_line, unmeasured
 from yota.proof.places import drawn
 from yota.proof.specimens import Specimen, specimens
-from yota.rules.body import evaluate
+from yota.rules.algebras.emitted import evaluate
 from yota.rules.model import Rule
 from yota.rules.registry import Registry
 from yota.rules.sampling import statics

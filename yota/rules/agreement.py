@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 
 from yota.errors import RuleError
-from yota.rules import precise
-from yota.rules.body import evaluate
+from yota.rules.algebras import digits
+from yota.rules.algebras.emitted import evaluate
+from yota.rules.algebras.residues import follows
+from yota.rules.algebras.symbolic import derive
 from yota.rules.cancellation import round_trip
 from yota.rules.display import show
-from yota.rules.identities import follows
 from yota.rules.inspection import Inspection, Law
 from yota.rules.model import Expression, Rule, refusal
 from yota.rules.sampling import points, statics
-from yota.rules.symbols import derive
 from yota.rules.vocabulary import callees
 
 __all__ = ["LAWS", "agreement", "disagreement", "satisfiable"]
@@ -78,7 +78,7 @@ def disagreement(case: Inspection, result: str, parameter: str) -> str | None:
     for point in points(rule, case.registry, _POINTS):
         try:
             found = _at_50_digits(case, result, expression, point, position)
-        except precise.NotPreciseError:
+        except digits.NotPreciseError:
             found = _in_doubles(case, result, expression, point, position)
         except (ArithmeticError, ValueError, TypeError):
             continue
@@ -92,15 +92,15 @@ def _at_50_digits(
     case: Inspection, result: str, expression: Expression, point: dict[str, Any], position: int
 ) -> tuple[str, str] | None:
     rule = case.rule
-    with precise.LOCK:
-        mp = precise.context()
-        function = precise.primal(rule, case.registry, result)
+    with digits.LOCK:
+        mp = digits.context()
+        function = digits.primal(rule, case.registry, result)
         arguments = [value if isinstance(value, (bool, int)) else mp.mpf(value) for value in point.values()]
         names = {**statics(rule), **dict(zip(point, arguments, strict=True))}
         for each in rule.results:
-            names[each] = precise.primal(rule, case.registry, each)(*arguments)
-        claimed = precise.value(expression, names, case.registry)
-        exact = precise.derivative(function, arguments, position)
+            names[each] = digits.primal(rule, case.registry, each)(*arguments)
+        claimed = digits.value(expression, names, case.registry)
+        exact = digits.derivative(function, arguments, position)
         # Of a real function only the real part counts, as in the partial of the imaginary part.
         claimed = claimed if mp.im(exact) else mp.re(claimed)
         if abs(claimed - exact) <= _tolerance(rule, expression) * max(abs(exact), abs(claimed), mp.mpf(10) ** -20):

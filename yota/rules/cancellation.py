@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from yota.errors import RuleError
-from yota.rules.body import evaluate
+from yota.rules.algebras.base import Algebra
+from yota.rules.algebras.emitted import evaluate
+from yota.rules.algebras.readback import from_sympy
+from yota.rules.algebras.residues import PRIME, ROOTS, UnclearError, inverse, number, opaque, raised
+from yota.rules.algebras.symbolic import to_sympy
 from yota.rules.display import show, walk
 from yota.rules.inspection import Inspection, Registered
 from yota.rules.model import Call, Expression, Literal, Name
-from yota.rules.readback import from_sympy
-from yota.rules.residues import PRIME, ROOTS, UnclearError, inverse, number, opaque, raised
-from yota.rules.symbols import to_sympy
 
 __all__ = ["round_trip", "suspects"]
+
+_ORDERS: dict[str, list[float]] = {
+    **{name: [1] for name in ("negative", "positive")},
+    "square": [2],
+    "reciprocal": [-1],
+    "multiply": [1, 1],
+    "divide": [1, -1],
+}
+"""Exponents of the arguments of what is a product or a quotient."""
 
 
 def round_trip(case: Inspection) -> None:
@@ -55,9 +65,9 @@ def suspects(expression: Expression, registry: Registered) -> Iterator[Call]:
     Terms that are the same but for a number have the same ratio at two places of a finite field; what cancels
     from a product, the product does not depend on. What has no residue is a suspect.
     """
-    names = sorted({part.id for part in walk(expression) if isinstance(part, Name)})
+    ids = sorted({part.id for part in walk(expression) if isinstance(part, Name)})
     marked: set[int] = set()
-    _Reading(names, registry, marked).read(expression)
+    _Forms(1 + len(ids), registry, marked).of(expression, {name: _name(name, ids) for name in ids})
     yield from (part for part in walk(expression) if id(part) in marked and isinstance(part, Call) and _is_read(part))
 
 
@@ -95,97 +105,10 @@ class _Form:
     roots: tuple[int, ...] | None = None
     fixed: bool = False
 
-    @property
-    def is_sum(self) -> bool:
-        return len(self.terms) > 1
 
-
-@dataclass(frozen=True, slots=True)
-class _Reading:
-    names: list[str]
-    registry: Registered
-    marked: set[int]
-
-    def read(self, expression: Expression) -> _Form | None:
-        """The form of ``expression``; None if it is unclear, and then it is marked, with all that it is part of."""
-        try:
-            if isinstance(expression, Name):
-                moved = [opaque(expression.id, 0), opaque(expression.id, 1)]
-                return _drawn([*moved, *(moved[each == expression.id] for each in self.names)])
-            if isinstance(expression, Literal):
-                return self._constant(number(expression.value))
-            if not isinstance(expression, Call):
-                return None
-            return self._called(expression)
-        except (UnclearError, RuleError, ArithmeticError, TypeError, ValueError):
-            self.marked.add(id(expression))
-            return None
-
-    def _constant(self, value: int) -> _Form:
-        return _Form((value,) * (2 + len(self.names)), (1,), fixed=True)
-
-    def _called(self, call: Call) -> _Form:
-        given = [self.read(argument) for argument in call.arguments]
-        if call.keywords:
-            # Sympy reads none, nor anything around them.
-            raise UnclearError
-        if all(each is not None and each.fixed for each in given):
-            return self._constant(number(self._number(call)))
-        if call.function in ("add", "subtract") and len(given) == 2:
-            return self._sum(call, *map(_clear, given))
-        product = self._product(call, given)
-        if product is not None:
-            return product
-        clear = list(map(_clear, given))
-        return _drawn(
-            [opaque(call.function, *(each.values[place] for each in clear)) for place in range(2 + len(self.names))]
-        )
-
-    def _number(self, expression: Expression) -> Any:
-        with np.errstate(all="ignore"):
-            return evaluate(expression, {}, self.registry)
-
-    def _sum(self, call: Call, a: _Form, b: _Form) -> _Form:
-        sign = 1 if call.function == "add" else -1
-        values = tuple((one + sign * other) % PRIME for one, other in zip(a.values, b.values, strict=True))
-        terms = a.terms + b.terms
-        if len(set(terms)) < len(terms) or _ratio(a.values) == _ratio(b.values):
-            raise UnclearError
-        return _Form(values, terms, {_ratio(values): 1})
-
-    def _product(self, call: Call, given: list[_Form | None]) -> _Form | None:
-        """A product, quotient or power; None if ``call`` is something else."""
-        name, count = call.function, len(given)
-        if name in ("negative", "positive") and count == 1:
-            orders: list[float] = [1]
-        elif name in ("square", "reciprocal") and count == 1:
-            orders = [2 if name == "square" else -1]
-        elif name in ("multiply", "divide") and count == 2:
-            orders = [1, 1 if name == "multiply" else -1]
-        elif name == "power" and count == 2 and given[1] is not None and given[1].fixed:
-            exponent = call.arguments[1]
-            orders = [exponent.value if isinstance(exponent, Literal) else self._number(exponent)]
-            given = given[:1]
-        else:
-            return None
-        form = _multiplied(list(map(_clear, given)), orders, -1 if name == "negative" else 1)
-        for place, _ in enumerate(self.names, 2):
-            if form.values[place] == form.values[0] and any(
-                each is not None and each.values[place] != each.values[0] for each in given
-            ):
-                raise UnclearError
-        return form
-
-
-def _clear(form: _Form | None) -> _Form:
-    if form is None:
-        raise UnclearError
-    return form
-
-
-def _ratio(values: tuple[int, ...]) -> int:
-    """The same for all multiples of an expression."""
-    return values[0] * inverse(values[1]) % PRIME
+def _name(name: str, ids: list[str]) -> _Form:
+    moved = [opaque(name, 0), opaque(name, 1)]
+    return _drawn([*moved, *(moved[each == name] for each in ids)])
 
 
 def _drawn(roots: list[int]) -> _Form:
@@ -194,27 +117,92 @@ def _drawn(roots: list[int]) -> _Form:
     return _Form(values, (ratio,), {ratio: 1}, tuple(roots))
 
 
-def _raised(form: _Form, order: float) -> list[int]:
-    if order == -1:
-        return [inverse(value) for value in form.values]
-    roots = form.roots or (None,) * len(form.values)
-    return [raised(root, value, order) for root, value in zip(roots, form.values, strict=True)]
+def _ratio(values: tuple[int, ...]) -> int:
+    """The same for all multiples of an expression."""
+    return values[0] * inverse(values[1]) % PRIME
 
 
-def _multiplied(parts: list[_Form], orders: list[float], sign: int) -> _Form:
+@dataclass(frozen=True, slots=True)
+class _Forms(Algebra):
+    """Forms with ``places`` values after the first; what is unclear is None, and marked with all that it is part of."""
+
+    places: int
+    registry: Registered
+    marked: set[int]
+
+    def of(self, expression: Expression, names: Mapping[str, Any]) -> _Form | None:
+        try:
+            return Algebra.of(self, expression, names)  # type: ignore[no-any-return]
+        except (UnclearError, RuleError, ArithmeticError, TypeError, ValueError):
+            self.marked.add(id(expression))
+            return None
+
+    def literal(self, value: Any) -> _Form:
+        return _Form((number(value),) * (1 + self.places), (1,), fixed=True)
+
+    def call(self, call: Call, names: Mapping[str, Any]) -> _Form:
+        given = self.arguments(call, names)
+        if call.keywords:
+            # Sympy reads none, nor anything around them.
+            raise UnclearError
+        if all(each is not None and each.fixed for each in given):
+            return self.literal(self._number(call))
+        orders = self._orders(call, given)
+        given = given[: len(orders)] if orders else given
+        if None in given:
+            raise UnclearError
+        if orders:
+            return _product(given, orders, -1 if call.function == "negative" else 1)
+        if call.function in ("add", "subtract") and len(given) == 2:
+            return _sum(given[0], given[1], 1 if call.function == "add" else -1)
+        return _drawn([opaque(call.function, *values) for values in zip(*(each.values for each in given), strict=True)])
+
+    def _number(self, expression: Expression) -> Any:
+        if isinstance(expression, Literal):
+            return expression.value
+        with np.errstate(all="ignore"):
+            return evaluate(expression, {}, self.registry)
+
+    def _orders(self, call: Call, given: list[_Form | None]) -> list[float]:
+        """Exponents of the arguments of a product, quotient or power; none if ``call`` is something else."""
+        if call.function == "power" and len(given) == 2 and given[1] is not None and given[1].fixed:
+            return [self._number(call.arguments[1])]
+        return _ORDERS.get(call.function, [])
+
+
+def _product(parts: list[_Form], orders: list[float], sign: int) -> _Form:
     values = [sign] * len(parts[0].values)
     factors: dict[int, float] = {}
     met = False
     for part, order in zip(parts, orders, strict=True):
-        powers = part.values if order == 1 else _raised(part, order)
-        values = [value * power % PRIME for value, power in zip(values, powers, strict=True)]
+        values = [value * power % PRIME for value, power in zip(values, _raised(part, order), strict=True)]
         for ratio, exponent in part.factors.items():
             met = met or ratio in factors
             factors[ratio] = factors.get(ratio, 0) + exponent * order
-    if 0 in factors.values() or (met and (any(part.is_sum for part in parts) or list(factors.values()) == [1])):
+    is_sum = any(len(part.terms) > 1 for part in parts)
+    if 0 in factors.values() or (met and (is_sum or list(factors.values()) == [1])):
         # A sum of which one is left over falls apart into terms again.
         raise UnclearError
+    for place, value in enumerate(values):
+        if place > 1 and value == values[0] and any(each.values[place] != each.values[0] for each in parts):
+            raise UnclearError
     rest = [part for part in parts if part.factors]
     whole = len(rest) == 1 and orders[parts.index(rest[0])] == 1
-    terms = rest[0].terms if whole else (_ratio(tuple(values)),)
-    return _Form(tuple(values), terms, factors)
+    return _Form(tuple(values), rest[0].terms if whole else (_ratio(tuple(values)),), factors)
+
+
+def _sum(a: _Form, b: _Form, sign: int) -> _Form:
+    values = tuple((one + sign * other) % PRIME for one, other in zip(a.values, b.values, strict=True))
+    terms = a.terms + b.terms
+    if len(set(terms)) < len(terms) or _ratio(a.values) == _ratio(b.values):
+        raise UnclearError
+    return _Form(values, terms, {_ratio(values): 1})
+
+
+def _raised(form: _Form, order: float) -> tuple[int, ...]:
+    if order == 1:
+        return form.values
+    if order == -1:
+        return tuple(inverse(value) for value in form.values)
+    roots = form.roots or (None,) * len(form.values)
+    return tuple(raised(root, value, order) for root, value in zip(roots, form.values, strict=True))

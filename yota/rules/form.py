@@ -178,7 +178,7 @@ def _differentiable(case: Inspection, name: str, expression: object, left: str) 
             found=left,
             write=left[: left.rindex(name)] + next(iter(known), "x") + "] = ...",
         )
-    if parameter.domain is None or parameter.domain.kind in ("integer", "boolean"):
+    if not parameter.moves:
         raise case.fault(
             expression,
             f"`{name}` carries no derivative",
@@ -195,7 +195,7 @@ def coverage(case: Inspection) -> None:
     if rule.kind == "nodiff":
         return
     for parameter in rule.operands:
-        if parameter.domain is None or parameter.domain.kind in ("integer", "boolean"):
+        if not parameter.moves:
             continue
         if rule.kind == "tensor" and parameter.name not in rule.adjoints:
             left = f"d[{parameter.name}[i]]" if parameter.variadic else f"d[{parameter.name}]"

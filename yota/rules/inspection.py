@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
 from typing import Literal as OneOf
@@ -16,7 +16,7 @@ __all__ = ["Inspection", "Law", "Registered", "Side"]
 
 
 class Registered(Protocol):
-    """What laws ask of a registry that holds the rules under inspection."""
+    """What those ask of a registry that it imports itself, and those that it hands itself to."""
 
     symbols: dict[str, Any]
     revision: int
@@ -35,6 +35,9 @@ class Registered(Protocol):
 
     def primitive(self, name: str) -> Primitive:
         """The primitive itself."""
+
+    def rule(self, name: str, ndims: Sequence[int]) -> Rule:
+        """The rule that fits operands with these numbers of axes."""
 
     def partial(self, rule: Rule, parameter: str, result: str | None = None) -> Expression:
         """A partial, as written or as derived."""

@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from yota.errors import RuleError
-from yota.rules.absent import mentions_adjoint
-from yota.rules.calls import bind
+from yota.rules.algebras.emitted import mentions_adjoint
 from yota.rules.display import show
 from yota.rules.inspection import Inspection, Registered
 from yota.rules.macros.known import MACROS
 from yota.rules.model import Call, Expression, Item, Literal, Name, Rule, Spread, is_zero, refusal
-from yota.rules.statics import STATIC_FUNCTIONS
+from yota.rules.statics import STATIC_FUNCTIONS, bind
 
 __all__ = ["linearity"]
 

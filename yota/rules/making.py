@@ -3,30 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 
 from yota.errors import RuleError
 from yota.ir.catalog import primitive as built_in
 from yota.ir.primitive import Emitter, Primitive
-from yota.rules.body import EVALUATE, Primitives, Static, expand
-from yota.rules.calls import bind
+from yota.rules.algebras.emitted import EVALUATE, Static, expand
 from yota.rules.display import template
+from yota.rules.inspection import Registered
 from yota.rules.model import Rule
+from yota.rules.statics import bind
 from yota.rules.targets import Late, resolve
 
-__all__ = ["Rules", "make", "missing"]
+__all__ = ["make", "missing"]
 
 
-class Rules(Primitives, Protocol):
-    """What making a primitive asks of a registry."""
-
-    def rule(self, name: str, ndims: Sequence[int]) -> Rule:
-        """The rule that fits operands with these numbers of axes."""
-
-
-def make(rule: Rule, registry: Rules) -> Primitive:
+def make(rule: Rule, registry: Registered) -> Primitive:
     """The primitive that ``rule`` describes."""
     several = _several(rule)
     elementwise = rule.kind == "elementwise" and not several
@@ -52,7 +46,7 @@ def _several(rule: Rule) -> Literal["", "elementwise", "tensor"]:
     return "elementwise" if rule.kind == "elementwise" else "tensor"
 
 
-def _evaluated(name: str, registry: Rules) -> Callable[..., Any]:
+def _evaluated(name: str, registry: Registered) -> Callable[..., Any]:
     def function(*operands: Any, **static: Any) -> Any:
         return _expand(name, registry, EVALUATE, operands, static)
 
@@ -60,7 +54,7 @@ def _evaluated(name: str, registry: Rules) -> Callable[..., Any]:
     return function
 
 
-def _expansion(name: str, registry: Rules) -> Callable[..., Any]:
+def _expansion(name: str, registry: Registered) -> Callable[..., Any]:
     def body(emitter: Emitter, operands: tuple[Any, ...], static: Any = None) -> Any:
         if static is None and registry.rule(name, tuple(emitter.type(each).ndim for each in operands)).keywords:
             raise RuleError(f"{name} has static keywords; they must be given when it is expanded")
@@ -69,7 +63,7 @@ def _expansion(name: str, registry: Rules) -> Callable[..., Any]:
     return body
 
 
-def _expand(name: str, registry: Rules, emitter: Emitter, operands: Sequence[Any], static: dict[str, Any]) -> Any:
+def _expand(name: str, registry: Registered, emitter: Emitter, operands: Sequence[Any], static: dict[str, Any]) -> Any:
     handles, keywords = bind(registry.rules(name)[0], list(operands), static)
     rule = registry.rule(name, tuple(emitter.type(handle).ndim for handle in handles))
     names: dict[str, Any] = {key: Static(value) for key, value in keywords.items()}

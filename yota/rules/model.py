@@ -143,6 +143,11 @@ class Parameter:
     default: Expression | None = None
     variadic: bool = False
 
+    @property
+    def moves(self) -> bool:
+        """Whether it is an operand that a function may have a derivative by: no index, no condition."""
+        return self.domain is not None and self.domain.kind not in ("integer", "boolean")
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rule:

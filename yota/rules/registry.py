@@ -38,7 +38,7 @@ class Registry:
         self._derived: dict[tuple[Rule, str, str], Expression] = {}
         self._lock = threading.RLock()
         self.symbols: dict[str, Any] = {}
-        """Sympy's stand-ins for primitives; `yota.rules.symbols` keeps them here."""
+        """Sympy's stand-ins for primitives; `yota.rules.algebras.symbolic` keeps them here."""
         self.revision = 0
         """Grows by one with each text that is taken in."""
 
@@ -129,7 +129,7 @@ class Registry:
         with self._lock:
             key = (rule, result, parameter)
             if key not in self._derived:
-                from yota.rules.symbols import derive
+                from yota.rules.algebras.symbolic import derive
 
                 self._derived[key] = derive(rule, result, parameter, self)
             return self._derived[key]

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from yota.errors import RuleError
-from yota.rules.body import Primitives, Static, evaluate
+from yota.rules.algebras.emitted import Static, evaluate
 from yota.rules.display import walk
+from yota.rules.inspection import Registered
 from yota.rules.model import Domain, Literal, Name, Rule
 
 __all__ = ["points", "results", "sample", "smooth", "statics"]
@@ -56,7 +57,7 @@ def statics(rule: Rule) -> dict[str, Any]:
     }
 
 
-def points(rule: Rule, registry: Primitives, count: int, tries: int = 40) -> Iterator[dict[str, Any]]:
+def points(rule: Rule, registry: Registered, count: int, tries: int = 40) -> Iterator[dict[str, Any]]:
     """Up to ``count`` choices of the operands of an elementwise rule at which it has a derivative."""
     found = 0
     for number in range(tries):
@@ -72,7 +73,7 @@ def points(rule: Rule, registry: Primitives, count: int, tries: int = 40) -> Ite
                 return
 
 
-def smooth(rule: Rule, registry: Primitives, point: dict[str, Any]) -> bool:
+def smooth(rule: Rule, registry: Registered, point: dict[str, Any]) -> bool:
     """Whether ``point`` meets the rule's conditions, as far as they can be computed."""
     if not rule.kinks:
         return True
@@ -90,7 +91,7 @@ def _array(value: Any) -> Any:
     return np.float64(value) if type(value) is float else value
 
 
-def results(rule: Rule, registry: Primitives, names: dict[str, Any]) -> dict[str, Any]:
+def results(rule: Rule, registry: Registered, names: dict[str, Any]) -> dict[str, Any]:
     """Values of the results at a point.
 
     Raises

@@ -179,7 +179,7 @@ def _definition(source: Source, tree: ast.FunctionDef) -> Rule:
     if kind == "linear":
         kind, linear = "tensor", _linear_operand(source, tree, parameters, results)
         for parameter in parameters:
-            if parameter.domain is not None and parameter.domain.kind not in ("integer", "boolean"):
+            if parameter.moves:
                 body.adjoints.setdefault(parameter.name, Literal(_UNKNOWN))
     rule = Rule(
         kind,

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from yota.ir.types import type_of
-from yota.rules import precise
-from yota.rules.body import Static, evaluate
+from yota.rules.algebras import digits as oracle
+from yota.rules.algebras.emitted import Static, evaluate
 from yota.rules.inspection import Registered
 from yota.rules.kept import once
 from yota.rules.model import Literal, Parameter, Rule, refusal
@@ -48,7 +48,7 @@ def excess(
     parameter: str,
     point: Mapping[str, float],
     registry: Registered,
-    digits: int = precise.DIGITS,
+    digits: int = oracle.DIGITS,
     result: str | None = None,
 ) -> float:
     """By how much the partial, computed with NumPy, misses its value at 50 digits; see `miss`."""
@@ -63,7 +63,7 @@ def miss(
     found: complex,
     registry: Registered,
     *,
-    digits: int = precise.DIGITS,
+    digits: int = oracle.DIGITS,
     bits: int = 52,
     result: str | None = None,
 ) -> float:
@@ -74,9 +74,9 @@ def miss(
     point, ``digits`` how many the oracle begins with; it takes more where a derivative is much smaller than the
     function.
     """
-    mp = precise.context()
+    mp = oracle.context()
     question = _Question(rule, parameter, result, tuple(point.items()), digits)
-    with precise.LOCK, mp.workdps(digits):
+    with oracle.LOCK, mp.workdps(digits):
         exact, value = question.exact(registry)
         large = _LARGE[bits]
         if digits < _MOST_DIGITS and abs(exact) < abs(value) * mp.mpf(10) ** (25 - digits):
@@ -111,22 +111,22 @@ class _Question:
         return once(registry, ("condition", self), lambda: self._condition(registry))
 
     def _arguments(self) -> list[Any]:
-        mp = precise.context()
+        mp = oracle.context()
         return [value if isinstance(value, int) else mp.mpf(value) for _, value in self.point]
 
     def _value(self, registry: Registered) -> Any:
-        return precise.primal(self.rule, registry, self.result)(*self._arguments())
+        return oracle.primal(self.rule, registry, self.result)(*self._arguments())
 
     def _slope(self, registry: Registered) -> Callable[..., Any]:
-        function = precise.primal(self.rule, registry, self.result)
+        function = oracle.primal(self.rule, registry, self.result)
         position = [each.name for each in self.rule.operands].index(self.parameter)
-        return lambda *operands: precise.derivative(function, list(operands), position)
+        return lambda *operands: oracle.derivative(function, list(operands), position)
 
     def _condition(self, registry: Registered) -> Any:
         exact, _ = self.exact(registry)
         slope, arguments = self._slope(registry), self._arguments()
         moving = [number for number, value in enumerate(arguments) if not isinstance(value, int)]
-        return sum(abs(precise.derivative(slope, arguments, each) * arguments[each] / exact) for each in moving)
+        return sum(abs(oracle.derivative(slope, arguments, each) * arguments[each] / exact) for each in moving)
 
 
 def _scalar(value: Any) -> Any:

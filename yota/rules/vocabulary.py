@@ -8,12 +8,11 @@ from collections.abc import Iterator
 
 from yota.errors import RuleError
 from yota.ir.catalog import primitive as built_in
-from yota.rules.calls import bind
 from yota.rules.display import show, template, walk
 from yota.rules.inspection import Inspection, Registered, Side
 from yota.rules.macros.known import MACROS
 from yota.rules.model import Adjoint, Call, Expression, Literal, Name, Spread
-from yota.rules.statics import STATIC_FUNCTIONS, static_signature
+from yota.rules.statics import STATIC_FUNCTIONS, bind, static_signature
 
 __all__ = [
     "callees",

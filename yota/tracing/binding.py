@@ -10,7 +10,7 @@ import numpy as np
 
 from yota.errors import RuleError
 from yota.ir.primitive import Primitive
-from yota.rules import calls
+from yota.rules import statics
 from yota.rules.model import Literal, Parameter, Rule
 from yota.tracing.methods import is_tracer
 
@@ -30,7 +30,7 @@ def bind(trace: Trace, known: Primitive, args: tuple[Any, ...], kwargs: dict[str
     if absent and rule.target is not None:
         _refuse_other_defaults(trace, rule, known.function, absent)
     try:
-        operands, static = calls.bind(rule, list(args), kwargs)
+        operands, static = statics.bind(rule, list(args), kwargs)
     except RuleError as fault:
         names = ", ".join(parameter.name for parameter in rule.parameters)
         raise trace.refuse(

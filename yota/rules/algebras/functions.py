@@ -1,19 +1,24 @@
-"""Whether a partial is a derivative as a formula: shown in a finite field, or by sympy in bounded steps."""
+"""The algebra of sympy's own functions, and whether a partial is a derivative in it as a formula."""
 
 from __future__ import annotations
 
 import itertools
 import math
+import operator
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
+from types import SimpleNamespace
 from typing import Any, TypeAlias
 
+from yota.errors import RuleError
+from yota.ir.operators import COMPARISONS
+from yota.rules.algebras.base import Algebra, formulas
+from yota.rules.algebras.residues import follows
+from yota.rules.algebras.symbolic import flat, number
 from yota.rules.display import walk
-from yota.rules.identities import follows
 from yota.rules.inspection import Registered
-from yota.rules.model import Call, Domain, Expression, Literal, Name, Rule, as_written
+from yota.rules.model import Call, Domain, Expression, Rule
 from yota.rules.sampling import statics
-from yota.rules.symbols import flat
 
 __all__ = ["exactly", "functions"]
 
@@ -23,13 +28,10 @@ _MOST_CASES = 16
 _LARGEST_POWER = 24
 """Larger powers of sums take long to be written out."""
 _FLAT = ("floor", "ceil", "trunc", "rint")
-
-
-_CONDITIONS = frozenset("equal not_equal less less_equal greater greater_equal".split())
 _Condition: TypeAlias = tuple[str, Any, Any]
 
 
-class _UnclearError(Exception):
+class _UnclearError(RuleError):
     """Sympy has no word for a part."""
 
 
@@ -56,7 +58,7 @@ def exactly(rule: Rule, result: str, parameter: str, registry: Registered) -> bo
     try:
         residuals = list(itertools.islice(_residuals(rule, result, parameter, partial, registry), _MOST_CASES + 1))
         return 0 < len(residuals) <= _MOST_CASES and all(map(_vanishes, residuals))
-    except (_UnclearError, ArithmeticError, AttributeError, NotImplementedError, RecursionError, TypeError, ValueError):
+    except (RuleError, ArithmeticError, AttributeError, NotImplementedError, RecursionError, TypeError, ValueError):
         return False
 
 
@@ -71,14 +73,14 @@ def _residuals(rule: Rule, result: str, parameter: str, partial: Expression, reg
         names |= {name: static.value for name, static in statics(rule).items()}
         conditions: list[_Condition] = []
         for sides in _sides(conditions):
-            reading = _Reading(sides, registry)
+            algebra = _Functions(sides, registry)
             if result in rule.primal:
-                value = reading.read(rule.primal[result], names)
+                value = algebra.of(rule.primal[result], names)
             else:
                 value = _function(rule.name)(*(names[each.name] for each in rule.operands))
             sign = names[parameter] / symbols[parameter]
-            claimed = reading.read(partial, {**names, result: value})
-            conditions[:] = [each for each in reading.met if each not in conditions] + conditions
+            claimed = algebra.of(partial, {**names, result: value})
+            conditions[:] = [each for each in algebra.met if each not in conditions] + conditions
             yield value.diff(symbols[parameter]) * sign - claimed
 
 
@@ -89,7 +91,7 @@ def _signs(domain: Domain) -> tuple[int, ...]:
 
 
 def _sides(conditions: list[_Condition]) -> Iterator[dict[_Condition, bool]]:
-    """Every way in which conditions may turn out; which ones there are, the first reading finds."""
+    """Every way in which conditions may turn out; which ones there are, the first evaluation finds."""
     yield {}
     first = list(conditions)
     if len(first) > 4:
@@ -99,45 +101,40 @@ def _sides(conditions: list[_Condition]) -> Iterator[dict[_Condition, bool]]:
             yield dict(zip(first, values, strict=True))
 
 
-class _Reading:
-    """Expressions in sympy, with conditions as ``sides`` says, or else true."""
+class _Functions(Algebra):
+    """Sympy's expressions, with conditions as ``sides`` says, or else true."""
 
     def __init__(self, sides: Mapping[_Condition, bool], registry: Registered) -> None:
-        self.sides = sides
-        self.registry = registry
+        self.sides, self.registry = sides, registry
         self.met: list[_Condition] = []
 
-    def read(self, expression: Expression, names: Mapping[str, Any]) -> Any:
-        import sympy
-
-        if isinstance(expression, Literal):
-            return _number(sympy, expression.value)
-        if isinstance(expression, Name):
-            return names[expression.id]
-        if not isinstance(expression, Call) or expression.keywords:
+    def literal(self, value: Any) -> Any:
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
             raise _UnclearError
-        if expression.function == "where":
-            condition, *sides = expression.arguments
-            # Both are read, so that the first reading meets all conditions.
-            a, b = (self.read(side, names) for side in sides)
-            return a if self._holds(condition, names) else b
-        arguments = [self.read(argument, names) for argument in expression.arguments]
-        return self._called(expression.function, arguments)
+        return number(value)
 
-    def _called(self, name: str, arguments: list[Any]) -> Any:
-        """The value of a function; of one that sympy has not, what its primal says."""
+    def call(self, call: Call, names: Mapping[str, Any]) -> Any:
+        name = call.function
+        if call.keywords:
+            raise _UnclearError
+        if name == "where":
+            # Both sides are evaluated, so that the first evaluation meets all conditions.
+            a, b = (self.of(side, names) for side in call.arguments[1:])
+            return a if self._holds(call.arguments[0], names) else b
+        arguments = self.arguments(call, names)
         if name in functions() or not self.registry.knows(name):
             return _function(name)(*arguments)
+        # A function that sympy has not is what its primal says.
         rule = self.registry.rules(name)[0]
         if rule.results[0] not in rule.primal or len(rule.operands) != len(arguments) or rule.keywords:
             raise _UnclearError
-        names = {each.name: value for each, value in zip(rule.operands, arguments, strict=True)}
-        return self.read(rule.primal[rule.results[0]], names)
+        inner = {each.name: value for each, value in zip(rule.operands, arguments, strict=True)}
+        return self.of(rule.primal[rule.results[0]], inner)
 
     def _holds(self, condition: Expression, names: Mapping[str, Any]) -> bool:
-        if not isinstance(condition, Call) or len(condition.arguments) != 2 or condition.function not in _CONDITIONS:
+        if not isinstance(condition, Call) or condition.function not in COMPARISONS:
             raise _UnclearError
-        a, b = (self.read(argument, names) for argument in condition.arguments)
+        a, b = self.arguments(condition, names)
         if condition.function in ("equal", "not_equal"):
             # Single points are the corners, which are held against numbers.
             return (condition.function == "equal") == _is_zero(a - b)
@@ -157,14 +154,6 @@ def _is_zero(difference: Any) -> bool:
         name: sympy.Rational(7 * place + 5, 11) for place, name in enumerate(sorted(difference.free_symbols, key=str))
     }
     return not abs(sympy.N(difference.subs(numbers), 30)) > 1e-20
-
-
-def _number(sympy: Any, value: object) -> Any:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-        raise _UnclearError
-    if abs(value) == math.pi:
-        return sympy.pi if value > 0 else -sympy.pi
-    return sympy.Rational(as_written(value)) if isinstance(value, float) else sympy.Integer(value)
 
 
 def _vanishes(residual: Any) -> bool:
@@ -202,61 +191,20 @@ def functions() -> dict[str, Callable[..., Any]]:
     """Sympy's functions by the names of primitives."""
     import sympy
 
-    half, pi = sympy.Rational(1, 2), sympy.pi
-    same = "exp log sin cos tan sinh cosh tanh sqrt sign gamma loggamma erf erfc erfi erfinv besselj bessely"
-    found: dict[str, Callable[..., Any]] = {each: getattr(sympy, each) for each in same.split()}
-    short = {"arcsin": "asin", "arccos": "acos", "arctan": "atan", "arcsinh": "asinh", "arccosh": "acosh"}
-    found |= {name: getattr(sympy, other) for name, other in {**short, "arctanh": "atanh", "arctan2": "atan2"}.items()}
-    found |= {
-        "add": lambda a, b: a + b,
-        "subtract": lambda a, b: a - b,
-        "multiply": lambda a, b: a * b,
-        "divide": lambda a, b: a / b,
-        "power": lambda a, b: a**b,
-        "float_power": lambda a, b: a**b,
-        "negative": lambda x: -x,
-        "positive": lambda x: x,
-        "reciprocal": lambda x: 1 / x,
-        "square": lambda x: x**2,
-        "hypot": lambda a, b: sympy.sqrt(a**2 + b**2),
+    named = SimpleNamespace(**vars(sympy))
+    named.zero, named.one, named.power = sympy.S.Zero, sympy.S.One, sympy.Pow
+    named.expm1, named.log1p = lambda x: sympy.exp(x) - 1, lambda x: sympy.log(1 + x)
+    named.hypot = lambda a, b: sympy.sqrt(a**2 + b**2)
+    found = formulas(named)
+    return {
+        **found,
+        **{name: getattr(sympy, name) for name in ("besselj", "bessely")},
+        **{name: flat(name) for name in _FLAT},
+        **dict.fromkeys(("power", "float_power"), operator.pow),
+        "_logistic": found["expit"],
         "cbrt": lambda x: sympy.sign(x) * abs(x) ** sympy.Rational(1, 3),
-        "absolute": abs,
-        "fabs": abs,
         "phase": lambda x, y: x / y,
         "branch": lambda p, q: p,
         "conjugate": lambda x: x,
         "copysign": lambda a, b: abs(a) * sympy.sign(b),
-        "exp2": lambda x: 2**x,
-        "exp10": lambda x: 10**x,
-        "expm1": lambda x: sympy.exp(x) - 1,
-        "exprel": lambda x: (sympy.exp(x) - 1) / x,
-        "log1p": lambda x: sympy.log(1 + x),
-        "log2": lambda x: sympy.log(x) / sympy.log(2),
-        "log10": lambda x: sympy.log(x) / sympy.log(10),
-        "logaddexp": lambda a, b: sympy.log(sympy.exp(a) + sympy.exp(b)),
-        "logaddexp2": lambda a, b: sympy.log(sympy.exp(a * sympy.log(2)) + sympy.exp(b * sympy.log(2))) / sympy.log(2),
-        "_logistic": lambda x: 1 / (1 + sympy.exp(-x)),
-        "expit": lambda x: 1 / (1 + sympy.exp(-x)),
-        "log_expit": lambda x: -sympy.log(1 + sympy.exp(-x)),
-        "logit": lambda x: sympy.log(x / (1 - x)),
-        "sinc": lambda x: sympy.sin(pi * x) / (pi * x),
-        "cosm1": lambda x: sympy.cos(x) - 1,
-        "psi": sympy.digamma,
-        "gammaln": lambda x: sympy.log(abs(sympy.gamma(x))),
-        "rgamma": lambda x: 1 / sympy.gamma(x),
-        "erfcx": lambda x: sympy.exp(x**2) * sympy.erfc(x),
-        "dawsn": lambda x: sympy.sqrt(pi) / 2 * sympy.exp(-(x**2)) * sympy.erfi(x),
-        "ndtr": lambda x: sympy.erfc(-x / sympy.sqrt(2)) * half,
-        "xlogy": lambda x, z: x * sympy.log(z),
-        "xlog1py": lambda x, z: x * sympy.log(1 + z),
-        "entr": lambda x: -x * sympy.log(x),
-        "rel_entr": lambda x, z: x * sympy.log(x / z),
-        "kl_div": lambda x, z: x * sympy.log(x / z) - x + z,
-        "pseudo_huber": lambda d, r: d**2 * (sympy.sqrt(1 + (r / d) ** 2) - 1),
     }
-    found |= {name: flat(name) for name in _FLAT}
-    found |= {name: lambda x: x * pi / 180 for name in ("deg2rad", "radians")}
-    found |= {name: lambda x: x * 180 / pi for name in ("rad2deg", "degrees")}
-    for name, plain in (("sindg", sympy.sin), ("cosdg", sympy.cos), ("tandg", sympy.tan), ("cotdg", sympy.cot)):
-        found[name] = lambda x, plain=plain: plain(x * pi / 180)
-    return found

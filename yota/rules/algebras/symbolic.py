@@ -1,41 +1,30 @@
-"""Expressions of the rule language in sympy, and the partials that follow from a primal."""
+"""The algebra of sympy's expressions with opaque functions, and the partials derived in it."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import numpy as np
 
 from yota.errors import RuleError
-from yota.rules.body import evaluate
+from yota.rules.algebras.base import ARITHMETIC, CONDITIONS, Algebra
+from yota.rules.algebras.emitted import evaluate
+from yota.rules.algebras.readback import from_sympy
 from yota.rules.display import show, walk
 from yota.rules.inspection import Registered
-from yota.rules.model import Call, Domain, Expression, Literal, Name, Rule, as_written
-from yota.rules.readback import from_sympy
+from yota.rules.model import Call, Domain, Expression, Name, Rule, as_written
 
-__all__ = ["derive", "flat", "head", "to_sympy"]
+__all__ = ["derive", "flat", "number", "to_sympy"]
 
-_OPERATORS: dict[str, Callable[..., Any]] = {
-    "add": lambda a, b: a + b,
-    "subtract": lambda a, b: a - b,
-    "multiply": lambda a, b: a * b,
-    "divide": lambda a, b: a / b,
-    "negative": lambda x: -x,
-    "positive": lambda x: x,
-    "square": lambda x: x**2,
-    "reciprocal": lambda x: 1 / x,
-}
 _CHOICES = ("where", "maximum", "minimum", "fmax", "fmin")
-_FLAT = frozenset(
-    "equal not_equal less less_equal greater greater_equal logical_and logical_or logical_xor logical_not "
-    "isnan isfinite isinf signbit floor ceil trunc rint round sign floor_divide".split()
-)
+_FLAT = CONDITIONS.union("isnan isfinite isinf signbit floor ceil trunc rint round sign floor_divide".split())
 
 
-def to_sympy(expression: Expression, registry: Registered, symbols: dict[str, Any] | None = None) -> Any:
+def to_sympy(expression: Expression, registry: Registered, symbols: Mapping[str, Any] | None = None) -> Any:
     """``expression`` in sympy: sums, products and powers as sympy's own, all other functions opaque.
 
     An opaque function differentiates by the rule of its primitive, so what is derived keeps the stable form that
@@ -50,40 +39,55 @@ def to_sympy(expression: Expression, registry: Registered, symbols: dict[str, An
     symbols
         What names stand for; by default a symbol of the same name each.
     """
-    import sympy
+    return _Symbolic(registry).of(expression, symbols or {})
 
-    if isinstance(expression, Literal):
-        return _number(sympy, expression.value)
-    if isinstance(expression, Name):
-        known = (symbols or {}).get(expression.id)
+
+@dataclass(frozen=True, slots=True)
+class _Symbolic(Algebra):
+    registry: Registered
+
+    def literal(self, value: Any) -> Any:
+        return number(value)
+
+    def leaf(self, expression: Expression, names: Mapping[str, Any]) -> Any:
+        import sympy
+
+        if not isinstance(expression, Name):
+            raise _not_elementwise(f"`{show(expression)}`")
+        known = names.get(expression.id)
         return sympy.Symbol(expression.id, real=True) if known is None else known
-    if not isinstance(expression, Call) or expression.keywords:
-        raise RuleError(f"`{show(expression)}` is not elementwise, so sympy cannot differentiate it; write the partial")
-    operator = _OPERATORS.get(expression.function)
-    if operator is None and _is_fixed(expression):
-        return _constant(sympy, expression, registry)
-    arguments = [to_sympy(argument, registry, symbols) for argument in expression.arguments]
-    if operator is not None:
-        return operator(*arguments)
-    if expression.function == "power" and _is_fixed(expression.arguments[1]):
-        return arguments[0] ** arguments[1]
-    return head(expression.function, registry)(*arguments)
+
+    def call(self, call: Call, names: Mapping[str, Any]) -> Any:
+        if call.keywords:
+            raise _not_elementwise(f"`{show(call)}`")
+        operator = ARITHMETIC.get(call.function)
+        if operator is None and _is_fixed(call):
+            return self._constant(call)
+        arguments = self.arguments(call, names)
+        if operator is not None:
+            return operator(*arguments)
+        if call.function == "power" and _is_fixed(call.arguments[1]):
+            return arguments[0] ** arguments[1]
+        return _head(call.function, self.registry)(*arguments)
+
+    def _constant(self, call: Call) -> Any:
+        """A function of numbers: a symbol, which is read back as it was written, since sympy may not round it."""
+        with np.errstate(all="ignore"):
+            value = evaluate(call, {}, self.registry)
+        if call.function in _FLAT or isinstance(value, (bool, int)) or not value or not np.isfinite(value):
+            return number(value)
+        signs = {"complex": True} if isinstance(value, complex) else {"positive": value > 0, "real": True}
+        found = _constants()(show(call), **signs)
+        found.expression = call
+        return found
 
 
 def _is_fixed(expression: Expression) -> bool:
     return not any(isinstance(part, Name) for part in walk(expression))
 
 
-def _constant(sympy: Any, expression: Call, registry: Registered) -> Any:
-    """A function of numbers: a symbol, which is read back as it was written, since sympy may not round it."""
-    with np.errstate(all="ignore"):
-        value = evaluate(expression, {}, registry)
-    if expression.function in _FLAT or isinstance(value, (bool, int)) or not value or not np.isfinite(value):
-        return _number(sympy, value)
-    signs = {"complex": True} if isinstance(value, complex) else {"positive": value > 0, "real": True}
-    found = _constants()(show(expression), **signs)
-    found.expression = expression
-    return found
+def _not_elementwise(what: str) -> RuleError:
+    return RuleError(f"{what} is not elementwise, so sympy cannot differentiate it; write the partial")
 
 
 @cache
@@ -98,26 +102,34 @@ def _constants() -> Any:
     return Constant
 
 
-def _number(sympy: Any, value: Any) -> Any:
-    if isinstance(value, bool):
-        return sympy.Integer(int(value))
+def number(value: Any) -> Any:
+    """The number that a literal stands for.
+
+    Raises
+    ------
+    RuleError
+        If it stands for none.
+    """
+    import sympy
+
     if isinstance(value, int):
-        return sympy.Integer(value)
+        return sympy.Integer(int(value))
     if isinstance(value, float):
-        if value in (math.pi, -math.pi):
+        if abs(value) == math.pi:
             return sympy.pi if value > 0 else -sympy.pi
         # Only as a fraction does sympy keep it as it is.
         return sympy.Rational(as_written(value)) if math.isfinite(value) else sympy.Float(value)
     if isinstance(value, complex):
-        return _number(sympy, value.real) + sympy.I * _number(sympy, value.imag)
+        return number(value.real) + sympy.I * number(value.imag)
     raise RuleError(f"{value!r} is not a number, so sympy cannot differentiate it; write the partial")
 
 
-def head(name: str, registry: Registered) -> Any:
+def _head(name: str, registry: Registered) -> Any:
     """The opaque sympy function that stands for the primitive ``name`` of ``registry``."""
     known = registry.symbols.get(name)
     if known is None:
-        known = registry.symbols[name] = _choice(name) if name in _CHOICES else _opaque(name, registry)
+        made = _choice(name) if name in _CHOICES else flat(name) if name in _FLAT else _opaque(name, registry)
+        known = registry.symbols[name] = made
     return known
 
 
@@ -160,8 +172,6 @@ def flat(name: str) -> Any:
 def _opaque(name: str, registry: Registered) -> Any:
     import sympy
 
-    if name in _FLAT:
-        return flat(name)
     rule = registry.rules(name)[0] if registry.knows(name) else None
     if rule is not None and len(rule.results) > 1:
         raise RuleError(f"{name} gives several results, so sympy cannot differentiate it; write the partial")
@@ -173,9 +183,9 @@ def _opaque(name: str, registry: Registered) -> Any:
 
         def fdiff(self, argindex: int = 1) -> Any:
             if rule is None or rule.kind != "elementwise":
-                raise RuleError(f"{name} is not elementwise, so sympy cannot differentiate it; write the partial")
+                raise _not_elementwise(name)
             parameter = rule.operands[argindex - 1]
-            if parameter.domain is not None and parameter.domain.kind in ("integer", "boolean"):
+            if not parameter.moves:
                 return sympy.Integer(0)
             symbols = dict(zip((each.name for each in rule.operands), self.args, strict=True))
             symbols[rule.results[0]] = self
@@ -183,18 +193,6 @@ def _opaque(name: str, registry: Registered) -> Any:
 
     Opaque.__name__ = name
     return Opaque
-
-
-def symbols_of(rule: Rule) -> dict[str, Any]:
-    """A symbol for each parameter; real where its domain is."""
-    import sympy
-
-    return {
-        parameter.name: sympy.Symbol(
-            parameter.name, **({} if (parameter.domain or Domain("real")).kind == "complex" else {"real": True})
-        )
-        for parameter in rule.parameters
-    }
 
 
 def derive(rule: Rule, result: str, parameter: str, registry: Registered) -> Expression:
@@ -205,7 +203,13 @@ def derive(rule: Rule, result: str, parameter: str, registry: Registered) -> Exp
     RuleError
         If sympy cannot differentiate it.
     """
-    symbols = symbols_of(rule)
+    import sympy
+
+    # A symbol is real where its domain is.
+    domains = {each.name: each.domain or Domain("real") for each in rule.parameters}
+    symbols = {
+        name: sympy.Symbol(name, real=None if each.kind == "complex" else True) for name, each in domains.items()
+    }
     try:
         return from_sympy(to_sympy(rule.primal[result], registry, symbols).diff(symbols[parameter]))
     except RuleError as fault:

@@ -1,0 +1,1 @@
+"""The interpreter of rule expressions, and the algebras that it evaluates them in."""
