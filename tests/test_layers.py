@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -79,8 +80,13 @@ def layer(module: str) -> str | None:
     return part if part in BELOW else None
 
 
-def imports(file: Path) -> Iterator[tuple[int, str, bool]]:
+@functools.cache
+def imports(file: Path) -> list[tuple[int, str, bool]]:
     """``(line, module, only for types)`` of every import, inside functions too."""
+    return list(_imports(file))
+
+
+def _imports(file: Path) -> Iterator[tuple[int, str, bool]]:
     tree = ast.parse(file.read_text(encoding="utf-8"))
     typing_only = {
         id(inner)
