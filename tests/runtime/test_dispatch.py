@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import sympy
 
 import yota
 from tests.codegen.compiled import needs_compiler
@@ -64,6 +65,20 @@ def test_several_gradients_come_as_a_tuple() -> None:
         value, (by_x, by_a, by_b) = both(X, 3.0, 5.0)
         assert value == 30.0 and list(by_x) == [15.0, 0.0] and by_a == 10.0 and by_b == 6.0
     assert both.forms
+
+
+@needs_compiler
+@pytest.mark.parametrize("names", [["x"], ["x", "y"], ["x*y", "x", "sin(y)"], ["x*y", ["x", "y"]]], ids=str)
+@pytest.mark.parametrize("target", ["numpy", "c"])
+def test_lists_come_as_lists_of_their_own(names: list[Any], target: str) -> None:
+    expressions = sympy.sympify(names)
+    function: Any = yota.lambdify(sympy.symbols("x y"), expressions, target=target)
+    values = {"x": 3.0, "y": 5.0, "x*y": 15.0, "sin(y)": float(np.sin(5.0))}
+    wanted = [values[name] if isinstance(name, str) else [values[each] for each in name] for name in names]
+    found = [function(3.0, 5.0) for _ in range(4)]
+    assert found == [wanted] * 4
+    assert len({*map(id, found)}) == 4 and all(type(each) is list for each in found)
+    assert bool(function.forms) == all(isinstance(name, str) for name in names)
 
 
 @needs_compiler
@@ -144,7 +159,7 @@ def test_each_check(case: str) -> None:
     values, change = changes()[case]
     dispatcher = quick(lambda *_: "otherwise")
     check = case.split(maxsplit=1)[0], *values
-    offer(dispatcher, 1, Form(lambda x, y: (x, y), ((float,),), ("captured",), False, (check,)))
+    offer(dispatcher, 1, Form(lambda x, y: (x, y), ((float,),), ("captured",), "plain", (check,)))
     for _ in range(2):
         assert dispatcher(1.0) == (1.0, "captured")
     change()
@@ -156,7 +171,7 @@ def test_each_check(case: str) -> None:
 def test_what_else_a_dict_comes_to_hold() -> None:
     names: dict[str, Any] = {"a": 1}
     dispatcher = quick(lambda *_: "otherwise")
-    offer(dispatcher, 1, Form(lambda: "form", (), (), False, (("entry", names, "a", 1), ("entry", names, "b"))))
+    offer(dispatcher, 1, Form(lambda: "form", (), (), "plain", (("entry", names, "a", 1), ("entry", names, "b"))))
     for number in range(100):
         names[f"other {number}"] = number
         assert dispatcher() == "form"
@@ -174,7 +189,7 @@ def test_what_none_stands_for() -> None:
     f: Any = lambda x: x
     checks = ("function", f, f.__code__, f.__defaults__, f.__kwdefaults__)
     dispatcher = quick(lambda *_: "otherwise")
-    offer(dispatcher, 1, Form(lambda *args: args, (), tuple(range(100)), True, (checks,)))
+    offer(dispatcher, 1, Form(lambda *args: args, (), tuple(range(100)), "split", (checks,)))
     assert dispatcher() == (0, tuple(range(1, 100)))
     f.__defaults__ = (1,)
     assert dispatcher() == "otherwise"
@@ -201,7 +216,7 @@ def test_what_cannot_be_looked_up_has_changed() -> None:
         ("changed", fail),
     ):
         dispatcher = quick(lambda *_: "otherwise")
-        offer(dispatcher, 1, Form(lambda *_: 1, (), (), False, (check,)))
+        offer(dispatcher, 1, Form(lambda *_: 1, (), (), "plain", (check,)))
         assert dispatcher() == "otherwise"
 
 

@@ -21,7 +21,7 @@ from yota.structures import children, has_attributes, is_leaf, is_on_device, slo
 from yota.tracing.places import ABSENT, content
 from yota.watching.checks import Check
 
-__all__ = ["MISSING", "as_items", "entry", "is_split", "kind_of"]
+__all__ = ["MISSING", "arrangement", "as_items", "entry", "kind_of"]
 
 MISSING = object()
 """What an entry gives for arguments that it is not made for, and once anything that it relies on has changed."""
@@ -51,10 +51,11 @@ class _Step:
 
 @dataclass(frozen=True, slots=True)
 class _Structure:
-    """A dict, or, without keys, a tuple."""
+    """A dict, or, without keys, a tuple or a list."""
 
     keys: tuple[str, ...] | None
     parts: tuple[str | _Structure, ...]
+    is_list: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +232,7 @@ def kind_of(value: Any) -> tuple[Any, ...]:
 def _guarded(writer: _Writer, root: Specialisation, checks: Sequence[Check]) -> Callable[..., Any] | None:
     """The generated function behind compiled checks, if there is such a thing: it gives `MISSING` where they fail."""
     arrays = sum(len(kind) > 1 for kind in writer.kinds) + sum(check.kind in ("form", "bytes") for check in checks)
-    form = Form(root.call, tuple(writer.kinds), root.gradient.captured, False, as_items(checks))
+    form = Form(root.call, tuple(writer.kinds), root.gradient.captured, "plain", as_items(checks))
     # Where C is compiled in the background, no call waits for the compiler.
     build = arrays >= _MANY_ARRAYS and not isinstance(root.call, Later)
     found: Callable[..., Any] | None = guarded(form, _missed, build=build)
@@ -247,13 +248,15 @@ def _missed(*_: Any) -> Any:
     return MISSING
 
 
-def is_split(root: Specialisation, shaped: Callable[..., Any]) -> bool | None:
-    """Whether all outputs but the first come as a tuple; no if they come as they are, None if neither."""
+def arrangement(root: Specialisation, shaped: Callable[..., Any]) -> str | None:
+    """How the outputs come, as `Form` describes it; None if that is no way that compiled code knows."""
     result = _result(_Writer(), root, shaped)
     if result == "":
-        return False
-    first, *rest = _outputs(root)
-    return True if result == _Structure(None, (first, _Structure(None, tuple(rest)))) else None
+        return "plain"
+    first, *rest = outputs = _outputs(root)
+    if result == _Structure(None, tuple(outputs), is_list=True):
+        return "list"
+    return "split" if result == _Structure(None, (first, _Structure(None, tuple(rest)))) else None
 
 
 def _outputs(root: Specialisation) -> list[str]:
@@ -307,7 +310,9 @@ def _spelled(writer: _Writer, found: Any) -> str | _Structure:
         return found.name
     if found is None:
         return writer.object(None)
-    if type(found) not in (tuple, dict):
+    kind = type(found)
+    if kind not in (tuple, list, dict):
         raise _UnknownError
-    keys = tuple(map(writer.object, found)) if type(found) is dict else None
-    return _Structure(keys, tuple(_spelled(writer, each) for each in (found if keys is None else found.values())))
+    keys = tuple(map(writer.object, found)) if kind is dict else None
+    parts = tuple([_spelled(writer, each) for each in (found if keys is None else found.values())])
+    return _Structure(keys, parts, kind is list)

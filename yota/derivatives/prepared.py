@@ -28,7 +28,7 @@ from yota.compilation.specialise import (
     source_of,
     trace_gradient,
 )
-from yota.derivatives.entry import as_items, entry, is_split, kind_of
+from yota.derivatives.entry import arrangement, as_items, entry, kind_of
 from yota.errors import StaleTapeError
 from yota.ir.location import where
 from yota.ir.tape import Tape
@@ -103,10 +103,10 @@ class Prepared:
         gradient = self.root.gradient
         if not self._plain or gradient.tape.guards or self.root.branches:
             return None
-        split = is_split(self.root, self.result)
-        if split is None:
+        arranged = arrangement(self.root, self.result)
+        if arranged is None:
             return None
-        return Form(self.root.call, tuple(map(kind_of, args)), gradient.captured, split, as_items(self.checks()))
+        return Form(self.root.call, tuple(map(kind_of, args)), gradient.captured, arranged, as_items(self.checks()))
 
     def _specialise(
         self,

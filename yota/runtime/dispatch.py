@@ -19,6 +19,7 @@ _CHECKS = (
     *("form", "bytes", "changed"),
 )
 """Kinds of checks, as `yota.watching.checks` describes them."""
+_ARRANGEMENTS = ("plain", "split", "list")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,8 +34,8 @@ class Form:
         Of each argument its type, for an array with its shape and dtype.
     captured
         Further arguments that it supplies itself.
-    split
-        Whether all results but the first are given as a tuple.
+    arrangement
+        How results are given: ``"plain"`` as they come, ``"split"`` with all but the first in a tuple, ``"list"``.
     checks
         Each as its kind and what that is about.
     """
@@ -42,7 +43,7 @@ class Form:
     function: Callable[..., Any]
     kinds: tuple[tuple[Any, ...], ...]
     captured: tuple[Any, ...]
-    split: bool
+    arrangement: str
     checks: tuple[tuple[Any, ...], ...]
 
 
@@ -97,7 +98,7 @@ def _as_offered(form: Form) -> tuple[Any, ...]:
         (_CHECKS.index(kind.removeprefix("equal_")), owner, *(_packed(values) if kind in ("form", "bytes") else values))
         for kind, owner, *values in form.checks
     )
-    return form.function, kinds, form.captured, form.split, checks
+    return form.function, kinds, form.captured, _ARRANGEMENTS.index(form.arrangement), checks
 
 
 def _packed(values: Iterable[Any]) -> Iterator[Any]:
@@ -117,4 +118,4 @@ def _dispatcher() -> Any:
     from yota.runtime import native
     from yota.runtime.texts import rendered
 
-    return native.build(rendered("c/dispatcher.c.jinja", checks=_CHECKS)).Dispatcher
+    return native.build(rendered("c/dispatcher.c.jinja", checks=_CHECKS, arrangements=_ARRANGEMENTS)).Dispatcher
