@@ -288,7 +288,7 @@ class Choice:
 def choice(builder: TapeBuilder, variable: int) -> Choice | None:
     """What ``variable`` chooses, if it is a choice between a value and zero."""
     op = builder.definition(variable)
-    if op is None or op.name != "where":
+    if op is None or not op.semantics.chooses:
         return None
     for position, other in ((1, 2), (2, 1)):
         zero = builder.constants.get(op.operands[other])

@@ -11,6 +11,7 @@ from yota.autodiff.instantiate import choice, contribution
 from yota.autodiff.match import match
 from yota.errors import DifferentiationError
 from yota.ir.catalog import primitive
+from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op, Tape, TapeBuilder
 from yota.rules.registry import Registry
 
@@ -81,7 +82,7 @@ def reverse(
         adjoint = _accumulate(builder, pending.pop(op.result))
         if op.result in tape.names:
             _call_adjoint(builder, adjoint, tape.names[op.result])
-        if op.name == "item":
+        if op.access == AccessMap.ITEM:
             parts.setdefault(op.operands[0], {}).setdefault(op.keyword("index"), []).append(adjoint)
         else:
             _spread(builder, registry, op, {0: adjoint}, active, pending)
@@ -155,7 +156,7 @@ def _sum(builder: TapeBuilder, one: int, other: int) -> int:
 
 def _scatter_of(builder: TapeBuilder, variable: int) -> Op | None:
     op = builder.definition(variable)
-    return op if op is not None and op.name == "scatter" else None
+    return op if op is not None and op.access == AccessMap.SCATTER else None
 
 
 def zeros_like(builder: TapeBuilder, variable: int) -> int:

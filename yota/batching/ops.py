@@ -7,16 +7,15 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from yota.errors import ArgumentError, TracingError
+from yota.ir.access import letters
 from yota.ir.catalog import primitive
 from yota.ir.indexing import GATHER, NEWAXIS, Slice, pieces_of
 from yota.ir.location import where
+from yota.ir.semantics import CONTRACTIONS, AccessMap
 from yota.ir.tape import Op, Tape, TapeBuilder
 from yota.ir.types import TensorType, TupleType
 
 __all__ = ["batched"]
-
-_LEADING = frozenset("inv det cholesky pinv eigvalsh svdvals eig eigh qr slogdet svd".split())
-"""Functions that work on the last two axes whatever comes before."""
 
 
 def batched(tape: Tape, axes: Sequence[int | None], count: int, out_axes: Sequence[int | None]) -> Tape:
@@ -152,14 +151,14 @@ class _Batching:
                 self.as_many(operand, ndim) if operand in self.many else self.one(operand) for operand in op.operands
             ]
             return self.builder.emit(op.primitive, operands, op.static)
-        if op.name == "item":
+        if op.access == AccessMap.ITEM:
             return self.emit("item", (self.one(op.operands[0]),), **dict(op.static))
         if op.primitive.several == "elementwise":
             return self._several(op)
-        rule = _RULES.get(op.name)
+        rule = _RULES.get(op.access) or _NAMED.get(op.name)
         if rule is not None:
             return rule(self, op)
-        if op.name in _LEADING:
+        if op.semantics.batched:
             return self.builder.emit(op.primitive, [self.as_many(op.operands[0])], op.static)
         if isinstance(op.keyword("axis"), int) and len(op.operands) == 1 and op.keyword("axis") >= 0:
             return self._moved(op, axis=op.keyword("axis") + 1)
@@ -245,27 +244,18 @@ def _scatter(batching: _Batching, op: Op) -> int | None:
     return batching.builder.emit(op.primitive, operands, {"shape": shape, "indices": indices})
 
 
-def _matmul(batching: _Batching, op: Op) -> int | None:
-    left, right = (batching.tape.types[operand].ndim for operand in op.operands)
-    if left > 1 and right > 1:
-        ndim = max(left, right)
+def _contraction(batching: _Batching, op: Op) -> int | None:
+    ndims = [batching.tape.types[operand].ndim for operand in op.operands]
+    ndim = max(ndims)
+    if op.access == AccessMap.MATMUL and min(ndims) > 1:
         operands = [
             batching.as_many(operand, ndim) if operand in batching.many else batching.one(operand)
             for operand in op.operands
         ]
         return batching.builder.emit(op.primitive, operands)
-    if max(left, right) > 2:
+    if op.access == AccessMap.MATMUL and ndim > 2:
         return None
-    first, second = "ij"[2 - left :], "jk"[:right]
-    return _summed(batching, op, (first, second), first[:-1] + second[1:])
-
-
-def _einsum(batching: _Batching, op: Op) -> int | None:
-    inputs, result = op.keyword("subscripts").split("->")
-    return _summed(batching, op, inputs.split(","), result)
-
-
-def _summed(batching: _Batching, op: Op, inputs: Sequence[str], result: str) -> int | None:
+    inputs, result = letters(op, ndims)
     free = next(letter for letter in string.ascii_letters[::-1] if letter not in "".join(inputs) + result)
     subscripts = [
         free + letters if operand in batching.many else letters
@@ -295,17 +285,15 @@ def _hosted(batching: _Batching, op: Op) -> int:
 
 
 _RULES: dict[str, Callable[[_Batching, Op], int | None]] = {
-    **dict.fromkeys(("hosted", "hosted_vjp"), _hosted),
-    **dict.fromkeys(("sum", "prod", "max", "min"), _reduction),
-    "reshape": _shaped,
-    "broadcast_to": _broadcast,
-    "transpose": _transpose,
-    "concatenate": _join,
-    "stack": _join,
-    "getitem": _getitem,
-    "setitem": _setitem,
-    "scatter": _scatter,
-    "matmul": _matmul,
-    "einsum": _einsum,
-    "solve": _solve,
+    AccessMap.REDUCTION: _reduction,
+    AccessMap.RESHAPE: _shaped,
+    AccessMap.BROADCAST: _broadcast,
+    AccessMap.TRANSPOSE: _transpose,
+    AccessMap.CONCATENATE: _join,
+    AccessMap.STACK: _join,
+    AccessMap.READ: _getitem,
+    AccessMap.WRITE: _setitem,
+    AccessMap.SCATTER: _scatter,
+    **dict.fromkeys(CONTRACTIONS, _contraction),
 }
+_NAMED: dict[str, Callable[[_Batching, Op], int | None]] = {"hosted": _hosted, "hosted_vjp": _hosted, "solve": _solve}

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from yota.ir.catalog import primitive
+from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op, Tape, TapeBuilder
 from yota.ir.types import TensorType
 
@@ -15,7 +16,7 @@ __all__ = ["as_products"]
 
 def as_products(tape: Tape, kept: frozenset[int] = frozenset()) -> Tape:
     """``tape`` with einsums as transposes, reshapes and ``matmul``; those that compute ``kept`` stay."""
-    if not any(op.name == "einsum" and len(op.operands) == 2 for op in tape.ops):
+    if not any(op.access == AccessMap.EINSUM and len(op.operands) == 2 for op in tape.ops):
         return tape
     builder = tape.builder()
     builder.ops = []
@@ -24,7 +25,7 @@ def as_products(tape: Tape, kept: frozenset[int] = frozenset()) -> Tape:
     for op in tape.ops:
         operands = tuple(renamed.get(operand, operand) for operand in op.operands)
         found = None
-        if op.name == "einsum" and len(operands) == 2 and op.result not in kept:
+        if op.access == AccessMap.EINSUM and len(operands) == 2 and op.result not in kept:
             builder.location = op.location
             found = _product(looks, str(op.keyword("subscripts")), operands, tape.types[op.result])
         if found is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from yota.ir.catalog import primitive
 from yota.ir.indexing import GATHER
+from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op, Tape
 
 __all__ = ["as_deposits"]
@@ -40,7 +41,10 @@ def _single_scatters(tape: Tape, kept: frozenset[int]) -> dict[int, Op]:
     return {
         op.result: op
         for op in tape.ops
-        if op.name == "scatter" and reads.get(op.result) == 1 and op.result not in kept and _is_sparse(tape, op)
+        if op.access == AccessMap.SCATTER
+        and reads.get(op.result) == 1
+        and op.result not in kept
+        and _is_sparse(tape, op)
     }
 
 

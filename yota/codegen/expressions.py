@@ -15,11 +15,14 @@ from yota.codegen.spelling import ATOM, UNARY, Spelling, spell
 from yota.codegen.vocabulary import WIDTH, Vocabulary, listed, packed
 from yota.codegen.wrap import wrapped
 from yota.errors import CodegenError
+from yota.ir.semantics import AccessMap
 from yota.ir.tape import Guard, Op
 from yota.ir.types import TensorType
 
-__all__ = ["Body", "write"]
+__all__ = ["ASSEMBLED", "Body", "write"]
 
+ASSEMBLED = (AccessMap.STACK, AccessMap.RESHAPE, AccessMap.SCATTER)
+"""How results are put together from scalars."""
 _LONGEST_INLINE = 72
 _LONGEST_ITEM = 28
 _LITERALS = (np.float64, np.int64, np.bool_)
@@ -108,7 +111,7 @@ class _Writer:
             self._compute(guard.variable, definitions)
             self._guard(number, guard)
         for op in self.words.tape.ops:
-            if op.result not in self.done and op.name not in ("stack", "reshape", "scatter"):
+            if op.result not in self.done and op.access not in ASSEMBLED:
                 self._define(op)
 
     def _agrees(self, other: _Writer) -> bool:
@@ -175,8 +178,8 @@ class _Writer:
                 tuple(self._strong(types[operand]) for operand in op.operands),
                 fast=self.fast,
                 exact=exact,
-                function=self.words.function(op.primitive) if op.name != "astype" else "",
-                keywords=self.words.keywords(op) if op.name != "astype" else (),
+                function="" if op.semantics.casts else self.words.function(op.primitive),
+                keywords=() if op.semantics.casts else self.words.keywords(op),
             )
             self.words.imports.update(found.imports)
             self.raises |= found.raises
@@ -281,11 +284,11 @@ class _Writer:
             if type.weak:
                 return text if self.fast else f"{type.dtype.type(0).item().__class__.__name__}({text})"
             return f"{dtype_text(type.dtype)}({text})"
-        if op.name == "reshape":
+        if op.access == AccessMap.RESHAPE:
             inner = self._output(op.operands[0], definitions)
             return f"{inner}.reshape({', '.join(map(str, type.shape))})"
         items = [self._item(operand, type) for operand in op.operands]
-        if op.name == "stack":
+        if op.access == AccessMap.STACK:
             ending = "" if type.dtype in _LITERALS else f", dtype={dtype_text(type.dtype)}"
             text = f"np.array([{', '.join(items)}]{ending})"
             if len(text) <= WIDTH - 16:

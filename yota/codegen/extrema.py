@@ -8,6 +8,7 @@ import numpy as np
 
 from yota.ir.catalog import primitive
 from yota.ir.indexing import GATHER
+from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op, Tape
 
 __all__ = ["as_counts"]
@@ -31,20 +32,20 @@ def as_counts(tape: Tape, kept: frozenset[int] = frozenset()) -> Tape:
 
 def _count(tape: Tape, op: Op, known: dict[int, Op]) -> Op | None:
     """The sum of a whole mask that was cast to numbers is that of the mask itself, in the type of the numbers."""
-    cast = known.get(op.operands[0]) if op.name == "sum" and not tape.types[op.result].shape else None
-    if cast is None or cast.name != "astype" or cast.keyword("dtype").kind != "f":
+    cast = (
+        known.get(op.operands[0])
+        if op.access == AccessMap.REDUCTION and op.semantics.fold == "add" and not tape.types[op.result].shape
+        else None
+    )
+    if cast is None or not cast.semantics.casts or cast.keyword("dtype").kind != "f":
         return None
-    mask = known.get(cast.operands[0])
-    return replace(op, operands=cast.operands) if mask is not None and _is_mask(mask) else None
-
-
-def _is_mask(op: Op) -> bool:
-    return op.name in ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "logical_not", "isnan")
+    mask = cast.operands[0]
+    return replace(op, operands=cast.operands) if mask in known and tape.types[mask].dtype.kind == "b" else None
 
 
 def _ties(tape: Tape, op: Op, known: dict[int, Op]) -> Op | None:
     """A number where an array has its extremum, and zero elsewhere."""
-    if op.name != "where" or tape.types[op.result].size < _LEAST:
+    if not op.semantics.chooses or tape.types[op.result].size < _LEAST:
         return None
     mask, number, zero = op.operands
     value, type = tape.constants.get(zero), tape.types[op.result]
@@ -65,6 +66,6 @@ def _of_extremum(tape: Tape, mask: int, known: dict[int, Op]) -> bool:
         return False
     array, extremum = equal.operands
     found = known.get(extremum)
-    if found is None or found.name not in ("max", "min") or found.operands != (array,):
+    if found is None or found.semantics.fold not in ("maximum", "minimum") or found.operands != (array,):
         return False
     return len(found.keyword("axis")) == tape.types[array].ndim

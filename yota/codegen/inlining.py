@@ -7,13 +7,14 @@ from collections.abc import Sequence
 
 from yota.codegen.storage import Storage
 from yota.codegen.targets.numpy_choice import cuts_bits
+from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op, Tape
 from yota.passes.units import Unit
 from yota.passes.views import is_view
 
 __all__ = ["nested"]
 
-_STATEMENTS = frozenset(("setitem", "scatter", "deposit"))
+_STATEMENTS = (AccessMap.WRITE, AccessMap.SCATTER, AccessMap.DEPOSIT)
 """Ops that are statements, and may name an operand more than once."""
 
 
@@ -46,6 +47,6 @@ def nested(tape: Tape, units: Sequence[Unit], storage: Storage) -> frozenset[int
 
 
 def _is_statement(op: Op, tape: Tape) -> bool:
-    if op.name == "call":
+    if op.access == AccessMap.CALL:
         return bool(op.keyword("form").writes)
-    return op.name in _STATEMENTS or cuts_bits(op, tape.types)
+    return op.access in _STATEMENTS or cuts_bits(op, tape.types)

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 
-import numpy as np
-
 from yota.codegen.storage import Storage
 from yota.codegen.targets.numpy_choice import overwritten
+from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op, Tape
 from yota.passes.liveness import WHOLE, Access, Action, Rows, Unfinished, simulate
 from yota.passes.order import copied_whole
@@ -120,14 +119,14 @@ class _Schedule:
     def _over(self, op: Op, buffer: Hashable) -> frozenset[Hashable]:
         """Buffers that an op on whole arrays may write while it reads them."""
         direct = [self.buffer(root) for each in op.operands for root in self.storage.roots[each]]
-        if op.name in ("setitem", "deposit"):
+        if op.access in (AccessMap.WRITE, AccessMap.DEPOSIT):
             # NumPy copies a value that overlaps with where it goes. Of several pieces it sees one at a time.
-            pieces = len(op.keyword("indices")) if op.name == "deposit" else 1
+            pieces = len(op.keyword("indices")) if op.access == AccessMap.DEPOSIT else 1
             held = self.storage.inherits.get(op.result) == op.operands[0]
             return frozenset([buffer] if held and (pieces == 1 or direct.count(buffer) == 1) else [])
-        if op.name == "where":
+        if op.semantics.chooses:
             return frozenset(self.buffer(v) for v in overwritten(op, self.storage.roots))
-        return frozenset([buffer] if isinstance(op.primitive.function, np.ufunc) and not op.static else [])
+        return frozenset([buffer] if op.semantics.ufunc and not op.static else [])
 
 
 class _Loop:
@@ -232,14 +231,14 @@ class _Loop:
         reads = tuple(self._reads(member, rows))
         if op.result in self.local:
             piece = self._piece(op.result, rows)
-            ufunc = isinstance(op.primitive.function, np.ufunc) and not op.static
+            ufunc = op.semantics.ufunc and not op.static
             over = [piece.buffer] if ufunc else []
-            if op.name == "where":
+            if op.semantics.chooses:
                 over = [
                     self._piece(v, rows).buffer for v in overwritten(op, self.schedule.storage.roots) if v in self.local
                 ]
             yield Action(named(op), reads, (piece,), frozenset(over))
-        elif op.name == "scatter":
+        elif op.access == AccessMap.SCATTER:
             yield from self._scattered(member, rows, reads)
         elif self.types[op.result].size == 1:
             yield Action(named(op), reads)

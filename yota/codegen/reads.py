@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from yota.codegen.literals import dtype_text
+from yota.ir.semantics import AccessMap
 from yota.ir.tape import Tape
 
 __all__ = ["Reads", "plan"]
@@ -42,7 +43,7 @@ def plan(tape: Tape, parameters: Sequence[str], name: Callable[[int, str], str],
     used = set(tape.outputs) | {guard.variable for guard in tape.guards}
     for op in tape.ops:
         used.update(op.operands)
-        if op.name == "getitem":
+        if op.access == AccessMap.READ:
             known = elements.setdefault(op.operands[0], {}).setdefault(op.keyword("index"), op.result)
             again[op.result] = known
     names: dict[int, str] = {}

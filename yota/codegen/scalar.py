@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from yota.codegen.banner import counted
-from yota.codegen.expressions import Body, write
+from yota.codegen.expressions import ASSEMBLED, Body, write
 from yota.codegen.names import Names
 from yota.codegen.render import render
 from yota.codegen.spelling import MATH_NAMES
 from yota.codegen.targets.base import Source
 from yota.codegen.vocabulary import Vocabulary
+from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op, Tape
 
 __all__ = ["FunctionText", "ScalarPlan", "is_scalar", "plan_scalar", "scalar_source"]
@@ -67,7 +68,7 @@ def is_scalar(tape: Tape, *, inlined: bool = True) -> bool:
     """
     inputs = {entry.variable for entry in tape.inputs}
     outputs = set(tape.outputs)
-    assembled = {op.result: op for op in tape.ops if op.name in ("stack", "reshape", "scatter")}
+    assembled = {op.result: op for op in tape.ops if op.access in ASSEMBLED}
     read = {operand for op in tape.ops for operand in op.operands}
     for op in tape.ops:
         if not _is_scalar_op(tape, op, inputs, outputs, assembled, inlined):
@@ -84,15 +85,15 @@ def _is_scalar_op(
     flat = not any(tape.types[operand].shape for operand in op.operands)
     if op.primitive.elementwise:
         return flat and (op.primitive.expand is None or not inlined) and not tape.types[op.result].shape
-    if op.name == "getitem":
+    if op.access == AccessMap.READ:
         index = op.keyword("index")
         return op.operands[0] in inputs and bool(index) and all(isinstance(entry, int) for entry in index)
-    if op.name == "stack":
+    if op.access == AccessMap.STACK:
         return flat and op.keyword("axis") == 0 and bool(op.operands)
-    if op.name == "reshape":
+    if op.access == AccessMap.RESHAPE:
         (operand,) = op.operands
-        return op.result in outputs and operand in assembled and assembled[operand].name == "stack"
-    if op.name == "scatter":
+        return op.result in outputs and operand in assembled and assembled[operand].access == AccessMap.STACK
+    if op.access == AccessMap.SCATTER:
         indices = op.keyword("indices")
         plain = all(isinstance(entry, int) for index in indices for entry in index)
         return flat and plain and op.result in outputs and len(set(indices)) == len(indices)

@@ -37,7 +37,7 @@ def unsigned(tape: Tape) -> Tape:
 
 def _before_wrapping(tape: Tape, definitions: Mapping[int, Op], op: Op) -> tuple[int, int] | None:
     """The array and extent of ``where((array < 0) & (array >= -extent), array + extent, array)``; None if it is not."""
-    if op.name != "where":
+    if not op.semantics.chooses:
         return None
     both, sum_ = definitions.get(op.operands[0]), definitions.get(op.operands[1])
     array = op.operands[2]

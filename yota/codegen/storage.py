@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from yota.codegen.targets.numpy_calls import has_out
 from yota.codegen.targets.numpy_choice import overwritten
+from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op, Tape
 from yota.passes.buffers import Request, Slot, assign
 from yota.passes.order import copied_whole
@@ -127,16 +126,17 @@ class _Planner:
         for position, unit in enumerate(self.units):
             made.update(op.result for op in self._makers(unit))
             op = unit.members[0].op
-            if unit.extent or op.name in ("matmul", "scatter", "deposit"):
+            if unit.extent or op.access in (AccessMap.MATMUL, AccessMap.SCATTER, AccessMap.DEPOSIT):
                 ordered.update(unit.results)
-            if not unit.is_op or op.name not in ("setitem", "deposit") or not self.types[op.result].shape:
+            written = op.access == AccessMap.WRITE
+            if not unit.is_op or not self.types[op.result].shape or not (written or op.access == AccessMap.DEPOSIT):
                 continue
             source = op.operands[0]
-            if op.name == "deposit" and source not in ordered and self.types[op.result].ndim > 1:
+            if not written and source not in ordered and self.types[op.result].ndim > 1:
                 continue
             # NumPy reads a value before it writes it over what it looks at. Of several pieces it sees one at a time.
             others = op.operands[1:]
-            looked = others if op.name == "setitem" else frozenset().union(*(self.roots[each] for each in others))
+            looked = others if written else frozenset().union(*(self.roots[each] for each in others))
             if self.roots[source] == {source} and source in made and source not in looked:
                 same = self.types[source] == self.types[op.result]
                 if same and self.last[source] == self.begin[position]:
@@ -162,10 +162,10 @@ class _Planner:
 
     def _may_replace(self, op: Op) -> tuple[int, ...]:
         """Operands over which ``op`` may write its result."""
-        if op.name == "where":
+        if op.semantics.chooses:
             operands = overwritten(op, self.roots)
         else:
-            operands = op.operands if isinstance(op.primitive.function, np.ufunc) else ()
+            operands = op.operands if op.semantics.ufunc else ()
         result = self.types[op.result]
         return tuple(
             operand

@@ -11,6 +11,7 @@ import numpy as np
 from yota.codegen.literals import brackets, shape_text
 from yota.codegen.targets import numpy_calls, numpy_reductions
 from yota.codegen.targets.call import Call, dtype_argument
+from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op
 from yota.passes.order import ROWS
 from yota.passes.shifts import in_order, landing
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
 
 __all__ = ["landing_place", "lower", "make_room"]
 
-_MERGE = {"sum": "add", "prod": "multiply", "max": "maximum", "min": "minimum"}
-
 
 def _filling(loop: LoopLowering, variable: int) -> str | None:
     """What an array must hold before the loop adds to it."""
@@ -31,16 +30,16 @@ def _filling(loop: LoopLowering, variable: int) -> str | None:
         return None
     op = next(member.op for member in loop.unit.members if member.op.result == variable)
     dtype = loop.types[variable].dtype
-    if op.name in ("sum", "scatter"):
-        return "0"
-    if op.name == "prod":
-        return "1"
+    fold = op.semantics.fold or "add"
+    neutral = getattr(np, fold).identity
+    if neutral is not None:
+        return str(neutral)
     if dtype.kind == "f":
-        return "-np.inf" if op.name == "max" else "np.inf"
+        return "-np.inf" if fold == "maximum" else "np.inf"
     if dtype.kind == "b":
-        return str(op.name == "min")
+        return str(fold == "minimum")
     bounds = np.iinfo(dtype)
-    return str(bounds.min if op.name == "max" else bounds.max)
+    return str(bounds.min if fold == "maximum" else bounds.max)
 
 
 def make_room(loop: LoopLowering, variable: int) -> None:
@@ -77,13 +76,13 @@ def lower(loop: LoopLowering, member: Member) -> None:
     """An op whose result is complete after the loop."""
     op, type = member.op, loop.types[member.op.result]
     call = loop.call(member)
-    if op.name == "scatter":
+    if op.access == AccessMap.SCATTER:
         _lower_scatter(loop, member, call)
     elif type.size == 1:
         _lower_number(loop, op, call)
     else:
         out, text = loop.lowering.texts[op.result], _column_sums(loop, member, call) or numpy_calls.expression(call)
-        merge = _MERGE[op.name]
+        merge = op.semantics.fold
         if merge in ("add", "multiply"):
             loop.lines.append(f"{out} {'+' if merge == 'add' else '*'}= {text}")
         else:
@@ -106,7 +105,7 @@ def _column_sums(loop: LoopLowering, member: Member, call: Call) -> str | None:
 def _lower_number(loop: LoopLowering, op: Op, call: Call) -> None:
     type = loop.types[op.result]
     name = loop.lowering.name(op.result)
-    function = numpy_reductions.REDUCTIONS[op.name]
+    function = f"np.{op.semantics.fold}.reduce"
     flat = "" if call.types[0].ndim == 1 else ", axis=None"
     total = f"{function}({call.operands[0]}{flat})"
     if numpy_reductions.is_count(call):

@@ -70,7 +70,7 @@ def shortest(
         return found
     scalar = is_scalar(found)
     # The rules of these functions divide by determinants, and have no value where the elements' own derivatives do.
-    expanded = any(op.name in matrices.FUNCTIONS for op in value.ops)
+    expanded = not matrices.FUNCTIONS.keys().isdisjoint(op.name for op in value.ops)
     if scalar and not expanded and target.effort == "quick":
         return found
     plain = unrolled(value) if scalar and expanded else pipeline.run(value, inlined=False)

@@ -9,6 +9,7 @@ import numpy as np
 
 from yota.errors import DifferentiationError
 from yota.ir.catalog import primitive
+from yota.ir.semantics import AccessMap
 from yota.ir.tape import Tape, TapeBuilder
 from yota.ir.types import TensorType
 
@@ -38,9 +39,9 @@ def _assembled(tape: Tape, variable: int) -> list[int]:
         return [variable]
     if op is None:
         return [0] * tape.types[variable].size
-    if op.name == "reshape":
+    if op.access == AccessMap.RESHAPE:
         return _assembled(tape, op.operands[0])
-    if op.name == "scatter":
+    if op.access == AccessMap.SCATTER:
         found = [0] * tape.types[variable].size
         for index, operand in zip(op.keyword("indices"), op.operands, strict=True):
             found[int(np.ravel_multi_index(index, tape.types[variable].shape))] = operand
@@ -56,7 +57,7 @@ def elements_read(tape: Tape, by: int) -> dict[int, int]:
     return {
         op.result: int(np.ravel_multi_index(op.keyword("index"), shape))
         for op in tape.ops
-        if op.name == "getitem" and op.operands[0] == by
+        if op.access == AccessMap.READ and op.operands[0] == by
     }
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-import string
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -11,7 +11,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from yota.derivatives.known import Known
-from yota.ir.indexing import GATHER, to_numpy
+from yota.ir.access import letters, pieces
+from yota.ir.indexing import to_numpy
+from yota.ir.semantics import CONTRACTIONS, MOVES, AccessMap
 from yota.ir.tape import Op, Tape
 from yota.ir.types import TupleType
 
@@ -19,13 +21,6 @@ __all__ = ["Groups", "Link", "Pairs", "link"]
 
 Positions: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
 
-_MOVES = frozenset("getitem reshape transpose broadcast_to stack concatenate setitem".split())
-"""Functions whose result is put together from elements of their operands, as they are."""
-_TOTALS = frozenset("sum prod max min".split())
-_BLOCKS = frozenset("inv det cholesky solve pinv eigvalsh svdvals".split())
-"""Functions of the last two axes whatever comes before."""
-_LINES = frozenset("cumsum cumprod fft ifft rfft irfft".split())
-"""Functions of one axis."""
 _MOST_PAIRS = 20_000_000
 
 
@@ -70,23 +65,24 @@ def link(tape: Tape, op: Op, position: int, known: Known) -> Link:
     size = tape.types[op.operands[position]].size
     if op.primitive.elementwise or op.primitive.several == "elementwise":
         return _broadcast(tape, op, position)
-    if op.name == "item":
+    access = op.access
+    if access == AccessMap.ITEM:
         return _item(tape, op)
-    if op.name in _MOVES:
+    if access in MOVES:
         return _moved(tape, op, position, known)
-    if op.name in ("scatter", "deposit"):
+    if access in (AccessMap.SCATTER, AccessMap.DEPOSIT):
         return _scattered(tape, op, position, known)
-    if op.name in _TOTALS:
+    if access == AccessMap.REDUCTION:
         over = op.keyword("axis")
         axes = range(tape.types[op.operands[0]].ndim) if over is None else over
         return _reduced(tape, op, axes)
-    if op.name in ("matmul", "einsum"):
+    if access in CONTRACTIONS:
         return _product(tape, op, position, known)
     shape = tape.types[op.operands[position]].shape
-    if op.name in _LINES and isinstance(op.keyword("axis"), int):
+    if access in (AccessMap.SCAN, AccessMap.LINE) and isinstance(op.keyword("axis"), int):
         axis = op.keyword("axis") % len(shape)
         return _alike(tape, op, position, [each for each in range(len(shape)) if each != axis])
-    if op.name in _BLOCKS and len(shape) > 2 and tape.types[op.result].shape[: len(shape) - 2] == shape[:-2]:
+    if access == AccessMap.MATRIX and len(shape) > 2 and tape.types[op.result].shape[: len(shape) - 2] == shape[:-2]:
         return _alike(tape, op, position, range(len(shape) - 2))
     return _all(tape, op, size)
 
@@ -129,8 +125,7 @@ def _moved(tape: Tape, op: Op, position: int, known: Known) -> Link:
         else:
             operands.append(known[operand])
     size = tape.types[op.operands[position]].size
-    places = op.operands[{"getitem": 1, "setitem": 2}.get(op.name, len(op.operands)) :]
-    if any(place not in known for place in places):
+    if any(op.operands[each] not in known for _, arrays, _ in pieces(op) for each in arrays):
         return _all(tape, op, size)
     found = op.primitive.function(*operands, **dict(op.static))
     return Groups(None, np.asarray(found, np.int64).ravel() - 1, size)
@@ -139,18 +134,14 @@ def _moved(tape: Tape, op: Op, position: int, known: Known) -> Link:
 def _scattered(tape: Tape, op: Op, position: int, known: Known) -> Link:
     """Elements of a piece are added where its index says."""
     result, size = tape.types[op.result], tape.types[op.operands[position]].size
-    count = int(op.name == "deposit")
-    if position < count:
-        return Groups(None, None, size)
-    for index in op.keyword("indices"):
-        places = op.operands[count + 1 : count + 1 + sum(entry is GATHER for entry in index)]
-        if position == count:
-            if any(place not in known for place in places):
-                return _all(tape, op, size)
+    for piece, arrays, index in pieces(op):
+        places = [op.operands[each] for each in arrays]
+        if position == piece and all(place in known for place in places):
             where = _numbered(result.shape)[to_numpy(index, [known[place] for place in places])]
             own = np.broadcast_to(_numbered(tape.types[op.operands[position]].shape), where.shape)
             return Pairs(np.ravel(where), np.ravel(own))
-        count += 1 + len(places)
+    if position == 0 and op.access == AccessMap.DEPOSIT:
+        return Groups(None, None, size)
     return _all(tape, op, size)
 
 
@@ -174,15 +165,15 @@ def _alike(tape: Tape, op: Op, position: int, axes: Sequence[int]) -> Groups:
 
 def _product(tape: Tape, op: Op, position: int, known: Known) -> Link:
     """Products of arrays: what is contracted belongs together; a known factor says what it is multiplied with."""
-    letters, result = _letters(tape, op)
+    terms, result = _letters(tape, op)
     shapes = [tape.types[operand].shape for operand in op.operands]
     extents: dict[str, int] = {}
-    for axes, shape in zip(letters, shapes, strict=True):
+    for axes, shape in zip(terms, shapes, strict=True):
         extents.update(zip(axes, shape, strict=True))
-    own = letters[position]
-    others = [number for number in range(len(letters)) if number != position and op.operands[number] in known]
-    if len(letters) == 2 and others and not np.all(known.peek(op.operands[others[0]])):
-        found = _pairs(np.asarray(known[op.operands[others[0]]]), letters[others[0]], own, result, extents)
+    own = terms[position]
+    others = [number for number in range(len(terms)) if number != position and op.operands[number] in known]
+    if len(terms) == 2 and others and not np.all(known.peek(op.operands[others[0]])):
+        found = _pairs(np.asarray(known[op.operands[others[0]]]), terms[others[0]], own, result, extents)
         if found is not None:
             return found
     shared = "".join(sorted(set(own) & set(result)))
@@ -192,23 +183,17 @@ def _product(tape: Tape, op: Op, position: int, known: Known) -> Link:
 
 def _letters(tape: Tape, op: Op) -> tuple[list[str], str]:
     """The letters of the axes of each operand and of the result; an axis that is stretched has one of its own."""
-    if op.name == "einsum":
-        inputs, result = op.keyword("subscripts").split("->")
-        return inputs.split(","), result
-    left, right = (tape.types[operand].shape for operand in op.operands)
-    rows, columns = "i" * (len(left) > 1), "j" * (len(right) > 1)
-    result = tape.types[op.result].shape
-    before = string.ascii_uppercase[: len(result) - len(rows) - len(columns)]
-    spare = iter(string.ascii_lowercase[::-1])
-    found = []
-    for shape, last in ((left, rows + "k"), (right, "k" + columns)):
-        first = len(before) - (len(shape) - len(last))
-        own = [
-            letter if extent == wide else next(spare)
-            for letter, extent, wide in zip(before[first:], shape, result[first:], strict=False)
-        ]
-        found.append("".join([*own, last]))
-    return found, before + rows + columns
+    shapes = [tape.types[operand].shape for operand in op.operands]
+    terms, result = letters(op, [len(shape) for shape in shapes])
+    wide = dict(zip(result, tape.types[op.result].shape, strict=True))
+    spare = map(chr, itertools.count(ord("\u0391")))
+    found = [
+        "".join(
+            each if wide.get(each, extent) == extent else next(spare) for each, extent in zip(own, shape, strict=True)
+        )
+        for own, shape in zip(terms, shapes, strict=True)
+    ]
+    return found, result
 
 
 def _labels(letters: str, shared: str, extents: Mapping[str, int]) -> Positions:

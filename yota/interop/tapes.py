@@ -18,6 +18,7 @@ from yota.errors import ArgumentError, YotaError
 from yota.interop.reading import CHAINS, FORMS, form
 from yota.ir.indexing import GATHER, NEWAXIS, Index, Slice
 from yota.ir.location import where
+from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op, Tape
 from yota.ir.types import TensorType
 from yota.rules.algebras.emitted import expand
@@ -119,7 +120,7 @@ class _Elements:
         self._known: dict[tuple[int, _Index], Any] = {}
         for op in tape.ops:
             # In order, so that long tapes do not lead to deep recursion.
-            if not tape.types[op.result].shape and op.name != "item":
+            if not tape.types[op.result].shape and op.access != AccessMap.ITEM:
                 self.element(op.result, ())
 
     def whole(self, variable: int) -> tuple[Any, _Index]:

@@ -7,13 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from yota.ir.tape import Tape
 
-__all__ = ["FREE", "listed", "operations"]
-
-FREE = frozenset(
-    "getitem setitem scatter reshape transpose broadcast_to concatenate stack item astype real imag copy"
-    " positive".split()
-)
-"""What only reads, writes or rearranges."""
+__all__ = ["listed", "operations"]
 
 
 def operations(tape: Tape) -> dict[str, int]:
@@ -23,7 +17,7 @@ def operations(tape: Tape) -> dict[str, int]:
     """
     counts: dict[str, int] = {}
     for op in tape.ops:
-        if op.name not in FREE:
+        if not op.semantics.free:
             counts[op.name] = counts.get(op.name, 0) + 1
     return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 

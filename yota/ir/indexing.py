@@ -14,7 +14,10 @@ __all__ = [
     "Index",
     "Slice",
     "axis_behind",
+    "entry_of",
     "getitem",
+    "layout",
+    "pattern_shape",
     "pieces_of",
     "scatter",
     "setitem",
@@ -100,6 +103,55 @@ def axis_behind(index: Index, axis: int) -> tuple[int, Slice] | None:
             new += 1
         own += 1
     return None
+
+
+def entry_of(index: Index, axis: int) -> tuple[int | Slice | _Marker, int]:
+    """The entry for ``axis`` of ``x``, and the axis of ``x[index]`` that it becomes if it is a slice.
+
+    Examples
+    --------
+    >>> entry_of((2, NEWAXIS, Slice(1, 4)), 1)
+    (Slice(start=1, stop=4, step=1), 1)
+    """
+    new = 0
+    for entry in index:
+        if entry is NEWAXIS:
+            new += 1
+            continue
+        if not axis:
+            return entry, new
+        axis -= 1
+        new += isinstance(entry, Slice)
+    raise IndexError(axis)
+
+
+def pattern_shape(index: Index, arrays: Sequence[tuple[int, ...]], shape: Sequence[int]) -> tuple[int, ...]:
+    """Shape of ``x[index]`` for an ``x`` of ``shape``; ``arrays`` are the shapes of the index arrays.
+
+    Examples
+    --------
+    >>> pattern_shape((GATHER, Slice(1, 3)), [(7,)], (4, 5))
+    (7, 2)
+    """
+    front, inner = layout(index)
+    own: list[int] = []
+    axes = iter(shape)
+    for entry in index:
+        extent = 1 if entry is NEWAXIS else next(axes)
+        if isinstance(entry, Slice):
+            own.append(len(entry.positions(extent)))
+        elif entry is NEWAXIS:
+            own.append(1)
+    return (*own[:front], *np.broadcast_shapes(*arrays), *own[front:]) if inner else tuple(own)
+
+
+def layout(index: Index) -> tuple[int, bool]:
+    """How many axes of the result come before those of the index arrays, and whether there are any arrays."""
+    special = [number for number, entry in enumerate(index) if entry is GATHER or isinstance(entry, int)]
+    if not special:
+        return 0, False
+    together = special == list(range(special[0], special[-1] + 1))
+    return (special[0] if together else 0), True
 
 
 def getitem(x: Any, *where: Any, index: Index) -> Any:

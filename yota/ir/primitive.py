@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
+from yota.ir.semantics import Semantics, semantics
 from yota.ir.types import TensorType
 
 __all__ = ["Emitter", "Primitive"]
@@ -45,6 +46,13 @@ class Primitive:
     several
         For a function of several results, the kind of its rule: ``"elementwise"`` or ``"tensor"``; empty for one
         result. ``elementwise`` is False then, since its result is a tuple; the primitive ``item`` reads it.
+
+    Attributes
+    ----------
+    semantics
+        What it means.
+    access
+        Its access map.
     """
 
     name: str
@@ -53,6 +61,13 @@ class Primitive:
     function: Callable[..., Any] = field(repr=False)
     expand: Callable[..., Any] | None = field(default=None, repr=False)
     several: Literal["", "elementwise", "tensor"] = ""
+    semantics: Semantics = field(init=False, repr=False)
+    access: str = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        record = semantics(self.name, self.target, self.elementwise, self.function)
+        object.__setattr__(self, "semantics", record)
+        object.__setattr__(self, "access", record.access)
 
     def __str__(self) -> str:
         return self.name

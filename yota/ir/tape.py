@@ -13,6 +13,7 @@ from yota.ir.infer import infer
 from yota.ir.inputs import Input, Static
 from yota.ir.location import Location
 from yota.ir.primitive import Primitive
+from yota.ir.semantics import Semantics
 from yota.ir.types import TensorType, type_of
 
 __all__ = ["Guard", "Input", "Op", "Tape", "TapeBuilder"]
@@ -32,6 +33,16 @@ class Op:
     def name(self) -> str:
         """The primitive's name."""
         return self.primitive.name
+
+    @property
+    def semantics(self) -> Semantics:
+        """What the primitive means."""
+        return self.primitive.semantics
+
+    @property
+    def access(self) -> str:
+        """The access map, one of those in `AccessMap`."""
+        return self.primitive.access
 
     def keyword(self, name: str, default: Any = None) -> Any:
         """Value of the static keyword ``name``."""

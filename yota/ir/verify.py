@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from yota.errors import TapeError
 from yota.ir.infer import infer
+from yota.ir.semantics import AccessMap, Positions
 from yota.ir.tape import Tape
 from yota.settings import settings
 
@@ -36,11 +37,13 @@ def verify(tape: Tape) -> Tape:
         if op.result not in tape.types:
             raise TapeError(f"%{op.result} has no type")
         defined.add(op.result)
-        if op.name == "call":
+        if op.access == AccessMap.CALL:
             continue  # of any function at all
-        _verify_shape(
-            tape, op.result, op.name, infer(op.primitive, tuple(tape.types[v] for v in op.operands), op.static).shape
-        )
+        shape = infer(op.primitive, tuple(tape.types[v] for v in op.operands), op.static).shape
+        # How many are true depends on values; the tape's type is what was found when recording.
+        if tape.types[op.result].shape != shape and op.semantics.positions != Positions.TRUE:
+            found = f"has type {tape.types[op.result]}, but its operands give shape {shape}"
+            raise TapeError(f"{op.name} -> %{op.result} {found}")
     for variable in (*tape.outputs, *(guard.variable for guard in tape.guards)):
         if variable not in defined:
             raise TapeError(f"%{variable} is returned or guarded, and nothing defines it")
@@ -49,11 +52,3 @@ def verify(tape: Tape) -> Tape:
         if shape != tape.types[variable].shape:
             raise TapeError(f"constant %{variable} has shape {shape}, its type says {tape.types[variable]}")
     return tape
-
-
-def _verify_shape(tape: Tape, result: int, name: str, shape: tuple[int, ...]) -> None:
-    # What these give depends on values; the tape's type is what was found when recording.
-    if name in ("flatnonzero", "argsort", "nonzero"):
-        return
-    if tape.types[result].shape != shape:
-        raise TapeError(f"{name} -> %{result} has type {tape.types[result]}, but its operands give shape {shape}")

@@ -11,9 +11,6 @@ from yota.ir.tape import Op, Tape
 
 __all__ = ["run"]
 
-_COMMUTATIVE = frozenset(
-    {"add", "multiply", "equal", "not_equal", "logical_and", "logical_or", "bitwise_and", "bitwise_or"}
-)
 _LARGEST_INTERNED = 65536
 
 
@@ -63,7 +60,7 @@ def _merged(tape: Tape, ops: list[Op], same: dict[int, int]) -> Tape:
 
 def _key(tape: Tape, op: Op) -> Any:
     operands = op.operands
-    if op.primitive.name in _COMMUTATIVE:
+    if op.semantics.commutes:
         operands = tuple(sorted(operands))
     return op.primitive, operands, op.static, tape.types[op.result]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from yota.ir.indexing import GATHER
+from yota.ir.semantics import AccessMap, Positions
 from yota.ir.tape import Op, Tape
 
 __all__ = ["distinct", "unsigned"]
@@ -35,11 +36,12 @@ def _apart(value: np.ndarray) -> bool:
 
 def _positions(op: Op, tape: Tape) -> bool:
     """Positions in an array, each at most once."""
-    return op.name == "flatnonzero" or (op.name == "argsort" and tape.types[op.operands[0]].ndim == 1)
+    found = op.semantics.positions
+    return found == Positions.TRUE or (found == Positions.SORTED and tape.types[op.operands[0]].ndim == 1)
 
 
 def _selects(op: Op) -> bool:
     """Whether the result's elements are elements of the first operand, none taken twice."""
-    if op.name == "getitem":
+    if op.access == AccessMap.READ:
         return GATHER not in op.keyword("index")
-    return op.name in ("reshape", "transpose")
+    return op.access in (AccessMap.RESHAPE, AccessMap.TRANSPOSE)

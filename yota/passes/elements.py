@@ -5,20 +5,18 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
-from yota.ir.indexing import GATHER, pieces_of, to_numpy
+from yota.ir.access import letters, pieces
+from yota.ir.indexing import pieces_of, to_numpy
+from yota.ir.semantics import CONTRACTIONS, MOVES, AccessMap
 from yota.ir.tape import Op
 from yota.ir.types import TensorType
 from yota.passes.matrices import FUNCTIONS
 from yota.passes.unroll import LARGEST_SOURCE, Elements, Unrolling, Unsuitable
 
-__all__ = ["MOVES", "cast", "unroll"]
-
-MOVES = frozenset({"reshape", "transpose", "broadcast_to", "concatenate", "stack", "getitem", "setitem"})
-"""Primitives that only move elements: NumPy's own functions do it on the handles."""
+__all__ = ["cast", "unroll"]
 
 _LARGEST_MOVED = 65536
 
@@ -34,14 +32,11 @@ def unroll(unrolling: Unrolling, op: Op) -> None:
         return
     if op.primitive.elementwise:
         found = _elementwise(unrolling, op, type)
-    elif op.name in MOVES:
-        found = _move(unrolling, op, type)
-    elif op.name in _UNROLLED:
-        found = _UNROLLED[op.name](unrolling, op, type)
-    elif op.name in FUNCTIONS:
-        found = FUNCTIONS[op.name](unrolling, op, type)
     else:
-        raise Unsuitable
+        rule = _UNROLLED.get(op.access) or FUNCTIONS.get(op.name)
+        if rule is None:
+            raise Unsuitable
+        found = rule(unrolling, op, type)
     unrolling.settle(op, found)
 
 
@@ -56,7 +51,10 @@ def _elementwise(unrolling: Unrolling, op: Op, type: TensorType) -> Elements:
 
 
 def _move(unrolling: Unrolling, op: Op, type: TensorType) -> Elements:
-    gathers = _gathers(unrolling, op)
+    """NumPy's own function moves the handles; index arrays are constants."""
+    gathers = [unrolling.tape.constants.get(op.operands[each]) for _, arrays, _ in pieces(op) for each in arrays]
+    if any(each is None for each in gathers):
+        raise Unsuitable
     moved = op.operands[: len(op.operands) - len(gathers)]
     if type.size > _LARGEST_MOVED:
         raise Unsuitable
@@ -80,17 +78,6 @@ def _converted(unrolling: Unrolling, op: Op, variable: int, type: TensorType) ->
         return unrolling.constant(type.dtype.type(value))
     unrolling.require(1)
     return unrolling.emit("astype", (variable,), {"dtype": type.dtype}, type)
-
-
-def _gathers(unrolling: Unrolling, op: Op) -> list[Any]:
-    """Constant index arrays of an indexed read or write."""
-    if op.name not in ("getitem", "setitem"):
-        return []
-    count = sum(entry is GATHER for entry in op.keyword("index"))
-    arrays = op.operands[len(op.operands) - count :] if count else ()
-    if any(operand not in unrolling.tape.constants for operand in arrays):
-        raise Unsuitable
-    return [unrolling.tape.constants[operand] for operand in arrays]
 
 
 def _scatter(unrolling: Unrolling, op: Op, type: TensorType) -> Elements:
@@ -137,19 +124,17 @@ def _reduced(unrolling: Unrolling, op: Op) -> list[list[int]]:
     return [unrolling.variables(row) for row in rows]
 
 
-def _chain(name: str, neutral: float | None) -> Callable[[Unrolling, Op, TensorType], Elements]:
-    def reduce(unrolling: Unrolling, op: Op, type: TensorType) -> Elements:
-        element = TensorType(type.dtype)
-        found = []
-        for row in _reduced(unrolling, op):
-            if not row and neutral is None:
-                raise Unsuitable
-            found.append(
-                _folded(unrolling, op, name, row, element) if row else unrolling.constant(type.dtype.type(neutral))
-            )
-        return np.array(found, np.int64).reshape(type.shape)
-
-    return reduce
+def _reduce(unrolling: Unrolling, op: Op, type: TensorType) -> Elements:
+    element, name = TensorType(type.dtype), op.semantics.fold
+    neutral = getattr(np, name).identity
+    found = []
+    for row in _reduced(unrolling, op):
+        if not row and neutral is None:
+            raise Unsuitable
+        found.append(
+            _folded(unrolling, op, name, row, element) if row else unrolling.constant(type.dtype.type(neutral))
+        )
+    return np.array(found, np.int64).reshape(type.shape)
 
 
 def _folded(unrolling: Unrolling, op: Op, name: str, row: Sequence[int], element: TensorType) -> int:
@@ -180,42 +165,27 @@ def _sequential(unrolling: Unrolling, op: Op, name: str, row: Sequence[int], ele
     return functools.reduce(lambda total, each: unrolling.apply(op, name, (total, each), element), row)
 
 
-def _cumulate(name: str) -> Callable[[Unrolling, Op, TensorType], Elements]:
-    def cumulate(unrolling: Unrolling, op: Op, type: TensorType) -> Elements:
-        (operand,) = op.operands
-        if unrolling.tape.types[operand].dtype != type.dtype:
-            raise Unsuitable
-        moved = np.moveaxis(unrolling.elements(operand), op.keyword("axis"), -1)
-        unrolling.require(moved.size)
-        found = np.empty(moved.shape, np.int64)
-        for place in np.ndindex(moved.shape[:-1]):
-            row = unrolling.variables(moved[place])
-            for position, variable in enumerate(row[1:], start=1):
-                row[position] = unrolling.apply(op, name, (row[position - 1], variable), TensorType(type.dtype))
-            found[place] = row
-        return np.moveaxis(found, -1, op.keyword("axis"))
-
-    return cumulate
-
-
-def _matmul(unrolling: Unrolling, op: Op, type: TensorType) -> Elements:
-    left, right = (unrolling.elements(operand) for operand in op.operands)
-    letters = {(1, 1): "i,i->", (2, 1): "ij,j->i", (1, 2): "i,ij->j", (2, 2): "ij,jk->ik"}
-    subscripts = letters.get((left.ndim, right.ndim))
-    if subscripts is None:
+def _cumulate(unrolling: Unrolling, op: Op, type: TensorType) -> Elements:
+    (operand,) = op.operands
+    if unrolling.tape.types[operand].dtype != type.dtype:
         raise Unsuitable
-    return _contract(unrolling, op, type, subscripts)
+    moved = np.moveaxis(unrolling.elements(operand), op.keyword("axis"), -1)
+    unrolling.require(moved.size)
+    found, element = np.empty(moved.shape, np.int64), TensorType(type.dtype)
+    for place in np.ndindex(moved.shape[:-1]):
+        row = unrolling.variables(moved[place])
+        for position, variable in enumerate(row[1:], start=1):
+            row[position] = unrolling.apply(op, op.semantics.fold, (row[position - 1], variable), element)
+        found[place] = row
+    return np.moveaxis(found, -1, op.keyword("axis"))
 
 
-def _einsum(unrolling: Unrolling, op: Op, type: TensorType) -> Elements:
-    return _contract(unrolling, op, type, op.keyword("subscripts"))
-
-
-def _contract(unrolling: Unrolling, op: Op, type: TensorType, subscripts: str) -> Elements:
+def _contract(unrolling: Unrolling, op: Op, type: TensorType) -> Elements:
     """Sums of products over the letters that the result lacks."""
     operands = [cast(unrolling, op, operand, type) for operand in op.operands]
-    inputs, output = subscripts.replace(" ", "").split("->")
-    terms = inputs.split(",")
+    terms, output = letters(op, [each.ndim for each in operands])
+    if op.access == AccessMap.MATMUL and max(each.ndim for each in operands) > 2:
+        raise Unsuitable  # many products of matrices
     extents: dict[str, int] = {}
     for term, array in zip(terms, operands, strict=True):
         extents.update(zip(term, array.shape, strict=True))
@@ -237,13 +207,9 @@ def _contract(unrolling: Unrolling, op: Op, type: TensorType, subscripts: str) -
 
 
 _UNROLLED: dict[str, Callable[[Unrolling, Op, TensorType], Elements]] = {
-    "scatter": _scatter,
-    "sum": _chain("add", 0.0),
-    "prod": _chain("multiply", 1.0),
-    "max": _chain("maximum", None),
-    "min": _chain("minimum", None),
-    "cumsum": _cumulate("add"),
-    "cumprod": _cumulate("multiply"),
-    "matmul": _matmul,
-    "einsum": _einsum,
+    **dict.fromkeys(MOVES, _move),
+    AccessMap.SCATTER: _scatter,
+    AccessMap.REDUCTION: _reduce,
+    AccessMap.SCAN: _cumulate,
+    **dict.fromkeys(CONTRACTIONS, _contract),
 }

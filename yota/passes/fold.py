@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op, Tape
 from yota.ir.types import TensorType, TupleType
 from yota.passes.rewrite import Rewriting
@@ -40,7 +41,7 @@ def run(tape: Tape, *, arrays: bool = True) -> Tape:
 
 def _evaluate(type: TensorType, op: Op, values: list[Any]) -> Any:
     """The constant's value, or None where it is better computed each time."""
-    if op.primitive.expand is not None or isinstance(type, TupleType) or op.name == "item":
+    if op.primitive.expand is not None or isinstance(type, TupleType) or op.access == AccessMap.ITEM:
         return None
     size = type.size * type.dtype.itemsize
     if size > _LARGEST_BROADCAST and size > sum(np.asarray(value).nbytes for value in values):

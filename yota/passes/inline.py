@@ -7,6 +7,7 @@ from typing import Any
 
 from yota.errors import TapeError
 from yota.ir.primitive import Primitive
+from yota.ir.semantics import AccessMap
 from yota.ir.tape import Tape
 from yota.ir.types import TensorType
 from yota.passes.rewrite import Rewriting
@@ -24,7 +25,7 @@ def run(tape: Tape) -> Tape:
     emitter = _Inliner(rewriting)
     several: dict[int, tuple[int, ...]] = {}
     for op in tape.ops:
-        if op.name == "item" and op.operands[0] in several:
+        if op.access == AccessMap.ITEM and op.operands[0] in several:
             found = several[op.operands[0]][op.keyword("index")]
             rewriting.bind(op.result, _of_type(rewriting, found, tape.types[op.result]))
             continue

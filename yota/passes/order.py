@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from yota.ir.semantics import AccessMap
 from yota.ir.types import TensorType
 
 if TYPE_CHECKING:
@@ -80,13 +81,13 @@ def _mixing(members: Sequence[Member], types: Mapping[int, TensorType]) -> Count
     for member in members:
         op, placement = member.op, member.placement
         assert placement is not None
-        if op.name in ("sum", "prod", "max", "min"):
+        if op.access == AccessMap.REDUCTION:
             type = types[op.operands[0]]
             extent = _last(type, placement.reads[0])
             # A sum over the blocked axis alone adds whole rows already, one over all axes adds what lies in line, and
             # BLAS does one over all but the last.
             axes, every = op.keyword("axis"), tuple(range(type.ndim))
-            columns = op.name == "sum" and type.dtype.char in "fd" and axes == every[:-1]
+            columns = op.semantics.fold == "add" and type.dtype.char in "fd" and axes == every[:-1]
             if extent and axes not in ((placement.reads[0],), every) and not columns:
                 found[extent] += type.size
         elif placement.axis is not None and len(op.operands) > 1:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from yota.ir.indexing import pattern_shape
 from yota.ir.tape import Op
 from yota.passes.case import Case, Rule
-from yota.passes.writes import covers, extents, is_basic
+from yota.passes.writes import covers, is_basic
 
 __all__ = ["EXACT", "LOOSE"]
 
@@ -45,7 +46,7 @@ def _put_at_zeros(case: Case) -> int | None:
             continue
         filled = indices.index(index)
         piece = pieces.operands[filled]
-        if case.type_of(piece).shape != extents(index, case.type.shape) or not _alike(case, write, piece):
+        if case.type_of(piece).shape != pattern_shape(index, (), case.type.shape) or not _alike(case, write, piece):
             continue
         whole = case.make("setitem", (write.operands[0], piece), write.static, case.type)
         rest = pieces.operands[:filled] + pieces.operands[filled + 1 :]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op
 from yota.ir.types import TensorType
 from yota.passes.units import Growing
@@ -23,8 +24,7 @@ _LARGEST_ROW = 16384
 
 def leading_shape(op: Op, types: Mapping[int, TensorType]) -> tuple[int, ...]:
     """The shape that an op that starts a loop runs over."""
-    reduction = op.name in ("sum", "prod", "max", "min")
-    return types[op.operands[0] if reduction else op.result].shape
+    return types[op.operands[0] if op.access == AccessMap.REDUCTION else op.result].shape
 
 
 def wish(op: Op, types: Mapping[int, TensorType]) -> int | None:

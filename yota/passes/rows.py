@@ -7,20 +7,16 @@ axis, or adds shifted pieces into a longer array, may be in the loop too; its re
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import numpy as np
-
-from yota.ir.indexing import GATHER, NEWAXIS, Index, Slice, axis_behind
+from yota.ir.access import carried_axis
+from yota.ir.indexing import GATHER, Slice, axis_behind, entry_of, pattern_shape
+from yota.ir.semantics import JOINS, AccessMap
 from yota.ir.tape import Op
 from yota.ir.types import TensorType
 
 __all__ = ["Placement", "place"]
-
-_ROWWISE = frozenset({"where", "astype", "real", "imag"})
-_REDUCTIONS = frozenset({"sum", "prod", "max", "min"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,25 +74,18 @@ class _Fitting:
     def place(self) -> Placement | None:
         """How the op fits."""
         op, first = self.op, self.axes[0] if self.axes else None
-        if op.name in _ROWWISE or (op.primitive.elementwise and _is_ufunc(op)):
+        access = op.access
+        if op.semantics.rowwise and not (op.semantics.ufunc and op.static):
             return self._broadcasting()
-        if op.name in _REDUCTIONS:
+        if access == AccessMap.REDUCTION:
             return _reduction(op, self.operands[0], self.extent, first if first is not None else self.wish)
-        if op.name in ("concatenate", "stack"):
+        if access in JOINS:
             return self._joining()
-        if op.name == "scatter":
+        if access == AccessMap.SCATTER:
             return self._scatter()
         if first is None:
             return None
-        new = None
-        if op.name == "transpose":
-            new = op.keyword("axes").index(first)
-        elif op.name == "reshape":
-            new = _reshaped(self.operands[0].shape, first, self.result.shape)
-        elif op.name == "broadcast_to":
-            new = first + self.result.ndim - self.operands[0].ndim
-        elif op.name == "getitem":
-            new = _indexed(op.keyword("index"), first, self.extent)
+        new = carried_axis(op, self.operands[0].shape, self.result.shape, first)
         if new is None or self.result.shape[new] != self.extent:
             return None
         return Placement(new, (first,) + (None,) * (len(self.operands) - 1))
@@ -114,7 +103,7 @@ class _Fitting:
 
     def _joining(self) -> Placement | None:
         over, known = self.op.keyword("axis"), self._known()
-        stacked = self.op.name == "stack"
+        stacked = self.op.access == AccessMap.STACK
         axis = self.wish if known is None else known[1] + (stacked and known[1] >= over)
         if axis is None or axis == over or axis >= self.result.ndim or self.result.shape[axis] != self.extent:
             return None
@@ -131,18 +120,13 @@ class _Fitting:
             return None
         reads = []
         for index, operand in zip(indices, self.operands, strict=True):
-            piece = _piece(index, axis)
-            entry = [entry for entry in index if entry is not NEWAXIS][axis]
-            if piece is None or not isinstance(entry, Slice) or entry.step != 1 or entry.stop is None:
+            entry, piece = entry_of(index, axis)
+            if not isinstance(entry, Slice) or entry.step != 1 or entry.stop is None:
                 return None
-            if operand.shape != _region(index, self.result.shape) or operand.shape[piece] != self.extent:
+            if operand.shape != pattern_shape(index, (), self.result.shape) or operand.shape[piece] != self.extent:
                 return None
             reads.append(piece)
         return Placement(axis if self.result.shape[axis] == self.extent else None, tuple(reads))
-
-
-def _is_ufunc(op: Op) -> bool:
-    return isinstance(op.primitive.function, np.ufunc) and not op.static
 
 
 def _cut(shape: tuple[int, ...], onto: tuple[int, ...], axis: int, extent: int) -> int | None:
@@ -157,47 +141,8 @@ def _reduction(op: Op, operand: TensorType, extent: int, axis: int | None) -> Pl
     over = op.keyword("axis")
     if axis in over:
         # No complex number is smaller than all others, so a running maximum of them has no start.
-        ordered = op.name in ("sum", "prod") or not operand.is_complex
+        ordered = op.semantics.fold in ("add", "multiply") or not operand.is_complex
         return Placement(None, (axis,)) if ordered else None
     if op.keyword("keepdims"):
         return Placement(axis, (axis,))
     return Placement(axis - sum(other < axis for other in over), (axis,))
-
-
-def _reshaped(old: tuple[int, ...], axis: int, shape: tuple[int, ...]) -> int | None:
-    ahead = math.prod(old[:axis])
-    for new, extent in enumerate(shape):
-        if extent == old[axis] and math.prod(shape[:new]) == ahead:
-            return new
-    return None
-
-
-def _indexed(index: Index, axis: int, extent: int) -> int | None:
-    entries = [entry for entry in index if entry is not NEWAXIS]
-    return None if GATHER in index or entries[axis] != Slice(0, extent) else _piece(index, axis)
-
-
-def _piece(index: Index, axis: int) -> int | None:
-    """Axis of the region that ``axis`` of the indexed array becomes."""
-    old = new = 0
-    for entry in index:
-        if entry is NEWAXIS:
-            new += 1
-            continue
-        if old == axis:
-            return new if isinstance(entry, Slice) else None
-        old += 1
-        new += isinstance(entry, Slice)
-    return None
-
-
-def _region(index: Index, shape: tuple[int, ...]) -> tuple[int, ...]:
-    found, extents = [], iter(shape)
-    for entry in index:
-        if entry is NEWAXIS:
-            found.append(1)
-            continue
-        extent = next(extents)
-        if isinstance(entry, Slice):
-            found.append(len(entry.positions(extent)))
-    return tuple(found)

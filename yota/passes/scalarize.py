@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from yota.ir.semantics import MOVES, VIEWS, AccessMap
 from yota.ir.tape import Op, Tape
-from yota.passes.elements import MOVES, unroll
+from yota.passes.elements import unroll
 from yota.passes.matrices import FUNCTIONS
 from yota.passes.rewrite import protected
 from yota.passes.unroll import Elements, Unrolling, Unsuitable
@@ -20,6 +21,7 @@ __all__ = ["is_scalar", "run"]
 # on a small array, a view of an array, arithmetic on NumPy scalars, and one element in or out of an array.
 _SCALAR_OP, _ARRAY_CALL, _ARRAY_VIEW, _NUMPY_SCALAR_OP, _ELEMENT = 30, 700, 200, 80, 30
 _LARGEST_DENSE_OUTPUT = 64
+_ASSEMBLED = (AccessMap.STACK, AccessMap.SCATTER)
 _MOST_UNROLLED = 1024
 """Scalar ops that arrays may unroll to: longer functions would run faster still, but nobody could read them."""
 _PER_OP, _PER_OP_COMPILED, _MOST_COMPILED = 2, 6, 20_000
@@ -41,7 +43,7 @@ def run(tape: Tape, *, strict: bool = False, compiled: bool = False, most: int |
     longest = max(_MOST_UNROLLED, _PER_OP * len(tape))
     if compiled:
         longest = max(longest, min(_PER_OP_COMPILED * len(tape), _MOST_COMPILED))
-    if compiled and most is None and any(op.name in FUNCTIONS for op in tape.ops):
+    if compiled and most is None and not FUNCTIONS.keys().isdisjoint(op.name for op in tape.ops):
         most = longest
     budget = _array_cost(tape)
     limit = min(budget // _SCALAR_OP + 64, longest) if most is None else most
@@ -62,12 +64,12 @@ def is_scalar(tape: Tape) -> bool:
     """Whether there is nothing to unroll: arrays are only read at one place, or stacked as outputs."""
     inputs, assembled = {entry.variable for entry in tape.inputs}, set(tape.outputs)
     for op in reversed(tape.ops):
-        if op.result in assembled and op.name == "reshape":
+        if op.result in assembled and op.access == AccessMap.RESHAPE:
             assembled.add(op.operands[0])
-        elif op.result in assembled and op.name == "stack":
+        elif op.result in assembled and op.access == AccessMap.STACK:
             if any(tape.types[operand].shape for operand in op.operands):
                 return False
-        elif op.name == "getitem":
+        elif op.access == AccessMap.READ:
             if tape.types[op.result].shape or op.operands[0] not in inputs:
                 return False
         elif tape.types[op.result].shape or not _is_plain(tape, op):
@@ -78,7 +80,7 @@ def is_scalar(tape: Tape) -> bool:
 def _is_scalar_value(tape: Tape) -> bool:
     kept = protected(tape)
     return all(
-        op.name in MOVES or (not tape.types[op.result].shape and _is_plain(tape, op))
+        op.access in MOVES or (not tape.types[op.result].shape and _is_plain(tape, op))
         for op in tape.ops
         if op.result in kept
     )
@@ -93,11 +95,11 @@ def _array_cost(tape: Tape) -> int:
     total = 0
     for op in tape.ops:
         shape = tape.types[op.result].shape
-        if op.name in ("stack", "scatter"):
+        if op.access in _ASSEMBLED:
             total += _ARRAY_CALL + 2 * _ELEMENT * len(op.operands)
-        elif not shape and (op.name == "getitem" or _is_plain(tape, op)):
+        elif not shape and (op.access == AccessMap.READ or _is_plain(tape, op)):
             total += _NUMPY_SCALAR_OP
-        elif op.name in ("reshape", "transpose", "broadcast_to", "getitem"):
+        elif op.access in VIEWS or op.access == AccessMap.READ:
             total += _ARRAY_VIEW
         else:
             total += _ARRAY_CALL
@@ -109,10 +111,10 @@ def _scalar_cost(tape: Tape) -> int:
     """Time of the tape as scalar code."""
     total = 0
     for op in tape.ops:
-        if op.name in ("stack", "scatter"):
+        if op.access in _ASSEMBLED:
             total += _ELEMENT * len(op.operands)
         else:
-            total += _ELEMENT if op.name == "getitem" else _SCALAR_OP
+            total += _ELEMENT if op.access == AccessMap.READ else _SCALAR_OP
     return total
 
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from yota.ir.indexing import NEWAXIS, Index, Slice, axis_behind
+from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op
 from yota.ir.types import TensorType
 from yota.passes.units import Member, Unit
@@ -51,7 +52,7 @@ def first_pieces(
 ) -> dict[int, First | None]:
     """The first piece of each array that the loop of ``unit`` completes by adding shifted pieces."""
     local = unit.local
-    members = (each for each in unit.members if each.op.name == "scatter" and each.op.result not in local)
+    members = (each for each in unit.members if each.op.access == AccessMap.SCATTER and each.op.result not in local)
     return {each.op.result: _first_piece(each, unit, types, roots) for each in members}
 
 
@@ -99,7 +100,7 @@ def _writable(
         return False
     before = True
     for member in unit.members:
-        total = member.op.name == "scatter" and member.op.result not in local
+        total = member.op.access == AccessMap.SCATTER and member.op.result not in local
         if member.op is op:
             before = False
             continue

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op, Tape
 from yota.passes.readers import Readers
 from yota.passes.rows import place
@@ -16,10 +17,6 @@ from yota.passes.views import is_view
 
 __all__ = ["sink"]
 
-_CHEAP = frozenset(
-    "add subtract multiply negative square absolute less less_equal greater greater_equal equal not_equal"
-    " maximum minimum where sign astype".split()
-)
 _MOST_REPEATED = 4
 
 
@@ -98,7 +95,7 @@ class _Sinker:
         while pending:
             op = self.ops[pending.pop()]
             view = is_view(op, self.types)
-            if not view and (op.name not in _CHEAP or most == 0):
+            if not view and (not op.semantics.cheap or most == 0):
                 return None
             most -= not view
             needed[op.result] = op
@@ -116,7 +113,7 @@ class _Sinker:
         for op in ops:
             known = {v: axes[v] for v in op.operands if v in axes}
             wish: int | None = wishes[op.result]
-            if op.name in ("sum", "prod", "max", "min"):
+            if op.access == AccessMap.REDUCTION:
                 wish = next(m.placement.reads[0] for m in group.members if m.op is op and m.placement)
             found = place(op, self.types, group.extent, known, wish)
             if found is None and not known and is_view(op, self.types):

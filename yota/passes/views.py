@@ -4,49 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
-
 from yota.ir.indexing import GATHER
+from yota.ir.semantics import VIEWS, AccessMap
 from yota.ir.tape import Op, Tape
 from yota.ir.types import TensorType
 
 __all__ = ["is_view", "roots", "shares"]
 
-_VIEWS = frozenset({"reshape", "transpose", "broadcast_to"})
-_FRESH = frozenset(
-    "inv solve cholesky pinv"
-    " where astype setitem scatter deposit sum prod max min matmul concatenate stack cumsum cumprod sort".split()
-)
-
 
 def is_view(op: Op, types: Mapping[int, TensorType]) -> bool:
     """Whether ``op`` costs nothing and gives another look at its first operand."""
-    if op.name in _VIEWS:
-        return True
-    if op.name == "getitem":
+    access = op.access
+    if access == AccessMap.READ:
         return GATHER not in op.keyword("index")
-    if op.name in ("real", "imag"):
-        return types[op.operands[0]].is_complex
-    return False
+    return access in VIEWS or (op.semantics.component != "" and types[op.operands[0]].is_complex)
 
 
 def shares(op: Op, types: Mapping[int, TensorType]) -> tuple[int, ...]:
     """Operands whose memory the result may be; unknown functions are taken to share all."""
     if not types[op.result].shape:
         return ()
-    if is_view(op, types):
+    if is_view(op, types) or op.semantics.component:
         return op.operands[:1]
-    if op.name in ("real", "imag"):
-        return op.operands[:1]
-    if op.name == "call":
+    if op.access == AccessMap.CALL:
         return op.operands if op.keyword("form").view else ()
-    if isinstance(op.primitive.function, np.ufunc) or op.name in _FRESH or op.name == "getitem":
-        return ()
-    if (op.primitive.target or "").startswith("numpy.fft."):
-        return ()
-    if op.name == "einsum" and len(op.operands) > 1:
-        return ()
-    return op.operands
+    # Of one operand an einsum is a view, or a sum.
+    owns = op.semantics.owns or op.access == AccessMap.READ or (op.access == AccessMap.EINSUM and len(op.operands) > 1)
+    return () if owns else op.operands
 
 
 def roots(tape: Tape, apart: frozenset[int] = frozenset()) -> dict[int, frozenset[int]]:

@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from yota.ir.indexing import GATHER, NEWAXIS, Index, Slice
+from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op, TapeBuilder
 
-__all__ = ["Chain", "Chains", "covers", "extents", "is_basic", "meet", "overlap", "positions"]
+__all__ = ["Chain", "Chains", "covers", "is_basic", "meet", "overlap", "positions"]
 
 _LONGEST_WALK = 64
 
@@ -64,7 +65,7 @@ class Chains:
         """The chain whose write at the position given makes ``variable``; None if no write does."""
         pending: list[Op] = []
         op = builder.definition(variable)
-        while op is not None and op.name == "setitem" and op.result not in self._known:
+        while op is not None and op.access == AccessMap.WRITE and op.result not in self._known:
             pending.append(op)
             op = builder.definition(op.operands[0])
         for op in reversed(pending):
@@ -112,12 +113,6 @@ def covers(one: Index, two: Index, shape: tuple[int, ...]) -> bool:
 
 def _steps_over(one: range, two: range) -> bool:
     return len(two) == 1 or two.step % one.step == 0
-
-
-def extents(index: Index, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape of what stands at a basic index of an array of ``shape``."""
-    both = zip(index, shape, strict=True)
-    return tuple(len(positions(entry, extent)) for entry, extent in both if isinstance(entry, Slice))
 
 
 def positions(entry: object, extent: int) -> range:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from yota.ir.indexing import GATHER, NEWAXIS, Index, Slice
+from yota.ir.semantics import Positions
 from yota.tracing.leaving import to_int
 from yota.tracing.methods import is_tracer
 
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
     from yota.tracing.trace import Trace
 
 __all__ = ["normalise"]
-
-_POSITIONS = frozenset(("argsort", "argmax", "argmin", "flatnonzero", "searchsorted"))
 
 
 def normalise(trace: Trace, index: Any, shape: tuple[int, ...]) -> tuple[Index, list[Any]]:
@@ -111,4 +110,4 @@ def _has_negative(entry: Any) -> bool:
 def _is_position(entry: Any) -> bool:
     """Whether a traced index was found as a position, and so needs no guard against numbers below 0."""
     op = entry._trace.builder.definition(entry._current()) if is_tracer(entry) else None
-    return op is not None and op.name in _POSITIONS
+    return op is not None and op.semantics.positions != Positions.NONE

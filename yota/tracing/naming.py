@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op, TapeBuilder
 from yota.tracing.location import source_line
 
@@ -21,14 +22,16 @@ def name_variables(builder: TapeBuilder) -> None:
         match = _ASSIGNMENT.match(source_line(op.location))
         if match:
             builder.names[op.result] = match.group(1)
-        elif op.name == "item":
+        elif op.access == AccessMap.ITEM:
             _name_items(builder, op)
 
 
 def _name_items(builder: TapeBuilder, last: Op) -> None:
     match = _ASSIGNMENTS.match(source_line(last.location))
     names = match.group(1).split(",") if match else []
-    items = {op.keyword("index"): op for op in builder.ops if op.name == "item" and op.operands == last.operands}
+    items = {
+        op.keyword("index"): op for op in builder.ops if op.access == AccessMap.ITEM and op.operands == last.operands
+    }
     if len(names) == len(items):
         for number, name in enumerate(names):
             builder.names[items[number].result] = name.strip()

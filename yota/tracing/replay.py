@@ -9,6 +9,7 @@ import numpy as np
 
 from yota.errors import StaleTapeError
 from yota.ir.location import where
+from yota.ir.semantics import AccessMap
 from yota.ir.tape import Guard, Op, Tape
 from yota.tracing.captures import copied
 from yota.tracing.trace import Trace
@@ -121,7 +122,7 @@ def inline(tape: Tape, trace: Trace, inputs: Mapping[int, Any]) -> list[Any]:
     for variable, value in tape.constants.items():
         known[variable] = trace.constant(value)
     for op in tape.ops:
-        if op.name == "item":
+        if op.access == AccessMap.ITEM:
             known[op.result] = known[op.operands[0]][op.keyword("index")]
             continue
         operands = tuple(known[operand] for operand in op.operands)

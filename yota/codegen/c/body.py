@@ -137,7 +137,7 @@ class BodyWriter(Frame):
             value = pull.values.cast(pull.at(op.operands[0], point), type.dtype)
             found.setdefault(flat(kept, shape), []).append(value)
         return [
-            Sink(root, pull.fold(op.name, each, type.dtype), offset, type.dtype, merge)
+            Sink(root, pull.fold(op.semantics.fold, each, type.dtype), offset, type.dtype, merge)
             for offset, each in found.items()
         ]
 

@@ -16,8 +16,6 @@ from yota.passes.units import Unit
 
 __all__ = ["Driver"]
 
-_QUIET = frozenset("getitem setitem reshape transpose broadcast_to concatenate stack real imag conjugate".split())
-
 
 class Driver(Lowering):
     """Lowers a schedule of kernels and single ops."""
@@ -26,7 +24,7 @@ class Driver(Lowering):
         ops = [step for step in steps if isinstance(step, Op)]
         self._kernels = {kernel.outputs[0]: kernel for kernel in kernels}
         self._freed = _freed(tape, ops, kernels)
-        self._quiet = all(op.name in _QUIET for op in ops)
+        self._quiet = all(op.semantics.quiet for op in ops)
         definitions = tape.definitions()
         rest = iter(kernels)
         units = [Unit.of(step if isinstance(step, Op) else next(rest), definitions) for step in steps]

@@ -10,17 +10,21 @@ import numpy as np
 
 from yota.codegen.c.inside import UnreachableError
 from yota.codegen.c.patterns import is_fixed, is_uniform
-from yota.codegen.c.regions import LONGEST_UNROLLED, REDUCTIONS, Root, studied
+from yota.codegen.c.regions import LONGEST_UNROLLED, Root, studied
 from yota.codegen.c.spelling import cost, is_known_op
 from yota.codegen.c.stencils import read_apart
 from yota.codegen.c.types import is_known
+from yota.ir.access import pieces
 from yota.ir.indexing import GATHER
+from yota.ir.semantics import MOVES, AccessMap
 from yota.ir.tape import Op, Tape
 from yota.passes.rewrite import users
 from yota.passes.views import is_view
 
-__all__ = ["Group", "Schedule", "schedule"]
+__all__ = ["GATHERS", "Group", "Schedule", "schedule"]
 
+GATHERS = (AccessMap.READ, AccessMap.SCATTER)
+"""What kernels of C do by index arrays."""
 _WORTH_STORING = 8
 """Work above which a value is stored rather than computed again."""
 _MOST_ROUNDS = 12
@@ -82,7 +86,7 @@ def schedule(
     looks
         Whether an array may be another look at memory; if not, it is written out wherever it is needed in memory.
     gathers
-        Which of ``getitem`` and ``scatter`` kernels can do by index arrays that are constants; the tape must be
+        Which of reads and additions kernels can do by index arrays that are constants; the tape must be
         `normalised` for them.
     places
         Arguments and results that may be index arrays besides: whoever calls kernels, or reads them, checks them.
@@ -131,18 +135,14 @@ class _Planner:
             return op.primitive.expand is None and self.known(self.tape, op)
         if not all(is_known(type.dtype) for type in types):
             return False
-        if op.name in REDUCTIONS:
-            real = types[0].dtype.kind == "f"
-            return types[0].dtype == types[1].dtype and (real or (op.name == "sum" and types[0].is_complex))
-        if op.name in self.gathers and is_fixed(self.tape, op, self.places):
+        if op.access == AccessMap.REDUCTION:
+            real = types[0].dtype.kind == "f" or (types[0].is_complex and op.semantics.fold == "add")
+            return types[0].dtype == types[1].dtype and real
+        if op.access in self.gathers and is_fixed(self.tape, op, self.places):
             return True
-        if op.name == "getitem":
-            return all(entry is not GATHER for entry in op.keyword("index"))
-        if op.name == "setitem":
-            return len(op.operands) == 2
-        if op.name == "scatter":
-            return len(op.operands) == len(tuple(op.keyword("indices")))
-        return op.name in ("reshape", "transpose", "broadcast_to", "stack", "concatenate")
+        if op.access in MOVES or op.access == AccessMap.SCATTER:
+            return not any(GATHER in index for _, _, index in pieces(op))
+        return False
 
     def attempt(self) -> Schedule | None:
         """One try; None if something was learned and it must be done again."""
@@ -193,8 +193,8 @@ class _Planner:
             if op.result not in self.inside:
                 found.add(op.result)
                 wanted.extend(op.operands)
-            elif (op.name in REDUCTIONS and self._is_long(op)) or (
-                op.name == "scatter" and is_fixed(tape, op, self.places)
+            elif (op.access == AccessMap.REDUCTION and self._is_long(op)) or (
+                op.access == AccessMap.SCATTER and is_fixed(tape, op, self.places)
             ):
                 found.add(op.result)
         for variable in wanted:
@@ -330,7 +330,7 @@ class _Planner:
         found: dict[int, int] = {}
         for op in self.tape.ops:
             factor = 1
-            if op.name in REDUCTIONS:
+            if op.access == AccessMap.REDUCTION:
                 size = self.types[op.operands[0]].size
                 factor = max(1, size // max(1, self.types[op.result].size))
             inner = sum(found.get(operand, 0) for operand in op.operands if operand not in leaves)

@@ -11,6 +11,7 @@ from yota.codegen.c.lines import Needs, filled
 from yota.codegen.c.patterns import is_uniform
 from yota.codegen.c.types import c_type, is_known, literal
 from yota.ir.indexing import GATHER
+from yota.ir.semantics import AccessMap, Positions
 from yota.ir.tape import Op, Tape
 
 __all__ = ["is_ordered", "is_sort", "sorting", "writing"]
@@ -18,13 +19,13 @@ __all__ = ["is_ordered", "is_sort", "sorting", "writing"]
 
 def is_sort(tape: Tape, op: Op) -> bool:
     """Whether an op finds the places of real numbers along an axis from the smallest on."""
-    type = tape.types[op.operands[0]] if op.name == "argsort" else None
+    type = tape.types[op.operands[0]] if op.semantics.positions == Positions.SORTED else None
     return type is not None and bool(type.shape) and is_known(type.dtype) and type.dtype.kind != "c"
 
 
 def is_ordered(tape: Tape, op: Op) -> bool:
     """Whether an op is done here."""
-    if op.name == "setitem" and op.keyword("index") == (GATHER,):
+    if op.access == AccessMap.WRITE and op.keyword("index") == (GATHER,):
         return all(is_known(tape.types[each].dtype) for each in (*op.operands, op.result))
     return is_sort(tape, op)
 

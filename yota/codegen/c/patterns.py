@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from yota.codegen.c.index import Linear, Point, spread
-from yota.ir.indexing import GATHER, NEWAXIS, Index, Slice, pieces_of
+from yota.ir.access import pieces
+from yota.ir.indexing import GATHER, NEWAXIS, Index, Slice, layout, pieces_of
+from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op, Tape
 from yota.passes.rewrite import Rewriting, rewritten
 
@@ -19,19 +21,17 @@ __all__ = [
     "index_operands",
     "is_fixed",
     "is_uniform",
-    "layout",
     "normalised",
-    "pattern_shape",
     "place",
 ]
 
 
 def is_fixed(tape: Tape, op: Op, given: frozenset[int] = frozenset()) -> bool:
     """Whether an op gathers, or adds one piece, by index arrays that are constants, or among those ``given``."""
-    if op.name == "scatter":
+    if op.access == AccessMap.SCATTER:
         if len(op.keyword("indices")) != 1 or not tape.types[op.result].differentiable:
             return False
-    elif op.name != "getitem":
+    elif op.access != AccessMap.READ:
         return False
     known = all(each in tape.constants or each in given for each in op.operands[1:])
     whole = all(tape.types[each].dtype.kind in "iu" for each in op.operands[1:])
@@ -51,11 +51,11 @@ def given_places(tape: Tape) -> frozenset[int]:
     """Arguments that serve as index arrays of axes of one extent, and as nothing else but for decisions on them."""
     extents: dict[int, set[int]] = {}
     for op in tape.ops:
-        places = index_operands(tape, op) if op.name != "setitem" else {}
+        places = index_operands(tape, op) if op.access != AccessMap.WRITE else {}
         for at, variable in enumerate(op.operands):
             if at in places:
                 extents.setdefault(variable, set()).add(places[at])
-            elif op.name not in ("min", "max"):
+            elif op.semantics.fold not in ("minimum", "maximum"):
                 extents.setdefault(variable, set()).update((-1, -2))
     names = ("int32", "int64", "uint8")
     return frozenset(
@@ -76,8 +76,8 @@ def index_arrays(tape: Tape, op: Op) -> list[tuple[int, int]]:
 def index_operands(tape: Tape, op: Op) -> dict[int, int]:
     """Which of an op's operands are index arrays, each with the extent of the axis that it has places on."""
     found: dict[int, int] = {}
-    for _, arrays, index in pieces_of(range(op.name == "setitem", len(op.operands)), _indices(op)):
-        shape = tape.types[op.result if op.name == "scatter" else op.operands[0]].shape
+    shape = tape.types[op.operands[0] if op.access == AccessMap.READ else op.result].shape
+    for _, arrays, index in pieces(op):
         found.update(zip(arrays, gathered_extents(index, shape), strict=True))
     return found
 
@@ -90,15 +90,15 @@ def gathered_extents(index: Index, shape: Sequence[int]) -> list[int]:
 
 def normalised(tape: Tape, kept: frozenset[int] = frozenset()) -> Tape:
     """``tape`` with one piece to a scatter by arrays, and no index that counts from the end; scatters ``kept`` stay."""
-    if not any(GATHER in index for op in tape.ops for index in _indices(op)):
+    if not any(GATHER in index for op in tape.ops for _, _, index in pieces(op)):
         return tape
     known: dict[bytes, int] = {}
 
     def replacement(rewriting: Rewriting, op: Op) -> int | None:
-        plain = op.name == "setitem" or not any(GATHER in index for index in _indices(op))
-        if plain or (op.name == "scatter" and op.result in kept):
+        plain = op.access == AccessMap.WRITE or not any(GATHER in index for _, _, index in pieces(op))
+        if plain or (op.access == AccessMap.SCATTER and op.result in kept):
             return None
-        if op.name == "scatter":
+        if op.access == AccessMap.SCATTER:
             return _split(rewriting, op, known)
         shape = tape.types[op.operands[0]].shape
         arrays = _wrapped(rewriting, op.operands[1:], op.keyword("index"), shape, known)
@@ -106,12 +106,6 @@ def normalised(tape: Tape, kept: frozenset[int] = frozenset()) -> Tape:
         return rewriting.emit(op.primitive, operands, op.static, tape.types[op.result])
 
     return rewritten(tape, replacement)
-
-
-def _indices(op: Op) -> tuple[Index, ...]:
-    if op.name in ("getitem", "setitem"):
-        return (op.keyword("index"),)
-    return tuple(op.keyword("indices")) if op.name == "scatter" else ()
 
 
 def _split(rewriting: Rewriting, op: Op, known: dict[bytes, int]) -> int:
@@ -157,29 +151,6 @@ def _wrapped(
         if variable in rewriting.tape.names:
             rewriting.builder.names.setdefault(found[-1], rewriting.tape.names[variable])
     return found
-
-
-def pattern_shape(index: Index, arrays: Sequence[tuple[int, ...]], shape: Sequence[int]) -> tuple[int, ...]:
-    """Shape of ``x[index]`` for an ``x`` of ``shape``; ``arrays`` are the shapes of the index arrays."""
-    front, inner = layout(index)
-    own: list[int] = []
-    axes = iter(shape)
-    for entry in index:
-        extent = 1 if entry is NEWAXIS else next(axes)
-        if isinstance(entry, Slice):
-            own.append(len(entry.positions(extent)))
-        elif entry is NEWAXIS:
-            own.append(1)
-    return (*own[:front], *np.broadcast_shapes(*arrays), *own[front:]) if inner else tuple(own)
-
-
-def layout(index: Index) -> tuple[int, bool]:
-    """How many axes of the result come before those of the index arrays, and whether there are any arrays."""
-    special = [number for number, entry in enumerate(index) if entry is GATHER or isinstance(entry, int)]
-    if not special:
-        return 0, False
-    together = special == list(range(special[0], special[-1] + 1))
-    return (special[0] if together else 0), True
 
 
 def place(

@@ -10,6 +10,7 @@ import numpy as np
 from yota.codegen.c.patterns import index_operands
 from yota.codegen.c.types import is_known
 from yota.ir.primitive import Primitive
+from yota.ir.semantics import VIEWS, AccessMap, Positions
 from yota.ir.tape import Op, Tape
 from yota.ir.types import TensorType
 from yota.passes.rewrite import Rewriting
@@ -68,13 +69,15 @@ def with_places(
 
 def _looked_at(tape: Tape, op: Op, checked: bool) -> dict[int, int]:
     """Which operands of an op that reads, or writes if those are ``checked``, are index arrays, with extents."""
-    return index_operands(tape, op) if checked or op.name == "getitem" else {}
+    return index_operands(tape, op) if checked or op.access == AccessMap.READ else {}
 
 
 def _counts(tape: Tape, op: Op, counting: Collection[int]) -> bool:
     """Whether an op reads the array of all places of an axis."""
-    if op.name != "getitem" or len(op.operands) != 2 or op.operands[0] in counting:
-        return op.name == "getitem" and len(op.operands) == 2
+    if op.access != AccessMap.READ or len(op.operands) != 2:
+        return False
+    if op.operands[0] in counting:
+        return True
     value = np.asarray(tape.constants.get(op.operands[0], 0))
     return value.ndim == 1 and np.array_equal(value, np.arange(value.size))
 
@@ -84,13 +87,13 @@ def is_inside(
 ) -> bool:
     """Whether an index array is sure to have places on an axis of ``extent`` only, counted from its start."""
     op = definition(variable)
-    while op is not None and op.name in ("getitem", "reshape", "transpose", "broadcast_to"):
+    while op is not None and (op.access == AccessMap.READ or op.access in VIEWS):
         op = definition(op.operands[0])
     if op is None:
         return False
     if op.primitive is PLACES:
         return bool(op.keyword("extent") == extent)
-    return op.name == "argsort" and types[op.result].shape[op.keyword("axis")] <= extent
+    return op.semantics.positions == Positions.SORTED and types[op.result].shape[op.keyword("axis")] <= extent
 
 
 def _is_inside(rewriting: Rewriting, variable: int, extent: int) -> bool:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-import string
 from collections.abc import Callable, Collection, Mapping, Sequence
 
+from yota.ir.access import letters
 from yota.ir.catalog import primitive
+from yota.ir.semantics import CONTRACTIONS, AccessMap
 from yota.ir.tape import Op, Tape
 from yota.passes.rewrite import Rewriting, rewritten
 from yota.passes.views import is_view
@@ -23,10 +24,10 @@ def as_sums(tape: Tape, fits: Callable[[Tape, Op], bool] = lambda tape, op: True
     """``tape`` with every matrix product and einsum that fits as a sum over a product of broadcast operands."""
 
     def replacement(rewriting: Rewriting, op: Op) -> int | None:
-        letters = _letters(tape, op) if fits(tape, op) else None
-        return None if letters is None else _contraction(rewriting, op, *letters)
+        found = _letters(tape, op) if fits(tape, op) else None
+        return None if found is None else _contraction(rewriting, op, *found)
 
-    return rewritten(tape, replacement) if any(op.name in ("matmul", "einsum") for op in tape.ops) else tape
+    return rewritten(tape, replacement) if any(op.access in CONTRACTIONS for op in tape.ops) else tape
 
 
 def small_as_sums(tape: Tape, kept: Collection[int] = ()) -> tuple[Tape, frozenset[int]]:
@@ -49,7 +50,7 @@ def _stops(tape: Tape) -> frozenset[int]:
     found = set()
     for op in tape.ops:
         count = sum(terms.get(operand, 0) for operand in op.operands)
-        if op.name == "sum":
+        if op.semantics.fold == "add":
             length = tape.types[op.operands[0]].size // max(1, tape.types[op.result].size)
             count = length * max(1, count) if length <= _SHORT else 0
         elif not (op.primitive.elementwise or is_view(op, tape.types)):
@@ -75,37 +76,26 @@ def _repeated(tape: Tape) -> set[int]:
 
 
 def _is_small(tape: Tape, op: Op) -> bool:
-    letters = _letters(tape, op)
-    if letters is None or len(op.operands) != 2:
+    found = _letters(tape, op)
+    if found is None or len(op.operands) != 2:
         return False
     type = tape.types[op.result]
     if type.dtype.kind not in "fc" or any(tape.types[each].dtype != type.dtype for each in op.operands):
         return False
     extents: dict[str, int] = {}
-    for operand, own in zip(op.operands, letters[0], strict=True):
+    for operand, own in zip(op.operands, found[0], strict=True):
         extents.update(zip(own, tape.types[operand].shape, strict=True))
-    summed = math.prod(extent for letter, extent in extents.items() if letter not in letters[1])
+    summed = math.prod(extent for letter, extent in extents.items() if letter not in found[1])
     return 0 < summed <= _SHORT and math.prod(extents.values()) <= _SMALL
 
 
 def _letters(tape: Tape, op: Op) -> tuple[list[str], str] | None:
     """A letter for each axis of each operand and of the result; None for what is no such product."""
-    if op.name == "einsum":
-        inputs, _, result = str(op.keyword("subscripts")).partition("->")
-        operands = inputs.split(",")
-        plain = all(len(set(each)) == len(each) and each.isalpha() for each in [*operands, result or "a"])
-        return (operands, result) if plain and set(result) <= set("".join(operands)) else None
-    if op.name != "matmul":
+    if op.access not in CONTRACTIONS:
         return None
-    left, right = (tape.types[operand].ndim for operand in op.operands)
-    batch = max(left, right, 2) - 2
-    if batch > 20:
-        return None
-    names = string.ascii_lowercase[:batch]
-    one = "z" if left == 1 else f"{names[batch - left + 2 :]}xz"
-    two = "z" if right == 1 else f"{names[batch - right + 2 :]}zy"
-    result = names + ("x" if left > 1 else "") + ("y" if right > 1 else "")
-    return [one, two], result
+    terms, result = letters(op, [tape.types[operand].ndim for operand in op.operands])
+    plain = all(len(set(each)) == len(each) and each.isalpha() for each in [*terms, result or "a"])
+    return (terms, result) if plain and set(result) <= set("".join(terms)) else None
 
 
 def _contraction(rewriting: Rewriting, op: Op, letters: Sequence[str], result: str) -> int:
@@ -141,7 +131,7 @@ def _order(rewriting: Rewriting, operands: Sequence[int], letters: Sequence[str]
 def _innermost(rewriting: Rewriting, operand: int, letters: str) -> str:
     """The letter of the axis whose elements are side by side in memory."""
     op = rewriting.definition(operand)
-    if op is not None and op.name == "transpose":
+    if op is not None and op.access == AccessMap.TRANSPOSE:
         axes = op.keyword("axes")
         return letters[axes.index(len(axes) - 1)]
     return letters[-1]

@@ -11,10 +11,12 @@ import numpy as np
 
 from yota.codegen.c.index import Bounds, Linear, Point, flat, reindexed, reshaped, spread
 from yota.codegen.c.inside import UnreachableError, by_place, piece_of, pieces_at, within
-from yota.codegen.c.patterns import gathered_extents, is_uniform, pattern_shape, place
+from yota.codegen.c.patterns import gathered_extents, is_uniform, place
 from yota.codegen.c.spelling import computed_in
 from yota.codegen.c.values import Values
 from yota.ir.indexing import Index as ArrayIndex
+from yota.ir.indexing import pattern_shape
+from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op, Tape
 
 __all__ = ["Pull"]
@@ -25,7 +27,6 @@ Made: TypeAlias = tuple[list[Request], Callable[[list[int]], int]]
 _MOST_PICKED = 64
 """Elements that may be added by index arrays in straight code."""
 _BOOLEAN = np.dtype(bool)
-_FOLDS = {"sum": "add", "prod": "multiply", "max": "maximum", "min": "minimum"}
 
 
 class Pull:
@@ -111,10 +112,10 @@ class Pull:
         return total
 
     def fold(self, name: str, found: Sequence[int], dtype: Any) -> int:
-        """Several values reduced to one."""
+        """Several values reduced to one by the ufunc ``name``."""
         total = found[0]
         for each in found[1:]:
-            total = self.values.apply(_FOLDS[name], (total, each), dtype)
+            total = self.values.apply(name, (total, each), dtype)
         return total
 
     def _remember(self, variable: int, number: int) -> None:
@@ -144,20 +145,20 @@ class Pull:
         shape = tape.types[op.operands[0]].shape if op.operands else ()
         if op.primitive.elementwise:
             return self._elementwise(op, point)
-        if op.name in _FOLDS:
+        if op.access == AccessMap.REDUCTION:
             return self._reduction(op, point, shape)
         looked = self._looked_at(op, point, shape)
         if looked is not None:
             return _same(op.operands[0], looked)
         put_together = {
-            "stack": self._stack,
-            "concatenate": self._concatenate,
-            "scatter": self._scatter,
-            "setitem": self._setitem,
-        }
-        if op.name not in put_together:
+            AccessMap.STACK: self._stack,
+            AccessMap.CONCATENATE: self._concatenate,
+            AccessMap.SCATTER: self._scatter,
+            AccessMap.WRITE: self._setitem,
+        }.get(op.access)
+        if put_together is None:
             raise UnreachableError
-        return put_together[op.name](op, point)
+        return put_together(op, point)
 
     def _same_everywhere(self, variable: int) -> Any:
         """The number that all elements of a constant array are; None if they differ, or if it is none."""
@@ -170,16 +171,17 @@ class Pull:
 
     def _looked_at(self, op: Op, point: Point, shape: tuple[int, ...]) -> Point | None:
         """The element of the first operand that a view has at ``point``; None for what is no view."""
-        if op.name == "getitem":
+        access = op.access
+        if access == AccessMap.READ:
             if len(op.operands) > 1:
                 return self.gathered(point, op.keyword("index"), op.operands[1:], shape)
             return reindexed(point, op.keyword("index"))
-        if op.name == "transpose":
+        if access == AccessMap.TRANSPOSE:
             axes = op.keyword("axes")
             return tuple(point[axes.index(axis)] for axis in range(len(axes)))
-        if op.name == "broadcast_to":
+        if access == AccessMap.BROADCAST:
             return spread(point, shape)
-        if op.name == "reshape":
+        if access == AccessMap.RESHAPE:
             found = reshaped(point, self.tape.types[op.result].shape, shape, self.bounds)
             if found is None:
                 raise UnreachableError
@@ -215,14 +217,14 @@ class Pull:
         types = [tape.types[operand] for operand in op.operands]
         result = tape.types[op.result]
         requests = [(v, spread(point, type.shape)) for v, type in zip(op.operands, types, strict=True)]
-        if op.name == "astype":
+        if op.semantics.casts:
             return requests, lambda found: values.cast(found[0], result.dtype)
         dtype = computed_in(op.name, types, result)
 
         def apply(found: list[int]) -> int:
-            if op.name == "where":
+            if op.semantics.chooses:
                 operands = [values.cast(found[0], _BOOLEAN), *(values.cast(each, dtype) for each in found[1:])]
-            elif op.name == "imag" and not types[0].is_complex:
+            elif op.semantics.component == "imag" and not types[0].is_complex:
                 return values.literal(0, result.dtype)
             else:
                 operands = [values.cast(each, dtype) for each in found]
@@ -250,7 +252,9 @@ class Pull:
         if not requests:
             raise UnreachableError
         dtype = self.tape.types[op.result].dtype
-        return requests, lambda found: self.fold(op.name, [self.values.cast(each, dtype) for each in found], dtype)
+        return requests, lambda found: self.fold(
+            op.semantics.fold, [self.values.cast(each, dtype) for each in found], dtype
+        )
 
     def _stack(self, op: Op, point: Point) -> Made:
         axis = op.keyword("axis")
@@ -286,7 +290,7 @@ class Pull:
         def total(found: list[int]) -> int:
             if not found:
                 return self.values.literal(0, dtype)
-            return self.fold("sum", [self.values.cast(each, dtype) for each in found], dtype)
+            return self.fold("add", [self.values.cast(each, dtype) for each in found], dtype)
 
         return requests, total
 
@@ -309,7 +313,7 @@ class Pull:
         def total_of(found: list[int]) -> int:
             if not found:
                 return self.values.literal(0, dtype)
-            return self.fold("sum", [self.values.cast(each, dtype) for each in found], dtype)
+            return self.fold("add", [self.values.cast(each, dtype) for each in found], dtype)
 
         return requests, total_of
 

@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 
 from yota.codegen.c.index import Linear, Point, spread
 from yota.codegen.c.inside import CutError, UnreachableError
-from yota.codegen.c.patterns import pattern_shape
 from yota.codegen.c.pull import Pull
 from yota.codegen.c.stencils import source_of_parts
+from yota.ir.indexing import pattern_shape
+from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op, Tape
 
-__all__ = ["LONGEST_UNROLLED", "REDUCTIONS", "Region", "Root", "regions", "studied"]
+__all__ = ["LONGEST_UNROLLED", "Region", "Root", "regions", "studied"]
 
-REDUCTIONS = frozenset({"sum", "prod", "max", "min"})
 LONGEST_UNROLLED = 16
 """Extent up to which an axis may be written out."""
 _MOST_LANES = 64
@@ -64,7 +64,7 @@ class Root:
     @property
     def scattered(self) -> bool:
         """Whether its elements are sums of what falls on them."""
-        return self.reduction is not None and self.reduction.name == "scatter"
+        return self.reduction is not None and self.reduction.access == AccessMap.SCATTER
 
     @property
     def merge(self) -> str:
@@ -120,8 +120,8 @@ def studied(tape: Tape, definitions: dict[int, Op], variable: int, leaves: froze
         If generated C cannot.
     """
     op = definitions[variable]
-    adds = op.name == "scatter" and len(op.operands) > len(op.keyword("indices"))
-    reduction = op if (op.name in REDUCTIONS or adds) and variable not in leaves else None
+    adds = op.access == AccessMap.SCATTER and len(op.operands) > len(op.keyword("indices"))
+    reduction = op if (op.access == AccessMap.REDUCTION or adds) and variable not in leaves else None
     shape = tape.types[op.operands[0]].shape if reduction else tape.types[variable].shape
     if adds:
         (index,) = op.keyword("indices")
@@ -163,9 +163,9 @@ def _is_assembled(op: Op, size: int) -> bool:
     """Whether every element of the result is put in place by itself."""
     if size > _MOST_SCALARS:
         return False
-    if op.name == "scatter" and len(op.operands) == len(op.keyword("indices")):
+    if op.access == AccessMap.SCATTER and len(op.operands) == len(op.keyword("indices")):
         return all(isinstance(entry, int) for index in op.keyword("indices") for entry in index)
-    return op.name == "stack" and size == len(op.operands)
+    return op.access == AccessMap.STACK and size == len(op.operands)
 
 
 def _attempt(

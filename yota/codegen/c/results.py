@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op, Tape
 from yota.passes import dce
 from yota.passes.rewrite import Rewriting, rewritten, use_counts
@@ -17,10 +18,10 @@ def in_place(tape: Tape) -> Tape:
     chosen = {}
     for variable in tape.outputs:
         op = definitions.get(variable)
-        inner = definitions.get(op.operands[0]) if op is not None and op.name == "reshape" else None
+        inner = definitions.get(op.operands[0]) if op is not None and op.access == AccessMap.RESHAPE else None
         if (
             inner is not None
-            and inner.name == "stack"
+            and inner.access == AccessMap.STACK
             and uses[variable] == uses[inner.result] == 1
             and not any(tape.types[operand].shape for operand in inner.operands)
         ):

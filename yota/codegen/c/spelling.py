@@ -134,7 +134,7 @@ def is_known_op(tape: Tape, op: Op) -> bool:
     result = tape.types[op.result]
     if not all(is_known(type.dtype) for type in (*types, result)):
         return False
-    if op.name == "astype":
+    if op.semantics.casts:
         return True
     target = op.primitive.target or ""
     known = target.startswith("numpy.") or target in _SCIPY

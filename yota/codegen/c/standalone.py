@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from yota.codegen import symbolic
-from yota.codegen.c.groups import Group, Schedule, schedule
+from yota.codegen.c.groups import GATHERS, Group, Schedule, schedule
 from yota.codegen.c.kernel import Kernel, plan_kernel, result_hint
 from yota.codegen.c.lines import Needs, block, filled
 from yota.codegen.c.names import FileNames, LocalNames
@@ -26,6 +26,7 @@ from yota.codegen.c.types import c_type, literal
 from yota.codegen.count import operations
 from yota.codegen.liveness import check_steps
 from yota.errors import CodegenError
+from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op, Tape
 from yota.ir.verify import is_on
 from yota.passes.dce import run as without_dead
@@ -115,7 +116,7 @@ def body_of(
     made = tape.inputs[len(inputs) :]
     places = {entry.variable for entry in made if tape.types[entry.variable].shape}
     places |= {each for op in tape.ops for each, extent in index_arrays(tape, op) if _is_found(tape, each, extent)}
-    plan = schedule(tape, looks=False, gathers=("getitem", "scatter"), places=frozenset(places))
+    plan = schedule(tape, looks=False, gathers=GATHERS, places=frozenset(places))
     return _Function(plan, name, inputs, results, shared, sizes).body()
 
 
@@ -270,9 +271,9 @@ class _Function:
 
     def _op(self, op: Op) -> list[str]:
         """What is no loop over points."""
-        if op.name != "reshape" and not is_places(op) and not is_ordered(self.tape, op):
+        if op.access != AccessMap.RESHAPE and not is_places(op) and not is_ordered(self.tape, op):
             raise CodegenError(refusal(self.tape, op))
-        if op.name == "setitem":
+        if op.access == AccessMap.WRITE:
             texts = ["" if self._is_filled(op, each) else self._text(each) for each in op.operands]
             self.used.update(texts)
             return writing(self.tape, op, texts, self.texts[op.result])

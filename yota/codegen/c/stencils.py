@@ -11,7 +11,9 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from yota.ir.access import pieces
 from yota.ir.indexing import Index
+from yota.ir.semantics import JOINS, AccessMap
 from yota.ir.tape import Op, Tape
 from yota.passes.views import is_view
 from yota.passes.writes import is_basic, meet
@@ -24,8 +26,8 @@ _MOST_PLACES = 16
 _LARGE = 4
 """A part of at least the fourth of an array is large."""
 _MOST_WORK = 10_000
-_PARTS = frozenset({"getitem", "setitem", "scatter"})
-_TOGETHER = frozenset({"setitem", "scatter", "concatenate", "stack"})
+_PARTS = frozenset((AccessMap.READ, AccessMap.WRITE, AccessMap.SCATTER))
+_TOGETHER = JOINS | {AccessMap.WRITE, AccessMap.SCATTER}
 
 Place: TypeAlias = tuple[str, tuple[int, ...], Index]
 """Whether elements are taken from the index or put there, in an array of which shape."""
@@ -62,11 +64,11 @@ def _candidates(
         own.whole |= op.result in found or op.result in ends
         for operand, place in _looks(tape, op):
             read.setdefault(operand, _Read()).places[place] = None
-        if op.name == "getitem" and tape.types[op.result].size * _LARGE >= tape.types[op.operands[0]].size:
+        if op.access == AccessMap.READ and tape.types[op.result].size * _LARGE >= tape.types[op.operands[0]].size:
             read.setdefault(op.operands[0], _Read()).in_part = True
         for operand in _origins(tape, op):
             read.setdefault(operand, _Read()).take(own, is_apart, cost if is_apart else 0)
-        if not _is_local(tape, op) and op.name not in _TOGETHER:
+        if not _is_local(tape, op) and op.access not in _TOGETHER:
             for operand in op.operands:
                 read.setdefault(operand, _Read()).whole = True
     return found
@@ -136,7 +138,7 @@ def _work(
     kept: set[int] = set()
     for op in tape.ops:
         before = [0 if operand in kept else found.get(operand, 0) for operand in op.operands]
-        own = 0 if op.name in _TOGETHER else costs.get(op.result, 0)
+        own = 0 if op.access in _TOGETHER else costs.get(op.result, 0)
         found[op.result] = min(own + _through(tape, op, before), _MOST_WORK)
         if op.result in candidates and found[op.result] > most:
             kept.add(op.result)
@@ -145,9 +147,9 @@ def _work(
 
 def _through(tape: Tape, op: Op, before: list[int]) -> int:
     """The work behind the operands of an op, for one element of its result."""
-    if op.name == "setitem":
+    if op.access == AccessMap.WRITE:
         return max(before)
-    if op.name in _TOGETHER:
+    if op.access in _TOGETHER:
         sizes = [tape.types[operand].size for operand in op.operands]
         total: int = sum(map(operator.mul, sizes, before))
         return -(-total // max(1, tape.types[op.result].size))
@@ -156,17 +158,11 @@ def _through(tape: Tape, op: Op, before: list[int]) -> int:
 
 def _looks(tape: Tape, op: Op) -> Iterator[tuple[int, Place]]:
     """What an op takes apart or puts together, and where."""
-    shape = tape.types[op.result].shape
-    if op.name == "getitem" and len(op.operands) == 1:
-        looks = [(op.operands[0], ("from", tape.types[op.operands[0]].shape, op.keyword("index")))]
-    elif op.name == "setitem" and len(op.operands) == 2:
-        looks = [(op.operands[1], ("into", shape, op.keyword("index")))]
-    elif op.name == "scatter" and len(op.operands) == len(op.keyword("indices")):
-        pieces = zip(op.operands, op.keyword("indices"), strict=True)
-        looks = [(operand, ("into", shape, index)) for operand, index in pieces]
-    else:
-        return
-    yield from ((operand, place) for operand, place in looks if is_basic(place[2]))
+    looks = pieces(op)
+    if not any(arrays for _, arrays, _ in looks):
+        way, whole = ("from", op.operands[0]) if op.access == AccessMap.READ else ("into", op.result)
+        shape = tape.types[whole].shape
+        yield from ((op.operands[number], (way, shape, index)) for number, _, index in looks if is_basic(index))
 
 
 def _overlap(places: list[Place]) -> bool:
@@ -176,7 +172,7 @@ def _overlap(places: list[Place]) -> bool:
 def source_of_parts(tape: Tape, definitions: Mapping[int, Op], visited: Collection[int], variable: int) -> int | None:
     """Half way to ``variable``, a result that is taken apart or put together again, if there is one."""
     parts = (definitions[each] for each in {*visited, variable} if each in definitions)
-    sources = {operand for op in parts if op.name in _PARTS for operand in op.operands} & set(visited)
+    sources = {operand for op in parts if op.access in _PARTS for operand in op.operands} & set(visited)
     found = [
         each for each in sources if tape.types[each].size >= SMALLEST and not is_view(definitions[each], tape.types)
     ]

@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from yota.ir.catalog import primitive
+from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op, Tape
 from yota.passes.rewrite import Rewriting, rewritten
 
 __all__ = ["as_counts"]
-
-_NAMES = ("any", "all", "count_nonzero")
 
 
 def as_counts(tape: Tape) -> Tape:
@@ -21,7 +20,7 @@ def as_counts(tape: Tape) -> Tape:
 
 
 def _is_asked(op: Op) -> bool:
-    return op.name in _NAMES and isinstance(op.keyword("axis"), tuple)
+    return op.access == AccessMap.COUNT and isinstance(op.keyword("axis"), tuple)
 
 
 def _answer(rewriting: Rewriting, op: Op) -> int:

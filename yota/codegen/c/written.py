@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from yota.codegen.c.stencils import SMALLEST
+from yota.ir.indexing import pattern_shape
+from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op, Tape
 from yota.passes.rewrite import Rewriting
-from yota.passes.writes import extents, is_basic
+from yota.passes.writes import is_basic
 
 __all__ = ["read_where_written"]
 
@@ -19,7 +21,7 @@ def read_where_written(tape: Tape) -> Tape:
     for number, op in enumerate(tape.ops):
         rewriting.builder.location = op.location
         made = rewriting.copy(op)
-        if op.name != "setitem" or len(op.operands) > 2 or not _is_whole(tape, op):
+        if op.access != AccessMap.WRITE or len(op.operands) > 2 or not _is_whole(tape, op):
             continue
         value = op.operands[1]
         if value not in kept and last[value] > number:
@@ -34,4 +36,4 @@ def _is_whole(tape: Tape, op: Op) -> bool:
     value, result, index = tape.types[op.operands[1]], tape.types[op.result], op.keyword("index")
     if value.size < SMALLEST or value.dtype != result.dtype or not is_basic(index):
         return False
-    return value.shape == extents(index, result.shape)
+    return value.shape == pattern_shape(index, (), result.shape)

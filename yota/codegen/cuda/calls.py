@@ -11,11 +11,10 @@ from yota.codegen.targets import numpy_calls
 from yota.codegen.targets.call import Call
 from yota.errors import CodegenError
 from yota.ir.location import where
+from yota.ir.semantics import AccessMap
 from yota.ir.types import TensorType
 
 __all__ = ["statements"]
-
-_REDUCTIONS = ("sum", "prod", "max", "min")
 
 
 def statements(call: Call, name: str, pointers: Collection[int]) -> list[str]:
@@ -36,9 +35,9 @@ def statements(call: Call, name: str, pointers: Collection[int]) -> list[str]:
     # A value that Python would hold stays on the device, in an array without axes.
     weak = [number for number, type in enumerate(call.types) if type.weak]
     call = replace(call, type=_strong(call.type))
-    if op.name in _REDUCTIONS:
+    if op.access == AccessMap.REDUCTION:
         lines = [f"{name} = {_reduction(call)}"]
-    elif op.primitive.elementwise and op.name == "astype":
+    elif op.semantics.casts:
         lines = [f"{name} = {_array(call, 0)}.astype({dtype_text(call.type.dtype)})"]
     elif op.primitive.target == "numpy.linalg.svdvals":
         lines = [f"{name} = np.linalg.svd({call.operands[0]}, compute_uv=False)"]
@@ -46,7 +45,7 @@ def statements(call: Call, name: str, pointers: Collection[int]) -> list[str]:
         a = call.operands[0]
         # CuPy raises nothing for a singular matrix, and its SVD takes no stacks of matrices.
         lines = [f"{name} = np.linalg.det({a})[..., None, None] * np.swapaxes(np.linalg.inv({a}), -1, -2)"]
-    elif op.name == "where":
+    elif op.semantics.chooses:
         lines = [f"{name} = np.where({', '.join(call.operands)})"]
     else:
         lines = numpy_calls.statements(call, name)

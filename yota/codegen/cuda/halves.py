@@ -70,7 +70,7 @@ class _Widening:
     def _op(self, op: Op) -> None:
         source = op.operands[0] if op.operands else None
         self.builder.location = op.location
-        if op.name == "astype" and op.result in self.halves and source not in self.halves:
+        if op.semantics.casts and op.result in self.halves and source not in self.halves:
             rounded = self.builder.emit(op.primitive, op.operands, op.static, self.tape.types[op.result])
             op = replace(op, operands=(rounded,))
         static = tuple((name, _wide(value)) for name, value in op.static)

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from yota.codegen.c.patterns import gathered_extents, layout
-from yota.ir.indexing import GATHER, NEWAXIS, Index, Slice
+from yota.codegen.c.patterns import gathered_extents
+from yota.ir.indexing import GATHER, NEWAXIS, Index, Slice, layout
+from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op, Tape
 from yota.ir.types import TensorType
 from yota.passes.rewrite import Rewriting, rewritten
@@ -17,7 +18,7 @@ __all__ = ["is_addition", "leading"]
 
 def is_addition(op: Op) -> bool:
     """Whether an op adds by index arrays."""
-    return op.name == "scatter" and len(op.operands) > len(op.keyword("indices"))
+    return op.access == AccessMap.SCATTER and len(op.operands) > len(op.keyword("indices"))
 
 
 def leading(tape: Tape) -> Tape:

@@ -12,11 +12,11 @@ from yota.codegen.c.patterns import given_places, index_arrays
 from yota.codegen.c.types import c_type, is_known
 from yota.codegen.cuda.kernel import FAULT
 from yota.codegen.cuda.plan import KernelPlan, Launch, Parameter
+from yota.ir.semantics import Positions
 from yota.ir.tape import Op, Tape
 
 __all__ = ["Check", "checks", "readable"]
 
-_POSITIONS = ("argmax", "argmin", "argpartition", "argsort", "flatnonzero")
 _NARROW = 2**31
 _MOST_BLOCKS = 1024
 
@@ -63,10 +63,11 @@ def checks(
 
 def _is_inside(tape: Tape, made: Op | None, extent: int) -> bool:
     """Whether an index array was found as positions in something that is no longer than the axis."""
-    if made is None or made.name not in _POSITIONS:
+    found = Positions.NONE if made is None else made.semantics.positions
+    if made is None or found in (Positions.NONE, Positions.BETWEEN):
         return False
     type = tape.types[made.operands[0]]
-    return (type.size if made.name == "flatnonzero" else max(type.shape, default=1)) <= extent
+    return (type.size if found == Positions.TRUE else max(type.shape, default=1)) <= extent
 
 
 def _check(name: str, dtype: np.dtype[np.generic], size: int, extent: int, threads: int) -> KernelPlan:

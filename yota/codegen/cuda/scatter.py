@@ -13,6 +13,7 @@ import numpy as np
 
 from yota.codegen.c.lines import block
 from yota.codegen.c.types import c_type
+from yota.codegen.cuda.leading import is_addition
 from yota.codegen.cuda.plan import KernelPlan, Launch, Parameter
 from yota.codegen.cuda.shape import OPEN_BLOCKS
 from yota.codegen.literals import is_whole
@@ -61,8 +62,7 @@ class Addition:
 def is_sorted_scatter(tape: Tape, op: Op) -> bool:
     """Whether the order of additions decides about an op's last digits."""
     return (
-        op.name == "scatter"
-        and len(op.operands) > len(op.keyword("indices"))
+        is_addition(op)
         and tape.types[op.result].dtype.kind in "fc"
         and tape.types[op.result].dtype.itemsize >= 4
         and tape.types[op.result].size > 0

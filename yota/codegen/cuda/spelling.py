@@ -30,7 +30,7 @@ def is_known_to_cuda(tape: Tape, op: Op) -> bool:
         return True
     types = [tape.types[operand] for operand in op.operands]
     result = tape.types[op.result]
-    if op.name == "astype":
+    if op.semantics.casts:
         return all(is_known(each.dtype) or is_half(each.dtype) for each in (*types, result))
     target = op.primitive.target or ""
     if op.static or op.name not in _SPECIAL or not target.startswith("scipy.special."):

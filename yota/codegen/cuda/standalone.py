@@ -35,6 +35,7 @@ from yota.codegen.cuda.spelling import is_known_to_cuda
 from yota.codegen.liveness import check_steps
 from yota.errors import CodegenError
 from yota.ir.location import where
+from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op, Tape
 from yota.ir.verify import is_on
 from yota.passes.dce import run as without_dead
@@ -134,7 +135,7 @@ class _Host:
 
     def body(self) -> Body:
         places = _places(self.tape) | self.made
-        plan = schedule(self.tape, known=is_known_to_cuda, looks=False, gathers=("getitem",), places=places)
+        plan = schedule(self.tape, known=is_known_to_cuda, looks=False, gathers=(AccessMap.READ,), places=places)
         calls: list[Call | Sort] = []
         done: list[Op | Step] = []
         number = 0
@@ -270,7 +271,7 @@ def _places(tape: Tape) -> frozenset[int]:
     """Index arrays that kernels read."""
     made = {op.result for op in tape.ops}
     return readable(tape) | {
-        each for op in tape.ops if op.name == "getitem" for each in op.operands[1:] if each in made
+        each for op in tape.ops if op.access == AccessMap.READ for each in op.operands[1:] if each in made
     }
 
 

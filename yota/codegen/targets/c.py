@@ -9,7 +9,7 @@ from yota.codegen import symbolic
 from yota.codegen.banner import in_comment
 from yota.codegen.c.alike import plan_kernels
 from yota.codegen.c.driver import Driver
-from yota.codegen.c.groups import Group, Schedule, schedule
+from yota.codegen.c.groups import GATHERS, Group, Schedule, schedule
 from yota.codegen.c.kernel import Kernel, plan_kernel
 from yota.codegen.c.lines import Needs
 from yota.codegen.c.parts import parts, preludes
@@ -23,6 +23,7 @@ from yota.codegen.contract import as_products
 from yota.codegen.names import Names
 from yota.codegen.render import render
 from yota.codegen.targets import base
+from yota.ir.semantics import MOVES
 from yota.ir.tape import Op, Tape
 from yota.passes.rewrite import cone, with_own_outputs
 
@@ -100,17 +101,16 @@ def _is_exact(tape: Tape, op: Op) -> bool:
     """
     if any(tape.types[variable].ndim > 1 for variable in (op.result, *op.operands)):
         return False
-    views = ("getitem", "reshape", "transpose", "broadcast_to", "stack", "concatenate", "setitem")
     if op.name in EXACT_OF_REAL and tape.types[op.operands[0]].is_complex:
         return False
-    return op.name in views or (op.primitive.elementwise and op.name in EXACT)
+    return op.access in MOVES or (op.primitive.elementwise and op.name in EXACT)
 
 
 def _scheduled(tape: Tape, outside: frozenset[int], stored: frozenset[int]) -> tuple[Tape, Schedule]:
     """The schedule of a tape; of numbers, arguments that are results too become results of the kernel."""
     forms = [tape] if any(type.shape for type in tape.types.values()) else [with_own_outputs(tape), tape]
     for form in forms:
-        plan = schedule(form, outside, gathers=("getitem", "scatter"), places=given_places(form), stored=stored)
+        plan = schedule(form, outside, gathers=GATHERS, places=given_places(form), stored=stored)
         if _is_direct(form, plan):
             break
     return form, plan

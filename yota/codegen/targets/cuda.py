@@ -28,6 +28,7 @@ from yota.codegen.names import Names
 from yota.codegen.render import render
 from yota.codegen.signs import unsigned
 from yota.codegen.targets import base
+from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op, Tape
 
 __all__ = ["Form", "Source", "generate"]
@@ -106,10 +107,10 @@ def generate(
     guards = [number for number, guard in enumerate(tape.guards) if not guard.signs]
     wide = widened(_in_c_order(unsigned(tape)))
     tape = as_products(symbolic.optimise(wide.tape, values=values))
-    tape = normalised(tape, frozenset(op.result for op in tape.ops if op.name == "scatter"))
+    tape = normalised(tape, frozenset(op.result for op in tape.ops if op.access == AccessMap.SCATTER))
     tape, stored = placed(tape, *_stored(wide, forms))
     layout = _layout(tape, forms, stored)
-    plan = schedule(tape, known=is_known_to_cuda, gathers=("getitem",), places=readable(tape))
+    plan = schedule(tape, known=is_known_to_cuda, gathers=(AccessMap.READ,), places=readable(tape))
     entry = Names(("cp",)).fresh(tape.name)
     needs, totals = Needs(), set[str]()
     steps: list[Step | Op] = []

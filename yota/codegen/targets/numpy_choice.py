@@ -20,7 +20,7 @@ _ZEROS = ("0", "0.0", "False")
 
 def cuts_bits(op: Op, types: Mapping[int, TensorType]) -> bool:
     """Whether ``op`` chooses between real numbers by a long mask."""
-    if op.name != "where":
+    if not op.semantics.chooses:
         return False
     mask, *choices = (types[operand] for operand in op.operands)
     result = types[op.result]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from yota.codegen.literals import brackets, is_whole, shape_text
 from yota.codegen.targets.call import Call, owner
 from yota.ir.indexing import GATHER
+from yota.ir.semantics import AccessMap
 
 __all__ = ["view"]
 
@@ -12,22 +13,20 @@ __all__ = ["view"]
 def view(call: Call) -> str:
     """Another look at the first operand."""
     op, source, type = call.op, call.operands[0], call.types[0]
-    if op.name == "getitem":
+    if op.access == AccessMap.READ:
         if type.weak:
             source = f"np.asarray({source})"
         if _takes_rows(call):
             return f"np.take({source}, {call.operands[1]}, axis=0)"
         return owner(source) + brackets(op.keyword("index"), type.shape, call.operands[1:])
-    if op.name == "transpose":
+    if op.access == AccessMap.TRANSPOSE:
         axes = op.keyword("axes")
         if axes == (1, 0):
             return f"{owner(source)}.T"
         return f"{owner(source)}.transpose({', '.join(map(str, axes))})"
-    if op.name == "broadcast_to":
+    if op.access == AccessMap.BROADCAST:
         return f"np.broadcast_to({source}, {shape_text(call.shape)})"
-    if op.name == "reshape":
-        return _reshape(call)
-    return f"{owner(source)}.{op.name}"
+    return _reshape(call)
 
 
 def _takes_rows(call: Call) -> bool:

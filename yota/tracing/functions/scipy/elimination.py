@@ -6,6 +6,7 @@ from typing import Any
 
 from yota.ir.catalog import primitive
 from yota.ir.indexing import GATHER, Slice
+from yota.ir.semantics import AccessMap
 from yota.tracing.functions.scipy.equations import of_each
 from yota.tracing.implementations import records
 from yota.tracing.methods import is_tracer
@@ -91,7 +92,7 @@ def _order(trace: Trace, swaps: Any, count: int) -> Any:
         return np.argsort(places)
     builder = trace.builder
     item = builder.definition(trace.lift(swaps))
-    made = None if item is None or item.name != "item" else builder.definition(item.operands[0])
+    made = None if item is None or item.access != AccessMap.ITEM else builder.definition(item.operands[0])
     if made is None or made.name != "_lu_swaps":
         raise trace.refuse(
             "scipy.linalg.lu_solve with traced pivots that do not come from lu_factor as they are is not recorded.",

@@ -1,0 +1,72 @@
+"""Access maps at work: axes that pass through an op, indices and what they lead to, letters of contractions."""
+
+from __future__ import annotations
+
+import math
+import string
+from collections.abc import Sequence
+
+from yota.ir.indexing import GATHER, Index, Slice, entry_of, pieces_of
+from yota.ir.semantics import INDEXED, AccessMap
+from yota.ir.tape import Op
+
+__all__ = ["carried_axis", "letters", "pieces"]
+
+
+_BATCH = string.ascii_uppercase + string.ascii_lowercase[11:]
+
+
+def carried_axis(op: Op, old: Sequence[int], new: Sequence[int], axis: int) -> int | None:
+    """The axis of a view of shape ``new`` that ``axis`` of its operand, of shape ``old``, becomes as it is.
+
+    None if it becomes none, or if the op is no view.
+
+    Examples
+    --------
+    >>> from yota.ir.catalog import primitive
+    >>> carried_axis(Op(1, primitive("reshape"), (0,)), (4, 6), (4, 2, 3), 0)
+    0
+    """
+    access = op.access
+    if access == AccessMap.TRANSPOSE:
+        found: int = op.keyword("axes").index(axis)
+        return found
+    if access == AccessMap.RESHAPE:
+        ahead = math.prod(old[:axis])
+        same = (each for each, extent in enumerate(new) if extent == old[axis] and math.prod(new[:each]) == ahead)
+        return next(same, None)
+    if access == AccessMap.BROADCAST:
+        return axis + len(new) - len(old)
+    if access != AccessMap.READ or GATHER in op.keyword("index"):
+        return None
+    entry, found_axis = entry_of(op.keyword("index"), axis)
+    return found_axis if entry == Slice(0, old[axis]) else None
+
+
+def pieces(op: Op) -> list[tuple[int, list[int], Index]]:
+    """Of an op by indices, the numbers of the operands that are read, written or added, and of their index arrays."""
+    if op.access not in INDEXED:
+        return []
+    several = op.access in (AccessMap.SCATTER, AccessMap.DEPOSIT)
+    first = op.access in (AccessMap.WRITE, AccessMap.DEPOSIT)
+    indices = op.keyword("indices") if several else (op.keyword("index"),)
+    return pieces_of(range(first, len(op.operands)), indices)
+
+
+def letters(op: Op, ndims: Sequence[int]) -> tuple[list[str], str]:
+    """A letter for each axis of each operand of a contraction, of so many axes, and of its result.
+
+    Examples
+    --------
+    >>> from yota.ir.catalog import primitive
+    >>> letters(Op(2, primitive("matmul"), (0, 1)), (3, 2))
+    (['Aij', 'jk'], 'Aik')
+    """
+    if op.access == AccessMap.EINSUM:
+        inputs, result = str(op.keyword("subscripts")).replace(" ", "").split("->")
+        return inputs.split(","), result
+    left, right = ndims
+    batch = _BATCH[: max(left, right, 2) - 2]
+    one = "j" if left == 1 else f"{batch[len(batch) - left + 2 :]}ij"
+    two = "j" if right == 1 else f"{batch[len(batch) - right + 2 :]}jk"
+    return [one, two], batch + "i" * (left > 1) + "k" * (right > 1)

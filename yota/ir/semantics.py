@@ -1,0 +1,230 @@
+"""What each primitive means: one record for each, which passes, batching, sparsity and schedules read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+__all__ = ["CONTRACTIONS", "INDEXED", "JOINS", "MOVES", "VIEWS", "AccessMap", "Positions", "Semantics", "semantics"]
+
+
+class AccessMap:
+    """Which elements of the operands an element of the result is computed from: the access map."""
+
+    OPAQUE: Final = "opaque"
+    """Any of them."""
+    ELEMENTWISE: Final = "elementwise"
+    """Of each operand the one at the same place, after broadcasting."""
+    RESHAPE: Final = "reshape"
+    """The one of the same number in C order."""
+    TRANSPOSE: Final = "transpose"
+    """The one whose place is permuted by ``axes``."""
+    BROADCAST: Final = "broadcast"
+    """The one at the same place, counted from the last axis; 0 along axes of extent 1."""
+    READ: Final = "read"
+    """The one of the first operand that ``index`` and the index arrays say."""
+    CONCATENATE: Final = "concatenate"
+    """One of one operand, which its place along ``axis`` says."""
+    STACK: Final = "stack"
+    """The same, along an axis that the operands do not have."""
+    WRITE: Final = "write"
+    """One of the second operand where ``index`` leads, one of the first operand elsewhere."""
+    SCATTER: Final = "scatter"
+    """The sum of those elements of the pieces that ``indices`` lead to its place."""
+    DEPOSIT: Final = "deposit"
+    """The same, and the first operand's at its place."""
+    REDUCTION: Final = "reduction"
+    """All along the axes of the static keyword ``axis``, combined by `Semantics.fold`."""
+    COUNT: Final = "count"
+    """All truth values along the axes ``axis``: how many are true, or whether any or all are."""
+    SCAN: Final = "scan"
+    """All up to its own place along one axis, combined by `Semantics.fold`."""
+    MATMUL: Final = "matmul"
+    """Products of rows and columns: a contraction."""
+    EINSUM: Final = "einsum"
+    """Products of the elements that agree in the letters of its axes, added over the other letters: a contraction."""
+    LINE: Final = "line"
+    """All along one axis."""
+    MATRIX: Final = "matrix"
+    """All of the matrix in the last two axes."""
+    ITEM: Final = "item"
+    """The one at the same place of one of several results."""
+    LAYOUT: Final = "layout"
+    """None: it depends on how the operand lies in memory."""
+    CALL: Final = "call"
+    """What the recorded call says."""
+
+
+class Positions:
+    """Of which elements a result holds the positions."""
+
+    NONE: Final = ""
+    """It holds none."""
+    SORTED: Final = "sorted"
+    """Of all along an axis, in order."""
+    PARTED: Final = "parted"
+    """Of all along an axis, in part in order."""
+    TRUE: Final = "true"
+    """Of all that are true, counted in C order: how many, values say."""
+    EXTREME: Final = "extreme"
+    """Of the largest or the smallest."""
+    BETWEEN: Final = "between"
+    """Where numbers would stand: also behind the last element."""
+
+
+VIEWS = frozenset((AccessMap.RESHAPE, AccessMap.TRANSPOSE, AccessMap.BROADCAST))
+"""Maps whose results are views: their elements are those of the first operand, at places that types say."""
+JOINS = frozenset((AccessMap.CONCATENATE, AccessMap.STACK))
+"""Maps that put operands side by side."""
+MOVES = VIEWS | JOINS | {AccessMap.READ, AccessMap.WRITE}
+"""Maps whose results hold elements of the operands as they are."""
+CONTRACTIONS = frozenset((AccessMap.MATMUL, AccessMap.EINSUM))
+"""Sums of products; `access.letters` gives the letters of their axes."""
+INDEXED = frozenset((AccessMap.READ, AccessMap.WRITE, AccessMap.SCATTER, AccessMap.DEPOSIT))
+"""Maps by indices, with index arrays among the operands."""
+
+
+@dataclass(frozen=True, slots=True)
+class Semantics:
+    """What a primitive means.
+
+    Parameters
+    ----------
+    access
+        The access map, one of `AccessMap`.
+    fold
+        The ufunc of two numbers that combines elements, e.g. ``"add"`` of a sum; empty if there is none.
+    owns
+        Whether the result is in memory of its own, and never shares that of an operand.
+    ufunc
+        Whether NumPy computes it by a ufunc: piece by piece, into memory that is given, an operand's too.
+    rowwise
+        Whether rows of the result are computed from rows of the operands, as a ufunc does it.
+    chooses, casts
+        Whether it is ``where``; whether it only changes the dtype.
+    component
+        ``"real"`` or ``"imag"`` of what takes that part of numbers, a view of complex arrays; empty for all else.
+    commutes
+        Whether its operands can be exchanged.
+    positions
+        Of which elements of the operand the result holds the positions, one of `Positions`.
+    batched
+        Whether it maps over all axes before the last two by itself.
+    free, cheap
+        Cost: whether nothing is computed; whether computing it again costs less than reading it from memory.
+    exact
+        Whether Python's operator, on numbers, gives the bits of NumPy's function.
+    quiet
+        Whether NumPy gives no floating-point warnings for it.
+    """
+
+    access: str = AccessMap.OPAQUE
+    fold: str = ""
+    owns: bool = False
+    ufunc: bool = False
+    rowwise: bool = False
+    chooses: bool = False
+    casts: bool = False
+    component: str = ""
+    commutes: bool = False
+    positions: str = Positions.NONE
+    batched: bool = False
+    free: bool = False
+    cheap: bool = False
+    exact: bool = False
+    quiet: bool = False
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_ACCESS = {
+    "reshape": AccessMap.RESHAPE,
+    "transpose": AccessMap.TRANSPOSE,
+    "broadcast_to": AccessMap.BROADCAST,
+    "getitem": AccessMap.READ,
+    "setitem": AccessMap.WRITE,
+    "scatter": AccessMap.SCATTER,
+    "deposit": AccessMap.DEPOSIT,
+    "concatenate": AccessMap.CONCATENATE,
+    "stack": AccessMap.STACK,
+    "item": AccessMap.ITEM,
+    "call": AccessMap.CALL,
+    "strides": AccessMap.LAYOUT,
+    **dict.fromkeys(_names("sum prod max min"), AccessMap.REDUCTION),
+    **dict.fromkeys(_names("any all count_nonzero"), AccessMap.COUNT),
+    **dict.fromkeys(_names("cumsum cumprod"), AccessMap.SCAN),
+    "matmul": AccessMap.MATMUL,
+    "einsum": AccessMap.EINSUM,
+    **dict.fromkeys(_names("fft ifft rfft irfft"), AccessMap.LINE),
+    **dict.fromkeys(_names("inv det cholesky solve pinv eigvalsh svdvals"), AccessMap.MATRIX),
+}
+_FOLDS = {
+    "sum": "add",
+    "prod": "multiply",
+    "max": "maximum",
+    "min": "minimum",
+    "cumsum": "add",
+    "cumprod": "multiply",
+}
+_OWNS = _names(
+    "inv solve cholesky pinv where astype setitem scatter deposit sum prod max min matmul concatenate stack cumsum"
+    " cumprod sort"
+)
+_COMMUTES = _names("add multiply equal not_equal logical_and logical_or bitwise_and bitwise_or")
+_POSITIONS = {
+    "argsort": Positions.SORTED,
+    "argpartition": Positions.PARTED,
+    "flatnonzero": Positions.TRUE,
+    "nonzero": Positions.TRUE,
+    "argmax": Positions.EXTREME,
+    "argmin": Positions.EXTREME,
+    "searchsorted": Positions.BETWEEN,
+}
+_BATCHED = _names("inv det cholesky pinv eigvalsh svdvals eig eigh qr slogdet svd")
+_FREE = _names(
+    "getitem setitem scatter reshape transpose broadcast_to concatenate stack item astype real imag copy positive"
+)
+_CHEAP = _names(
+    "add subtract multiply negative square absolute less less_equal greater greater_equal equal not_equal maximum"
+    " minimum where sign astype"
+)
+_EXACT = _names("add subtract multiply negative less less_equal greater greater_equal equal not_equal")
+_QUIET = _names(
+    "negative positive absolute fabs conjugate sign where real imag maximum minimum fmax fmin copysign less less_equal"
+    " greater greater_equal equal not_equal isnan isinf isfinite logical_and logical_or logical_not signbit invert"
+    " bitwise_and bitwise_or getitem setitem reshape transpose broadcast_to concatenate stack"
+)
+
+
+def semantics(name: str, target: str | None, elementwise: bool, function: Callable[..., Any]) -> Semantics:
+    """The record of a primitive of this name; of one that the table does not have, what the arguments say.
+
+    Examples
+    --------
+    >>> semantics("sum", "numpy.sum", False, np.sum).fold
+    'add'
+    """
+    ufunc = isinstance(function, np.ufunc)
+    rowwise = elementwise and (ufunc or name in ("where", "astype", "real", "imag"))
+    return Semantics(
+        _ACCESS.get(name, AccessMap.ELEMENTWISE if elementwise else AccessMap.OPAQUE),
+        fold=_FOLDS.get(name, ""),
+        owns=ufunc or name in _OWNS or (target or "").startswith("numpy.fft."),
+        ufunc=ufunc,
+        rowwise=rowwise,
+        chooses=name == "where",
+        casts=name == "astype",
+        component=name if name in ("real", "imag") else "",
+        commutes=name in _COMMUTES,
+        positions=_POSITIONS.get(name, Positions.NONE),
+        batched=name in _BATCHED,
+        free=name in _FREE,
+        cheap=name in _CHEAP,
+        exact=name in _EXACT,
+        quiet=name in _QUIET,
+    )
