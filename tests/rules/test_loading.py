@@ -13,8 +13,7 @@ import yota
 from yota._resources import folder
 from yota.errors import RuleError
 from yota.rules import laws
-from yota.rules.excerpts import Excerpts, excerpts
-from yota.rules.loading import shipped
+from yota.rules.loading import Excerpts, excerpts, shipped
 from yota.rules.registry import Registry, registry
 from yota.rules.syntax import parse
 from yota.runtime.proofs import Proofs
@@ -73,7 +72,7 @@ def test_first_lines_tell_the_rules_of_a_file(path):
 
 def test_shipped_rules_are_parsed_when_they_are_needed(monkeypatch):
     parsed = []
-    import yota.rules.excerpts as module
+    import yota.rules.loading as module
 
     monkeypatch.setattr(module, "parse", lambda *args, **keywords: parsed.append(args) or parse(*args, **keywords))
     line = registry().rules("exp")[0].line

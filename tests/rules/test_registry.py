@@ -14,7 +14,7 @@ from yota.ir.catalog import primitive
 from yota.rules import agreement, laws
 from yota.rules.display import show
 from yota.rules.inspection import Inspection
-from yota.rules.macros.known import MACROS
+from yota.rules.macros import MACROS
 from yota.rules.registry import Registry, registry
 from yota.rules.statics import STATIC_FUNCTIONS
 from yota.rules.syntax import parse

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 from yota.proof.places import Point, corners, spread, thresholds
 from yota.proof.reach import DIGITS
 from yota.rules.algebras import digits
-from yota.rules.kept import once
 from yota.rules.model import Rule
 from yota.rules.registry import Registry
 from yota.rules.sampling import statics
+from yota.rules.trials import once
 
 __all__ = ["Exact", "at", "places"]
 

@@ -10,7 +10,7 @@ from yota.proof import adjoints, conventions, partials
 from yota.proof.compiled import FAULTS
 from yota.proof.findings import Finding
 from yota.rules.display import show
-from yota.rules.macros.known import MACROS
+from yota.rules.macros import MACROS
 from yota.rules.model import Call, Expression, Literal, Rule, refusal
 from yota.rules.registry import Registry
 from yota.rules.statics import STATIC_FUNCTIONS

@@ -6,9 +6,8 @@ import math
 
 from yota.rules.display import show, signature, walk
 from yota.rules.inspection import Inspection
-from yota.rules.macros.known import MACROS
+from yota.rules.macros import MACROS
 from yota.rules.model import Adjoint, Literal, refusal
-from yota.rules.patterns import overlap
 from yota.rules.statics import STATIC_FUNCTIONS
 
 __all__ = [
@@ -261,7 +260,7 @@ def reachable(case: Inspection) -> None:
     for other in case.peers:
         if other is case.rule:
             return
-        if other.name == case.rule.name and overlap(other, case.rule):
+        if other.name == case.rule.name and other.overlaps(case.rule):
             raise case.fault(
                 case.rule,
                 f"this rule and the one of line {other.line} fit the same operands, so one of them can never fire",

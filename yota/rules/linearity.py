@@ -8,7 +8,7 @@ from yota.errors import RuleError
 from yota.rules.algebras.emitted import mentions_adjoint
 from yota.rules.display import show
 from yota.rules.inspection import Inspection, Registered
-from yota.rules.macros.known import MACROS
+from yota.rules.macros import MACROS
 from yota.rules.model import Call, Expression, Item, Literal, Name, Rule, Spread, is_zero, refusal
 from yota.rules.statics import STATIC_FUNCTIONS, bind
 
@@ -78,7 +78,7 @@ def _is_linear_call(registry: Registered, call: Call) -> bool:
 
 def _macro_is_linear(call: Call) -> bool:
     macro = MACROS[call.function]
-    names = [name for name in macro.function.__annotations__ if name not in ("emitter", "return")]
+    names = [name for name in macro.function.__annotations__ if name != "return"]
     given: list[tuple[str, Expression]] = list(zip(names, call.arguments, strict=False))
     extra = [("*", argument) for argument in call.arguments[len(names) :]]
     return all(

@@ -3,19 +3,83 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, overload
 
-from yota.rules.excerpts import Excerpt, Excerpts, excerpts
 from yota.rules.model import Rule
 from yota.rules.source import Source, read_file
 from yota.rules.syntax import parse
 
-__all__ = ["Proofs", "Sources", "load", "shipped"]
+__all__ = ["Excerpt", "Excerpts", "Proofs", "Sources", "Taking", "excerpts", "load", "shipped"]
 
+_HEAD = re.compile(r'^@(?:elementwise|tensor|linear|nodiff)(?:\("([\w.]+)"\))?[^\n]*\ndef (\w+)\(', re.MULTILINE)
+_REST = re.compile(r"(?:\n+(?:#[^\n]*)?)*\Z")
 Sources = Sequence[tuple[Source, tuple[Rule, ...]]]
 """Texts with the rules that they hold."""
+
+
+class Excerpt:
+    """The text of one rule, with its name, its target, and the line of its file on which it begins."""
+
+    __slots__ = ("_rule", "file", "line", "name", "target", "text")
+
+    def __init__(self, name: str, target: str | None, text: str, file: str, line: int) -> None:
+        self.name, self.target, self.text, self.file, self.line = name, target, text, file, line
+        self._rule: Rule | None = None
+
+    @property
+    def rule(self) -> Rule:
+        """The rule itself; parsed once."""
+        if self._rule is None:
+            (self._rule,) = parse(self.text, self.file, first=self.line)[1]
+        return self._rule
+
+
+class Excerpts(Sequence[Rule]):
+    """Rules in their order, parsed as they are looked at."""
+
+    def __init__(self, parts: Sequence[Excerpt]) -> None:
+        self.parts = tuple(parts)
+
+    def __len__(self) -> int:
+        return len(self.parts)
+
+    def __iter__(self) -> Iterator[Rule]:
+        return (part.rule for part in self.parts)
+
+    @overload
+    def __getitem__(self, index: int) -> Rule: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Rule, ...]: ...
+
+    def __getitem__(self, index: int | slice) -> Rule | tuple[Rule, ...]:
+        found = self.parts[index]
+        return found.rule if isinstance(found, Excerpt) else tuple(part.rule for part in found)
+
+    def __repr__(self) -> str:
+        return f"<rules of {', '.join(part.name for part in self.parts)}>"
+
+
+def excerpts(text: str, file: str) -> tuple[Excerpt, ...]:
+    r"""The rules of ``text``, unparsed.
+
+    Examples
+    --------
+    >>> [found.name for found in excerpts('@nodiff("m.f")\ndef f(x: Real) -> y: ...\n', "my.rules")]
+    ['f']
+    """
+    heads = list(_HEAD.finditer(text))
+    ends = [*(head.start() for head in heads[1:]), len(text)][: len(heads)]
+    found = []
+    line, before = 1, 0
+    for head, end in zip(heads, ends, strict=True):
+        line += text.count("\n", before, head.start())
+        before = head.start()
+        found.append(Excerpt(head[2], head[1], _REST.sub("", text[head.start() : end]), file, line))
+    return tuple(found)
 
 
 class Proofs(Protocol):
@@ -29,10 +93,13 @@ class Proofs(Protocol):
 
 
 class Taking(Protocol):
-    """What loading asks of a registry."""
+    """A registry that rules are loaded into."""
 
     def digest(self) -> str:
         """A digest of all rules."""
+
+    def load(self, path: str | os.PathLike[str], proofs: Proofs | None = None) -> Sequence[Rule]:
+        """Take in a rule file."""
 
     def take(self, sources: Sources) -> tuple[Rule, ...]:
         """Prove rules and take them in."""

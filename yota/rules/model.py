@@ -128,6 +128,11 @@ class Domain:
             return ndim >= len(self.dimensions) - 1
         return ndim == len(self.dimensions)
 
+    def meets(self, other: Domain) -> bool:
+        """Whether some number of axes fits both."""
+        counts = range(max(len(each.dimensions or ()) for each in (self, other)) + 1)
+        return any(self.accepts(count) and other.accepts(count) for count in counts)
+
     def has_extents(self, shape: tuple[int, ...]) -> bool:
         """Whether an operand of this shape, which has as many axes, has the extents that are numbers."""
         pairs = zip(reversed(self.dimensions or ()), reversed(shape), strict=False)
@@ -219,12 +224,28 @@ class Rule:
         """Static parameters."""
         return tuple(parameter for parameter in self.parameters if parameter.domain is None)
 
+    def overlaps(self, other: Rule) -> bool:
+        """Whether some numbers of axes fit both rules.
+
+        Examples
+        --------
+        >>> vector = Rule("tensor", "f", None, (Parameter("x", Domain("array", dimensions=("k",))),), ("y",))
+        >>> matrix = Rule("tensor", "f", None, (Parameter("x", Domain("array", dimensions=("...", "m", "k"))),), ("y",))
+        >>> vector.overlaps(vector), vector.overlaps(matrix)
+        (True, False)
+        """
+        most = max(len(self.operands), len(other.operands)) + 1
+        counts = (count for count in range(most + 1) if self._takes(count) and other._takes(count))
+        return any(all(self._set(n).meets(other._set(n)) for n in range(count)) for count in counts)
+
+    def _takes(self, count: int) -> bool:
+        """Whether there may be so many operands."""
+        variadic = bool(self.operands) and self.operands[-1].variadic
+        return count >= len(self.operands) - 1 if variadic else count == len(self.operands)
+
+    def _set(self, position: int) -> Domain:
+        return self.operands[min(position, len(self.operands) - 1)].domain or Domain("array")
+
     def matches(self, ndims: tuple[int, ...]) -> bool:
         """Whether this rule's pattern fits operands with these numbers of axes."""
-        domains = [parameter.domain for parameter in self.operands if parameter.domain is not None]
-        if domains and self.operands[-1].variadic:
-            # As many operands as there are more fit the last pattern; there may be none.
-            domains = domains[:-1] + domains[-1:] * max(len(ndims) - len(domains) + 1, 0)
-        return len(domains) == len(ndims) and all(
-            domain.accepts(ndim) for domain, ndim in zip(domains, ndims, strict=True)
-        )
+        return self._takes(len(ndims)) and all(self._set(n).accepts(ndim) for n, ndim in enumerate(ndims))

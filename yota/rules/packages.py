@@ -7,13 +7,12 @@ import importlib.util
 import os
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from yota.errors import RuleError
-from yota.rules.loading import Proofs
+from yota.rules.loading import Proofs, Taking
 from yota.rules.model import Rule
 from yota.rules.source import read_file
 from yota.rules.syntax import parse
@@ -23,13 +22,6 @@ __all__ = ["Package", "Packages", "installed"]
 
 _GROUP = "yota.rules"
 _REFERENCE = re.compile(r"(\w+)((?:\.\w+)*):([\w.]*\w)")
-
-
-class Taking(Protocol):
-    """What packages ask of a registry."""
-
-    def load(self, path: str | os.PathLike[str], proofs: Proofs | None = None) -> Sequence[Rule]:
-        """Take in a rule file."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,14 +13,12 @@ from yota._resources import folder
 from yota.errors import MissingRuleError
 from yota.ir.primitive import Primitive
 from yota.rules import loading
-from yota.rules.excerpts import Excerpt
-from yota.rules.making import make, missing
+from yota.rules.loading import Excerpt
 from yota.rules.model import Expression, Rule
 from yota.rules.packages import Packages
-from yota.rules.patterns import left_of
 from yota.rules.source import Place
 from yota.rules.syntax import parse
-from yota.rules.targets import Late, Targets, resolve
+from yota.rules.targets import Late, Targets, make, missing, resolve
 
 __all__ = ["Registry", "registry"]
 
@@ -274,7 +272,9 @@ class Registry:
             self._derived.clear()
         for name in names:
             added = tuple(rule for rule in rules if rule.name == name)
-            self._rules[name] = added + left_of(self._found(name), added)
+            target = added[0].target
+            kept = (each for each in self._found(name) if each.target == target)
+            self._rules[name] = added + tuple(each for each in kept if not any(map(each.overlaps, added)))
             self._primitives.pop(name, None)
             self._note(name, added[0].target, user)
 

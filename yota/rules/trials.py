@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -13,18 +14,33 @@ from yota.ir.types import type_of
 from yota.rules.algebras import digits as oracle
 from yota.rules.algebras.emitted import Static, evaluate
 from yota.rules.inspection import Registered
-from yota.rules.kept import once
 from yota.rules.model import Literal, Parameter, Rule, refusal
 from yota.rules.sampling import statics
 
-__all__ = ["adjoint", "direction_error", "excess", "linear_error", "miss", "partial"]
+__all__ = ["adjoint", "direction_error", "excess", "linear_error", "miss", "once", "partial"]
 
+_T = TypeVar("_T")
 _STEP = 1e-5
 _SMALL = 4
 """So many ulps need no explanation."""
 _MOST_DIGITS = 400
 _LARGE = {52: 1e290, 23: 1e36}
 """What is beyond this, or below its reciprocal, may overflow or lose digits, in double and in single precision."""
+
+_MOST = 20_000
+_kept: WeakKeyDictionary[Registered, dict[Any, Any]] = WeakKeyDictionary()
+
+
+def once(registry: Registered, key: Any, compute: Callable[[], _T]) -> _T:
+    """What ``compute`` gives, computed once for each ``key`` while no rule is added to ``registry``."""
+    key = (registry.revision, key)
+    known = _kept.setdefault(registry, {})
+    if key not in known:
+        if len(known) > _MOST:
+            known.clear()
+        known[key] = compute()
+    found: _T = known[key]
+    return found
 
 
 def partial(

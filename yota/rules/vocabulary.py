@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import difflib
-import inspect
 from collections.abc import Iterator
 
 from yota.errors import RuleError
 from yota.ir.catalog import primitive as built_in
 from yota.rules.display import show, template, walk
 from yota.rules.inspection import Inspection, Registered, Side
-from yota.rules.macros.known import MACROS
+from yota.rules.macros import MACROS
 from yota.rules.model import Adjoint, Call, Expression, Literal, Name, Spread
 from yota.rules.statics import STATIC_FUNCTIONS, bind, static_signature
 
@@ -190,7 +189,7 @@ def _misfit(case: Inspection, call: Call) -> str | None:
     given = dict(call.keywords)
     try:
         if call.function in MACROS:
-            inspect.signature(MACROS[call.function].function).bind(None, *call.arguments, **given)
+            MACROS[call.function].signature.bind(*call.arguments, **given)
         elif call.function in STATIC_FUNCTIONS:
             static_signature(call.function).bind(*call.arguments, **given)
         else:
@@ -202,7 +201,7 @@ def _misfit(case: Inspection, call: Call) -> str | None:
 
 def _usage(case: Inspection, name: str) -> str:
     if name in MACROS:
-        parameters = list(inspect.signature(MACROS[name].function).parameters.values())[1:]
+        parameters = list(MACROS[name].signature.parameters.values())
     elif name in STATIC_FUNCTIONS:
         parameters = list(static_signature(name).parameters.values())
     else:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +15,8 @@ from yota.ir.types import TensorType, type_of
 from yota.rules.algebras.base import Algebra
 from yota.rules.display import show
 from yota.rules.inspection import Registered
-from yota.rules.macros.known import MACROS
+from yota.rules.macros import MACROS
+from yota.rules.macros.base import Value
 from yota.rules.model import Adjoint, Call, Expression, Item, Name, Spread
 from yota.rules.statics import STATIC_FUNCTIONS, arithmetic, bind, normalised
 
@@ -179,18 +179,21 @@ class Emitted(Algebra):
     def _macro(self, call: Call, names: Mapping[str, Any]) -> Any:
         macro = MACROS[call.function]
         keywords = {name: self.of(argument, names) for name, argument in call.keywords}
-        bound = inspect.signature(macro.function).bind(self.emitter, *self.arguments(call, names), **keywords)
-        for name, argument in list(bound.arguments.items())[1:]:
+        bound = macro.signature.bind(*self.arguments(call, names), **keywords)
+        for name, argument in bound.arguments.items():
             if name in macro.values:
                 many = isinstance(argument, tuple)
-                bound.arguments[name] = tuple(map(self.present, argument)) if many else self.present(argument)
+                bound.arguments[name] = tuple(map(self._value, argument)) if many else self._value(argument)
             elif name in macro.optional:
-                bound.arguments[name] = None if isinstance(argument, Absent) else self.present(argument)
+                bound.arguments[name] = None if isinstance(argument, Absent) else self._value(argument)
             elif isinstance(argument, Static):
                 bound.arguments[name] = argument.value
             else:
                 raise RuleError(f"`{name}` of {call.function} must be static in `{show(call)}`")
-        return macro.function(*bound.args, **bound.kwargs)
+        return macro.function(*bound.args, **bound.kwargs).handle
+
+    def _value(self, argument: Any) -> Value:
+        return Value(self.emitter, self.present(argument))
 
     def _bound(self, call: Call, arguments: list[Any], keywords: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         operands, static = bind(self.registry.rules(call.function)[0], arguments, keywords, Static)
