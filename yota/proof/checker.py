@@ -11,8 +11,7 @@ import numpy as np
 
 from yota.errors import RuleError
 from yota.proof import adjoints, conventions, partials
-from yota.proof.compiled import FAULTS
-from yota.proof.findings import Finding, Report, failed, finding, unmeasured
+from yota.proof.findings import FAULTS, Finding, Report, failed, finding, unmeasured
 from yota.proof.layouts import layouts
 from yota.proof.libraries import absent, import_used, imported
 from yota.proof.second_order import second_order

@@ -10,7 +10,6 @@ import numpy as np
 
 from yota.autodiff.reverse import Adjoints, gradient_tape
 from yota.compilation.specialise import Target, compile_tape, simplified
-from yota.errors import YotaError
 from yota.ir.tape import Tape
 from yota.rules.model import Rule, refusal
 from yota.rules.registry import Registry
@@ -19,12 +18,10 @@ from yota.tracing.record import Leaf, record
 from yota.tracing.replay import inline
 from yota.tracing.state import current
 
-__all__ = ["FAULTS", "LONG", "Compiled", "differentiable", "gradient", "random_like", "results", "second"]
+__all__ = ["LONG", "Compiled", "differentiable", "gradient", "results", "second"]
 
 LONG = 64
 """Arrays of so many elements are computed as arrays; shorter ones may fall apart into numbers."""
-FAULTS = (YotaError, TypeError, ValueError, ArithmeticError, AttributeError, LookupError, np.linalg.LinAlgError)
-"""What a wrong rule may raise when it is differentiated or run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +54,8 @@ def differentiable(rule: Rule, operands: Sequence[Any], result: int = 0) -> tupl
     found = []
     for position, operand in enumerate(operands):
         parameter = rule.operands[min(position, len(rule.operands) - 1)]
-        kind = parameter.domain.kind if parameter.domain is not None else "integer"
         written = rule.partials.get((rule.results[result], parameter.name)) or rule.adjoints.get(parameter.name)
-        if kind not in ("integer", "boolean") and refusal(written) is None and np.asarray(operand).dtype.kind in "fc":
+        if parameter.moves and refusal(written) is None and np.asarray(operand).dtype.kind in "fc":
             found.append(position)
     return tuple(found)
 
@@ -126,11 +122,3 @@ def _compiled(tape: Tape, wanted: tuple[int, ...], registry: Registry) -> Compil
     adjoints = gradient_tape(tape, [tape.inputs[position].variable for position in wanted], registry)
     call, source = compile_tape(simplified(adjoints.tape, Target()), Target())
     return Compiled(wanted, source, adjoints, call)
-
-
-def random_like(random: np.random.Generator, like: Any) -> Any:
-    """Random numbers in the shape and dtype of ``like``."""
-    value = random.standard_normal(np.shape(like))
-    if np.iscomplexobj(like):
-        value = value + 1j * random.standard_normal(np.shape(like))
-    return np.asarray(value, dtype=np.asarray(like).dtype)

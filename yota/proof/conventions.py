@@ -11,7 +11,7 @@ import numpy as np
 from yota.errors import RuleError
 from yota.proof import partials
 from yota.proof.findings import Finding, finding
-from yota.proof.places import Point, corners, edges
+from yota.proof.places import Point, corners, doubles, edges
 from yota.rules import trials
 from yota.rules.algebras import digits
 from yota.rules.model import Rule
@@ -21,7 +21,6 @@ from yota.rules.sampling import smooth
 __all__ = ["borders", "end_error", "ends", "kink_error", "kinks"]
 
 _NEAR = (1e-3, -1e-3)
-_FAULTS = (ArithmeticError, ValueError, TypeError, AttributeError, NotImplementedError)
 
 
 def kinks(rule: Rule, registry: Registry) -> Iterator[Finding]:
@@ -29,9 +28,8 @@ def kinks(rule: Rule, registry: Registry) -> Iterator[Finding]:
     law = "kinks, mean of both sides"
     places = [point for point, plain in corners(rule, registry) if not plain and borders(rule, registry, point)]
     for result, name in partials.moving(rule, registry):
-        found = _worst((point, _tried(kink_error, rule, result, name, point, registry)) for point in places)
-        if found:
-            yield finding(rule, partials.named(rule, result, name), law, found[0], 1e-12, place=found[1])
+        errors = ((point, _tried(kink_error, rule, result, name, point, registry)) for point in places)
+        yield from _worst(rule, result, name, law, 1e-12, errors)
 
 
 def ends(rule: Rule, registry: Registry) -> Iterator[Finding]:
@@ -39,46 +37,41 @@ def ends(rule: Rule, registry: Registry) -> Iterator[Finding]:
 
     Where the function has no slope there, or none that the oracle can compute, any value is a convention.
     """
-    law = "ends, slope from inside"
     for result, name in (each for each in partials.moving(rule, registry) if each in rule.partials):
-        found = _worst(
+        errors = (
             (point, _tried(end_error, rule, result, name, point, inwards.get(name, 0), registry))
             for point, inwards in edges(rule, registry)
         )
-        if found:
-            yield finding(rule, partials.named(rule, result, name), law, found[0], 1e-9, place=found[1])
+        yield from _worst(rule, result, name, "ends, slope from inside", 1e-9, errors)
 
 
 def _tried(error: Callable[..., float | None], *arguments: Any) -> float | None:
     """An error, or None where it cannot be told."""
     try:
         return error(*arguments)
-    except (digits.NotPreciseError, RuleError, *_FAULTS):
+    except (digits.NotPreciseError, RuleError, *digits.FAULTS):
         return None
 
 
-def _worst(errors: Iterable[tuple[Point, float | None]]) -> tuple[float, str] | None:
-    """The largest error and where it is; None where none could be told."""
-    worst, place, told = 0.0, "", False
-    for point, off in errors:
-        if off is None:
-            continue
-        told = True
-        if not off <= worst:
-            worst, place = off, partials.shown(point)
-    return (worst, place) if told else None
+def _worst(
+    rule: Rule, result: str, name: str, law: str, tolerance: float, errors: Iterable[tuple[Point, float | None]]
+) -> Iterator[Finding]:
+    """The finding on the largest error; none where none could be told."""
+    told = [(off, partials.shown(point)) for point, off in errors if off is not None]
+    if told:
+        worst, place = max(told, key=lambda each: math.inf if math.isnan(each[0]) else each[0])
+        place = place if worst else ""
+        yield finding(rule, partials.named(rule, result, name), law, worst, tolerance, place=place)
 
 
 def end_error(rule: Rule, result: str, name: str, point: Point, inwards: int, registry: Registry) -> float | None:
     """How far a partial at an end is from the slope; None where there is no slope, or the partial is not a number."""
-    doubles = _doubles(point)
-    found = complex(trials.partial(rule, name, doubles, registry, result))
+    found = complex(trials.partial(rule, name, doubles(point), registry, result))
     if np.isnan(found):
         return None
     mp = digits.context()
     with digits.LOCK, mp.workdps(digits.DIGITS):
-        function = digits.primal(rule, registry, result)
-        arguments = [value if isinstance(value, int) else mp.mpf(value) for value in point.values()]
+        function, arguments = digits.primal(rule, registry, result), digits.numbers(point)
         position = list(point).index(name)
 
         def slope(step: Any) -> Any:
@@ -86,7 +79,7 @@ def end_error(rule: Rule, result: str, name: str, point: Point, inwards: int, re
             return digits.derivative(function, near, position)
 
         # From nearer and nearer: a slope that has no limit is none.
-        exact, earlier = (slope(mp.mpf(10) ** digits) for digits in (-18, -15))
+        exact, earlier = (slope(mp.mpf(10) ** power) for power in (-18, -15))
         if not abs(exact) < partials.STEEP or abs(exact - earlier) > 1e-10 * max(abs(exact), 1e-3):
             return None
         if np.isinf(found):
@@ -97,16 +90,14 @@ def end_error(rule: Rule, result: str, name: str, point: Point, inwards: int, re
 def borders(rule: Rule, registry: Registry, point: Point) -> bool:
     """Whether the rule has a derivative next to ``point``: conditions of whole numbers leave out the neighbours too."""
     moving = [name for name, value in point.items() if isinstance(value, float)]
-    near = [{**point, name: point[name] + step} for name in moving for step in _NEAR]
-    return any(smooth(rule, registry, each) for each in near)
+    return any(smooth(rule, registry, {**point, name: point[name] + step}) for name in moving for step in _NEAR)
 
 
 def kink_error(rule: Rule, result: str, name: str, point: Point, registry: Registry) -> float | None:
     """How far a partial is from the mean of the slopes of both sides; None where that says nothing."""
     mp = digits.context()
     with digits.LOCK, mp.workdps(digits.DIGITS):
-        function = digits.primal(rule, registry, result)
-        arguments = [value if isinstance(value, int) else mp.mpf(value) for value in point.values()]
+        function, arguments = digits.primal(rule, registry, result), digits.numbers(point)
         position = list(point).index(name)
         sides = []
         for step in (mp.mpf(10) ** -20, -(mp.mpf(10) ** -20)):
@@ -115,13 +106,8 @@ def kink_error(rule: Rule, result: str, name: str, point: Point, registry: Regis
         if any(mp.im(each) or not abs(each) < partials.STEEP for each in sides):
             return None
         exact = float(sum(sides) / 2)
-    doubles = _doubles(point)
-    found = complex(trials.partial(rule, name, doubles, registry, result))
+    found = complex(trials.partial(rule, name, doubles(point), registry, result))
     if math.isnan(abs(found)):
         # A rule may say so: what is not a number misleads nobody.
         return None if "not numbers" in rule.doc or "not a number" in rule.doc else math.inf
     return abs(found - exact) / max(abs(exact), 1.0)
-
-
-def _doubles(point: Point) -> Point:
-    return {key: np.float64(value) if isinstance(value, float) else value for key, value in point.items()}

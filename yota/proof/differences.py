@@ -11,7 +11,7 @@ import numpy as np
 from yota.proof.places import Point
 from yota.rules.model import Domain, Rule
 from yota.rules.registry import Registry
-from yota.rules.sampling import statics
+from yota.rules.sampling import defaults
 
 __all__ = ["noise", "slope", "slope_along"]
 
@@ -77,13 +77,12 @@ def slope(rule: Rule, result: str, name: str, point: Point, registry: Registry) 
     (domain,) = (each.domain or Domain("real") for each in rule.operands if each.name == name)
     middle = float(point[name])
     size = min(abs(middle) or 1.0, middle - domain.low, domain.high - middle)
-    keywords = {key: value.value for key, value in statics(rule).items()}
     number, function = rule.results.index(result), registry.primitive(rule.name).function
 
     def value(shift: float) -> complex:
         moved = {**point, name: middle + shift}
         given = [np.float64(each) if isinstance(each, float) else each for each in moved.values()]
-        found = function(*given, **keywords)
+        found = function(*given, **defaults(rule))
         return complex(found[number] if len(rule.results) > 1 else found)
 
     with np.errstate(all="ignore"):

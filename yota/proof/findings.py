@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from yota.errors import DifferentiationError, YotaError
 from yota.rules.model import Rule
 
-__all__ = ["Finding", "Report", "failed", "finding", "first_line", "unmeasured"]
+__all__ = ["FAULTS", "Finding", "Report", "failed", "finding", "first_line", "measured", "unmeasured"]
 
-
+FAULTS = (
+    *(YotaError, TypeError, ValueError, ArithmeticError, AttributeError, LookupError, AssertionError),
+    np.linalg.LinAlgError,
+)
+"""What a wrong rule may raise when it is differentiated or run."""
 _UNMEASURED = "not measured"
 
 
@@ -99,14 +107,43 @@ def finding(
     return Finding(rule.name, argument, law, shown if error else "0", _where(rule, place), held, note, error)
 
 
+def measured(
+    rule: Rule,
+    argument: str,
+    law: str,
+    tolerance: float,
+    cases: Iterable[tuple[Any, Callable[[], float]]],
+    *,
+    may_refuse: bool = False,
+) -> Finding:
+    """The finding on the worst of several errors, each with its place; or on the first that cannot be computed.
+
+    Parameters
+    ----------
+    may_refuse
+        Whether a derivative that is refused says nothing of the rule.
+    """
+    worst, where = 0.0, ""
+    for place, error in cases:
+        try:
+            off = error()
+        except FAULTS as fault:
+            if may_refuse and isinstance(fault, DifferentiationError):
+                return unmeasured(rule, argument, law, f"refused: {first_line(fault)}")
+            return failed(rule, law, place, fault, argument)
+        if not off <= worst:
+            worst, where = off, str(place)
+    return finding(rule, argument, law, worst, tolerance, place=where)
+
+
 def unmeasured(rule: Rule, argument: str, law: str, reason: str) -> Finding:
     """A finding that says nothing of the rule, and why."""
     return Finding(rule.name, argument, law, "", _where(rule, ""), note=f"{_UNMEASURED}: {reason}")
 
 
-def failed(rule: Rule, law: str, place: Any, fault: BaseException) -> Finding:
+def failed(rule: Rule, law: str, place: Any, fault: BaseException, argument: str = "") -> Finding:
     """A finding that nothing could be measured, because of ``fault``."""
-    return Finding(rule.name, "", law, "failed", _where(rule, place), False, first_line(fault))
+    return Finding(rule.name, argument, law, "failed", _where(rule, place), False, first_line(fault))
 
 
 def first_line(fault: BaseException) -> str:

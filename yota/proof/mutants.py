@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from yota.proof import adjoints, conventions, partials
-from yota.proof.compiled import FAULTS
-from yota.proof.findings import Finding
+from yota.proof.findings import FAULTS, Finding
 from yota.rules.display import show
 from yota.rules.macros import MACROS
 from yota.rules.model import Call, Expression, Literal, Rule, refusal

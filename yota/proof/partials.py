@@ -11,17 +11,16 @@ from typing import Any
 import numpy as np
 
 from yota.errors import RuleError, YotaError
-from yota.proof import exact as oracle
 from yota.proof.compiled import LONG, differentiable, gradient, results
 from yota.proof.differences import slope
 from yota.proof.findings import Finding, finding, unmeasured
-from yota.proof.places import Point, spread
+from yota.proof.places import Point, doubles, measured, spread
 from yota.proof.reach import DIGITS
 from yota.rules import trials
 from yota.rules.algebras import digits
-from yota.rules.model import Expression, Rule, refusal
+from yota.rules.model import Rule, refusal
 from yota.rules.registry import Registry
-from yota.rules.sampling import smooth, statics
+from yota.rules.sampling import defaults, smooth
 from yota.rules.vocabulary import callees
 
 __all__ = ["FORMULA", "STEEP", "allowance", "formulas", "generated", "moving", "named", "shown"]
@@ -38,7 +37,6 @@ _DIFFERENCES = 1e-6
 _CUT_OFF = 1e-13
 STEEP = 1e10
 """A derivative as large as this says as much as none."""
-_FAULTS = (ArithmeticError, ValueError, TypeError, AttributeError, NotImplementedError)
 
 
 def allowance(rule: Rule) -> tuple[float, str]:
@@ -57,8 +55,7 @@ def allowance(rule: Rule) -> tuple[float, str]:
 def moving(rule: Rule, registry: Registry) -> Iterator[tuple[str, str]]:
     """Results and operands with a partial that is not refused."""
     for parameter, result in itertools.product(rule.operands, rule.results):
-        kind = parameter.domain.kind if parameter.domain is not None else "integer"
-        if kind in ("real", "complex") and refusal(registry.partial(rule, parameter.name, result)) is None:
+        if parameter.moves and refusal(registry.partial(rule, parameter.name, result)) is None:
             yield result, parameter.name
 
 
@@ -69,21 +66,22 @@ def named(rule: Rule, result: str, name: str) -> str:
 
 def formulas(rule: Rule, registry: Registry, count: int) -> Iterator[Finding]:
     """Each partial as it is written, computed at 50 digits, against the derivative of the function at 50 digits."""
-    points = oracle.places(rule, registry, count)
+    points = measured(rule, registry, count)
     for result, name in moving(rule, registry):
         yield _formula(rule, result, name, points, registry)
 
 
 def _formula(rule: Rule, result: str, name: str, points: list[Point], registry: Registry) -> Finding:
-    law, label = FORMULA, named(rule, result, name)
+    label = named(rule, result, name)
     worst, place, tried = 0.0, "", 0
-    tolerance = _CUT_OFF if "_" in {rule.name[:1], *_callees(registry.partial(rule, name, result))} else _FORMULA
+    own = any(each.startswith("_") for each in (rule.name, *callees(registry.partial(rule, name, result))))
+    tolerance = _CUT_OFF if own else _FORMULA
     for point in points:
         try:
             off = _residual(rule, result, name, point, registry)
         except digits.NotPreciseError:
             return _by_differences(rule, result, name, points, registry, label)
-        except _FAULTS:
+        except digits.FAULTS:
             continue
         tried += 1
         if not off <= worst:
@@ -91,8 +89,8 @@ def _formula(rule: Rule, result: str, name: str, points: list[Point], registry: 
         if not off <= tolerance:
             break
     if not tried:
-        return unmeasured(rule, label, law, _UNREACHED)
-    return finding(rule, label, law, worst, tolerance, place=place)
+        return unmeasured(rule, label, FORMULA, _UNREACHED)
+    return finding(rule, label, FORMULA, worst, tolerance, place=place)
 
 
 def _by_differences(rule: Rule, result: str, name: str, points: list[Point], registry: Registry, label: str) -> Finding:
@@ -103,9 +101,8 @@ def _by_differences(rule: Rule, result: str, name: str, points: list[Point], reg
             known = slope(rule, result, name, point, registry)
             if known is None:
                 continue
-            doubles = {key: _double(value) for key, value in point.items()}
-            found = complex(trials.partial(rule, name, doubles, registry, result))
-        except (RuleError, *_FAULTS):
+            found = complex(trials.partial(rule, name, doubles(point), registry, result))
+        except (RuleError, *digits.FAULTS):
             continue
         tried += 1
         expected, scale = known
@@ -121,15 +118,13 @@ def _by_differences(rule: Rule, result: str, name: str, points: list[Point], reg
     return finding(rule, label, law, worst, tolerance, place=place)
 
 
-def _callees(expression: Expression) -> set[str]:
-    return {each[:1] for each in callees(expression)}
-
-
 def _residual(rule: Rule, result: str, name: str, point: Point, registry: Registry) -> float:
     """Relative difference between a partial and the derivative, at one point; 0 where the oracle has no value."""
     mp = digits.context()
     with digits.LOCK, mp.workdps(DIGITS.get(rule.name, digits.DIGITS)):
-        exact, names = oracle.at(rule, result, name, point, registry)
+        # Wrong versions of a rule have its text, and so the same function.
+        key = ("at", rule.source, rule.name, result, name, tuple(point.items()))
+        exact, names = trials.once(registry, key, lambda: digits.at(rule, result, name, point, registry))
         try:
             claimed = digits.value(registry.partial(rule, name, result), names, registry)
         except (ZeroDivisionError, ValueError) as fault:
@@ -168,7 +163,7 @@ def generated(rule: Rule, registry: Registry, count: int, dtype: Any = np.float6
             if differentiable(rule, columns, number):
                 slopes = _slopes(rule, columns, registry, number)
                 measured += [(result, name, each) for name, each in slopes]
-    except (YotaError, *_FAULTS) as fault:
+    except (YotaError, *digits.FAULTS) as fault:
         yield finding(rule, "", law, math.inf, 0.0, note=str(fault).splitlines()[0])
         return
     for result, name, values in measured:
@@ -182,7 +177,7 @@ def generated(rule: Rule, registry: Registry, count: int, dtype: Any = np.float6
             except digits.NotPreciseError as fault:
                 yield unmeasured(rule, label, law, str(fault))
                 break
-            except _FAULTS:
+            except digits.FAULTS:
                 missing += 1
                 continue
             if not off <= worst:
@@ -199,23 +194,21 @@ def _with_values(
     rule: Rule, columns: list[Any], points: list[Point], registry: Registry
 ) -> tuple[list[Any], list[Point]]:
     """The points at which the function itself has a value in this precision."""
-    keywords = {name: value.value for name, value in statics(rule).items()}
-    finite = [np.isfinite(each) for each in results(rule, columns, keywords, registry) if each.dtype.kind in "fc"]
+    finite = [np.isfinite(each) for each in results(rule, columns, defaults(rule), registry) if each.dtype.kind in "fc"]
     kept = np.flatnonzero(np.all(finite, axis=0)) if finite else np.arange(len(points))
     return [column[kept] for column in columns], [points[number] for number in kept]
 
 
 def _slopes(rule: Rule, columns: list[Any], registry: Registry, number: int) -> Iterator[tuple[str, list[complex]]]:
     """By each operand, the partials that generated code gives: at all points as arrays, then at one after the other."""
-    keywords = {name: value.value for name, value in statics(rule).items()}
     count = len(columns[0])
     long = [np.resize(column, max(LONG, count)) for column in columns]
-    result = results(rule, long, keywords, registry)[number]
+    result = results(rule, long, defaults(rule), registry)[number]
     weights = np.ones(len(long[0]), result.dtype)
     # The real part of the result alone is a loss; so is the imaginary part.
     phases = (1, 1j) if result.dtype.kind == "c" else (1,)
-    of_arrays = gradient(rule, long, keywords, weights, registry, number)
-    of_numbers = gradient(rule, [column[0] for column in columns], keywords, weights[0], registry, number)
+    of_arrays = gradient(rule, long, defaults(rule), weights, registry, number)
+    of_numbers = gradient(rule, [column[0] for column in columns], defaults(rule), weights[0], registry, number)
     arrays = [of_arrays(*long, phase * weights) for phase in phases]
     numbers = [[of_numbers(*each, phase * weights[0]) for each in zip(*columns, strict=True)] for phase in phases]
     for place, position in enumerate(of_arrays.wanted):
@@ -240,10 +233,6 @@ def _rounded(point: Point) -> Point:
 def _inside(rule: Rule, point: Point) -> bool:
     sets = {each.name: each.domain for each in rule.operands if each.domain is not None and each.domain.kind == "real"}
     return all(domain.low < point[name] < domain.high for name, domain in sets.items())
-
-
-def _double(value: Any) -> Any:
-    return np.float64(value) if isinstance(value, float) else value
 
 
 def shown(point: Point) -> str:

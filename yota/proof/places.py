@@ -14,8 +14,9 @@ from yota.rules.display import walk
 from yota.rules.inspection import Registered
 from yota.rules.model import Call, Domain, Literal, Name, Parameter, Rule
 from yota.rules.sampling import points, sample, smooth
+from yota.rules.trials import once
 
-__all__ = ["Point", "corners", "drawn", "edges", "spread", "thresholds"]
+__all__ = ["Point", "corners", "doubles", "drawn", "edges", "measured", "spread", "thresholds"]
 
 Point = dict[str, Any]
 """A number for each operand."""
@@ -47,6 +48,17 @@ def corners(rule: Rule, registry: Registered) -> Iterator[tuple[Point, bool]]:
         point = _tied(rule, registry, dict(zip(names, values, strict=True)))
         if _finite(rule, registry, point):
             yield point, smooth(rule, registry, point)
+
+
+def measured(rule: Rule, registry: Registered, count: int) -> list[Point]:
+    """Points at which formulas are held against derivatives: over the domain, beside thresholds, and corners."""
+
+    def compute() -> list[Point]:
+        plain = [point for point, is_plain in corners(rule, registry) if is_plain]
+        return [*spread(rule, registry, count), *thresholds(rule, registry), *plain]
+
+    # Wrong versions compare with other numbers; the points of the right one serve them as well.
+    return once(registry, ("places", rule.source, rule.name, count), compute)
 
 
 def edges(rule: Rule, registry: Registered) -> Iterator[tuple[Point, dict[str, int]]]:
@@ -85,6 +97,11 @@ def _tied(rule: Rule, registry: Registered, point: Point) -> Point:
     name, function, given = TIED[rule.name]
     with np.errstate(all="ignore"):
         return {**point, name: float(registry.primitive(function).function(*(point[each] for each in given)))}
+
+
+def doubles(point: Point) -> Point:
+    """The point in double precision, for NumPy."""
+    return {name: np.float64(value) if isinstance(value, float) else value for name, value in point.items()}
 
 
 def thresholds(rule: Rule, registry: Registered) -> Iterator[Point]:

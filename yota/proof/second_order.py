@@ -4,53 +4,42 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from typing import Any
+from functools import partial
 
 import numpy as np
 
-from yota.errors import DifferentiationError
-from yota.proof.compiled import FAULTS, LONG, Compiled, gradient, random_like, results, second
-from yota.proof.findings import Finding, failed, finding, first_line, unmeasured
+from yota.proof.compiled import LONG, gradient, results, second
+from yota.proof.findings import Finding, measured
 from yota.proof.places import drawn
 from yota.proof.specimens import Specimen, specimens
 from yota.rules.algebras.emitted import evaluate
 from yota.rules.model import Rule
 from yota.rules.registry import Registry
-from yota.rules.sampling import statics
+from yota.rules.sampling import defaults
+from yota.rules.trials import inner, random_like
 
 __all__ = ["second_order"]
 
 _SECOND = 1e-5
+_STEP = 1e-5
 
 
 def second_order(rule: Rule, registry: Registry) -> Iterator[Finding]:
     """The gradient of a directional derivative against central differences of the generated gradient."""
-    law = "second order"
-    worst, place = 0.0, ""
-    for (given, keywords, symmetric), result in itertools.product(_calls(rule, registry), range(len(rule.results))):
-        try:
-            error = _second_error(rule, given, keywords, registry, symmetric, result)
-        except DifferentiationError as fault:
-            yield unmeasured(rule, "", law, f"refused: {first_line(fault)}")
-            return
-        except FAULTS as fault:
-            yield failed(rule, law, Specimen(tuple(given), keywords), fault)
-            return
-        if not error <= worst:
-            worst, place = error, str(Specimen(tuple(given), keywords))
-    yield finding(rule, "", law, worst, _SECOND, place=place)
+    cases = itertools.product(_calls(rule, registry), range(len(rule.results)))
+    errors = ((call, partial(_second_error, rule, call, registry, result)) for call, result in cases)
+    yield measured(rule, "", "second order", _SECOND, errors, may_refuse=True)
 
 
-def _calls(rule: Rule, registry: Registry) -> Iterator[tuple[list[Any], dict[str, Any], bool]]:
+def _calls(rule: Rule, registry: Registry) -> Iterator[Specimen]:
     if rule.kind == "tensor":
         plain = (each for each in specimens(rule, registry) if _plain(rule, each, registry))
-        for specimen in itertools.islice(plain, 2):
-            yield list(specimen.operands), specimen.keywords, specimen.symmetric
+        yield from itertools.islice(plain, 2)
         return
     found = drawn(rule, registry, 4)
     if found:
-        columns = [np.resize([point[each.name] for point in found], LONG) for each in rule.operands]
-        yield columns, {name: value.value for name, value in statics(rule).items()}, False
+        columns = (np.resize([point[each.name] for point in found], LONG) for each in rule.operands)
+        yield Specimen(tuple(columns), defaults(rule))
 
 
 def _plain(rule: Rule, specimen: Specimen, registry: Registry) -> bool:
@@ -59,49 +48,35 @@ def _plain(rule: Rule, specimen: Specimen, registry: Registry) -> bool:
     return all(np.all(evaluate(kink, names, registry)) for kink in rule.kinks)
 
 
-def _second_error(
-    rule: Rule, given: list[Any], keywords: dict[str, Any], registry: Registry, symmetric: bool, number: int
-) -> float:
-    result = results(rule, given, keywords, registry)[number]
+def _second_error(rule: Rule, call: Specimen, registry: Registry, number: int) -> float:
+    given = call.operands
+    result = results(rule, given, call.keywords, registry)[number]
     if result.dtype.kind not in "fc":
         return 0.0
     random = np.random.default_rng(5)
     weights = random_like(random, result)[()]
-    first = gradient(rule, given, keywords, weights, registry, result=number)
-    found = first(*given, weights)
-    active = [position for position, slope in zip(first.wanted, found, strict=True) if slope is not None]
-    if not active:
+    first = gradient(rule, given, call.keywords, weights, registry, result=number)
+    found = zip(first.wanted, first(*given, weights), strict=True)
+    along = {position: random_like(random, given[position]) for position, slope in found if slope is not None}
+    if not along:
         return 0.0
-    along = {position: random_like(random, given[position]) for position in active}
-    if symmetric:
+    if call.symmetric:
         along = {position: each + np.conjugate(np.swapaxes(each, -1, -2)) for position, each in along.items()}
     moves = list(along.values())
     bent = second(first, (*given, weights), moves, rule, registry)
     steep = dict(zip(bent.wanted, bent(*given, weights, *moves), strict=True))
-    return max(_bend(first, given, weights, along, steep, position, along[position]) for position in active)
 
+    def off(position: int) -> float:
+        """How far a second derivative is from differences of the first one, by one operand."""
 
-def _bend(
-    first: Compiled,
-    given: list[Any],
-    weights: Any,
-    along: dict[int, Any],
-    steep: dict[int, Any],
-    position: int,
-    direction: Any,
-) -> float:
-    """How far a second derivative is from differences of the first one, by the operand at ``position``."""
-    step = 1e-5
+        def slope(shift: float) -> float:
+            moved = [each + shift * along[n] if n == position else each for n, each in enumerate(given)]
+            slopes = dict(zip(first.wanted, first(*moved, weights), strict=True))
+            return sum(inner(move, slopes[place]) for place, move in along.items())
 
-    def slope(shift: float) -> float:
-        moved = [value + shift * direction if place == position else value for place, value in enumerate(given)]
-        slopes = dict(zip(first.wanted, first(*moved, weights), strict=True))
-        return sum(_inner(move, slopes[place]) for place, move in along.items())
+        near, far = (slope(step) - slope(-step) for step in (_STEP, 2 * _STEP))
+        expected = (8 * near - far) / (12 * _STEP)
+        claimed = 0.0 if steep.get(position) is None else inner(along[position], steep[position])
+        return abs(claimed - expected) / max(abs(claimed), abs(expected), abs(slope(0.0)), 1e-2)
 
-    expected = (8 * (slope(step) - slope(-step)) - slope(2 * step) + slope(-2 * step)) / (12 * step)
-    found = 0.0 if steep.get(position) is None else _inner(direction, steep[position])
-    return abs(found - expected) / max(abs(found), abs(expected), abs(slope(0.0)), 1e-2)
-
-
-def _inner(a: Any, b: Any) -> float:
-    return float(np.sum(np.real(np.conjugate(a) * b)))
+    return max(map(off, along))

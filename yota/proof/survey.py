@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from yota.proof import conventions, partials
-from yota.proof.compiled import FAULTS, differentiable, results
+from yota.proof.compiled import differentiable, results
+from yota.proof.findings import FAULTS
 from yota.proof.libraries import import_used, imported
 from yota.proof.mutants import Mutant, detected, mutants
 from yota.proof.places import Point, corners, edges, spread
@@ -19,7 +20,7 @@ from yota.proof.specimens import Specimen, specimens
 from yota.rules import trials
 from yota.rules.model import Rule
 from yota.rules.registry import Registry, registry
-from yota.rules.sampling import points, statics
+from yota.rules.sampling import defaults, points
 from yota.rules.source import read_file
 from yota.rules.syntax import parse_all
 
@@ -149,7 +150,7 @@ def _has_end_value(rule: Rule, result: str, name: str, point: Point, inwards: di
 def _is_whole(rule: Rule, mutant: Mutant, known: Registry) -> bool:
     """Whether the result is a whole number, of which nobody asks for a derivative."""
     place = next(points(rule, known, 1))
-    found = results(rule, list(place.values()), {name: value.value for name, value in statics(rule).items()}, known)
+    found = results(rule, list(place.values()), defaults(rule), known)
     number = rule.results.index(mutant.left[2:].partition(",")[0])
     return found[number].dtype.kind not in "fc"
 

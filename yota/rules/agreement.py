@@ -74,12 +74,11 @@ def disagreement(case: Inspection, result: str, parameter: str) -> str | None:
     expression = case.registry.partial(rule, parameter, result)
     if refusal(expression) is not None or follows(rule, result, parameter, case.registry):
         return None
-    position = [each.name for each in rule.operands].index(parameter)
     for point in points(rule, case.registry, _POINTS):
         try:
-            found = _at_50_digits(case, result, expression, point, position)
+            found = _at_50_digits(case, result, expression, point, parameter)
         except digits.NotPreciseError:
-            found = _in_doubles(case, result, expression, point, position)
+            found = _in_doubles(case, result, expression, point, parameter)
         except (ArithmeticError, ValueError, TypeError):
             continue
         if found is not None:
@@ -89,18 +88,13 @@ def disagreement(case: Inspection, result: str, parameter: str) -> str | None:
 
 
 def _at_50_digits(
-    case: Inspection, result: str, expression: Expression, point: dict[str, Any], position: int
+    case: Inspection, result: str, expression: Expression, point: dict[str, Any], name: str
 ) -> tuple[str, str] | None:
     rule = case.rule
     with digits.LOCK:
         mp = digits.context()
-        function = digits.primal(rule, case.registry, result)
-        arguments = [value if isinstance(value, (bool, int)) else mp.mpf(value) for value in point.values()]
-        names = {**statics(rule), **dict(zip(point, arguments, strict=True))}
-        for each in rule.results:
-            names[each] = digits.primal(rule, case.registry, each)(*arguments)
+        exact, names = digits.at(rule, result, name, point, case.registry)
         claimed = digits.value(expression, names, case.registry)
-        exact = digits.derivative(function, arguments, position)
         # Of a real function only the real part counts, as in the partial of the imaginary part.
         claimed = claimed if mp.im(exact) else mp.re(claimed)
         if abs(claimed - exact) <= _tolerance(rule, expression) * max(abs(exact), abs(claimed), mp.mpf(10) ** -20):
@@ -115,13 +109,12 @@ def _tolerance(rule: Rule, expression: Expression) -> float:
 
 
 def _in_doubles(
-    case: Inspection, result: str, expression: Expression, point: dict[str, Any], position: int
+    case: Inspection, result: str, expression: Expression, point: dict[str, Any], name: str
 ) -> tuple[str, str] | None:
     """The same by a central difference, for functions that are known in double precision only."""
     rule = case.rule
     if not set(rule.results) <= rule.primal.keys():
         return None
-    name = list(point)[position]
     step = 1e-5 * max(1.0, abs(point[name]))
 
     def along(shift: float) -> Any:

@@ -14,7 +14,7 @@ from yota.rules.display import walk
 from yota.rules.inspection import Registered
 from yota.rules.model import Domain, Literal, Name, Rule
 
-__all__ = ["points", "results", "sample", "smooth", "statics"]
+__all__ = ["defaults", "points", "results", "sample", "smooth", "statics"]
 
 _INTEGERS = 100
 """A range of integers is sampled so far from its lower end: orders and degrees beyond that take long to compute."""
@@ -49,12 +49,14 @@ def _between(low: float, high: float, fraction: float) -> float:
     return math.tan(2.6 * (fraction - 0.5))
 
 
-def statics(rule: Rule) -> dict[str, Any]:
+def defaults(rule: Rule) -> dict[str, Any]:
     """The rule's static keywords at their defaults."""
-    return {
-        parameter.name: Static(parameter.default.value if isinstance(parameter.default, Literal) else None)
-        for parameter in rule.keywords
-    }
+    return {each.name: each.default.value if isinstance(each.default, Literal) else None for each in rule.keywords}
+
+
+def statics(rule: Rule) -> dict[str, Any]:
+    """The same as names of an expression."""
+    return {name: Static(value) for name, value in defaults(rule).items()}
 
 
 def points(rule: Rule, registry: Registered, count: int, tries: int = 40) -> Iterator[dict[str, Any]]:

@@ -15,9 +15,9 @@ from yota.rules.algebras import digits as oracle
 from yota.rules.algebras.emitted import Static, evaluate
 from yota.rules.inspection import Registered
 from yota.rules.model import Literal, Parameter, Rule, refusal
-from yota.rules.sampling import statics
+from yota.rules.sampling import defaults, statics
 
-__all__ = ["adjoint", "direction_error", "excess", "linear_error", "miss", "once", "partial"]
+__all__ = ["adjoint", "direction_error", "excess", "inner", "linear_error", "miss", "once", "partial", "random_like"]
 
 _T = TypeVar("_T")
 _STEP = 1e-5
@@ -48,10 +48,9 @@ def partial(
 ) -> Any:
     """The partial by ``parameter`` in double precision, with the results as the primitive gives them."""
     names: dict[str, Any] = {**statics(rule), **point}
-    keywords = {name: value.value for name, value in names.items() if isinstance(value, Static)}
     with np.errstate(all="ignore"):
         operands = [names[each.name] for each in rule.operands]
-        names |= _results(rule, registry.primitive(rule.name).function(*operands, **keywords))
+        names |= _results(rule, registry.primitive(rule.name).function(*operands, **defaults(rule)))
         return evaluate(registry.partial(rule, parameter, result), names, registry)
 
 
@@ -127,8 +126,7 @@ class _Question:
         return once(registry, ("condition", self), lambda: self._condition(registry))
 
     def _arguments(self) -> list[Any]:
-        mp = oracle.context()
-        return [value if isinstance(value, int) else mp.mpf(value) for _, value in self.point]
+        return oracle.numbers(dict(self.point))
 
     def _value(self, registry: Registered) -> Any:
         return oracle.primal(self.rule, registry, self.result)(*self._arguments())
@@ -215,11 +213,11 @@ def direction_error(
     worst = 0.0
     for position, operand in enumerate(operands):
         parameter = _parameter(rule, position)
-        if not type_of(operand).differentiable or parameter.domain is None or only not in (None, position):
+        if not type_of(operand).differentiable or not parameter.moves or only not in (None, position):
             continue
-        if parameter.domain.kind in ("integer", "boolean") or _refused(rule, parameter, registry):
+        if _refused(rule, parameter, registry):
             continue
-        direction = _random(random, operand)
+        direction = random_like(random, operand)
         if symmetric:
             direction = direction + np.conjugate(np.swapaxes(direction, -1, -2))
         with np.errstate(all="ignore"):
@@ -228,22 +226,22 @@ def direction_error(
                 for step in (_STEP, -_STEP)
             )
         if len(rule.results) > 1:
-            cotangent: Any = tuple(_random(random, each) for each in ahead)
+            cotangent: Any = tuple(random_like(random, each) for each in ahead)
         else:
-            ahead, back, cotangent = (ahead,), (back,), _random(random, ahead)
+            ahead, back, cotangent = (ahead,), (back,), random_like(random, ahead)
         found = adjoint(rule, position, operands, keywords, cotangent, registry)
         if np.shape(found) != np.shape(operand):
             shapes = f"{np.shape(found)} for an operand of shape {np.shape(operand)}"
             assert rule.kind == "elementwise", f"{rule.name}: the adjoint has shape {shapes}"
         seeds = cotangent if len(rule.results) > 1 else (cotangent,)
         expected = sum(
-            _inner(slope, (np.asarray(one) - other) / (2 * _STEP))
+            inner(slope, (np.asarray(one) - other) / (2 * _STEP))
             for slope, one, other in zip(seeds, ahead, back, strict=True)
         )
         if math.isnan(expected):
             # The function itself is no number here, or next to here.
             continue
-        measured = _inner(found, np.broadcast_to(direction, np.shape(found)))
+        measured = inner(found, np.broadcast_to(direction, np.shape(found)))
         scale = max(abs(expected), abs(measured), 1e-2)
         error = float(abs(expected - measured) / scale)
         worst = error if not error <= worst else worst
@@ -257,7 +255,7 @@ def linear_error(
     random = np.random.default_rng(seed)
     function = registry.primitive(rule.name).function
     first, rest = operands[0], operands[1:]
-    one, other = _random(random, first), _random(random, first)
+    one, other = random_like(random, first), random_like(random, first)
     scales = 0.75, -1.5
     with np.errstate(all="ignore"):
         whole = np.asarray(function(scales[0] * one + scales[1] * other, *rest, **keywords))
@@ -276,12 +274,14 @@ def _refused(rule: Rule, parameter: Parameter, registry: Registered) -> bool:
     return all(refusal(registry.partial(rule, parameter.name, each)) is not None for each in rule.results)
 
 
-def _random(random: np.random.Generator, like: Any) -> Any:
+def random_like(random: np.random.Generator, like: Any) -> Any:
+    """Random numbers in the shape and dtype of ``like``."""
     value = random.standard_normal(np.shape(like))
     if np.iscomplexobj(like):
         value = value + 1j * random.standard_normal(np.shape(like))
     return np.asarray(value).astype(np.result_type(like))
 
 
-def _inner(a: Any, b: Any) -> float:
+def inner(a: Any, b: Any) -> float:
+    """The real part of the inner product of all elements."""
     return float(np.sum(np.real(np.conjugate(a) * b)))

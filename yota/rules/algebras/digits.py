@@ -6,7 +6,7 @@ import math
 import threading
 from collections.abc import Callable, Mapping
 from functools import cache, lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from yota.errors import YotaError
 from yota.ir.operators import BINARY, COMPARISONS
@@ -16,12 +16,15 @@ from yota.rules.display import show
 from yota.rules.inspection import Registered
 from yota.rules.model import Call, Expression, Literal, Name, Rule
 from yota.rules.oracles.functions import special
-from yota.rules.sampling import statics
+from yota.rules.sampling import defaults, statics
 from yota.rules.statics import bind
 
-__all__ = ["DIGITS", "LOCK", "NotPreciseError", "context", "derivative", "heads", "primal", "value"]
+__all__ = ["DIGITS", "FAULTS", "LOCK", "At", "NotPreciseError", "at", "context", "derivative", "heads", "numbers"]
+__all__ += ["primal", "value"]
 
 DIGITS = 50
+FAULTS = (ArithmeticError, ValueError, TypeError, AttributeError, NotImplementedError)
+"""What mpmath raises where it has no value."""
 _LARGEST = 10**1000
 _LARGEST_SPECIAL = 10**4
 _SMALLEST = 5e-324
@@ -190,13 +193,13 @@ def primal(rule: Rule, registry: Registered, result: str | None = None) -> Calla
     """
     result = result or rule.results[0]
     if result in rule.primal:
-        body, fixed, parameters = rule.primal[result], statics(rule), [each.name for each in rule.operands]
+        body, parameters = rule.primal[result], [each.name for each in rule.operands]
 
         def function(*operands: Any) -> Any:
             handles = list(operands)
             if len(operands) != len(parameters):
-                handles, _ = bind(rule, handles, {name: each.value for name, each in fixed.items()})
-            return value(body, {**fixed, **dict(zip(parameters, handles, strict=True))}, registry)
+                handles, _ = bind(rule, handles, defaults(rule))
+            return value(body, {**statics(rule), **dict(zip(parameters, handles, strict=True))}, registry)
 
         return function
     if rule.name not in heads() or rule.target is None or not rule.target.startswith(("numpy.", "scipy.")):
@@ -205,6 +208,40 @@ def primal(rule: Rule, registry: Registered, result: str | None = None) -> Calla
         return lambda *operands: _head(rule.name, list(operands))
     number = rule.results.index(result)
     return lambda *operands: _head(rule.name, list(operands))[number]
+
+
+class At(NamedTuple):
+    """What holds at a point.
+
+    Parameters
+    ----------
+    slope
+        Derivative of a result by an operand.
+    names
+        Numbers that the operands and results stand for.
+    """
+
+    slope: Any
+    names: dict[str, Any]
+
+
+def numbers(point: Mapping[str, Any]) -> list[Any]:
+    """The operands at a point; whole numbers stay such."""
+    return [value if isinstance(value, int) else context().mpf(value) for value in point.values()]
+
+
+def at(rule: Rule, result: str, name: str, point: Mapping[str, Any], registry: Registered) -> At:
+    """The derivative of ``result`` by ``name``; to be called while `LOCK` is held.
+
+    Raises
+    ------
+    NotPreciseError
+        If the function is known in double precision only.
+    """
+    function, arguments = primal(rule, registry, result), numbers(point)
+    names: dict[str, Any] = {**statics(rule), **dict(zip(point, arguments, strict=True))}
+    names |= {each: primal(rule, registry, each)(*arguments) for each in rule.results}
+    return At(derivative(function, arguments, list(point).index(name)), names)
 
 
 def derivative(function: Callable[..., Any], arguments: list[Any], position: int) -> Any:
