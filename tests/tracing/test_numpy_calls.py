@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import yota
+from yota.tracing.replay import evaluate
 
 PARAGRAPHS = Path(__file__).with_name("numpy.calls").read_text(encoding="utf-8").strip().split("\n\n")
 RNG = np.random.default_rng(3)
@@ -143,13 +144,17 @@ def fault(call, turn):
         assert np.lib.NumpyVersion(np.__version__) < "2.3.0"
         return None
     kept = [each.copy() for each in arguments]
-    found = np.asarray(yota.trace(function, *arguments)[0])
+    result, tape = yota.trace(function, *arguments)
+    played = evaluate(tape, {entry.variable: each for entry, each in zip(tape.inputs, arguments, strict=True)})[0]
     if any(not np.array_equal(one, other, equal_nan=True) for one, other in zip(arguments, kept, strict=True)):
         return f"{call} writes its arguments"
-    if (found.shape, found.dtype) != (wanted.shape, wanted.dtype):
-        return f"{call} gives {found.dtype}{found.shape}, and by NumPy {wanted.dtype}{wanted.shape}"
-    if not np.allclose(found, wanted, rtol=3e-5, atol=3e-5, equal_nan=True):
-        return f"{call} gives {found}, and by NumPy {wanted}"
+    for found in (np.asarray(result), np.asarray(played)):
+        if (found.shape, found.dtype) != (wanted.shape, wanted.dtype):
+            return f"{call} gives {found.dtype}{found.shape}, and by NumPy {wanted.dtype}{wanted.shape}"
+        # The value while tracing is NumPy's; what the recorded ops give has to agree with it to the last digits.
+        largest = np.max(abs(wanted), initial=0, where=np.isfinite(wanted)) if wanted.dtype.kind in "fc" else 0
+        if not np.allclose(found, wanted, rtol=0, atol=4 * np.finfo(np.float32).eps * largest, equal_nan=True):
+            return f"{call} gives {found}, and by NumPy {wanted}"
     return None
 
 
@@ -172,6 +177,12 @@ def test_a_wrong_result_is_a_fault(monkeypatch):
             return np.sum(x) * len(times)
 
     monkeypatch.setitem(SCOPE, "np", Growing)
+    assert "by NumPy" in fault("np.sum(x)", 0)
+
+
+def test_wrong_ops_on_a_tape_are_a_fault(monkeypatch):
+    right = evaluate
+    monkeypatch.setattr(f"{__name__}.evaluate", lambda *given: [value * 1.00001 for value in right(*given)])
     assert "by NumPy" in fault("np.sum(x)", 0)
 
 

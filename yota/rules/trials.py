@@ -15,7 +15,7 @@ from yota.rules.algebras import digits as oracle
 from yota.rules.algebras.emitted import Static, evaluate
 from yota.rules.inspection import Registered
 from yota.rules.model import Literal, Parameter, Rule, refusal
-from yota.rules.sampling import defaults, statics
+from yota.rules.sampling import statics
 
 __all__ = ["adjoint", "direction_error", "excess", "inner", "linear_error", "miss", "once", "partial", "random_like"]
 
@@ -50,7 +50,8 @@ def partial(
     names: dict[str, Any] = {**statics(rule), **point}
     with np.errstate(all="ignore"):
         operands = [names[each.name] for each in rule.operands]
-        names |= _results(rule, registry.primitive(rule.name).function(*operands, **defaults(rule)))
+        keywords = {each.name: names[each.name].value for each in rule.keywords}
+        names |= _results(rule, registry.primitive(rule.name).function(*operands, **keywords))
         return evaluate(registry.partial(rule, parameter, result), names, registry)
 
 
