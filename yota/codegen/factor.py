@@ -40,6 +40,8 @@ class Options:
         Decides between choices that look equal; with 0 the first one is taken.
     most
         How many products a term counts as at most: most of a long one may be shared with others.
+    inside
+        Whether a coefficient that both terms of a divisor have stays in it: ``3*a - 3*b`` rather than ``3*(a - b)``.
     """
 
     window: int = 64
@@ -49,6 +51,7 @@ class Options:
     nest: bool = False
     seed: int = 0
     most: int = 1024
+    inside: bool = False
 
 
 def factor(table: Table, sums: Sums, options: Options) -> dict[int, tuple[int, ...]]:
@@ -145,7 +148,7 @@ class _Factoring:
         self.opened: dict[int, _Open] = {}
         """Sums that have lost terms."""
         self.costs = table.costs(options.most)
-        self.alone = table.alone(options.most)
+        self.alone = table.alone(options.most, options.inside)
         self.places: dict[int, list[Place]] = {}
         """Where each divisor occurs."""
         self.atoms: dict[int, int] = {}
@@ -274,7 +277,7 @@ class _Factoring:
         if len(places) == 1:
             # A coefficient that both terms have stands outside: 3 * (a - b).
             scale, (_, _, one, two) = places[0].scale, self.table.divisors[divisor]
-            return math.copysign(1.0, scale) if abs(one) == abs(two) else scale
+            return math.copysign(1.0, scale) if abs(one) == abs(two) and not self.options.inside else scale
         scales = [place.scale for place in places]
         # A place without factor is a sum of the user's: there the divisor stands as it is.
         bare = next((place.scale for place in places if not place.factor), None)
@@ -284,7 +287,8 @@ class _Factoring:
             return sign
         one, two = self.table.divisors[divisor][2:]
         # Or 3 * a - 3 * b, where that serves more than once.
-        if abs(one) == abs(two) and self._gain(divisor, sign, places) > self._gain(divisor, sign * unit, places):
+        outside = abs(one) == abs(two) and not self.options.inside
+        if outside and self._gain(divisor, sign, places) > self._gain(divisor, sign * unit, places):
             return sign
         return sign * unit
 

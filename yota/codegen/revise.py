@@ -31,6 +31,8 @@ _HOT, _COLD = 0.5, 0.05
 _STARTS = tuple(Options(shared=shared, whole=True) for shared in (True, False))
 _CHOSEN = 0.5
 """How often a divisor is chosen first, and not the sums that are factored anew."""
+_INSIDE = 0.3
+"""How often a coefficient that both terms of a divisor have stays in it."""
 _MOST_SUMS = 6
 """Sums that are factored anew together."""
 
@@ -54,7 +56,7 @@ class _Revision:
         self.table = Table(planted)
         self.scales = Scales(self.table)
         self.planted = self.table.planted
-        starts = [factor(self.table, self.planted, options) for options in _STARTS]
+        starts = [*(factor(self.table, self.planted, options) for options in _STARTS), self.planted]
         self.sums = min(starts, key=self.scales.weight)
         self.weight = self.scales.weight(self.sums)
         self.homes = self._homes()
@@ -133,6 +135,7 @@ class _Revision:
             whole=True,
             seed=self.choose.randrange(1, 10**6),
             most=self.choose.choice((1024, 1024, 1, 2)),
+            inside=self.choose.random() < _INSIDE,
         )
         found = factor_anew(self.table, {**self.sums, **changed}, options, changed, self.places, divisor)
         # What is left of an ``a + a`` is doubled again; what the user adds twice stays as it is.

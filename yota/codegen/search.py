@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from functools import partial
 
 from yota.codegen.count import elements
 from yota.codegen.factor import Options
@@ -15,15 +16,25 @@ from yota.ir.tape import Tape
 __all__ = ["forms", "search"]
 
 _log = logging.getLogger("yota.search")
-_NESTED = Options(nest=True)
+_NESTED = tuple(Options(nest=True, seed=seed) for seed in range(4))
+_WAYS = (Options(), Options(shared=False), *_NESTED)
+"""How a function is factored before it is differentiated: its derivatives come out in other forms, too."""
+_SHORT = 1000
+"""Ops of a function up to which all of these are tried."""
 _MOST_FORMS = 2
 """Forms that are searched: those which a quick look finds to be the best."""
+_ROUNDS, _LONG = 8, 2000
+"""How often a tape is factored again at most, and ops past which it is not."""
 
 
 def forms(tape: Tape) -> list[Tape]:
-    """A tape of values, and the same with its sums nested: its derivatives come out in another form, too."""
-    nested = rewritten(tape, lambda planted: factored(planted, _NESTED), values=len(tape.outputs))
-    return [tape] if nested is tape else [tape, nested]
+    """A tape of values, and the same factored in several ways."""
+    found, values = [tape], len(tape.outputs)
+    for options in _WAYS if len(tape) <= _SHORT else _NESTED[:1]:
+        made = _again(rewritten(tape, partial(factored, options=options), values=values), values=values)
+        if all(made.ops != each.ops for each in found):
+            found.append(made)
+    return found
 
 
 def search(tapes: Sequence[Tape], *, seconds: float, strict: bool = False, values: int = 1) -> tuple[int, Tape]:
@@ -37,8 +48,9 @@ def search(tapes: Sequence[Tape], *, seconds: float, strict: bool = False, value
     strict, values
         See `optimise`.
     """
-    quick = [elements(optimise(tape, strict=strict, values=values)) for tape in tapes]
-    close = sorted(range(len(tapes)), key=quick.__getitem__)[:_MOST_FORMS]
+    quick = [_again(optimise(tape, strict=strict, values=values), strict=strict, values=values) for tape in tapes]
+    counts = [elements(tape) for tape in quick]
+    close = sorted(range(len(tapes)), key=counts.__getitem__)[:_MOST_FORMS]
     each = seconds / len(close)
 
     def revised(planted: Forest) -> Forest:
@@ -46,8 +58,19 @@ def search(tapes: Sequence[Tape], *, seconds: float, strict: bool = False, value
 
     found: dict[int, Tape] = {}
     for number in close:
-        found[number] = rewritten(tapes[number], revised, strict=strict, values=values)
+        made = rewritten(tapes[number], revised, strict=strict, values=values)
+        found[number] = min(quick[number], _again(made, strict=strict, values=values), key=elements)
         now = elements(found[number])
-        _log.info("%s: %d operations, %d after a long search", tapes[number].name, quick[number], now)
+        _log.info("%s: %d operations, %d after a long search", tapes[number].name, counts[number], now)
     best = min(found, key=lambda number: elements(found[number]))
     return best, found[best]
+
+
+def _again(tape: Tape, *, strict: bool = False, values: int) -> Tape:
+    """``tape`` factored for as long as that helps: what was factored is read in other terms."""
+    for _ in range(_ROUNDS if len(tape) <= _LONG else 0):
+        found = rewritten(tape, partial(factored, options=Options()), strict=strict, values=values)
+        if found is tape:
+            break
+        tape = found
+    return tape

@@ -87,7 +87,7 @@ class Table:
         self._divisor_numbers: dict[Divisor, int] = {}
         self._places: dict[tuple[int, tuple[int, ...]], list[tuple[int, Place]]] = {}
         self._costs: dict[int, Costs] = {}
-        self._alone: dict[int, dict[tuple[int, int], tuple[float, float]]] = {}
+        self._alone: dict[tuple[int, bool], dict[tuple[int, int], tuple[float, float]]] = {}
         self._inside: dict[tuple[int, ...], tuple[int, ...]] = {}
         self._atoms: dict[tuple[int, float], int] = {}
         self.defined: dict[int, tuple[int, int]] = {}
@@ -177,9 +177,9 @@ class Table:
             found = self._costs[most] = Costs(self, most)
         return found
 
-    def alone(self, most: int) -> dict[tuple[int, int], tuple[float, float]]:
+    def alone(self, most: int, inside: bool) -> dict[tuple[int, int], tuple[float, float]]:
         """For two terms the scale of their divisor, and what it is worth, where it has no other place; to be filled."""
-        return self._alone.setdefault(most, {})
+        return self._alone.setdefault((most, inside), {})
 
     def define(self, number: int, unit: float, places: Sequence[Place]) -> int:
         """The atom of ``unit`` times a divisor that is taken out at ``places``; the same whenever that is done."""
