@@ -263,14 +263,14 @@ def _lennard_jones_value_and_gradient(x: Any, epsilon: Any, sigma: Any) -> Any:
         t6 = t5 / t4
         t7 = t6 * t6
         t8 = t6 * t7
-        t9 = x0_0 - x2_0
-        t10 = x0_1 - x2_1
-        t11 = x0_2 - x2_2
-        t12 = t9 * t9 + t10 * t10 + t11 * t11
-        t13 = t5 / t12
-        t14 = t13 * t13
-        t15 = t13 * t14
-        t16 = t15 - 1.0
+        t9 = t8 - 1.0
+        t10 = x0_0 - x2_0
+        t11 = x0_1 - x2_1
+        t12 = x0_2 - x2_2
+        t13 = t10 * t10 + t11 * t11 + t12 * t12
+        t14 = t5 / t13
+        t15 = t14 * t14
+        t16 = t14 * t15
         t17 = x0_0 - x3_0
         t18 = x0_1 - x3_1
         t19 = x0_2 - x3_2
@@ -278,14 +278,14 @@ def _lennard_jones_value_and_gradient(x: Any, epsilon: Any, sigma: Any) -> Any:
         t21 = t5 / t20
         t22 = t21 * t21
         t23 = t21 * t22
-        t24 = x1_0 - x2_0
-        t25 = x1_1 - x2_1
-        t26 = x1_2 - x2_2
-        t27 = t24 * t24 + t25 * t25 + t26 * t26
-        t28 = t5 / t27
-        t29 = t28 * t28
-        t30 = t28 * t29
-        t31 = t30 - 1.0
+        t24 = t23 - 1.0
+        t25 = x1_0 - x2_0
+        t26 = x1_1 - x2_1
+        t27 = x1_2 - x2_2
+        t28 = t25 * t25 + t26 * t26 + t27 * t27
+        t29 = t5 / t28
+        t30 = t29 * t29
+        t31 = t29 * t30
         t32 = x1_0 - x3_0
         t33 = x1_1 - x3_1
         t34 = x1_2 - x3_2
@@ -303,24 +303,24 @@ def _lennard_jones_value_and_gradient(x: Any, epsilon: Any, sigma: Any) -> Any:
         t46 = t44 * t45
         t47 = t46 - 1.0
         t48 = (
-            (t8 - 1.0) * t8
-            + t16 * t15
-            + (t23 - 1.0) * t23
-            + t31 * t30
+            t9 * t8
+            + (t16 - 1.0) * t16
+            + t24 * t23
+            + (t31 - 1.0) * t31
             + t39 * t38
             + t47 * t46
         )
         t49 = 3.0 * (t0 * (t47 + t46)) * t45
         t50 = 3.0 * (t0 * (t39 + t38)) * t37
-        t51 = 3.0 * (t0 * (t31 + t30)) * t29
-        t52 = 2.0 * t0
-        t53 = 3.0 * (t23 * t52 - t0) * t22
-        t54 = 3.0 * (t0 * (t16 + t15)) * t14
-        t55 = 3.0 * (t8 * t52 - t0) * t7
+        t51 = 2.0 * t0
+        t52 = 3.0 * (t31 * t51 - t0) * t30
+        t53 = 3.0 * (t0 * (t24 + t23)) * t22
+        t54 = 3.0 * (t16 * t51 - t0) * t15
+        t55 = 3.0 * (t0 * (t9 + t8)) * t7
         d_sigma = (
             2.0
             * sigma
-            * (t49 / t43 + t50 / t35 + t51 / t27 + t53 / t20 + t54 / t12 + t55 / t4)
+            * (t49 / t43 + t50 / t35 + t52 / t28 + t53 / t20 + t54 / t13 + t55 / t4)
         )
         t56 = 2.0 * (t49 * (t44 / t43))
         t57 = 2.0 * (t50 * (t36 / t35))
@@ -334,14 +334,14 @@ def _lennard_jones_value_and_gradient(x: Any, epsilon: Any, sigma: Any) -> Any:
         t65 = t40 * t56
         t66 = t32 * t57
         t67 = t17 * t58
-        t68 = 2.0 * (t51 * (t28 / t27))
-        t69 = 2.0 * (t54 * (t13 / t12))
-        t70 = t26 * t68
-        t71 = t11 * t69
-        t72 = t25 * t68
-        t73 = t10 * t69
-        t74 = t24 * t68
-        t75 = t9 * t69
+        t68 = 2.0 * (t52 * (t29 / t28))
+        t69 = 2.0 * (t54 * (t14 / t13))
+        t70 = t27 * t68
+        t71 = t12 * t69
+        t72 = t26 * t68
+        t73 = t11 * t69
+        t74 = t25 * t68
+        t75 = t10 * t69
         t76 = 2.0 * (t55 * (t6 / t4))
         t77 = t3 * t76
         t78 = t2 * t76
@@ -382,14 +382,14 @@ def _lennard_jones_value_and_gradient_numpy(x: Any, epsilon: Any, sigma: Any) ->
     t6 = t5 / t4
     t7 = t6 * t6
     t8 = t6 * t7
-    t9 = x0_0 - x2_0
-    t10 = x0_1 - x2_1
-    t11 = x0_2 - x2_2
-    t12 = t9 * t9 + t10 * t10 + t11 * t11
-    t13 = t5 / t12
-    t14 = t13 * t13
-    t15 = t13 * t14
-    t16 = t15 - 1.0
+    t9 = t8 - 1.0
+    t10 = x0_0 - x2_0
+    t11 = x0_1 - x2_1
+    t12 = x0_2 - x2_2
+    t13 = t10 * t10 + t11 * t11 + t12 * t12
+    t14 = t5 / t13
+    t15 = t14 * t14
+    t16 = t14 * t15
     t17 = x0_0 - x3_0
     t18 = x0_1 - x3_1
     t19 = x0_2 - x3_2
@@ -397,14 +397,14 @@ def _lennard_jones_value_and_gradient_numpy(x: Any, epsilon: Any, sigma: Any) ->
     t21 = t5 / t20
     t22 = t21 * t21
     t23 = t21 * t22
-    t24 = x1_0 - x2_0
-    t25 = x1_1 - x2_1
-    t26 = x1_2 - x2_2
-    t27 = t24 * t24 + t25 * t25 + t26 * t26
-    t28 = t5 / t27
-    t29 = t28 * t28
-    t30 = t28 * t29
-    t31 = t30 - 1.0
+    t24 = t23 - 1.0
+    t25 = x1_0 - x2_0
+    t26 = x1_1 - x2_1
+    t27 = x1_2 - x2_2
+    t28 = t25 * t25 + t26 * t26 + t27 * t27
+    t29 = t5 / t28
+    t30 = t29 * t29
+    t31 = t29 * t30
     t32 = x1_0 - x3_0
     t33 = x1_1 - x3_1
     t34 = x1_2 - x3_2
@@ -422,24 +422,24 @@ def _lennard_jones_value_and_gradient_numpy(x: Any, epsilon: Any, sigma: Any) ->
     t46 = t44 * t45
     t47 = t46 - 1.0
     t48 = (
-        (t8 - 1.0) * t8
-        + t16 * t15
-        + (t23 - 1.0) * t23
-        + t31 * t30
+        t9 * t8
+        + (t16 - 1.0) * t16
+        + t24 * t23
+        + (t31 - 1.0) * t31
         + t39 * t38
         + t47 * t46
     )
     t49 = 3.0 * (t0 * (t47 + t46)) * t45
     t50 = 3.0 * (t0 * (t39 + t38)) * t37
-    t51 = 3.0 * (t0 * (t31 + t30)) * t29
-    t52 = 2.0 * t0
-    t53 = 3.0 * (t23 * t52 - t0) * t22
-    t54 = 3.0 * (t0 * (t16 + t15)) * t14
-    t55 = 3.0 * (t8 * t52 - t0) * t7
+    t51 = 2.0 * t0
+    t52 = 3.0 * (t31 * t51 - t0) * t30
+    t53 = 3.0 * (t0 * (t24 + t23)) * t22
+    t54 = 3.0 * (t16 * t51 - t0) * t15
+    t55 = 3.0 * (t0 * (t9 + t8)) * t7
     d_sigma = (
         2.0
         * sigma
-        * (t49 / t43 + t50 / t35 + t51 / t27 + t53 / t20 + t54 / t12 + t55 / t4)
+        * (t49 / t43 + t50 / t35 + t52 / t28 + t53 / t20 + t54 / t13 + t55 / t4)
     )
     t56 = 2.0 * (t49 * (t44 / t43))
     t57 = 2.0 * (t50 * (t36 / t35))
@@ -453,14 +453,14 @@ def _lennard_jones_value_and_gradient_numpy(x: Any, epsilon: Any, sigma: Any) ->
     t65 = t40 * t56
     t66 = t32 * t57
     t67 = t17 * t58
-    t68 = 2.0 * (t51 * (t28 / t27))
-    t69 = 2.0 * (t54 * (t13 / t12))
-    t70 = t26 * t68
-    t71 = t11 * t69
-    t72 = t25 * t68
-    t73 = t10 * t69
-    t74 = t24 * t68
-    t75 = t9 * t69
+    t68 = 2.0 * (t52 * (t29 / t28))
+    t69 = 2.0 * (t54 * (t14 / t13))
+    t70 = t27 * t68
+    t71 = t12 * t69
+    t72 = t26 * t68
+    t73 = t11 * t69
+    t74 = t25 * t68
+    t75 = t10 * t69
     t76 = 2.0 * (t55 * (t6 / t4))
     t77 = t3 * t76
     t78 = t2 * t76

@@ -128,7 +128,7 @@ def polynomial_hessian(x: npt.ArrayLike) -> npt.NDArray[np.float64]:
 
     Notes
     -----
-    Operations: 26 multiply, 7 subtract, 4 square, 3 add, 3 negative.
+    Operations: 18 multiply, 4 negative, 4 square, 4 subtract, 2 add.
     """
     matrix: npt.NDArray[np.float64] = _polynomial_hessian(
         _array("x", x, np.float64, (8,))
@@ -200,20 +200,16 @@ def _polynomial_value_and_gradient(x: Any) -> Any:
 
 def _polynomial_hessian(x: Any) -> Any:
     x0, x1, x2, x3, x4, x5, x6, x7 = x.tolist()
-    t0 = 6.0 * x4 * x6
-    t1 = 3.0 * (x4 * x4 - x6 * x6)
-    t2 = -t0
-    t3 = x4 * x3
-    t4 = x6 * x1
-    t5 = 6.0 * (x4 * x1 - x6 * x3)
-    t6 = 6.0 * x5 * x7
+    t0 = 3.0 * (x4 * x4 - x6 * x6)
+    t1 = 6.0 * x4 * x6
+    t2 = -t1
+    t3 = 6.0 * (x4 * x1 - x6 * x3)
+    t4 = 6.0 * (x4 * x3 + x6 * x1)
+    t5 = 3.0 * (x7 * x7 - x5 * x5)
+    t6 = 6.0 * x7 * x5
     t7 = -t6
-    t8 = 3.0 * (x7 * x7 - x5 * x5)
-    t9 = x7 * x2
-    t10 = x5 * x0
-    t11 = 6.0 * (x7 * x0 - x5 * x2)
-    t12 = 4.0 * t3 + 2.0 * (t3 + 3.0 * t4)
-    t13 = 2.0 * (-3.0 * t9 - t10) - 4.0 * t10
+    t8 = 6.0 * (x7 * x2 + x5 * x0)
+    t9 = 6.0 * (x7 * x0 - x5 * x2)
     g = np.array(
         [
             0.0,
@@ -221,16 +217,16 @@ def _polynomial_hessian(x: Any) -> Any:
             0.0,
             0.0,
             0.0,
-            t8,
+            t5,
             0.0,
             t6,
             0.0,
             0.0,
             0.0,
             0.0,
-            t0,
-            0.0,
             t1,
+            0.0,
+            t0,
             0.0,
             0.0,
             0.0,
@@ -239,47 +235,47 @@ def _polynomial_hessian(x: Any) -> Any:
             0.0,
             t7,
             0.0,
-            t8,
+            t5,
             0.0,
             0.0,
-            0.0,
-            0.0,
-            t1,
-            0.0,
-            t2,
             0.0,
             0.0,
             t0,
             0.0,
+            t2,
+            0.0,
+            0.0,
             t1,
-            t12,
+            0.0,
+            t0,
+            t4,
+            0.0,
+            t3,
             0.0,
             t5,
-            0.0,
-            t8,
             0.0,
             t7,
             0.0,
             0.0,
-            t13,
+            -t8,
             0.0,
-            t11,
+            t9,
             0.0,
-            t1,
+            t0,
             0.0,
             t2,
-            t5,
+            t3,
             0.0,
-            2.0 * (3.0 * (-t3 - t4)),
+            -t4,
             0.0,
             t6,
             0.0,
+            t5,
+            0.0,
+            0.0,
+            t9,
+            0.0,
             t8,
-            0.0,
-            0.0,
-            t11,
-            0.0,
-            2.0 * (3.0 * (t9 + t10)),
         ],
     )
     return g.reshape(8, 8)
