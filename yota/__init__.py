@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from yota.freezing import freeze
     from yota.interop.sympy import from_sympy, lambdify
     from yota.ir.tape import Tape
+    from yota.loops import fori, scan, while_loop
     from yota.result import GradResult
     from yota.settings import configure
     from yota.steps import update
@@ -35,6 +36,7 @@ __all__ = [
     "ctrace",
     "diffrule",
     "errors",
+    "fori",
     "freeze",
     "from_sympy",
     "generate",
@@ -50,6 +52,7 @@ __all__ = [
     "lambdify",
     "load_rules",
     "play",
+    "scan",
     "simplegrad",
     "to_cpu",
     "to_cuda",
@@ -57,6 +60,7 @@ __all__ = [
     "update",
     "value_and_grad",
     "vjp",
+    "while_loop",
 ]
 
 __version__ = "0.1.0"
@@ -80,6 +84,7 @@ _HOMES = {
     **dict.fromkeys(("jvp", "vjp"), "yota.derivatives.pullbacks"),
     **dict.fromkeys(("hessian", "jacobian"), "yota.derivatives.jacobians"),
     "hvp": "yota.derivatives.products",
+    **dict.fromkeys(("fori", "scan", "while_loop"), "yota.loops"),
 }
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from yota.autodiff.instantiate import choice, contribution
+from yota.autodiff.loops import active_from, loop_adjoints, zeros_like
 from yota.autodiff.match import match
 from yota.errors import DifferentiationError
 from yota.ir.catalog import primitive
@@ -15,7 +16,7 @@ from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op, Tape, TapeBuilder
 from yota.rules.registry import Registry
 
-__all__ = ["Adjoints", "gradient_tape", "reverse"]
+__all__ = ["Adjoints", "gradient_tape", "reverse", "zeros_like"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,7 @@ def reverse(
     tape: Tape, builder: TapeBuilder, seeds: Mapping[int, int], wrt: Sequence[int], registry: Registry
 ) -> tuple[int | None, ...]:
     """Append the adjoints of ``wrt`` to ``builder``, which holds ``tape``; ``seeds`` are adjoints of outputs."""
-    active = _active(tape, wrt)
+    active = active_from(tape, wrt)
     pending: dict[int, list[int]] = {variable: [seed] for variable, seed in seeds.items() if variable in active}
     parts: dict[int, dict[int, list[int]]] = {}
     for op in reversed(tape.ops):
@@ -75,6 +76,10 @@ def reverse(
             # In the order of the results, whatever the order in which they were read.
             slopes = sorted(parts.pop(op.result).items())
             adjoints = {number: _accumulate(builder, each) for number, each in slopes}
+            if op.regions:
+                for operand, found in loop_adjoints(builder, registry, op, adjoints, active, reverse):
+                    pending.setdefault(operand, []).append(found)
+                continue
             _spread(builder, registry, op, adjoints, active, pending)
             continue
         if op.result not in pending:
@@ -99,15 +104,6 @@ def _call_adjoint(builder: TapeBuilder, adjoint: int, name: str) -> None:
     """Name an adjoint after its variable, unless it has a name of its own or is no op's result."""
     if builder.definition(adjoint) is not None:
         builder.names.setdefault(adjoint, f"d_{name}")
-
-
-def _active(tape: Tape, wrt: Sequence[int]) -> set[int]:
-    """Variables through which a derivative flows from ``wrt``."""
-    active = {variable for variable in wrt if tape.types[variable].differentiable}
-    for op in tape.ops:
-        if tape.types[op.result].differentiable and not active.isdisjoint(op.operands):
-            active.add(op.result)
-    return active
 
 
 def _spread(
@@ -157,12 +153,3 @@ def _sum(builder: TapeBuilder, one: int, other: int) -> int:
 def _scatter_of(builder: TapeBuilder, variable: int) -> Op | None:
     op = builder.definition(variable)
     return op if op is not None and op.access == AccessMap.SCATTER else None
-
-
-def zeros_like(builder: TapeBuilder, variable: int) -> int:
-    """A constant zero of the variable's type, for an argument that the result does not depend on."""
-    type_ = builder.types[variable]
-    if type_.weak:
-        return builder.constant(type_.dtype.type(0).item())
-    value = np.zeros((), type_.dtype)
-    return builder.constant(np.broadcast_to(value, type_.shape) if type_.shape else value[()])

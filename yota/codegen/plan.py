@@ -74,12 +74,16 @@ class Workspace:
         Statement that returns arrays of the shapes that the function works with, each in the memory of a buffer.
     unpack
         Statements that give these arrays their names in the function.
+    pool, maker
+        Names of those that wait, and of the function that makes one.
     """
 
     kept: int
     buffers: tuple[Buffer, ...]
     pack: tuple[str, ...]
     unpack: tuple[str, ...]
+    pool: str = "_pool"
+    maker: str = "_workspace"
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +108,8 @@ class FunctionPlan:
         The body.
     result
         Expression that is returned.
+    helpers
+        Texts of functions that it calls.
     """
 
     banner: tuple[str, ...]
@@ -115,3 +121,4 @@ class FunctionPlan:
     parameters: tuple[str, ...]
     steps: tuple[Step, ...]
     result: str
+    helpers: tuple[str, ...] = ()

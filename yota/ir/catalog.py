@@ -10,6 +10,7 @@ import numpy as np
 
 from yota.ir import calls, factors, incomplete, indexing
 from yota.ir.primitive import Primitive
+from yota.ir.regions import LOOP
 
 __all__ = ["astype", "item", "original", "primitive"]
 
@@ -103,6 +104,8 @@ def primitive(name: str) -> Primitive:
     >>> primitive("exp").elementwise
     True
     """
+    if name == LOOP.name:
+        return LOOP
     if name in _SPECIAL:
         target, elementwise, function = _SPECIAL[name]
         return Primitive(name, target, elementwise, function)

@@ -13,12 +13,15 @@ __all__ = ["listed", "operations"]
 def operations(tape: Tape) -> dict[str, int]:
     """How often each primitive that computes something occurs, most frequent first.
 
-    Reads, writes and rearrangements of elements do not count.
+    Reads, writes and rearrangements of elements do not count; what a loop repeats counts once.
     """
     counts: dict[str, int] = {}
     for op in tape.ops:
         if not op.semantics.free:
             counts[op.name] = counts.get(op.name, 0) + 1
+        for inner in op.regions:
+            for name, count in operations(inner).items():
+                counts[name] = counts.get(name, 0) + count
     return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
 

@@ -46,6 +46,9 @@ class Primitive:
     several
         For a function of several results, the kind of its rule: ``"elementwise"`` or ``"tensor"``; empty for one
         result. ``elementwise`` is False then, since its result is a tuple; the primitive ``item`` reads it.
+    typed
+        Gives the type of the result from those of the operands and the keywords; None where a call of ``function``
+        shows it.
 
     Attributes
     ----------
@@ -61,6 +64,7 @@ class Primitive:
     function: Callable[..., Any] = field(repr=False)
     expand: Callable[..., Any] | None = field(default=None, repr=False)
     several: Literal["", "elementwise", "tensor"] = ""
+    typed: Callable[..., TensorType] | None = field(default=None, repr=False)
     semantics: Semantics = field(init=False, repr=False)
     access: str = field(init=False, repr=False)
 

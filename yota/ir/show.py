@@ -23,8 +23,12 @@ def show(tape: Tape) -> str:
     How many operations there are; inputs, then the constants, then each op with its type and, at the end, the user's
     line that it came from.
     """
-    lines = [f"Tape of {tape.name}: {listed(tape.operations)}"]
-    lines += [_noted(f"  inp %{each.variable}::{tape.types[each.variable]}", each.place) for each in tape.inputs]
+    return "\n".join([f"Tape of {tape.name}: {listed(tape.operations)}", *_lines(tape)])
+
+
+def _lines(tape: Tape) -> list[str]:
+    """All but the title; what a loop repeats stands under it, further in."""
+    lines = [_noted(f"  inp %{each.variable}::{tape.types[each.variable]}", each.place) for each in tape.inputs]
     used = {operand for op in tape.ops for operand in op.operands} | set(tape.outputs)
     for variable, value in tape.constants.items():
         if variable in used:
@@ -32,11 +36,13 @@ def show(tape: Tape) -> str:
     guards = {guard.after: guard for guard in tape.guards}
     for count, op in enumerate(tape.ops, start=1):
         lines.append(_noted(f"  {show_op(tape, op)}", _line(op)))
+        for inner in op.regions:
+            lines += [f"    {line}" for line in _lines(inner)]
         if count in guards:
             guard = guards[count]
             lines.append(f"  guard {guard.kind}(%{guard.variable}) == {guard.expected!r}")
     lines.append("  return " + ", ".join(f"%{variable}" for variable in tape.outputs))
-    return "\n".join(lines)
+    return lines
 
 
 def _noted(text: str, note: str) -> str:

@@ -48,6 +48,14 @@ class Op:
         """Value of the static keyword ``name``."""
         return dict(self.static).get(name, default)
 
+    @property
+    def regions(self) -> tuple[Tape, ...]:
+        """The tapes that the op owns: the body of a loop, and its condition."""
+        if self.primitive.typed is None:
+            return ()
+        region = self.keyword("region")
+        return (region.body,) if region.condition is None else (region.body, region.condition)
+
 
 @dataclass(frozen=True, slots=True)
 class Guard:
@@ -242,6 +250,12 @@ class TapeBuilder:
     def definition(self, variable: int) -> Op | None:
         """The op that defines ``variable``; None for inputs and constants."""
         return self._definitions.get(variable)
+
+    def replace(self, op: Op, type: TensorType) -> None:
+        """Put ``op`` in the place of the one that has its result, as one with more results at the end."""
+        place = next(number for number in reversed(range(len(self.ops))) if self.ops[number].result == op.result)
+        self.ops[place] = self._definitions[op.result] = op
+        self.types[op.result] = type
 
     def guard(self, variable: int, expected: Any, kind: str, *, signs: bool = False) -> None:
         """Record that the tape holds only while ``variable`` is ``expected``; for ``signs`` see `Guard`."""

@@ -15,12 +15,13 @@ from yota.ir.indexing import GATHER, NEWAXIS, Slice
 from yota.ir.inputs import Input, Static
 from yota.ir.location import Location, Span
 from yota.ir.primitive import Primitive
+from yota.ir.regions import Region
 from yota.ir.tape import Guard, Op, Tape
 from yota.ir.types import TensorType, TupleType
 
 __all__ = ["LateTape", "Unwritable", "read", "tape_text", "text"]
 
-_RECORDS: tuple[Any, ...] = (TensorType, TupleType, Location, Span, Guard, Input, Slice, Place, Items, Form)
+_RECORDS: tuple[Any, ...] = (TensorType, TupleType, Location, Span, Guard, Input, Slice, Place, Items, Form, Tape, Region)
 _KINDS: tuple[Any, ...] = (bool, int, float, complex, list, tuple, dict)
 _MARKERS = {"newaxis": NEWAXIS, "gather": GATHER}
 

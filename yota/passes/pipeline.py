@@ -7,7 +7,7 @@ from collections.abc import Callable
 from yota.ir.tape import Rewrite, Tape
 from yota.ir.verify import is_on
 from yota.ir.verify import verify as checked
-from yota.passes import cse, dce, fold, inline, scalarize, simplify
+from yota.passes import cse, dce, fold, inline, loops, scalarize, simplify
 
 __all__ = ["names", "passes", "run"]
 
@@ -66,6 +66,11 @@ def run(
     """
     if verify is None and is_on():
         verify = checked
+
+    def improve(body: Tape) -> Tape:
+        return run(body, strict=strict, inlined=inlined, compiled=compiled)
+
+    tape = loops.run(tape, improve, moves=not strict)
     for name, rewrite in passes(strict=strict, inlined=inlined, compiled=compiled):
         if once and name == "scalarize" and scalarize.is_scalar(tape):
             break

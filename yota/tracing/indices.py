@@ -14,9 +14,10 @@ from yota.tracing.leaving import to_int
 from yota.tracing.methods import is_tracer
 
 if TYPE_CHECKING:
+    from yota.ir.tape import TapeBuilder
     from yota.tracing.trace import Trace
 
-__all__ = ["normalise"]
+__all__ = ["normalise", "offset"]
 
 
 def normalise(trace: Trace, index: Any, shape: tuple[int, ...]) -> tuple[Index, list[Any]]:
@@ -46,7 +47,7 @@ def normalise(trace: Trace, index: Any, shape: tuple[int, ...]) -> tuple[Index, 
         extent = shape[axis]
         if isinstance(entry, slice):
             result.append(_slice(entry, extent))
-        elif isinstance(entry, int):
+        elif isinstance(entry, int) and not is_tracer(entry):
             result.append(_bounded(entry, extent, axis))
         else:
             result.append(GATHER)
@@ -59,6 +60,8 @@ def _positions(trace: Trace, entry: Any) -> list[Any]:
     if entry is None or entry is Ellipsis or isinstance(entry, slice):
         return [entry]
     if is_tracer(entry) and not entry.ndim and entry.dtype.kind in "iu":
+        if trace.repeats and trace.varies(entry):
+            return [entry]
         return [to_int(entry, operator.index)]
     if isinstance(entry, (bool, np.bool_)):
         raise trace.refuse("an index that is a single boolean is not supported.", "Use an `if`, or np.where.")
@@ -90,6 +93,10 @@ def _bounded(entry: int, extent: int, axis: int) -> int:
 
 
 def _wrapped(entry: Any, extent: int) -> Any:
+    if is_tracer(entry) and not entry.ndim:
+        # Other trips of the loop may count from the end.
+        is_ahead = offset(entry._trace.builder, entry._current()) is not None
+        return entry if is_ahead else np.where((entry < 0) & (entry >= -extent), entry + extent, entry)
     if not isinstance(entry, np.ndarray) or not entry.size or _is_position(entry) or not _has_negative(entry):
         return entry
     # What lies before the first element stays as it is, for NumPy to refuse.
@@ -105,6 +112,19 @@ def _has_negative(entry: Any) -> bool:
     found = not entry.min() >= 0
     guards[known:] = [replace(guard, signs=True) for guard in guards[known:]]
     return found
+
+
+def offset(builder: TapeBuilder, variable: int) -> int | None:
+    """How far an index is ahead of the number of the trip, the first input of a loop's body; None if not that."""
+    if builder.inputs and variable == builder.inputs[0].variable:
+        return 0
+    op = builder.definition(variable)
+    if op is None or op.name != "add":
+        return None
+    first, second = op.operands
+    step = builder.constants.get(second, builder.constants.get(first))
+    known = offset(builder, first if second in builder.constants else second)
+    return known + step if known is not None and isinstance(step, int) and step >= 0 else None
 
 
 def _is_position(entry: Any) -> bool:

@@ -94,6 +94,7 @@ def record(
     reads: bool = False,
     around: Surroundings | None = None,
     statics: tuple[Static, ...] = (),
+    repeats: bool = False,
 ) -> Recording:
     """Trace ``function``.
 
@@ -124,6 +125,8 @@ def record(
         What the function can reach besides its arguments.
     statics
         What the arguments hold besides the leaves.
+    repeats
+        Whether ``function`` is one trip of a loop, and its first argument the number of the trip.
 
     Raises
     ------
@@ -149,6 +152,7 @@ def record(
             deep=source.deep,
         )
         trace.builder.statics = statics
+        trace.repeats = repeats
         trace.intercepted = own
         trace.readable = source.reads
         return trace

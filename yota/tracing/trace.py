@@ -103,6 +103,8 @@ class Trace:
         """Whether the function, and the code of a frame, can run from the source in the place of this trace."""
         self.outer: dict[int, Tracer] = {}
         self.finished = False
+        self.repeats = False
+        """Whether what is recorded is one trip of a loop, whose number is the first input."""
         self.strides: dict[int, tuple[int, ...]] = {}
         self.arguments: set[int] = set()
         """What stands for the inputs, by identity."""

@@ -15,6 +15,7 @@ from yota.tracing.memory import laid_as
 from yota.tracing.methods import cast, is_tracer
 from yota.tracing.order import by_layout
 from yota.tracing.parts import with_part
+from yota.tracing.state import current
 
 if TYPE_CHECKING:
     from yota.tracing.trace import Trace
@@ -50,6 +51,9 @@ def _is_truth(index: Any) -> bool:
 
 def read(tracer: Tracer, index: Any) -> Any:
     """``tracer[index]``; a view where NumPy gives one."""
+    inner = current()
+    if inner is not None and inner is not tracer._trace and inner.repeats and _is_traced_by(inner, index):
+        tracer = inner.wrap(inner.lift(tracer), tracer._value())
     trace = tracer._trace
     if isinstance(index, str):
         raise trace.refuse("structured arrays are not supported.", "Use a dataclass or a dict of arrays.")
@@ -71,6 +75,21 @@ def read(tracer: Tracer, index: Any) -> Any:
         return result if result._base is not None or not tracer.ndim else _element(tracer, entries)
     value = trace.values[result._variable]
     return trace.wrap(result._variable, value[()] if isinstance(value, np.ndarray) else value)
+
+
+def _is_traced_by(trace: Trace, index: Any) -> bool:
+    entries = index if isinstance(index, tuple) else (index,)
+    return any(is_tracer(entry) and entry._trace is trace for entry in entries)
+
+
+def _refuse_outer(tracer: Tracer) -> None:
+    """Refuse to write from a loop's body into an array of the trace around it."""
+    inner = current()
+    if inner is not None and inner is not tracer._trace and inner.repeats:
+        raise inner.refuse(
+            "a trip of a loop writes into an array from outside of it, which would count once.",
+            "Carry the array: copy it, write into the copy, and return that.",
+        )
 
 
 def _element(tracer: Tracer, place: Index) -> Tracer:
@@ -184,6 +203,7 @@ def flat(tracer: Tracer) -> Tracer:
 def write(tracer: Tracer, index: Any, value: Any) -> None:
     """``tracer[index] = value``, recorded as a new array that takes the old one's place."""
     trace = tracer._trace
+    _refuse_outer(tracer)
     if not isinstance(tracer._value(), np.ndarray):
         raise TypeError(f"'{type(tracer._value()).__name__}' object does not support item assignment")
     if _is_truth(index):
@@ -205,6 +225,8 @@ def write(tracer: Tracer, index: Any, value: Any) -> None:
     value = _without_leading(value, entries, arrays)
     if arrays and trace.exact:
         result = trace.apply(primitive("setitem"), (tracer, value, *arrays), {"index": entries})
+    elif arrays and not any(np.ndim(each) for each in arrays):
+        result = assigned(trace, tracer, value, entries, arrays)
     elif arrays:
         result = _scattered(tracer, entries, arrays, value)
     else:
@@ -320,6 +342,7 @@ def assigned(trace: Trace, tracer: Tracer, value: Any, entries: Index, arrays: l
 
 def overwrite(tracer: Tracer, value: Any) -> None:
     """``tracer[...] = value`` with NumPy's casting rule for in-place operations."""
+    _refuse_outer(tracer)
     trace = tracer._trace
     variable = trace.lift(value)
     type_ = trace.builder.types[variable]

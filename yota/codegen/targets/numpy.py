@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from yota.codegen import scalar, symbolic
-from yota.codegen.contract import as_products
-from yota.codegen.deposit import as_deposits
-from yota.codegen.extrema import as_counts
 from yota.codegen.lower import Lowering
 from yota.codegen.plan import FunctionPlan
+from yota.codegen.regions import arranged
 from yota.codegen.render import render
 from yota.codegen.storage import Storage
 from yota.codegen.targets.base import Source
@@ -83,7 +81,7 @@ def lowered(tape: Tape, *, strict: bool = False) -> Lowered:
 
 def _arrays(tape: Tape, strict: bool) -> tuple[Lowered, FunctionPlan]:
     exact = frozenset(cone(tape, tape.outputs[:1])) if strict else frozenset()
-    tape = as_deposits(as_counts(as_products(tape, exact), exact), exact)
+    tape = arranged(tape, exact)
     units = fuse(tape, exact)
     lowering = Lowering(tape, units, exact)
     plan = lowering.plan()

@@ -65,6 +65,8 @@ def additions(call: Call, out: str, *, empty: bool = True) -> tuple[list[str], b
 
 def _meets_none(call: Call, arrays: Sequence[int]) -> bool:
     """Whether index arrays lead to no place twice: one of them, as large as all together, holds no index twice."""
+    if not any(call.types[number].shape for number in arrays):
+        return True  # single numbers
     spread = math.prod(np.broadcast_shapes(*(call.types[number].shape for number in arrays)))
     return any(number in call.distinct and call.types[number].size == spread for number in arrays)
 

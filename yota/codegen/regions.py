@@ -1,0 +1,170 @@
+"""Lowers a loop of a tape to a Python loop around a function that makes one trip."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from yota.codegen import scalar, symbolic
+from yota.codegen.contract import as_products
+from yota.codegen.deposit import as_deposits
+from yota.codegen.extrema import as_counts
+from yota.codegen.literals import dtype_text, shape_text
+from yota.codegen.plan import Loop, Step, marked
+from yota.codegen.render import render
+from yota.codegen.targets.call import dtype_argument, owner
+from yota.ir.regions import Region
+from yota.ir.tape import Op, Tape
+from yota.ir.types import TensorType
+from yota.passes.fuse import fuse
+
+if TYPE_CHECKING:
+    from yota.codegen.lower import Lowering
+
+__all__ = ["arranged", "lower_region"]
+
+_PLAIN = {"f": "float", "i": "int", "b": "bool"}
+
+
+def arranged(tape: Tape, exact: frozenset[int]) -> Tape:
+    """``tape`` with what NumPy does faster in other words."""
+    return as_deposits(as_counts(as_products(tape, exact), exact), exact)
+
+
+def lower_region(lowering: Lowering, op: Op, operands: Sequence[str]) -> Step:
+    """The statements of one ``loop``."""
+    return _Writer(lowering, op, operands).step()
+
+
+class _Writer:
+    """Writes one loop.
+
+    Numbers are Python's where the body is one of numbers alone, which is several times as fast as NumPy's.
+    """
+
+    def __init__(self, lowering: Lowering, op: Op, operands: Sequence[str]) -> None:
+        self.lowering, self.op = lowering, op
+        region: Region = op.keyword("region")
+        self.region, self.names = region, lowering.names
+        given = list(operands)
+        self.count = given.pop(0) if region.counted else str(region.trips)
+        self.initial, self.rows = given[: region.carries], given[region.carries : region.carries + region.slices]
+        self.fixed = given[region.carries + region.slices :]
+        self.exact = op.result in lowering.bitwise
+        self.plain = scalar.is_scalar(region.body) and scalar.is_fast(region.body)
+
+    def step(self) -> Step:
+        """Statements ahead of the loop, the loop, and those after it."""
+        region, body = self.region, self.region.body
+        items = self.lowering.items.get(self.op.result, {})
+        types = [body.types[each] for each in body.outputs]
+        names = [self._name(items.get(number, ())) for number in range(len(types))]
+        before = [f"{name} = {self._first(text, type)}" for name, text, type in zip(names, self.initial, types, strict=False)]
+        maker = "empty" if region.is_fixed else "zeros"
+        for name, type in zip(names[region.carries :], region.types()[region.carries :], strict=True):
+            before.append(f"{name} = np.{maker}({shape_text(type.shape)}{dtype_argument(type)})")
+        at = self.names.fresh("i")
+        rows, lines = self._rows(at)
+        before += lines
+        fixed = self._fixed(before)
+        carried = names[: region.carries]
+        given = ", ".join([at, *carried, *rows, *fixed])
+        # What a trip begins with is stacked ahead of it.
+        starts = {entry.variable: name for entry, name in zip(body.inputs[1:], carried, strict=False)}
+        trip, made, kept, last = [], list(carried), list(body.outputs[: region.carries]), []
+        for name, output in zip(names[region.carries :], body.outputs[region.carries :], strict=True):
+            if output in starts:
+                trip.append(f"{name}[{at}] = {starts[output]}")
+                continue
+            made.append(self.names.fresh("row"))
+            kept.append(output)
+            last.append(f"{name}[{at}] = {made[-1]}")
+        if made:
+            function = self._function(replace(body, outputs=tuple(kept)), "trip")
+            trip.append(f"{', '.join(made)} = {function}({given})")
+        trip += last or ([] if trip else ["pass"])
+        after = [
+            f"{name} = {dtype_text(type.dtype)}({name})"
+            for name, type in zip(names[: region.carries], types, strict=False)
+            if self.plain and not type.shape and not type.weak
+        ]
+        header = self._header(at, before, trip, [*names[: region.carries], *fixed])
+        remark = self.lowering.remark(self.op)
+        results = tuple(each for found in items.values() for each in found)
+        return Step((*remark, *marked(before, *results)), (Loop(header, tuple(marked(trip, *results))),), tuple(after))
+
+    def _name(self, items: Sequence[int]) -> str:
+        """The name of a result, for all that read it."""
+        name = self.lowering.name(items[0]) if items else self.names.numbered("v")
+        self.lowering.texts.update(dict.fromkeys(items, name))
+        return name
+
+    def _first(self, text: str, type: TensorType) -> str:
+        """What is carried into the first trip."""
+        if type.shape:
+            return f"np.array({text})"
+        return f"{_PLAIN[type.dtype.kind]}({text})" if self.plain and not type.weak else text
+
+    def _rows(self, at: str) -> tuple[list[str], list[str]]:
+        """Texts of the rows, and statements that make lists of arrays of numbers."""
+        texts, lines = [], []
+        first = 1 + self.region.carries
+        for entry, text in zip(self.region.body.inputs[first:], self.rows, strict=False):
+            if self.plain and not self.region.body.types[entry.variable].shape:
+                name = self.names.fresh("rows")
+                lines.append(f"{name} = {owner(text)}.tolist()")
+                text = name
+            texts.append(f"{owner(text)}[{at}]")
+        return texts, lines
+
+    def _fixed(self, before: list[str]) -> list[str]:
+        """Texts of what is the same in every trip."""
+        texts = []
+        for entry, text in zip(self.region.body.inputs[self.region.first_invariant :], self.fixed, strict=True):
+            type = self.region.body.types[entry.variable]
+            if not text.isidentifier() or (self.plain and not type.shape and not type.weak):
+                name = self.names.fresh("fixed")
+                is_number = self.plain and not type.shape and not type.weak
+                before.append(f"{name} = {f'{_PLAIN[type.dtype.kind]}({text})' if is_number else text}")
+                text = name
+            texts.append(text)
+        return texts
+
+    def _header(self, at: str, before: list[str], trip: list[str], given: Sequence[str]) -> str:
+        """The line that repeats ``trip``."""
+        region = self.region
+        if region.condition is None:
+            return f"for {at} in range({self.count} - 1, -1, -1):" if region.backwards else f"for {at} in range({self.count}):"
+        before.append(f"{at} = 0")
+        trip.append(f"{at} += 1")
+        bound = "" if region.trips is None else f"{at} < {region.trips} and "
+        return f"while {bound}{self._function(region.condition, 'goes_on')}({', '.join([at, *given])}):"
+
+    def _function(self, tape: Tape, hint: str) -> str:
+        """The name of a function of its own that computes ``tape``."""
+        lowering = self.lowering
+        tape = replace(tape, name=hint)
+        tape = symbolic.optimise(tape, strict=self.exact, values=len(tape.outputs))
+        if scalar.is_scalar(tape):
+            plan = scalar.plan_scalar(tape, strict=self.exact, names=self.names)
+            lowering.helpers.append(render("numpy/scalar_functions.py.jinja", plan=plan).strip())
+            lowering.imported.update(dict.fromkeys(line for line in plan.imports if line and line != "import numpy as np"))
+            lowering.constants.objects.update(plan.constants)
+            return plan.functions[0].name
+        exact = frozenset(tape.types) if self.exact else frozenset()
+        tape = arranged(tape, exact)
+        inner = lowering.inside(tape, fuse(tape, exact), exact)
+        made = inner.plan()
+        spaces = [
+            replace(each, pool=self.names.fresh("_pool"), maker=self.names.fresh("_workspace")) for each in made.workspaces
+        ]
+        made = replace(made, decorators=(), workspaces=tuple(spaces))
+        lowering.helpers += [*made.helpers, render("numpy/function.py.jinja", plan=made).strip()]
+        lowering.imported.update(inner.imported)
+        lowering.imports.update(inner.imports)
+        lowering.constants.lines += inner.constants.lines
+        lowering.constants.objects.update(inner.constants.objects)
+        return made.name

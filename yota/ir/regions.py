@@ -1,0 +1,161 @@
+"""Loops on a tape: an op that owns the tape of its body, and runs it once for each trip."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from yota.errors import TapeError
+from yota.ir.primitive import Primitive
+from yota.ir.tape import Tape
+from yota.ir.types import TensorType, tuple_of
+
+__all__ = ["LOOP", "Region", "loop"]
+
+
+@dataclass(frozen=True, eq=False)
+class Region:
+    """What a ``loop`` repeats, and how often.
+
+    The op's operands are the number of trips where the loop is ``counted``, the initial values of what is carried, the
+    stacked arrays of which each trip reads one row, and what is the same in every trip. Its results are the carried
+    values after the last trip, and the stacked arrays to which each trip adds one row.
+
+    Parameters
+    ----------
+    body
+        One trip. It takes the number of the trip, the carried values, the rows, and what is the same in every trip; it
+        gives the carried values of the next trip, and rows.
+    carries, slices
+        How many values are carried, and how many stacked arrays are read.
+    trips
+        The number of trips; of a loop that is counted or has a condition the largest number, None for no bound.
+    condition
+        Takes what the body takes, but for rows; the loop ends where it gives False.
+    counted
+        Whether the first operand is the number of trips.
+    backwards
+        Whether the last row comes first.
+    seen
+        How many trips the loop took when it was recorded.
+    """
+
+    body: Tape
+    carries: int
+    slices: int
+    trips: int | None
+    condition: Tape | None = None
+    counted: bool = False
+    backwards: bool = False
+    seen: int = 0
+
+    def __repr__(self) -> str:
+        order = " backwards" if self.backwards else ""
+        bound = "" if self.trips is None else f"{self.trips} trips"
+        if self.condition is not None:
+            return f"<while{f', at most {bound}' if bound else ''}{order}>"
+        return f"<{'at most ' if self.counted and bound else ''}{bound or 'counted'}{order}>"
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether the number of trips is known ahead."""
+        return self.condition is None and not self.counted
+
+    @property
+    def first_invariant(self) -> int:
+        """The body's first input that is the same in every trip."""
+        return 1 + self.carries + self.slices
+
+    def types(self) -> list[TensorType]:
+        """Types of all results."""
+        found = [self.body.types[each] for each in self.body.outputs]
+        rows = [TensorType(each.dtype, (self.trips or 0, *each.shape)) for each in found[self.carries :]]
+        return [*found[: self.carries], *rows]
+
+    def run(self, operands: Sequence[Any]) -> tuple[Any, ...]:
+        """The results, computed by NumPy one op at a time."""
+        given = list(operands)
+        count = int(given.pop(0)) if self.counted else self.trips
+        carried = [np.array(each) if isinstance(each, np.ndarray) else each for each in given[: self.carries]]
+        slices = given[self.carries : self.carries + self.slices]
+        fixed = given[self.carries + self.slices :]
+        types = self.types()[self.carries :]
+        stacked = [np.zeros(each.shape, each.dtype) for each in types]
+        trip = 0
+        with np.errstate(all="ignore"):
+            while count is None or trip < count:
+                at = count - 1 - trip if self.backwards and count is not None else trip
+                if self._test is not None and not self._test([at, *carried, *fixed])[0]:
+                    break
+                found = self._step([at, *carried, *(each[at] for each in slices), *fixed])
+                carried = found[: self.carries]
+                for rows, row in zip(stacked, found[self.carries :], strict=True):
+                    rows[at] = row
+                trip += 1
+        return (*carried, *stacked)
+
+    @cached_property
+    def _step(self) -> Callable[[Sequence[Any]], list[Any]]:
+        return _player(self.body)
+
+    @cached_property
+    def _test(self) -> Callable[[Sequence[Any]], list[Any]] | None:
+        return None if self.condition is None else _player(self.condition)
+
+
+def _player(tape: Tape) -> Callable[[Sequence[Any]], list[Any]]:
+    """What computes the outputs of ``tape``, each in memory of its own, from values of its inputs."""
+    inputs = [entry.variable for entry in tape.inputs]
+    steps = [
+        (op.result, op.primitive.function, op.operands, dict(op.static), tape.types[op.result].weak) for op in tape.ops
+    ]
+
+    def play(given: Sequence[Any]) -> list[Any]:
+        values = dict(tape.constants)
+        values.update(zip(inputs, given, strict=True))
+        for result, function, operands, static, weak in steps:
+            found = function(*[values[operand] for operand in operands], **static)
+            values[result] = np.asarray(found).item() if weak else found
+        outputs = [values[each] for each in tape.outputs]
+        return [np.array(each) if isinstance(each, np.ndarray) else each for each in outputs]
+
+    return play
+
+
+def loop(*operands: Any, region: Region) -> tuple[Any, ...]:
+    """The results of a loop."""
+    return region.run(operands)
+
+
+def _typed(operands: tuple[TensorType, ...], static: tuple[tuple[str, Any], ...]) -> TensorType:
+    """The type of a loop's results.
+
+    Raises
+    ------
+    TapeError
+        If the operands are not what the body takes, or a trip changes the type of what it carries.
+    """
+    region: Region = dict(static)["region"]
+    body, given = region.body, list(operands[region.counted :])
+    wanted = [body.types[entry.variable] for entry in body.inputs[1:]]
+    rows = range(region.carries, region.carries + region.slices)
+    if len(given) != len(wanted):
+        raise TapeError(f"loop has {len(given)} operands, and its body takes {len(wanted)}")
+    for number, (found, each) in enumerate(zip(given, wanted, strict=True)):
+        shape = found.shape[1:] if number in rows else found.shape
+        is_short = number in rows and (not found.ndim or region.trips is None or found.shape[0] != region.trips)
+        if is_short or (found.dtype, shape) != (each.dtype, each.shape):
+            raise TapeError(f"loop: operand {number} has type {found}, and its body takes {each}")
+    for before, after in zip(wanted, [body.types[each] for each in body.outputs[: region.carries]], strict=False):
+        if before != after:
+            raise TapeError(f"loop: a trip makes {after} of a carried {before}")
+    if region.trips is None and len(body.outputs) > region.carries:
+        raise TapeError("loop: rows of a loop without a bound have no place")
+    return tuple_of(region.types())
+
+
+LOOP = Primitive("loop", None, False, loop, None, "tensor", _typed)
