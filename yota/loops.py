@@ -11,9 +11,9 @@ import numpy as np
 from yota.errors import ArgumentError, TracingError
 from yota.ir.callables import name_of
 from yota.ir.catalog import primitive
+from yota.ir.indexing import GATHER, Slice
 from yota.ir.infer import sample
 from yota.ir.inputs import Input, spelled
-from yota.ir.indexing import GATHER, Slice
 from yota.ir.location import where
 from yota.ir.regions import LOOP, Region
 from yota.ir.tape import Tape
@@ -28,13 +28,11 @@ from yota.tracing.trace import Trace
 __all__ = ["fori", "scan", "while_loop"]
 
 
-def scan(
-    step: Callable[[Any, Any], tuple[Any, Any]], carry: Any, xs: Any = None, length: int | None = None
-) -> tuple[Any, Any]:
+def scan(step: Callable[[Any, Any], Any], carry: Any, xs: Any = None, length: int | None = None) -> tuple[Any, Any]:
     """Carry a value along the first axis of arrays: ``for x in xs: carry, y = step(carry, x)``.
 
-    Plain Python where nothing is traced. In a function that is differentiated or compiled, ``step`` is recorded once and
-    the loop stays one: what compiling costs does not depend on the number of trips, and the derivative is a loop too.
+    Plain Python where nothing is traced. In a function that is differentiated or compiled, ``step`` is recorded once
+    and the loop stays one: what compiling costs does not depend on the number of trips. The derivative is a loop too.
 
     Parameters
     ----------
@@ -128,9 +126,9 @@ def fori(n: Any, body: Callable[[Any, Any], Any], x: Any) -> Any:
 def while_loop(condition: Callable[[Any], Any], body: Callable[[Any], Any], x: Any) -> Any:
     """Do something as long as a condition holds: ``while condition(x): x = body(x)``.
 
-    The code is for every number of trips. A derivative in reverse keeps what every trip begins with, for several times as
-    many trips as the function took when it was recorded; a call with more of them is recorded anew under
-    ``dynamic=True``, and refused without.
+    The code is for every number of trips. A derivative in reverse keeps what every trip begins with, for several times
+    as many trips as the function took when it was recorded; a call with more of them is recorded anew, and refused
+    under ``dynamic=False``.
 
     Parameters
     ----------
@@ -219,9 +217,8 @@ class _Recorder:
         self.carried = taken_apart(self.what, self.carry, self.initial)
         given = [trace.lift(each) for each in (*self.initial, *self.rows)]
         values = [trace.values[each] for each in given]
-        firsts = [
-            each[0] if len(each) else sample(TensorType(each.dtype, each.shape[1:])) for each in values[len(self.initial) :]
-        ]
+        rows = values[len(self.initial) :]
+        firsts = [each[0] if len(each) else sample(TensorType(each.dtype, each.shape[1:])) for each in rows]
         carries = values[: len(self.initial)]
         counted = self.condition is None and not isinstance(self.count, (int, np.integer)) and trace.varies(self.count)
         for _ in range(3):
@@ -256,7 +253,8 @@ class _Recorder:
         """Reads of arrays from outside at the number of the trip become rows, whose adjoints are rows too."""
         trips, first = max(int(self.count), 0), 1 + len(self.initial) + len(self.rows)
         sources = {entry.variable: value for entry, value in zip(tape.inputs[first:], outer, strict=True)}
-        builder, inputs, made, ops, rows = tape.builder(), list(tape.inputs), [], [], list(self.rows)
+        builder, inputs, ops, rows = tape.builder(), list(tape.inputs), [], list(self.rows)
+        made: list[Input] = []
         for op in tape.ops:
             index = op.keyword("index", ())
             shift = None
@@ -307,14 +305,16 @@ class _Recorder:
             return (*found, self.condition(carry)) if self.condition is not None else tuple(found)
 
         flat.__name__ = name_of(self.function)
-        leaves = [Leaf(each, number, f"c{number}" if number else "i") for number, each in enumerate((0, *carries, *firsts))]
+        leaves = [
+            Leaf(each, number, f"c{number}" if number else "i") for number, each in enumerate((0, *carries, *firsts))
+        ]
         found = record(flat, leaves, tuple, registry=trace.registry, repeats=True)
         tape = found.tape
         for guard in tape.guards:
             if not guard.signs:
                 raise TracingError(
-                    f"{where(guard.location)}{name_of(self.function)} decides by a traced value in a loop, and each trip "
-                    "may decide otherwise; write the choice with np.where, or take the decision before the loop"
+                    f"{where(guard.location)}{name_of(self.function)} decides by a traced value in a loop, and each "
+                    "trip may decide otherwise; write the choice with np.where, or take the decision before the loop"
                 )
         tape, arrays = _without_arrays(replace(tape, guards=()))
         return tape, [*found.outer.values(), *arrays], forms[-1]

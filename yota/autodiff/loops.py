@@ -97,7 +97,10 @@ def loop_adjoints(
         seen=region.seen,
     )
     history = [_item(builder, op, body.outputs.index(each, carries)) for each in inputs[1 : 1 + carries]]
-    start = [adjoints[k] if k in adjoints else _zeros(builder, inner.types[each]) for k, each in zip(carried, after)]
+    start = [
+        adjoints[k] if k in adjoints else _zeros(builder, inner.types[each])
+        for k, each in zip(carried, after, strict=True)
+    ]
     start += [_zeros(builder, inner.types[each]) for each in totals]
     given_rows = [operands[k] for k in range(1 + carries, region.first_invariant)]
     last = [*given_rows, *(adjoints[k] for k in slopes), *operands[region.first_invariant :]]

@@ -77,8 +77,8 @@ def reverse(
             slopes = sorted(parts.pop(op.result).items())
             adjoints = {number: _accumulate(builder, each) for number, each in slopes}
             if op.regions:
-                for operand, found in loop_adjoints(builder, registry, op, adjoints, active, reverse):
-                    pending.setdefault(operand, []).append(found)
+                for operand, slope in loop_adjoints(builder, registry, op, adjoints, active, reverse):
+                    pending.setdefault(operand, []).append(slope)
                 continue
             _spread(builder, registry, op, adjoints, active, pending)
             continue

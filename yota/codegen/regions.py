@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from yota.codegen import scalar, symbolic
 from yota.codegen.contract import as_products
 from yota.codegen.deposit import as_deposits
@@ -62,7 +60,9 @@ class _Writer:
         items = self.lowering.items.get(self.op.result, {})
         types = [body.types[each] for each in body.outputs]
         names = [self._name(items.get(number, ())) for number in range(len(types))]
-        before = [f"{name} = {self._first(text, type)}" for name, text, type in zip(names, self.initial, types, strict=False)]
+        before = [
+            f"{name} = {self._first(text, type)}" for name, text, type in zip(names, self.initial, types, strict=False)
+        ]
         maker = "empty" if region.is_fixed else "zeros"
         for name, type in zip(names[region.carries :], region.types()[region.carries :], strict=True):
             before.append(f"{name} = np.{maker}({shape_text(type.shape)}{dtype_argument(type)})")
@@ -137,7 +137,11 @@ class _Writer:
         """The line that repeats ``trip``."""
         region = self.region
         if region.condition is None:
-            return f"for {at} in range({self.count} - 1, -1, -1):" if region.backwards else f"for {at} in range({self.count}):"
+            return (
+                f"for {at} in range({self.count} - 1, -1, -1):"
+                if region.backwards
+                else f"for {at} in range({self.count}):"
+            )
         before.append(f"{at} = 0")
         trip.append(f"{at} += 1")
         bound = "" if region.trips is None else f"{at} < {region.trips} and "
@@ -151,16 +155,17 @@ class _Writer:
         if scalar.is_scalar(tape):
             plan = scalar.plan_scalar(tape, strict=self.exact, names=self.names)
             lowering.helpers.append(render("numpy/scalar_functions.py.jinja", plan=plan).strip())
-            lowering.imported.update(dict.fromkeys(line for line in plan.imports if line and line != "import numpy as np"))
+            lowering.imported.update(
+                dict.fromkeys(line for line in plan.imports if line and line != "import numpy as np")
+            )
             lowering.constants.objects.update(plan.constants)
             return plan.functions[0].name
         exact = frozenset(tape.types) if self.exact else frozenset()
         tape = arranged(tape, exact)
         inner = lowering.inside(tape, fuse(tape, exact), exact)
         made = inner.plan()
-        spaces = [
-            replace(each, pool=self.names.fresh("_pool"), maker=self.names.fresh("_workspace")) for each in made.workspaces
-        ]
+        fresh = self.names.fresh
+        spaces = [replace(each, pool=fresh("_pool"), maker=fresh("_workspace")) for each in made.workspaces]
         made = replace(made, decorators=(), workspaces=tuple(spaces))
         lowering.helpers += [*made.helpers, render("numpy/function.py.jinja", plan=made).strip()]
         lowering.imported.update(inner.imported)

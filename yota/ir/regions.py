@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
@@ -59,6 +59,9 @@ class Region:
         if self.condition is not None:
             return f"<while{f', at most {bound}' if bound else ''}{order}>"
         return f"<{'at most ' if self.counted and bound else ''}{bound or 'counted'}{order}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Region, tuple(getattr(self, field.name) for field in fields(self))
 
     @property
     def is_fixed(self) -> bool:
@@ -148,7 +151,8 @@ def _typed(operands: tuple[TensorType, ...], static: tuple[tuple[str, Any], ...]
     for number, (found, each) in enumerate(zip(given, wanted, strict=True)):
         shape = found.shape[1:] if number in rows else found.shape
         is_short = number in rows and (not found.ndim or region.trips is None or found.shape[0] != region.trips)
-        if is_short or (found.dtype, shape) != (each.dtype, each.shape):
+        is_other = found.weak != each.weak and number not in rows
+        if is_short or is_other or (found.dtype, shape) != (each.dtype, each.shape):
             raise TapeError(f"loop: operand {number} has type {found}, and its body takes {each}")
     for before, after in zip(wanted, [body.types[each] for each in body.outputs[: region.carries]], strict=False):
         if before != after:

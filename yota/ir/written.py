@@ -21,7 +21,20 @@ from yota.ir.types import TensorType, TupleType
 
 __all__ = ["LateTape", "Unwritable", "read", "tape_text", "text"]
 
-_RECORDS: tuple[Any, ...] = (TensorType, TupleType, Location, Span, Guard, Input, Slice, Place, Items, Form, Tape, Region)
+_RECORDS: tuple[Any, ...] = (
+    TensorType,
+    TupleType,
+    Location,
+    Span,
+    Guard,
+    Input,
+    Slice,
+    Place,
+    Items,
+    Form,
+    Tape,
+    Region,
+)
 _KINDS: tuple[Any, ...] = (bool, int, float, complex, list, tuple, dict)
 _MARKERS = {"newaxis": NEWAXIS, "gather": GATHER}
 

@@ -23,6 +23,19 @@ def run(tape: Tape, improve: Rewrite, *, moves: bool = True) -> Tape:
     """
     if not any(op.regions for op in tape.ops):
         return tape
+    tape = _trimmed(tape)
+    return _trimmed(_swept(tape, improve, moves=moves))
+
+
+def _trimmed(tape: Tape) -> Tape:
+    """``tape`` without what nobody reads of its loops; one loop may be the only reader of another."""
+    size = -1
+    while size != (size := sum(len(op.operands) for op in tape.ops if op.regions)):
+        tape = _swept(tape, lambda body: body, moves=False)
+    return tape
+
+
+def _swept(tape: Tape, improve: Rewrite, *, moves: bool) -> Tape:
     tape = dce.run(tape)
     rewriting = Rewriting(tape)
     read = users(tape)
@@ -60,6 +73,9 @@ def _rewritten(rewriting: Rewriting, op: Op, wanted: set[int], improve: Rewrite,
     moving = [k for k in sorted(carries) if k not in fast]
     rows = [k for k in range(region.carries, len(region.body.outputs)) if k in wanted]
     outputs = [region.body.outputs[k] for k in (*moving, *rows)]
+    known = {k: operands[k] for k in fast if k in wanted}
+    if not outputs:
+        return known
     used = cone(region.body, outputs)
     body = dce.run(replace(region.body, outputs=tuple(outputs)))
     spare = region.first_invariant
@@ -71,9 +87,7 @@ def _rewritten(rewriting: Rewriting, op: Op, wanted: set[int], improve: Rewrite,
     if condition is not None:
         places = [0, *(1 + k for k in moving), *fixed]
         condition = _with_inputs(condition, [k if k <= region.carries else k - region.slices for k in places])
-    made = replace(
-        region, body=_with_inputs(body, order), condition=condition, carries=len(moving), slices=len(slices)
-    )
+    made = replace(region, body=_with_inputs(body, order), condition=condition, carries=len(moving), slices=len(slices))
     parts = _Parts(made, [operands[k - 1] for k in order[1:]])
     parts.region = replace(
         made, body=improve(made.body), condition=None if made.condition is None else improve(made.condition)
@@ -83,7 +97,6 @@ def _rewritten(rewriting: Rewriting, op: Op, wanted: set[int], improve: Rewrite,
     found = rewriting.emit(LOOP, (*count, *parts.operands), {"region": parts.region})
     type = rewriting.type(found)
     assert isinstance(type, TupleType)
-    known = {k: operands[k] for k in fast if k in wanted}
     for number, k in enumerate((*moving, *rows)):
         if k in wanted:
             known[k] = rewriting.emit("item", (found,), {"index": number}, type.parts[number])
@@ -137,11 +150,11 @@ def _hoist(rewriting: Rewriting, parts: _Parts) -> None:
         last = op.result in kept or any(user.result not in inside for user in read.get(op.result, ()))
         if last and (is_view(op, body.types) or op.name in ("broadcast_to", "item")):
             inside.discard(op.result)
-    known = {entry.variable: operand for entry, operand in zip(body.inputs[first:], parts.operands[first - 1 :], strict=True)}
+    known = {
+        entry.variable: operand for entry, operand in zip(body.inputs[first:], parts.operands[first - 1 :], strict=True)
+    }
     inputs, operands = list(body.inputs), list(parts.operands)
     for op in moving:
-        if op.result not in inside:
-            continue
         made = []
         for operand in op.operands:
             if operand not in known:
@@ -152,6 +165,8 @@ def _hoist(rewriting: Rewriting, parts: _Parts) -> None:
                     rewriting.builder.constants[known[operand]] = value
             made.append(known[operand])
         known[op.result] = rewriting.builder.emit(op.primitive, made, op.static, body.types[op.result])
+        if op.result not in inside:
+            continue
         inputs.append(Input(op.result, len(inputs), f"same{len(inputs)}"))
         operands.append(known[op.result])
     ops = tuple([op for op in body.ops if op.result not in inside])

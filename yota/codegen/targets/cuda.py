@@ -29,6 +29,7 @@ from yota.codegen.render import render
 from yota.codegen.signs import unsigned
 from yota.codegen.targets import base
 from yota.ir.semantics import AccessMap
+from yota.errors import CodegenError
 from yota.ir.tape import Op, Tape
 
 __all__ = ["Form", "Source", "generate"]
@@ -104,6 +105,8 @@ def generate(
     CodegenError
         If the tape has an op that neither a kernel nor CuPy can compute.
     """
+    if any(op.regions for op in tape.ops):
+        raise CodegenError(f'{tape.name} has a loop, which CUDA code does not know; use target="c" or "numpy"')
     guards = [number for number, guard in enumerate(tape.guards) if not guard.signs]
     wide = widened(_in_c_order(unsigned(tape)))
     tape = as_products(symbolic.optimise(wide.tape, values=values))

@@ -1,0 +1,335 @@
+"""Loops that stay loops, against plain Python loops and complex steps."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+
+import yota
+from yota.codegen.targets import cuda
+from yota.errors import ArgumentError, CodegenError, StaleTapeError, TracingError
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=5)
+W = 0.4 * RNG.normal(size=(5, 5))
+U = RNG.normal(size=(7, 5))
+ROWS = np.arange(7.0)
+
+
+def network(w, x, u):
+    def step(c, v):
+        c = np.tanh(w @ c + v)
+        return c, np.sum(c * c)
+
+    c, ys = yota.scan(step, x, u)
+    return np.sum(ys * ROWS) + np.sum(c)
+
+
+def network_plain(w, x, u):
+    ys = []
+    for v in u:
+        x = np.tanh(w @ x + v)
+        ys.append(np.sum(x * x))
+    return np.sum(np.stack(ys) * ROWS) + np.sum(x)
+
+
+def closure(w, x):
+    return np.sum(yota.fori(5, lambda i, c: np.sin(w @ c) + np.exp(w)[0], x))
+
+
+def closure_plain(w, x):
+    for _ in range(5):
+        x = np.sin(w @ x) + np.exp(w)[0]
+    return np.sum(x)
+
+
+def chained(x):
+    def body(i, total):
+        return total + 100 * (x[i] ** 2 - x[i + 1]) ** 2 + (x[i] - 1) ** 2
+
+    return yota.fori(len(x) - 1, body, 0.0)
+
+
+def chained_plain(x):
+    total = 0.0
+    for i in range(len(x) - 1):
+        total = total + 100 * (x[i] ** 2 - x[i + 1]) ** 2 + (x[i] - 1) ** 2
+    return total
+
+
+def swapped(x, y):
+    found = yota.fori(5, lambda i, c: (c[1], 1.1 * c[0]), (x, y))
+    return np.sum(found[0] ** 2) + np.sum(found[1])
+
+
+def swapped_plain(x, y):
+    for _ in range(5):
+        x, y = y, 1.1 * x
+    return np.sum(x**2) + np.sum(y)
+
+
+def written(x):
+    def body(i, c):
+        c = c.copy()
+        c[i] = np.sin(c[i - 1]) + c[i]
+        return c
+
+    return np.sum(yota.fori(5, body, x))
+
+
+def written_plain(x):
+    for i in range(5):
+        x = x.copy()
+        x[i] = np.sin(x[i - 1]) + x[i]
+    return np.sum(x)
+
+
+def nested(x):
+    def outer(i, c):
+        return yota.fori(3, lambda j, d: d + 0.1 * np.sin(d) * j + 0.01 * i, c)
+
+    return np.sum(yota.fori(4, outer, x) ** 2)
+
+
+def nested_plain(x):
+    for i in range(4):
+        for j in range(3):
+            x = x + 0.1 * np.sin(x) * j + 0.01 * i
+    return np.sum(x**2)
+
+
+def kept(x):
+    c, d = yota.fori(4, lambda i, c: (c[0], c[1] * c[0]), (x, np.ones(5)))
+    return np.sum(c) + np.sum(d)
+
+
+def kept_plain(x):
+    d = np.ones(5)
+    for _ in range(4):
+        d = d * x
+    return np.sum(x) + np.sum(d)
+
+
+def number(a):
+    return yota.while_loop(lambda x: np.abs(x * x - a) > 1e-13, lambda x: 0.5 * (x + a / x), a)
+
+
+def number_plain(a):
+    x = a
+    while np.abs(x * x - a) > 1e-13:
+        x = 0.5 * (x + a / x)
+    return x
+
+
+def single(x):
+    c = np.float32(0.0)
+    return np.sum(yota.scan(lambda c, v: (c + v * v, c * v), c, x)[1])
+
+
+def single_plain(x):
+    c, ys = np.float32(0.0), []
+    for v in x:
+        ys.append(c * v)
+        c = c + v * v
+    return np.sum(np.stack(ys))
+
+
+def rotated(z):
+    return np.sum(np.abs(yota.fori(3, lambda i, c: c * c + 0.1j * z, z)) ** 2)
+
+
+def rotated_plain(z):
+    c = z
+    for _ in range(3):
+        c = c * c + 0.1j * z
+    return np.sum(np.abs(c) ** 2)
+
+
+CASES = {
+    "network": (network, network_plain, (W, X, U)),
+    "closure": (closure, closure_plain, (W, X)),
+    "chained": (chained, chained_plain, (X,)),
+    "swapped": (swapped, swapped_plain, (X, U[0])),
+    "written": (written, written_plain, (X,)),
+    "nested": (nested, nested_plain, (X,)),
+    "kept": (kept, kept_plain, (X,)),
+    "number": (number, number_plain, (2.0,)),
+    "single": (single, single_plain, (X.astype(np.float32),)),
+    "rotated": (rotated, rotated_plain, (0.5 * X + 0.1j,)),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_values_have_the_bits_of_the_plain_loop(name):
+    function, plain, args = CASES[name]
+    wanted = plain(*args)
+    value, tape = yota.trace(function, *args)
+    for found in (function(*args), value, tape.play(*args)):
+        assert np.array_equal(found, wanted)
+        assert np.asarray(found).dtype == np.asarray(wanted).dtype
+    assert tape.operations["loop"] == 1 + (name == "nested")
+    strict, _ = yota.value_and_grad(function, strict=True)(*args)
+    assert np.array_equal(strict, wanted)
+
+
+@pytest.mark.parametrize("target", ["numpy", "c"])
+@pytest.mark.parametrize("name", CASES)
+def test_gradients_are_those_of_the_plain_loop(name, target):
+    function, plain, args = CASES[name]
+    value, found = yota.grad(function, *args, target=target)
+    wanted_value, wanted = yota.grad(plain, *args)
+    tolerance = 1e-5 if name == "single" else 1e-11
+    np.testing.assert_allclose(value, wanted_value, rtol=tolerance)
+    for one, other in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(one, other, rtol=tolerance, atol=tolerance)
+
+
+def test_gradient_agrees_with_complex_steps():
+    step = 1e-30
+    wanted = [network_plain(W, X + 1j * step * unit, U).imag / step for unit in np.eye(5)]
+    np.testing.assert_allclose(yota.grad(network, W, X, U)[1][1], wanted, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["nested", "chained"])
+def test_second_derivatives(name):
+    function, plain, args = CASES[name]
+    np.testing.assert_allclose(yota.hessian(function)(*args), yota.hessian(plain)(*args), rtol=1e-9, atol=1e-9)
+    direction = U[1]
+    wanted = yota.hvp(plain)(*args, direction)
+    np.testing.assert_allclose(yota.hvp(function)(*args, direction), wanted, rtol=1e-9, atol=1e-9)
+
+
+def test_jacobian_and_directional_derivative():
+    def last(x):
+        return yota.fori(3, lambda i, c: np.sin(W @ c), x)
+
+    def plain(x):
+        return np.sin(W @ np.sin(W @ np.sin(W @ x)))
+
+    wanted = yota.jacobian(plain)(X)
+    np.testing.assert_allclose(yota.jacobian(last)(X), wanted, rtol=1e-11, atol=1e-14)
+    _, tangent = yota.jvp(last, (X,), (U[0],))
+    np.testing.assert_allclose(tangent, wanted @ U[0], rtol=1e-11)
+
+
+def test_one_tape_for_every_number_of_trips():
+    slope = yota.value_and_grad(number)
+    for a in (2.0, 3.0, 100.0, 0.01):
+        np.testing.assert_allclose(slope(a), (np.sqrt(a), 0.5 / np.sqrt(a)), rtol=1e-12)
+
+
+def doubled(x):
+    return yota.while_loop(lambda c: c[1] > 0.5, lambda c: (c[0] * 1.5, c[1] - 1.0), (x, x))[0]
+
+
+def test_more_trips_than_are_kept():
+    slope = yota.value_and_grad(doubled, dynamic=False)
+    assert slope(2.0)[1] == 1.5**2
+    with pytest.raises(StaleTapeError, match="dynamic=True"):
+        slope(500.0)
+    again = yota.value_and_grad(doubled, dynamic=True)
+    assert again(2.0)[1] == 1.5**2
+    np.testing.assert_allclose(again(500.0)[1], 1.5**500)
+
+
+def test_traced_number_of_trips():
+    def counted(x, y):
+        return yota.fori(np.sum(y > 0), lambda i, c: c * x, 1.0)
+
+    slope = yota.value_and_grad(counted)
+    for count in (3, 5, 0):
+        y = np.where(np.arange(6) < count, 1.0, -1.0)
+        value, found = slope(1.1, y)
+        np.testing.assert_allclose((value, found), (1.1**count, count * 1.1 ** (count - 1)), rtol=1e-12)
+
+
+@pytest.mark.parametrize("trips", [0, 1])
+def test_few_trips(trips):
+    def few(x):
+        c, ys = yota.scan(lambda c, v: (c * v, np.sin(c)), 2.0, x)
+        return c + np.sum(ys)
+
+    x = np.full(trips, 3.0)
+    value, (found,) = yota.grad(few, x)
+    assert few(x) == value
+    np.testing.assert_allclose(found, np.full(trips, 2.0))
+    assert value == (2.0 if not trips else 6.0 + np.sin(2.0))
+
+
+def test_structures_are_carried():
+    def step(c, v):
+        return {"place": c["place"] + v[0], "turns": (c["turns"][0] * v[1],)}, [c["place"], None]
+
+    start = {"place": np.zeros(2), "turns": (1.0,)}
+    found, ys = yota.scan(step, start, (U[:, :2], U[:, 0]))
+    np.testing.assert_array_equal(found["place"], np.add.accumulate(U[:, :2])[-1])
+    assert ys[0].shape == (7, 2)
+    assert ys[1] is None
+    value, tape = yota.trace(lambda u: yota.scan(step, start, (u[:, :2], u[:, 0]))[0]["turns"][0], U)
+    assert value == found["turns"][0] == tape.play(U)
+
+
+def test_arguments_are_not_shared_with_results():
+    same = yota.trace(lambda x: yota.fori(3, lambda i, c: c, x), X)[1].compile("numpy")
+    assert not np.shares_memory(same(X), X)
+
+
+@pytest.mark.parametrize(
+    ("function", "error", "message"),
+    [
+        (lambda x: yota.fori(3, lambda i, c: c[:-1], x), ArgumentError, r"carry from float64\[5\] to float64\[4\]"),
+        (
+            lambda x: yota.fori(3, lambda i, c: [c[0], c[1] * 1j], [x, x]),
+            ArgumentError,
+            r"carry\[1\] from float64.*complex",
+        ),
+        (
+            lambda x: yota.fori(3, lambda i, c: (c, c), x),
+            ArgumentError,
+            r"given carry and returned carry\[0\], ",
+        ),
+        (lambda x: yota.scan(lambda c, v: c, 0.0, x), ArgumentError, "returns a pair"),
+        (lambda x: yota.scan(lambda c, v: (c, v), 0.0, x, 3), ArgumentError, "they have 3, 5"),
+        (lambda x: yota.fori(3, lambda i, c: c if c[0] > 0 else 2 * c, x), TracingError, r"np\.where"),
+    ],
+)
+def test_refusals(function, error, message):
+    with pytest.raises(error, match=message):
+        yota.grad(lambda x: np.sum(function(x)), X)
+
+
+def test_arrays_from_outside_are_not_written():
+    def leaking(x):
+        y = np.zeros(5)
+
+        def body(i, c):
+            y[0] = c[0]
+            return c
+
+        yota.fori(2, body, x)
+        return np.sum(y)
+
+    with pytest.raises(TracingError, match="Carry the array"):
+        yota.grad(leaking, X)
+
+
+def test_tapes_with_loops_are_shown_and_pickled():
+    _, tape = yota.trace(chained, X)
+    assert "region=<4 trips>" in str(tape)
+    assert "      %" in str(tape)
+    assert pickle.loads(pickle.dumps(tape)).play(X) == chained_plain(X)
+
+
+def test_cuda_refuses_loops():
+    _, tape = yota.trace(chained, X)
+    with pytest.raises(CodegenError, match="has a loop"):
+        cuda.generate(tape)
+
+
+def test_size_of_code_does_not_depend_on_trips():
+    def many(n):
+        return yota.trace(lambda x: np.sum(yota.fori(n, lambda i, c: c + 0.001 * np.sin(c), x)), X)[1]
+
+    assert len(many(10)) == len(many(2000))
