@@ -174,8 +174,10 @@ def test_values_have_the_bits_of_the_plain_loop(name):
     assert np.array_equal(strict, wanted)
 
 
-@pytest.mark.parametrize("target", ["numpy", "c"])
-@pytest.mark.parametrize("name", CASES)
+IN_C = ("network", "chained", "nested", "number", "single")
+
+
+@pytest.mark.parametrize(("name", "target"), [*((name, "numpy") for name in CASES), *((name, "c") for name in IN_C)])
 def test_gradients_are_those_of_the_plain_loop(name, target):
     function, plain, args = CASES[name]
     value, found = yota.grad(function, *args, target=target)

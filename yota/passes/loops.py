@@ -89,9 +89,8 @@ def _rewritten(rewriting: Rewriting, op: Op, wanted: set[int], improve: Rewrite,
         condition = _with_inputs(condition, [k if k <= region.carries else k - region.slices for k in places])
     made = replace(region, body=_with_inputs(body, order), condition=condition, carries=len(moving), slices=len(slices))
     parts = _Parts(made, [operands[k - 1] for k in order[1:]])
-    parts.region = replace(
-        made, body=improve(made.body), condition=None if made.condition is None else improve(made.condition)
-    )
+    condition = None if made.condition is None else improve(made.condition)
+    parts.region = replace(made, body=_improved(made.body, improve), condition=condition)
     if moves:
         _hoist(rewriting, parts)
     found = rewriting.emit(LOOP, (*count, *parts.operands), {"region": parts.region})
@@ -101,6 +100,15 @@ def _rewritten(rewriting: Rewriting, op: Op, wanted: set[int], improve: Rewrite,
         if k in wanted:
             known[k] = rewriting.emit("item", (found,), {"index": number}, type.parts[number])
     return known
+
+
+def _improved(body: Tape, improve: Rewrite) -> Tape:
+    """``body`` rewritten; what it gives as it was given stays so."""
+    places = {entry.variable: number for number, entry in enumerate(body.inputs)}
+    found = improve(replace(body, outputs=tuple([each for each in body.outputs if each not in places])))
+    made = iter(found.outputs)
+    outputs = [found.inputs[places[each]].variable if each in places else next(made) for each in body.outputs]
+    return replace(found, outputs=tuple(outputs))
 
 
 def _needed(region: Region, wanted: set[int]) -> set[int]:

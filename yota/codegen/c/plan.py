@@ -149,6 +149,8 @@ class FilePlan:
         Templates of the functions that take arguments and make results.
     memory
         Whether a result is so large that it is made in memory kept from freed ones.
+    helpers
+        Kernels that others call.
     """
 
     banner: tuple[str, ...]
@@ -159,3 +161,4 @@ class FilePlan:
     parallel: bool
     memory: bool
     kernels: tuple[KernelPlan, ...]
+    helpers: tuple[KernelPlan, ...] = ()

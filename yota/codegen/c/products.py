@@ -30,13 +30,15 @@ def as_sums(tape: Tape, fits: Callable[[Tape, Op], bool] = lambda tape, op: True
     return rewritten(tape, replacement) if any(op.access in CONTRACTIONS for op in tape.ops) else tape
 
 
-def small_as_sums(tape: Tape, kept: Collection[int] = ()) -> tuple[Tape, frozenset[int]]:
+def small_as_sums(tape: Tape, kept: Collection[int] = (), largest: int | None = None) -> tuple[Tape, frozenset[int]]:
     """``tape`` with products of small matrices and vectors as sums, and results to keep in memory then.
 
-    Products that compute ``kept`` stay. Loops that went through chains of products without a stop would compute each
-    element of the first again for each of the last.
+    Products that compute ``kept`` stay, and those of more multiplications than ``largest``.
+
+    Loops that went through chains of products without a stop would compute each element of the first again for each
+    of the last.
     """
-    small = {op.result for op in tape.ops if op.result not in kept and _is_small(tape, op)}
+    small = {op.result for op in tape.ops if op.result not in kept and _is_small(tape, op, largest)}
     if not small:
         return tape, frozenset()
     found = as_sums(tape, lambda _, op: op.result in small)
@@ -75,7 +77,7 @@ def _repeated(tape: Tape) -> set[int]:
     return found
 
 
-def _is_small(tape: Tape, op: Op) -> bool:
+def _is_small(tape: Tape, op: Op, largest: int | None = None) -> bool:
     found = _letters(tape, op)
     if found is None or len(op.operands) != 2:
         return False
@@ -86,6 +88,8 @@ def _is_small(tape: Tape, op: Op) -> bool:
     for operand, own in zip(op.operands, found[0], strict=True):
         extents.update(zip(own, tape.types[operand].shape, strict=True))
     summed = math.prod(extent for letter, extent in extents.items() if letter not in found[1])
+    if largest is not None:
+        return summed > 0 and math.prod(extents.values()) <= largest
     return 0 < summed <= _SHORT and math.prod(extents.values()) <= _SMALL
 
 

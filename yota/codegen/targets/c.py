@@ -12,6 +12,7 @@ from yota.codegen.c.driver import Driver
 from yota.codegen.c.groups import GATHERS, Group, Schedule, schedule
 from yota.codegen.c.kernel import Kernel, plan_kernel
 from yota.codegen.c.lines import Needs
+from yota.codegen.c.loops import LoopKernel, plan_loop
 from yota.codegen.c.parts import parts, preludes
 from yota.codegen.c.patterns import given_places, normalised
 from yota.codegen.c.plan import FilePlan, KernelPlan
@@ -76,13 +77,16 @@ def generate(tape: Tape, *, strict: bool = False, values: int = 1) -> Source:
     entry = Names().fresh(tape.name)
     needs = Needs()
     kernels = _kernels(tape, plan, entry, direct, needs)
-    plans = tuple({kernel.plan.name: kernel.plan for kernel in kernels}.values())
-    code = _code(tape, entry, plans, needs) if plans else ""
+    loops = _loops(tape, plan, entry, needs, exact)
+    helpers = [helper for loop in loops.values() for helper in loop.helpers]
+    called = [*(each.plan for each in kernels), *(each.plan for each in loops.values())]
+    plans = tuple({each.name: each for each in called}.values())
+    code = _code(tape, entry, plans, needs, helpers) if plans else ""
     names = tuple(each.name for each in plans)
     memory = _keeps_memory(plans)
     if direct:
         return Source(code, entry, code=code, kernels=names, memory=memory)
-    driver = Driver(tape, plan.steps, kernels)
+    driver = Driver(tape, plan.steps, kernels, loops, exact)
     function = driver.plan()
     text = render("numpy/module.py.jinja", plan=function)
     both = f"{text}\n\n# {entry}.c\n\n{code}" if code else text
@@ -136,7 +140,18 @@ def _kernels(tape: Tape, plan: Schedule, entry: str, direct: bool, needs: Needs)
     return plan_kernels(plan, entry, needs)
 
 
-def _code(tape: Tape, entry: str, plans: Sequence[KernelPlan], needs: Needs) -> str:
+def _loops(tape: Tape, plan: Schedule, entry: str, needs: Needs, exact: frozenset[int]) -> dict[int, LoopKernel]:
+    """Loops that C can do alone, by the op."""
+    found: dict[int, LoopKernel] = {}
+    for step in plan.steps:
+        if isinstance(step, Op) and step.regions and step.result not in exact:
+            made = plan_loop(step, tape.types, f"{entry}_loop{len(found)}", needs)
+            if made is not None:
+                found[step.result] = made
+    return found
+
+
+def _code(tape: Tape, entry: str, plans: Sequence[KernelPlan], needs: Needs, helpers: Sequence[KernelPlan] = ()) -> str:
     functions = []
     for name in sorted(needs.functions):
         kind = "float" if name.endswith("f") and name != "erf" else "double"
@@ -144,12 +159,13 @@ def _code(tape: Tape, entry: str, plans: Sequence[KernelPlan], needs: Needs) -> 
         functions.append((kind, name, ", ".join([kind] * count)))
     plan = FilePlan(
         banner=in_comment(tape, entry, tape.types.__getitem__),
-        functions=tuple(functions) if any(each.extent for each in plans) else (),
+        functions=tuple(functions) if any(each.extent for each in (*helpers, *plans)) else (),
         parts=parts(needs),
         preludes=tuple(f"c/preludes/{name}.c.jinja" for name in preludes(plans)),
         complex=needs.complex,
         parallel=any(each.parallel for each in plans),
         memory=_keeps_memory(plans),
         kernels=tuple(plans),
+        helpers=tuple(helpers),
     )
     return render("c/module.c.jinja", plan=plan)
