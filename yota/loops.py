@@ -16,6 +16,7 @@ from yota.ir.infer import sample
 from yota.ir.inputs import Input, spelled
 from yota.ir.location import where
 from yota.ir.regions import LOOP, Region
+from yota.ir.semantics import AccessMap
 from yota.ir.tape import Tape
 from yota.ir.types import TensorType, type_of
 from yota.passes import dce
@@ -114,7 +115,7 @@ def fori(n: Any, body: Callable[[Any, Any], Any], x: Any) -> Any:
     >>> import numpy as np
     >>> import yota
     >>> yota.grad(lambda x: fori(1000, lambda i, y: y + 0.001 * np.sin(y), x), 1.0)[0].round(6)
-    np.float64(1.956295)
+    np.float64(1.95625)
     """
     if current() is None:
         for number in range(int(n)):
@@ -258,7 +259,12 @@ class _Recorder:
         for op in tape.ops:
             index = op.keyword("index", ())
             shift = None
-            if op.name == "getitem" and op.operands[0] in sources and index[0] is GATHER and len(op.operands) == 2:
+            if (
+                op.access == AccessMap.READ
+                and op.operands[0] in sources
+                and index[0] is GATHER
+                and len(op.operands) == 2
+            ):
                 whole = zip(index[1:], tape.types[op.operands[0]].shape[1:], strict=False)
                 if all(entry == Slice(0, extent) for entry, extent in whole):
                     shift = offset(builder, op.operands[1])

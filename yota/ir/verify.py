@@ -37,8 +37,7 @@ def verify(tape: Tape) -> Tape:
         if op.result not in tape.types:
             raise TapeError(f"%{op.result} has no type")
         defined.add(op.result)
-        for inner in op.regions:
-            verify(inner)
+        tuple(map(verify, op.regions))
         if op.access == AccessMap.CALL:
             continue  # of any function at all
         shape = infer(op.primitive, tuple(tape.types[v] for v in op.operands), op.static).shape

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from yota.ir.inputs import Input
 from yota.ir.regions import LOOP, Region
+from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op, Rewrite, Tape
 from yota.ir.types import TupleType
 from yota.passes import dce
@@ -45,7 +46,7 @@ def _swept(tape: Tape, improve: Rewrite, *, moves: bool) -> Tape:
         if op.regions:
             wanted = {user.keyword("index") for user in read.get(op.result, ())}
             results[op.result] = _rewritten(rewriting, op, wanted, improve, moves)
-        elif op.name == "item" and op.operands[0] in results:
+        elif op.access == AccessMap.ITEM and op.operands[0] in results:
             rewriting.bind(op.result, results[op.operands[0]][op.keyword("index")])
         else:
             rewriting.copy(op)
@@ -156,7 +157,7 @@ def _hoist(rewriting: Rewriting, parts: _Parts) -> None:
     # Another look at memory costs nothing in a loop, and may cost memory outside.
     for op in reversed(moving):
         last = op.result in kept or any(user.result not in inside for user in read.get(op.result, ()))
-        if last and (is_view(op, body.types) or op.name in ("broadcast_to", "item")):
+        if last and (is_view(op, body.types) or op.access in (AccessMap.BROADCAST, AccessMap.ITEM)):
             inside.discard(op.result)
     known = {
         entry.variable: operand for entry, operand in zip(body.inputs[first:], parts.operands[first - 1 :], strict=True)

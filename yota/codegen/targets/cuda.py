@@ -28,8 +28,8 @@ from yota.codegen.names import Names
 from yota.codegen.render import render
 from yota.codegen.signs import unsigned
 from yota.codegen.targets import base
-from yota.ir.semantics import AccessMap
 from yota.errors import CodegenError
+from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op, Tape
 
 __all__ = ["Form", "Source", "generate"]
