@@ -10,8 +10,9 @@ from typing import Any
 
 from benchmarks.survey.calls import Call, call_of
 from benchmarks.survey.distributions import methods
-from benchmarks.survey.examine import DIFFERENTIABLE, Outcome, examine, limited, quiet
+from benchmarks.survey.examine import DIFFERENTIABLE, Outcome, examine
 from benchmarks.survey.examples import Observed, Observer, observe, same_random
+from benchmarks.survey.limits import limited, quiet
 from benchmarks.survey.public import MODULES, documents, public
 from benchmarks.survey.written import written
 

@@ -89,8 +89,9 @@ def slope(along: Callable[[float], float]) -> Slope:
     digits = 50 * sys.float_info.epsilon * abs(middle) + 10 * rounding
     allowed = [abs(value) * part + digits / step for part, (step, _) in zip(_PARTS, ends, strict=True)]
     smooth = all(abs(end - value) <= most for most, (_, end) in zip(allowed, ends, strict=True))
-    sides = [(along(sign * 2.0**-18) - middle) / (sign * 2.0**-18) for sign in (-1, 1)]
-    smooth = smooth and abs(sides[0] - sides[1]) <= 1e-3 * (abs(value) + abs(middle)) + 4 * digits * 2.0**18
+    # What the slopes on both sides differ by goes with the step; at a kink it stays.
+    far, near = (abs(along(step) - 2 * middle + along(-step)) / step for step in (2.0**-14, 2.0**-18))
+    smooth = smooth and near <= min(far / 4, 1e-3 * (abs(value) + abs(middle))) + 4 * digits * 2.0**18
     error = max(error, digits / _STEPS[0], 0.0 if value else 1e-8 * abs(middle))
     known = smooth and error <= 1e-3 * abs(value) + 1e-7 * abs(middle) + 1e-10
     return Slope(value, error) if known else Slope(math.nan, math.inf)

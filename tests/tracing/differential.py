@@ -8,29 +8,24 @@ from __future__ import annotations
 
 import argparse
 import collections
-import contextlib
 import importlib
 import inspect
-import io
 import math
 import multiprocessing
 import os
 import pkgutil
 import random
 import re
-import signal
 import sys
 import tempfile
-import warnings
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from types import FunctionType
+from types import FunctionType, ModuleType
 from typing import Any
 
-import numpy as np
-
 import yota
+from benchmarks.survey.limits import limited, quiet
 from yota.proof.differences import noise, slope_along
 
 _SKIPPED = re.compile(
@@ -105,18 +100,22 @@ def main() -> int:
 def names(package: str) -> Iterator[str]:
     """``module:function`` for each function that modules of a package define."""
     with quiet():
-        root = importlib.import_module(package)
+        root = _loaded(package)
         inner = pkgutil.walk_packages(getattr(root, "__path__", ()), package + ".", onerror=lambda _: None)
         for module in [package, *(each.name for each in inner)]:
             if _SKIPPED.search(module):
                 continue
-            try:
-                loaded = importlib.import_module(module)
-            except BaseException:  # noqa: BLE001  (what cannot be imported has no functions)
-                continue
-            for name, value in sorted(vars(loaded).items()):
+            for name, value in sorted(vars(_loaded(module)).items()):
                 if isinstance(value, FunctionType) and value.__module__ == module and not _SKIPPED.search(name):
                     yield f"{module}:{name}"
+
+
+def _loaded(module: str) -> ModuleType:
+    """A module; an empty one if it cannot be imported."""
+    try:
+        return importlib.import_module(module)
+    except BaseException:  # noqa: BLE001  (what cannot be imported has no functions)
+        return ModuleType(module)
 
 
 def _examined(job: tuple[str, int, int]) -> Outcome:
@@ -130,31 +129,6 @@ def _examined(job: tuple[str, int, int]) -> Outcome:
         return Outcome(name, "slow")
     except Exception as fault:  # noqa: BLE001  (of the plain function)
         return Outcome(name, "skipped", f"{type(fault).__name__}")
-
-
-@contextlib.contextmanager
-def quiet() -> Iterator[None]:
-    with (
-        warnings.catch_warnings(),
-        contextlib.redirect_stdout(io.StringIO()),
-        contextlib.redirect_stderr(io.StringIO()),
-        np.errstate(all="ignore"),
-    ):
-        warnings.simplefilter("ignore")
-        yield
-
-
-@contextlib.contextmanager
-def limited(seconds: int) -> Iterator[None]:
-    def end(*_: Any) -> None:
-        raise TimeoutError
-
-    signal.signal(signal.SIGPROF, end)
-    signal.setitimer(signal.ITIMER_PROF, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
 
 
 def examine(name: str, function: Callable[..., Any], chance: random.Random) -> Outcome:

@@ -23,7 +23,8 @@ import scipy.stats
 from scipy.stats._distr_params import distcont, distdiscrete
 
 import yota
-from tests.tracing.differential import Outcome, limited, quiet
+from benchmarks.survey.limits import limited, quiet
+from tests.tracing.differential import Outcome
 from yota.proof.differences import noise, slope_along
 
 _BY_VARIABLE = ("pdf", "logpdf", "pmf", "logpmf", "cdf", "logcdf", "sf", "logsf")

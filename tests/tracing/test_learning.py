@@ -13,6 +13,7 @@ from sklearn._loss import loss as losses
 from sklearn.gaussian_process import kernels
 from sklearn.linear_model._linear_loss import LinearModelLoss
 from sklearn.mixture import GaussianMixture
+from sklearn.preprocessing import StandardScaler
 
 RANDOM = np.random.default_rng(1)
 Y, P, W = RANDOM.uniform(0.5, 3.0, 7), RANDOM.uniform(0.5, 3.0, 7), RANDOM.uniform(0.5, 2.0, 7)
@@ -33,6 +34,8 @@ TRUTHS = np.array([0, 1, 1, 0, 1, 0, 1])
         lambda y, p, w: metrics.pairwise.chi2_kernel(y[:, None], p[:, None], gamma=w[0]),
         lambda y, p, w: metrics.pairwise.haversine_distances(np.stack([y, p], axis=1), np.stack([w, y], axis=1)),
         lambda y, p, w: metrics.pairwise_distances_argmin_min(y[:3, None], w[:, None])[1],
+        lambda y, p, w: metrics.davies_bouldin_score(np.stack([y, p], axis=1), [0, 0, 0, 1, 1, 1, 2]),
+        lambda y, p, w: StandardScaler().fit_transform(np.stack([y, p, w], axis=1)),
     ],
 )
 def test_metrics(metric):

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+import scipy.interpolate
+import scipy.signal
 
 import yota
 from tests.tracing.checking import check, compound, real
@@ -152,6 +154,49 @@ def test_signal(name):
 @pytest.mark.parametrize("name", POLYNOMIALS)
 def test_polynomial(name):
     check(*POLYNOMIALS[name])
+
+
+ENDS = {
+    "poly1d": (lambda c: np.poly1d(c)(1.5), [0.0, 1.0, 2.0]),
+    "sum of poly1d": (lambda c: (np.poly1d(c) + np.poly1d([1.0, 1.0]))(1.5), [-1.0, 2.0]),
+    "polymul": (lambda c: np.polyval(np.polymul(c, [1.0, 1.0]), 1.5), [0.0, 2.0]),
+    "Polynomial": (lambda c: (np.polynomial.Polynomial(c) + np.polynomial.Polynomial([1.0, 2, 3]))(1.5), [1.0, 2, -3]),
+    "Chebyshev": (lambda c: (np.polynomial.Chebyshev(c) * np.polynomial.Chebyshev([1.0, 2]))(1.5), [1.0, 2.0, 0.0]),
+    "roots": (lambda c: np.roots(c) @ np.array([1.0, 2.0, 3.0]), [1.0, 3.0, 1.0, 0.0]),
+    "lagrange": (lambda y: scipy.interpolate.lagrange([0, 1, 2], y)(1.5), [0.0, 1.0, 2.0]),
+    "tf2zpk": (lambda b: np.sum(np.abs(scipy.signal.tf2zpk(b, [1.0, 0.2])[0]) ** 2), [1.0, 2.0, 0.0]),
+    "tf2ss": (lambda b: np.sum(scipy.signal.tf2ss(b, [1.0, 0.2, 3.0])[2] ** 2), [0.0, 2.0, 1.0]),
+    "residue": (lambda b: np.sum(np.abs(scipy.signal.residue(b, [1.0, 0.2, 3.0])[0]) ** 2), [0.0, 2.0, 1.0]),
+}
+
+
+@pytest.mark.filterwarnings("ignore:Badly conditioned")
+@pytest.mark.parametrize("name", ENDS)
+def test_coefficients_that_are_zero_have_slopes(name):
+    function, given = ENDS[name]
+    found = yota.gradient(function)(np.array(given))
+    for place, step in enumerate(1e-6 * np.eye(len(given))):
+        ends = [function(np.array(given) + sign * step) for sign in (1, -1)]
+        assert found[place] == pytest.approx((ends[0] - ends[1]) / 2e-6, rel=1e-6, abs=1e-8)
+
+
+def test_zeros_that_stay_are_no_coefficients():
+    assert yota.gradient(lambda a: np.sum(np.roots([0.0, 1.0, a, 0.0])))(3.0) == pytest.approx(-1.0)
+    assert yota.trace(lambda a: np.polymul(np.array([0.0, a]), [1.0, 2.0]), 3.0)[0].shape == (2,)
+    with pytest.raises(yota.errors.TracingError, match=r"np.roots\(p\[1:\]\)"):
+        yota.grad(lambda c: np.sum(np.roots(c)), np.array([0.0, 1.0, 3.0]))
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_gradient_by_points_that_are_evenly_spaced(order):
+    levels, even = real(4, 5), np.arange(4) * 0.5
+
+    def f(x):
+        return np.gradient(levels, x, X[:5], edge_order=order)
+
+    check(f, even)
+    assert yota.value_and_grad(lambda x: np.sum(f(x)[0]))(even)[0] == pytest.approx(np.sum(f(even)[0]), rel=1e-12)
+    check(lambda x: np.gradient(x**2, x, edge_order=order), even, second=True)
 
 
 SECOND = {

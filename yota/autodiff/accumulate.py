@@ -12,7 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
-from yota.autodiff.instantiate import choice, contribution, partial
+from yota.autodiff.instantiate import contribution, partial
+from yota.autodiff.masking import choice
 from yota.ir.catalog import primitive
 from yota.ir.tape import Op, Tape, TapeBuilder
 from yota.rules.registry import Registry

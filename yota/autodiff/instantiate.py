@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from yota.autodiff.masking import choice
 from yota.errors import DifferentiationError, MissingRuleError, RuleError, TracingError
 from yota.ir.catalog import primitive
+from yota.ir.indexing import Slice
+from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op, TapeBuilder
 from yota.ir.types import TensorType, TupleType
 from yota.rules.algebras.emitted import Absent, Static, expand
@@ -15,7 +17,7 @@ from yota.rules.algebras.emitted import contribution as adjoint
 from yota.rules.model import Expression, Parameter, Rule, refusal
 from yota.rules.registry import Registry
 
-__all__ = ["choice", "contribution", "partial"]
+__all__ = ["contribution", "partial"]
 
 
 def contribution(
@@ -42,6 +44,8 @@ def contribution(
     """
     rule, parameter = _rule(builder, registry, op, position)
     if rule.kind == "nodiff":
+        return None
+    if op.semantics.access is AccessMap.WRITE and position == 0 and _is_whole(op, builder.types[op.result].shape):
         return None
     names = _Names(builder, rule, op, position)
     if rule.kind == "elementwise":
@@ -76,6 +80,11 @@ def contribution(
             f"    d[{parameter.name}] = reshape(..., shape=shape({parameter.name}))"
         )
     return handle
+
+
+def _is_whole(op: Op, shape: tuple[int, ...]) -> bool:
+    """Whether a write leaves nothing of the array that it goes into."""
+    return tuple(op.keyword("index")) == tuple(Slice(0, extent) for extent in shape)
 
 
 def _place(builder: TapeBuilder, rule: Rule, parameter: Parameter, op: Op) -> str:
@@ -243,7 +252,8 @@ def _times(builder: TapeBuilder, adjoint: int, partial: int) -> int | None:
     chosen = choice(builder, adjoint)
     if chosen is not None:
         # A partial that is infinite or no number where its adjoint is 0 must not count there.
-        return chosen.of(builder, _product(builder, chosen.inner, partial))
+        inner = _times(builder, chosen.inner, partial)
+        return None if inner is None else chosen.of(builder, inner)
     return _product(builder, adjoint, partial)
 
 
@@ -254,44 +264,3 @@ def _product(builder: TapeBuilder, adjoint: int, partial: int) -> int:
     if builder.types[partial].is_complex:
         partial = builder.emit(primitive("conjugate"), (partial,))
     return builder.emit(primitive("multiply"), (adjoint, partial))
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """An adjoint that is zero but where a condition holds, or where it does not.
-
-    Parameters
-    ----------
-    op
-        The ``where`` that makes it.
-    inner
-        What it is elsewhere.
-    position
-        Which operand of ``op`` that is.
-    """
-
-    op: Op
-    inner: int
-    position: int
-
-    def of(self, builder: TapeBuilder, inner: int) -> int:
-        """The same choice of another value."""
-        operands = list(self.op.operands)
-        operands[self.position] = inner
-        return builder.emit(primitive("where"), tuple(operands))
-
-    def is_like(self, other: Choice) -> bool:
-        """Whether both are zero in the same places."""
-        return self.op.operands[0] == other.op.operands[0] and self.position == other.position
-
-
-def choice(builder: TapeBuilder, variable: int) -> Choice | None:
-    """What ``variable`` chooses, if it is a choice between a value and zero."""
-    op = builder.definition(variable)
-    if op is None or not op.semantics.chooses:
-        return None
-    for position, other in ((1, 2), (2, 1)):
-        zero = builder.constants.get(op.operands[other])
-        if isinstance(zero, (bool, int, float)) and zero == 0:
-            return Choice(op, op.operands[position], position)
-    return None

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from yota.autodiff.instantiate import choice, contribution
+from yota.autodiff.instantiate import contribution
 from yota.autodiff.loops import active_from, loop_adjoints, zeros_like
+from yota.autodiff.masking import choice
 from yota.autodiff.match import match
 from yota.errors import DifferentiationError
 from yota.ir.catalog import primitive
@@ -147,7 +148,7 @@ def _sum(builder: TapeBuilder, one: int, other: int) -> int:
     first, second = choice(builder, one), choice(builder, other)
     if first is None or second is None or not first.is_like(second):
         return builder.emit(primitive("add"), (one, other))
-    return first.of(builder, builder.emit(primitive("add"), (first.inner, second.inner)))
+    return first.of(builder, _sum(builder, first.inner, second.inner))
 
 
 def _scatter_of(builder: TapeBuilder, variable: int) -> Op | None:

@@ -41,7 +41,7 @@ class _Elements:
         flags = list(flags or ())
         if keywords or any(each not in _KNOWN for each in flags):
             found = ", ".join([*(each for each in flags if each not in _KNOWN), *keywords])
-            raise trace.refuse(f"np.nditer with {found} is not recorded.", "Leave it out, or use np.ndenumerate.")
+            raise trace.unrecorded(f"np.nditer with {found}", "Leave it out, or use np.ndenumerate.")
         modes = op_flags or [["readonly"]] * len(given)
         kinds = op_dtypes if isinstance(op_dtypes, (list, tuple)) else [op_dtypes] * len(given)
         modes = [modes] * len(given) if isinstance(modes[0], str) else modes

@@ -12,6 +12,7 @@ from yota.tracing import subclassed  # noqa: F401  (it registers what it impleme
 from yota.tracing.functions import (  # noqa: F401  (they register what they implement or record)
     algebra,
     array_api,
+    coefficients,
     decompositions,
     folds,
     fourier,
@@ -133,7 +134,7 @@ def _bound(path: str, original: Callable[..., Any], form: Callable[..., Any]) ->
         others = [each for each in given if each not in wanted and each not in _HARMLESS]
         refused = [each for each in others if not _is_default(signature, each, given[each])]
         if refused:
-            raise trace.refuse(f"{path} with {', '.join(refused)} is not recorded.", "Leave it out.")
+            raise trace.unrecorded(f"{path} with {', '.join(refused)}", "Leave it out.")
         return form(trace, **{name: value for name, value in given.items() if name in wanted})
 
     return bound

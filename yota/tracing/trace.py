@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from types import FrameType
@@ -25,6 +26,7 @@ from yota.tracing.leaks import Interpret, Leak
 from yota.tracing.location import Reader, here, places, source_line
 from yota.tracing.methods import is_tracer
 from yota.tracing.observation import Observation
+from yota.tracing.received import received
 from yota.tracing.state import paused
 from yota.tracing.traced_text import Text
 from yota.tracing.tracer import Tracer
@@ -332,6 +334,11 @@ class Trace:
         if not self.reads and isinstance(user, FrameType) and self.readable(user):
             self.interrupted = Interpret(places(user))
             raise self.interrupted
+
+    def unrecorded(self, what: str, cure: str) -> TracingError:
+        """The error for a call of a library that is not recorded; the message holds the rule to complete."""
+        found = received(sys._getframe(1))
+        return self.refuse(f"{what} is not recorded.", f"{cure} {found.advice() if found else ''}".strip())
 
     def refuse(self, what: str, cure: str) -> TracingError:
         """The error for something that cannot be recorded, with the user's line."""

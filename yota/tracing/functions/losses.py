@@ -150,7 +150,7 @@ def _form(*parts: str) -> Callable[..., Any]:
         raw = np.squeeze(raw, 1) if raw.ndim == 2 and raw.shape[1] == 1 else raw
         known = next((each.__name__ for each in type(self).__mro__ if each.__name__ in _LOSSES), None)
         if known is None:
-            raise trace.refuse(f"the loss {type(self).__name__} of scikit-learn is not recorded.", "")
+            raise trace.unrecorded(f"the loss {type(self).__name__} of scikit-learn", "")
         given = [*outs[: len(parts)], *named.values()]
         found = []
         for place, part in enumerate(parts):

@@ -33,9 +33,22 @@ def _haversine(trace: Trace, X: Any, Y: Any = None) -> Any:
         raise ValueError("Haversine distance only valid in 2 dimensions")
     half = np.sin(0.5 * (x - y)) ** 2
     square = half[..., 0] + np.cos(x[..., 0]) * np.cos(y[..., 0]) * half[..., 1]
-    # Of points that coincide the slope is that of a norm.
-    same = square == 0
-    return np.where(same, 0.0, 2 * np.arcsin(np.sqrt(np.where(same, 1.0, square))))
+    return _of_apart(square, lambda square: 2 * np.arcsin(np.sqrt(square)))
+
+
+def _of_apart(squares: Any, distance: Any) -> Any:
+    """Distances by their squares; of points that coincide the slope is that of a norm."""
+    same = squares == 0
+    return np.where(same, 0.0, distance(np.where(same, 1.0, squares))).astype(squares.dtype, copy=False)
+
+
+@records(_MODULE, "_euclidean_distances")
+def _euclidean(
+    trace: Trace, X: Any, Y: Any, X_norm_squared: Any = None, Y_norm_squared: Any = None, squared: bool = False
+) -> Any:
+    own = sys.modules[_MODULE]._euclidean_distances
+    found = getattr(own, "recorded_from", own)(X, Y, X_norm_squared, Y_norm_squared, squared=True)
+    return found if squared else _of_apart(found, np.sqrt)
 
 
 @records(_MODULE, "pairwise_distances_argmin_min")

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from yota.ir.catalog import primitive
+from yota.rules.statics import axes_of
 from yota.tracing.implementations import implements
 from yota.tracing.methods import is_tracer
 from yota.tracing.parts import turned
@@ -62,13 +63,36 @@ def _convolve(trace: Trace, a: Any, v: Any, mode: Any = "full") -> Any:
     return _section(trace, a, np.flip(v), mode, (len(v) - 1) // 2)
 
 
-@implements(np.polymul)
-def _polymul(trace: Trace, a1: Any, a2: Any) -> Any:
-    """NumPy's own goes through objects that do not dispatch."""
-    one, other = (np.trim_zeros(np.atleast_1d(trace.traced(each)), "f") for each in (a1, a2))
-    if not one.size or not other.size:
-        return trace.constant(np.zeros(1, np.result_type(one, other)))
-    return np.convolve(one, other)
+@implements(np.gradient)
+def _gradient(trace: Trace, f: Any, *varargs: Any, axis: Any = None, edge_order: Any = 1) -> Any:
+    """NumPy looks at the first distance only where all are equal; of traced points each has its own slope."""
+    f, plain = trace.traced(f), np.gradient._implementation
+    axes = axes_of(axis, f.ndim)
+    uneven = [bool(np.ndim(each)) and trace.varies(each) for each in varargs]
+    if not any(uneven) or len(varargs) != len(axes) or edge_order not in (1, 2):
+        return plain(f, *varargs, axis=axis, edge_order=edge_order)
+    found = [
+        _slopes(f, points, each, edge_order) if apart else plain(f, points, axis=each, edge_order=edge_order)
+        for points, each, apart in zip(varargs, axes, uneven, strict=True)
+    ]
+    return found[0] if len(found) == 1 else tuple(found)
+
+
+def _slopes(f: Any, points: Any, axis: int, edge_order: int) -> Any:
+    """Slopes of the parabolas through three points each; at the ends of lines, if ``edge_order`` is 1."""
+    if points.ndim != 1 or len(points) != f.shape[axis]:
+        raise ValueError("when 1d, distances must match the length of the corresponding dimension")
+    if len(points) < edge_order + 1:
+        raise ValueError("Shape of array too small to calculate a numerical gradient")
+    steps = np.diff(points)
+    lines = np.diff(np.moveaxis(f, axis, -1), axis=-1) / steps
+    before, behind, around = steps[:-1], steps[1:], steps[:-1] + steps[1:]
+    inner = (behind * lines[..., :-1] + before * lines[..., 1:]) / around
+    first, last = lines[..., :1], lines[..., -1:]
+    if edge_order == 2:
+        bend = np.diff(lines, axis=-1) / around
+        first, last = first - steps[:1] * bend[..., :1], last + steps[-1:] * bend[..., -1:]
+    return np.moveaxis(np.concatenate([first, inner, last], axis=-1), -1, axis)
 
 
 @implements(np.correlate)

@@ -20,7 +20,7 @@ def matrix(trace: Trace, name: str, a: Any) -> Any:
     """One matrix of floating-point numbers."""
     a = trace.traced(a)
     if a.ndim != 2 or not a.size:
-        raise trace.refuse(f"scipy.linalg.{name} of anything but one matrix is not recorded.", "Write a loop.")
+        raise trace.unrecorded(f"scipy.linalg.{name} of anything but one matrix", "Write a loop.")
     return a if a.dtype.kind in "fc" else a.astype(float)
 
 
@@ -67,7 +67,7 @@ def _lu_solve(trace: Trace, lu_and_piv: Any, b: Any, trans: int) -> Any:
     lu, swaps = lu_and_piv
     lu, b = matrix(trace, "lu_solve", lu), trace.traced(b)
     if b.ndim not in (1, 2):
-        raise trace.refuse("scipy.linalg.lu_solve of stacked right-hand sides is not recorded.", "Write a loop.")
+        raise trace.unrecorded("scipy.linalg.lu_solve of stacked right-hand sides", "Write a loop.")
     if trans not in (0, 1, 2):
         raise ValueError(f"Illegal value trans={trans}; must be 0, 1 or 2.")
     # Row number back[i] of the matrix is row number i of the product of the factors.
@@ -94,8 +94,8 @@ def _order(trace: Trace, swaps: Any, count: int) -> Any:
     item = builder.definition(trace.lift(swaps))
     made = None if item is None or item.access != AccessMap.ITEM else builder.definition(item.operands[0])
     if made is None or made.name != "_lu_swaps":
-        raise trace.refuse(
-            "scipy.linalg.lu_solve with traced pivots that do not come from lu_factor as they are is not recorded.",
+        raise trace.unrecorded(
+            "scipy.linalg.lu_solve with traced pivots that do not come from lu_factor as they are",
             "Pass what scipy.linalg.lu_factor gave.",
         )
     matrix = made.operands[0]

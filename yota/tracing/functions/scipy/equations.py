@@ -78,14 +78,14 @@ def _assumed(trace: Trace, name: str, a: Any, kind: str | None, lower: bool) -> 
         return np.triu(np.tril(a))
     if kind == "tridiagonal":
         return np.triu(np.tril(a, 1), -1)
-    raise trace.refuse(f"scipy.linalg.{name} with assume_a={kind!r} is not recorded.", "Leave it out.")
+    raise trace.unrecorded(f"scipy.linalg.{name} with assume_a={kind!r}", "Leave it out.")
 
 
 @records("scipy.linalg", "lstsq")
 def _lstsq(trace: Trace, a: Any, b: Any, cond: Any, lapack_driver: Any) -> Any:
     a, b = trace.traced(a), trace.traced(b)
     if a.ndim != 2 or lapack_driver == "gelsy":
-        raise trace.refuse("scipy.linalg.lstsq of stacked matrices or by gelsy is not recorded.", "Write a loop.")
+        raise trace.unrecorded("scipy.linalg.lstsq of stacked matrices or by gelsy", "Write a loop.")
     cutoff = float(np.finfo(np.result_type(a.dtype, np.float32)).eps) if cond is None else float(cond)
     found, residuals, rank, singular = np.linalg.lstsq(a, b, cutoff)
     full = residuals.size and b.ndim == 1

@@ -18,7 +18,7 @@ def _eigh(trace: Trace, a: Any, b: Any, lower: bool, eigvals_only: bool) -> Any:
     if eigvals_only:
         return _eigvalsh(trace, a, b=b, lower=lower)
     if b is not None:
-        raise trace.refuse("scipy.linalg.eigh with b is not recorded.", "Pass eigvals_only=True.")
+        raise trace.unrecorded("scipy.linalg.eigh with b", "Pass eigvals_only=True.")
     a = hermitian(trace, matrix(trace, "eigh", a), bool(lower))
     return trace.apply(trace.registry.primitive("linalg_eigh"), (a,), {"lower": bool(lower)})
 
@@ -76,7 +76,7 @@ def _svdvals(trace: Trace, a: Any) -> Any:
 def _qr(trace: Trace, a: Any, mode: str, pivoting: bool) -> Any:
     a = matrix(trace, "qr", a)
     if mode not in ("economic", "full", "r") or (mode != "economic" and a.shape[0] > a.shape[1]):
-        raise trace.refuse(f"scipy.linalg.qr with mode={mode!r} is not recorded.", 'Pass mode="economic".')
+        raise trace.unrecorded(f"scipy.linalg.qr with mode={mode!r}", 'Pass mode="economic".')
     order = None
     if pivoting:
         order = trace.apply(trace.registry.primitive("_qr_order"), (a,), {"mode": "r", "pivoting": True})[1]
@@ -95,9 +95,7 @@ def _rq(trace: Trace, a: Any, mode: str) -> Any:
         or a.shape[0] > a.shape[1]
         or (mode != "economic" and a.shape[0] < a.shape[1])
     ):
-        raise trace.refuse(
-            f"scipy.linalg.rq of this shape with mode={mode!r} is not recorded.", 'Pass mode="economic".'
-        )
+        raise trace.unrecorded(f"scipy.linalg.rq of this shape with mode={mode!r}", 'Pass mode="economic".')
     known = trace.registry.primitive("linalg_qr")
     q, r = trace.apply(known, (np.conjugate(np.flip(a, (0, 1)).T),), {"mode": "economic"})
     r = np.flip(np.conjugate(r.T), (0, 1))
@@ -108,7 +106,7 @@ def _rq(trace: Trace, a: Any, mode: str) -> Any:
 def _qr_multiply(trace: Trace, a: Any, c: Any, mode: str, conjugate: bool) -> Any:
     a, c = matrix(trace, "qr_multiply", a), trace.traced(c)
     if a.shape[0] < a.shape[1] or mode not in ("left", "right"):
-        raise trace.refuse("scipy.linalg.qr_multiply of a wide matrix is not recorded.", "Multiply with q of qr.")
+        raise trace.unrecorded("scipy.linalg.qr_multiply of a wide matrix", "Multiply with q of qr.")
     q, r = trace.apply(trace.registry.primitive("linalg_qr"), (a,), {"mode": "economic"})
     q = np.conjugate(q) if conjugate else q
     return (np.matmul(q, c) if mode == "left" else np.matmul(c, q)), r

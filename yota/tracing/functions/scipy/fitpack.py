@@ -11,7 +11,7 @@ from yota.tracing.trace import Trace
 from yota.tracing.untyped import np
 
 _PACK = "scipy.interpolate._dfitpack"
-_ADAPTIVE = "a smoothing spline, whose knots depend on the data, is not recorded."
+_ADAPTIVE = "a smoothing spline, whose knots depend on the data,"
 _CURE = "Pass s=0, or knots of your own."
 
 
@@ -52,7 +52,7 @@ def _fitted(trace: Trace, x: Any, y: Any, w: Any, t: Any, k: int, s: Any) -> tup
         weights = np.ones(len(x)) if w is None else trace.traced(w)
         return t, least_squares(trace, x, y, weights, trace.traced(t), k)
     if s is None or s > 0:
-        raise trace.refuse(_ADAPTIVE, _CURE)
+        raise trace.unrecorded(_ADAPTIVE, _CURE)
     t = not_a_knot(x, k)
     return t, np.linalg.solve(basis(trace, t, k, x), y)
 
@@ -76,7 +76,7 @@ def _splprep(
 ) -> Any:
     """By the length of the broken line through the points, if ``u`` does not say where they lie."""
     if s is None or s > 0:
-        raise trace.refuse(_ADAPTIVE, _CURE)
+        raise trace.unrecorded(_ADAPTIVE, _CURE)
     points = np.stack([trace.traced(each) for each in x])
     if u is None:
         lengths = np.concatenate([np.zeros(1), np.cumsum(np.linalg.norm(np.diff(points), axis=0))])
@@ -91,7 +91,7 @@ def _interpolated(
     trace: Trace, x: Any, y: Any, k: int, w: Any = None, xb: Any = None, xe: Any = None, s: Any = None
 ) -> Any:
     if xb is not None or xe is not None:
-        raise trace.refuse("a spline with bbox= is not recorded.", "Leave it out.")
+        raise trace.unrecorded("a spline with bbox=", "Leave it out.")
     knots, c = _fitted(trace, x, y, w, None, k, s)
     return x, y, w, x[0], x[-1], k, s, len(knots), knots, c, 0.0, None, None, -1
 
@@ -113,7 +113,7 @@ def _gridded(
     trace: Trace, x: Any, y: Any, z: Any, xb: Any, xe: Any, yb: Any, ye: Any, kx: int, ky: int, s: Any, maxit: int
 ) -> Any:
     if s != 0 or any(each is not None for each in (xb, xe, yb, ye)):
-        raise trace.refuse(_ADAPTIVE, "Pass s=0 and no bbox=.")
+        raise trace.unrecorded(_ADAPTIVE, "Pass s=0 and no bbox=.")
     x, y = trace.traced(x), trace.traced(y)
     tx, ty = not_a_knot(x, kx), not_a_knot(y, ky)
     table = np.reshape(trace.traced(z), (len(x), len(y)))

@@ -20,7 +20,7 @@ def _full(ab: Any, below: int, above: int) -> Any:
     count = ab.shape[1]
     trace = _trace()
     if count > _MOST:
-        raise trace.refuse(f"a banded system of {count} rows is not recorded.", f"Take at most {_MOST}.")
+        raise trace.unrecorded(f"a banded system of {count} rows", f"Take at most {_MOST}.")
     columns = np.arange(count)
     rows = above + columns[:, None] - columns
     inside = (rows >= 0) & (rows <= below + above)
@@ -103,7 +103,7 @@ def _get_lapack_funcs(trace: Trace, names: Any, arrays: Any = (), **_: Any) -> A
 def _of_dtype(trace: Trace, name: str, kind: Any) -> Callable[..., Any]:
     def call(*args: Any, **keywords: Any) -> Any:
         if name not in _KNOWN:
-            raise trace.refuse(f"LAPACK's {name} is compiled code without a rule.", "Give what calls it a rule.")
+            raise trace.unrecorded(f"LAPACK's {name}, which is compiled code,", "")
         return _KNOWN[name](*args, **keywords)
 
     call.dtype = kind  # type: ignore[attr-defined]
@@ -121,7 +121,7 @@ def _banded_eigenvalues(trace: Trace, a_band: Any, lower: bool) -> Any:
 @records("scipy.linalg", "eig_banded")
 def _banded_eigenvectors(trace: Trace, a_band: Any, lower: bool, eigvals_only: bool) -> Any:
     if not eigvals_only:
-        raise trace.refuse("scipy.linalg.eig_banded with eigenvectors is not recorded.", "Pass eigvals_only=True.")
+        raise trace.unrecorded("scipy.linalg.eig_banded with eigenvectors", "Pass eigvals_only=True.")
     return _banded_eigenvalues(trace, a_band, lower)
 
 
@@ -134,7 +134,5 @@ def _tridiagonal_eigenvalues(trace: Trace, d: Any, e: Any) -> Any:
 @records("scipy.linalg", "eigh_tridiagonal")
 def _tridiagonal_eigenvectors(trace: Trace, d: Any, e: Any, eigvals_only: bool) -> Any:
     if not eigvals_only:
-        raise trace.refuse(
-            "scipy.linalg.eigh_tridiagonal with eigenvectors is not recorded.", "Pass eigvals_only=True."
-        )
+        raise trace.unrecorded("scipy.linalg.eigh_tridiagonal with eigenvectors", "Pass eigvals_only=True.")
     return _tridiagonal_eigenvalues(trace, d, e)

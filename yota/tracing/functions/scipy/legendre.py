@@ -16,7 +16,7 @@ from yota.tracing.untyped import np
 def _plainly(trace: Trace, name: str, keywords: dict[str, Any], **defaults: Any) -> None:
     others = [key for key, value in keywords.items() if key not in defaults or value != defaults[key]]
     if others:
-        raise trace.refuse(f"scipy.special.{name} with {', '.join(others)} is not recorded.", "Leave it out.")
+        raise trace.unrecorded(f"scipy.special.{name} with {', '.join(others)}", "Leave it out.")
 
 
 @records("scipy.special", "legendre_p")

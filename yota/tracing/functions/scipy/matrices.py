@@ -83,7 +83,7 @@ def _solve_sylvester(trace: Trace, a: Any, b: Any, q: Any) -> Any:
 def _block_diag(trace: Trace, *arrs: Any) -> Any:
     blocks = [np.atleast_2d(trace.traced(each)) for each in arrs]
     if any(block.ndim > 2 for block in blocks):
-        raise trace.refuse("scipy.linalg.block_diag of stacked matrices is not recorded.", "Pass matrices.")
+        raise trace.unrecorded("scipy.linalg.block_diag of stacked matrices", "Pass matrices.")
     width = sum(block.shape[1] for block in blocks)
     kind = np.result_type(*(block.dtype for block in blocks))
     rows, before = [], 0
@@ -124,7 +124,7 @@ def _vector(trace: Trace, name: str, c: Any) -> Any:
     c = np.atleast_1d(trace.traced(c))
     if c.ndim > 1:
         # Some versions of SciPy flatten such, others take them for batches.
-        raise trace.refuse(f"scipy.linalg.{name} of arrays with several axes is not recorded.", "Pass vectors.")
+        raise trace.unrecorded(f"scipy.linalg.{name} of arrays with several axes", "Pass vectors.")
     return c
 
 

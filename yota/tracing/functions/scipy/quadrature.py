@@ -55,9 +55,7 @@ def _quad(
     The nodes are those that the values at hand need; a guard says whether others need more.
     """
     if full_output or any(others.get(name) for name in ("weight", "complex_func")):
-        raise trace.refuse(
-            "scipy.integrate.quad with full_output, weight or complex_func is not recorded.", "Leave it out."
-        )
+        raise trace.unrecorded("scipy.integrate.quad with full_output, weight or complex_func", "Leave it out.")
     args = args if isinstance(args, tuple) else (args,)
     ends = [a, *sorted(points if points is not None else ()), b]
     found = [_between(trace, lambda x: func(x, *args), low, high) for low, high in itertools.pairwise(ends)]

@@ -136,7 +136,7 @@ def _coefficients(trace: Trace, x: Any, order: int, axis: int, out: Any, mode: i
     x = trace.traced(x)
     extent = x.shape[axis]
     if extent > _MOST:
-        raise trace.refuse(f"a spline filter along {extent} pixels is not recorded.", f"Take at most {_MOST}.")
+        raise trace.unrecorded(f"a spline filter along {extent} pixels", f"Take at most {_MOST}.")
     found = np.moveaxis(np.tensordot(_matrix(order, extent, mode), x, axes=(1, axis)), 0, axis)
     filled(trace, out, found)
 
@@ -155,7 +155,7 @@ def _matrix(order: int, extent: int, mode: int) -> Any:
 
 def _flat(trace: Trace, structure: Any, name: str) -> None:
     if structure is not None:
-        raise trace.refuse(f"scipy.ndimage.{name} with a structure is not recorded.", "Pass size or footprint.")
+        raise trace.unrecorded(f"scipy.ndimage.{name} with a structure", "Pass size or footprint.")
 
 
 @records("scipy.ndimage", "grey_erosion")

@@ -19,7 +19,7 @@ _EDGE = 1e-9
 def _begin(trace: Trace, self: Any, points: Any, values: Any, *args: Any, **keywords: Any) -> None:
     """As SciPy begins with plain values; the traced ones take their place."""
     if is_traced(points):
-        raise trace.refuse("interpolation between traced points is not recorded.", "Pass plain points.")
+        raise trace.unrecorded("interpolation between traced points", "Pass plain points.")
     begin = sys.modules[_MODULE].NDInterpolatorBase.__init__
     given = trace.traced(values)
     plain = np.copy(trace.values[trace.lift(given)])
@@ -53,7 +53,7 @@ def _places(trace: Trace, self: Any, args: tuple[Any, ...]) -> Any:
 def _between(trace: Trace, self: Any, *args: Any) -> Any:
     """Linear in each triangle; which one a point lies in is guarded."""
     if type(self).__name__ != "LinearNDInterpolator":
-        raise trace.refuse(f"scipy.interpolate.{type(self).__name__} is not recorded.", "Use LinearNDInterpolator.")
+        raise trace.unrecorded(f"scipy.interpolate.{type(self).__name__}", "Use LinearNDInterpolator.")
     rows, shape = _places(trace, self, args)
     plain = np.asarray(trace.values[trace.lift(rows)], dtype=float)
     found = self.tri.find_simplex(plain)
@@ -78,7 +78,7 @@ def _between(trace: Trace, self: Any, *args: Any) -> Any:
 @records("scipy.interpolate", "NearestNDInterpolator.__call__")
 def _nearest(trace: Trace, self: Any, *args: Any, **options: Any) -> Any:
     if options:
-        raise trace.refuse("scipy.interpolate.NearestNDInterpolator with options is not recorded.", "Leave them out.")
+        raise trace.unrecorded("scipy.interpolate.NearestNDInterpolator with options", "Leave them out.")
     rows, shape = _places(trace, self, args)
     distances = np.sum((rows[:, None, :] - self.points) ** 2, axis=-1)
     values = trace.traced(self.values)[np.argmin(distances, axis=1)]

@@ -49,6 +49,17 @@ def _polygamma(trace: Trace, n: Any, x: Any) -> Any:
     return np.where(order == 0, special.psi(x), rest)
 
 
+@records("scipy.special", "diric")
+def _diric(trace: Trace, x: Any, n: Any) -> Any:
+    """By a quotient that is smooth where SciPy's is 0 / 0."""
+    x = trace.traced(x)
+    x = x if x.dtype.kind == "f" else x.astype(float)
+    turns = np.rint(x / (2 * math.pi))
+    place = x / (2 * math.pi) - turns
+    sign = np.where(np.remainder(turns * (n - 1), 2) == 0, 1, -1)
+    return np.where((n <= 0) | (n != np.floor(n)), math.nan, sign * np.sinc(n * place) / np.sinc(place))
+
+
 @records("scipy.special", "multigammaln")
 def _multigammaln(trace: Trace, a: Any, d: Any) -> Any:
     count = int(_plain(trace, d, "the dimension of scipy.special.multigammaln"))

@@ -47,7 +47,7 @@ def basis(trace: Trace, t: Any, k: int, x: Any, nu: int = 0) -> Any:
     """The derivatives of all splines of the basis at each ``x``."""
     count = len(t) - k - 1
     if count > _MOST:
-        raise trace.refuse(f"a spline of {count} coefficients is not recorded.", f"Take at most {_MOST}.")
+        raise trace.unrecorded(f"a spline of {count} coefficients", f"Take at most {_MOST}.")
     return spline(trace.traced(t), trace.traced(np.eye(count)), k, trace.traced(x), nu)
 
 

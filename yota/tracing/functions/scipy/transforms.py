@@ -34,7 +34,7 @@ def _of_waves(name: str) -> Callable[..., Any]:
         extent = x.shape[place]
         count = extent if n is None else int(n)
         if count > _MOST:
-            raise trace.refuse(f"scipy.fft.{name} of {count} numbers is not recorded.", "Write it with scipy.fft.fft.")
+            raise trace.unrecorded(f"scipy.fft.{name} of {count} numbers", "Write it with scipy.fft.fft.")
         matrix = _matrix(name, type, count, norm, orthogonalize)[:, : min(extent, count)]
         x = x[(slice(None),) * place + (slice(count),)]
         kind = x.dtype if x.dtype.kind in "fc" else float

@@ -1,0 +1,111 @@
+"""Polynomials whose coefficients are 0 at an end: only those that stay 0 for all arguments are cut off."""
+
+from __future__ import annotations
+
+from types import FrameType
+from typing import Any
+
+from yota.ir.semantics import JOINS, MOVES, AccessMap
+from yota.tracing.implementations import implements, records
+from yota.tracing.trace import Trace
+from yota.tracing.untyped import np
+
+__all__ = ["kept", "trims_coefficients"]
+
+
+_NEGLIGIBLE = 1e-14
+"""What `scipy.signal.normalize` takes for 0."""
+
+
+def _fixed(trace: Trace, variable: int) -> Any:
+    """Which elements of a variable are known to depend on no argument."""
+    op = trace.builder.definition(variable)
+    if op is not None and op.semantics.casts:
+        return _fixed(trace, op.operands[0])
+    if op is None or op.semantics.access not in MOVES:
+        return np.full(np.shape(trace.values[variable]), trace.is_constant(variable))
+    joins = op.semantics.access in JOINS
+    count = len(op.operands) if joins else 2 if op.semantics.access is AccessMap.WRITE else 1
+    parts = [_fixed(trace, each) for each in op.operands[:count]]
+    return op.primitive.function(*parts, *map(trace.values.__getitem__, op.operands[count:]), **dict(op.static))
+
+
+def kept(trace: Trace, coefficients: Any, trim: str) -> Any:
+    """``coefficients`` without zeros at the front (``"f"``) or back (``"b"``) that no argument changes."""
+    coefficients = trace.traced(coefficients)
+    none = np.equal(coefficients._value(), 0)
+    if none.any():
+        none &= _fixed(trace, trace.lift(coefficients))
+    count = len(none)
+    first = int(np.argmin(np.append(none, False))) if "f" in trim.lower() else 0
+    behind = int(np.argmin(np.append(none[::-1], False))) if "b" in trim.lower() else 0
+    return coefficients[first : max(first, count - behind)]
+
+
+def trims_coefficients(frame: FrameType) -> bool:
+    """Whether code of scipy.signal, which cuts off coefficients, runs in a frame or called NumPy there."""
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(("yota.", "numpy.")):
+        frame = frame.f_back
+    return str(frame.f_globals.get("__name__")).startswith("scipy.signal.")
+
+
+@records("numpy.lib._polynomial_impl", "trim_zeros")
+@records("scipy.signal._polyutils", "_trim_zeros")
+def _trim_zeros(trace: Trace, filt: Any, trim: str = "fb") -> Any:
+    return kept(trace, filt, trim)
+
+
+@records("scipy.signal", "normalize")
+def _normalize(trace: Trace, b: Any, a: Any) -> Any:
+    den = kept(trace, np.atleast_1d(a), "f")
+    num = np.atleast_1d(trace.traced(b)) / den[0]
+    if den.ndim != 1 or num.ndim > 2:
+        raise ValueError("the numerator has at most two axes, and the denominator one")
+    rows = np.atleast_2d(num)
+    if np.all(np.abs(rows._value()[:, 0]) <= _NEGLIGIBLE):
+        shortest = min(rows.shape[1] - len(kept(trace, row, "f")) for row in rows)
+        num = num[..., min(shortest, rows.shape[1] - 1) :]
+    return num, den / den[0]
+
+
+@records("numpy.polynomial.polyutils", "trimseq")
+def _trimseq(trace: Trace, seq: Any) -> Any:
+    found = kept(trace, seq, "b")
+    return found if len(found) else seq[:1]
+
+
+@implements(np.polymul)
+def _polymul(trace: Trace, a1: Any, a2: Any) -> Any:
+    """NumPy's own goes through objects that do not dispatch."""
+    one, other = (kept(trace, np.atleast_1d(trace.traced(each)), "f") for each in (a1, a2))
+    if not one.size or not other.size:
+        return trace.constant(np.zeros(1, np.result_type(one, other)))
+    return np.convolve(one, other)
+
+
+@implements(np.roots)
+def _roots(trace: Trace, p: Any) -> Any:
+    """A root of 0 moves with the last coefficient; roots stand in NumPy's order, which are 0 behind the others."""
+    p = kept(trace, np.atleast_1d(trace.traced(p)), "f")
+    if p.ndim != 1:
+        raise ValueError("Input must be a rank-1 array.")
+    if len(p) and bool(np.equal(p[0], 0)):
+        raise trace.refuse(
+            "np.roots of a polynomial whose first coefficient is 0, and is computed from arguments, has a root at "
+            "infinity.",
+            "Leave the coefficient out: np.roots(p[1:]).",
+        )
+    if p.dtype.kind not in "fc":
+        p = p.astype(float)
+    left = kept(trace, p, "b")
+    count = len(left) - 1
+    if count < 1:
+        return trace.constant(np.zeros(max(0, len(p) - 1), p.dtype))
+    matrix = np.concatenate([np.reshape(-left[1:] / left[0], (1, count)), np.eye(count - 1, count, dtype=p.dtype)])
+    roots = np.linalg.eigvals(matrix)
+    order: list[int] = []
+    for distances in np.abs(np.subtract.outer(np.roots(left._value()), roots._value())):
+        distances[order] = np.inf
+        order.append(int(np.argmin(distances)))
+    roots = roots if order == sorted(order) else roots[np.array(order)]
+    return np.concatenate([roots, np.zeros(len(p) - len(left), roots.dtype)])
