@@ -47,6 +47,14 @@ def test_long_arrays_are_worked_on_in_pieces(dtype: str) -> None:
     assert ("np.empty(600000)" if dtype == "float64" else f"np.empty(600000, np.{dtype})") in source.text
 
 
+@pytest.mark.parametrize("part", ["real", "imag"])
+def test_parts_of_long_complex_arrays_are_views_of_pieces(part: str) -> None:
+    write = Writer()
+    x = write.input("x", (LONG,), complex)
+    y = write(part, write("multiply", x, x))
+    agree(write.finish(write("sum", write("multiply", y, y)), write("add", y, write(part, x))))
+
+
 @pytest.mark.parametrize("shape", [(3, 100_003), (100_003, 3), (300, 1001), (7, 60, 613), (1, LONG), (LONG, 1)])
 @pytest.mark.parametrize("axis", [0, 1])
 def test_sums_over_any_axis_of_arrays_of_any_shape(shape: tuple[int, ...], axis: int) -> None:

@@ -26,6 +26,8 @@ def view(call: Call) -> str:
         return f"{owner(source)}.transpose({', '.join(map(str, axes))})"
     if op.access == AccessMap.BROADCAST:
         return f"np.broadcast_to({source}, {shape_text(call.shape)})"
+    if op.semantics.component:
+        return f"{owner(source)}.{op.semantics.component}"
     return _reshape(call)
 
 
