@@ -250,7 +250,9 @@ def _slope(total: Callable[..., Any], place: Sequence[float], number: int) -> tu
     smooth = all(abs(end - slope) <= most for most, (_, end) in zip(allowed, ends, strict=True))
     # An argument that shows nowhere may still have a slope, of which no digit arrives.
     error = max(error, digits / _STEPS[0], 0.0 if slope else 1e-8 * abs(along(0.0)))
-    known = smooth and error <= 1e-4 * abs(slope) + 1e-8 * abs(along(0.0))
+    # A function that rounds to 0 shows nothing of its slope.
+    shows = slope != 0 or along(0.0) != 0
+    known = shows and smooth and error <= 1e-4 * abs(slope) + 1e-8 * abs(along(0.0))
     return (slope / width, error / width) if known else (math.nan, math.inf)
 
 
