@@ -12,8 +12,7 @@ import scipy.signal
 import scipy.special  # noqa: F401  (its functions are looked up among loaded modules)
 
 from yota.proof import adjoints, conventions, mutants, partials
-from yota.proof.layouts import layouts
-from yota.proof.second_order import second_order
+from yota.proof.generated import layouts, second_order
 from yota.proof.survey import without_effect
 from yota.rules.registry import registry
 from yota.rules.trials import direction_error

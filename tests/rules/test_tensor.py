@@ -4,9 +4,7 @@ import numpy as np
 import numpy.fft
 import pytest
 
-from yota.proof.drawn import real, spd
-from yota.proof.numpy_cases import CASES, SYMMETRIC
-from yota.proof.scipy_cases import CASES as SCIPY
+from yota.proof.cases import CASES, SCIPY, SYMMETRIC, real, spd
 from yota.rules.registry import registry
 from yota.rules.trials import adjoint
 

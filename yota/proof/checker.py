@@ -12,9 +12,8 @@ import numpy as np
 from yota.errors import RuleError
 from yota.proof import adjoints, conventions, partials
 from yota.proof.findings import FAULTS, Finding, Report, failed, finding, unmeasured
-from yota.proof.layouts import layouts
+from yota.proof.generated import layouts, second_order
 from yota.proof.libraries import absent, import_used, imported
-from yota.proof.second_order import second_order
 from yota.rules import laws
 from yota.rules.algebras.functions import exactly
 from yota.rules.model import Rule

@@ -14,8 +14,7 @@ from yota.errors import RuleError, YotaError
 from yota.proof.compiled import LONG, differentiable, gradient, results
 from yota.proof.differences import slope
 from yota.proof.findings import Finding, finding, unmeasured
-from yota.proof.places import Point, doubles, measured, spread
-from yota.proof.reach import DIGITS
+from yota.proof.places import DIGITS, Point, doubles, measured, spread
 from yota.rules import trials
 from yota.rules.algebras import digits
 from yota.rules.model import Rule, refusal

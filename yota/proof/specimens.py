@@ -46,17 +46,13 @@ class Specimen:
 
 @cache
 def _catalogue() -> dict[str, tuple[Specimen, ...]]:
-    from yota.proof import numpy_cases, scipy_cases
+    from yota.proof import cases
 
     found: dict[str, list[Specimen]] = {}
-    for free, cases in (
-        (True, numpy_cases.CASES),
-        (True, scipy_cases.CASES),
-        (False, numpy_cases.SYMMETRIC),
-    ):
-        for name, given, keywords in cases:
+    for free, calls in ((True, [*cases.CASES, *cases.SCIPY]), (False, cases.SYMMETRIC)):
+        for name, given, keywords in calls:
             found.setdefault(name, []).append(Specimen(given, keywords, not free))
-    return {name: tuple(each) for name, each in found.items()} | dict.fromkeys(scipy_cases.UNSTEADY, ())
+    return {name: tuple(each) for name, each in found.items()} | dict.fromkeys(cases.UNSTEADY, ())
 
 
 def specimens(rule: Rule, registry: Registry) -> tuple[Specimen, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from yota.errors import RuleError
-from yota.rules import bounds, form, linearity, vocabulary
+from yota.rules import form, linearity, vocabulary
 from yota.rules.inspection import Inspection, Law, Registered
 from yota.rules.model import Rule
 from yota.rules.source import Source
@@ -27,7 +27,7 @@ LAWS: tuple[Law, ...] = (
     vocabulary.one_element,
     vocabulary.keywords,
     vocabulary.operands,
-    bounds.bounds,
+    linearity.bounds,
     vocabulary.grounded,
     form.coverage,
     form.several_results,

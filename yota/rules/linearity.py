@@ -1,18 +1,26 @@
-"""Law: an adjoint is linear in d[y]. What is linear in what follows from the rules of the functions called."""
+"""Laws of what a rule computes: an adjoint is linear in d[y], and the numbers in a rule can be computed at once."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from yota.errors import RuleError
+from yota.ir.catalog import primitive as built_in
+from yota.rules.algebras.base import Algebra
 from yota.rules.algebras.emitted import mentions_adjoint
 from yota.rules.display import show
 from yota.rules.inspection import Inspection, Registered
 from yota.rules.macros import MACROS
 from yota.rules.model import Call, Expression, Item, Literal, Name, Rule, Spread, is_zero, refusal
-from yota.rules.statics import STATIC_FUNCTIONS, bind
+from yota.rules.statics import STATIC_FUNCTIONS, arithmetic, bind
 
-__all__ = ["linearity"]
+__all__ = ["bounds", "linearity"]
+
+_EXPONENT = 1024
 
 _MULTILINEAR = frozenset({"einsum"})
 _ADDITIVE = frozenset({"concatenate", "stack", "scatter"})
@@ -133,3 +141,49 @@ def _mentions(expression: Expression, names: set[str]) -> bool:
     if not isinstance(expression, Call) or expression.function in STATIC_FUNCTIONS:
         return False
     return any(_mentions(argument, names) for argument in expression.inside)
+
+
+def bounds(case: Inspection) -> None:
+    """Numbers can be computed: no overflow, no division by zero, no exponent beyond 1024."""
+    for side in case.sides():
+        _Numbers(case).of(side.expression, {})
+
+
+class _Numbers(Algebra):
+    """The algebra of numbers that are known; all other values are None."""
+
+    def __init__(self, case: Inspection) -> None:
+        self.case = case
+
+    def literal(self, value: Any) -> Any:
+        return value
+
+    def leaf(self, expression: Expression, names: Mapping[str, Any]) -> None:
+        return None
+
+    def call(self, call: Call, names: Mapping[str, Any]) -> Any:
+        values = self.arguments(call, names)
+        for _, argument in call.keywords:
+            self.of(argument, names)
+        if call.function == "power" and len(values) == 2:
+            self._check_exponent(call, values[1])
+        if call.keywords or not values or not all(isinstance(value, (int, float, complex)) for value in values):
+            return None
+        try:
+            with np.errstate(all="ignore"):
+                found = arithmetic(call.function, tuple(values))
+                if found is NotImplemented:
+                    found = built_in(call.function).function(*values).item()
+            finite = all(math.isfinite(abs(value)) for value in values)
+            if isinstance(found, (int, float, complex)) and not math.isfinite(abs(found)) and finite:
+                raise OverflowError("the result is not finite")
+        except (ArithmeticError, ValueError) as fault:
+            raise self.case.fault(call, f"this number cannot be computed: {fault}", write="oo, or a number") from None
+        except (KeyError, TypeError, AttributeError):
+            return None
+        return found
+
+    def _check_exponent(self, call: Call, exponent: Any) -> None:
+        if isinstance(exponent, (int, float)) and abs(exponent) > _EXPONENT:
+            what = f"the exponent is larger than {_EXPONENT}"
+            raise self.case.fault(call, what, write="exp(p * log(x)), if that is meant")

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from yota.rules.oracles.distributions import distributions, root
-from yota.rules.oracles.waves import waves
+from yota.rules.oracles.several import distributions, root, waves
 
 __all__ = ["special"]
 

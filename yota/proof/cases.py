@@ -1,13 +1,52 @@
-"""Operands at which the adjoints of NumPy's functions are proved: keywords, shapes, ties, zeros, complex numbers."""
+"""Operands at which adjoints are proved: keywords, shapes, ties, zeros, complex numbers; drawn, but always the same."""
 
 from __future__ import annotations
+
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from yota.ir.indexing import GATHER, NEWAXIS, Slice
-from yota.proof.drawn import Case, compound, hermitian, real, spd, symmetric
 
-__all__ = ["CASES", "SYMMETRIC"]
+__all__ = ["CASES", "SCIPY", "SYMMETRIC", "UNSTEADY", "real", "spd"]
+
+Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
+Case = tuple[str, tuple[Any, ...], dict[str, Any]]
+"""Name of a primitive, operands and static keywords."""
+
+
+def real(*shape: int, seed: int = 0, shift: float = 0.0) -> Any:
+    """Normal numbers."""
+    return np.random.default_rng(seed + sum(shape)).standard_normal(shape) + shift
+
+
+def compound(*shape: int, seed: int = 0) -> Any:
+    """Complex ones."""
+    return real(*shape, seed=seed) + 1j * real(*shape, seed=seed + 1)
+
+
+def regular(*shape: int, seed: int = 0) -> Any:
+    """Matrices far from singular ones."""
+    return real(*shape, seed=seed) + 4 * np.eye(shape[-1])
+
+
+def symmetric(*shape: int) -> Any:
+    """Symmetric matrices."""
+    a = real(*shape)
+    return a + np.swapaxes(a, -1, -2)
+
+
+def hermitian(*shape: int) -> Any:
+    """Hermitian matrices."""
+    a = compound(*shape)
+    return a + np.conjugate(np.swapaxes(a, -1, -2))
+
+
+def spd(*shape: int) -> Any:
+    """Symmetric positive matrices."""
+    a = real(*shape)
+    return a @ np.swapaxes(a, -1, -2) + 3 * np.eye(shape[-1])
+
 
 REDUCED = [
     ((3, 4), (0,), False),
@@ -166,4 +205,36 @@ SYMMETRIC: list[Case] = [
     *(("eigvalsh", (hermitian(2, 4, 4),), {"UPLO": half}) for half in "LU"),
     *(("eigvalsh", (symmetric(2, 4, 4),), {"UPLO": half}) for half in "LU"),
     *(("eigh", (symmetric(2, 4, 4),), {"UPLO": half}) for half in "LU"),
+]
+
+UNSTEADY = ("linalg_eigh",)
+"""What gives eigenvectors of one sign or the other for nearly the same matrix; tests look at what has no sign."""
+
+TRIANGULAR = [{"lower": lower, "unit_diagonal": unit} for lower in (True, False) for unit in (True, False)]
+FULL = {"mode": "full", "method": "auto"}
+VALID = {"mode": "valid", "method": "direct"}
+SCIPY: list[Case] = [
+    *(("solve_triangular", (regular(3, 3), real(3)), keywords) for keywords in TRIANGULAR),
+    *(("solve_triangular", (regular(3, 3), real(3, 2)), keywords) for keywords in TRIANGULAR),
+    ("solve_triangular", (regular(3, 3) + 1j * real(3, 3), compound(3)), TRIANGULAR[1]),
+    ("solve_triangular", (regular(3, 3) + 1j * real(3, 3), compound(3, 2)), TRIANGULAR[3]),
+    ("solve_sylvester", (regular(3, 3), regular(2, 2), real(3, 2)), {}),
+    ("solve_sylvester", (compound(3, 3) + 4 * np.eye(3), compound(2, 2), compound(3, 2)), {}),
+    ("sqrtm", (regular(3, 3),), {}),
+    ("expm", (real(3, 3),), {}),
+    ("expm", (compound(3, 3),), {}),
+    ("logm", (regular(3, 3),), {}),
+    ("_expm_slope", (real(3, 3), real(3, 3, seed=4)), {}),
+    ("_logm_slope", (regular(3, 3), real(3, 3, seed=4)), {}),
+    *(("linalg_svd", (real(*shape),), {"full_matrices": False}) for shape in ((3, 3), (4, 3), (3, 4))),
+    *(("linalg_qr", (each,), {"mode": "economic"}) for each in (real(4, 3), compound(4, 3), compound(3, 4))),
+    ("signal_convolve", (real(7), real(3)), FULL),
+    ("signal_convolve", (real(3), real(7)), FULL),
+    ("signal_convolve", (compound(4, 3), compound(2, 2)), FULL),
+    ("signal_correlate", (real(7), real(3)), VALID),
+    ("signal_correlate", (compound(4, 3), compound(2, 2)), VALID),
+    ("lfilter", (real(3), np.array([1.3, -0.4, 0.2, 0.1]), real(2, 9)), {"axis": 1}),
+    ("lfilter", (real(3), np.array([1.3, -0.4]), real(9, 2)), {"axis": 0}),
+    ("lfilter", (real(5), np.array([0.7]), real(3)), {"axis": 0}),
+    ("lfilter", (compound(3), np.array([1.3, -0.4j]), compound(7)), {"axis": 0}),
 ]
