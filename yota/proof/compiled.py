@@ -11,6 +11,7 @@ import numpy as np
 from yota.autodiff.reverse import Adjoints, gradient_tape
 from yota.compilation.specialise import Target, compile_tape, simplified
 from yota.ir.tape import Tape
+from yota.rules import trials
 from yota.rules.model import Rule, refusal
 from yota.rules.registry import Registry
 from yota.tracing.intercept import recorded
@@ -62,9 +63,7 @@ def differentiable(rule: Rule, operands: Sequence[Any], result: int = 0) -> tupl
 
 def results(rule: Rule, operands: Sequence[Any], keywords: Mapping[str, Any], registry: Registry) -> tuple[Any, ...]:
     """What the primitive gives, as arrays."""
-    with np.errstate(all="ignore"):
-        found = registry.primitive(rule.name).function(*operands, **keywords)
-    return tuple(map(np.asarray, found if len(rule.results) > 1 else (found,)))
+    return tuple(map(np.asarray, trials.results(rule, operands, keywords, registry)))
 
 
 def gradient(

@@ -121,9 +121,7 @@ def _residual(rule: Rule, result: str, name: str, point: Point, registry: Regist
     """Relative difference between a partial and the derivative, at one point; 0 where the oracle has no value."""
     mp = digits.context()
     with digits.LOCK, mp.workdps(DIGITS.get(rule.name, digits.DIGITS)):
-        # Wrong versions of a rule have its text, and so the same function.
-        key = ("at", rule.source, rule.name, result, name, tuple(point.items()))
-        exact, names = trials.once(registry, key, lambda: digits.at(rule, result, name, point, registry))
+        exact, names = trials.derivative(rule, result, name, point, registry)
         try:
             claimed = digits.value(registry.partial(rule, name, result), names, registry)
         except (ZeroDivisionError, ValueError) as fault:

@@ -15,7 +15,7 @@ from yota.proof.compiled import differentiable, results
 from yota.proof.findings import FAULTS
 from yota.proof.libraries import import_used, imported
 from yota.proof.mutants import Mutant, detected, mutants
-from yota.proof.places import Point, corners, edges, spread
+from yota.proof.places import Point, corners, doubles, edges, spread
 from yota.proof.specimens import Specimen, specimens
 from yota.rules import trials
 from yota.rules.model import Rule
@@ -100,14 +100,14 @@ def without_effect(mutant: Mutant, rule: Rule, known: Registry) -> str:
     allowed = max(partials.allowance(rule)[0] * 2.0**-52, 1e-12)
     result, name = (part.strip() for part in mutant.left[2:-1].split(","))
     inside, outside = _telling(rule, result, name, known)
-    if _any_differs(mutant.rule, rule, name, result, inside, known, allowed, may_be_nan=False):
+    if _differ(mutant.rule, rule, name, result, inside, known, allowed, may_be_nan=False):
         return ""
-    if _any_differs(mutant.rule, rule, name, result, outside, known, allowed, may_be_nan=True):
+    if _differ(mutant.rule, rule, name, result, outside, known, allowed, may_be_nan=True):
         return ""
     return f"the same within {allowed:.0e} at {len(inside)} points, and the same or not a number at {len(outside)} ends"
 
 
-def _any_differs(
+def _differ(
     wrong: Rule,
     rule: Rule,
     name: str,
@@ -118,13 +118,21 @@ def _any_differs(
     *,
     may_be_nan: bool,
 ) -> bool:
+    """Whether two versions of a partial are apart by more than is allowed at some point."""
     if not places:
         return False
+    points = {each: np.array([place[each] for place in places]) for each in places[0]}
     try:
-        points = {each: np.array([place[each] for place in places]) for each in places[0]}
-        return bool(np.any(_differ(wrong, rule, name, result, points, known, allowed, may_be_nan)))
+        given = points if len(places) > 1 else doubles(places[0])
+        one, other = (np.asarray(trials.partial(each, name, given, known, result)) for each in (wrong, rule))
     except FAULTS:
-        return any(_differs(wrong, rule, name, result, place, known, allowed, may_be_nan) for place in places)
+        # A function may refuse an array, or some of its elements.
+        return len(places) > 1 and any(
+            _differ(wrong, rule, name, result, [each], known, allowed, may_be_nan=may_be_nan) for each in places
+        )
+    with np.errstate(all="ignore"):
+        close = abs(one - other) <= allowed * np.maximum(abs(other), 1e-280)
+    return bool(np.any(np.isfinite(other) & ~close & ~(may_be_nan & np.isnan(one))))
 
 
 @lru_cache(maxsize=8)
@@ -181,23 +189,3 @@ def _same_adjoints(wrong: Rule, rule: Rule, specimen: Specimen, known: Registry)
         if not np.allclose(one, other, rtol=1e-12, atol=1e-14):
             return False
     return True
-
-
-def _differs(
-    wrong: Rule, rule: Rule, name: str, result: str, point: Point, known: Registry, allowed: float, may_be_nan: bool
-) -> bool:
-    doubles = {key: np.float64(value) if isinstance(value, float) else value for key, value in point.items()}
-    try:
-        return bool(_differ(wrong, rule, name, result, doubles, known, allowed, may_be_nan))
-    except FAULTS:
-        return False
-
-
-def _differ(
-    wrong: Rule, rule: Rule, name: str, result: str, points: Point, known: Registry, allowed: float, may_be_nan: bool
-) -> Any:
-    """Where two versions of a partial are apart by more than is allowed."""
-    one, other = (np.asarray(trials.partial(each, name, points, known, result)) for each in (wrong, rule))
-    with np.errstate(all="ignore"):
-        close = abs(one - other) <= allowed * np.maximum(abs(other), 1e-280)
-    return np.isfinite(other) & ~close & ~(may_be_nan & np.isnan(one))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -17,7 +16,8 @@ from yota.rules.inspection import Registered
 from yota.rules.model import Literal, Parameter, Rule, refusal
 from yota.rules.sampling import statics
 
-__all__ = ["adjoint", "direction_error", "excess", "inner", "linear_error", "miss", "once", "partial", "random_like"]
+__all__ = ["adjoint", "derivative", "direction_error", "excess", "inner", "linear_error", "miss", "once"]
+__all__ += ["partial", "random_like", "results"]
 
 _T = TypeVar("_T")
 _STEP = 1e-5
@@ -51,12 +51,15 @@ def partial(
     with np.errstate(all="ignore"):
         operands = [names[each.name] for each in rule.operands]
         keywords = {each.name: names[each.name].value for each in rule.keywords}
-        names |= _results(rule, registry.primitive(rule.name).function(*operands, **keywords))
+        names |= dict(zip(rule.results, results(rule, operands, keywords, registry), strict=True))
         return evaluate(registry.partial(rule, parameter, result), names, registry)
 
 
-def _results(rule: Rule, found: Any) -> dict[str, Any]:
-    return dict(zip(rule.results, found if len(rule.results) > 1 else (found,), strict=True))
+def results(rule: Rule, operands: Sequence[Any], keywords: Mapping[str, Any], registry: Registered) -> tuple[Any, ...]:
+    """What the primitive gives."""
+    with np.errstate(all="ignore"):
+        found = registry.primitive(rule.name).function(*operands, **keywords)
+    return tuple(found) if len(rule.results) > 1 else (found,)
 
 
 def excess(
@@ -91,11 +94,11 @@ def miss(
     function.
     """
     mp = oracle.context()
-    question = _Question(rule, parameter, result, tuple(point.items()), digits)
+    result = result or rule.results[0]
     with oracle.LOCK, mp.workdps(digits):
-        exact, value = question.exact(registry)
+        exact, names = derivative(rule, result, parameter, point, registry)
         large = _LARGE[bits]
-        if digits < _MOST_DIGITS and abs(exact) < abs(value) * mp.mpf(10) ** (25 - digits):
+        if digits < _MOST_DIGITS and abs(exact) < abs(names[result]) * mp.mpf(10) ** (25 - digits):
             return miss(rule, parameter, point, found, registry, digits=_MOST_DIGITS, bits=bits, result=result)
         found = found if mp.im(exact) else found.real
         if exact == 0 or abs(exact) < 1 / large or abs(exact) > large:
@@ -103,45 +106,32 @@ def miss(
         if not math.isfinite(abs(found)):
             return math.inf
         off = abs((mp.mpmathify(found) - exact) / exact) / mp.mpf(2) ** -bits
-        return float(off) if off <= _SMALL else max(0.0, float(off - 2 * question.condition(registry)))
+        if off > _SMALL:
+            off = max(0, off - 2 * _condition(rule, result, parameter, point, registry))
+        return float(off)
 
 
-@dataclass(frozen=True, slots=True)
-class _Question:
-    """A derivative at a point."""
+def derivative(rule: Rule, result: str, name: str, point: Mapping[str, Any], registry: Registered) -> oracle.At:
+    """The derivative to the digits that are being worked with, computed once, whatever is held against it."""
+    # Wrong versions of a rule have its text, and so the same function.
+    key = ("at", rule.source or rule, rule.name, result, name, tuple(point.items()), oracle.context().dps)
+    return once(registry, key, lambda: oracle.at(rule, result, name, point, registry))
 
-    rule: Rule
-    parameter: str
-    result: str | None
-    point: tuple[tuple[str, Any], ...]
-    digits: int
 
-    def exact(self, registry: Registered) -> tuple[Any, Any]:
-        """The derivative and the function, to the digits that are being worked with."""
-        return once(
-            registry, ("exact", self), lambda: (self._slope(registry)(*self._arguments()), self._value(registry))
-        )
+def _condition(rule: Rule, result: str, name: str, point: Mapping[str, Any], registry: Registered) -> Any:
+    """How many times its own relative change that of the point changes the derivative by."""
+    function, arguments = oracle.primal(rule, registry, result), oracle.numbers(point)
 
-    def condition(self, registry: Registered) -> Any:
-        """How many times its own relative change that of the point changes the derivative by."""
-        return once(registry, ("condition", self), lambda: self._condition(registry))
+    def slope(*operands: Any) -> Any:
+        return oracle.derivative(function, list(operands), list(point).index(name))
 
-    def _arguments(self) -> list[Any]:
-        return oracle.numbers(dict(self.point))
-
-    def _value(self, registry: Registered) -> Any:
-        return oracle.primal(self.rule, registry, self.result)(*self._arguments())
-
-    def _slope(self, registry: Registered) -> Callable[..., Any]:
-        function = oracle.primal(self.rule, registry, self.result)
-        position = [each.name for each in self.rule.operands].index(self.parameter)
-        return lambda *operands: oracle.derivative(function, list(operands), position)
-
-    def _condition(self, registry: Registered) -> Any:
-        exact, _ = self.exact(registry)
-        slope, arguments = self._slope(registry), self._arguments()
+    def compute() -> Any:
+        exact = derivative(rule, result, name, point, registry).slope
         moving = [number for number, value in enumerate(arguments) if not isinstance(value, int)]
         return sum(abs(oracle.derivative(slope, arguments, each) * arguments[each] / exact) for each in moving)
+
+    key = ("condition", rule.source or rule, rule.name, result, name, tuple(point.items()), oracle.context().dps)
+    return once(registry, key, compute)
 
 
 def _scalar(value: Any) -> Any:
@@ -169,7 +159,7 @@ def adjoint(
         names[rule.loop] = Static(position - (len(rule.operands) - 1))
     parameter = _parameter(rule, position)
     with np.errstate(all="ignore"):
-        names |= _results(rule, registry.primitive(rule.name).function(*operands, **keywords))
+        names |= dict(zip(rule.results, results(rule, operands, keywords, registry), strict=True))
         seeds = dict(zip(rule.results, seed if len(rule.results) > 1 else (seed,), strict=True))
         if rule.kind == "elementwise":
             partials = {each: evaluate(registry.partial(rule, parameter.name, each), names, registry) for each in seeds}
@@ -210,7 +200,6 @@ def direction_error(
         If an adjoint has another shape than its operand.
     """
     random = np.random.default_rng(seed)
-    function = registry.primitive(rule.name).function
     worst = 0.0
     for position, operand in enumerate(operands):
         parameter = _parameter(rule, position)
@@ -221,20 +210,17 @@ def direction_error(
         direction = random_like(random, operand)
         if symmetric:
             direction = direction + np.conjugate(np.swapaxes(direction, -1, -2))
-        with np.errstate(all="ignore"):
-            ahead, back = (
-                function(*operands[:position], operand + step * direction, *operands[position + 1 :], **keywords)
-                for step in (_STEP, -_STEP)
+        ahead, back = (
+            results(
+                rule, [*operands[:position], operand + step * direction, *operands[position + 1 :]], keywords, registry
             )
-        if len(rule.results) > 1:
-            cotangent: Any = tuple(random_like(random, each) for each in ahead)
-        else:
-            ahead, back, cotangent = (ahead,), (back,), random_like(random, ahead)
-        found = adjoint(rule, position, operands, keywords, cotangent, registry)
+            for step in (_STEP, -_STEP)
+        )
+        seeds = tuple(random_like(random, each) for each in ahead)
+        found = adjoint(rule, position, operands, keywords, seeds if len(seeds) > 1 else seeds[0], registry)
         if np.shape(found) != np.shape(operand):
             shapes = f"{np.shape(found)} for an operand of shape {np.shape(operand)}"
             assert rule.kind == "elementwise", f"{rule.name}: the adjoint has shape {shapes}"
-        seeds = cotangent if len(rule.results) > 1 else (cotangent,)
         expected = sum(
             inner(slope, (np.asarray(one) - other) / (2 * _STEP))
             for slope, one, other in zip(seeds, ahead, back, strict=True)
