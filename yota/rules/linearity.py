@@ -11,11 +11,11 @@ import numpy as np
 from yota.errors import RuleError
 from yota.ir.catalog import primitive as built_in
 from yota.rules.algebras.base import Algebra
-from yota.rules.algebras.emitted import mentions_adjoint
+from yota.rules.algebras.emitted import depends, mentions_adjoint
 from yota.rules.display import show
 from yota.rules.inspection import Inspection, Registered
 from yota.rules.macros import MACROS
-from yota.rules.model import Call, Expression, Item, Literal, Name, Rule, Spread, is_zero, refusal
+from yota.rules.model import Call, Expression, Literal, Rule, Spread, is_zero, refusal
 from yota.rules.statics import STATIC_FUNCTIONS, arithmetic, bind
 
 __all__ = ["bounds", "linearity"]
@@ -133,14 +133,8 @@ def _derivative(rule: Rule, parameter: str) -> Expression | None:
 
 
 def _mentions(expression: Expression, names: set[str]) -> bool:
-    """Whether a value in ``expression`` depends on one of ``names``; shapes and dtypes do not count."""
-    if isinstance(expression, Name):
-        return expression.id in names
-    if isinstance(expression, (Item, Spread)):
-        return expression.name in names
-    if not isinstance(expression, Call) or expression.function in STATIC_FUNCTIONS:
-        return False
-    return any(_mentions(argument, names) for argument in expression.inside)
+    """Whether a value in ``expression`` depends on one of ``names``."""
+    return depends(expression, lambda leaf: getattr(leaf, "id", None) in names or getattr(leaf, "name", None) in names)
 
 
 def bounds(case: Inspection) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from yota.errors import RuleError
 from yota.ir.catalog import primitive as built_in
+from yota.rules.algebras.emitted import depends
 from yota.rules.display import show, template, walk
 from yota.rules.inspection import Inspection, Registered, Side
 from yota.rules.macros import MACROS
@@ -156,9 +157,13 @@ def keywords(case: Inspection) -> None:
 
 def operands(case: Inspection) -> None:
     """Arrays are combined with numbers and arrays; strings, None and tuples meet static values and keywords only."""
-    values = {each.name for each in case.rule.operands} | set(case.rule.results)
+    static = {each.name for each in case.rule.keywords} | {case.rule.loop}
+
+    def is_array(leaf: Expression) -> bool:
+        return not isinstance(leaf, Literal) and (not isinstance(leaf, Name) or leaf.id not in static)
+
     for call in _calls(case):
-        if call.function in MACROS or call.function in STATIC_FUNCTIONS or not _is_array(call, values):
+        if call.function in MACROS or call.function in STATIC_FUNCTIONS or not depends(call, is_array):
             continue
         taken = case.registry.rules(call.function)[0].operands
         count = len(call.arguments) if taken and taken[-1].variadic else len(taken)
@@ -169,15 +174,6 @@ def operands(case: Inspection) -> None:
                     f"{call.function} of an array takes numbers and arrays, and this is neither",
                     write="a number, or the name of a parameter",
                 )
-
-
-def _is_array(expression: Expression, values: set[str]) -> bool:
-    """Whether an array's elements, not its shape or dtype alone, enter into ``expression``."""
-    if isinstance(expression, Call):
-        return expression.function not in STATIC_FUNCTIONS and any(
-            _is_array(each, values) for each in expression.arguments
-        )
-    return not isinstance(expression, Literal) and (not isinstance(expression, Name) or expression.id in values)
 
 
 def _misfit(case: Inspection, call: Call) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +20,8 @@ from yota.rules.macros.base import Value
 from yota.rules.model import Adjoint, Call, Expression, Item, Name, Spread
 from yota.rules.statics import STATIC_FUNCTIONS, arithmetic, bind, normalised
 
-__all__ = ["EVALUATE", "Absent", "Emitted", "Static", "contribution", "evaluate", "expand", "mentions_adjoint"]
+__all__ = ["EVALUATE", "Absent", "Emitted", "Static", "contribution", "depends", "evaluate", "expand"]
+__all__ += ["mentions_adjoint"]
 
 _NUMBERS = (bool, int, float, complex, np.generic)
 
@@ -92,13 +93,16 @@ def evaluate(expression: Expression, names: Mapping[str, Any], registry: Registe
     return expand(expression, names, EVALUATE, registry)
 
 
+def depends(expression: Expression, on: Callable[[Expression], bool]) -> bool:
+    """Whether a value in ``expression`` depends on a leaf for which ``on`` holds; shapes and dtypes do not count."""
+    if isinstance(expression, Call):
+        return expression.function not in STATIC_FUNCTIONS and any(depends(each, on) for each in expression.inside)
+    return on(expression)
+
+
 def mentions_adjoint(expression: Expression) -> bool:
-    """Whether a value in ``expression`` depends on an adjoint; shapes and dtypes do not count."""
-    if isinstance(expression, Adjoint):
-        return True
-    if not isinstance(expression, Call) or expression.function in STATIC_FUNCTIONS:
-        return False
-    return any(map(mentions_adjoint, expression.inside))
+    """Whether a value in ``expression`` depends on an adjoint."""
+    return depends(expression, lambda leaf: isinstance(leaf, Adjoint))
 
 
 @dataclass(frozen=True, slots=True)
