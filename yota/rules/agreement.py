@@ -48,12 +48,9 @@ def agreement(case: Inspection) -> None:
         if found is None:
             continue
         expression = rule.partials[result, parameter]
-        raise case.fault(
-            expression,
-            f"d[{result}, {parameter}] is not the derivative of {rule.name}",
-            found=found,
-            write=f"d[{result}, {parameter}] = {_mend(case, result, parameter)}",
-        )
+        what = f"d[{result}, {parameter}] is not the derivative of {rule.name}"
+        write = f"d[{result}, {parameter}] = {_mend(case, result, parameter)}"
+        raise case.fault(expression, what, found=found, write=write)
 
 
 def _mend(case: Inspection, result: str, parameter: str) -> str:

@@ -139,31 +139,24 @@ class ExpressionReader:
             return self._made("negative", operand)
         if isinstance(tree.op, ast.UAdd):
             return self._made("positive", self._read(tree.operand, depth))
-        raise self.source.fault(
-            tree,
-            "`not` and `~` are not part of the rule language",
-            write=f"logical_not({self.source.excerpt(tree.operand)})",
-        )
+        what = "`not` and `~` are not part of the rule language"
+        raise self.source.fault(tree, what, write=f"logical_not({self.source.excerpt(tree.operand)})")
 
     def _binary(self, tree: Any, depth: int) -> Expression:
         function = OPERATORS.get(type(tree.op))
         if function is None:
             name = _BITS.get(type(tree.op), "f")
-            raise self.source.fault(
-                tree,
-                "this operator is not part of the rule language",
-                write=f"{name}({self.source.excerpt(tree.left)}, {self.source.excerpt(tree.right)})",
-            )
+            what = "this operator is not part of the rule language"
+            write = f"{name}({self.source.excerpt(tree.left)}, {self.source.excerpt(tree.right)})"
+            raise self.source.fault(tree, what, write=write)
         return self._made(function, self._read(tree.left, depth), self._read(tree.right, depth))
 
     def _compare(self, tree: Any, depth: int) -> Expression:
         function = OPERATORS.get(type(tree.ops[0]))
         if len(tree.ops) > 1 or function is None:
-            raise self.source.fault(
-                tree,
-                "a comparison has two sides and one of == != < <= > >=",
-                write=self._split(tree) if function else f"{self.source.excerpt(tree.left)} == ...",
-            )
+            what = "a comparison has two sides and one of == != < <= > >="
+            write = self._split(tree) if function else f"{self.source.excerpt(tree.left)} == ..."
+            raise self.source.fault(tree, what, write=write)
         return self._made(function, self._read(tree.left, depth), self._read(tree.comparators[0], depth))
 
     def _split(self, tree: ast.Compare) -> str:
@@ -178,12 +171,9 @@ class ExpressionReader:
         keywords = []
         for keyword in tree.keywords:
             if keyword.arg is None:
-                raise self.source.fault(
-                    keyword.value,
-                    "`**` among arguments is not part of the rule language",
-                    found=self.source.excerpt(tree),
-                    write="each keyword by name: f(x, axis=axis)",
-                )
+                what = "`**` among arguments is not part of the rule language"
+                write = "each keyword by name: f(x, axis=axis)"
+                raise self.source.fault(keyword.value, what, found=self.source.excerpt(tree), write=write)
             keywords.append((keyword.arg, self._read(keyword.value, depth)))
         name = _ALIASES.get(tree.func.id, tree.func.id)
         return Call(name, tuple(self._read(each, depth) for each in tree.args), tuple(keywords))

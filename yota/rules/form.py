@@ -32,24 +32,16 @@ def plain_names(case: Inspection) -> None:
     seen: set[str] = set()
     for name, thing in [*((each.name, each) for each in rule.parameters), *((each, rule) for each in rule.results)]:
         if name in ("d", "oo", "pi") or name in seen:
-            raise case.fault(
-                thing,
-                "this name is taken" if name not in seen else "two parameters or results have one name",
-                found=name,
-                write=f"{name}_ or another name",
-            )
+            what = "this name is taken" if name not in seen else "two parameters or results have one name"
+            raise case.fault(thing, what, found=name, write=f"{name}_ or another name")
         seen.add(name)
     if rule.name in MACROS or rule.name in STATIC_FUNCTIONS or rule.name in ("d", "tuple"):
         raise case.fault(
             rule, "this name means something else in rule bodies", found=rule.name, write=f"def {rule.name}_of(...)"
         )
     if case.before is not None and rule.name.startswith("_"):
-        raise case.fault(
-            rule,
-            "names with `_` in front are yota's own",
-            found=rule.name,
-            write=f"def {rule.name.lstrip('_') or 'f'}(...)",
-        )
+        what = "names with `_` in front are yota's own"
+        raise case.fault(rule, what, found=rule.name, write=f"def {rule.name.lstrip('_') or 'f'}(...)")
 
 
 def several_results(case: Inspection) -> None:
@@ -62,19 +54,12 @@ def several_results(case: Inspection) -> None:
         expression = rule.adjoints.get(result)
         if expression is None and result not in used:
             operand = next((each.name for each in rule.operands), "x")
-            raise case.fault(
-                rule,
-                f"the derivative of `{result}` is missing: no adjoint uses d[{result}]",
-                found=signature(rule),
-                write=f"d[{operand}] = ... d[{result}] ..., or, if it is zero: d[{result}] = 0",
-            )
+            what = f"the derivative of `{result}` is missing: no adjoint uses d[{result}]"
+            write = f"d[{operand}] = ... d[{result}] ..., or, if it is zero: d[{result}] = 0"
+            raise case.fault(rule, what, found=signature(rule), write=write)
         if expression is not None and result in used:
-            raise case.fault(
-                expression,
-                f"d[{result}] is used in an adjoint, so it is neither zero nor refused",
-                found=f"d[{result}] = {show(expression)}"[:60],
-                write="one of the two",
-            )
+            what = f"d[{result}] is used in an adjoint, so it is neither zero nor refused"
+            raise case.fault(expression, what, found=f"d[{result}] = {show(expression)}"[:60], write="one of the two")
 
 
 def ownership(case: Inspection) -> None:
@@ -82,42 +67,28 @@ def ownership(case: Inspection) -> None:
     rule = case.rule
     for other in case.peers:
         if other.name == rule.name and other.decorator != rule.decorator:
-            raise case.fault(
-                rule,
-                f"the rules of `{rule.name}` differ in their decorator",
-                found=rule.decorator,
-                write=other.decorator,
-            )
+            what = f"the rules of `{rule.name}` differ in their decorator"
+            raise case.fault(rule, what, found=rule.decorator, write=other.decorator)
         if other.name != rule.name and rule.target is not None and other.target == rule.target:
-            raise case.fault(
-                rule,
-                f"the target {rule.target} has a rule under another name already",
-                found=f"def {rule.name}",
-                write=f"def {other.name}(...) -> {rule.results[0]}:",
-            )
+            what = f"the target {rule.target} has a rule under another name already"
+            raise case.fault(rule, what, found=f"def {rule.name}", write=f"def {other.name}(...) -> {rule.results[0]}:")
     before = case.before
     if before is None or not before.knows(rule.name) or before.is_user(rule.name):
         return
     shipped = before.rules(rule.name)[0]
     if shipped.target != rule.target:
-        raise case.fault(
-            rule,
-            f"`{rule.name}` is the name of {shipped.target} already",
-            found=rule.decorator,
-            write=f"def my_{rule.name}(...), or to override it: {shipped.decorator}",
-        )
+        what = f"`{rule.name}` is the name of {shipped.target} already"
+        write = f"def my_{rule.name}(...), or to override it: {shipped.decorator}"
+        raise case.fault(rule, what, found=rule.decorator, write=write)
 
 
 def definition(case: Inspection) -> None:
     """Without a target, the primal says what the function is."""
     rule = case.rule
     if rule.target is None and (rule.kind == "nodiff" or set(rule.primal) != set(rule.results)):
-        raise case.fault(
-            rule,
-            "a rule without a target defines its function by the primal, which is missing",
-            found=rule.decorator,
-            write=f'{rule.results[0]} = ..., or name the target: @{rule.kind}("module.{rule.name}")',
-        )
+        what = "a rule without a target defines its function by the primal, which is missing"
+        write = f'{rule.results[0]} = ..., or name the target: @{rule.kind}("module.{rule.name}")'
+        raise case.fault(rule, what, found=rule.decorator, write=write)
 
 
 def form(case: Inspection) -> None:
@@ -128,38 +99,24 @@ def form(case: Inspection) -> None:
         if rule.kind == "elementwise" and (
             parameter.variadic or (parameter.domain is not None and parameter.domain.kind == "array")
         ):
-            raise case.fault(
-                parameter,
-                "an elementwise rule speaks of one element of each operand",
-                found=f"{'*' * parameter.variadic}{parameter.name}: Array",
-                write=f"{parameter.name}: Real, or @tensor in place of @elementwise",
-            )
+            what = "an elementwise rule speaks of one element of each operand"
+            write = f"{parameter.name}: Real, or @tensor in place of @elementwise"
+            raise case.fault(parameter, what, found=f"{'*' * parameter.variadic}{parameter.name}: Array", write=write)
     for name, expression in rule.adjoints.items():
         if rule.kind == "tensor" and name in rule.results and len(rule.results) > 1:
             if expression != Literal(0) and refusal(expression) is None:
-                raise case.fault(
-                    expression,
-                    f"`{name}` is a result; its adjoint is given",
-                    found=f"d[{name}] = {show(expression)}"[:60],
-                    write=f'd[{name}] = 0, or d[{name}] = "why there is no derivative"',
-                )
+                what = f"`{name}` is a result; its adjoint is given"
+                write = f'd[{name}] = 0, or d[{name}] = "why there is no derivative"'
+                raise case.fault(expression, what, found=f"d[{name}] = {show(expression)}"[:60], write=write)
             continue
         if rule.kind == "elementwise":
-            raise case.fault(
-                expression,
-                "an elementwise rule has partials of one element, which do not mention d[y]",
-                found=f"d[{name}] = ...",
-                write=f"d[{result}, {name}] = ...",
-            )
+            what = "an elementwise rule has partials of one element, which do not mention d[y]"
+            raise case.fault(expression, what, found=f"d[{name}] = ...", write=f"d[{result}, {name}] = ...")
         _differentiable(case, name, expression, f"d[{name}]")
     for (of, name), expression in rule.partials.items():
         if rule.kind == "tensor":
-            raise case.fault(
-                expression,
-                "a tensor rule has adjoints, which are linear in d[y]",
-                found=f"d[{of}, {name}] = ...",
-                write=f"d[{name}] = ...",
-            )
+            what = "a tensor rule has adjoints, which are linear in d[y]"
+            raise case.fault(expression, what, found=f"d[{of}, {name}] = ...", write=f"d[{name}] = ...")
         if of not in rule.results:
             raise case.fault(
                 expression, f"`{of}` is not the result", found=f"d[{of}, {name}]", write=f"d[{result}, {name}] = ..."
@@ -171,19 +128,12 @@ def _differentiable(case: Inspection, name: str, expression: object, left: str) 
     known = {parameter.name: parameter for parameter in case.rule.parameters}
     parameter = known.get(name)
     if parameter is None:
-        raise case.fault(
-            expression,
-            f"`{name}` is not a parameter",
-            found=left,
-            write=left[: left.rindex(name)] + next(iter(known), "x") + "] = ...",
-        )
+        what = f"`{name}` is not a parameter"
+        write = left[: left.rindex(name)] + next(iter(known), "x") + "] = ..."
+        raise case.fault(expression, what, found=left, write=write)
     if not parameter.moves:
-        raise case.fault(
-            expression,
-            f"`{name}` carries no derivative",
-            found=left,
-            write=f"{name}: Real in the signature, or leave the line out",
-        )
+        what = f"`{name}` carries no derivative"
+        raise case.fault(expression, what, found=left, write=f"{name}: Real in the signature, or leave the line out")
     if parameter.variadic and case.rule.loop is None:
         raise case.fault(expression, f"`{name}` stands for several arrays", found=left, write=f"d[{name}[i]] = ...")
 
@@ -198,21 +148,14 @@ def coverage(case: Inspection) -> None:
             continue
         if rule.kind == "tensor" and parameter.name not in rule.adjoints:
             left = f"d[{parameter.name}[i]]" if parameter.variadic else f"d[{parameter.name}]"
-            raise case.fault(
-                parameter,
-                f"the adjoint of `{parameter.name}` is missing",
-                found=signature(rule),
-                write=f"{left} = ...    # 0 where it is zero",
-            )
+            what = f"the adjoint of `{parameter.name}` is missing"
+            raise case.fault(parameter, what, found=signature(rule), write=f"{left} = ...    # 0 where it is zero")
         for result in rule.results:
             written = (result, parameter.name) in rule.partials or result in rule.primal
             if rule.kind == "elementwise" and not written:
-                raise case.fault(
-                    parameter,
-                    f"the partial by `{parameter.name}` is missing, and there is no primal to derive it from",
-                    found=signature(rule),
-                    write=f"d[{result}, {parameter.name}] = ...    # 0 where it is zero",
-                )
+                what = f"the partial by `{parameter.name}` is missing, and there is no primal to derive it from"
+                write = f"d[{result}, {parameter.name}] = ...    # 0 where it is zero"
+                raise case.fault(parameter, what, found=signature(rule), write=write)
 
 
 def non_empty_domain(case: Inspection) -> None:
@@ -226,12 +169,9 @@ def non_empty_domain(case: Inspection) -> None:
             empty = math.isfinite(domain.low) and math.ceil(domain.low) > domain.high
         if empty:
             name = domain.kind.capitalize()
-            raise case.fault(
-                parameter,
-                f"the domain of `{parameter.name}` is empty",
-                found=f"{name}({domain.low:g}, {domain.high:g})",
-                write=f"{parameter.name}: {name}({min(domain.low, domain.high):g}, oo)",
-            )
+            what = f"the domain of `{parameter.name}` is empty"
+            write = f"{parameter.name}: {name}({min(domain.low, domain.high):g}, oo)"
+            raise case.fault(parameter, what, found=f"{name}({domain.low:g}, {domain.high:g})", write=write)
 
 
 def refusals(case: Inspection) -> None:
@@ -241,18 +181,13 @@ def refusals(case: Inspection) -> None:
         if reason is None:
             continue
         if side.role in ("primal", "kink"):
-            raise case.fault(
-                side.expression,
-                "a string stands in the place of a derivative only, and says why there is none",
-                write=f"{side.left} = ..." if side.role == "primal" else "assert x != 0",
-            )
+            what = "a string stands in the place of a derivative only, and says why there is none"
+            write = f"{side.left} = ..." if side.role == "primal" else "assert x != 0"
+            raise case.fault(side.expression, what, write=write)
         if len(reason.strip()) < _SHORTEST:
-            raise case.fault(
-                side.expression,
-                f"{side.left} does not say why there is no derivative",
-                found=show(side.expression),
-                write=f'{side.left} = "no closed form"',
-            )
+            what = f"{side.left} does not say why there is no derivative"
+            write = f'{side.left} = "no closed form"'
+            raise case.fault(side.expression, what, found=show(side.expression), write=write)
 
 
 def reachable(case: Inspection) -> None:
@@ -261,9 +196,6 @@ def reachable(case: Inspection) -> None:
         if other is case.rule:
             return
         if other.name == case.rule.name and other.overlaps(case.rule):
-            raise case.fault(
-                case.rule,
-                f"this rule and the one of line {other.line} fit the same operands, so one of them can never fire",
-                found=signature(case.rule),
-                write="patterns that exclude each other, such as Array[k] and Array[m, k]",
-            )
+            what = f"this rule and the one of line {other.line} fit the same operands, so one of them can never fire"
+            write = "patterns that exclude each other, such as Array[k] and Array[m, k]"
+            raise case.fault(case.rule, what, found=signature(case.rule), write=write)

@@ -34,17 +34,12 @@ def linearity(case: Inspection) -> None:
             continue
         wrong = _first_nonlinear(case.registry, side.expression)
         if wrong is not None:
-            raise case.fault(
-                wrong,
-                f"{side.left} is not linear in {' and '.join(adjoints)} because of this",
-                write=_cure(case.registry, side.left, adjoints[0], wrong),
-            )
+            what = f"{side.left} is not linear in {' and '.join(adjoints)} because of this"
+            raise case.fault(wrong, what, write=_cure(case.registry, side.left, adjoints[0], wrong))
         if not mentions_adjoint(side.expression):
-            raise case.fault(
-                side.expression,
-                f"{side.left} does not depend on {' or '.join(adjoints)}",
-                write=f"{side.left} = {adjoints[0]} * ({show(side.expression)[:40]})",
-            )
+            what = f"{side.left} does not depend on {' or '.join(adjoints)}"
+            write = f"{side.left} = {adjoints[0]} * ({show(side.expression)[:40]})"
+            raise case.fault(side.expression, what, write=write)
 
 
 def _cure(registry: Registered, left: str, adjoint: str, wrong: Expression) -> str:

@@ -215,12 +215,9 @@ class Registry:
         """
         source, rules = parse(text)
         if not rules:
-            raise source.fault(
-                Place(1, 1),
-                "there is no rule in this text",
-                found="nothing",
-                write="@elementwise\ndef f(x: Real) -> y:\n    y = x * x",
-            )
+            what = "there is no rule in this text"
+            write = "@elementwise\ndef f(x: Real) -> y:\n    y = x * x"
+            raise source.fault(Place(1, 1), what, found="nothing", write=write)
         self.take([(source, rules)])
         found = tuple(self.primitive(name) for name in dict.fromkeys(rule.name for rule in rules))
         return found[0] if len(found) == 1 else found

@@ -33,21 +33,13 @@ _TARGET = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+", re.ASCII)
 def read_decorator(source: Source, tree: ast.FunctionDef) -> tuple[Any, str | None]:
     """Kind and target of the rule."""
     if len(tree.decorator_list) != 1:
-        raise source.fault(
-            tree,
-            "a rule has one decorator",
-            found=f"{len(tree.decorator_list)} decorators",
-            write=_DECORATORS,
-        )
+        what = "a rule has one decorator"
+        raise source.fault(tree, what, found=f"{len(tree.decorator_list)} decorators", write=_DECORATORS)
     decorator = tree.decorator_list[0]
     name = decorator.func if isinstance(decorator, ast.Call) else decorator
     if not isinstance(name, ast.Name) or name.id not in _KINDS:
-        raise source.fault(
-            decorator,
-            "the decorator says what kind of rule this is",
-            found=f"@{source.excerpt(decorator)}",
-            write=_DECORATORS,
-        )
+        what = "the decorator says what kind of rule this is"
+        raise source.fault(decorator, what, found=f"@{source.excerpt(decorator)}", write=_DECORATORS)
     return name.id, _read_target(source, decorator, name.id, tree.name)
 
 
@@ -57,12 +49,8 @@ def _read_target(source: Source, decorator: ast.expr, kind: str, name: str) -> s
     arguments = decorator.args
     value = arguments[0].value if len(arguments) == 1 and isinstance(arguments[0], ast.Constant) else None
     if decorator.keywords or not isinstance(value, str) or not _TARGET.fullmatch(value):
-        raise source.fault(
-            decorator,
-            "the target is one dotted name in quotes",
-            found=f"@{source.excerpt(decorator)}",
-            write=f'@{kind}("module.{name}")',
-        )
+        what = "the target is one dotted name in quotes"
+        raise source.fault(decorator, what, found=f"@{source.excerpt(decorator)}", write=f'@{kind}("module.{name}")')
     return value
 
 
@@ -85,11 +73,9 @@ def read_parameters(source: Source, tree: ast.FunctionDef) -> tuple[Parameter, .
     """Operands, then static keywords."""
     arguments = tree.args
     if arguments.posonlyargs or arguments.kwarg:
-        raise source.fault(
-            arguments.kwarg or arguments.posonlyargs[0],
-            "`/` and `**` are not part of the rule language",
-            write=f"def {tree.name}(x: Array, *, axis: Static = None) -> y:",
-        )
+        what = "`/` and `**` are not part of the rule language"
+        write = f"def {tree.name}(x: Array, *, axis: Static = None) -> y:"
+        raise source.fault(arguments.kwarg or arguments.posonlyargs[0], what, write=write)
     defaults = [None] * (len(arguments.args) - len(arguments.defaults)) + list(arguments.defaults)
     operands = [
         _read_operand(source, tree.name, each, False, default)
@@ -97,11 +83,9 @@ def read_parameters(source: Source, tree: ast.FunctionDef) -> tuple[Parameter, .
     ]
     if arguments.vararg:
         if arguments.defaults:
-            raise source.fault(
-                arguments.defaults[0],
-                f"an operand ahead of `*{arguments.vararg.arg}` has no default",
-                write=f"def {tree.name}(x: Array, *{arguments.vararg.arg}: Array) -> y:",
-            )
+            what = f"an operand ahead of `*{arguments.vararg.arg}` has no default"
+            write = f"def {tree.name}(x: Array, *{arguments.vararg.arg}: Array) -> y:"
+            raise source.fault(arguments.defaults[0], what, write=write)
         operands.append(_read_operand(source, tree.name, arguments.vararg, True))
     keywords = [
         _read_keyword(source, each, default)
@@ -120,12 +104,9 @@ def _read_operand(
         )
     value = None if default is None else ExpressionReader(source).read(default)
     if value is not None and not (isinstance(value, Literal) and type(value.value) in (int, float)):
-        raise source.fault(
-            default or tree,
-            "the default of an operand is a number",
-            found=source.excerpt(default) if default else "",
-            write=f"{tree.arg}: Real = 1.0",
-        )
+        what = "the default of an operand is a number"
+        write = f"{tree.arg}: Real = 1.0"
+        raise source.fault(default or tree, what, found=source.excerpt(default) if default else "", write=write)
     parameter: Parameter = source.mark(Parameter(tree.arg, domain, value, variadic), tree)
     return parameter
 
@@ -137,11 +118,8 @@ def _read_keyword(source: Source, tree: ast.arg, default: ast.expr | None) -> Pa
     if default is not None:
         value = ExpressionReader(source).read(default)
         if not isinstance(value, Literal):
-            raise source.fault(
-                default,
-                "a default is a number, a string, True, False, None or a tuple of these",
-                write=f"{tree.arg}: Static = None",
-            )
+            what = "a default is a number, a string, True, False, None or a tuple of these"
+            raise source.fault(default, what, write=f"{tree.arg}: Static = None")
     parameter: Parameter = source.mark(Parameter(tree.arg, None, value), tree)
     return parameter
 

@@ -111,12 +111,9 @@ class Source:
         code = _QUOTED.sub(lambda match: re.sub(r"[^\n]", " ", match.group()), self.text)
         strange = _CONTROL.search(self.text) or _STRANGE.search(code)
         if strange is not None:
-            raise self.fault(
-                self._at(strange.start()),
-                "this character is not allowed here",
-                found=ascii(strange.group()),
-                write="ASCII letters, digits, operators, spaces and newlines",
-            )
+            what = "this character is not allowed here"
+            write = "ASCII letters, digits, operators, spaces and newlines"
+            raise self.fault(self._at(strange.start()), what, found=ascii(strange.group()), write=write)
         self._measure(code)
 
     def _measure(self, code: str) -> None:

@@ -140,11 +140,8 @@ def _definitions(source: Source, tree: ast.Module) -> list[Rule]:
         if isinstance(statement, ast.FunctionDef):
             rules.append(_definition(source, statement))
         elif position or not _is_docstring(statement):
-            raise source.fault(
-                statement,
-                "only rules may stand here",
-                write='@elementwise("module.f") and below it: def f(x: Real) -> y:',
-            )
+            what = "only rules may stand here"
+            raise source.fault(statement, what, write='@elementwise("module.f") and below it: def f(x: Real) -> y:')
     return rules
 
 
@@ -209,12 +206,9 @@ def _linear_operand(
     first = parameters[0] if parameters else None
     fits = first is not None and first.domain is not None and first.domain.kind == "array" and not first.variadic
     if first is None or not fits or len(results) > 1:
-        raise source.fault(
-            tree,
-            "a @linear function has one result, and is linear in its first operand, an array",
-            found=f"def {tree.name}({ast.unparse(tree.args)})",
-            write=f"def {tree.name}(v: Array, x: Array) -> y: ...",
-        )
+        what = "a @linear function has one result, and is linear in its first operand, an array"
+        write = f"def {tree.name}(v: Array, x: Array) -> y: ..."
+        raise source.fault(tree, what, found=f"def {tree.name}({ast.unparse(tree.args)})", write=write)
     return first.name
 
 

@@ -71,11 +71,9 @@ def vocabulary(case: Inspection) -> None:
         if not _known(case, name) and not _in_numpy(name):
             names = [*case.registry.names(), *MACROS, *STATIC_FUNCTIONS]
             near = difflib.get_close_matches(name, [each for each in names if not each.startswith("_")], 1, 0.7)
-            raise case.fault(
-                call,
-                f"`{name}` is not a function of the rule language",
-                write=f"{near[0]}(...)" if near else f"a rule of its own:\n{template(name, f'module.{name}', 1, True)}",
-            )
+            what = f"`{name}` is not a function of the rule language"
+            write = f"{near[0]}(...)" if near else f"a rule of its own:\n{template(name, f'module.{name}', 1, True)}"
+            raise case.fault(call, what, write=write)
 
 
 def closure(case: Inspection) -> None:
@@ -84,11 +82,9 @@ def closure(case: Inspection) -> None:
         if not _known(case, call.function) and _in_numpy(call.function):
             target = f"numpy.{call.function}"
             elementwise = built_in(call.function).elementwise
-            raise case.fault(
-                call,
-                f"{target} has no rule, so this line could not be differentiated again",
-                write=f"a rule for it:\n{template(call.function, target, max(len(call.arguments), 1), elementwise)}",
-            )
+            what = f"{target} has no rule, so this line could not be differentiated again"
+            write = f"a rule for it:\n{template(call.function, target, max(len(call.arguments), 1), elementwise)}"
+            raise case.fault(call, what, write=write)
 
 
 def one_element(case: Inspection) -> None:
@@ -100,11 +96,8 @@ def one_element(case: Inspection) -> None:
         if name in STATIC_FUNCTIONS or name in _ELEMENTWISE_MACROS or name == "item":
             continue
         if name in MACROS or not _is_elementwise(case.registry, name):
-            raise case.fault(
-                call,
-                f"`{name}` is not elementwise, and the rule speaks of one element",
-                write="@tensor in place of @elementwise, and adjoints in place of partials",
-            )
+            what = f"`{name}` is not elementwise, and the rule speaks of one element"
+            raise case.fault(call, what, write="@tensor in place of @elementwise, and adjoints in place of partials")
 
 
 def one_value(case: Inspection) -> None:
@@ -116,24 +109,16 @@ def one_value(case: Inspection) -> None:
         if name == "item" and _results(case, inner) > 1:
             number = dict(call.keywords).get("index", call.arguments[1] if len(call.arguments) > 1 else None)
             if not isinstance(number, Literal) or number.value not in range(_results(case, inner)):
-                raise case.fault(
-                    call,
-                    f"`index` says which of the {_results(case, inner)} results, counted from 0",
-                    write=f"item({show(inner)[:40]}, index=0)" if inner else "item(f(x), index=0)",
-                )
+                what = f"`index` says which of the {_results(case, inner)} results, counted from 0"
+                write = f"item({show(inner)[:40]}, index=0)" if inner else "item(f(x), index=0)"
+                raise case.fault(call, what, write=write)
             within.add(id(inner))
         elif name == "item":
-            raise case.fault(
-                call,
-                "`item` takes one of the several results of a function",
-                write=f"{show(inner)[:40]}" if inner else "item(f(x), index=0)",
-            )
+            what = "`item` takes one of the several results of a function"
+            raise case.fault(call, what, write=f"{show(inner)[:40]}" if inner else "item(f(x), index=0)")
         elif _results(case, call) > 1 and id(call) not in within:
-            raise case.fault(
-                call,
-                f"`{name}` gives {_results(case, call)} results, and a right-hand side is made of single values",
-                write=f"item({show(call)[:40]}, index=0)",
-            )
+            what = f"`{name}` gives {_results(case, call)} results, and a right-hand side is made of single values"
+            raise case.fault(call, what, write=f"item({show(call)[:40]}, index=0)")
 
 
 def _results(case: Inspection, expression: Expression | None) -> int:
@@ -169,11 +154,8 @@ def operands(case: Inspection) -> None:
         count = len(call.arguments) if taken and taken[-1].variadic else len(taken)
         for argument in call.arguments[:count]:
             if isinstance(argument, Literal) and not isinstance(argument.value, (bool, int, float, complex)):
-                raise case.fault(
-                    argument,
-                    f"{call.function} of an array takes numbers and arrays, and this is neither",
-                    write="a number, or the name of a parameter",
-                )
+                what = f"{call.function} of an array takes numbers and arrays, and this is neither"
+                raise case.fault(argument, what, write="a number, or the name of a parameter")
 
 
 def _misfit(case: Inspection, call: Call) -> str | None:
