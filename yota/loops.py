@@ -221,7 +221,7 @@ class _Recorder:
         rows = values[len(self.initial) :]
         firsts = [each[0] if len(each) else sample(TensorType(each.dtype, each.shape[1:])) for each in rows]
         carries = values[: len(self.initial)]
-        counted = self.condition is None and not isinstance(self.count, (int, np.integer)) and trace.varies(self.count)
+        counted = self.condition is None and trace.varies(self.count)
         for _ in range(3):
             tape, outer, ys = self._recorded(trace, carries, firsts)
             changed = self._settled(tape, carries)

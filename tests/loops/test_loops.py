@@ -216,6 +216,23 @@ def test_jacobian_and_directional_derivative():
     np.testing.assert_allclose(tangent, wanted @ U[0], rtol=1e-11)
 
 
+@pytest.mark.parametrize("name", ["network", "chained", "nested", "swapped"])
+def test_loops_over_many_points(name):
+    function, plain, args = CASES[name]
+    last = len(args) - 1
+    points = np.stack([args[-1] * scale for scale in (1.0, 0.5, -0.3)])
+    wanted = [plain(*args[:-1], point) for point in points]
+    np.testing.assert_allclose(yota.batch(function, over=last)(*args[:-1], points), wanted, rtol=1e-12)
+    wanted = [yota.gradient(plain, wrt=last)(*args[:-1], point) for point in points]
+    slopes = yota.batch(yota.gradient(function, wrt=last), over=last)(*args[:-1], points)
+    np.testing.assert_allclose(slopes, wanted, rtol=1e-10, atol=1e-12)
+
+
+def test_points_that_take_different_numbers_of_trips():
+    with pytest.raises(TracingError, match="loop is not known over many points"):
+        yota.batch(number)(np.array([2.0, 3.0]))
+
+
 def test_one_tape_for_every_number_of_trips():
     slope = yota.value_and_grad(number)
     for a in (2.0, 3.0, 100.0, 0.01):
@@ -240,11 +257,24 @@ def test_traced_number_of_trips():
     def counted(x, y):
         return yota.fori(np.sum(y > 0), lambda i, c: c * x, 1.0)
 
-    slope = yota.value_and_grad(counted)
+    slope = yota.value_and_grad(counted, dynamic=False)
     for count in (3, 5, 0):
         y = np.where(np.arange(6) < count, 1.0, -1.0)
         value, found = slope(1.1, y)
         np.testing.assert_allclose((value, found), (1.1**count, count * 1.1 ** (count - 1)), rtol=1e-12)
+
+
+@pytest.mark.parametrize("target", ["numpy", "c"])
+def test_traced_number_of_trips_beyond_the_room(target):
+    def counted(x, n):
+        return yota.fori(np.sum(n), lambda i, c: c * x, 1.0)
+
+    slope = yota.value_and_grad(counted, target=target, dynamic=False)
+    for count in (3, -2, 64):
+        wanted = (1.1 ** max(count, 0), max(count, 0) * 1.1 ** (max(count, 0) - 1))
+        np.testing.assert_allclose(slope(1.1, np.array([count])), wanted, rtol=1e-12)
+    with pytest.raises(StaleTapeError, match="dynamic=True"):
+        slope(1.1, np.array([65]))
 
 
 @pytest.mark.parametrize("trips", [0, 1])

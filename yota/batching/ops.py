@@ -6,6 +6,7 @@ import string
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from yota.batching.loops import looped
 from yota.errors import ArgumentError, TracingError
 from yota.ir.access import letters
 from yota.ir.catalog import primitive
@@ -15,7 +16,7 @@ from yota.ir.semantics import CONTRACTIONS, AccessMap
 from yota.ir.tape import Op, Tape, TapeBuilder
 from yota.ir.types import TensorType, TupleType
 
-__all__ = ["batched"]
+__all__ = ["Batching", "batched"]
 
 
 def batched(tape: Tape, axes: Sequence[int | None], count: int, out_axes: Sequence[int | None]) -> Tape:
@@ -37,15 +38,19 @@ def batched(tape: Tape, axes: Sequence[int | None], count: int, out_axes: Sequen
     TracingError
         If an op is not known over many points, or if a decision depends on the point.
     """
-    return _Batching(tape, count).run(axes, out_axes)
+    return Batching(tape, count).run(axes, out_axes)
 
 
-class _Batching:
+class Batching:
+    """A tape for many points under construction."""
+
     def __init__(self, tape: Tape, count: int) -> None:
         self.tape, self.count = tape, count
         self.builder = TapeBuilder(tape.name)
         self.known: dict[int, int] = {}
         self.many: set[int] = set()
+        self.loops: dict[int, tuple[int, ...]] = {}
+        """Of loops that differ by points, the variables of the results."""
 
     def run(self, axes: Sequence[int | None], out_axes: Sequence[int | None]) -> Tape:
         """Rewrite all ops."""
@@ -122,6 +127,12 @@ class _Batching:
             self.known[op.result] = self.builder.emit(op.primitive, operands, op.static, self.tape.types[op.result])
             self._name(op.result)
             return
+        if op.regions:
+            results = looped(self, op, batched)
+            if results is not None:
+                self.loops[op.result] = results
+                self.many.add(op.result)
+                return
         found = self._over_points(op)
         if found is None or not self._fits(found, self.tape.types[op.result]):
             raise TracingError(
@@ -151,6 +162,8 @@ class _Batching:
                 self.as_many(operand, ndim) if operand in self.many else self.one(operand) for operand in op.operands
             ]
             return self.builder.emit(op.primitive, operands, op.static)
+        if op.operands and op.operands[0] in self.loops:
+            return self.loops[op.operands[0]][int(op.keyword("index"))]
         if op.access == AccessMap.ITEM:
             return self.emit("item", (self.one(op.operands[0]),), **dict(op.static))
         if op.primitive.several == "elementwise":
@@ -184,31 +197,31 @@ class _Batching:
         return Slice(0, self.count)
 
 
-def _reduction(batching: _Batching, op: Op) -> int | None:
+def _reduction(batching: Batching, op: Op) -> int | None:
     return batching._moved(op, axis=tuple(axis + 1 for axis in op.keyword("axis")))
 
 
-def _shaped(batching: _Batching, op: Op) -> int | None:
+def _shaped(batching: Batching, op: Op) -> int | None:
     return batching._moved(op, shape=(batching.count, *op.keyword("shape")))
 
 
-def _broadcast(batching: _Batching, op: Op) -> int | None:
+def _broadcast(batching: Batching, op: Op) -> int | None:
     shape = op.keyword("shape")
     return batching.emit(
         "broadcast_to", (batching.as_many(op.operands[0], len(shape)),), shape=(batching.count, *shape)
     )
 
 
-def _transpose(batching: _Batching, op: Op) -> int | None:
+def _transpose(batching: Batching, op: Op) -> int | None:
     return batching._moved(op, axes=(0, *(axis + 1 for axis in op.keyword("axes"))))
 
 
-def _join(batching: _Batching, op: Op) -> int | None:
+def _join(batching: Batching, op: Op) -> int | None:
     operands = [batching.as_many(operand) for operand in op.operands]
     return batching.builder.emit(op.primitive, operands, {"axis": op.keyword("axis") + 1})
 
 
-def _getitem(batching: _Batching, op: Op) -> int | None:
+def _getitem(batching: Batching, op: Op) -> int | None:
     source, *arrays = op.operands
     if source not in batching.many or any(array in batching.many for array in arrays):
         return None
@@ -221,7 +234,7 @@ def _region_ndim(index: tuple[Any, ...]) -> int | None:
     return sum(isinstance(entry, Slice) or entry is NEWAXIS for entry in index)
 
 
-def _setitem(batching: _Batching, op: Op) -> int | None:
+def _setitem(batching: Batching, op: Op) -> int | None:
     source, value, *arrays = op.operands
     ndim = _region_ndim(op.keyword("index"))
     if any(array in batching.many for array in arrays) or ndim is None:
@@ -231,7 +244,7 @@ def _setitem(batching: _Batching, op: Op) -> int | None:
     return batching.builder.emit(op.primitive, (batching.as_many(source), written), {"index": index})
 
 
-def _scatter(batching: _Batching, op: Op) -> int | None:
+def _scatter(batching: Batching, op: Op) -> int | None:
     operands, types = [], batching.tape.types
     for piece, arrays, index in pieces_of(op.operands, op.keyword("indices")):
         if any(array in batching.many for array in arrays):
@@ -244,7 +257,7 @@ def _scatter(batching: _Batching, op: Op) -> int | None:
     return batching.builder.emit(op.primitive, operands, {"shape": shape, "indices": indices})
 
 
-def _contraction(batching: _Batching, op: Op) -> int | None:
+def _contraction(batching: Batching, op: Op) -> int | None:
     ndims = [batching.tape.types[operand].ndim for operand in op.operands]
     ndim = max(ndims)
     if op.access == AccessMap.MATMUL and min(ndims) > 1:
@@ -265,7 +278,7 @@ def _contraction(batching: _Batching, op: Op) -> int | None:
     return batching.emit("einsum", operands, subscripts=f"{','.join(subscripts)}->{free}{result}")
 
 
-def _solve(batching: _Batching, op: Op) -> int | None:
+def _solve(batching: Batching, op: Op) -> int | None:
     matrix, right = op.operands
     vector = batching.tape.types[right].ndim == 1
     b = batching.as_many(right)
@@ -277,14 +290,14 @@ def _solve(batching: _Batching, op: Op) -> int | None:
     return found
 
 
-def _hosted(batching: _Batching, op: Op) -> int:
+def _hosted(batching: Batching, op: Op) -> int:
     """A function of another library, which maps it over the points itself."""
     axes = tuple(0 if operand in batching.many else None for operand in op.operands)
     operands = [batching.one(operand) for operand in op.operands]
     return batching.builder.emit(op.primitive, operands, {"host": op.keyword("host").over(axes)})
 
 
-_RULES: dict[str, Callable[[_Batching, Op], int | None]] = {
+_RULES: dict[str, Callable[[Batching, Op], int | None]] = {
     AccessMap.REDUCTION: _reduction,
     AccessMap.RESHAPE: _shaped,
     AccessMap.BROADCAST: _broadcast,
@@ -296,4 +309,4 @@ _RULES: dict[str, Callable[[_Batching, Op], int | None]] = {
     AccessMap.SCATTER: _scatter,
     **dict.fromkeys(CONTRACTIONS, _contraction),
 }
-_NAMED: dict[str, Callable[[_Batching, Op], int | None]] = {"hosted": _hosted, "hosted_vjp": _hosted, "solve": _solve}
+_NAMED: dict[str, Callable[[Batching, Op], int | None]] = {"hosted": _hosted, "hosted_vjp": _hosted, "solve": _solve}

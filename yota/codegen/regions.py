@@ -49,6 +49,9 @@ class _Writer:
         self.region, self.names = region, lowering.names
         given = list(operands)
         self.count = given.pop(0) if region.counted else str(region.trips)
+        if region.counted and region.trips is not None:
+            # A guard refuses more trips than there is room for.
+            self.count = f"min({self.count}, {region.trips})"
         self.initial, self.rows = given[: region.carries], given[region.carries : region.carries + region.slices]
         self.fixed = given[region.carries + region.slices :]
         self.exact = op.result in lowering.bitwise

@@ -82,7 +82,10 @@ class Region:
     def run(self, operands: Sequence[Any]) -> tuple[Any, ...]:
         """The results, computed by NumPy one op at a time."""
         given = list(operands)
-        count = int(given.pop(0)) if self.counted else self.trips
+        count = self.trips
+        if self.counted:
+            wanted = int(given.pop(0))
+            count = wanted if count is None else min(wanted, count)
         carried = [np.array(each) if isinstance(each, np.ndarray) else each for each in given[: self.carries]]
         slices = given[self.carries : self.carries + self.slices]
         fixed = given[self.carries + self.slices :]
