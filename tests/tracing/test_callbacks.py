@@ -95,7 +95,6 @@ def test_roots_by_elements():
         lambda f: optimize.fmin(lambda x: f(x[0]), [0.5], disp=False)[0],
         lambda f: optimize.minimize(lambda x: f(x[0]), [0.5], method="Nelder-Mead").x[0],
         lambda f: optimize.golden(f),
-        lambda f: optimize.fminbound(f, 0, 2),
         lambda f: optimize.brute(lambda x: f(x[0]), [(0, 2)], Ns=3)[0],
     ],
 )

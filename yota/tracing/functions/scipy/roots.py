@@ -65,12 +65,10 @@ def _chandrupatla(trace: Trace, func: Callable[..., Any], a: Any, b: Any, *, arg
     return found
 
 
-@calls_back(
-    "scipy.optimize._optimize", "_minimize_neldermead", "_minimize_scalar_golden", "_minimize_scalar_bounded", "brute"
-)
+@calls_back("scipy.optimize._optimize", "_minimize_neldermead", "_minimize_scalar_golden", "brute")
 def _search(trace: Trace, function: Callable[..., Any], *_: Any, **__: Any) -> Any:
     raise trace.refuse(
-        "a minimum is searched by comparing traced values (Nelder-Mead, golden section, bounded, brute force): the "
+        "a minimum is searched by comparing traced values (Nelder-Mead, golden section, brute force): the "
         "places that these choose among are constants, and the derivative of the minimum would be lost.",
         'Pass method="BFGS" or method="brent", or find the root of the slope: '
         "scipy.optimize.brentq(yota.gradient(f), low, high).",
