@@ -21,8 +21,8 @@ from yota.ir.semantics import CONTRACTIONS, MOVES, VIEWS, AccessMap, Positions
 from yota.ir.tape import Op, Tape, TapeBuilder
 from yota.ir.types import type_of
 from yota.passes.views import shares
-from yota.proof.numpy_cases import CASES
-from yota.proof.numpy_cases import CONTRACTIONS as SUBSCRIPTS
+from yota.proof.cases import CASES
+from yota.proof.cases import CONTRACTIONS as SUBSCRIPTS
 
 PACKAGE = Path(__file__).parents[2] / "yota"
 MOST = 56
