@@ -33,10 +33,12 @@ def partials(
     columns: Iterable[int],
     registry: Registry,
     direction: Mapping[int, int] | None = None,
+    symmetric: Mapping[int, int] | None = None,
 ) -> Partials | None:
     """The partials of all ops between ``columns`` and ``outputs``, all scalars, on ``builder``, which holds ``tape``.
 
-    With ``direction``, a variable for each of ``columns``, there is one column, `ALONG`, of derivatives along it.
+    With ``direction``, a variable for each of ``columns``, there is one column, `ALONG`, of derivatives along it. With
+    ``symmetric``, the number of each column, only entries on the diagonal and above it are computed.
 
     None where the derivative is no product of numbers: of ops on complex numbers that are not holomorphic.
     """
@@ -46,7 +48,7 @@ def partials(
     for column, component in (direction or {}).items():
         weight = _constant(builder, component)
         edges[column] = {} if weight is None else {ALONG: weight}
-    return Partials(builder, registry, edges, len(outputs))
+    return Partials(builder, registry, edges, len(outputs), symmetric or {})
 
 
 class Partials:
@@ -64,9 +66,15 @@ class Partials:
     orders = ("forward", "reverse", "cheapest")
 
     def __init__(
-        self, builder: TapeBuilder, registry: Registry, edges: Mapping[int, Mapping[int, _Weight]], count: int
+        self,
+        builder: TapeBuilder,
+        registry: Registry,
+        edges: Mapping[int, Mapping[int, _Weight]],
+        count: int,
+        numbers: Mapping[int, int],
     ) -> None:
         self._builder, self._registry, self._edges, self._count = builder, registry, edges, count
+        self._numbers = numbers
         inner = sorted(vertex for vertex in edges if vertex >= 0)
         self.vertices = len(inner)
         self._orders = {"forward": inner, "reverse": inner[::-1], "cheapest": None}
@@ -77,12 +85,23 @@ class Partials:
             vertex: {other: each.kind(self._builder) for other, each in row.items()}
             for vertex, row in self._edges.items()
         }
-        return _work(kinds, self._orders[order])
+        algebra = _Counting()
+        try:
+            _Elimination(kinds, algebra, self._numbers).run(self._orders[order])
+        except _TooMany:
+            return _MOST_OPERATIONS
+        return algebra.count
 
-    def entries(self, order: str) -> list[dict[int, int]]:
-        """Eliminate all variables between; for each output a variable for each column, without those that are zero."""
-        emitting = _Emitting(self._builder, self._registry)
-        found = _Elimination(self._edges, emitting).run(self._orders[order])
+    def entries(self, order: str, most: int = _MOST_OPERATIONS) -> list[dict[int, int]] | None:
+        """Eliminate all variables between; for each output a variable for each column, without those that are zero.
+
+        None where that takes more than ``most`` operations.
+        """
+        emitting = _Emitting(self._builder, self._registry, most)
+        try:
+            found = _Elimination(self._edges, emitting, self._numbers).run(self._orders[order])
+        except _TooMany:
+            return None
         self._builder.location = None
         return [
             {column: emitting.value(weight) for column, weight in found[-1 - number].items()}
@@ -90,18 +109,8 @@ class Partials:
         ]
 
 
-def _work(kinds: Mapping[int, Mapping[int, int]], order: Sequence[int] | None) -> int:
-    """Number of operations that an order takes."""
-    algebra = _Counting()
-    try:
-        _Elimination(kinds, algebra).run(order)
-    except _TooMany:
-        return _MOST_OPERATIONS
-    return algebra.count
-
-
 class _TooMany(Exception):
-    """Counting was given up."""
+    """There are too many operations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,10 +215,12 @@ class _Counting:
 class _Emitting:
     """Edges whose products and sums go onto a tape."""
 
-    def __init__(self, builder: TapeBuilder, registry: Registry) -> None:
-        self.builder, self.registry = builder, registry
+    def __init__(self, builder: TapeBuilder, registry: Registry, most: int = _MOST_OPERATIONS) -> None:
+        self.builder, self.registry, self.longest = builder, registry, len(builder.ops) + most
 
     def times(self, left: _Weight, right: _Weight) -> _Weight:
+        if len(self.builder.ops) > self.longest:
+            raise _TooMany
         if right.rule is not None:
             left, right = right, left
         if left.rule is not None:
@@ -250,9 +261,15 @@ class _Emitting:
 
 
 class _Elimination(Generic[_W]):
-    """A graph of which one inner vertex after the other is eliminated."""
+    """A graph of which one inner vertex after the other is eliminated.
 
-    def __init__(self, edges: Mapping[int, Mapping[int, _W]], algebra: _Algebra[_W]) -> None:
+    Where columns have ``numbers``, entries of an output by a column before its own are left out.
+    """
+
+    def __init__(
+        self, edges: Mapping[int, Mapping[int, _W]], algebra: _Algebra[_W], numbers: Mapping[int, int]
+    ) -> None:
+        self.numbers = numbers
         self.edges = {vertex: dict(row) for vertex, row in edges.items()}
         self.algebra = algebra
         # Unlike sets, dicts keep their order: what is generated is deterministic.
@@ -273,6 +290,8 @@ class _Elimination(Generic[_W]):
             target = self.edges[user]
             weight = target.pop(vertex)
             for other, inner in row.items():
+                if user < 0 and self.numbers.get(other, -user) < -1 - user:
+                    continue
                 product = self.algebra.times(weight, inner)
                 target[other] = self.algebra.plus(target[other], product) if other in target else product
                 self.users[other][user] = None

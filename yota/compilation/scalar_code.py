@@ -24,9 +24,12 @@ _LARGEST_ARRAY = 4096
 """Elements of arrays up to which it is looked whether they fall apart."""
 
 
-def unrolled(tape: Tape) -> Tape | None:
-    """``tape`` as scalar ops alone, to be differentiated; None if it is too long for that, or not of that kind."""
-    found = pipeline.run(tape, inlined=False)
+def unrolled(tape: Tape, *, once: bool = False) -> Tape | None:
+    """``tape`` as scalar ops alone, to be differentiated; None if it is too long for that, or not of that kind.
+
+    For ``once`` see `yota.passes.pipeline.run`.
+    """
+    found = pipeline.run(tape, inlined=False, once=once)
     if is_scalar(found, inlined=False):
         return found
     found = scalarize.run(found, most=_MOST_OPS)

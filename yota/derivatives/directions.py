@@ -50,7 +50,7 @@ def stacked(tape: Tape, leaf: int, wanted: Wanted, known: Registry) -> Entries:
     builder = tape.builder()
     last = max(entry.argument for entry in tape.inputs)
     builder.input(TensorType(type.dtype, type.shape), last + 1, "v")
-    one = pipeline.run(along(builder.finish(tape.outputs), leaf, known, sloped=wanted.with_value))
+    one = pipeline.run(along(builder.finish(tape.outputs), leaf, known, sloped=wanted.with_value), until="dce")
     axes = [0 if entry.argument > last else None for entry in one.inputs]
     many = batched(one, axes, type.size, [None] * (len(one.outputs) - 1) + [0])
     # The unit vectors are known: what they are multiplied by is folded, or written out with zeros.
@@ -92,6 +92,8 @@ def _mixed(tape: Tape, leaf: int, known: Registry) -> Iterator[Tape]:
     type = tape.types[by]
     for order in good_orders(steps):
         entries = steps.entries(order)
+        if entries is None:
+            continue
         places = {(row, 0): entry[ALONG] for row, entry in enumerate(entries) if ALONG in entry}
         product = dense(builder, places, (len(rows), 1), type.shape, type.dtype)
         yield dce.run(builder.finish([product]))

@@ -25,8 +25,6 @@ _MOST_OPERATIONS = 20_000
 """Operations up to which a Jacobian is straight-line code."""
 _MOST_ENTRIES = 4096
 """Entries, not counting zeros, up to which a Jacobian is straight-line code."""
-_SHORT, _MOST_EACH = 1000, 3
-"""Operations up to which a Hessian is straight-line code in any case; and, beyond that, for each op of the gradient."""
 _WORTH_A_LOOK = 1.3
 
 
@@ -87,25 +85,33 @@ def straight_line(tape: Tape, leaf: int, wanted: Wanted, registry: Registry, tar
     return replace(found[number], tape=best)
 
 
-def entries(tape: Tape, leaf: int, wanted: Wanted, registry: Registry, *, bounded: bool = False) -> Entries | None:
+def entries(
+    tape: Tape, leaf: int, wanted: Wanted, registry: Registry, *, short: int = _MOST_OPERATIONS, each: int = 0
+) -> Entries | None:
     """The matrix that is ``wanted`` of a scalar tape by its input number ``leaf``.
 
-    With ``bounded`` it is None where it takes many more operations than the tape or, of a Hessian, the gradient has.
+    It is None where it takes more operations than ``short``, and ``each`` for each variable that is eliminated.
     """
 
     def orders(steps: Partials) -> list[str]:
-        # For Hessians this order is the best in nearly all cases; to count the operations of all takes a while.
-        names = ("cheapest",) if wanted.order == 2 else steps.orders
-        works = {name: steps.work(name) for name in names}
+        if wanted.order == 2:
+            # This order is the best in nearly all cases; to count the operations of all takes a while.
+            return ["cheapest"]
+        works = {name: steps.work(name) for name in steps.orders}
         best = min(works, key=works.__getitem__)
-        most = _MOST_EACH * steps.vertices + _SHORT if bounded else _MOST_OPERATIONS
-        return [best] if works[best] <= most else []
+        return [best] if works[best] <= _MOST_OPERATIONS else []
 
-    return next(_derived(tape, leaf, wanted, registry, orders), None)
+    return next(_derived(tape, leaf, wanted, registry, orders, short, each), None)
 
 
 def _derived(
-    tape: Tape, leaf: int, wanted: Wanted, registry: Registry, orders: Callable[[Partials], list[str]]
+    tape: Tape,
+    leaf: int,
+    wanted: Wanted,
+    registry: Registry,
+    orders: Callable[[Partials], list[str]],
+    short: int = _MOST_OPERATIONS,
+    each: int = 0,
 ) -> Iterator[Entries]:
     """The entries from one form of the tape, its variables eliminated in each of the ``orders``."""
     if wanted.order == 2:
@@ -117,7 +123,7 @@ def _derived(
     rows, shape = elements(tape, tape.outputs[-1] if wanted.order == 2 else tape.outputs)
     columns = elements_read(tape, by)
     builder = tape.builder()
-    steps = partials(builder, tape, rows, list(columns), registry)
+    steps = partials(builder, tape, rows, list(columns), registry, symmetric=columns if wanted.order == 2 else None)
     if steps is None:
         return
     outputs = _values(builder, tape, rows, shape) if wanted.with_value else []
@@ -125,8 +131,9 @@ def _derived(
     size = len(rows), tape.types[by].size
     whole = (*shape, *tape.types[by].shape)
     for order in orders(steps):
-        places = _places(steps.entries(order), columns, symmetric=wanted.order == 2)
-        if len(places) > _MOST_ENTRIES:
+        found = steps.entries(order, short + each * steps.vertices)
+        places = {} if found is None else _places(found, columns, symmetric=wanted.order == 2)
+        if found is None or len(places) > _MOST_ENTRIES:
             return
         matrix = listed(builder, places, dtype) if wanted.sparse else dense(builder, places, size, whole, dtype)
         made = dce.run(builder.finish([*outputs, matrix]))
@@ -146,9 +153,10 @@ def _places(
 ) -> dict[tuple[int, int], int]:
     """Entries by row and column; of a symmetric matrix one half, twice."""
     found = {(row, columns[variable]): entry for row, each in enumerate(entries) for variable, entry in each.items()}
-    if not symmetric:
-        return found
-    return {place: found.get((min(place), max(place)), entry) for place, entry in found.items()}
+    if symmetric:
+        found = {(row, column): entry for (row, column), entry in found.items() if row <= column}
+        found.update({(column, row): entry for (row, column), entry in found.items()})
+    return found
 
 
 def slope_of(tape: Tape, leaf: int, registry: Registry) -> Tape | None:
@@ -167,7 +175,7 @@ def slope_of(tape: Tape, leaf: int, registry: Registry) -> Tape | None:
         found_tape = builder.finish([tape.outputs[0], builder.constant(zeros if type.shape else zeros[()])])
     else:
         found_tape = found.tape
-    return unrolled(found_tape)
+    return unrolled(found_tape, once=True)
 
 
 def _values(builder: TapeBuilder, tape: Tape, rows: Sequence[int], shape: tuple[int, ...]) -> list[int]:
