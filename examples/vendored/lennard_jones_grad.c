@@ -290,9 +290,10 @@ lennard_jones_value_and_gradient(
             one[at] = row;
             other[at] = column;
         }
-    lennard_jones_value_and_gradient_step0(N, x, epsilon, sigma, one, other, &v19, &v31, v43, v44);
-    lennard_jones_value_and_gradient_step1(epsilon, sigma, v19, v31, value, gradient_epsilon,
-        gradient_sigma);
+    lennard_jones_value_and_gradient_step0(N, x, epsilon, sigma, one, other, &v19, &v31,
+        v43, v44);
+    lennard_jones_value_and_gradient_step1(epsilon, sigma, v19, v31, value,
+        gradient_epsilon, gradient_sigma);
     lennard_jones_value_and_gradient_step2(N, v43, v44, gradient_x);
 
 done:

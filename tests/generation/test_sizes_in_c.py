@@ -18,9 +18,9 @@ from tests.generation.test_c import COMPILERS, NUMBERS, STRICT, built, built_ext
 from tests.generation.test_sizes import coupled, lennard_jones, moments, rosenbrock, spread
 from yota import errors
 from yota.generation.c.arithmetic import real, whole
+from yota.generation.c.conditions import Conditions
 from yota.generation.c.filling import COUNTERS, filling
 from yota.generation.c.proof import proved
-from yota.generation.c.texts import Conditions
 from yota.generation.patterns import array_text
 from yota.generation.sizes import samples_of
 

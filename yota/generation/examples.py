@@ -46,7 +46,7 @@ class Integers:
         >>> Integers.beside([(np.dtype(np.float64), (9, 3)), (np.dtype(np.int64), (5, 2))]).bound
         3
         """
-        extents = (extent for dtype, shape in arrays if dtype.kind in "fc" for extent in shape)
+        extents = (int(extent) for dtype, shape in arrays if dtype.kind in "fc" for extent in shape)
         return cls(max(1, min(_MOST_INTEGERS, min(extents, default=1))))
 
     def start(self) -> int:

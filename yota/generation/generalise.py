@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,36 +14,17 @@ from yota.generation.patterns import array_text
 from yota.generation.plain import visible
 from yota.generation.sizes import Samples, closeness, evaluated
 from yota.ir.calls import Form, Items
+from yota.ir.extents import Extent, with_extents
 from yota.ir.indexing import Slice
 from yota.ir.location import Location
 from yota.ir.tape import Guard, Tape
 from yota.tracing.location import source_line
 
-__all__ = ["Extent", "General", "UnknownForm", "elements", "generalised", "held"]
+__all__ = ["General", "UnknownForm", "elements", "generalised", "held"]
 
 
 class UnknownForm(ArgumentError):
     """A constant changes with the sizes in a way that no expression of them is known for."""
-
-
-class Extent(int):
-    """A number that depends on sizes: its value at the first sample, shown as an expression."""
-
-    text: str
-
-    def __new__(cls, value: int, text: str) -> Extent:
-        """The number with its expression."""
-        made = super().__new__(cls, value)
-        made.text = text
-        return made
-
-    def __str__(self) -> str:
-        return self.text if self.text.isidentifier() else f"({self.text})"
-
-    __repr__ = __str__
-
-    def __format__(self, specification: str) -> str:
-        return str(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +47,16 @@ class General:
     shapes: Mapping[int, tuple[int, ...]]
     constants: Mapping[int, str]
     guards: tuple[Guard, ...]
+
+    def typed(self, change: Callable[[Extent], int] = lambda extent: extent) -> Tape:
+        """The tape with the types that its variables have at all sizes, and with what ``change`` makes of extents."""
+        types = {
+            variable: replace(type, shape=with_extents(self.shapes.get(variable, type.shape), change))
+            for variable, type in self.tape.types.items()
+        }
+        ops = tuple(replace(op, static=with_extents(op.static, change)) for op in self.tape.ops)
+        guards = tuple(replace(guard, expected=with_extents(guard.expected, change)) for guard in self.guards)
+        return replace(self.tape, types=types, ops=ops, guards=guards)
 
 
 def generalised(tapes: Sequence[Tape], samples: Samples) -> General:
@@ -200,9 +191,9 @@ def _general(values: Sequence[Any], samples: Samples, location: Location | None)
     if all(value == first and type(value) is type(first) for value in values):
         return first
     if all(isinstance(value, (int, np.integer)) and not isinstance(value, bool) for value in values):
-        text = samples.whole([int(value) for value in values])
-        if text is not None:
-            return Extent(int(first), text)
+        found = tuple(int(value) for value in values)
+        if samples.whole(found) is not None:
+            return Extent(found, samples)
     raise _different(
         location, samples, f"a number that no polynomial of the sizes gives ({first!r}, {values[1]!r}, ...) is met"
     )

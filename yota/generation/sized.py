@@ -16,11 +16,12 @@ from yota.codegen.names import Names
 from yota.codegen.targets.call import OPERATORS, dtype_argument
 from yota.errors import CodegenError
 from yota.generation.constants import Constants, name_of_form
-from yota.generation.generalise import Extent, General
+from yota.generation.generalise import General
 from yota.generation.kernel import PRECONDITION, Kernel
 from yota.generation.op_texts import OpTexts
 from yota.generation.plain import visible
 from yota.generation.ranks import FURTHER
+from yota.ir.extents import Extent
 from yota.ir.indexing import pieces_of
 from yota.ir.tape import Op
 from yota.tracing.location import source_line

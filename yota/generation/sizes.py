@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from yota.errors import ArgumentError
+from yota.ir.extents import ATOM, SUM, Spelled
 
 if TYPE_CHECKING:
     import sympy
@@ -27,7 +30,11 @@ def closeness(dtype: np.dtype[Any]) -> float:
     return {4: _CLOSE_IN_SINGLE, 8: _CLOSE}.get(dtype.itemsize, 4 * float(np.finfo(dtype).eps))
 
 
-@dataclass(frozen=True, slots=True)
+def _as_it_is(text: str) -> Spelled:
+    return Spelled(text, ATOM if text.isidentifier() else SUM)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Samples:
     """Sizes at which a function was traced.
 
@@ -37,10 +44,30 @@ class Samples:
         Names of the sizes.
     sizes
         Each sample: a size for each name.
+    spell
+        How an expression, given in Python, is written.
     """
 
     names: tuple[str, ...]
     sizes: tuple[Mapping[str, int], ...]
+    spell: Callable[[str], Spelled] = _as_it_is
+    _texts: dict[tuple[int, ...], Spelled] = field(default_factory=dict, init=False)
+
+    def text(self, values: tuple[int, ...]) -> Spelled:
+        """The expression that has ``values`` at the samples.
+
+        Raises
+        ------
+        ArgumentError
+            If none is known.
+        """
+        if values not in self._texts:
+            text = self.whole(values)
+            if text is None:
+                shown = ", ".join(map(str, values[:3]))
+                raise ArgumentError(f"a number of the code is no polynomial of the sizes: {shown}, ...")
+            self._texts[values] = self.spell(text)
+        return self._texts[values]
 
     def whole(self, values: Sequence[int]) -> str | None:
         """Python text of an int that has ``values`` at the samples; None if no polynomial or quotient fits."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +12,7 @@ from yota.generation.constants import name_of_form
 from yota.generation.generalise import General, generalised
 from yota.generation.sizes import Samples
 from yota.generation.sizing import canonical
+from yota.ir.extents import Extent, with_extents
 from yota.ir.tape import Tape
 from yota.ir.types import TensorType
 from yota.passes.rewrite import Rewriting
@@ -32,32 +33,36 @@ class Varying:
     type
         Its type; the shape is that of the first sample.
     shape
-        Texts of its extents.
+        Its extents.
     """
 
     hint: str
     text: str
     type: TensorType
-    shape: tuple[str, ...]
+    shape: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Separated:
-    """Tapes of several sizes that differ in nothing but sizes; their last inputs are ``varying``.
+    """A tape for all sizes, whose last inputs are ``varying``.
 
     Parameters
     ----------
     general
         The tape for all sizes before that.
+    tape
+        The tape for all sizes.
     """
 
-    tapes: tuple[Tape, ...]
     varying: tuple[Varying, ...]
     general: General
+    tape: Tape
 
 
-def separated(tapes: Sequence[Tape], samples: Samples) -> Separated:
+def separated(tapes: Sequence[Tape], samples: Samples, change: Callable[[Extent], int]) -> Separated:
     """Take the constants that depend on sizes out of ``tapes``, one for each sample.
+
+    ``change`` is applied to the extents of the tape for all sizes.
 
     Raises
     ------
@@ -66,26 +71,23 @@ def separated(tapes: Sequence[Tape], samples: Samples) -> Separated:
     """
     own = [canonical(tape) for tape in tapes]
     general = generalised(own, samples)
-    places = {variable: place for place, variable in enumerate(general.tape.constants)}
+    numbers = {variable: place for place, variable in enumerate(general.tape.constants)}
     found: dict[tuple[str, TensorType], list[int]] = {}
     for variable, text in general.constants.items():
-        found.setdefault((text, general.tape.types[variable]), []).append(places[variable])
+        found.setdefault((text, general.tape.types[variable]), []).append(numbers[variable])
     varying = [
         Varying(
-            general.tape.names.get(list(places)[first]) or (name_of_form(text) if type.shape else "scale"),
+            general.tape.names.get(list(numbers)[first]) or (name_of_form(text) if type.shape else "scale"),
             text,
             type,
-            tuple(_extent(each) for each in general.shapes[list(places)[first]]),
+            with_extents(general.shapes[list(numbers)[first]], change),
         )
         for (text, type), (first, *_) in found.items()
     ]
     for tape in own:
         _refuse_negative(tape, [list(tape.constants)[first] for first, *_ in found.values()])
-    return Separated(tuple(_with_inputs(tape, varying, list(found.values())) for tape in own), tuple(varying), general)
-
-
-def _extent(extent: int) -> str:
-    return getattr(extent, "text", str(extent))
+    uses = list(found.values())
+    return Separated(tuple(varying), general, _with_inputs(general.typed(change), varying, uses))
 
 
 def _refuse_negative(tape: Tape, variables: Sequence[int]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
@@ -14,6 +15,7 @@ __all__ = [
     "Index",
     "Slice",
     "axis_behind",
+    "broadcast",
     "entry_of",
     "getitem",
     "layout",
@@ -38,6 +40,12 @@ class Slice:
     def positions(self, extent: int) -> range:
         """What it takes of an axis of ``extent`` elements."""
         return range(extent)[self.start : self.stop : self.step]
+
+    def count(self) -> int:
+        """How many elements it takes of an axis."""
+        stop = -1 if self.stop is None else self.stop
+        found = -((self.start - stop) // self.step)
+        return max(0, found)
 
     def __str__(self) -> str:
         stop = "" if self.stop is None else self.stop
@@ -135,14 +143,18 @@ def pattern_shape(index: Index, arrays: Sequence[tuple[int, ...]], shape: Sequen
     """
     front, inner = layout(index)
     own: list[int] = []
-    axes = iter(shape)
     for entry in index:
-        extent = 1 if entry is NEWAXIS else next(axes)
         if isinstance(entry, Slice):
-            own.append(len(entry.positions(extent)))
+            own.append(entry.count())
         elif entry is NEWAXIS:
             own.append(1)
-    return (*own[:front], *np.broadcast_shapes(*arrays), *own[front:]) if inner else tuple(own)
+    return (*own[:front], *broadcast(arrays), *own[front:]) if inner else tuple(own)
+
+
+def broadcast(shapes: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
+    """The shape that arrays of such shapes, which go together, broadcast to."""
+    reverse = itertools.zip_longest(*(reversed(shape) for shape in shapes), fillvalue=1)
+    return tuple(next((each for each in extents if each != 1), 1) for extents in reverse)[::-1]
 
 
 def layout(index: Index) -> tuple[int, bool]:

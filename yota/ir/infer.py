@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from yota.errors import TapeError
+from yota.ir.extents import Extent, at_sample, extent_of, extents_in
 from yota.ir.primitive import Primitive
 from yota.ir.types import TensorType, TupleType, tuple_of, type_of
 
@@ -21,6 +23,9 @@ def infer(primitive: Primitive, operands: tuple[TensorType, ...], static: tuple[
     An elementwise primitive is probed on single elements; any other on arrays of ones whose strides are zero, and on
     identity matrices, so that nothing of the operands' size is allocated for them.
     """
+    found = next(extents_in((tuple(operand.shape for operand in operands), static)), None)
+    if found is not None:
+        return _at_all(primitive, operands, static, found)
     if primitive.typed is not None:
         return primitive.typed(operands, static)
     if primitive.elementwise:
@@ -32,6 +37,18 @@ def infer(primitive: Primitive, operands: tuple[TensorType, ...], static: tuple[
         element = _probe(primitive, probes, static)
         return TensorType(element.dtype, shape, all(operand.weak for operand in operands))
     return _probe(primitive, operands, static)
+
+
+def _at_all(
+    primitive: Primitive, operands: tuple[TensorType, ...], static: tuple[tuple[str, Any], ...], extent: Extent
+) -> TensorType:
+    """The type where shapes have extents: inferred at each sample of the sizes."""
+    types = []
+    for number in range(len(extent.values)):
+        own = tuple(replace(operand, shape=at_sample(operand.shape, number)) for operand in operands)
+        types.append(infer(primitive, own, at_sample(static, number)))
+    shapes = zip(*(type.shape for type in types), strict=True)
+    return replace(types[0], shape=tuple(extent_of(each, extent.sizes) for each in shapes))
 
 
 def _probe(primitive: Primitive, operands: tuple[TensorType, ...], static: tuple[tuple[str, Any], ...]) -> TensorType:

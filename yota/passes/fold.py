@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from yota.ir.extents import extents_in
 from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op, Tape
 from yota.ir.types import TensorType, TupleType
@@ -30,13 +31,18 @@ def run(tape: Tape, *, arrays: bool = True) -> Tape:
         for op in tape.ops:
             operands = rewriting.operands(op)
             wanted = arrays or not tape.types[op.result].shape
-            if wanted and op.operands and all(operand in constants for operand in operands):
+            if wanted and op.operands and all(operand in constants for operand in operands) and not _is_open(tape, op):
                 value = _evaluate(tape.types[op.result], op, [constants[operand] for operand in operands])
                 if value is not None:
                     rewriting.bind(op.result, rewriting.builder.constant(value))
                     continue
             rewriting.copy(op)
     return rewriting.finish()
+
+
+def _is_open(tape: Tape, op: Op) -> bool:
+    """Whether sizes that have names decide on what an op gives."""
+    return any(True for _ in extents_in((tape.types[op.result].shape, op.static)))
 
 
 def _evaluate(type: TensorType, op: Op, values: list[Any]) -> Any:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from yota.ir.extents import extents_in
 from yota.ir.semantics import MOVES, VIEWS, AccessMap
 from yota.ir.tape import Op, Tape
 from yota.passes.elements import unroll
@@ -39,6 +40,8 @@ def run(tape: Tape, *, strict: bool = False, compiled: bool = False, most: int |
     or not. ``compiled`` says that scalar ops will not be Python's: they cost next to nothing beside a call of LAPACK.
     """
     if strict and not _is_scalar_value(tape):
+        return tape
+    if any(True for type in tape.types.values() for _ in extents_in(type.shape)):
         return tape
     longest = max(_MOST_UNROLLED, _PER_OP * len(tape))
     if compiled:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from yota.codegen.c.nest import Nest
 from yota.codegen.c.plan import Partial
 from yota.codegen.c.pull import Pull
 from yota.codegen.c.regions import Region, Root, regions
+from yota.codegen.c.sizes import bytes_of
 from yota.codegen.c.spelling import cost
 from yota.codegen.names import Names
 from yota.ir.tape import Op
@@ -101,7 +103,10 @@ class BodyWriter(Frame):
         for root in self.group.roots:
             for own, places, extent in zip(cuts, root.cuts, root.extents, strict=True):
                 own.update({*places, extent})
-        return regions(self.group.extents, cuts)
+        found = regions(self.group.extents, cuts)
+        for start, stop in itertools.chain.from_iterable(found):
+            self.needs.demand(stop - start)
+        return found
 
     def _pulled(self, box: Region) -> tuple[Pull, list[Sink]]:
         bounds: Bounds = dict(enumerate(box))
@@ -193,10 +198,13 @@ class BodyWriter(Frame):
             for number, value in enumerate(values.items)
             if number in writer.uses
         )
-        self.work += each * max(1, math.prod(stop - start for axis, (start, stop) in pull.bounds.items() if axis >= 0))
+        self.work += each * max(
+            1, int(math.prod(stop - start for axis, (start, stop) in pull.bounds.items() if axis >= 0))
+        )
         return writer
 
     def _straight(self, pull: Pull, sinks: list[Sink]) -> list[str]:
+        self._keep_apart(sinks)
         writer = self._writer(pull, sinks, ())
         lines = writer.lines(0)
         sparse = self._cleared_results(pull, sinks)
@@ -209,6 +217,13 @@ class BodyWriter(Frame):
             stores += filled(f"{target} {assign} {self._told(sink, writer.text(sink.value, lines))};")
         return [*lines, *(line for each in sparse.values() for line in each), *stores]
 
+    def _keep_apart(self, sinks: Sequence[Sink]) -> None:
+        """Demand sizes at which no two values go to one place."""
+        for root in self.group.roots:
+            places = sorted((sink.offset.constant for sink in sinks if sink.root is root), key=int)
+            for one, other in itertools.pairwise(places):
+                self.needs.demand(other - one - 1)
+
     def _told(self, sink: Sink, text: str) -> str:
         """The text of what is stored; another dialect of C may have to say that it is nothing."""
         return text
@@ -219,10 +234,10 @@ class BodyWriter(Frame):
         for root in self.group.roots:
             own = [sink for sink in sinks if sink.root is root]
             zeros = sum(pull.values.is_literal(sink.value, 0) for sink in own)
-            if zeros > 8 or root.scattered:
+            if zeros > 8 or root.scattered or root.places is not None:
                 name = self.results[root.variable]
                 size = max(1, self.tape.types[root.variable].size)
-                found[root.variable] = [f"memset({name}, 0, {size} * sizeof *{name});"]
+                found[root.variable] = [f"memset({name}, 0, {bytes_of(size, name)});"]
         return found
 
     def _nest(self, box: Region, pull: Pull, sinks: list[Sink], axes: Sequence[int], several: bool) -> list[str]:

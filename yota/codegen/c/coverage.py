@@ -84,7 +84,9 @@ def _check_inside(tape: Tape, root: Root, sinks: Sequence[tuple[Region, Sink, Bo
 
 def _check_once(tape: Tape, root: Root, sinks: Sequence[tuple[Region, Sink, int]]) -> None:
     """Each element is stored by one point, or by one total."""
-    size = tape.types[root.variable].size
+    if root.places is not None:  # the others are cleared
+        return
+    size = int(tape.types[root.variable].size)
     counts = np.zeros(size if size <= _MOST else 0, np.int64)
     stored = 0
     for box, sink, outer in sinks:

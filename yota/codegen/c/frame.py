@@ -14,6 +14,7 @@ from yota.codegen.c.index import Linear
 from yota.codegen.c.lines import Needs, offset_text
 from yota.codegen.c.plan import Partial
 from yota.codegen.c.regions import Root
+from yota.codegen.c.sizes import bytes_of
 from yota.codegen.c.types import c_type, suffix
 from yota.codegen.names import Names, identifier
 from yota.ir.tape import Tape
@@ -123,5 +124,5 @@ class Frame:
         if partial.size == 1 and not self._is_array(root):
             return [f"*{partial.name} = {neutral};"]
         if neutral == "0.0":
-            return [f"memset({partial.name}, 0, {partial.size} * sizeof *{partial.name});"]
+            return [f"memset({partial.name}, 0, {bytes_of(partial.size, partial.name)});"]
         return [f"for (ptrdiff_t at = 0; at < {partial.size}; at++)", f"    {partial.name}[at] = {neutral};"]

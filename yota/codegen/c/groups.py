@@ -331,8 +331,8 @@ class _Planner:
         for op in self.tape.ops:
             factor = 1
             if op.access == AccessMap.REDUCTION:
-                size = self.types[op.operands[0]].size
-                factor = max(1, size // max(1, self.types[op.result].size))
+                size = int(self.types[op.operands[0]].size)
+                factor = max(1, size // max(1, int(self.types[op.result].size)))
             inner = sum(found.get(operand, 0) for operand in op.operands if operand not in leaves)
             found[op.result] = min(self._cost(op) + factor * inner, 10_000)
         return found
@@ -340,6 +340,6 @@ class _Planner:
 
 def _close(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
     return len(one) == len(other) and all(
-        left == right or (abs(left - right) <= _CLOSE and min(left, right) > 4 * _CLOSE)
+        left == right or (type(left - right) is int and abs(left - right) <= _CLOSE and min(left, right) > 4 * _CLOSE)
         for left, right in zip(one, other, strict=True)
     )

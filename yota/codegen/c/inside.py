@@ -61,21 +61,18 @@ def pieces_at(
     return singles.get(tuple(each.constant for each in point), ())
 
 
-def within(point: Point, index: Index, shape: tuple[int, ...], bounds: Bounds) -> Point | None:
+def within(point: Point, index: Index, bounds: Bounds) -> Point | None:
     """Where in a region that is written to ``index`` a point lies; None if it lies outside."""
     found: list[Linear] = []
-    axes = iter(zip(point, shape, strict=True))
+    axes = iter(point)
     for entry in index:
         if entry is NEWAXIS:
             found.append(Linear(0))
             continue
-        where, extent = next(axes)
+        where = next(axes)
         low, high = where.reach(bounds)
         if isinstance(entry, Slice):
-            positions = entry.positions(extent)
-            if not positions:
-                return None
-            inner = _inside(where, positions, bounds)
+            inner = _inside(where, entry, bounds) if entry.count() else None
             if inner is None:
                 return None
             found.append(inner)
@@ -88,17 +85,18 @@ def within(point: Point, index: Index, shape: tuple[int, ...], bounds: Bounds) -
     return tuple(found)
 
 
-def _inside(where: Linear, positions: range, bounds: Bounds) -> Linear | None:
+def _inside(where: Linear, taken: Slice, bounds: Bounds) -> Linear | None:
     low, high = where.reach(bounds)
-    first, last = min(positions[0], positions[-1]), max(positions[0], positions[-1])
+    ends = taken.start, taken.start + (taken.count() - 1) * taken.step
+    first, last = min(ends), max(ends)
     if high < first or low > last:
         return None
     if low < first:
         raise _cut(where, first)
     if high > last:
         raise _cut(where, last + 1)
-    distance = where.shifted(-positions.start)
-    step = positions.step
+    distance = where.shifted(-taken.start)
+    step = taken.step
     if step == 1:
         return distance
     if any(each % step for _, each in distance.terms):

@@ -137,7 +137,7 @@ def result_of(name: str, type: TensorType, shares: tuple[Partial, ...] = ()) -> 
     make = ""
     if not type.shape:
         make = f"{'plain' if type.weak else 'number'}_{scalar_type(type.dtype).lower()}"
-    large = type.size * type.dtype.itemsize >= WORTH_KEEPING
+    large = int(type.size) * type.dtype.itemsize >= WORTH_KEEPING
     allocate = "large_array" if large else "PyArray_SimpleNew"
     handed = next((f"{name}_parts + part * {each.size}" for each in shares if each.name == name), name)
     return Result(

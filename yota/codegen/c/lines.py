@@ -14,6 +14,7 @@ from yota.codegen.c.spelling import AND, ATOM, CHOICE, OR, SUM, UNARY, Spelling,
 from yota.codegen.c.types import c_type, literal, suffix
 from yota.codegen.c.values import Value, Values
 from yota.codegen.names import Names
+from yota.ir.extents import Extent, extents_in, factor
 
 __all__ = ["Needs", "Writer", "block", "comment", "filled", "harmless", "offset_text"]
 
@@ -23,11 +24,23 @@ _LONGEST = 84
 
 @dataclass(slots=True)
 class Needs:
-    """What the lines of a file rely on."""
+    """What the lines of a file rely on.
+
+    Parameters
+    ----------
+    required
+        Called with numbers that come from sizes and must not be negative.
+    """
 
     functions: set[str] = field(default_factory=set)
     parts: set[tuple[str, str]] = field(default_factory=set)
     complex: bool = False
+    required: Callable[[Extent], None] = lambda number: None
+
+    def demand(self, number: int) -> None:
+        """Say that ``number`` must not be negative, if it comes from sizes."""
+        if isinstance(number, Extent):
+            self.required(number)
 
 
 @dataclass(slots=True)
@@ -48,10 +61,11 @@ def offset_text(offset: Linear, counters: Sequence[str], numbers: Mapping[int, s
     for axis, coefficient in offset.terms:
         name = counters[axis] if axis >= 0 else (numbers or {})[axis]
         sign = "-" if coefficient < 0 else "+"
-        text = name if abs(coefficient) == 1 else f"{abs(coefficient)} * {name}"
+        text = name if abs(coefficient) == 1 else f"{factor(abs(coefficient))} * {name}"
         parts.append((sign, text))
     if offset.constant or not parts:
-        parts.append(("-" if offset.constant < 0 else "+", str(abs(offset.constant))))
+        sign, number = ("-" if offset.constant < 0 else "+"), abs(offset.constant)
+        parts.append((sign, factor(number) if sign == "-" else str(number)))
     sign, text = parts[0]
     found = f"-{text}" if sign == "-" else text
     return found + "".join(f" {sign} {text}" for sign, text in parts[1:])
@@ -287,10 +301,14 @@ class Writer:
 
 def _ending(offset: Linear, text: str) -> str:
     """What tells an element from the others in its name."""
+    constant = offset.constant.word if isinstance(offset.constant, Extent) else offset.constant
     if not offset.terms:
-        return f"_{offset.constant}" if "[" in text else ""
-    counters = "".join(word for word in text.partition("[")[2].rstrip("])").split() if word.isalpha())
-    return f"_{counters}{offset.constant}" if offset.constant > 0 else f"_{counters}"
+        return f"_{constant}" if "[" in text else ""
+    numbers = (offset.constant, *(coefficient for _, coefficient in offset.terms))
+    sizes = {name for number in extents_in(numbers) for name in number.word.split("_")}
+    words = text.partition("[")[2].rstrip("])").replace("(", "").split()
+    counters = "".join(word for word in words if word.isalpha() and word not in sizes)
+    return f"_{counters}{constant}" if offset.constant > 0 else f"_{counters}"
 
 
 def filled(statement: str, width: int = _WIDTH - 12) -> list[str]:

@@ -12,6 +12,7 @@ from yota.codegen.c.lines import Writer, block, filled
 from yota.codegen.c.regions import Region
 from yota.codegen.c.streams import streams
 from yota.codegen.c.types import c_type, suffix
+from yota.ir.extents import Extent
 
 __all__ = ["Nest"]
 
@@ -218,6 +219,8 @@ class Nest:
     def _width(self) -> str:
         """The length of vectors for a short loop, which else may be shorter than the vectors of its smallest type."""
         start, stop = self.box[self.axes[-1]]
+        if isinstance(stop - start, Extent):
+            return ""
         sizes = [np.dtype(value.dtype).itemsize for value in self.writer.values.items if value.kind != "literal"]
         if stop - start >= _SHORT or len(set(sizes)) < 2:
             return ""

@@ -9,6 +9,7 @@ import numpy as np
 
 from yota.codegen.c.lines import Needs, filled
 from yota.codegen.c.patterns import is_uniform
+from yota.codegen.c.sizes import bytes_of
 from yota.codegen.c.types import c_type, is_known, literal
 from yota.ir.indexing import GATHER
 from yota.ir.semantics import AccessMap, Positions
@@ -47,10 +48,10 @@ def writing(tape: Tape, op: Op, texts: Sequence[str], target: str) -> list[str]:
     type, constant = tape.types[op.result], tape.constants.get(op.operands[0])
     if constant is not None and is_uniform(constant):
         number = literal(np.asarray(constant).reshape(-1)[0], type.dtype)
-        start = [f"for (ptrdiff_t at = 0; at < {type.size}; at++)", f"    {target}[at] = {number};"]
+        start = [f"for (ptrdiff_t at = 0; at < {type.size!s}; at++)", f"    {target}[at] = {number};"]
     else:
-        start = [f"memcpy({target}, {source}, {type.size} * sizeof *{target});"]
+        start = [f"memcpy({target}, {source}, {bytes_of(type.size, target)});"]
     shape = tape.types[op.operands[1]].shape
     element = value if not shape else f"{value}[0]" if shape == (1,) else f"{value}[at]"
     count = tape.types[op.operands[2]].size
-    return [*start, f"for (ptrdiff_t at = 0; at < {count}; at++)", f"    {target}[{places}[at]] = {element};"]
+    return [*start, f"for (ptrdiff_t at = 0; at < {count!s}; at++)", f"    {target}[{places}[at]] = {element};"]

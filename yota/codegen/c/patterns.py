@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from yota.codegen.c.index import Linear, Point, spread
+from yota.errors import CodegenError
 from yota.ir.access import pieces
+from yota.ir.extents import Extent
 from yota.ir.indexing import GATHER, NEWAXIS, Index, Slice, layout, pieces_of
 from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op, Tape
@@ -141,6 +143,8 @@ def _wrapped(
             found.append(rewriting[variable])
             continue
         whole = np.asarray(value).astype(np.int64)
+        if isinstance(extent, Extent) and whole.size and whole.min() < 0:
+            raise CodegenError("positions that count from the end of an axis of any length cannot be said; pass them")
         whole = np.where(whole < 0, whole + extent, whole)
         narrow = np.ascontiguousarray(whole.astype(np.int32 if np.prod(shape) < 2**31 else np.int64))
         narrow.flags.writeable = False

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from yota.codegen.c.plan import Argument, Piece, Result
 
-__all__ = ["cut"]
+__all__ = ["cut", "mentions"]
 
 _LONGEST = 1_500
 """Statements of a kernel that is left whole."""
@@ -45,8 +45,8 @@ def cut(
         body = [f"const {home[word][1]} {word} = {places[word]};" for word in reads[number]]
         body += [line for statement in part for line in statement]
         body += [f"{place} = {word};" for word, place in places.items() if home[word][0] == number]
-        unused = [each for each in known if not _mentions(body, each)]
-        unused += [f"kept_{kind}" for kind in sizes if not _mentions(body, f"kept_{kind}")]
+        unused = [each for each in known if not mentions(body, each)]
+        unused += [f"kept_{kind}" for kind in sizes if not mentions(body, f"kept_{kind}")]
         pieces.append(Piece(f"{name}_part{number}", tuple(parameters), (*(f"(void){each};" for each in unused), *body)))
     given = ", ".join([*known, *(f"kept_{kind}" for kind in sizes)])
     calls = [f"{kind} kept_{kind}[{size}];" for kind, size in sizes.items()]
@@ -82,5 +82,6 @@ def _reads(part: Iterable[Sequence[str]], home: dict[str, tuple[int, str]], numb
     return [word for word in dict.fromkeys(words) if word in home and home[word][0] < number]
 
 
-def _mentions(body: Iterable[str], name: str) -> bool:
+def mentions(body: Iterable[str], name: str) -> bool:
+    """Whether code has a name in it; comments do not count."""
     return any(re.search(rf"\b{name}\b", line) for line in body if not line.startswith("/*"))

@@ -273,7 +273,6 @@ class Pull:
         return self._converted(op, op.operands[number], inner)
 
     def _scatter(self, op: Op, point: Point) -> Made:
-        shape = self.tape.types[op.result].shape
         dtype = self.tape.types[op.result].dtype
         indices = op.keyword("indices")
         if len(op.operands) != len(indices):
@@ -282,7 +281,7 @@ class Pull:
             self._singles[op.result] = by_place(indices)
         requests = []
         for number in pieces_at(point, self._singles[op.result], range(len(indices))):
-            inner = within(point, indices[number], shape, self.bounds)
+            inner = within(point, indices[number], self.bounds)
             if inner is not None:
                 piece = op.operands[number]
                 requests.append((piece, spread(inner, self.tape.types[piece].shape)))
@@ -321,7 +320,7 @@ class Pull:
         target, value, *arrays = op.operands
         if arrays:
             raise UnreachableError
-        inner = within(point, op.keyword("index"), self.tape.types[target].shape, self.bounds)
+        inner = within(point, op.keyword("index"), self.bounds)
         if inner is None:
             return _same(target, point)
         return self._converted(op, value, spread(inner, self.tape.types[value].shape))

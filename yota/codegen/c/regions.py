@@ -11,6 +11,7 @@ from yota.codegen.c.index import Linear, Point, spread
 from yota.codegen.c.inside import CutError, UnreachableError
 from yota.codegen.c.pull import Pull
 from yota.codegen.c.stencils import source_of_parts
+from yota.ir.extents import Extent
 from yota.ir.indexing import pattern_shape
 from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op, Tape
@@ -46,6 +47,8 @@ class Root:
         For each loop, where it must be cut.
     visited
         Variables that its computation goes through.
+    places
+        Where alone there is something else than zero, in an array of any size; None if that is not known.
     """
 
     variable: int
@@ -55,6 +58,7 @@ class Root:
     cuts: tuple[set[int], ...] = ()
     visited: dict[int, int] = field(default_factory=dict)
     values: int = 0
+    places: tuple[tuple[int, ...], ...] | None = None
 
     @property
     def extents(self) -> tuple[int, ...]:
@@ -82,6 +86,8 @@ class Root:
     @property
     def lanes(self) -> Iterator[tuple[int, ...]]:
         """Positions along the axes that are written out."""
+        if self.places is not None:
+            return iter(self.places)
         return itertools.product(*(range(extent) for axis, extent in enumerate(self.shape) if axis not in self.loops))
 
     def point(self, lane: tuple[int, ...], region: Region) -> Point:
@@ -137,6 +143,8 @@ def studied(tape: Tape, definitions: dict[int, Op], variable: int, leaves: froze
         loops, reduction = (), None
         shape = tape.types[variable].shape
     root = Root(variable, shape, reduction, loops, tuple(set() for _ in loops))
+    if not loops and isinstance(size, Extent):
+        root.places = tuple(dict.fromkeys(op.keyword("indices")))
     mixed = False
     done: dict[Region, Pull] = {}
     limit = _MOST_VALUES if loops else _MOST_IN_SCALARS
@@ -161,7 +169,7 @@ def studied(tape: Tape, definitions: dict[int, Op], variable: int, leaves: froze
 
 def _is_assembled(op: Op, size: int) -> bool:
     """Whether every element of the result is put in place by itself."""
-    if size > _MOST_SCALARS:
+    if not isinstance(size, Extent) and size > _MOST_SCALARS:
         return False
     if op.access == AccessMap.SCATTER and len(op.operands) == len(op.keyword("indices")):
         return all(isinstance(entry, int) for index in op.keyword("indices") for entry in index)

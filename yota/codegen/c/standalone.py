@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -14,11 +15,12 @@ from yota.codegen.c.lines import Needs, block, filled
 from yota.codegen.c.names import FileNames, LocalNames
 from yota.codegen.c.ordered import is_ordered, is_sort, sorting, writing
 from yota.codegen.c.patterns import index_arrays, is_uniform, normalised
+from yota.codegen.c.pieces import mentions
 from yota.codegen.c.places import is_inside, is_places, with_places
-from yota.codegen.c.plan import KernelPlan, Piece
+from yota.codegen.c.plan import Argument, KernelPlan, Piece
 from yota.codegen.c.products import as_sums
 from yota.codegen.c.results import in_place
-from yota.codegen.c.sizes import Sizes, put_in_place
+from yota.codegen.c.sizes import Made, Sizes, bytes_of, put_in_place
 from yota.codegen.c.statements import OUT_OF_BOUNDS, failed, framed, refusal
 from yota.codegen.c.tables import Tables
 from yota.codegen.c.truths import as_counts
@@ -28,6 +30,7 @@ from yota.codegen.liveness import check_steps
 from yota.errors import CodegenError
 from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op, Tape
+from yota.ir.types import TensorType
 from yota.ir.verify import is_on
 from yota.passes.dce import run as without_dead
 from yota.passes.rewrite import cone
@@ -68,6 +71,8 @@ class Body:
         What it computes, counted.
     looks
         Whether it looks at indices.
+    memory
+        Numbers of elements of the arrays on the heap.
     """
 
     kernels: tuple[KernelPlan, ...]
@@ -76,6 +81,7 @@ class Body:
     allocates: bool
     operations: str
     looks: bool = False
+    memory: tuple[int, ...] = ()
 
 
 def body_of(
@@ -147,6 +153,7 @@ class _Function:
         self.texts: dict[int, str] = {}
         self.used: set[str] = set()
         self.pieces: tuple[Piece, ...] = ()
+        self.memory: list[int] = []
         self.targets: dict[int, str] = {}
         self.spare: dict[int, str] = {}
         for entry, text in zip(tape.inputs, [*inputs, *made], strict=True):
@@ -178,10 +185,19 @@ class _Function:
         unused = [f"(void){text};" for text in self.inputs if text not in self.used]
         counts = ", ".join(f"{count} {name}" for name, count in operations(self.tape).items())
         made = [each for each in self.sizes.made if each.name in self.used]
-        own = {each.name: each.declaration for each in made} | own
-        heap = [name for name, line in own.items() if "malloc(" in line]
-        statements = framed(list(own.values()), heap, [*put_in_place(made), *lines])
-        return Body(tuple(kernels), (*unused, *statements), self.pieces, bool(heap), counts, bool(looks))
+        definitions = {each.name: self._made(each) for each in made} | {name: define() for name, define in own.items()}
+        heap = [name for name, line in definitions.items() if "malloc(" in line]
+        statements = framed(list(definitions.values()), heap, [*put_in_place(made), *lines])
+        return Body(
+            tuple(kernels), (*unused, *statements), self.pieces, bool(heap), counts, bool(looks), tuple(self.memory)
+        )
+
+    def _made(self, made: Made) -> str:
+        """The definition of what is computed from sizes."""
+        if made.count:
+            self.memory.append(made.count)
+            return self.sizes.allocated(made.kind, made.name, made.count)
+        return f"const {made.kind} {made.name} = {made.text};"
 
     def _looking_first(self, steps: Sequence[Group | Op]) -> list[Group | Op]:
         """The steps with those ahead that indices are looked at in: nothing is written if one is out of bounds."""
@@ -202,9 +218,9 @@ class _Function:
     def _is_seen(self, step: Group | Op) -> bool:
         return isinstance(step, Op) and step.result in self.texts
 
-    def _own(self, steps: Sequence[Group | Op]) -> dict[str, str]:
-        """Definitions of what is kept between loops, by name; outputs are in the caller's memory."""
-        found: dict[str, str] = {}
+    def _own(self, steps: Sequence[Group | Op]) -> dict[str, Callable[[], str]]:
+        """What gives definitions of what is kept between loops, by name; outputs are in the caller's memory."""
+        found: dict[str, Callable[[], str]] = {}
         for step in steps:
             for variable in _variables(step):
                 type = self.tape.types[variable]
@@ -216,22 +232,24 @@ class _Function:
                     continue
                 name = self.texts[variable] = self.names.fresh(result_hint(self.tape, variable))
                 kind = c_type(type.dtype)
-                found[name] = (
-                    self._memory(name, kind, type.size, type.dtype.itemsize) if type.shape else f"{kind} {name};"
-                )
+                found[name] = partial(self._memory, name, kind, type)
         return found
 
-    def _memory(self, name: str, kind: str, size: int, itemsize: int) -> str:
-        """The definition of an array."""
-        if size * itemsize <= self.sizes.on_stack:
+    def _memory(self, name: str, kind: str, type: TensorType) -> str:
+        """The definition of a number or an array."""
+        size = type.size
+        if not type.shape:
+            return f"{kind} {name};"
+        if size * type.dtype.itemsize <= self.sizes.on_stack:
             return f"{kind} {name}[{size}];"
-        return f"{kind} *const {name} = malloc({size} * sizeof *{name});"
+        self.memory.append(size)
+        return self.sizes.allocated(kind, name, size)
 
-    def _spare(self, op: Op, found: dict[str, str]) -> None:
+    def _spare(self, op: Op, found: dict[str, Callable[[], str]]) -> None:
         """Memory to sort in."""
         name = self.spare[op.result] = self.names.fresh("spare")
         count = self.tape.types[op.result].shape[op.keyword("axis")]
-        found[name] = self._memory(name, "int64_t", 2 * count, 8)
+        found[name] = partial(self._memory, name, "int64_t", TensorType(np.dtype(np.int64), (2 * count,)))
 
     def _kernel(self, group: Group, name: str, *, inline: bool = False) -> Kernel:
         known = {}
@@ -257,9 +275,10 @@ class _Function:
             return [*self._op(step), *self._guards({step.result})]
         name = self.shared.names.derived(self.name, f"step{len(kernels)}")
         kernel = self._kernel(step, name)
-        kernels.append(replace(kernel.plan, extent=0))
+        taken = [each for each in self.sizes.names if mentions(kernel.plan.lines, each)]
+        kernels.append(replace(kernel.plan, extent=0, arguments=(*map(_size, taken), *kernel.plan.arguments)))
         done.append(kernel)
-        arguments = [self._text(variable) for variable in kernel.inputs]
+        arguments = [*taken, *(self._text(variable) for variable in kernel.inputs)]
         self.used.update(arguments)
         for root in step.roots:
             text = self.texts[root.variable]
@@ -283,7 +302,7 @@ class _Function:
             return self._look(op, source, target)
         if is_sort(self.tape, op):
             return sorting(self.tape, op, source, target, self.spare[op.result], self.shared.needs)
-        return [f"memcpy({target}, {source}, {self.tape.types[op.result].size} * sizeof *{target});"]
+        return [f"memcpy({target}, {source}, {bytes_of(self.tape.types[op.result].size, target)});"]
 
     def _is_filled(self, op: Op, operand: int) -> bool:
         """Whether an array that is written to is the same everywhere, so that code has its number only."""
@@ -292,7 +311,7 @@ class _Function:
     def _look(self, op: Op, source: str, target: str) -> list[str]:
         type = self.tape.types[op.operands[0]]
         self.shared.needs.parts.add(("places_from", type.dtype.name))
-        given = f"{target}, {source}, {type.size}, {op.keyword('extent')}"
+        given = f"{target}, {source}, {type.size!s}, {op.keyword('extent')!s}"
         return _left(f"!places_from_{c_type(type.dtype)}({given})", OUT_OF_BOUNDS)
 
     def _text(self, variable: int) -> str:
@@ -326,10 +345,14 @@ class _Function:
             self.used.add(source)
             size = self.tape.types[variable].size
             if self.tape.types[variable].shape:
-                lines.append(f"memcpy({text}, {source}, {size} * sizeof *{text});")
+                lines.append(f"memcpy({text}, {source}, {bytes_of(size, text)});")
             else:
                 lines.append(f"*{text} = {source};")
         return lines
+
+
+def _size(name: str) -> Argument:
+    return Argument(name, "ptrdiff_t", "", "", 0, "", True, "")
 
 
 def _left(condition: str, status: int) -> list[str]:

@@ -150,9 +150,9 @@ def _through(tape: Tape, op: Op, before: list[int]) -> int:
     if op.access == AccessMap.WRITE:
         return max(before)
     if op.access in _TOGETHER:
-        sizes = [tape.types[operand].size for operand in op.operands]
+        sizes = [int(tape.types[operand].size) for operand in op.operands]
         total: int = sum(map(operator.mul, sizes, before))
-        return -(-total // max(1, tape.types[op.result].size))
+        return -(-total // max(1, int(tape.types[op.result].size)))
     return sum(before)
 
 

@@ -212,12 +212,12 @@ class CudaBody(BodyWriter):
         tests = []
         for counter, (start, stop), extent in zip(self.counters, box, self.group.extents, strict=True):
             if stop == start + 1:
-                tests.append(f"{counter} == {start}")
+                tests.append(f"{counter} == {start!s}")
                 continue
             if start:
-                tests.append(f"{start} <= {counter}")
+                tests.append(f"{start!s} <= {counter}")
             if stop < extent:
-                tests.append(f"{counter} < {stop}")
+                tests.append(f"{counter} < {stop!s}")
         return " && ".join(tests)
 
     def _sunk(self, sinks: list[Sink], writer: Writer, totals: dict[tuple[int, Linear], Total]) -> list[str]:

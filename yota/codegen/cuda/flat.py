@@ -14,7 +14,7 @@ __all__ = ["flat_kernel", "over"]
 def over(end: int | str, threads: int, lines: Sequence[str]) -> list[str]:
     """The loop over elements ``at`` up to ``end``, with ``lines`` in it."""
     start = f"(int64_t)blockIdx.x * {threads} + (int)threadIdx.x"
-    return block(f"for (int64_t at = {start}; at < {end}; at += (int64_t)gridDim.x * {threads})", lines)
+    return block(f"for (int64_t at = {start}; at < {end!s}; at += (int64_t)gridDim.x * {threads})", lines)
 
 
 def flat_kernel(

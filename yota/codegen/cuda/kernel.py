@@ -184,7 +184,7 @@ def _finish(
 def _finish_parts(totals: Sequence[Total], count: int, *, alone: bool) -> list[str]:
     lines = [f"{each.type} {each.name} = {each.type}::none();" for each in totals]
     joins = [f"{each.name}.join(parts[part].{each.name});" for each in totals]
-    lines += block(f"for (int part = threadIdx.x; part < {count}; part += {_FINISHING})", joins)
+    lines += block(f"for (int part = threadIdx.x; part < {count!s}; part += {_FINISHING})", joins)
     lines += [f"{each.name} = joined<{_FINISHING}, 1>({each.name});" for each in totals]
     lines += block("if (threadIdx.x == 0)", [f"{each.target} = {each.name}.result();" for each in totals])
     return lines if alone else block("if (blockIdx.x == 0)", lines)
@@ -205,9 +205,9 @@ def _finish_rows(totals: Sequence[Total], text: Text, outer: int) -> list[str]:
         f"const {index} {point} = ({index})blockIdx.x * {across} + (int)(threadIdx.x % {across});",
         *text.counters.decomposed(shape.kept, point),
         *(f"{each.type} {each.name} = {each.type}::none();" for each in totals),
-        *block(f"if ({point} < {outer})", loop),
+        *block(f"if ({point} < {outer!s})", loop),
         *(f"{each.name} = joined<{_FINISHING}, {across}>({each.name});" for each in totals),
-        *block(f"if (lane == 0 && {point} < {outer})", stores),
+        *block(f"if (lane == 0 && {point} < {outer!s})", stores),
     ]
 
 

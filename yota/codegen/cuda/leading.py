@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from yota.codegen.c.patterns import gathered_extents
-from yota.ir.indexing import GATHER, NEWAXIS, Index, Slice, layout
+from yota.ir.indexing import GATHER, NEWAXIS, Index, Slice, broadcast, layout
 from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op, Tape
 from yota.ir.types import TensorType
@@ -36,7 +36,7 @@ def _in_rows(rewriting: Rewriting, op: Op) -> int:
     (index,) = op.keyword("indices")
     shape, dtype = rewriting.tape.types[op.result].shape, rewriting.tape.types[op.result].dtype
     piece, *arrays = rewriting.operands(op)
-    spread = np.broadcast_shapes(*(rewriting.type(each).shape for each in arrays))
+    spread = broadcast(rewriting.type(each).shape for each in arrays)
     constants = rewriting.builder.constants
     if all(each in constants for each in arrays):
         arrays = [rewriting.builder.constant(np.array(np.broadcast_to(constants[each], spread))) for each in arrays]
@@ -61,7 +61,7 @@ def _sliced(index: Index, shape: Sequence[int]) -> tuple[list[int], tuple[int, .
     """The axes of the result that are sliced, and how many elements that takes."""
     pairs = list(enumerate(zip(_entries(index), shape, strict=True)))
     axes = [axis for axis, (entry, _) in pairs if isinstance(entry, Slice)]
-    lengths = [len(entry.positions(extent)) for _, (entry, extent) in pairs if isinstance(entry, Slice)]
+    lengths = [entry.count() for _, (entry, _) in pairs if isinstance(entry, Slice)]
     return axes, tuple(lengths)
 
 

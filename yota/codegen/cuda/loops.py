@@ -75,12 +75,12 @@ class Loops:
         body = [*counters, *self.inner]
         total = self.shape.points[0]
         lines = [*self.hoisted[0], *self._declared(self.totals)]
-        if self.shape.blocks * self.threads >= total and not self.shape.open:
+        if not self.shape.open and self.shape.blocks * self.threads >= total:
             lines.append(f"const {self.index} {at} = {self._thread()};")
-            head = f"if ({at} < {total})"
+            head = f"if ({at} < {total!s})"
         else:
             step = f"({self.index})gridDim.x * {self.threads}"
-            head = f"for ({self.index} {at} = {self._thread()}; {at} < {total}; {at} += {step})"
+            head = f"for ({self.index} {at} = {self._thread()}; {at} < {total!s}; {at} += {step})"
         return [*lines, *block(head, body), *self._finished(self.totals)]
 
     def _packed(self) -> list[str]:
@@ -99,9 +99,9 @@ class Loops:
         body = [f"const {index} {counter} = base + step;"] if self._says(counter, self.inner) else []
         body += self.inner
         if total % width:
-            body = block(f"if (base + step < {total})", body)
+            body = block(f"if (base + step < {total!s})", body)
         start = f"(({index})blockIdx.x * {self.threads} + (int)threadIdx.x) * {width}"
-        head = f"for ({index} base = {start}; base < {total}; base += ({index})gridDim.x * {self.threads * width})"
+        head = f"for ({index} base = {start}; base < {total!s}; base += ({index})gridDim.x * {self.threads * width})"
         loop = [*before, "#pragma unroll", *block(f"for (int step = 0; step < {width}; step++)", body), *after]
         return [*self.hoisted[0], *self._declared(self.totals), *block(head, loop), *self._finished(self.totals)]
 
@@ -133,7 +133,7 @@ class Loops:
             *after,
         ]
         head = (
-            f"for ({index} first = ({index})blockIdx.x * {threads}; first < {total}; "
+            f"for ({index} first = ({index})blockIdx.x * {threads}; first < {total!s}; "
             f"first += ({index})gridDim.x * {threads})"
         )
         lines = [*declared, "const int place = threadIdx.x;", *self.hoisted[0], *self._declared(self.totals)]
@@ -169,13 +169,13 @@ class Loops:
             f"const {index} {point} = base + across;",
             *self.counters.decomposed(self.shape.kept, point),
             *self._declared(own),
-            *block(f"if ({point} < {outer})", inside),
+            *block(f"if ({point} < {outer!s})", inside),
             *self._joined(own),
         ]
         stores = [f"{self._partial(total, point)};" for total in own]
-        body += block(f"if (lane == 0 && {point} < {outer})", stores)
+        body += block(f"if (lane == 0 && {point} < {outer!s})", stores)
         start, step = (f"{self._over(word)} * {self.shape.across}" for word in ("blockIdx.x", "gridDim.x"))
-        lines += block(f"for ({index} base = {start}; base < {outer}; base += {step})", body)
+        lines += block(f"for ({index} base = {start}; base < {outer!s}; base += {step})", body)
         return [*lines, *self._finished(full)]
 
     def _over(self, word: str) -> str:

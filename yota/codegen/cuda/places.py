@@ -35,7 +35,7 @@ def readable(tape: Tape) -> frozenset[int]:
     """Arguments that kernels may read places from: none whose products with strides need a wider type."""
     found = set(given_places(tape))
     for op in tape.ops:
-        large = max((tape.types[v].size for v in (*op.operands, op.result)), default=0) >= _NARROW
+        large = max((int(tape.types[v].size) for v in (*op.operands, op.result)), default=0) >= _NARROW
         found -= {v for v, _ in index_arrays(tape, op) if large and tape.types[v].dtype.itemsize < 8}
     return frozenset(found)
 

@@ -137,7 +137,7 @@ def plan_addition(
     order, starts = tables[0] or "order", tables[1] or "starts"
     kind, size = c_type(dtype), rows * width
     total = f"Sum<{kind}>"
-    many = entries > _WARP * rows and not open
+    many = not open and entries > _WARP * rows
     wide = open or max(size, entries * width) >= 2**31 - 2**27
     index = "int64_t" if wide else "int"
     element = f"pieces[({index}){order}[entry] * {width} + column]" if width > 1 else f"pieces[{order}[entry]]"
@@ -161,16 +161,16 @@ def plan_addition(
     start = f"({index})blockIdx.x * {across} + {own}"
     lines = [
         *([f"const int lane = threadIdx.x % {_WARP};"] if many else []),
-        *block(f"for ({index} at = {start}; at < {size}; at += ({index})gridDim.x * {across})", inner),
+        *block(f"for ({index} at = {start}; at < {size!s}; at += ({index})gridDim.x * {across})", inner),
     ]
     sorted_ = (
         Parameter("const int64_t *__restrict__ ", "order", "the pieces, sorted by their places"),
         Parameter("const int64_t *__restrict__ ", "starts", "where the pieces of each place start"),
     )
     parameters = (
-        Parameter(f"const {kind} *__restrict__ ", "pieces", f"{entries} rows of {width}"),
+        Parameter(f"const {kind} *__restrict__ ", "pieces", f"{entries!s} rows of {width}"),
         *(() if tables[0] else sorted_),
-        Parameter(f"{kind} *__restrict__ ", "result", f"{rows} rows of {width}"),
+        Parameter(f"{kind} *__restrict__ ", "result", f"{rows!s} rows of {width}"),
     )
     blocks = OPEN_BLOCKS if open else max(1, min(_MOST_BLOCKS, -(-size // across)))
     remark = "/* Pieces at one place are added up in the order in which they come. */"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -49,8 +50,8 @@ def join_places(name: str, places: Places, threads: int, *, open: bool) -> Kerne
     CodegenError
         If there are too many.
     """
-    rows = int(np.prod(places.extents, dtype=object))
-    if max(rows, places.count) >= MOST:
+    rows = math.prod(places.extents)
+    if rows >= MOST or places.count >= MOST:
         raise CodegenError(f"pieces are added at {rows} places, more than kernels that need no library can sort")
     terms = [
         f"{array}[at]" if inside else f"within((int64_t){array}[at], {extent}, outside)"
@@ -70,7 +71,7 @@ def join_places(name: str, places: Places, threads: int, *, open: bool) -> Kerne
     lines = over(places.count, threads, statements)
     parameters = [
         *(
-            Parameter(f"const {c_type(dtype)} *__restrict__ ", array, f"{places.count} places on an axis of {extent}")
+            Parameter(f"const {c_type(dtype)} *__restrict__ ", array, f"{places.count!s} places on an axis of {extent}")
             for array, dtype, extent in zip(places.names, places.dtypes, places.extents, strict=True)
         ),
         Parameter("uint64_t *__restrict__ ", "keys", "places and numbers of pieces"),
@@ -82,10 +83,10 @@ def join_places(name: str, places: Places, threads: int, *, open: bool) -> Kerne
 def find_starts(name: str, rows: int, count: int, threads: int, *, open: bool) -> KernelPlan:
     """The kernel that takes sorted keys apart: the numbers of pieces in order, and where those of each place start."""
     lines = over(count, threads, ("order[at] = (int64_t)(keys[at] & 0xffffffff);",))
-    lines += over(f"{rows} + 1", threads, (f"starts[at] = first_of(keys, {count}, (uint64_t)at << 32);",))
+    lines += over(f"{rows!s} + 1", threads, (f"starts[at] = first_of(keys, {count!s}, (uint64_t)at << 32);",))
     parameters = [
-        Parameter("const uint64_t *__restrict__ ", "keys", f"{count} of them, sorted"),
+        Parameter("const uint64_t *__restrict__ ", "keys", f"{count!s} of them, sorted"),
         Parameter("int64_t *__restrict__ ", "order", "the pieces, sorted by their places"),
-        Parameter("int64_t *__restrict__ ", "starts", f"where the pieces of each of {rows} places start"),
+        Parameter("int64_t *__restrict__ ", "starts", f"where the pieces of each of {rows!s} places start"),
     ]
-    return flat_kernel(name, parameters, lines, max(rows, count), threads, open=open)
+    return flat_kernel(name, parameters, lines, 0 if open else max(rows, count), threads, open=open)

@@ -6,11 +6,9 @@ import ast
 from collections.abc import Mapping, Sequence
 
 from yota.errors import CodegenError
+from yota.ir.extents import ATOM, PRODUCT, SUM, UNARY, Spelled
 
-__all__ = ["ATOM", "PRODUCT", "SUM", "Spelled", "constant", "element", "real", "shifted", "whole"]
-
-SUM, PRODUCT, UNARY, ATOM = range(4)
-"""How tightly an expression binds."""
+__all__ = ["constant", "element", "real", "shifted", "whole"]
 
 _SIGNS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.FloorDiv: "/", ast.Div: "/", ast.Mod: "%"}
 _ANGLE = "3.141592653589793 * (double)(2 * {at} + 1 - {size}) / (double)({size} - 1)"
@@ -25,22 +23,6 @@ _WINDOWS = {
     "np.fft.rfftfreq": "(double){at} * (1.0 / (double){size})",
 }
 """C texts of the element number ``at``."""
-
-
-class Spelled(str):
-    """C text that knows how tightly it binds."""
-
-    level: int
-
-    def __new__(cls, text: str, level: int = ATOM) -> Spelled:
-        """Text with its level."""
-        made = super().__new__(cls, text)
-        made.level = level
-        return made
-
-    def within(self, level: int) -> str:
-        """The text where something that binds like ``level`` may stand."""
-        return str(self) if self.level >= level else f"({self})"
 
 
 def whole(text: str, names: Mapping[str, str]) -> Spelled:

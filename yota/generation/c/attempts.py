@@ -1,33 +1,34 @@
-"""Code for all sizes is made at several: sizes at which it has one form, and functions traced there."""
+"""Code for all sizes: recordings at several of them, and what the writers of C and CUDA share."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TypeVar
 
+import numpy as np
+
 from yota.codegen.c.names import FOREIGN, FileNames, LocalNames
-from yota.codegen.c.tables import Tables
-from yota.errors import ArgumentError, CodegenError
+from yota.errors import ArgumentError
+from yota.generation.c.arithmetic import whole
+from yota.generation.c.conditions import Conditions
 from yota.generation.c.interface import Parameter
-from yota.generation.c.texts import Conditions, DifferentError, Texts
+from yota.generation.c.written import Recording, recorded
 from yota.generation.demands import demand
 from yota.generation.provenance import called
 from yota.generation.request import Request
-from yota.generation.sizes import Samples, samples_of
-from yota.generation.sizing import sized
-from yota.generation.subject import Call, Subject, subject_of
+from yota.generation.sizes import Samples, evaluated, samples_of
+from yota.generation.sizing import Sized, sized
+from yota.generation.subject import Call
 from yota.generation.varying import Separated, separated
+from yota.ir.extents import Extent, extent_of
 from yota.ir.tape import Tape
 
-__all__ = ["AllSizes", "at_samples", "same_tables"]
+__all__ = ["AllSizes", "at_samples"]
 
 _T = TypeVar("_T")
-_SMALLEST, _SMALLEST_OF_MANY = (340, 440, 560), (135, 170, 210)
-"""Extents from which on code is no longer written in another way for its arrays being small.
-
-More than one is tried: statements are also cut where they are long, which numbers with more digits make them.
-"""
+_SMALLEST, _SMALLEST_OF_MANY = 340, 135
+"""Extents from which on code is no longer written in another way for its arrays being small."""
 _APART = 13
 """Loops of about the same length run together: extents that are not meant to be alike must not look it."""
 
@@ -37,22 +38,21 @@ class AllSizes:
 
     Parameters
     ----------
-    samples, subjects
-        The sizes, and the function traced at each.
+    sized
+        The function at several sizes.
     title
         Its name in the file.
     names
         What sizes are called in C.
     """
 
-    def __init__(
-        self, request: Request, samples: Samples, subjects: Sequence[Subject], title: str, names: Mapping[str, str]
-    ) -> None:
-        self.request, self.samples, self.subjects, self.title, self.names = request, samples, subjects, title, names
+    def __init__(self, request: Request, sized: Sized, title: str, names: Mapping[str, str]) -> None:
+        self.request, self.subjects, self.title, self.names = request, sized.subjects, title, names
+        self.recorded = sized.samples
+        self.samples = replace(_samples(self.subjects[0].call), spell=lambda text: whole(text, names))
         self.sizes = tuple(names.values())
-        self.conditions = Conditions(samples, names)
-        self.texts = Texts(samples, names, self.conditions)
-        demand([subject.tape for subject in subjects], self.conditions.demand)
+        self.conditions = Conditions(self.samples, names)
+        demand([subject.tape for subject in self.subjects], self._demand)
 
     def file_names(self) -> FileNames:
         """Names of one file, of which the title is one."""
@@ -66,19 +66,41 @@ class AllSizes:
 
     def separated(self, tapes: Sequence[Tape]) -> Separated:
         """The tapes of one function without constants that depend on sizes."""
-        found = separated(tapes, self.samples)
-        demand(tapes, self.conditions.demand)
+        found = separated(tapes, self.recorded, lambda extent: self.larger(extent.values))
+        demand(tapes, self._demand)
         return found
+
+    def larger(self, values: Sequence[int]) -> int:
+        """What has ``values`` at the sizes of the recordings, at sizes for which code has its general form."""
+        text = self.recorded.whole(values)
+        if text is None:
+            raise ArgumentError(f"a number is no polynomial of the sizes: {', '.join(map(str, values[:3]))}, ...")
+        return extent_of([evaluated(text, size) for size in self.samples.sizes], self.samples)
+
+    def demand_at_most(self, most: int, values: Sequence[int]) -> None:
+        """What has ``values`` at the sizes of the recordings must not be more than ``most``."""
+        self.conditions.demand_at_most(most, _values(self.larger(values)))
+
+    def recordings(self) -> list[dict[str, Recording]]:
+        """What functions are written from, at each size."""
+        results = {subject.tape.types[subject.tape.outputs[0]].shape for subject in self.subjects}
+        wanted = {np.shape(each.arguments.leaves[leaf].value) for each in self.subjects for leaf in each.layout.wanted}
+        # Where the number of rows is a size, a matrix is no one piece of code, however few there are.
+        whole = {"jacobian": len(results) == 1, "hessian": len(wanted) == 1, "hvp": True}
+        return [dict(recorded(each, self.request.wanted, whole=whole, scalar=False)) for each in self.subjects]
+
+    def _demand(self, values: Sequence[int]) -> None:
+        if (len(set(values)) > 1 or values[0] < 0) and self.recorded.whole(values) is not None:
+            self.conditions.demand(_values(self.larger(values)))
 
     def told(self, inputs: Iterable[Parameter]) -> Iterator[tuple[str, str, int]]:
         """Each size with the name of the argument, and the axis, that tells it first."""
         known: set[str] = set()
         for each in inputs:
-            for axis, extent in enumerate(each.type.shape):
-                for size, sampled in self.samples.sizes[0].items():
-                    if extent == sampled and size not in known:
-                        known.add(size)
-                        yield self.names[size], each.name, axis
+            for axis, extent in enumerate(map(str, each.type.shape)):
+                if extent in self.sizes and extent not in known:
+                    known.add(extent)
+                    yield extent, each.name, axis
 
     def extents(self) -> list[tuple[str, int]]:
         """Extents for a test of the file, by what sizes are called in C."""
@@ -86,53 +108,31 @@ class AllSizes:
         return [(self.names[name], least[name] + 4 + place) for place, name in enumerate(self.samples.names)]
 
 
-def same_tables(each: Iterable[Tables]) -> None:
-    """Refuse constant arrays that differ."""
-    if len({tuple(tables.lines) for tables in each}) != 1:
-        raise ArgumentError(
-            "the function uses an array of numbers that depends on sizes in no known way; pass it as an argument"
-        )
-
-
-def at_samples(request: Request, write: Callable[[Samples, Sequence[Subject], str, Mapping[str, str]], _T]) -> _T:
-    """What ``write`` makes of samples, the function traced at each, its name, and those of sizes in C.
+def at_samples(request: Request, write: Callable[[Sized, str, Mapping[str, str]], _T]) -> _T:
+    """What ``write`` makes of the function at several sizes, its name, and those of sizes in C.
 
     Raises
     ------
     ArgumentError
-        If the function does something else at another size, or the code for one size differs in more than numbers.
+        If the function does something else at another size.
     """
-    call, wrt = request.call, request.wrt
-    call = sized(call, wrt, strict=request.strict).subjects[0].call
+    found = sized(request.call, request.wrt, strict=request.strict)
     title = FileNames().fresh(called(request.wish))
-    names = _size_names(title, call.dimensions())
-    starts = _SMALLEST if len(names) < 3 else _SMALLEST_OF_MANY
-    for start in starts:
-        samples = _samples(call, start)
-        try:
-            subjects = [subject_of(call, wrt, size) for size in samples.sizes]
-            return write(samples, subjects, title, names)
-        except DifferentError:
-            if start == starts[-1]:
-                raise
-        except CodegenError as fault:
-            raise CodegenError(_with_names(str(fault), samples)) from None
-    raise AssertionError("unreachable")
+    names = _size_names(title, request.call.dimensions())
+    return write(found, title, names)
 
 
-def _samples(call: Call, start: int) -> Samples:
+def _values(number: int) -> Sequence[int]:
+    return number.values if isinstance(number, Extent) else (number,)
+
+
+def _samples(call: Call) -> Samples:
     """Sizes that are large, and unlike one another and the extents that are numbers."""
     names = call.dimensions()
+    start = _SMALLEST if len(names) < 3 else _SMALLEST_OF_MANY
     _, arguments = call.arguments(dict.fromkeys(names, 1))
     known = {extent for leaf in arguments.leaves for extent in getattr(leaf.value, "shape", ())}
     return samples_of(names, start, _APART, sorted(known))
-
-
-def _with_names(text: str, samples: Samples) -> str:
-    """A message with names for the sizes of the first sample."""
-    for name, extent in samples.sizes[0].items():
-        text = re.sub(rf"(?<=[\[,]){extent}(?=[\],])", name, text)
-    return text
 
 
 def _size_names(title: str, names: Sequence[str]) -> dict[str, str]:

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from yota.autodiff.reverse import Adjoints
+from yota.codegen.c.lines import filled
 from yota.codegen.c.names import FOREIGN, LocalNames
+from yota.codegen.c.sizes import Sizes, bytes_of
 from yota.codegen.c.standalone import Body, Shared, body_of
 from yota.codegen.c.types import c_type
 from yota.compilation.scalar_code import short_gradient, short_value
@@ -15,6 +18,7 @@ from yota.generation.subject import Subject
 from yota.ir.tape import Tape
 from yota.passes.pipeline import run
 from yota.rules.registry import registry
+from yota.tracing.record import Leaf
 
 __all__ = ["FunctionWriter"]
 
@@ -35,16 +39,14 @@ class FunctionWriter:
     ----------
     sizes
         Names of the sizes that functions take.
-    on_stack
-        Bytes of an array that may stand on the stack.
     """
 
     sizes: tuple[str, ...] = ()
-    on_stack = 2_048
 
     def __init__(
         self, title: str, subject: Subject, inputs: tuple[Parameter, ...], summary: str, shared: Shared, strict: bool
     ) -> None:
+        self.made: dict[int, Sizes] = {}
         self.title, self.subject, self.inputs, self.summary = title, subject, inputs, summary
         self.shared, self.strict = shared, strict
         self.found: list[Function] = []
@@ -68,11 +70,13 @@ class FunctionWriter:
         self._add(self.title, self.summary or f"Value of {self.title}.", written, self.inputs, results)
         return tape
 
-    def add_gradient(self) -> Tape:
+    def _made(self, tape: Tape) -> Sizes:
+        return self.made.get(id(tape), Sizes())
+
+    def add_gradient(self, found: Adjoints) -> Tape:
         """Value and gradient, and the gradient alone."""
         leaves = self.subject.layout.wanted
         tape = self.subject.tape
-        found = self.subject.adjoints()
         name = self._name("value_and_gradient")
         names = self._names(name)
         value = result("value", "value", tape.types[tape.outputs[0]], names)
@@ -98,12 +102,16 @@ class FunctionWriter:
             opening=zeros,
         )
         alone = self._name("gradient")
-        called = ", ".join([*(each.name for each in self.inputs), f"&{value.name}", *(each.name for each in slopes)])
-        lines = (f"{value.kind.removesuffix('*')}{value.name};", f"return {name}({called});")
+        called = ", ".join(
+            [*self.sizes, *(each.name for each in self.inputs), f"&{value.name}", *(each.name for each in slopes)]
+        )
+        lines = (f"{value.kind.removesuffix('*')}{value.name};", *filled(f"return {name}({called});"))
         parameters = (*self.inputs, *slopes)
         text = documented(f"Gradient of {self.title} by {listed}.", parameters, "", self.sizes)
         allocates = self.found[-1].allocates
-        self._put(Function(alone, parameters, _indented(lines), documentation=text, allocates=allocates))
+        self._put(
+            Function(alone, parameters, _indented(lines), documentation=text, allocates=allocates, delegates=True)
+        )
         return found.tape
 
     def add_matrix(self, word: str, found: Derivative) -> Tape:
@@ -127,18 +135,23 @@ class FunctionWriter:
         name = self._name("hvp")
         names = self._names(name)
         assert found.extra is not None
-        (vector,) = arguments_of([found.extra], names)
+        vector = self._vector(found.extra, found.tape, names)
         product = result("product", "second derivatives times v", found.like, names)
         summary = f"Second derivatives of {self.title} by {by}, times v."
         self._add(name, summary, found.tape, (*self.inputs, vector), [product])
         return found.tape
+
+    def _vector(self, leaf: Leaf, tape: Tape, names: LocalNames) -> Parameter:
+        """The last parameter of a product."""
+        (found,) = arguments_of([leaf], names)
+        return replace(found, type=tape.types[tape.inputs[len(self.inputs)].variable])
 
     def _row(self, name: str, found: Derivative) -> Function:
         """The function that gives a product with the matrix from the left or, since Hessians are symmetric, either."""
         row = self._name(f"{name.removeprefix(self.title).strip('_')}_row")
         names = self._names(row)
         assert found.extra is not None
-        (vector,) = arguments_of([found.extra], names)
+        vector = self._vector(found.extra, found.tape, names)
         product = result("row", "row", found.tape.types[found.tape.outputs[0]], names)
         self._add(row, "", found.tape, (*self.inputs, vector), [product], public=False)
         return self.found[-1]
@@ -148,14 +161,14 @@ class FunctionWriter:
         size, kind = vector.type.size, c_type(vector.type.dtype)
         names = LocalNames(name, [*FOREIGN, *self.sizes, *(each.name for each in self.inputs), matrix.name])
         unit, number = names.fresh("unit"), names.fresh("row")
-        heap = size * vector.type.dtype.itemsize > self.on_stack
+        heap = size * vector.type.dtype.itemsize > self._made(found.tape).on_stack
         place = f"{matrix.name} + {number} * {product.type.size}"
-        called = ", ".join([*(each.name for each in self.inputs), unit, place])
+        called = ", ".join([*self.sizes, *(each.name for each in self.inputs), unit, place])
         lines = [
-            f"{kind} *const {unit} = calloc({size}, sizeof *{unit});" if heap else f"{kind} {unit}[{size}] = {{0}};",
+            f"{kind} *const {unit} = calloc({size!s}, sizeof *{unit});" if heap else f"{kind} {unit}[{size}] = {{0}};",
             "int status = 0;",
             *((f"if ({unit} == NULL)", "    return -1;") if heap else ()),
-            f"for (ptrdiff_t {number} = 0; {number} < {size} && status == 0; {number}++) {{",
+            f"for (ptrdiff_t {number} = 0; {number} < {size!s} && status == 0; {number}++) {{",
             f"    {unit}[{number}] = 1;",
             f"    status = {row.name}({called});",
             f"    {unit}[{number}] = 0;",
@@ -166,7 +179,8 @@ class FunctionWriter:
         parameters = (*self.inputs, matrix)
         text = documented(summary, parameters, "", self.sizes)
         allocates = heap or row.allocates
-        self._put(Function(name, parameters, _indented(lines), documentation=text, allocates=allocates))
+        memory = (size, *row.memory) if heap else row.memory
+        self._put(Function(name, parameters, _indented(lines), documentation=text, allocates=allocates, memory=memory))
 
     def _add(
         self,
@@ -186,20 +200,22 @@ class FunctionWriter:
         text = documented(summary, parameters, body.operations, self.sizes) if public else ()
         lines = _indented([*opening, *body.lines])
         found = Function(name, parameters, lines, body.kernels, body.pieces, text, public, body.allocates, body.looks)
-        self._put(found)
+        self._put(replace(found, memory=body.memory))
 
     def _put(self, function: Function) -> None:
         self.found.append(replace(function, sizes=self.sizes))
 
     def body(self, name: str, tape: Tape, inputs: Sequence[str], results: Sequence[str]) -> Body:
         """The body of one function."""
-        return body_of(run(tape, strict=self.strict), name, inputs, results, self.shared, strict=self.strict)
+        sizes = self._made(tape)
+        tape = run(tape, strict=self.strict)
+        return body_of(tape, name, inputs, results, self.shared, strict=self.strict, sizes=sizes)
 
 
 def _cleared(slope: Parameter) -> str:
     """The gradient by something that the value does not depend on."""
     if slope.type.shape:
-        return f"memset({slope.name}, 0, {slope.type.size} * sizeof *{slope.name});"
+        return f"memset({slope.name}, 0, {bytes_of(slope.type.size, slope.name)});"
     return f"*{slope.name} = 0;"
 
 

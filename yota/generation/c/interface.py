@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -15,10 +15,11 @@ from yota.codegen.c.plan import KernelPlan, Piece
 from yota.codegen.c.types import c_type, is_known
 from yota.codegen.names import identifier
 from yota.errors import CodegenError
+from yota.generation.subject import Subject
 from yota.ir.types import TensorType, type_of
 from yota.tracing.record import Leaf
 
-__all__ = ["Function", "Parameter", "arguments_of", "documented", "parameter_names", "result"]
+__all__ = ["Function", "Parameter", "arguments_of", "documented", "inputs_of", "parameter_names", "result"]
 
 _COLUMNS = 92
 Known: TypeAlias = Callable[["np.dtype[Any]"], bool]
@@ -87,6 +88,10 @@ class Function:
         Whether it looks at indices.
     sizes
         Names of the sizes that it takes, ahead of its parameters.
+    memory
+        Numbers of elements of the arrays on the heap.
+    delegates
+        Whether it has another function do all that it does.
     """
 
     name: str
@@ -99,6 +104,8 @@ class Function:
     allocates: bool = False
     looks: bool = False
     sizes: tuple[str, ...] = ()
+    memory: tuple[int, ...] = ()
+    delegates: bool = False
 
     @property
     def inputs(self) -> list[Parameter]:
@@ -129,6 +136,13 @@ def arguments_of(leaves: Sequence[Leaf], names: LocalNames, known: Known = is_kn
         wish = ".".join((leaf.name, *map(str, leaf.path)))
         found.append(Parameter(names.fresh(f"x{wish}" if identifier(wish).startswith("_") else wish), source, type))
     return tuple(found)
+
+
+def inputs_of(subject: Subject, names: LocalNames, known: Known = is_known) -> tuple[Parameter, ...]:
+    """The parameters for the arguments of a function, of the shapes that they have at all sizes."""
+    found = arguments_of(subject.arguments.leaves, names, known)
+    types = (subject.tape.types[entry.variable] for entry in subject.tape.inputs)
+    return tuple(replace(each, type=type) for each, type in zip(found, types, strict=False))
 
 
 def result(name: str, what: str, type: TensorType, names: LocalNames, known: Known = is_known) -> Parameter:

@@ -52,10 +52,10 @@ def self_test_of(both: Function, wanted: Sequence[int]) -> SelfTest:
     for number, each in enumerate(both.inputs):
         size, kind = each.type.size, _kind(each)
         moving = number in wanted
-        declarations.append(f"static {kind} x{number}[{size}], moved{number}[{size}];")
+        declarations.append(f"static {kind} x{number}[{size!s}], moved{number}[{size!s}];")
         points += _loop(size, f"x{number}[at] = {_drawn(each, integers)};")
         if moving:
-            declarations.append(f"static {kind} v{number}[{size}], g{number}[{size}];")
+            declarations.append(f"static {kind} v{number}[{size!s}], g{number}[{size!s}];")
             points += _loop(size, f"v{number}[at] = {_drawn(each, integers)};")
             slope = f"g{number}[at] * v{number}[at]"
             if each.type.is_complex:
@@ -100,5 +100,5 @@ def _drawn(parameter: Parameter, integers: Integers) -> str:
 
 
 def _loop(size: int, *statements: str) -> list[str]:
-    head = f"for (ptrdiff_t at = 0; at < {size}; at++)"
+    head = f"for (ptrdiff_t at = 0; at < {size!s}; at++)"
     return [head, f"    {statements[0]}"] if len(statements) == 1 else block(head, statements)

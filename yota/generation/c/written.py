@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
+from yota.autodiff.reverse import Adjoints
 from yota.codegen.c.lines import Needs
 from yota.codegen.c.names import FileNames
 from yota.codegen.c.plan import KernelPlan
@@ -14,13 +16,16 @@ from yota.generation.c.extension import SizedCall, called_from_python
 from yota.generation.c.functions import FunctionWriter
 from yota.generation.c.interface import Function, Parameter, arguments_of, parameter_names
 from yota.generation.c.selftest import SelfTest, self_test_of
-from yota.generation.derivatives import hessian_of, hvp_of, jacobian_of
+from yota.generation.derivatives import Derivative, hessian_of, hvp_of, jacobian_of
 from yota.generation.provenance import called, summary
 from yota.generation.request import Request
 from yota.generation.subject import Subject, subject_of
 from yota.ir.tape import Guard, Tape
 
-__all__ = ["Written", "filled", "tested", "written"]
+__all__ = ["Recording", "Written", "filled", "recorded", "tested", "written"]
+
+Recording: TypeAlias = "Subject | Adjoints | Derivative"
+"""What a function is written from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +77,7 @@ def written(request: Request) -> Written:
     inputs = arguments_of(subject.arguments.leaves, parameter_names(title))
     shared = Shared(names, Needs(), Tables(names))
     writer = FunctionWriter(title, subject, inputs, summary(request.call.function), shared, request.strict)
-    tapes = filled(writer, request.wanted)
+    tapes = filled(writer, recorded(subject, request.wanted, scalar=True))
     functions = tuple(writer.found)
     return Written(
         title,
@@ -87,19 +92,32 @@ def written(request: Request) -> Written:
     )
 
 
-def filled(writer: FunctionWriter, wanted: Sequence[str]) -> list[Tape]:
-    """Have ``writer`` write what is wanted; the tapes that it was written from."""
-    tapes, scalar = [writer.subject.tape], not writer.sizes
+def recorded(
+    subject: Subject, wanted: Sequence[str], *, scalar: bool, whole: Mapping[str, bool] | None = None
+) -> Iterator[tuple[str, Recording]]:
+    """What functions give, and what they are written from; ``whole`` and ``scalar`` are those of `jacobian_of`."""
     if "value" in wanted:
-        tapes.append(writer.add_value())
+        yield "value", subject
     if "gradient" in wanted:
-        tapes.append(writer.add_gradient())
-    if "jacobian" in wanted:
-        tapes.append(writer.add_matrix("jacobian", jacobian_of(writer.subject, scalar=scalar)))
-    if "hvp" in wanted:
-        tapes.append(writer.add_hvp(hvp_of(writer.subject, scalar=scalar)))
-    if "hessian" in wanted:
-        tapes.append(writer.add_matrix("hessian", hessian_of(writer.subject, scalar=scalar)))
+        yield "gradient", subject.adjoints()
+    for word, make in {"jacobian": jacobian_of, "hvp": hvp_of, "hessian": hessian_of}.items():
+        if word in wanted:
+            yield word, make(subject, whole=whole is None or whole[word], scalar=scalar)
+
+
+def filled(writer: FunctionWriter, recordings: Iterable[tuple[str, Recording]]) -> list[Tape]:
+    """Have ``writer`` write all functions; the tapes that they were written from."""
+    tapes = [writer.subject.tape]
+    for word, found in recordings:
+        if isinstance(found, Adjoints):
+            writer.add_gradient(found)
+        elif isinstance(found, Subject):
+            writer.add_value()
+        elif word == "hvp":
+            writer.add_hvp(found)
+        else:
+            writer.add_matrix(word, found)
+        tapes.append(found.tape)
     return tapes
 
 

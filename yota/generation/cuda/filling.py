@@ -7,13 +7,13 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from yota.codegen.c.lines import block
+from yota.codegen.c.lines import block, filled
 from yota.codegen.c.types import c_type
 from yota.codegen.cuda.flat import flat_kernel, over
 from yota.codegen.cuda.names import CudaNames
 from yota.codegen.cuda.plan import KernelPlan, Launch, Parameter
 from yota.codegen.cuda.shape import OPEN_BLOCKS, THREADS
-from yota.generation.c.arithmetic import element, shifted, whole
+from yota.generation.c.arithmetic import element, shifted
 from yota.generation.c.filling import COUNTERS, Triangle, factor, refuse_more_axes, triangle
 from yota.generation.varying import Varying
 
@@ -54,9 +54,7 @@ def fillings(title: str, found: Sequence[Varying], names: Mapping[str, str]) -> 
         If an array cannot be said in CUDA.
     """
     arrays = [
-        _Array(each, tuple(str(whole(extent, names)) for extent in each.shape), triangle(each.text, names))
-        for each in found
-        if each.type.shape
+        _Array(each, tuple(map(str, each.shape)), triangle(each.text, names)) for each in found if each.type.shape
     ]
     groups = itertools.groupby(arrays, key=lambda each: each.key)
     return tuple(_kernel(f"{title}_sizes{number}", list(group), names) for number, (_, group) in enumerate(groups))
@@ -77,10 +75,10 @@ def _rectangular(arrays: Sequence[_Array], names: Mapping[str, str], own: CudaNa
     extents = arrays[0].extents
     refuse_more_axes(extents)
     counters = [own.fresh(each) for each in COUNTERS[: len(extents)]] if len(extents) > 1 else ["at"]
-    stores = [
-        f"{each.varying.hint}[at] = {element(each.varying.text, counters, names, c_type(each.varying.type.dtype))};"
-        for each in arrays
-    ]
+    stores = []
+    for each in arrays:
+        value = element(each.varying.text, counters, names, c_type(each.varying.type.dtype))
+        stores += filled(f"{each.varying.hint}[at] = {value};")
     words = set(re.findall(r"\w+", " ".join(stores)))
     places = []
     for axis, counter in enumerate(counters):

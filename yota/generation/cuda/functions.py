@@ -2,31 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from yota.autodiff.reverse import Adjoints
 from yota.codegen.c.lines import Needs, harmless
 from yota.codegen.c.names import FOREIGN, FileNames, LocalNames
+from yota.codegen.c.pieces import mentions
 from yota.codegen.c.tables import Tables
 from yota.codegen.c.types import c_type, is_known
 from yota.codegen.cuda.halves import is_half
 from yota.codegen.cuda.launches import Body, Call, Sort
 from yota.codegen.cuda.plan import KernelPlan
+from yota.codegen.cuda.plan import Parameter as KernelParameter
 from yota.codegen.cuda.standalone import body_of
 from yota.codegen.literals import dtype_text, shape_text, tuple_text
-from yota.generation.c.interface import Parameter, arguments_of, parameter_names, result
-from yota.generation.cuda.open_axes import FURTHER
+from yota.generation.c.interface import Parameter, inputs_of, parameter_names, result
+from yota.generation.c.written import Recording, recorded
 from yota.generation.cuda.selftest import SelfTest, self_test_of
 from yota.generation.provenance import called, summary
 from yota.generation.request import Request
 from yota.generation.subject import Subject, subject_of
+from yota.generation.varying import Varying
 from yota.ir.tape import Tape
 from yota.passes.pipeline import run
 
-__all__ = ["Function", "FunctionWriter", "Written", "filled", "written"]
+__all__ = ["FURTHER", "FromSizes", "Function", "FunctionWriter", "Written", "filled", "written"]
+
+
+FURTHER = "further_axes"
+"""What extents are called that an argument has at any number of axes, and no argument."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +102,7 @@ def written(request: Request) -> Written:
     names = FileNames()
     title = names.fresh(called(request.wish))
     writer = FunctionWriter(title, subject, names, summary(request.call.function))
-    tapes = filled(writer, request.wanted)
+    tapes = filled(writer, recorded(subject, request.wanted, scalar=True))
     lines = tuple(writer.tables.lines)
     return Written(
         title,
@@ -108,32 +116,58 @@ def written(request: Request) -> Written:
     )
 
 
-def filled(writer: FunctionWriter, wanted: Sequence[str]) -> list[Tape]:
-    """Have ``writer`` write what is wanted; the tapes that it was written from."""
-    tape = writer.subject.tape
-    tapes = [tape]
-    if "value" in wanted:
-        writer.add(writer.title, tape, [None] * len(tape.outputs))
-    if "gradient" in wanted:
-        tapes.append(writer.add_gradient())
+def filled(writer: FunctionWriter, recordings: Iterable[tuple[str, Recording]]) -> list[Tape]:
+    """Have ``writer`` write all functions; the tapes that they were written from."""
+    tapes = [writer.subject.tape]
+    for word, found in recordings:
+        if isinstance(found, Adjoints):
+            writer.add_gradient(found)
+        else:
+            writer.add(writer.title, found.tape, [None] * len(found.tape.outputs))
+        tapes += [found.tape] if word != "value" else []
     return tapes
+
+
+@dataclass(frozen=True, slots=True)
+class FromSizes:
+    """What a function computes from sizes ahead of all else: the last inputs of its tape."""
+
+    varying: tuple[Varying, ...] = ()
+    fillings: Callable[[str], tuple[KernelPlan, ...]] = lambda name: ()
 
 
 class FunctionWriter:
     """Writes the functions of one file.
 
-    Attributes
+    Parameters
     ----------
     sizes
         Names of the sizes that functions take.
+    in_python
+        A number as Python has it.
+
+    Attributes
+    ----------
+    made
+        What functions compute from sizes, by the identity of their tapes.
+    open
+        The size that stands for any number of axes; empty if there is none.
     """
 
-    sizes: tuple[str, ...] = ()
-
-    def __init__(self, title: str, subject: Subject, names: FileNames, about: str, sizes: tuple[str, ...] = ()) -> None:
-        self.sizes = sizes
+    def __init__(
+        self,
+        title: str,
+        subject: Subject,
+        names: FileNames,
+        about: str,
+        sizes: tuple[str, ...] = (),
+        in_python: Callable[[int], object] = str,
+    ) -> None:
+        self.sizes, self.in_python = sizes, in_python
+        self.made: dict[int, FromSizes] = {}
+        self.open = ""
         self.title, self.subject, self.names, self.about = title, subject, names, about
-        self.inputs = arguments_of(subject.arguments.leaves, parameter_names(title, (*self.sizes, FURTHER)), _is_known)
+        self.inputs = inputs_of(subject, parameter_names(title, (*self.sizes, FURTHER)), _is_known)
         self.needs, self.totals, self.tables = Needs(), set[str](), Tables(names)
         self.functions: list[Function] = []
         self.kernels: list[KernelPlan] = []
@@ -142,14 +176,12 @@ class FunctionWriter:
         """The check of the gradient, which must have been added last."""
         return self_test_of(self.inputs, self.subject.layout.wanted, self.functions[-1].name)
 
-    def add_gradient(self) -> Tape:
+    def add_gradient(self, found: Adjoints) -> None:
         """Value and gradient in one."""
         leaves = self.subject.layout.wanted
-        found = self.subject.adjoints()
         by = [self.inputs[leaf] for leaf in leaves]
         present = [each if variable is not None else None for each, variable in zip(by, found.variables, strict=True)]
         self.add(f"{self.title}_value_and_gradient", found.tape, [None, *by], present=[True, *map(bool, present)])
-        return found.tape
 
     def add(self, name: str, tape: Tape, by: list[Parameter | None], present: list[bool] | None = None) -> None:
         """One function; ``by`` says for each result which argument it is the gradient by."""
@@ -170,24 +202,38 @@ class FunctionWriter:
                 type = next(types) if there else each.type
                 results.append(result(wish, f"gradient by {each.name}", type, local, _is_known))
         computed = [each.name for each, there in zip(results, present or [True] * len(results), strict=True) if there]
-        body = self.body(name, tape, [each.name for each in self.inputs], computed)
+        made = self.made.get(id(tape), FromSizes())
+        body = body_of(
+            run(tape), name, [each.name for each in self.inputs], computed, self.tables, self.needs, self.totals,
+            sizes=self.sizes or None, made=[each.hint for each in made.varying], fillings=made.fillings(name),
+        )  # fmt: skip
+        body = replace(body, calls=tuple(map(self._with_sizes, body.calls)))
         self.kernels += [call.kernel for call in body.calls if isinstance(call, Call)]
         self.functions.append(self._function(name, results, computed, body))
 
-    def body(self, name: str, tape: Tape, inputs: list[str], results: list[str]) -> Body:
-        """What one function does."""
-        return body_of(run(tape), name, inputs, results, self.tables, self.needs, self.totals)
+    def _with_sizes(self, call: Call | Sort) -> Call | Sort:
+        """A launch with the sizes that its kernel mentions."""
+        if isinstance(call, Sort):
+            return call
+        own = [size for size in self.sizes if mentions(call.kernel.lines, size)]
+        parameters = (*(KernelParameter("const int64_t ", size, "") for size in own), *call.kernel.parameters)
+        kernel = replace(call.kernel, parameters=parameters)
+        return Call(kernel, (*((size, "int64") for size in own), *call.arguments))
 
     def _function(self, name: str, results: list[Parameter], computed: list[str], body: Body) -> Function:
         cleared = tuple((each.name, str(_bytes(each))) for each in results if each.name not in computed)
         launches = tuple(map(_launch, body.calls))
         parameters = tuple((_declared(each), each.name, str(each.type)) for each in (*self.inputs, *results))
-        buffers = tuple((each.name, each.type, str(each.start), str(each.bytes)) for each in body.buffers)
+        parameters = (*(("int64_t ", size, "extent") for size in self.sizes), *parameters)
+        starts = ("" if self.sizes else str(each.start) for each in body.buffers)
+        buffers = tuple(
+            (each.name, each.type, start, str(each.bytes)) for each, start in zip(body.buffers, starts, strict=True)
+        )
         about = self.about if name == self.title and self.about else _SUMMARIES[len(self.functions)].format(self.title)
         return Function(
-            name, harmless(about), parameters, cleared, str(body.workspace), buffers, launches,
+            name, harmless(about), parameters, cleared, "" if self.sizes else str(body.workspace), buffers, launches,
             self._python(results, computed, body), tuple(each.name for each in self.inputs), body.operations,
-            looks=body.looks,
+            self.sizes, looks=body.looks,
         )  # fmt: skip
 
     def _python(self, results: list[Parameter], computed: list[str], body: Body) -> tuple[str, ...]:
@@ -195,14 +241,14 @@ class FunctionWriter:
         for each in self.inputs:
             if each.type.shape:
                 checked = (
-                    f'_checked({each.name}, "{each.name}", {tuple_text(each.type.shape)}, {_cupy(each.type.dtype)})'
+                    f'_checked({each.name}, "{each.name}", {self._shape(each, tuple_text)}, {_cupy(each.type.dtype)})'
                 )
                 lines.append(f"{each.name} = {checked}")
         for each in results:
             maker = "empty" if each.name in computed else "zeros"
-            shape = shape_text(each.type.shape) if each.type.shape else "()"
+            shape = self._shape(each, shape_text) if each.type.shape else "()"
             lines.append(f"{each.name} = cp.{maker}({shape}, {_cupy(each.type.dtype)})")
-        lines += [f"{each.name} = cp.empty({each.bytes}, cp.uint8)" for each in body.buffers]
+        lines += [f"{each.name} = cp.empty({self.in_python(each.bytes)!s}, cp.uint8)" for each in body.buffers]
         lines += ["fault = _fault()"] if body.looks else []
         for call in body.calls:
             if isinstance(call, Sort):
@@ -214,6 +260,12 @@ class FunctionWriter:
         lines.append(f"return {', '.join(each.name for each in results)}")
         return tuple(lines)
 
+    def _shape(self, parameter: Parameter, spelled: Callable[[Sequence[object]], str]) -> str:
+        """The shape of an array in Python, where one axis may stand for several."""
+        shape = parameter.type.shape
+        texts = [f"*{FURTHER}" if str(each) == self.open else str(self.in_python(each)) for each in shape]
+        return FURTHER if texts == [f"*{FURTHER}"] else spelled(texts)
+
 
 _SUMMARIES = ("Value of {}.", "Value of {} and its gradient.")
 
@@ -221,7 +273,7 @@ _SUMMARIES = ("Value of {}.", "Value of {} and its gradient.")
 def _launch(call: Call | Sort) -> str:
     """A launch in C++."""
     if isinstance(call, Sort):
-        return f"sort_keys({call.keys}, {call.count}, stream);"
+        return f"sort_keys({call.keys}, {call.count!s}, stream);"
     launch = call.kernel.launch
     given = ", ".join(text for text, _ in call.arguments)
     return f"{call.kernel.name}<<<{launch.blocks}, {launch.threads}, 0, stream>>>({given});"

@@ -1,0 +1,87 @@
+"""What sizes must be for code to hold, as C says it and in words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from yota.errors import ArgumentError
+from yota.generation.c.arithmetic import whole
+from yota.generation.sizes import Samples, evaluated
+from yota.ir.extents import Extent
+
+__all__ = ["Conditions"]
+
+
+class Conditions:
+    """What sizes must be for code to hold: expressions of them that are not negative.
+
+    Parameters
+    ----------
+    samples
+        The sizes at which the code was made.
+    names
+        What sizes are called in C.
+    """
+
+    def __init__(self, samples: Samples, names: Mapping[str, str]) -> None:
+        self.samples, self.names = samples, names
+        self._least: dict[str, int] = dict.fromkeys(samples.names, 1)
+        self._others: dict[str, str] = {}
+        self._met: set[tuple[int, ...]] = set()
+
+    def demand(self, values: Sequence[int]) -> None:
+        """What has ``values`` at the samples must not be negative."""
+        if min(values) < 0:
+            raise ArgumentError("the function has no value at some of the sizes that it was tried at")
+        key = tuple(values)
+        if key in self._met:
+            return
+        self._met.add(key)
+        if len(set(values)) == 1 or self.samples.never_negative(values):
+            return
+        for name in self.samples.names:
+            distance = {size[name] - value for size, value in zip(self.samples.sizes, values, strict=True)}
+            if len(distance) == 1:
+                self._least[name] = max(self._least[name], distance.pop())
+                return
+        text = self.samples.whole(values)
+        if text is not None:
+            found = str(whole(text, self.names))
+            self._others[_compared(found, "<", ">")] = _compared(found, ">=", "<=")
+
+    def demand_at_most(self, most: int, values: Sequence[int]) -> None:
+        """What has ``values`` at the samples must not be more than ``most``."""
+        text = self.samples.whole(values)
+        if len(set(values)) == 1 or text is None:
+            self.demand([most - value for value in values])
+        else:
+            found = str(whole(text, self.names))
+            self._others[f"{found} > {most}"] = f"{found} <= {most}"
+
+    @property
+    def least(self) -> dict[str, int]:
+        """The smallest extent of each size that is certain to do."""
+        return dict(self._least)
+
+    def may_be_none(self, count: int) -> bool:
+        """Whether ``count`` is 0 at the smallest sizes that will do."""
+        return isinstance(count, Extent) and evaluated(self.samples.whole(count.values) or "", self._least) <= 0
+
+    def failed(self) -> str:
+        """The C condition under which sizes will not do."""
+        found = [f"{self.names[name]} < {least}" for name, least in self._least.items()]
+        return " || ".join([*found, *self._others])
+
+    def described(self) -> str:
+        """What sizes must be, in words."""
+        found = [f"{self.names[name]} >= {least}" for name, least in self._least.items()]
+        return ", ".join([*found, *self._others.values()])
+
+
+def _compared(text: str, sign: str, turned: str) -> str:
+    """An expression beside 0, or what it takes away beside the number that it takes it from."""
+    number, minus, rest = text.partition(" - ")
+    if minus and number.isdigit() and not re.search(r" [-+] ", rest):
+        return f"{rest} {turned} {number}"
+    return f"{text} {sign} 0"

@@ -1,0 +1,205 @@
+"""Extents: whole numbers that depend on the sizes of arguments, as one recording of a function for all sizes has."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Protocol
+
+from yota.errors import ArgumentError
+from yota.ir.indexing import Slice
+
+__all__ = [
+    "ATOM",
+    "PRODUCT",
+    "SUM",
+    "UNARY",
+    "Extent",
+    "Sizes",
+    "Spelled",
+    "UndecidedError",
+    "at_sample",
+    "extent_of",
+    "extents_in",
+    "factor",
+    "with_extents",
+]
+
+SUM, PRODUCT, UNARY, ATOM = range(4)
+"""How tightly an expression binds."""
+
+_WORDS = {" - ": "_minus_", " + ": "_plus_", " * ": "_times_", " / ": "_over_", "(": "", ")": ""}
+
+
+class UndecidedError(ArgumentError):
+    """A comparison of sizes comes out in one way at some sizes, and in another way at others."""
+
+
+class Spelled(str):
+    """Text of an expression that knows how tightly it binds."""
+
+    level: int
+
+    def __new__(cls, text: str, level: int = ATOM) -> Spelled:
+        """Text with its level."""
+        made = super().__new__(cls, text)
+        made.level = level
+        return made
+
+    def within(self, level: int) -> str:
+        """The text where something that binds like ``level`` may stand."""
+        return str(self) if self.level >= level else f"({self})"
+
+
+class Sizes(Protocol):
+    """Named sizes with several samples of them, which tell expressions of the names apart."""
+
+    def text(self, values: tuple[int, ...]) -> Spelled:
+        """The expression that has ``values`` at the samples."""
+
+
+class Extent(int):
+    """An integer expression of named sizes.
+
+    As an int it has the value at the first sample. The values at all samples stand for the expression: arithmetic
+    with ints and other extents is exact, and its result is an extent again. Two extents are equal if they are so at
+    all samples; an order must be the same at all of them.
+
+    An f-string shows the expression in parentheses unless it is a name; `str` shows it without.
+    """
+
+    values: tuple[int, ...]
+    sizes: Sizes
+
+    def __new__(cls, values: tuple[int, ...], sizes: Sizes) -> Extent:
+        """The expression that has ``values`` at the samples of ``sizes``."""
+        made = super().__new__(cls, values[0])
+        made.values, made.sizes = values, sizes
+        return made
+
+    @property
+    def text(self) -> Spelled:
+        """The expression."""
+        return self.sizes.text(self.values)
+
+    @property
+    def word(self) -> str:
+        """The expression as a part of a name."""
+        return functools.reduce(lambda word, sign: word.replace(sign, _WORDS[sign]), _WORDS, str(self))
+
+    def __str__(self) -> str:
+        return str(self.text)
+
+    __repr__ = __str__
+
+    def __format__(self, specification: str) -> str:
+        return self.text.within(ATOM)
+
+    def __hash__(self) -> int:
+        return hash(self.values)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Extent) and self.values == other.values and self.sizes is other.sizes
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __bool__(self) -> bool:
+        return self._decided(map(bool, self.values))
+
+    def __neg__(self) -> int:
+        return extent_of([-value for value in self.values], self.sizes)
+
+    def __abs__(self) -> int:
+        return extent_of([abs(value) for value in self.values], self.sizes)
+
+    def _decided(self, answers: Iterable[bool]) -> bool:
+        found = set(answers)
+        if len(found) > 1:
+            raise UndecidedError(
+                f"the code depends on how large {self} is; fix the sizes, as in float64[100,3], or generate for NumPy "
+                '(target="numpy")'
+            )
+        return found.pop()
+
+
+def _computed(name: str, *, swapped: bool = False) -> Callable[[Extent, Any], Any]:
+    function: Callable[[int, int], int] = getattr(operator, name)
+
+    def compute(self: Extent, other: Any) -> Any:
+        pairs = _pairs(self, other)
+        if pairs is None:
+            return NotImplemented
+        return extent_of([function(two, one) if swapped else function(one, two) for one, two in pairs], self.sizes)
+
+    return compute
+
+
+def _compared(name: str) -> Callable[[Extent, Any], Any]:
+    function: Callable[[int, int], bool] = getattr(operator, name)
+
+    def compare(self: Extent, other: Any) -> Any:
+        pairs = _pairs(self, other)
+        return NotImplemented if pairs is None else self._decided(function(one, two) for one, two in pairs)
+
+    return compare
+
+
+def _pairs(one: Extent, other: Any) -> Sequence[tuple[int, int]] | None:
+    """The values of both at each sample; None if ``other`` is no whole number."""
+    if isinstance(other, Extent):
+        return list(zip(one.values, other.values, strict=True))
+    return [(value, int(other)) for value in one.values] if isinstance(other, int) else None
+
+
+for _name in ("add", "sub", "mul", "floordiv", "mod"):
+    setattr(Extent, f"__{_name}__", _computed(_name))
+    setattr(Extent, f"__r{_name}__", _computed(_name, swapped=True))
+for _name in ("lt", "le", "gt", "ge"):
+    setattr(Extent, f"__{_name}__", _compared(_name))
+
+
+def extent_of(values: Sequence[int], sizes: Sizes) -> int:
+    """The number that has ``values`` at the samples of ``sizes``: a plain int if it is the same at all of them."""
+    return values[0] if len(set(values)) == 1 else Extent(tuple(values), sizes)
+
+
+def factor(number: int) -> str:
+    """Text of a number where it is multiplied.
+
+    Examples
+    --------
+    >>> factor(3)
+    '3'
+    """
+    if not isinstance(number, Extent):
+        return str(number)
+    return number.text.within(ATOM if "/" in number.text else PRODUCT)
+
+
+def extents_in(value: Any) -> Iterator[Extent]:
+    """The extents in a shape, an index, or a keyword of an op."""
+    if isinstance(value, Extent):
+        yield value
+    elif isinstance(value, tuple):
+        for part in value:
+            yield from extents_in(part)
+    elif isinstance(value, Slice):
+        yield from extents_in((value.start, value.stop, value.step))
+
+
+def with_extents(value: Any, change: Callable[[Extent], int]) -> Any:
+    """A shape, an index or a keyword with what ``change`` makes of its extents."""
+    if isinstance(value, Extent):
+        return change(value)
+    if isinstance(value, tuple):
+        return tuple(with_extents(part, change) for part in value)
+    if isinstance(value, Slice):
+        return Slice(*(with_extents(part, change) for part in (value.start, value.stop, value.step)))
+    return value
+
+
+def at_sample(value: Any, number: int) -> Any:
+    """A shape, an index or a keyword as it is at one sample."""
+    return with_extents(value, lambda extent: extent.values[number])
