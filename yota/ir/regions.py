@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -102,6 +103,8 @@ class Region:
                 for rows, row in zip(stacked, found[self.carries :], strict=True):
                     rows[at] = row
                 trip += 1
+        pairs = zip(carried, self.types(), strict=False)
+        carried = [type.dtype.type(each) if _is_plain(each) and not type.weak else each for each, type in pairs]
         return (*carried, *stacked)
 
     @cached_property
@@ -113,12 +116,25 @@ class Region:
         return None if self.condition is None else _player(self.condition)
 
 
+_OPERATORS: dict[str, Callable[..., Any]] = {"add": operator.add, "subtract": operator.sub, "multiply": operator.mul}
+"""Operators that give numbers the bits of NumPy's functions, in a tenth of the time."""
+
+
+def _is_plain(value: Any) -> bool:
+    return type(value) in (bool, int, float, complex)
+
+
 def _player(tape: Tape) -> Callable[[Sequence[Any]], list[Any]]:
     """What computes the outputs of ``tape``, each in memory of its own, from values of its inputs."""
     inputs = [entry.variable for entry in tape.inputs]
-    steps = [
-        (op.result, op.primitive.function, op.operands, dict(op.static), tape.types[op.result].weak) for op in tape.ops
-    ]
+    steps = []
+    for op in tape.ops:
+        type, function = tape.types[op.result], _OPERATORS.get(op.name)
+        # Integers of Python's would not overflow.
+        if function is None or type.shape or type.dtype.kind != "f":
+            steps.append((op.result, op.primitive.function, op.operands, dict(op.static), type.weak))
+        else:
+            steps.append((op.result, function, op.operands, {}, False))
 
     def play(given: Sequence[Any]) -> list[Any]:
         values = dict(tape.constants)
