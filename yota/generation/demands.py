@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from yota.ir.indexing import GATHER, NEWAXIS, Slice, pieces_of
+from yota.ir.access import pieces
+from yota.ir.indexing import GATHER, NEWAXIS, Slice
+from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op, Tape
 
 __all__ = ["demand"]
@@ -23,15 +25,12 @@ def demand(tapes: Sequence[Tape], required: Callable[[Sequence[int]], None]) -> 
 
 def _distances(op: Op, tape: Tape) -> Iterator[int]:
     """How far each read of an op is inside of its array, at one size."""
-    if op.name in ("max", "min"):
+    if op.semantics.fold in ("maximum", "minimum"):
         shape = tape.types[op.operands[0]].shape
         yield from (shape[axis] - 1 for axis in op.keyword("axis"))
-    elif op.name == "scatter":
-        for _, arrays, index in pieces_of(op.operands, op.keyword("indices")):
-            yield from _inside(index, op.keyword("shape"), arrays, tape)
-    elif op.name in ("getitem", "setitem"):
-        arrays = list(op.operands[1 if op.name == "getitem" else 2 :])
-        yield from _inside(op.keyword("index"), tape.types[op.operands[0]].shape, arrays, tape)
+    for _, arrays, index in pieces(op):
+        shape = tape.types[op.operands[0] if op.access == AccessMap.READ else op.result].shape
+        yield from _inside(index, shape, [op.operands[each] for each in arrays], tape)
 
 
 def _inside(index: Any, shape: Sequence[int], arrays: list[int], tape: Tape) -> Iterator[int]:

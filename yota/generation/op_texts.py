@@ -12,11 +12,10 @@ from yota.generation.borrowed import MODULES, PREFIX
 from yota.generation.generalise import General
 from yota.ir.calls import Form, Items, Place
 from yota.ir.indexing import GATHER, NEWAXIS, Slice
+from yota.ir.semantics import JOINS, AccessMap
 from yota.ir.tape import Op
 
 __all__ = ["OpTexts"]
-
-_REDUCTIONS = ("sum", "prod", "max", "min")
 
 
 class OpTexts:
@@ -36,36 +35,37 @@ class OpTexts:
     def expression(self, op: Op, operands: Sequence[str]) -> str:
         """What computes the result of ``op``."""
         listed = ", ".join(operands)
-        if op.name == "call":
+        if op.access == AccessMap.CALL:
             return self.called(op.keyword("form"), operands)
-        if op.name in ("getitem", "item"):
+        if op.access in (AccessMap.READ, AccessMap.ITEM):
             return self._read(op, operands)
-        if op.name == "astype":
+        if op.semantics.casts:
             kind = self.tape.types[op.operands[0]]
             value = f"np.real({listed})" if kind.is_complex and op.keyword("dtype").kind != "c" else listed
             if kind.shape:
                 return f"{owner(value)}.astype({dtype_text(op.keyword('dtype'))})"
             return f"np.asarray({value}).astype({dtype_text(op.keyword('dtype'))})[()]"
-        if op.name in ("reshape", "broadcast_to"):
+        if op.access in (AccessMap.RESHAPE, AccessMap.BROADCAST):
             return f"np.{op.name}({listed}, {tuple_text(op.keyword('shape'))})"
-        if op.name == "transpose":
+        if op.access == AccessMap.TRANSPOSE:
             return _transposed(listed, op.keyword("axes"))
-        if op.name in ("concatenate", "stack"):
+        if op.access in JOINS:
             return f"np.{op.name}(({listed},), axis={op.keyword('axis')})"
-        if op.name == "einsum":
+        if op.access == AccessMap.EINSUM:
             return f'np.einsum("{op.keyword("subscripts")}", {listed}, optimize=True)'
-        if op.name == "negative":
+        sign = OPERATORS.get(op.name)
+        if sign and self._plain(op):
+            return infix(sign, *operands)
+        if op.semantics.exact and not sign:
             return negated(listed)
-        if op.name in OPERATORS and self._plain(op):
-            return infix(OPERATORS[op.name], *operands)
-        if op.name in _REDUCTIONS:
+        if op.access == AccessMap.REDUCTION:
             return f"np.{op.name}({listed}{self._axes(op)})"
         keywords = [f"{name}={_static(value)}" for name, value in op.static]
         return f"{self._function(op)}({', '.join([*operands, *keywords])})"
 
     def _read(self, op: Op, operands: Sequence[str]) -> str:
         """An element of an array, or one result of several."""
-        if op.name == "item":
+        if op.access == AccessMap.ITEM:
             return f"{owner(operands[0])}[{op.keyword('index')}]"
         source = owner(operands[0]) if self.tape.types[op.operands[0]].shape else f"np.asarray({operands[0]})"
         return f"{source}{self.index(op, op.keyword('index'), operands[1:])}"
@@ -118,7 +118,7 @@ class OpTexts:
         """An index in brackets, with ``arrays`` where it gathers."""
         rest = iter(arrays)
         texts = []
-        extents = iter(self.general.shapes[op.result if op.name == "scatter" else op.operands[0]])
+        extents = iter(self.general.shapes[op.operands[0] if op.access == AccessMap.READ else op.result])
         for entry in index:
             extent = None if entry is NEWAXIS else next(extents)
             if (

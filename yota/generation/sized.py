@@ -23,18 +23,19 @@ from yota.generation.plain import visible
 from yota.generation.ranks import FURTHER
 from yota.ir.extents import Extent
 from yota.ir.indexing import pieces_of
+from yota.ir.semantics import VIEWS, AccessMap
 from yota.ir.tape import Op
 from yota.tracing.location import source_line
 
 __all__ = ["sized_kernel"]
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
-_VIEWS = ("getitem", "reshape", "broadcast_to", "transpose", "real", "imag")
+_LOOKS = VIEWS | {AccessMap.READ}
 _NAMES_OF_FURTHER = re.compile(rf"(\*|, )?{FURTHER}\d+")
 _LONGEST = 72
 """Characters of an expression that may stand in another."""
 _ARITHMETIC = ("add", "subtract", "multiply", "divide")
-_STATEMENTS = ("setitem", "scatter", "call")
+_STATEMENTS = (AccessMap.WRITE, AccessMap.SCATTER, AccessMap.CALL)
 _BOXED = ("where", "reshape", "broadcast_to", "transpose", "stack", "concatenate", "real", "imag", "conjugate")
 
 
@@ -85,8 +86,8 @@ class _Writer:
             for op in self.tape.ops
             if uses[op.result] == 1
             and op.result not in kept
-            and op.name not in _STATEMENTS
-            and reader[op.result].name not in _STATEMENTS
+            and op.access not in _STATEMENTS
+            and reader[op.result].access not in _STATEMENTS
             and source_line(reader[op.result].location) == source_line(op.location)
         }
 
@@ -153,13 +154,13 @@ class _Writer:
         hint = self.tape.names.get(op.result)
         name = self.names.fresh(hint) if hint else self.names.numbered("v")
         self.texts[op.result] = name
-        if op.name == "call" and op.keyword("form").writes:
+        if op.access == AccessMap.CALL and op.keyword("form").writes:
             yield f"{name} = np.array({operands[0]})"
             yield self.ops.called(op.keyword("form"), [name, *operands[1:]])
-        elif op.name == "setitem":
+        elif op.access == AccessMap.WRITE:
             yield f"{name} = np.array({operands[0]})"
             yield f"{name}{self.ops.index(op, op.keyword('index'), operands[2:])} = {operands[1]}"
-        elif op.name == "scatter":
+        elif op.access == AccessMap.SCATTER:
             yield f"{name} = np.zeros({shape_text(op.keyword('shape'))}{dtype_argument(type)})"
             yield from self._additions(op, name, operands)
         else:
@@ -214,7 +215,8 @@ class _Writer:
         for variable in self.tape.outputs:
             text = self._text(variable)
             op = made.get(variable)
-            if self.tape.types[variable].shape and (op is None or op.name in _VIEWS or text in found):
+            looks = op is None or op.access in _LOOKS or op.semantics.component
+            if self.tape.types[variable].shape and (looks or text in found):
                 text = f"np.array({text})"
             found.append(text)
         return ", ".join(found)

@@ -16,6 +16,7 @@ from sympy.printing.mathml import mathml
 
 from yota.errors import ArgumentError, YotaError
 from yota.interop.reading import CHAINS, FORMS, form
+from yota.ir.access import letters, spread, viewed
 from yota.ir.indexing import GATHER, NEWAXIS, Index, Slice
 from yota.ir.location import where
 from yota.ir.semantics import AccessMap
@@ -176,9 +177,7 @@ class _Elements:
         return self.tape.types[variable].shape
 
     def _broadcast(self, variable: int, index: _Index) -> Any:
-        shape = self._shape(variable)
-        last = index[len(index) - len(shape) :]
-        return self.element(variable, tuple(0 if n == 1 else each for n, each in zip(shape, last, strict=True)))
+        return self.element(variable, spread(index, self._shape(variable), 0))
 
     def _constant(self, value: Any, index: _Index) -> Any:
         if not index:
@@ -220,24 +219,14 @@ class _Elements:
     _sum, _prod = partialmethod(_reduced, sympy.Add, sympy.Sum), partialmethod(_reduced, sympy.Mul, sympy.Product)
     _max, _min = partialmethod(_reduced, sympy.Max, None), partialmethod(_reduced, sympy.Min, None)
 
-    def _matmul(self, op: Op, index: _Index) -> Any:
-        left, right = (self._shape(each) for each in op.operands)
-        batch = max(len(left), len(right)) - 2
-        row, column = (["r"] if len(left) > 1 else []), (["c"] if len(right) > 1 else [])
-        letters = [f"b{k}" for k in range(max(batch, 0))]
-        first = [*letters[len(letters) - max(len(left) - 2, 0) :], *row, "k"]
-        second = [*letters[len(letters) - max(len(right) - 2, 0) :], "k", *column]
-        return self._contracted(op.operands, [first, second], [*letters, *row, *column], index)
-
     def _einsum(self, op: Op, index: _Index) -> Any:
-        inputs, _, output = op.keyword("subscripts").partition("->")
-        if "." in inputs:
+        if "." in op.keyword("subscripts", ""):
             raise self._refusal(op)
-        return self._contracted(op.operands, [list(each) for each in inputs.split(",")], list(output), index)
+        return self._contracted(op.operands, *letters(op, [len(self._shape(each)) for each in op.operands]), index)
 
-    def _contracted(
-        self, operands: Sequence[int], subscripts: Sequence[Sequence[str]], output: Sequence[str], index: _Index
-    ) -> Any:
+    _matmul = _einsum
+
+    def _contracted(self, operands: Sequence[int], subscripts: Sequence[str], output: str, index: _Index) -> Any:
         """A sum of products of elements over the indices that the result does not have."""
         shapes = [self._shape(each) for each in operands]
         extents: dict[str, int] = {}
@@ -250,12 +239,7 @@ class _Elements:
             places = dict(zip((*output, *summed), (*index, *bound), strict=True))
             parts = zip(operands, subscripts, shapes, strict=True)
             return sympy.Mul(
-                *(
-                    self.element(
-                        each, tuple(0 if n == 1 else places[name] for name, n in zip(names, shape, strict=True))
-                    )
-                    for each, names, shape in parts
-                )
+                *(self.element(each, spread([places[name] for name in own], shape, 0)) for each, own, shape in parts)
             )
 
         counts = [extents[name] for name in summed]
@@ -278,13 +262,10 @@ class _Elements:
             flat = flat // n if known else sympy.floor(flat / n)
         return self.element(op.operands[0], tuple(reversed(place)))
 
-    def _broadcast_to(self, op: Op, index: _Index) -> Any:
-        return self._broadcast(op.operands[0], index)
-
     def _transpose(self, op: Op, index: _Index) -> Any:
-        axes = op.keyword("axes") or tuple(reversed(range(len(index))))
-        places = dict(zip(axes, index, strict=True))
-        return self.element(op.operands[0], tuple(places[axis] for axis in range(len(index))))
+        return self.element(op.operands[0], viewed(op, index, self._shape(op.operands[0]), 0))
+
+    _broadcast_to = _transpose
 
     def _astype(self, op: Op, index: _Index) -> Any:
         return _numeric(self.element(op.operands[0], index))

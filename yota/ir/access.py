@@ -5,21 +5,22 @@ from __future__ import annotations
 import math
 import string
 from collections.abc import Sequence
+from typing import TypeVar
 
 from yota.ir.indexing import GATHER, Index, Slice, entry_of, pieces_of
 from yota.ir.semantics import INDEXED, AccessMap
 from yota.ir.tape import Op
 
-__all__ = ["carried_axis", "letters", "pieces"]
+__all__ = ["carried_axis", "letters", "pieces", "spread", "viewed"]
 
-
+_T = TypeVar("_T")
 _BATCH = string.ascii_uppercase + string.ascii_lowercase[11:]
 
 
 def carried_axis(op: Op, old: Sequence[int], new: Sequence[int], axis: int) -> int | None:
-    """The axis of a view of shape ``new`` that ``axis`` of its operand, of shape ``old``, becomes as it is.
+    """The axis of a result, of shape ``new``, each row of which is computed from one row along ``axis`` of an operand.
 
-    None if it becomes none, or if the op is no view.
+    None if there is none. The operand, of shape ``old``, is the first one where the op is no join and not elementwise.
 
     Examples
     --------
@@ -35,12 +36,47 @@ def carried_axis(op: Op, old: Sequence[int], new: Sequence[int], axis: int) -> i
         ahead = math.prod(old[:axis])
         same = (each for each, extent in enumerate(new) if extent == old[axis] and math.prod(new[:each]) == ahead)
         return next(same, None)
-    if access == AccessMap.BROADCAST:
+    if access in (AccessMap.BROADCAST, AccessMap.ELEMENTWISE):
         return axis + len(new) - len(old)
+    if access == AccessMap.STACK:
+        return axis + int(axis >= op.keyword("axis"))
+    if access == AccessMap.CONCATENATE:
+        return None if axis == op.keyword("axis") else axis
+    if access == AccessMap.REDUCTION:
+        over = op.keyword("axis")
+        dropped = 0 if op.keyword("keepdims") else sum(other < axis for other in over)
+        return None if axis in over else axis - dropped
     if access != AccessMap.READ or GATHER in op.keyword("index"):
         return None
     entry, found_axis = entry_of(op.keyword("index"), axis)
     return found_axis if entry == Slice(0, old[axis]) else None
+
+
+def spread(point: Sequence[_T], shape: Sequence[int], zero: _T) -> tuple[_T, ...]:
+    """The place in an operand of ``shape`` that broadcasting puts at ``point``; positions may be of any kind.
+
+    Examples
+    --------
+    >>> spread((4, 2, 1), (1, 5), 0)
+    (0, 1)
+    """
+    own = point[len(point) - len(shape) :]
+    return tuple(zero if extent == 1 else each for each, extent in zip(own, shape, strict=True))
+
+
+def viewed(op: Op, point: Sequence[_T], shape: Sequence[int], zero: _T) -> tuple[_T, ...]:
+    """The place in the operand, of ``shape``, of what is at ``point`` of its transposition or broadcast.
+
+    Examples
+    --------
+    >>> from yota.ir.catalog import primitive
+    >>> viewed(Op(1, primitive("transpose"), (0,), (("axes", (1, 2, 0)),)), "abc", (2, 3, 4), "")
+    ('c', 'a', 'b')
+    """
+    if op.access == AccessMap.BROADCAST:
+        return spread(point, shape, zero)
+    places = dict(zip(op.keyword("axes"), point, strict=True))
+    return tuple(places[axis] for axis in range(len(point)))
 
 
 def pieces(op: Op) -> list[tuple[int, list[int], Index]]:

@@ -168,6 +168,9 @@ _FOLDS = {
     "prod": "multiply",
     "max": "maximum",
     "min": "minimum",
+    "any": "logical_or",
+    "all": "logical_and",
+    "count_nonzero": "add",
     "cumsum": "add",
     "cumprod": "multiply",
 }

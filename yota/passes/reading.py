@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from yota.ir.access import viewed
 from yota.ir.indexing import GATHER, NEWAXIS, Index, Slice
+from yota.ir.semantics import JOINS, VIEWS, AccessMap
 from yota.ir.tape import Op
 from yota.passes.case import Case, Rule
 from yota.passes.writes import is_basic, positions
@@ -65,60 +67,33 @@ def compose(first: Index, second: Index, shape: tuple[int, ...]) -> Index | None
     return tuple(found)
 
 
-def _of_reshape(case: Case) -> int | None:
-    index, inner = _element(case), case.definition(case.operands[0], "reshape")
-    if index is None or inner is None:
+def _of_view(case: Case) -> int | None:
+    """An element of a reshaped, transposed or broadcast array."""
+    index, inner = _element(case), case.definition(case.operands[0])
+    if index is None or inner is None or inner.access not in VIEWS:
         return None
-    (source,) = inner.operands
-    flat = np.ravel_multi_index(index, case.type_of(case.operands[0]).shape)
-    shape = case.type_of(source).shape
-    if not shape:
-        return case.same(source)
-    where = tuple(int(position) for position in np.unravel_index(int(flat), shape))
-    return case.make("getitem", (source,), {"index": where}, case.type)
-
-
-def _of_transpose(case: Case) -> int | None:
-    index, inner = _element(case), case.definition(case.operands[0], "transpose")
-    if index is None or inner is None:
-        return None
-    where = [0] * len(index)
-    for axis, position in zip(inner.keyword("axes"), index, strict=True):
-        where[axis] = position
-    return case.make("getitem", inner.operands, {"index": tuple(where)}, case.type)
-
-
-def _of_broadcast(case: Case) -> int | None:
-    index, inner = _element(case), case.definition(case.operands[0], "broadcast_to")
-    if index is None or inner is None:
-        return None
-    (source,) = inner.operands
-    shape = case.type_of(source).shape
-    if not shape:
-        return case.same(source)
-    where = tuple(0 if n == 1 else i for i, n in zip(index[len(index) - len(shape) :], shape, strict=True))
-    return case.make("getitem", (source,), {"index": where}, case.type)
+    shape = case.type_of(inner.operands[0]).shape
+    if inner.access == AccessMap.RESHAPE:
+        flat = np.ravel_multi_index(index, case.type_of(case.operands[0]).shape)
+        return _one(case, inner.operands[0], tuple(map(int, np.unravel_index(int(flat), shape))))
+    return _one(case, inner.operands[0], viewed(inner, index, shape, 0))
 
 
 def _of_join(case: Case) -> int | None:
     """An element of a stack or a concatenation."""
-    index = _element(case)
-    inner = case.definition(case.operands[0]) if index is not None else None
-    if index is None or inner is None or inner.name not in ("stack", "concatenate"):
+    index, inner = _element(case), case.definition(case.operands[0])
+    if index is None or inner is None or inner.access not in JOINS:
         return None
     axis = inner.keyword("axis")
     position = index[axis]
-    if inner.name == "stack":
-        where = index[:axis] + index[axis + 1 :]
-        source = inner.operands[position]
-    else:
-        for source in inner.operands:
-            extent = case.type_of(source).shape[axis]
-            if position < extent:
-                break
-            position -= extent
-        where = (*index[:axis], position, *index[axis + 1 :])
-    return _one(case, source, where)
+    if inner.access == AccessMap.STACK:
+        return _one(case, inner.operands[position], index[:axis] + index[axis + 1 :])
+    for source in inner.operands:
+        extent = case.type_of(source).shape[axis]
+        if position < extent:
+            break
+        position -= extent
+    return _one(case, source, (*index[:axis], position, *index[axis + 1 :]))
 
 
 def _one(case: Case, source: int, where: tuple[int, ...]) -> int | None:
@@ -203,9 +178,7 @@ def _of_scatter(case: Case) -> int | None:
 RULES: tuple[Rule, ...] = (
     _whole,
     _of_read,
-    _of_reshape,
-    _of_transpose,
-    _of_broadcast,
+    _of_view,
     _of_join,
     _of_setitem,
     _of_scatter,

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from yota.ir.access import carried_axis
 from yota.ir.indexing import GATHER, Slice, axis_behind, entry_of, pattern_shape
-from yota.ir.semantics import JOINS, AccessMap
+from yota.ir.semantics import JOINS, VIEWS, AccessMap
 from yota.ir.tape import Op
 from yota.ir.types import TensorType
 
@@ -73,41 +73,53 @@ class _Fitting:
 
     def place(self) -> Placement | None:
         """How the op fits."""
-        op, first = self.op, self.axes[0] if self.axes else None
-        access = op.access
+        op, access = self.op, self.op.access
         if op.semantics.rowwise and not (op.semantics.ufunc and op.static):
             return self._broadcasting()
         if access == AccessMap.REDUCTION:
-            return _reduction(op, self.operands[0], self.extent, first if first is not None else self.wish)
+            return self._reduction()
         if access in JOINS:
             return self._joining()
         if access == AccessMap.SCATTER:
             return self._scatter()
-        if first is None:
+        if not self.axes or self.axes[0] is None or not (access in VIEWS or access == AccessMap.READ):
             return None
-        new = carried_axis(op, self.operands[0].shape, self.result.shape, first)
+        new = self._carried()
         if new is None or self.result.shape[new] != self.extent:
             return None
-        return Placement(new, (first,) + (None,) * (len(self.operands) - 1))
+        return Placement(new, self.axes[:1] + (None,) * (len(self.operands) - 1))
 
     def _known(self) -> tuple[int, int] | None:
         """The first operand that the loop computes, and the axis that it is cut along."""
         return next(((number, axis) for number, axis in enumerate(self.axes) if axis is not None), None)
 
+    def _carried(self) -> int | None:
+        """The axis of the result that goes with the known one of an operand; without one, the one wished for."""
+        known = self._known()
+        if known is None:
+            return self.wish
+        return carried_axis(self.op, self.operands[known[0]].shape, self.result.shape, known[1])
+
     def _broadcasting(self) -> Placement | None:
-        shape, known = self.result.shape, self._known()
-        axis = self.wish if known is None else known[1] + len(shape) - self.operands[known[0]].ndim
+        shape, axis = self.result.shape, self._carried()
         if axis is None or axis >= len(shape) or shape[axis] != self.extent:
             return None
         return Placement(axis, tuple(_cut(operand.shape, shape, axis, self.extent) for operand in self.operands))
 
     def _joining(self) -> Placement | None:
-        over, known = self.op.keyword("axis"), self._known()
-        stacked = self.op.access == AccessMap.STACK
-        axis = self.wish if known is None else known[1] + (stacked and known[1] >= over)
+        over, axis = self.op.keyword("axis"), self._carried()
         if axis is None or axis == over or axis >= self.result.ndim or self.result.shape[axis] != self.extent:
             return None
-        return Placement(axis, (axis - (stacked and axis > over),) * len(self.operands))
+        return Placement(axis, (axis - (self.op.access == AccessMap.STACK and axis > over),) * len(self.operands))
+
+    def _reduction(self) -> Placement | None:
+        axis, operand = self.wish if self.axes[0] is None else self.axes[0], self.operands[0]
+        if axis is None or axis >= operand.ndim or operand.shape[axis] != self.extent:
+            return None
+        new = carried_axis(self.op, operand.shape, self.result.shape, axis)
+        # No complex number is smaller than all others, so a running maximum of them has no start.
+        ordered = self.op.semantics.fold in ("add", "multiply") or not operand.is_complex
+        return Placement(new, (axis,)) if new is not None or ordered else None
 
     def _scatter(self) -> Placement | None:
         indices, known, axis = self.op.keyword("indices"), self._known(), self.wish
@@ -133,16 +145,3 @@ def _cut(shape: tuple[int, ...], onto: tuple[int, ...], axis: int, extent: int) 
     """Axis of an operand that is broadcast onto ``axis`` of a result, if the operand varies along it."""
     own = axis - (len(onto) - len(shape))
     return own if own >= 0 and shape[own] == extent else None
-
-
-def _reduction(op: Op, operand: TensorType, extent: int, axis: int | None) -> Placement | None:
-    if axis is None or axis >= operand.ndim or operand.shape[axis] != extent:
-        return None
-    over = op.keyword("axis")
-    if axis in over:
-        # No complex number is smaller than all others, so a running maximum of them has no start.
-        ordered = op.semantics.fold in ("add", "multiply") or not operand.is_complex
-        return Placement(None, (axis,)) if ordered else None
-    if op.keyword("keepdims"):
-        return Placement(axis, (axis,))
-    return Placement(axis - sum(other < axis for other in over), (axis,))

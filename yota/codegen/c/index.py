@@ -7,10 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from yota.ir.indexing import NEWAXIS, Slice
-from yota.ir.indexing import Index as ArrayIndex
+from yota.ir import access
 
-__all__ = ["Bounds", "Linear", "Point", "flat", "merged", "reindexed", "reshaped", "spread", "strides"]
+__all__ = ["Bounds", "Linear", "Point", "flat", "merged", "reshaped", "spread", "strides"]
 
 Bounds: TypeAlias = Mapping[int, tuple[int, int]]
 """For each loop axis its first counter, and one past its last."""
@@ -80,23 +79,7 @@ def flat(point: Point, shape: Sequence[int]) -> Linear:
 
 def spread(point: Point, shape: Sequence[int]) -> Point:
     """The element of an operand of ``shape`` that broadcasting puts at ``point``."""
-    own = point[len(point) - len(shape) :] if shape else ()
-    return tuple(Linear(0) if extent == 1 else each for each, extent in zip(own, shape, strict=True))
-
-
-def reindexed(point: Point, index: ArrayIndex) -> Point:
-    """The element of ``x`` that is at ``point`` of ``x[index]``."""
-    rest = iter(point)
-    found = []
-    for entry in index:
-        if entry is NEWAXIS:
-            next(rest)
-        elif isinstance(entry, Slice):
-            found.append(next(rest).scaled(entry.step).shifted(entry.start))
-        else:
-            assert isinstance(entry, int)
-            found.append(Linear(entry))
-    return tuple(found)
+    return access.spread(point, shape, Linear(0))
 
 
 def reshaped(point: Point, shape: Sequence[int], old: Sequence[int], bounds: Bounds) -> Point | None:

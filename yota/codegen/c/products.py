@@ -52,7 +52,7 @@ def _stops(tape: Tape) -> frozenset[int]:
     found = set()
     for op in tape.ops:
         count = sum(terms.get(operand, 0) for operand in op.operands)
-        if op.semantics.fold == "add":
+        if op.access == AccessMap.REDUCTION and op.semantics.fold == "add":
             length = tape.types[op.operands[0]].size // max(1, tape.types[op.result].size)
             count = length * max(1, count) if length <= _SHORT else 0
         elif not (op.primitive.elementwise or is_view(op, tape.types)):

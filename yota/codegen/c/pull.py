@@ -9,14 +9,15 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from yota.codegen.c.index import Bounds, Linear, Point, flat, reindexed, reshaped, spread
+from yota.codegen.c.index import Bounds, Linear, Point, flat, reshaped, spread
 from yota.codegen.c.inside import UnreachableError, by_place, piece_of, pieces_at, within
 from yota.codegen.c.patterns import gathered_extents, is_uniform, place
 from yota.codegen.c.spelling import computed_in
 from yota.codegen.c.values import Values
+from yota.ir.access import carried_axis, viewed
 from yota.ir.indexing import Index as ArrayIndex
 from yota.ir.indexing import pattern_shape
-from yota.ir.semantics import AccessMap
+from yota.ir.semantics import VIEWS, AccessMap
 from yota.ir.tape import Op, Tape
 
 __all__ = ["Pull"]
@@ -173,20 +174,13 @@ class Pull:
         """The element of the first operand that a view has at ``point``; None for what is no view."""
         access = op.access
         if access == AccessMap.READ:
-            if len(op.operands) > 1:
-                return self.gathered(point, op.keyword("index"), op.operands[1:], shape)
-            return reindexed(point, op.keyword("index"))
-        if access == AccessMap.TRANSPOSE:
-            axes = op.keyword("axes")
-            return tuple(point[axes.index(axis)] for axis in range(len(axes)))
-        if access == AccessMap.BROADCAST:
-            return spread(point, shape)
+            return self.gathered(point, op.keyword("index"), op.operands[1:], shape)
         if access == AccessMap.RESHAPE:
             found = reshaped(point, self.tape.types[op.result].shape, shape, self.bounds)
             if found is None:
                 raise UnreachableError
             return found
-        return None
+        return viewed(op, point, shape, Linear(0)) if access in VIEWS else None
 
     def gathered(self, point: Point, index: ArrayIndex, arrays: Sequence[int], shape: Sequence[int]) -> Point:
         """The element of an array of ``shape`` that a gather has at ``point``, or that a scatter adds it to."""
@@ -234,20 +228,12 @@ class Pull:
 
     def _reduction(self, op: Op, point: Point, shape: tuple[int, ...]) -> Made:
         over = op.keyword("axis")
-        rest = iter(point)
-        kept: list[Linear | None] = []
-        for axis in range(len(shape)):
-            if axis in over:
-                kept.append(None)
-                if op.keyword("keepdims"):
-                    next(rest)
-            else:
-                kept.append(next(rest))
+        axes = [carried_axis(op, shape, (), axis) for axis in range(len(shape))]
         self.folded.update(shape[axis] for axis in over if shape[axis] > 1)
         requests = []
         for lanes in itertools.product(*(range(shape[axis]) for axis in over)):
             fixed = iter(lanes)
-            inner = tuple(Linear(next(fixed)) if each is None else each for each in kept)
+            inner = tuple(Linear(next(fixed)) if axis is None else point[axis] for axis in axes)
             requests.append((op.operands[0], inner))
         if not requests:
             raise UnreachableError

@@ -29,12 +29,12 @@ def _answer(rewriting: Rewriting, op: Op) -> int:
     if type.dtype.kind != "b":
         zero = rewriting.builder.constant(np.zeros((), type.dtype)[()])
         found = rewriting.emit("not_equal", (found, zero))
-    if op.name == "all":
+    if op.semantics.fold == "logical_and":
         found = rewriting.emit("logical_not", (found,))
     ones = rewriting.emit("astype", (found,), {"dtype": np.dtype(np.float64)})
     static = {"axis": op.keyword("axis"), "keepdims": op.keyword("keepdims")}
     count = rewriting.emit(primitive("sum"), (ones,), static) if op.keyword("axis") else ones
-    if op.name == "count_nonzero":
+    if op.semantics.fold == "add":
         return rewriting.emit("astype", (count,), {"dtype": rewriting.tape.types[op.result].dtype})
     zero = rewriting.builder.constant(np.float64(0))
-    return rewriting.emit("not_equal" if op.name == "any" else "equal", (count, zero))
+    return rewriting.emit("not_equal" if op.semantics.fold == "logical_or" else "equal", (count, zero))

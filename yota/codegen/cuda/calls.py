@@ -16,6 +16,13 @@ from yota.ir.types import TensorType
 
 __all__ = ["statements"]
 
+_FORMS = {
+    "numpy.linalg.svdvals": "np.linalg.svd({0}, compute_uv=False)",
+    # CuPy raises nothing for a singular matrix, and its SVD takes no stacks of matrices.
+    "yota.ir.factors.cofactors": "np.linalg.det({0})[..., None, None] * np.swapaxes(np.linalg.inv({0}), -1, -2)",
+}
+"""Functions that CuPy has by another name, or that take several of its."""
+
 
 def statements(call: Call, name: str, pointers: Collection[int]) -> list[str]:
     """Statements that bind ``name`` to the result.
@@ -39,12 +46,8 @@ def statements(call: Call, name: str, pointers: Collection[int]) -> list[str]:
         lines = [f"{name} = {_reduction(call)}"]
     elif op.semantics.casts:
         lines = [f"{name} = {_array(call, 0)}.astype({dtype_text(call.type.dtype)})"]
-    elif op.primitive.target == "numpy.linalg.svdvals":
-        lines = [f"{name} = np.linalg.svd({call.operands[0]}, compute_uv=False)"]
-    elif op.name == "cofactors":
-        a = call.operands[0]
-        # CuPy raises nothing for a singular matrix, and its SVD takes no stacks of matrices.
-        lines = [f"{name} = np.linalg.det({a})[..., None, None] * np.swapaxes(np.linalg.inv({a}), -1, -2)"]
+    elif op.primitive.target in _FORMS:
+        lines = [f"{name} = {_FORMS[op.primitive.target].format(call.operands[0])}"]
     elif op.semantics.chooses:
         lines = [f"{name} = np.where({', '.join(call.operands)})"]
     else:
@@ -77,7 +80,7 @@ def _reduction(call: Call) -> str:
 
 def _check(call: Call) -> None:
     target = call.op.primitive.target or ""
-    if has(target) or call.op.name == "cofactors":
+    if has(target) or target in _FORMS:
         return
     raise CodegenError(
         f"{where(call.op.location)}{target} has no form on the GPU: neither CUDA's math library nor CuPy has it. "

@@ -17,7 +17,8 @@ from yota.codegen.cuda.leading import is_addition
 from yota.codegen.cuda.plan import KernelPlan, Launch, Parameter
 from yota.codegen.cuda.shape import OPEN_BLOCKS
 from yota.codegen.literals import is_whole
-from yota.ir.indexing import GATHER, Index, pieces_of, to_numpy
+from yota.ir.access import pieces
+from yota.ir.indexing import GATHER, Index, to_numpy
 from yota.ir.tape import Op, Tape
 
 __all__ = ["Addition", "additions", "is_sorted_scatter", "plan_addition", "positions", "samples"]
@@ -73,7 +74,7 @@ def additions(tape: Tape, op: Op, name: str, threads: int) -> tuple[Addition, ..
     """The pieces of a scatter in order; kernels are called ``name`` and a number."""
     shape = tape.types[op.result].shape
     found: list[Addition] = []
-    for piece, numbers, index in pieces_of(range(len(op.operands)), op.keyword("indices")):
+    for piece, numbers, index in pieces(op):
         arrays = tuple(numbers)
         if not arrays:
             found.append(Addition(piece, (), index, 0, 0, 0, False, None, False))

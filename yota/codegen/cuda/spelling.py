@@ -33,7 +33,7 @@ def is_known_to_cuda(tape: Tape, op: Op) -> bool:
     if op.semantics.casts:
         return all(is_known(each.dtype) or is_half(each.dtype) for each in (*types, result))
     target = op.primitive.target or ""
-    if op.static or op.name not in _SPECIAL or not target.startswith("scipy.special."):
+    if op.static or not _SPECIAL.get(op.name) or not target.startswith("scipy.special."):
         return False
     return all(each.dtype.kind == "f" and is_known(each.dtype) for each in (*types, result))
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
 from yota.codegen.literals import brackets, is_whole, tuple_text
 from yota.codegen.targets.call import Call, owner
-from yota.ir.indexing import GATHER, NEWAXIS, Index, pieces_of
+from yota.ir.access import pieces
+from yota.ir.indexing import GATHER, NEWAXIS, Index
 from yota.ir.types import TensorType
 from yota.passes.writes import overlap, positions
 
@@ -29,9 +29,7 @@ def assignment(call: Call, out: str) -> str:
 
 def deposits(call: Call, out: str) -> list[str]:
     """Statements that add the pieces of a ``deposit`` to what ``out`` holds."""
-    distinct, plus = (frozenset(number - 1 for number in known) for known in (call.distinct, call.unsigned))
-    pieces = replace(call, operands=call.operands[1:], types=call.types[1:], distinct=distinct, unsigned=plus)
-    return additions(pieces, out, empty=False)[0]
+    return additions(call, out, empty=False)[0]
 
 
 def additions(call: Call, out: str, *, empty: bool = True) -> tuple[list[str], bool]:
@@ -43,7 +41,7 @@ def additions(call: Call, out: str, *, empty: bool = True) -> tuple[list[str], b
     boxes: list[list[range]] = []
     written, plain = 0, empty
     operands = list(zip(call.operands, call.types, strict=True))
-    for number, numbers, index in pieces_of(range(len(operands)), call.op.keyword("indices")):
+    for number, numbers, index in pieces(call.op):
         (piece, _), arrays = operands[number], [operands[each] for each in numbers]
         place = brackets(index, call.type.shape, [text for text, _ in arrays])
         if arrays:
