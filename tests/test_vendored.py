@@ -131,7 +131,8 @@ WITH_PACKAGES = "import jinja2, numpy, optree, pygments, rich, sympy, typer"
 def pythons() -> list[str]:
     """This interpreter, those named in $YOTA_PYTHONS, and other versions on the path."""
     named = os.environ.get("YOTA_PYTHONS", "").split(os.pathsep)
-    return [sys.executable, *filter(None, named), *(f"python3.{minor}" for minor in range(10, 15))]
+    others = [f"python3.{minor}" for minor in range(10, 15) if minor != sys.version_info.minor]
+    return [sys.executable, *filter(None, named), *others]
 
 
 @pytest.mark.parametrize("python", pythons())
