@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 
+import yota
 from tests.codegen.compiled import needs_compiler
 from tests.codegen.programs import arguments, check, evaluate, tapes
 from yota.codegen.targets.c import generate
@@ -63,3 +64,23 @@ def test_generated_code_computes_what_the_tape_says(data: Any, shapes: str, dtyp
         assert found.flags.writeable
         for other in [*arrays[:number], *values]:
             assert not (isinstance(other, np.ndarray) and np.shares_memory(found, other))
+
+
+@pytest.mark.parametrize("threads", ["1", "3"])
+@pytest.mark.parametrize("axis", [None, 0, 1])
+@pytest.mark.parametrize(
+    "name, dtype",
+    [*((name, "float64") for name in ("sum", "prod", "max", "min")), ("sum", "complex128"), ("prod", "complex128")],
+)
+def test_sums_within_reductions(
+    name: str, axis: Any, dtype: str, threads: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("YOTA_NUM_THREADS", threads)
+    x = np.random.default_rng(0).normal(size=(70, 40)).astype(dtype)
+    x = x * (1 + 0.5j) if dtype == "complex128" else x
+
+    def function(x: Any) -> Any:
+        return getattr(np, name)(0.9 + 0.01 * x, axis=axis)
+
+    _, tape = yota.trace(function, x)
+    np.testing.assert_allclose(yota.compile(tape, target="c")(x), function(x), rtol=1e-12)

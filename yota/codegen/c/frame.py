@@ -85,18 +85,13 @@ class Frame:
         # Loops that are reduced must be the innermost ones for a sum to be complete when it is stored.
         return several or reduced[0] or reduced != sorted(reduced)
 
-    def merge(self, name: str, dtype: np.dtype[Any]) -> str:
-        """How a value joins a total: a format of both."""
-        if name in ("add", "sum"):
-            return "{0} + {1}"
-        if name in ("multiply", "prod"):
-            if dtype.kind == "c":
-                self.needs.parts.add(("complex_multiply", dtype.name))
-                return f"complex_multiply{suffix(dtype)}({{0}}, {{1}})"
-            return "{0} * {1}"
-        part = "larger" if name == "max" else "smaller"
+    def joined(self, merge: str, dtype: np.dtype[Any], target: str, value: str) -> str:
+        """The statement by which a value, any expression, joins a total."""
+        if merge == "sum" or (merge == "prod" and dtype.kind != "c"):
+            return f"{target} {'+' if merge == 'sum' else '*'}= {value};"
+        part = {"prod": "complex_multiply", "max": "larger", "min": "smaller"}[merge]
         self.needs.parts.add((part, dtype.name))
-        return f"{part}{suffix(dtype)}({{0}}, {{1}})"
+        return f"{target} = {part}{suffix(dtype)}({target}, {value});"
 
     def neutral(self, merge: str) -> str:
         """What a total starts from."""
@@ -109,11 +104,10 @@ class Frame:
             if self.is_private(root, several, axes):
                 assert root.reduction is not None
                 type = self.tape.types[root.variable]
-                merge = {"sum": "add", "prod": "multiply"}.get(root.merge, root.merge)
                 name, size = self.results[root.variable], max(1, type.size)
                 part = f"{name}_parts[at + part * {size}]" if size > 1 else f"{name}_parts[part]"
-                merged = self.merge(merge, type.dtype).format("so_far", part)
-                found.append(Partial(name, c_type(type.dtype), size, merged))
+                joined = self.joined(root.merge, type.dtype, "so_far", part)
+                found.append(Partial(name, c_type(type.dtype), size, joined))
         return found
 
     def cleared(self, partial: Partial) -> list[str]:

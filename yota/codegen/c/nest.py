@@ -96,8 +96,7 @@ class Nest:
             if sink.dtype.name in ("float32", "complex64"):
                 value = f"({c_type(sink.dtype)}){value}"
         if self.body.is_private(sink.root, self.several, self.axes) and (self.several or sink.depth):
-            merge = self.body.merge(sink.merge, sink.dtype)
-            return filled(f"{target} = {merge.format(target, value)};")
+            return filled(self.body.joined(sink.merge, sink.dtype, target, value))
         return [f"{target} = {value};"]
 
     def _part_function(self, name: str, sink: Sink) -> str:
@@ -169,8 +168,7 @@ class Nest:
                 function = self._part_function("add_to", sink)
                 lines.append(f"{function}(&{sink.name}, &{sink.rest}, {part});")
             else:
-                merge = self.body.merge(sink.merge, sink.dtype)
-                lines.append(f"{sink.name} = {merge.format(sink.name, part)};")
+                lines.append(self.body.joined(sink.merge, sink.dtype, sink.name, part))
         return lines
 
     def _blocks(
@@ -246,9 +244,5 @@ class Nest:
                 found += filled(f"{sink.name}[{self._within_block(counter)}] = {text};")
                 continue
             target = self._part(sink) if sink.depth < len(self.axes) else self._target(sink)
-            if sink.merge == "sum":
-                found += filled(f"{target} += {text};")
-            else:
-                merge = self.body.merge(sink.merge, sink.dtype)
-                found += filled(f"{target} = {merge.format(target, text)};")
+            found += filled(self.body.joined(sink.merge, sink.dtype, target, text))
         return [*before, *found]

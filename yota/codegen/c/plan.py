@@ -74,12 +74,12 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Partial:
-    """A result that every thread has a part of: how many elements it has, and how a total takes in one more part."""
+    """A result that every thread has a part of: its elements, and the statement by which a total takes in one part."""
 
     name: str
     type: str
     size: int
-    merged: str
+    joined: str
 
 
 @dataclass(frozen=True, slots=True)
