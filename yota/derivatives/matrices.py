@@ -39,8 +39,6 @@ _MOST_TOGETHER = 1 << 16
 """Elements of the arrays from which all rows of a Hessian are computed together."""
 _SHORT, _EACH = 1000, 3
 """Operations up to which a Hessian is straight-line code in any case; and how many more for each op of the gradient."""
-_ALONE = 200
-"""The former where there is code on arrays: that runs two or three times as long, but compiles in far less time."""
 _UNROLLED = 2
 """How many times as long scalar code is if it was arrays that fell apart."""
 _FEW, _LONG_CODE = 16, 1000
@@ -202,14 +200,11 @@ class _Straight(Prepared):
             value = pipeline.run(tape, inlined=False, once=True)
             scalar = is_scalar(value, inlined=False)
             short = scalar and (len(value) <= _LONG_CODE or size > _FEW)
-            together = len(value) > _UNROLLED * len(tape) if scalar else True
-            together = together and 0 < size * largest(tape) <= _MOST_TOGETHER
-            alone, each = (_ALONE, 1) if together else (_SHORT, _EACH)
-            found = entries(value, leaf, wanted, registry(), short=alone, each=each) if short else None
-            if found is None and together:
+            found = entries(value, leaf, wanted, registry(), short=_SHORT, each=_EACH) if short else None
+            fell_apart = scalar and len(value) > _UNROLLED * len(tape)
+            if found is None and (fell_apart or not scalar) and 0 < size * largest(tape) <= _MOST_TOGETHER:
                 with contextlib.suppress(YotaError):
                     return stacked(tape, leaf, wanted, registry()), {}
-                found = entries(value, leaf, wanted, registry(), short=_SHORT, each=_EACH) if short else None
             if found is None and (scalar or size <= _FEW):
                 raise Instead(0 if scalar else largest(tape), recorded.ran)
         else:
