@@ -112,6 +112,11 @@ yota.compile(tape)(x, x)
 text = str(yota.generate(energy, {"x": "float64[N]"}, "c", with_=("value", "gradient"), extension=True))
 yota.generate(energy, [x]).write("energy.py")
 
+carried, rows = yota.scan(lambda total, row: (total + row, total), x, x)
+carried = yota.fori(3, lambda i, x: x * i, x)
+carried = yota.while_loop(lambda x: x[0] < 3.0, lambda x: x * 2.0, x)
+text = str(carried.shape)
+
 model = yota.update(model, g[0], lambda value, slope: value - 0.1 * slope)
 assert yota.gradcheck(loss, x, x, rtol=1e-5, directions=2)
 yota.diffrule("...")(x)
