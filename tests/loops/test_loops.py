@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import yota
+from tests.generated import loaded
 from yota.codegen.targets import cuda
 from yota.errors import ArgumentError, CodegenError, StaleTapeError, TracingError
 
@@ -365,3 +366,15 @@ def test_size_of_code_does_not_depend_on_trips():
         return yota.trace(lambda x: np.sum(yota.fori(n, lambda i, c: c + 0.001 * np.sin(c), x)), X)[1]
 
     assert len(many(10)) == len(many(2000))
+
+
+@pytest.mark.parametrize("function, plain, args", [(network, network_plain, (W, X, U)), (chained, chained_plain, (X,))])
+def test_written_modules_have_the_loops(function, plain, args):
+    text = str(yota.generate(function, args, seconds=0.0))
+    assert "import yota" not in text and f"_{function.__name__}_trip(" in text
+    module = loaded(text)
+    value, gradient = getattr(module, f"{function.__name__}_value_and_gradient")(*args)
+    assert value == plain(*args)
+    v = RNG.normal(size=args[0].shape)
+    slope = plain(args[0] + 1e-20j * v, *args[1:]).imag / 1e-20
+    np.testing.assert_allclose(np.sum((gradient.w if len(args) > 1 else gradient) * v), slope, rtol=1e-12)

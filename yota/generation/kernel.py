@@ -69,8 +69,8 @@ def kernel_of(tape: Tape, name: str, constants: Constants, *, strict: bool = Fal
 
 def cut(source: Source, name: str, constants: Constants) -> Kernel:
     """The kernel that ``source`` holds, under the name ``name``."""
-    own = borrowed.renamed(source.text)
-    tree = ast.parse(own)
+    given = borrowed.renamed(source.text)
+    tree = ast.parse(given)
     renamed, imports = {"StaleTape": PRECONDITION}, []
     for found, value in source.constants.items():
         if isinstance(value, (np.ndarray, np.generic)):
@@ -82,14 +82,14 @@ def cut(source: Source, name: str, constants: Constants) -> Kernel:
             imports.append(f"import {module}")
     for statement in tree.body:
         if isinstance(statement, ast.FunctionDef):
-            renamed[statement.name] = name + statement.name.removeprefix(
-                source.entry if _own(statement, source) else ""
-            )
+            own = statement.name.startswith(source.entry)
+            rest = statement.name.removeprefix(source.entry) if own else f"_{statement.name.lstrip('_')}"
+            renamed[statement.name] = name + rest
         elif isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
             target = statement.targets[0].id
             value = ast.unparse(statement.value)
             renamed[target] = name + target if target.startswith("_") else constants.display(target, value)
-    text = _renamed(own, renamed)
+    text = _renamed(given, renamed)
     blocks = []
     for statement, lines in _statements(text):
         if isinstance(statement, (ast.Import, ast.ImportFrom)):
@@ -106,10 +106,6 @@ def cut(source: Source, name: str, constants: Constants) -> Kernel:
     work = re.search(r"^Operations: (.*?)\.$", ast.get_docstring(tree) or "", re.MULTILINE | re.DOTALL)
     operations = " ".join(work[1].split()).removesuffix("; 0 blocked loops") if work else ""
     return Kernel(name, tuple(blocks), tuple(imports), operations)
-
-
-def _own(statement: ast.FunctionDef, source: Source) -> bool:
-    return statement.name.startswith(source.entry)
 
 
 def _importable(value: Any) -> tuple[str, str]:
