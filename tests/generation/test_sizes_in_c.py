@@ -79,6 +79,11 @@ def squares(x):
     return np.sum(np.sin(np.outer(x, x)) @ x)
 
 
+def by_columns(X):
+    """What all rows have in common comes once for each row: a size is a factor."""
+    return np.sum((X - X.sum(0)) / (1 + X[0] ** 2))
+
+
 FUNCTIONS: list[tuple[Callable[..., Any], dict[str, str], list[tuple[int, ...]]]] = [
     (rosenbrock, {"x": "float64[N]"}, [(2,), (3,), (130,), (1000,)]),
     (lennard_jones, {"x": "float64[N,3]", "epsilon": "float"}, [(2,), (5,), (40,)]),
@@ -89,6 +94,7 @@ FUNCTIONS: list[tuple[Callable[..., Any], dict[str, str], list[tuple[int, ...]]]
         {"W": "float64[D,H]", "b": "float64[H]", "v": "float64[H]", "x": "float64[B,D]"},
         [(1, 1, 1), (2, 3, 4), (17, 9, 30)],
     ),
+    (by_columns, {"X": "float64[N,M]"}, [(1, 1), (2, 3), (30, 200)]),
     (cross_entropy, {"X": "float64[N,K]"}, [(1, 1), (1, 4), (20, 3), (5, 200)]),
     (laplace, {"u": "float64[N,M]"}, [(5, 5), (7, 20)]),
     (windowed, {"x": "float64[N]"}, [(1,), (2,), (65,)]),

@@ -65,6 +65,11 @@ def unused(x, y):
     return np.sum(x) / len(y)
 
 
+def by_columns(X):
+    """What all rows have in common comes once for each row: a size is a factor."""
+    return np.sum((X - X.sum(0)) / (1 + X[0] ** 2))
+
+
 CASES: list[tuple[Any, dict[str, str], list[tuple[int, ...]]]] = [
     (mean_square, {"x": "float64[N,M]", "y": "float64[N,M]"}, [(1, 1), (3, 70), (200, 90)]),
     (rosenbrock, {"x": "float64[N]"}, [(2,), (3,), (1000,)]),
@@ -74,6 +79,7 @@ CASES: list[tuple[Any, dict[str, str], list[tuple[int, ...]]]] = [
     (gridded, {"x": "float64[N]"}, [(1,), (2,), (700,)]),
     (pairs, {"X": "float64[N,3]"}, [(1,), (9,)]),
     (ridge, {"A": "float64[N,N]", "start": "float64[M]"}, [(1, 1), (3, 7), (40, 300)]),
+    (by_columns, {"X": "float64[N,M]"}, [(1, 1), (2, 3), (30, 200)]),
 ]
 
 

@@ -378,3 +378,23 @@ def test_written_modules_have_the_loops(function, plain, args):
     v = RNG.normal(size=args[0].shape)
     slope = plain(args[0] + 1e-20j * v, *args[1:]).imag / 1e-20
     np.testing.assert_allclose(np.sum((gradient.w if len(args) > 1 else gradient) * v), slope, rtol=1e-12)
+
+
+def test_whole_numbers_wrap_around_as_numpys_do():
+    def powers(k):
+        return yota.fori(70, lambda i, c: c * 3, k)
+
+    with np.errstate(over="ignore"):
+        expected = powers(np.int64(5))
+    assert yota.compile(yota.trace(powers, np.int64(5))[1])(np.int64(5)) == expected < 0
+
+
+@pytest.mark.parametrize("target", ["numpy", "c"])
+def test_no_trips_and_rows_that_are_constants(target):
+    def none(a):
+        return np.sum(np.cos(yota.fori(0, lambda i, c: c * a + i, a)))
+
+    np.testing.assert_allclose(yota.grad(none, X, target=target)[1][0], -np.sin(X), rtol=1e-14)
+    _, tape = yota.trace(lambda a: yota.scan(lambda s, x: (s + x, True), a[0], a)[1], X)
+    found = yota.compile(tape, target)(X)
+    assert found.dtype == bool and list(found) == [True] * len(X)

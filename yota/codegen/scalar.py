@@ -126,7 +126,10 @@ def plan_scalar(tape: Tape, *, strict: bool = False, names: Names | None = None)
 
 def is_fast(tape: Tape) -> bool:
     """Whether Python's numbers can hold all values of a scalar tape."""
-    return all(type.dtype in _FAST_DTYPES for type in _used_types(tape))
+    return all(type.dtype in _FAST_DTYPES for type in _used_types(tape)) and not any(
+        op.semantics.wraps and tape.types[op.result].dtype.kind == "i" and not tape.types[op.result].weak
+        for op in tape.ops
+    )
 
 
 def scalar_source(tape: Tape, *, strict: bool = False) -> Source:

@@ -108,6 +108,9 @@ class Extent(int):
     def __bool__(self) -> bool:
         return self._decided(map(bool, self.values))
 
+    def __float__(self) -> float:
+        raise UndecidedError(f"{self} has no value as a number of the tape, which is the same at all sizes")
+
     def __neg__(self) -> int:
         return extent_of([-value for value in self.values], self.sizes)
 

@@ -117,6 +117,8 @@ class Semantics:
         Cost: whether nothing is computed; whether computing it again costs less than reading it from memory.
     exact
         Whether Python's operator, on numbers, gives the bits of NumPy's function.
+    wraps
+        Whether results that are too large for whole numbers of 64 bits wrap around.
     quiet
         Whether NumPy gives no floating-point warnings for it.
     """
@@ -135,6 +137,7 @@ class Semantics:
     free: bool = False
     cheap: bool = False
     exact: bool = False
+    wraps: bool = False
     quiet: bool = False
 
 
@@ -197,6 +200,7 @@ _CHEAP = _names(
     " minimum where sign astype"
 )
 _EXACT = _names("add subtract multiply negative less less_equal greater greater_equal equal not_equal")
+_WRAPS = _names("add subtract multiply negative absolute square power sum prod cumsum cumprod left_shift")
 _QUIET = _names(
     "negative positive absolute fabs conjugate sign where real imag maximum minimum fmax fmin copysign less less_equal"
     " greater greater_equal equal not_equal isnan isinf isfinite logical_and logical_or logical_not signbit invert"
@@ -229,5 +233,6 @@ def semantics(name: str, target: str | None, elementwise: bool, function: Callab
         free=name in _FREE,
         cheap=name in _CHEAP,
         exact=name in _EXACT,
+        wraps=name in _WRAPS,
         quiet=name in _QUIET,
     )

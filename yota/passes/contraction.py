@@ -19,6 +19,8 @@ def _sum_of_broadcast(case: Case) -> int | None:
     axes, times = [], 1
     for axis in case.keyword("axis"):
         if axis < lead or small[axis - lead] == 1:
+            if type(shape[axis]) is not int:
+                return None  # a number of the tape is the same at all sizes
             times *= shape[axis]
         if axis >= lead:
             axes.append(axis - lead)

@@ -55,12 +55,16 @@ def with_own_outputs(tape: Tape, unfit: Callable[[Op], bool] | None = None) -> T
     """Each output computed by an op of its own, and by none that is ``unfit``."""
     builder, made, counts = tape.builder(), tape.definitions(), Counter(tape.outputs)
     outputs = [
-        each
-        if each in made and counts[each] == 1 and not (unfit and unfit(made[each]))
-        else builder.emit(primitive("positive"), (each,))
+        each if each in made and counts[each] == 1 and not (unfit and unfit(made[each])) else _copied(builder, each)
         for each in tape.outputs
     ]
     return builder.finish(outputs)
+
+
+def _copied(builder: TapeBuilder, variable: int) -> int:
+    if builder.type(variable).dtype.kind == "b":
+        return builder.emit(primitive("logical_or"), (variable, variable))
+    return builder.emit(primitive("positive"), (variable,))
 
 
 def rewritten(tape: Tape, replacement: Callable[[Rewriting, Op], int | None]) -> Tape:

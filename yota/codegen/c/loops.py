@@ -59,6 +59,7 @@ def plan_loop(op: Op, types: Mapping[int, TensorType], name: str, needs: Needs) 
     region: Region = op.keyword("region")
     tapes = [region.body] if region.condition is None else [region.body, region.condition]
     found = [type for tape in tapes for type in tape.types.values()]
+    found += [*region.types(), *(types[operand] for operand in op.operands)]
     if not all(is_known(type.dtype) and type.size for type in found) or any(
         each.regions for t in tapes for each in t.ops
     ):
