@@ -27,10 +27,13 @@ __all__ = ["Compiler", "find"]
 _FLAGS: tuple[str, ...] = (
     "-O3", "-march=native", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off", "-fwrapv", "-fPIC", "-shared",
     "-std=gnu11", "-Wno-unknown-pragmas", "-fno-builtin-cos", "-fno-builtin-cosf",
+    "-fno-predictive-commoning",
 )  # fmt: skip
 """Flags of every compilation.
 
-GCC joins the sine and the cosine of one number to a call that has no vector form; that is what the last two are for.
+GCC joins the sine and the cosine of one number to a call that has no vector form: no builtins for these. Its predictive
+commoning reads what a loop writes in several rows ahead of it, and writes it back behind it. Where another thread
+writes next to these places, what that wrote is lost.
 """
 if sys.platform == "darwin":
     _FLAGS = (*_FLAGS, "-undefined", "dynamic_lookup")
