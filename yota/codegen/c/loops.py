@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from yota.codegen import symbolic
-from yota.codegen.c.groups import Group, Schedule, schedule
+from yota.codegen.c.groups import GATHERS, Group, Schedule, schedule
 from yota.codegen.c.kernel import Kernel, argument_of, plan_kernel, result_of
 from yota.codegen.c.lines import Needs, block
 from yota.codegen.c.names import LocalNames
@@ -139,7 +139,7 @@ class _Writer:
         tape = symbolic.optimise(tape, values=len(tape.outputs))
         tape, stored = small_as_sums(as_products(normalised(tape, frozenset()), frozenset()), largest=_LARGEST_PRODUCT)
         tape = with_own_outputs(tape)
-        plan = schedule(tape, looks=False, gathers=("getitem", "scatter"), stored=stored)
+        plan = schedule(tape, looks=False, gathers=GATHERS, stored=stored)
         if not all(isinstance(step, Group) for step in plan.steps):
             return None
         kernels = []
