@@ -24,10 +24,10 @@ def weight_and_count(tape: Tape) -> tuple[int, int]:
     """Of a scalar tape, factored in one way: what it weighs, and what its code takes."""
     kinds = symbolic._kinds(tape, frozenset())
     forests = symbolic._forests(tape, kinds, set())
-    ((kind, planted),) = forests.items()
+    ((kind, (planted, _)),) = forests.items()
     factored = symbolic.factored(planted, symbolic.Options())
     table = Table(factored)
-    made = symbolic._harvested(tape, kinds, {kind: factored}, {kind: share(factored)})
+    made = symbolic._harvested(tape, kinds, {kind: share(factored)})
     return Scales(table).weight(table.planted), elements(made)
 
 
@@ -48,7 +48,7 @@ def test_a_weight_is_the_number_of_operations(tape):
 
 def products_of(terms: list) -> tuple[list[dict[int, int]], dict[int, tuple[int, int]]]:
     found = share(forest([*terms]))
-    return list(found.factors.values()), found.pairs
+    return [*found.factors], found.pairs
 
 
 MONOMIALS = st.lists(

@@ -13,13 +13,17 @@ import math
 import random
 from bisect import bisect_left, insort
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
-from yota.codegen.polynomial import is_multiple, multiply
+from yota.codegen.polynomial import Monomial, is_multiple, multiply
 from yota.codegen.table import Place, Sums, Table
 
 __all__ = ["Options", "factor", "factor_anew"]
+
+Spot: TypeAlias = tuple[int, int, int, int, int]
+"""Two terms of a sum: its atom, their positions, and their numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +85,13 @@ def factor_anew(
     return _Factoring(table, sums, options, known).run(changed, divisor)
 
 
+def _same_coefficient(one: float, two: float) -> bool:
+    """Whether two terms have a coefficient in common, besides a sign."""
+    if abs(one) == 1.0 or abs(two) == 1.0:
+        return False
+    return abs(one) == abs(two) or (one.is_integer() and two.is_integer())
+
+
 class _Open:
     """A sum that loses terms: its terms by position, linked to their neighbours, and the positions of each factor.
 
@@ -114,11 +125,19 @@ class _Open:
         if after < len(self.terms):
             self.before[after] = before
 
-    def others(self, position: int, window: int, near: int, ordered: bool) -> list[int]:
-        """Positions of the terms that one is paired with; for ``window`` and ``near`` see `Table`."""
+    def others(self, position: int, window: int, near: int, ordered: bool) -> Iterator[tuple[int, bool]]:
+        """Positions of the terms that one is paired with, and whether they have a factor in common with it.
+
+        For ``window`` and ``near`` see `Table`.
+        """
         term = self.terms[position]
         assert term is not None
-        found: set[int] = set()
+        most, common = (window + 1) // 2, set[int]()
+        for atom, _ in self.known[term][1]:
+            readers = self.readers[atom]
+            place = bisect_left(readers, position)
+            common.update(readers[max(place - most, 0) : place], readers[place + 1 : place + 1 + most])
+        found = common.copy()
         for links in (self.before, self.after):
             other = links[position]
             for _ in range(near):
@@ -129,14 +148,10 @@ class _Open:
                 other = links[other]
                 if ordered:
                     break
-        most = (window + 1) // 2
-        for atom, _ in self.known[term][1]:
-            readers = self.readers[atom]
-            place = bisect_left(readers, position)
-            found.update(readers[max(place - most, 0) : place], readers[place + 1 : place + 1 + most])
         positions = sorted(found)
         place = bisect_left(positions, position)
-        return [*reversed(positions[max(place - window, 0) : place]), *positions[place : place + window]]
+        for each in (*reversed(positions[max(place - window, 0) : place]), *positions[place : place + window]):
+            yield each, each in common
 
 
 class _Factoring:
@@ -151,6 +166,8 @@ class _Factoring:
         self.alone = table.alone(options.most, options.inside)
         self.places: dict[int, list[Place]] = {}
         """Where each divisor occurs."""
+        self.waiting: dict[tuple[Monomial, Monomial], Spot | None] = {}
+        """Where two monomials without a common factor have met, if that was once; they are no places yet."""
         self.atoms: dict[int, int] = {}
         """Atoms of the divisors that have been taken out."""
         self.pushed: dict[int, float] = {}
@@ -180,15 +197,42 @@ class _Factoring:
 
     def _start(self, changed: Collection[int]) -> None:
         table = self.table
-        living = table.living(self.sums)
-        for atom in sorted(living):
-            if atom in table.defined or (self.options.whole and atom in table.divisor_of):
-                self.atoms.setdefault(table.divisor_of[atom][0], atom)
         touched: dict[int, None] = {}
-        for atom in sorted(living.keys() & changed):
-            for divisor, place in table.places(atom, living[atom]):
-                self._note(divisor, place, touched)
+        if self.options.whole:
+            living = table.living(self.sums)
+            for atom in sorted(living.keys() & (table.defined.keys() | set(table.whole()))):
+                self.atoms.setdefault(table.divisor_of[atom][0], atom)
+            for atom in sorted(living.keys() & changed):
+                for divisor, place in table.places(atom, living[atom]):
+                    self._note(divisor, place, touched)
+        else:
+            for atom, terms in self.sums.items():
+                for first, second, alike in table.paired(atom, terms):
+                    self._meet((atom, first, second, terms[first], terms[second]), alike, touched)
         self._push(touched)
+
+    def _meet(self, spot: Spot, has_factor: bool, touched: dict[int, None]) -> None:
+        """Note the place that two terms make; without a factor, where they are worth something or meet again."""
+        if not has_factor and not self.options.whole:
+            (a, one), (b, two) = self.table.terms[spot[3]], self.table.terms[spot[4]]
+            if not _same_coefficient(a, b):
+                key = (one, two) if one < two else (two, one)
+                before = self.waiting.setdefault(key, spot)
+                if before is spot:
+                    return
+                self._wake(key, touched)
+        pair = self.table.pair(spot[3], spot[4])
+        if pair is not None:
+            self._wake(self.table.divisors[pair.divisor][:2], touched)
+            self._note(pair.divisor, Place(*spot, pair.scale, pair.factor), touched)
+
+    def _wake(self, key: tuple[Monomial, Monomial], touched: dict[int, None]) -> None:
+        """Note the first place of two monomials, which have met again."""
+        spot = self.waiting.get(key)
+        self.waiting[key] = None
+        pair = self.table.pair(spot[3], spot[4]) if spot is not None else None
+        if spot is not None and pair is not None:
+            self._note(pair.divisor, Place(*spot, pair.scale, pair.factor), touched)
 
     def _note(self, divisor: int, place: Place, touched: dict[int, None]) -> None:
         """Add a place to those of its divisor, which is then ``touched``."""
@@ -322,12 +366,9 @@ class _Factoring:
     def _pair(self, atom: int, opened: _Open, position: int, touched: dict[int, None]) -> None:
         """Note the places that the term at ``position`` makes with others."""
         options, terms = self.options, opened.terms
-        for other in opened.others(position, options.window, options.near, atom in self.table.ordered):
-            first, second = min(other, position), max(other, position)
+        for other, alike in opened.others(position, options.window, options.near, atom in self.table.ordered):
+            first, second = (other, position) if other < position else (position, other)
             left, right = terms[first], terms[second]
             assert left is not None
             assert right is not None
-            pair = self.table.pair(left, right)
-            if pair is not None:
-                place = Place(atom, first, second, left, right, pair.scale, pair.factor)
-                self._note(pair.divisor, place, touched)
+            self._meet((atom, first, second, left, right), alike, touched)

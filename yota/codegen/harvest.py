@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
+import functools
 from collections.abc import Iterable
 
-from yota.codegen.forest import Forest
-from yota.codegen.polynomial import Term
 from yota.codegen.sharing import Products
 from yota.ir.types import TensorType
 from yota.passes.rewrite import Rewriting
@@ -21,31 +19,30 @@ class Harvest:
     ----------
     rewriting
         The tape that is made; variables of the forest are those of the tape it reads.
-    forest
-        Sums and roots.
     products
-        How its monomials are made from shared products.
+        The forest, and how its monomials are made from shared products.
     type
         Of its results, unless all that one is made from are of another.
     """
 
-    def __init__(self, rewriting: Rewriting, forest: Forest, products: Products, type: TensorType) -> None:
+    def __init__(self, rewriting: Rewriting, products: Products, type: TensorType) -> None:
         self.rewriting = rewriting
-        self.forest = forest
+        self.forest = products.forest
         self.products = products
         self.type = type
         self._typed: set[int] = set()
         """Variables that have this type."""
         self._ready: dict[int, int] = {}
-        self._made: dict[tuple[tuple[int, int], ...], int] = {}
+        self._unsigned_values: dict[int, int] = {}
+        """Variables of terms, without their signs."""
         self._negated: dict[int, int] = {}
-        self._flipped = _flipped(forest, products)
+        self._flipped = _flipped(products)
 
     def root(self, variable: int) -> int:
         """The new variable of a root."""
-        term = self.forest.roots[variable]
-        self._prepare(self._needs(term))
-        found = self._signed(term)
+        positive, number = self.products.roots[variable]
+        self._prepare(self.products.factors[number])
+        found = self._signed(positive, number)
         type = self.rewriting.tape.types[variable]
         if self.rewriting.type(found) != type:
             # Only whether it is a Python number can differ.
@@ -63,10 +60,6 @@ class Harvest:
         self._typed.add(found)
         return found
 
-    def _needs(self, term: Term) -> Iterable[int]:
-        """Atoms that a term is made from."""
-        return self.products.factors[abs(term[0]), term[1]] if term[1] else ()
-
     def _parts(self, atom: int) -> Iterable[int]:
         """Atoms that an atom is made from."""
         if atom in self.forest.variables:
@@ -75,7 +68,8 @@ class Harvest:
             return self.products.pairs[atom]
         if atom in self.products.products:
             return [each for each, _ in self.products.products[atom]]
-        return [each for term in self.forest.parts(atom) for each in self._needs(term)]
+        factors = self.products.factors
+        return [each for _, number in self.products.parts.get(atom, ()) for each in factors[number]]
 
     def _prepare(self, atoms: Iterable[int]) -> None:
         """Emit atoms and what they depend on; a stack of its own, because sums may nest a thousand deep."""
@@ -92,7 +86,8 @@ class Harvest:
     def _emit(self, atom: int) -> int:
         if atom in self.forest.variables:
             found = self.rewriting[self.forest.variables[atom]]
-            if self.rewriting.type(found) == self.type:
+            type = self.rewriting.type(found)
+            if type is self.type or type == self.type:
                 self._typed.add(found)
             return found
         if atom in self.products.numbers:
@@ -103,7 +98,7 @@ class Harvest:
         if atom in self.products.products:
             return self._multiplied(self.products.products[atom])
         if atom in self.forest.quotients:
-            top, bottom = self.forest.quotients[atom]
+            (_, top), (_, bottom) = self.products.parts[atom]
             return self._op("divide", self._unsigned(top), self._unsigned(bottom))
         return self._sum(atom)
 
@@ -112,18 +107,10 @@ class Harvest:
             return self._op("square", left)
         return self._op("multiply", left, right)
 
-    def _multiplied(self, factors: tuple[tuple[int, int], ...]) -> int:
+    def _multiplied(self, factors: Iterable[tuple[int, int]]) -> int:
         """The product of powers; numbers and 0-d factors first."""
-        found = self._made.get(factors)
-        if found is None:
-            order = sorted(factors, key=self._rank)
-            total: int | None = None
-            for atom, exponent in order:
-                power = self._power(self._ready[atom], exponent)
-                total = power if total is None else self._times(total, power)
-            assert total is not None
-            found = self._made[factors] = total
-        return found
+        powers = [self._power(self._ready[atom], exponent) for atom, exponent in sorted(factors, key=self._rank)]
+        return functools.reduce(self._times, powers)
 
     def _rank(self, factor: tuple[int, int]) -> tuple[bool, bool, int]:
         atom = factor[0]
@@ -137,31 +124,31 @@ class Harvest:
                 found = self._op("multiply", found, base)
         return found
 
-    def _unsigned(self, term: Term) -> int:
-        if not term[1]:
-            return self.rewriting.builder.constant(abs(term[0]))
-        factors = self.products.factors[abs(term[0]), term[1]]
-        if len(factors) == 1:
-            ((atom, exponent),) = factors.items()
-            if exponent == 1:
-                return self._ready[atom]
-        return self._multiplied(tuple(sorted(factors.items())))
+    def _unsigned(self, number: int) -> int:
+        found = self._unsigned_values.get(number)
+        if found is None:
+            factors = self.products.factors[number]
+            if factors:
+                found = self._multiplied(factors.items())
+            else:
+                found = self.rewriting.builder.constant(self.products.terms[number][0])
+            self._unsigned_values[number] = found
+        return found
 
-    def _signed(self, term: Term) -> int:
+    def _signed(self, positive: bool, number: int) -> int:
         """A term with its sign: in its coefficient if that is nobody else's, else as a negation."""
-        if not term[1]:
-            return self.rewriting.builder.constant(term[0])
-        positive = math.copysign(1.0, term[0]) > 0
-        if positive != self._is_flipped(term):
-            return self._unsigned(term)
-        key = abs(term[0]), term[1]
-        factors = self.products.factors[key]
+        factors = self.products.factors[number]
+        if not factors:
+            value = self.products.terms[number][0]
+            return self.rewriting.builder.constant(value if positive else -value)
+        if positive != self._is_flipped(number):
+            return self._unsigned(number)
         numbers = [atom for atom in factors if atom in self.products.numbers]
-        if self.products.signed(term):
+        if self.products.signed(number):
             rest = tuple(sorted(item for item in factors.items() if item[0] not in numbers))
             value = self.rewriting.builder.constant(-self.products.numbers[numbers[0]])
             return self._scaled(value, rest)
-        found = self._unsigned(term)
+        found = self._unsigned(number)
         if found not in self._negated:
             self._negated[found] = self._op("negative", found)
         return self._negated[found]
@@ -172,54 +159,50 @@ class Harvest:
             total = self._times(total, self._power(self._ready[atom], exponent))
         return total
 
-    def _is_flipped(self, term: Term) -> bool:
+    def _is_flipped(self, number: int) -> bool:
         flipped = self._flipped
-        return bool(flipped) and any(atom in flipped for atom, exponent in term[1] if exponent % 2)
+        return bool(flipped) and any(
+            atom in flipped for atom, exponent in self.products.terms[number][1] if exponent % 2
+        )
 
     def _sum(self, atom: int) -> int:
-        each = self.forest.sums[atom]
-        terms = each.alive()
+        terms = self.products.parts[atom]
         if atom in self._flipped:
-            terms = [(-coefficient, monomial) for coefficient, monomial in terms]
-        signs = [math.copysign(1.0, term[0]) > 0 for term in terms]
-        if self._flipped:
-            signs = [sign != self._is_flipped(term) for sign, term in zip(signs, terms, strict=True)]
-        if not signs[0]:
+            terms = [(not positive, number) for positive, number in terms]
+        if not terms[0][0]:
             # b - a is -a + b to the bit; further back only where the order is free.
-            limit = 2 if each.ordered else len(terms)
-            first = next((number for number in range(1, min(limit, len(terms))) if signs[number]), None)
+            limit = 2 if self.forest.sums[atom].ordered else len(terms)
+            first = next((place for place in range(1, min(limit, len(terms))) if terms[place][0]), None)
             if first is not None:
-                terms.insert(0, terms.pop(first))
-                signs.insert(0, signs.pop(first))
-        total = self._unsigned(terms[0]) if signs[0] else self._signed(terms[0])
-        for term, positive in zip(terms[1:], signs[1:], strict=True):
-            total = self._op("add" if positive else "subtract", total, self._unsigned(term))
+                terms = [terms[first], *terms[:first], *terms[first + 1 :]]
+        positive, number = terms[0]
+        total = self._unsigned(number) if positive else self._signed(False, number)
+        for positive, number in terms[1:]:
+            total = self._op("add" if positive else "subtract", total, self._unsigned(number))
         return total
 
 
-def _flipped(forest: Forest, products: Products) -> set[int]:
+def _flipped(products: Products) -> set[int]:
     """Sums to be emitted with all signs turned, because their one user would negate them."""
-    if not any(term[0] == -1.0 for term in forest.roots.values()):
+    terms, forest = products.terms, products.forest
+    if not any(not positive and terms[number][0] == 1.0 for positive, number in products.roots.values()):
         return set()
-    users: dict[int, list[Term]] = {}
-    for term in forest.roots.values():
-        for atom, _ in term[1]:
-            users.setdefault(atom, []).append(term)
-    inner: set[int] = set()
-    for atom in forest.living():
-        for term in forest.parts(atom):
-            inner.update(each for each, _ in term[1])
+    users: dict[int, list[tuple[bool, int]]] = {}
+    for root in products.roots.values():
+        for atom, _ in terms[root[1]][1]:
+            users.setdefault(atom, []).append(root)
+    inner = {atom for parts in products.parts.values() for _, number in parts for atom, _ in terms[number][1]}
     found: set[int] = set()
     taken: set[int] = set()
-    for atom, terms in users.items():
+    for atom, roots in users.items():
         each = forest.sums.get(atom)
-        if each is None or each.ordered or atom in inner or len(terms) > 1 or len(each.alive()) < 2:
+        if each is None or each.ordered or atom in inner or len(roots) > 1 or len(products.parts[atom]) < 2:
             continue
-        term = terms[0]
-        exponents = dict(term[1])
+        positive, number = roots[0]
+        exponents = dict(terms[number][1])
         alone = exponents[atom] == 1 and taken.isdisjoint(exponents)
-        turned = any(coefficient < 0 for coefficient, _ in each.alive())
-        if term[0] == -1.0 and alone and turned and products.times[1.0, term[1]] == 1:
+        turned = any(not sign and terms[part][0] for sign, part in products.parts[atom])
+        if not positive and terms[number][0] == 1.0 and alone and turned and products.times[number] == 1:
             found.add(atom)
             taken.update(exponents)
     return found

@@ -26,6 +26,8 @@ def nest(forest: Forest, seed: int) -> None:
 
 def pull_out(forest: Forest) -> None:
     """Pull out what all terms of a long sum have in common, in place: taken in pairs it would take as many steps."""
+    if not any(len(each.terms) >= _LONG for each in forest.sums.values()):
+        return
     nesting = _Nesting(forest, random.Random(0))
     for atom in forest.living():
         each = forest.sums.get(atom)

@@ -35,9 +35,8 @@ def occurrences(monomial: Mapping[int, int]) -> dict[Pair, int]:
     >>> occurrences({1: 2, 3: 2})
     {(1, 3): 2, (1, 1): 1, (3, 3): 1}
     """
-    if len(monomial) == 1:
-        ((atom, exponent),) = monomial.items()
-        return {(atom, atom): exponent // 2} if exponent > 1 else {}
+    if len(monomial) < 2:
+        return {(atom, atom): exponent // 2 for atom, exponent in monomial.items() if exponent > 1}
     factors = sorted(monomial.items())
     found = {
         (one, other): min(exponent, times) for (one, exponent), (other, times) in itertools.combinations(factors, 2)
@@ -81,15 +80,17 @@ class _Extraction:
         self.queue: list[tuple[int, int, int, bool, Pair]] = []
 
     def run(self) -> dict[int, Pair]:
-        pairs = [occurrences(monomial) for monomial in self.monomials]
-        counts: dict[Pair, int] = {}
-        for each in pairs:
-            for pair, times in each.items():
-                counts[pair] = counts.get(pair, 0) + times
-        self.members = {pair: {} for pair, count in counts.items() if count > 1}
-        for number, each in enumerate(pairs):
-            for pair in self.members.keys() & each.keys():
-                self.members[pair][number] = each[pair]
+        first: dict[Pair, int] = {}
+        for number, monomial in enumerate(self.monomials):
+            for pair, times in occurrences(monomial).items():
+                if pair in self.members:
+                    self.members[pair][number] = times
+                elif pair in first:
+                    self.members[pair] = {first[pair]: 1, number: times}
+                elif times > 1:
+                    self.members[pair] = {number: times}
+                else:
+                    first[pair] = number
         for pair in self.members:
             self._enqueue(pair)
         found: dict[int, Pair] = {}

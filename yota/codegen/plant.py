@@ -35,14 +35,13 @@ class _Gardener:
 
     def add(self, op: Op) -> None:
         """Take one op in."""
-        found = self.terms[op.result] = _READERS[op.name](self, op)
-        if self._is_sole(op, found):
+        name = op.primitive.name
+        found = self.terms[op.result] = _READERS[name](self, op)
+        if name in ("add", "subtract") or (len(found[1]) == 1 and self._is_sole(op, found)):
             self._sole.add(op.result)
 
     def _is_sole(self, op: Op, term: Term) -> bool:
         """Whether all that reads the sum in ``term`` reads it through this op: no other scaled it in between."""
-        if op.name in ("add", "subtract"):
-            return True
         sole, uses = self._sole, self.uses
         found = [operand for operand in op.operands if operand in sole and uses[operand] == 1]
         return bool(found) and any(self.terms[operand][1] == term[1] for operand in found)
@@ -56,7 +55,8 @@ class _Gardener:
         if value is not None and not isinstance(value, (np.ndarray, complex, np.complexfloating)):
             number = float(value)
             if number == value and math.isfinite(number):
-                return number, ()
+                found = self.terms[variable] = number, ()
+                return found
         return self._opaque(variable)
 
     def _opaque(self, variable: int) -> Term:
@@ -78,7 +78,7 @@ class _Gardener:
     def factor(self, variable: int) -> Term:
         """An operand of a product; a long product that others read too stays whole."""
         found = self.term(variable)
-        if self.uses.get(variable, 0) > 1 and len(found[1]) > _MOST_SHARED_FACTORS:
+        if len(found[1]) > _MOST_SHARED_FACTORS and self.uses.get(variable, 0) > 1:
             return self.whole(variable, found)
         return found
 
@@ -200,7 +200,7 @@ def plant(tape: Tape, ops: Iterable[Op], roots: set[int], ordered: set[int], use
     for atom in forest.living():
         if atom in forest.sums:
             each = forest.sums[atom]
-            each.terms = list(_merged(each.alive(), each.ordered))
+            each.terms = [*_merged(each.alive(), each.ordered)]
     return forest
 
 
@@ -209,6 +209,8 @@ def _merged(terms: list[Term], ordered: bool) -> list[Term]:
 
     Of the user's own sums only products are pulled together: what he adds twice as it is stays.
     """
+    if len({monomial for _, monomial in terms}) == len(terms):
+        return terms
     totals: dict[tuple[bool, Monomial, int], float] = {}
     for place, (coefficient, monomial) in enumerate(terms):
         alone = ordered and sum(exponent for _, exponent in monomial) < 2

@@ -39,6 +39,10 @@ def multiply(left: Monomial, right: Monomial) -> Monomial:
     """
     if not left or not right:
         return left or right
+    if left[-1][0] < right[0][0]:
+        return left + right
+    if right[-1][0] < left[0][0]:
+        return right + left
     exponents = dict(left)
     for atom, exponent in right:
         exponents[atom] = exponents.get(atom, 0) + exponent

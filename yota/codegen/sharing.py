@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import dataclass
 
@@ -27,38 +28,60 @@ class Products:
         Atoms that stand for constants, and their values.
     pairs
         Atoms that stand for products of two atoms.
+    numbered
+        The numbers of the terms of the forest, without signs; the next three are lists by these numbers.
+    terms, times
+        Coefficients (without sign) and monomials; and how often each occurs.
     factors
-        For each coefficient (without sign) and monomial of the forest, its atoms with exponents.
+        The atoms of each product with exponents; none for numbers.
+    parts
+        The terms of each sum and quotient, and whether they are positive.
+    roots
+        The term of each root, and whether it is positive.
     """
 
     def __init__(self, forest: Forest) -> None:
         self.forest = forest
         self.numbers: dict[int, float] = {}
         self.pairs: dict[int, tuple[int, int]] = {}
-        self.factors: dict[Term, dict[int, int]] = {}
-        self.times: dict[Term, int] = {}
+        self.numbered: dict[Term, int] = {}
+        self.terms: list[Term] = []
+        self.times: list[int] = []
+        self.factors: list[dict[int, int]] = []
+        self.products: dict[int, Monomial] = {}
         self._number_atoms: dict[float, int] = {}
         self._scalar_products: dict[tuple[tuple[int, int], ...], int] = {}
-        self.products: dict[int, Monomial] = {}
+        self.roots = {variable: self._add(term) for variable, term in forest.roots.items()}
+        self.parts = {atom: [self._add(term) for term in forest.parts(atom)] for atom in forest.living()}
 
-    def add(self, term: Term) -> None:
-        """Take a monomial in."""
-        key = abs(term[0]), term[1]
-        self.times[key] = self.times.get(key, 0) + 1
-        if key in self.factors or not key[1]:
-            return
-        factors = dict(key[1])
-        if key[0] != 1.0:
+    def _add(self, term: Term) -> tuple[bool, int]:
+        """Whether a term is positive, and its number."""
+        coefficient, monomial = term
+        positive = math.copysign(1.0, coefficient) > 0
+        key = term if positive else (-coefficient, monomial)
+        number = self.numbered.setdefault(key, len(self.terms))
+        if number < len(self.terms):
+            self.times[number] += 1
+            return positive, number
+        self.terms.append(key)
+        self.times.append(1)
+        factors = dict(monomial)
+        if monomial and key[0] != 1.0:
             factors[self._number(key[0])] = 1
-        self.factors[key] = self._scalars_joined(factors) if self.forest.is_array else factors
+        self.factors.append(self._scalars_joined(factors) if self.forest.is_array else factors)
+        return positive, number
 
-    def signed(self, term: Term) -> bool:
+    def signed(self, number: int) -> bool:
         """Whether a term takes a sign without an operation: it is a number, or has one that is its own."""
-        key = abs(term[0]), term[1]
-        if not term[1]:
+        factors = self.factors[number]
+        if not factors:
             return True
-        factors = self.factors[key]
-        return self.times[key] == 1 and len(factors) > 1 and any(atom in self.numbers for atom in factors)
+        return self.times[number] == 1 and len(factors) > 1 and any(atom in self.numbers for atom in factors)
+
+    def least(self) -> int:
+        """How many operations all takes, but for changes of sign."""
+        sums = sum([len(parts) - 1 for parts in self.parts.values()])
+        return sums + len(self.pairs) + sum(map(length, self.factors))
 
     def _number(self, value: float) -> int:
         atom = self._number_atoms.get(value)
@@ -89,11 +112,9 @@ def share(forest: Forest, *, covered: bool = True) -> Products:
     With ``covered`` it is also tried to make all monomials from the fewest others, which takes several times as long.
     """
     products = Products(forest)
-    for term in [*forest.roots.values(), *(term for atom in forest.living() for term in forest.parts(atom))]:
-        products.add(term)
     found = _covered(products) if covered and not forest.is_array else None
-    products.pairs = extract(list(products.factors.values()), forest.atom)
-    if found is not None and found.count < len(products.pairs) + sum(map(length, products.factors.values())):
+    products.pairs = extract(products.factors, forest.atom)
+    if found is not None and found.count < len(products.pairs) + sum(map(length, products.factors)):
         products.pairs, products.factors = found.pairs, found.factors
     for atom, pair in products.pairs.items():
         if forest.scalars.issuperset(pair):
@@ -106,7 +127,7 @@ class _Covered:
     """Pairs of factors and monomials made from them, and the number of products that this takes."""
 
     pairs: dict[int, tuple[int, int]]
-    factors: dict[Term, dict[int, int]]
+    factors: list[dict[int, int]]
     count: int
 
 
@@ -115,15 +136,15 @@ def _covered(products: Products) -> _Covered | None:
     if len(products.factors) > _MOST:
         return None
     codes: dict[int, int] = {}
-    wanted: dict[Term, Wanted] = {}
-    for term, factors in products.factors.items():
+    wanted: dict[int, Wanted] = {}
+    for number, factors in enumerate(products.factors):
         if sum(factors.values()) > LARGEST_DEGREE:
             return None
         # Numbers first: one that is a factor by itself takes the sign.
         order = sorted(factors.items(), key=lambda item: (item[0] not in products.numbers, item[0]))
         found = [codes.setdefault(atom, 1 << (_BITS * len(codes))) for atom, times in order for _ in range(times)]
         if len(found) > 1:
-            wanted[term] = Wanted(found)
+            wanted[number] = Wanted(found)
     made = {each.code: each for each in (*wanted.values(), *cover(list(wanted.values())))}
     halves = {code: each.halves(made) for code, each in made.items()}
     atoms = {code: atom for atom, code in codes.items()}
@@ -133,8 +154,8 @@ def _covered(products: Products) -> _Covered | None:
         one, two = sorted(atoms[half] for half in halves[code])
         atoms[code] = products.forest.atom()
         pairs[atoms[code]] = one, two
-    rewritten = dict(products.factors)
-    for term, each in wanted.items():
+    rewritten = list(products.factors)
+    for number, each in wanted.items():
         parts = (each.code,) if each.code in atoms else halves[each.code]
-        rewritten[term] = dict(Counter([atoms[part] for part in parts]))
+        rewritten[number] = dict(Counter([atoms[part] for part in parts]))
     return _Covered(pairs, rewritten, len(made))

@@ -70,9 +70,17 @@ def rewritten(
     kinds = _kinds(tape, kept if strict else frozenset())
     if not kinds:
         return tape
-    forests = _forests(tape, kinds, kept)
-    made = {kind: rewrite(planted) for kind, planted in forests.items()}
-    found = _harvested(tape, kinds, made, {kind: share(forest, covered=covered) for kind, forest in made.items()})
+    shared: dict[Kind, Products] = {}
+    for kind, (planted, ops) in _forests(tape, kinds, kept).items():
+        products = share(rewrite(planted), covered=covered)
+        if planted.is_array or products.least() < len(ops):
+            shared[kind] = products
+        else:
+            for op in ops:
+                del kinds[op.result]
+    if not shared:
+        return tape
+    found = _harvested(tape, kinds, shared)
     return found if elements(found) < elements(tape) else tape
 
 
@@ -88,15 +96,21 @@ def factored(planted: Forest, options: Options) -> Forest:
 def _kinds(tape: Tape, excluded: set[int] | frozenset[int]) -> dict[int, Kind]:
     """Shape and dtype of the arithmetic that each variable belongs to, for those that do."""
     found: dict[int, Kind] = {}
+    types, known, same = tape.types, dict[Kind, Kind](), dict[int, Kind]()
     for op in tape.ops:
-        if op.name in ARITHMETIC and op.result not in excluded:
-            type = tape.types[op.result]
+        name = op.primitive.name
+        if name in ARITHMETIC and op.result not in excluded:
+            type = types[op.result]
+            kind = same.get(id(type))
+            if kind is None:
+                kind = type.shape, type.dtype
+                kind = same[id(type)] = known.setdefault(kind, kind)
             if (
-                type.dtype.kind in "fc"
-                and all(_fits(tape, operand, type) for operand in op.operands)
-                and (op.name != "power" or _small_power(tape, op))
+                kind[1].kind in "fc"
+                and all(same.get(id(types[each])) is kind or _fits(tape, each, type) for each in op.operands)
+                and (name != "power" or _small_power(tape, op))
             ):
-                found[op.result] = type.shape, type.dtype
+                found[op.result] = kind
     return found
 
 
@@ -125,26 +139,24 @@ def _small_power(tape: Tape, op: Op) -> bool:
     return bool(1 <= value <= _LARGEST_EXPONENT and value == int(value))
 
 
-def _forests(tape: Tape, kinds: dict[int, Kind], ordered: set[int]) -> dict[Kind, Forest]:
+def _forests(tape: Tape, kinds: dict[int, Kind], ordered: set[int]) -> dict[Kind, tuple[Forest, list[Op]]]:
+    """The forest of each kind, and the ops that it was read from."""
     uses = use_counts(tape)
     groups: dict[Kind, list[Op]] = {}
     roots = {*tape.outputs, *(guard.variable for guard in tape.guards)}
     for op in tape.ops:
         kind = kinds.get(op.result)
-        roots.update(operand for operand in op.operands if kinds.get(operand, kind) != kind)
         if kind is None:
             roots.update(op.operands)
         else:
+            roots.update([operand for operand in op.operands if kinds.get(operand, kind) is not kind])
             groups.setdefault(kind, []).append(op)
-    return {kind: plant(tape, ops, roots, ordered, uses) for kind, ops in groups.items()}
+    return {kind: (plant(tape, ops, roots, ordered, uses), ops) for kind, ops in groups.items()}
 
 
-def _harvested(tape: Tape, kinds: dict[int, Kind], forests: dict[Kind, Forest], products: dict[Kind, Products]) -> Tape:
+def _harvested(tape: Tape, kinds: dict[int, Kind], products: dict[Kind, Products]) -> Tape:
     rewriting = Rewriting(tape)
-    harvests = {
-        kind: Harvest(rewriting, forest, products[kind], TensorType(kind[1], kind[0]))
-        for kind, forest in forests.items()
-    }
+    harvests = {kind: Harvest(rewriting, each, TensorType(kind[1], kind[0])) for kind, each in products.items()}
     for op in tape.ops:
         rewriting.builder.location = op.location
         if op.result not in kinds:

@@ -97,11 +97,17 @@ class Table:
         self.quotients = {atom: self._sum(forest.quotients[atom]) for atom in living if atom in forest.quotients}
         self.roots = self._sum(forest.roots.values())
         self.divisor_of: dict[int, tuple[int, float]] = {}
-        """What divisor a sum of two terms is, and the scale that it carries itself; of planted sums a sign at most."""
+        """What divisor a sum of two terms is, and the scale that it carries itself."""
+
+    def whole(self) -> Iterator[int]:
+        """Planted sums that are divisors, with a sign at most, which is noted."""
         for atom, terms in self.planted.items():
-            pair = self.pair(*terms) if len(terms) == 2 else None
-            if pair is not None and not pair.factor and abs(pair.scale) == 1.0:
+            if atom not in self.divisor_of:
+                pair = self.pair(*terms) if len(terms) == 2 else None
+                if pair is None or pair.factor or abs(pair.scale) != 1.0:
+                    continue
                 self.divisor_of[atom] = pair.divisor, pair.scale
+            yield atom
 
     def _sum(self, terms: Iterable[Term]) -> tuple[int, ...]:
         return tuple([self.number(term) for term in terms])
@@ -152,23 +158,31 @@ class Table:
         key = atom, terms
         found = self._places.get(key)
         if found is None:
-            found = self._places[key] = list(self._all_places(atom, terms))
+            found = self._places[key] = []
+            for first, second, _ in self.paired(atom, terms):
+                pair = self.pair(terms[first], terms[second])
+                if pair is not None:
+                    place = Place(atom, first, second, terms[first], terms[second], pair.scale, pair.factor)
+                    found.append((pair.divisor, place))
         return found
 
-    def _all_places(self, atom: int, terms: tuple[int, ...]) -> Iterator[tuple[int, Place]]:
-        ordered = atom in self.ordered
+    def paired(self, atom: int, terms: Sequence[int]) -> Iterator[tuple[int, int, bool]]:
+        """Positions of the terms that are paired, and whether they have a factor in common."""
+        ordered, near, window, known = atom in self.ordered, self.near, self.window, self.terms
         readers: dict[int, list[int]] = {}
-        each_most = (self.window + 1) // 2
+        each_most = (window + 1) // 2
         for second, right in enumerate(terms):
-            others = set(range(max(second - self.near, 0) if not ordered or second == 1 else second, second))
-            for each, _ in self.terms[right][1]:
-                known = readers.setdefault(each, [])
-                others.update(known[-each_most:])
-                known.append(second)
-            for first in sorted(others, reverse=True)[: self.window]:
-                pair = self.pair(terms[first], right)
-                if pair is not None:
-                    yield pair.divisor, Place(atom, first, second, terms[first], right, pair.scale, pair.factor)
+            common: set[int] = set()
+            for each, _ in known[right][1]:
+                positions = readers.get(each)
+                if positions is None:
+                    readers[each] = [second]
+                else:
+                    common.update(positions[-each_most:])
+                    positions.append(second)
+            beside = range(max(second - near, 0) if not ordered or second == 1 else second, second)
+            for first in sorted(common.union(beside) if common else beside, reverse=True)[:window]:
+                yield first, second, first in common
 
     def costs(self, most: int) -> Costs:
         """Number of products in a term, by its number, but no more than ``most``."""
@@ -234,9 +248,8 @@ class Table:
     def forest(self, sums: Sums) -> Forest:
         """The forest that ``sums`` stand for."""
         found = self.origin.copy()
-        for atom, terms in self.living(sums).items():
-            if atom not in self.quotients:
-                found.sums[atom] = Sum([self.terms[term] for term in terms], atom in self.ordered)
+        for atom, terms in {**sums, **self.defined}.items():
+            found.sums[atom] = Sum([self.terms[term] for term in terms], atom in self.ordered)
         found.scalars = set(self.scalars)
         found.count = self.count
         return found
