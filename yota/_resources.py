@@ -1,4 +1,4 @@
-"""Finds the data folders `rules` and `templates`, beside the package or inside it."""
+"""Finds the data folders `rules` and `templates`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def folder(name: Literal["rules", "templates"]) -> Path:
     'rules'
     """
     package = Path(__file__).resolve().parent
-    # Inside first: beside an installed package, `rules` may be another distribution's.
+    # The inner folder comes first: a folder `rules` beside an installed package may belong to another distribution.
     for candidate in (package / "_data" / name, package.parent / name):
         if candidate.is_dir():
             return candidate

@@ -1,4 +1,4 @@
-"""The public functions that start from a user's text or function: tracing, and rules of one's own."""
+"""Public functions for tracing and for user-defined rules."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = ["compile", "ctrace", "diffrule", "itrace", "load_rules", "play", "tra
 def trace(
     f: Callable[..., Any], *args: Any, primitives: Collection[Callable[..., Any]] | None = None, **kwargs: Any
 ) -> tuple[Any, Tape]:
-    """Run ``f`` once and record what it does.
+    """Run ``f`` once and record its operations on a tape.
 
     Parameters
     ----------
@@ -35,14 +35,14 @@ def trace(
     *args, **kwargs
         Its arguments; see `grad`.
     primitives
-        Further functions to be recorded as one op each, besides those that have rules.
+        Functions to record as one op each, in addition to those with rules.
 
     Returns
     -------
     value
-        What ``f`` returned.
+        The result of ``f``.
     tape
-        The recording; ``print(tape)`` shows it.
+        The tape; ``print(tape)`` shows it.
 
     Examples
     --------
@@ -61,13 +61,13 @@ ctrace = trace
 def itrace(
     f: Callable[..., Any], *args: Any, primitives: Collection[Callable[..., Any]] | None = None, **kwargs: Any
 ) -> tuple[Any, Tape]:
-    """Run ``f`` once by an interpreter of its source and record what it does.
+    """Interpret the source of ``f`` once and record its operations on a tape.
 
-    Value and tape are those of `trace`, but the source shows what operators cannot: each op and each guard knows the
-    exact expression that it comes from; variables have the names that they are assigned to; functions are known
-    wherever they come from, a `math.sin` out of a table as well as ``np.sin``; ``float(x)`` keeps its derivative; what
-    `functools.cache` or `numpy.vectorize` wrapped outside is looked into. The functions of yours that ``f`` calls are
-    interpreted too; those of Python's own library, of NumPy and of SciPy run as they are.
+    The value and the tape equal those of `trace`, but the source gives more information. Each op and each guard has
+    its exact source expression, and assignments name variables. Functions are known wherever they come from, such as
+    `math.sin` from a table. ``float(x)`` keeps its derivative. Functions wrapped by `functools.cache` or
+    `numpy.vectorize` are interpreted too. The functions of yours that ``f`` calls are interpreted; Python's standard
+    library, NumPy and SciPy run unchanged.
 
     Parameters
     ----------
@@ -76,19 +76,19 @@ def itrace(
     *args, **kwargs
         Its arguments; see `grad`.
     primitives
-        Further functions to be recorded as one op each, besides those that have rules.
+        Functions to record as one op each, in addition to those with rules.
 
     Returns
     -------
     value
-        What ``f`` returned.
+        The result of ``f``.
     tape
-        The recording.
+        The tape.
 
     Raises
     ------
     TracingError
-        If something cannot be recorded, or is not known to the interpreter; the message names file, line and column.
+        If something cannot be recorded or interpreted; the message gives file, line and column.
 
     Examples
     --------
@@ -133,25 +133,25 @@ def _recorded(
 
 
 def load_rules(path: Any) -> Sequence[Rule]:
-    """Load a rule file, or all ``*.rules`` files of a folder; its rules override shipped ones of the same pattern.
+    """Load a rule file, or all ``*.rules`` files of a folder.
 
-    Every rule is proved first. That its text was proved beside the rules that were there is remembered in the private
-    cache (``$YOTA_CACHE_DIR``, or ``yota`` in the user's cache folder), so that the next process need not do it again.
+    These rules override shipped rules of the same pattern. yota verifies every rule first. The private cache
+    (``$YOTA_CACHE_DIR``, or ``yota`` in the user's cache folder) remembers verified files for other processes.
 
     Parameters
     ----------
     path
-        Of the file or the folder.
+        Path of the file or folder.
 
     Returns
     -------
     sequence of Rule
-        The rules that were loaded.
+        The loaded rules.
 
     Raises
     ------
     RuleError
-        If the file has a fault; the message says where and how to mend it.
+        If the file has an error; the message gives the place and the correction.
 
     Examples
     --------
@@ -170,23 +170,23 @@ def load_rules(path: Any) -> Sequence[Rule]:
 
 
 def diffrule(text: str) -> Any:
-    """Add rules from a text in the rule language.
+    """Define rules by a text in the rule language.
 
     Parameters
     ----------
     text
-        One rule or several.
+        One or several rules.
 
     Returns
     -------
     Callable
-        The function that the rule describes, for plain and traced arguments; a tuple of them if the text has rules
-        for several.
+        The function that the rule defines, for plain and traced arguments; a tuple of functions if the text has
+        rules for several.
 
     Raises
     ------
     RuleError
-        If the text has a fault.
+        If the text has an error.
 
     Examples
     --------
@@ -207,7 +207,7 @@ def diffrule(text: str) -> Any:
 
 
 class _Ruled(Derived):
-    """The function that a rule describes; ``home`` is the module that has it."""
+    """The function that a rule defines; ``home`` is its module."""
 
     def __init__(self, recipe: Recipe, function: Callable[..., Any], home: str) -> None:
         super().__init__(recipe, function, call=function)
@@ -215,5 +215,5 @@ class _Ruled(Derived):
 
 
 def _ruled(name: str) -> Callable[..., Any]:
-    """The function of a rule that this process has too."""
+    """The function of a rule that this process has loaded; used by pickle."""
     return recorded(registry().primitive(name))

@@ -1,4 +1,4 @@
-"""What ``yota doctor`` says: what yota finds on this machine, and whether that works."""
+"""The report of ``yota doctor``: the installation, the machine, and tests of each target."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ __all__ = ["Line", "examined", "report"]
 _NEEDED = ("numpy", "sympy", "jinja2", "optree")
 _OPTIONAL = ("scipy", "mpmath", "typer", "rich", "pygments", "cloudpickle", "threadpoolctl")
 _NAMED = ("jax", "torch", "dask", "distributed", "joblib", "scikit-learn")
-"""What takes long to import; the version is all that is looked at."""
+"""Packages that take long to import; only their versions are reported."""
 _VARIABLES = re.compile(r"YOTA_.*|CC|OMP_.*|OPENBLAS_.*|MKL_.*|BLIS_.*|CUDA_(PATH|VISIBLE_DEVICES)|XDG_CACHE_HOME")
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One thing that was looked at.
+    """One line of the report.
 
     Parameters
     ----------
     name
-        What it is.
+        Name of the item.
     found
-        What there is to say of it.
+        Description of the item.
     broken
-        Whether it is there and does not work.
+        Whether the item is present and does not work.
     """
 
     name: str
@@ -49,7 +49,7 @@ class Line:
 
 
 def report() -> tuple[str, int]:
-    """The lines of all that was looked at, without the user's home, and the exit code: 1 if anything is broken."""
+    """The text of the report, with the home folder as ``~``, and the exit code: 1 if anything is broken."""
     lines = list(examined())
     width = max(len(line.name) for line in lines)
     text = [f"{line.name:{width}}  {'BROKEN: ' if line.broken else ''}{line.found}" for line in lines]
@@ -57,7 +57,7 @@ def report() -> tuple[str, int]:
 
 
 def examined() -> Iterator[Line]:
-    """Everything, one after the other."""
+    """All lines of the report."""
     yield from _python()
     yield from _tried("code for NumPy", lambda: _right("numpy"))
     yield from _tried("C compiler", _compiler)
@@ -70,7 +70,7 @@ def examined() -> Iterator[Line]:
 
 
 def _tried(name: str, look: Callable[[], Iterator[Line]]) -> Iterator[Line]:
-    """What a look finds; one that fails is a fault that the report is made to show."""
+    """The lines of one check; an exception becomes a line that is marked as broken."""
     try:
         yield from look()
     except Exception as fault:  # noqa: BLE001  (any fault is what the report is for)
@@ -106,7 +106,7 @@ def _package(name: str) -> Line:
 
 
 def _right(target: str) -> Iterator[Line]:
-    """Whether a small function is compiled, and gives what NumPy gives."""
+    """Compile a small function for a target and compare it with NumPy."""
     import numpy as np
 
     import yota
@@ -166,7 +166,7 @@ def _cuda() -> Iterator[Line]:
     try:
         library = cuda.cupy()
     except DeviceError as fault:
-        # Without a GPU it is in its place, and cannot be tried.
+        # Without a GPU, CUDA cannot be tested, which is no fault.
         missing = version is None or not re.search("cannot be imported|too old", str(fault))
         yield Line("CUDA", str(fault).partition(";")[0], broken=not missing)
         return
@@ -200,7 +200,7 @@ def _cache() -> Iterator[Line]:
 
 
 def _without_home(text: str) -> str:
-    """``text`` with ~ for the folder of the user, as far as it is known."""
+    """``text`` with ~ for the user's home folder."""
     homes = {os.path.expanduser("~"), os.path.realpath(os.path.expanduser("~"))} - {"~", "/"}
     for home in sorted(homes, key=len, reverse=True):
         text = re.sub(rf"{re.escape(home)}(?![\w.-])", "~", text)

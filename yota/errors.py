@@ -1,4 +1,4 @@
-"""Every error that yota raises on purpose; each message says where, what was found, and the cure."""
+"""All errors that yota raises on purpose. Each message gives the place, what was found, and the remedy."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ class YotaError(Exception):
 
 
 class ArgumentError(YotaError, TypeError):
-    """An argument of a function under differentiation cannot be used: its type, dtype or structure."""
+    """An argument has an unsupported type, dtype or structure, or an option is wrong."""
 
 
 class TracingError(YotaError, TypeError):
-    """The function did something with a traced value that cannot be recorded."""
+    """The function did something with a traced value that yota cannot record."""
 
 
 class MissingRuleError(TracingError):
-    """A function met a traced value and no rule is known for it; the message holds the rule to paste."""
+    """A function without a rule received a traced value; the message shows the rule to complete."""
 
 
 class DifferentiationError(YotaError, ValueError):
@@ -41,11 +41,11 @@ class DifferentiationError(YotaError, ValueError):
 
 
 class StaleTapeError(YotaError, RuntimeError):
-    """A branch on traced data went another way than when the tape was recorded.
+    """A branch on traced data takes another direction than on the tape.
 
-    ``decision`` is the number of the guard that failed and what was found there; ``layout`` says that it is no branch
-    of the function's own, but how an argument lies in memory, or from which end an array of indices counts. ``missed``
-    is what was compiled with that guard, where a function keeps several forms.
+    ``decision`` is the number of the failed guard and the value found. ``layout`` is True if the guard is not a
+    branch of the function, but depends on an argument's memory layout or on the signs of its indices. ``missed`` is
+    the compiled code of that guard, for functions with several tapes.
     """
 
     decision: tuple[int, Any] = (0, None)
@@ -53,23 +53,23 @@ class StaleTapeError(YotaError, RuntimeError):
     missed: Any = None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Compiled code stays where it is: the error alone goes to another process.
+        # Compiled code is not pickled with the error.
         return type(self), self.args, {name: value for name, value in vars(self).items() if name != "missed"}
 
 
 class ScheduleError(AssertionError):
-    """A schedule would read memory that holds something else: a defect of yota's own, which ``YOTA_VERIFY=1`` finds.
+    """A schedule reads memory with other content: a bug in yota, which ``YOTA_VERIFY=1`` detects.
 
-    It is no `YotaError`: nothing may take another way and go on.
+    It is not a `YotaError`, so that no fallback catches it.
     """
 
 
 class TapeError(YotaError, ValueError):
-    """A tape breaks an invariant of the intermediate representation."""
+    """A tape violates an invariant of the intermediate representation."""
 
 
 class ChunkError(YotaError, RuntimeError):
-    """What was to be computed for a chunk of data failed; the message names the chunk, and says what went wrong."""
+    """The computation of a chunk of data failed; the message names the chunk and the reason."""
 
 
 class CodegenError(YotaError, RuntimeError):
@@ -77,12 +77,12 @@ class CodegenError(YotaError, RuntimeError):
 
 
 class CompilerError(CodegenError):
-    """There is no C compiler here, or it does not work, or headers are missing that it needs."""
+    """There is no working C compiler, or required headers are missing."""
 
 
 class DeviceError(CodegenError):
-    """There is no GPU to run on, or no way to reach it, or it has too little memory."""
+    """There is no usable GPU, or it has too little memory."""
 
 
 class RuleError(YotaError, ValueError):
-    """A rule text has a fault; the message has ``file:line:column``, the line, a caret and the mend."""
+    """A rule text has an error; the message has ``file:line:column``, the line with a caret, and the correction."""

@@ -1,4 +1,4 @@
-"""Standalone modules: generated code in files that import numpy and never yota."""
+"""`yota.generate`: standalone modules, which import NumPy and never yota."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Module:
     files
         Text of each file by its name.
     notes
-        What its user should know, such as names that could not be kept.
+        Remarks for the user, such as changed names.
     """
 
     files: Mapping[str, str]
@@ -46,12 +46,12 @@ class Module:
         return next(iter(self.files.values()))
 
     def write(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
-        """Write the first file to ``path``, and any others beside it; each is replaced in one step.
+        """Write the first file to ``path`` and the others beside it; each file is replaced atomically.
 
         Raises
         ------
         ArgumentError
-            If a file is there that yota did not write, unless ``force`` is given.
+            If a file exists that yota did not write, unless ``force`` is True.
         """
         places = self.places(path)
         for place in places:
@@ -60,7 +60,7 @@ class Module:
             write(place, text, force=force)
 
     def difference(self, path: str | os.PathLike[str]) -> str:
-        """A unified diff from what is at ``path`` to this module; empty if they are the same."""
+        """A unified diff from the file at ``path`` to this module; empty if they are equal."""
         found = []
         for place, text in self.places(path).items():
             known = place.read_bytes().decode("utf-8", "replace") if place.exists() else ""
@@ -70,7 +70,7 @@ class Module:
         return "".join(line if line.endswith("\n") else f"{line}\n" for line in found)
 
     def places(self, path: str | os.PathLike[str]) -> dict[Path, str]:
-        """Where each text goes if the first goes to ``path``."""
+        """The path of each file, if the first is written to ``path``."""
         place = Path(path)
         texts = list(self.files.items())
         return {place if not number else place.with_name(name): text for number, (name, text) in enumerate(texts)}
@@ -94,45 +94,45 @@ def generate(
     stem: str | None = None,
     sample: Callable[..., Mapping[str, Any]] | None = None,
 ) -> Module:
-    """Generate a module that computes ``f`` and its derivatives, and never needs yota.
+    """Generate a standalone module that computes ``f`` and its derivatives without yota.
 
     Parameters
     ----------
     f
-        A plain NumPy function. It is run, on values made up from ``args`` where those are specs.
+        A plain NumPy function. yota runs it on sample values of ``args``.
     args
-        What its arguments are like: a dict by name, or a sequence in order, of specs such as ``"float64[4,3]"`` (see
-        `yota.specs.parse`) or of example values. A string is a spec; a fixed string is ``"'mean'"``. Extents may be
-        names, ``"float64[N,3]"``, and the last ones any number of axes, ``"float64[B,...]"``: the module then serves
-        all sizes, and is proved at several that it was not made from. Functions in C and CUDA take such sizes first.
+        Specs of the arguments: a dict by name, or a sequence in order. Each is a spec such as ``"float64[4,3]"``
+        (see `yota.specs.parse`) or an example value. A string is a spec; a fixed string is ``"'mean'"``. Named
+        sizes, as in ``"float64[N,3]"``, and any number of last axes, as in ``"float64[B,...]"``, make a module for
+        all sizes. The module is tested at further sizes. Functions in C and CUDA take the sizes as first arguments.
     target
         ``"numpy"``: one Python file that needs numpy only. ``"c"``: a C99 file and its header that need libm only.
         ``"cuda"``: a CUDA file with kernels and functions that launch them, and a Python file that does so with CuPy.
     name
         Name of the function in the module; its own by default.
     wrt
-        What to differentiate by: an argument's position or name, or a tuple of them; by default all arguments that
-        have a derivative.
+        Arguments to differentiate by: a position, a name, or a tuple; by default all that have a derivative.
     with_
-        Which functions the module has: ``"value"``, ``"gradient"``, ``"jacobian"``, ``"hessian"``, ``"hvp"``.
+        Functions of the module: ``"value"``, ``"gradient"``, ``"jacobian"``, ``"hessian"``, ``"hvp"``.
     license
-        Text for the head of the file.
+        License text for the top of the file.
     self_test
         Whether ``python file.py`` checks the derivatives.
     strict
-        Whether the value has NumPy's bits; see `yota.grad`.
+        Whether the value equals NumPy's bit for bit; see `yota.grad`.
     effort, seconds
-        How long to look for few operations of scalar code; see `yota.grad`. With ``effort="high"`` it takes about so
-        many seconds at most for each derivative; what is counted is steps, so that the same comes out everywhere.
+        Effort of the search for fewer operations; see `yota.grad`. With ``effort="high"`` the search takes about
+        ``seconds`` at most for each derivative. It counts steps and not time, so that all machines give the same
+        code.
     extension
-        With ``target="c"``: also a Python extension module around the functions, with what Meson and pip build it by.
+        With ``target="c"``: also write a Python extension module, with build files for Meson and pip.
     command
-        The words of the command that generates the module again, for its banner; made up by default.
+        The command that generates the module, for its header; yota composes one by default.
     stem
-        Name of the C files without what follows the dot, the function's by default: the one includes the other by it.
+        Name of the C files without extension; by default the name of the function.
     sample
-        A function that gives arguments by name, in place of those that are made up from ``args``; it is called with
-        the named sizes as keywords, ``sample(N=4)``. The function is traced, and its code tested, on what it gives.
+        A function that returns sample arguments by name, instead of generated ones. It is called with the named
+        sizes as keywords, ``sample(N=4)``. yota traces the function and tests its code on these arguments.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Compiled functions whose generated code goes into pickles: `yota.freeze`."""
+"""`yota.freeze`: compiled functions whose pickles contain their generated code."""
 
 from __future__ import annotations
 
@@ -18,31 +18,31 @@ __all__ = ["Frozen", "freeze", "pickled"]
 
 
 def freeze(f: Callable[..., Any]) -> Frozen:
-    """A compiled function, with the code that it has by now, for other processes.
+    """Return a compiled function whose pickle contains the code compiled so far.
 
-    A pickle of it holds what was traced, factored and generated. A process of the same version of Python, NumPy and
-    yota, on a processor of the same kind, goes on from there; for C the compiler runs once on each machine. Any other
-    process compiles anew, and so does every process if the function or what it reads from outside has changed. With
-    cloudpickle installed, lambdas and functions inside of functions go along by value.
+    The pickle contains the tapes and the generated code. A process uses them if it has the same versions of Python,
+    NumPy and yota, and the same processor type; C code is compiled once on each machine. Otherwise it compiles the
+    function. It also does so if the function, or data that the function reads, has changed. With cloudpickle
+    installed, lambdas and nested functions are pickled by value.
 
-    A pickle is code: load none that you would not run. What it brings is used only where this process finds the same
-    function with the same surroundings; see the page on many machines.
+    Loading a pickle runs code: load only pickles that you trust. A process uses the records only for the same
+    function with the same captured data; see the page on distributed data.
 
     Parameters
     ----------
     f
-        What `value_and_grad`, `gradient`, `jacobian`, `hessian`, `hvp` or `batch` gave, after a call for each kind of
-        arguments that other processes need, or with sizes that have names (``args=``).
+        A result of `value_and_grad`, `gradient`, `jacobian`, `hessian`, `hvp` or `batch`. Call it first with each
+        combination of argument types that other processes need, or create it with named sizes (``args=``).
 
     Returns
     -------
     Frozen
-        Does what ``f`` does.
+        Behaves like ``f``.
 
     Raises
     ------
     ArgumentError
-        If nothing is compiled that could go along; the message says why.
+        If there is no compiled code to pickle; the message gives the reason.
 
     Examples
     --------
@@ -64,14 +64,14 @@ def freeze(f: Callable[..., Any]) -> Frozen:
 
 
 class Frozen(Compiled):
-    """A compiled function whose pickles hold its generated code; see `freeze`.
+    """A compiled function whose pickle contains its generated code; see `freeze`.
 
     Parameters
     ----------
     function
-        What it calls.
+        The compiled function.
     brought
-        Records that it came with.
+        Records that were loaded from the pickle.
     """
 
     def __init__(self, function: Any, brought: Iterable[tuple[str, str]] = ()) -> None:
@@ -82,11 +82,11 @@ class Frozen(Compiled):
         self._brought = dict(brought)
 
     def records(self) -> dict[str, str]:
-        """What a process needs that is to go on from here, by key."""
+        """Records of all compiled code, by key."""
         return {**self._brought, **dict(_records(self.recipe[1][0]))}
 
     def clear(self) -> None:
-        """Drop all compiled code; the next call compiles anew."""
+        """Drop all compiled code; the next call compiles again."""
         self._brought.clear()
         self.recipe[1][0].clear()
 
@@ -96,10 +96,10 @@ class Frozen(Compiled):
 
 
 def _thawed(function: bytes, version: str, digest: str, records: list[tuple[str, str]]) -> Frozen:
-    """What a pickle is read as; its records count if they are whole, and this version would have made them."""
+    """Unpickle a frozen function; the records are used only if they are intact and this version would produce them."""
     if version != state_of_yota() or digest != _digest(records):
         records = []
-    # What compiles as soon as it is made looks for them.
+    # Some functions compile during construction and look up the records then.
     adopt(records)
     return Frozen(pickle.loads(function), records)
 
@@ -109,7 +109,7 @@ def _digest(records: Iterable[tuple[str, str]]) -> str:
 
 
 def pickled(function: Any) -> bytes:
-    """The function by reference where it can be imported; by value, with cloudpickle, where it cannot."""
+    """Pickle the function by reference if it can be imported, otherwise by value with cloudpickle."""
     if importlib.util.find_spec("cloudpickle") is None:
         return pickle.dumps(function)
     import cloudpickle

@@ -1,4 +1,4 @@
-"""Marks by which constants are told apart: compiled code holds for those of an equal mark alone."""
+"""Hashable marks of constants: compiled code is valid only for constants with equal marks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["Itself", "content_of", "mark_of"]
 
 
 class Itself:
-    """The mark of an object that is equal to itself alone; keeps it alive, so that its identity stays its own."""
+    """The mark of an object that is compared by identity; it keeps the object alive, so that its id stays unique."""
 
     __slots__ = ("value",)
 
@@ -25,7 +25,7 @@ class Itself:
 
 
 def content_of(value: Any) -> Hashable | None:
-    """What a set, bytes or an array of numbers that can be written holds now; None for anything else."""
+    """The current content of a set, bytearray or `array.array`; None for other types."""
     if isinstance(value, set):
         return frozenset(map(mark_of, value))
     if isinstance(value, bytearray):
@@ -37,7 +37,7 @@ def content_of(value: Any) -> Hashable | None:
 
 
 def mark_of(value: Any) -> Hashable:
-    """The mark of a constant: its type and value; what it holds now, if it can be written; or that it is itself.
+    """The mark of a constant: its type with its value, its current content if it is mutable, or its identity.
 
     Examples
     --------
@@ -46,7 +46,7 @@ def mark_of(value: Any) -> Hashable:
     """
     kind = type(value)
     if kind in (float, complex):
-        # It tells -0.0 from 0.0 and makes NaN equal to itself.
+        # The representation distinguishes -0.0 from 0.0, and NaN equals itself.
         return kind, repr(value)
     if kind in (tuple, frozenset):
         return kind, kind(map(mark_of, value))

@@ -1,4 +1,4 @@
-"""What `grad` returns beside the value."""
+"""The gradient object that `grad` returns with the value."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["GradResult", "operations_of"]
 
 
 def operations_of(source: str) -> dict[str, int]:
-    """How often each operation occurs in generated code, as its head states; in loops for each element."""
+    """Count of each operation in generated code, as its header states; operations in loops count per element."""
     head = re.search(r"Operations: ([^.;]*)", source)
     return {name: int(count) for count, name in re.findall(r"(\d+) (\w+)", head.group(1))} if head else {}
 
@@ -23,20 +23,20 @@ def operations_of(source: str) -> dict[str, int]:
 class GradResult:
     """Gradients by argument.
 
-    ``g[0]`` is the gradient by the first argument: an array of its shape and dtype for an array, a number for a
-    number, a dict from field path to array for a structure (fields that the result does not depend on are left
-    out), None for an argument that has no derivative.
+    ``g[0]`` is the gradient by the first argument. For an array it is an array of the same shape and dtype; for a
+    number, a number. For a structure it is a dict from field path to array, without the fields that do not affect
+    the result. For an argument without a derivative it is None.
 
     Parameters
     ----------
     gradients
         One for each argument.
     tape
-        The recorded function with its adjoints.
+        The tape with adjoints.
     source
         The generated code.
     captor
-        What captures the call, where it ran on a GPU.
+        Function that captures a call on a GPU; None for other targets.
 
     Examples
     --------
@@ -53,13 +53,14 @@ class GradResult:
     captor: Callable[[], Callable[[], Any]] | None = field(default=None, repr=False)
 
     def capture(self) -> Callable[[], Any]:
-        """The call as a CUDA graph: a function that launches it again, on the same arrays, in a few microseconds.
+        """Capture the call as a CUDA graph, which launches in a few microseconds.
 
         Returns
         -------
         Callable
-            Takes nothing; gives the value and the gradients by argument, in arrays that each launch writes anew. To
-            compute with other numbers, write them into the arguments' arrays first: ``x[...] = ...``.
+            Takes no arguments; launches the same call on the same arrays. It returns the value and the gradients by
+            argument, in arrays that each launch overwrites. To change the inputs, write into the argument arrays:
+            ``x[...] = ...``.
 
         Raises
         ------
@@ -68,17 +69,17 @@ class GradResult:
         """
         if self.captor is None:
             raise ArgumentError(
-                "capture() is for a gradient that was computed on a GPU; pass arrays of CuPy's: yota.to_cuda(x)"
+                "capture() needs a gradient that was computed on a GPU; pass CuPy arrays: yota.to_cuda(x)"
             )
         return self.captor()
 
     @property
     def operations(self) -> dict[str, int]:
-        """How often each operation occurs in the generated code, as its head states; in loops for each element."""
+        """Count of each operation in the generated code; operations in loops count per element."""
         return operations_of(self.source)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # What captures the call holds memory of this process.
+        # The captor holds memory of this process and is not pickled.
         return GradResult, (self.gradients, self.tape, self.source)
 
     def __getitem__(self, position: int) -> Any:
@@ -94,11 +95,11 @@ class GradResult:
         return f"GradResult({', '.join(map(repr, self.gradients))})"
 
     def _repr_latex_(self) -> str | None:
-        """What a notebook shows where it shows no HTML."""
+        """LaTeX for notebooks that do not show HTML."""
         return self.tape._repr_latex_()
 
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
+        """HTML for notebooks."""
         from yota.report.notebook import result_html
 
         return result_html(self)

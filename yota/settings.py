@@ -1,4 +1,4 @@
-"""Settings of the process: environment variables that begin with ``YOTA_``, which `yota.configure` sets."""
+"""Settings of the process: environment variables with the prefix ``YOTA_``, which `yota.configure` sets."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _NOT_OF_CODE = ("YOTA_CACHE", "YOTA_TARGET", "YOTA_PROGRESS")
 
 
 class Settings:
-    """What is set now: each attribute reads its environment variable when it is asked for.
+    """The current settings: each attribute reads its environment variable at each access.
 
-    Under ``with`` the settings are as they were before again when the block ends.
+    A ``with`` statement restores the previous settings at its end.
 
     Parameters
     ----------
     before
-        Variables that were set to make this object, with what they were.
+        Previous values of the variables that `configure` has set.
     """
 
     def __init__(self, before: dict[str, str | None] | None = None) -> None:
@@ -33,7 +33,7 @@ class Settings:
 
     @property
     def target(self) -> str:
-        """What derivatives generate code for unless they say it: ``YOTA_TARGET``, or ``"numpy"``."""
+        """Default target of derivatives: ``YOTA_TARGET``, or ``"numpy"``."""
         name = os.environ.get("YOTA_TARGET", "").strip() or "numpy"
         if name not in TARGETS:
             raise ArgumentError(f"YOTA_TARGET={name!r} is not known; the targets are: {', '.join(TARGETS)}")
@@ -41,28 +41,28 @@ class Settings:
 
     @property
     def threads(self) -> int | None:
-        """Threads of loops in C: ``YOTA_NUM_THREADS``; None where that is no number, and OpenMP's own counts."""
+        """Threads of C loops: ``YOTA_NUM_THREADS``; None, for OpenMP's default, if that is not a positive integer."""
         text = self.threads_text
         return int(text) if text.isascii() and text.isdigit() and int(text) else None
 
     @property
     def threads_text(self) -> str:
-        """What ``YOTA_NUM_THREADS`` is."""
+        """The text of ``YOTA_NUM_THREADS``."""
         return os.environ.get("YOTA_NUM_THREADS", "").strip(" ")
 
     @property
     def cache(self) -> Path | None:
-        """Where compiled code is kept; None if what was traced is not kept (``YOTA_CACHE=off``)."""
+        """Folder of the persistent cache; None if the cache is disabled (``YOTA_CACHE=off``)."""
         return self.folder if self.keeps else None
 
     @property
     def keeps(self) -> bool:
-        """Whether what was traced is kept for other processes."""
+        """Whether tapes are kept on disk for other processes."""
         return os.environ.get("YOTA_CACHE", "").strip().lower() not in _OFF
 
     @property
     def folder(self) -> Path:
-        """Where compiled files are kept: ``$YOTA_CACHE_DIR``, or ``yota`` in the user's cache folder."""
+        """Folder of compiled files: ``$YOTA_CACHE_DIR``, or ``yota`` in the user's cache folder."""
         named = os.environ.get("YOTA_CACHE_DIR")
         if named:
             return Path(named)
@@ -72,31 +72,31 @@ class Settings:
         try:
             return Path.home() / ".cache" / "yota"
         except RuntimeError:
-            # A user without a home, as processes in containers may have.
+            # Processes in containers may have a user without a home folder.
             return Path(tempfile.gettempdir(), f"yota-{os.getuid() if hasattr(os, 'getuid') else None}")
 
     @property
     def verify(self) -> bool:
-        """Whether tapes and schedules are checked while code is generated: ``YOTA_VERIFY=1``."""
+        """Whether tapes and schedules are verified during code generation: ``YOTA_VERIFY=1``."""
         return os.environ.get("YOTA_VERIFY") == "1"
 
     @property
     def full_tracebacks(self) -> bool:
-        """Whether yota's own frames stay in tracebacks: ``YOTA_TRACEBACK=full``."""
+        """Whether tracebacks keep yota's own frames: ``YOTA_TRACEBACK=full``."""
         return os.environ.get("YOTA_TRACEBACK") == "full"
 
     @property
     def atomic(self) -> bool:
-        """Whether CUDA adds to repeated places in any order: ``YOTA_CUDA_SCATTER=atomic``."""
+        """Whether CUDA kernels add at repeated indices atomically, in any order: ``YOTA_CUDA_SCATTER=atomic``."""
         return os.environ.get("YOTA_CUDA_SCATTER") == "atomic"
 
     @property
     def progress(self) -> bool:
-        """Whether a long compilation says on a terminal what it is at; ``YOTA_PROGRESS=off`` is no."""
+        """Whether a long compilation shows its stage on a terminal; ``YOTA_PROGRESS=off`` disables it."""
         return os.environ.get("YOTA_PROGRESS", "").strip().lower() not in _OFF
 
     def of_code(self) -> list[str]:
-        """The variables that may change what is generated, each with its value."""
+        """The variables that may change generated code, with their values."""
         found = sorted(name for name in os.environ if name.startswith("YOTA_"))
         return [f"{name}={os.environ[name]}" for name in found if not name.startswith(_NOT_OF_CODE)]
 
@@ -119,27 +119,27 @@ def configure(
     threads: Any = ...,
     cache: Any = ...,
 ) -> Settings:
-    """Set what holds for the whole process, and for the processes that it starts.
+    """Set options of this process and of its child processes.
 
-    Each setting is an environment variable, which may be set before Python starts just as well. What is left out stays
-    as it is, and None is the default again. Set threads and cache before other threads compute.
+    Each option is an environment variable, which can also be set before Python starts. Omitted options keep their
+    value; None restores the default. Set ``threads`` and ``cache`` before other threads compute.
 
     Parameters
     ----------
     target
-        What derivatives generate code for unless they say it: ``"numpy"``, ``"c"``, ``"cuda"`` or ``"auto"``
-        (``YOTA_TARGET``). It counts for derivatives that are made from then on.
+        Default target of derivatives that are created afterwards: ``"numpy"``, ``"c"``, ``"cuda"`` or ``"auto"``
+        (``YOTA_TARGET``).
     threads
-        Threads of each loop in C (``YOTA_NUM_THREADS``); by default what OpenMP says.
+        Threads of each C loop (``YOTA_NUM_THREADS``); by default OpenMP's setting.
     cache
-        The folder in which compiled code is kept (``YOTA_CACHE_DIR``). False keeps nothing that was traced, True does
-        again (``YOTA_CACHE``).
+        Folder for compiled code (``YOTA_CACHE_DIR``). False disables the cache of tapes, True enables it again
+        (``YOTA_CACHE``).
 
     Returns
     -------
     Settings
-        The settings, with attributes ``target``, ``threads`` and ``cache``. In a ``with`` statement, what was set is
-        as before at the end of the block.
+        The settings, with attributes ``target``, ``threads`` and ``cache``. As a context manager it restores the
+        previous settings at the end of the block.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Argument specs such as ``float64[4,3]``: what an argument is like, written down without its values."""
+"""Argument specs such as ``float64[4,3]``: the type of an argument without its values."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from yota.errors import ArgumentError
 __all__ = ["REST", "Array", "Fixed", "Record", "Sequence", "Spec", "Table", "dimensions", "parse", "ranked", "resolved"]
 
 REST = "..."
-"""Stands for further axes, the same ones in all arrays of a call."""
+"""Any number of further axes, the same in all arrays of a call."""
 
 _Shape: TypeAlias = "tuple[int | str, ...]"
 _NUMBERS = ("float64", "float32", "float16", "complex128", "complex64", "longdouble", "clongdouble")
@@ -26,7 +26,7 @@ _LONGEST = 10_000
 class Array:
     """An array or a number; ``weak`` for a Python float or complex.
 
-    Extents may be names; the last may be ``"..."``, for any number of further axes.
+    Extents may be names. The last may be ``"..."``, for any number of further axes.
     """
 
     dtype: str
@@ -41,7 +41,7 @@ class Array:
 
 @dataclass(frozen=True, slots=True)
 class Fixed:
-    """A value that is part of the function: an int, a bool, a string or None."""
+    """A static value: an int, a bool, a string or None."""
 
     value: Any
 
@@ -89,7 +89,7 @@ Spec: TypeAlias = "Array | Fixed | Sequence | Table | Record"
 
 
 def parse(text: str, find: Callable[[str], Any] | None = None) -> Spec:
-    """The spec that ``text`` spells.
+    """Parse the spec in ``text``.
 
     Parameters
     ----------
@@ -97,12 +97,12 @@ def parse(text: str, find: Callable[[str], Any] | None = None) -> Spec:
         ``float64[4,3]``, ``float64`` (a NumPy scalar), ``float`` (a Python one), ``3`` or ``"mean"`` (fixed), and
         structures of them: ``[float, float]``, ``{"w": float64[3]}``, ``Params(w=float64[3], b=float64)``.
     find
-        Gives the class that a name stands for, or None.
+        Returns the class of a name, or None.
 
     Raises
     ------
     ArgumentError
-        If it spells none; the message has a caret under the fault.
+        If ``text`` is not a spec; the message has a caret under the error.
 
     Examples
     --------
@@ -113,7 +113,7 @@ def parse(text: str, find: Callable[[str], Any] | None = None) -> Spec:
 
 
 class _Reader:
-    """Turns the syntax of one spec into the spec; nothing is ever executed."""
+    """Converts the syntax tree of a spec to the spec; it executes nothing."""
 
     def __init__(self, text: str, find: Callable[[str], Any]) -> None:
         self.text, self.find = text, find
@@ -124,7 +124,7 @@ class _Reader:
         if len(self.text) > _LONGEST:
             raise ArgumentError(f"the spec has {len(self.text)} characters; the longest allowed has {_LONGEST}")
         try:
-            # In brackets, so that a line break or an indent is as harmless as a space.
+            # In brackets, line breaks and indentation have no meaning.
             tree = ast.parse(f"({self.text}\n)", mode="eval").body
         except SyntaxError as fault:
             if "[]" in self.text.replace(" ", ""):
@@ -151,7 +151,7 @@ class _Reader:
         return len(before.decode(errors="ignore")) - 1
 
     def spec(self, tree: ast.expr) -> Spec:
-        """The spec of a piece of syntax."""
+        """The spec of a syntax tree."""
         if isinstance(tree, ast.Name):
             return self.scalar(tree)
         if isinstance(tree, ast.Subscript):
@@ -235,7 +235,7 @@ class _Reader:
 
 
 def _fields(kind: type) -> dict[str, bool]:
-    """Fields of a class, if it declares them, and whether each must be given."""
+    """Declared fields of a class, and whether each is required."""
     if dataclasses.is_dataclass(kind):
         absent = dataclasses.MISSING
         return {

@@ -1,4 +1,4 @@
-"""A step through a structure: `yota.update`."""
+"""`yota.update`: a step through a structure."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ __all__ = ["update"]
 
 
 def update(structure: Any, gradient: Any, step: Callable[[Any, Any], Any]) -> Any:
-    """Apply ``step(value, gradient)`` to each part of a structure that has a gradient, and put the result back.
+    """Apply ``step(value, gradient)`` to each part of a structure that has a gradient, and store the results.
 
     Parameters
     ----------
     structure
-        An array, which is written in place, or a structure, whose fields are rebound.
+        An array, which is updated in place, or a structure, whose fields are replaced.
     gradient
-        What `grad` gave for it: an array, or a dict from field path to array.
+        Its gradient from `grad`: an array, or a dict from field path to array.
     step
         For example ``lambda x, gx: x - 0.01 * gx``.
 
     Returns
     -------
     object
-        ``structure`` itself; a new one where its outermost type is immutable, such as a tuple.
+        ``structure`` itself, or a new one if its outermost type is immutable, such as a tuple.
 
     Raises
     ------
     ArgumentError
-        If the gradient does not fit the structure, or an array is read-only. After an error, of ``step`` too,
-        the structure is as it was.
+        If the gradient does not match the structure, or an array is read-only. After an error, also one of ``step``,
+        the structure is unchanged.
 
     Examples
     --------
@@ -86,7 +86,7 @@ def _updated(
 
 
 def _with(part: Any, key: Any, old: Any, value: Any, undo: list[Callable[[], None]]) -> Any:
-    """``part`` with ``value`` in the place of ``old``: itself where it can be written to, and how to undo that."""
+    """``part`` with ``value`` in place of ``old``, in place if possible; the reverse action goes into ``undo``."""
     if isinstance(part, (list, dict)):
         part[key] = value
         undo.append(functools.partial(operator.setitem, part, key, old))

@@ -1,4 +1,4 @@
-"""Arguments that are structures: finding the numbers and arrays inside, and making copies with others."""
+"""Structures of arguments: flattening into leaves, and copies with other leaves."""
 
 from __future__ import annotations
 
@@ -36,29 +36,29 @@ __all__ = [
 ]
 
 Path = tuple[Any, ...]
-"""Attribute names, positions and keys that lead from an argument to a leaf."""
+"""Attribute names, positions and keys from an argument to a leaf."""
 
 LIBRARIES = ("yota", "numpy", "scipy", "cupy", "pandas", "torch", "jax", "jaxlib", "sympy", "matplotlib", "sklearn")
-"""Objects of these are no structures, whatever attributes they have."""
+"""Objects of these packages are never structures."""
 _STATIC = (bool, int, str, bytes, type(None), type, np.dtype, types.ModuleType, slice, type(Ellipsis), enum.Enum)
 _FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, types.MethodType, np.ufunc)
 
 
 def is_leaf(value: Any) -> bool:
-    """Whether ``value`` is an array or a floating or complex number, rather than a structure or a constant."""
+    """Whether ``value`` is an array, or a floating-point or complex number."""
     if isinstance(value, (np.ndarray, np.generic, float, complex)):
         return not isinstance(value, (str, bytes))
     return is_on_device(value)
 
 
 def is_on_device(value: Any) -> bool:
-    """Whether ``value`` is an array of CuPy's, which lies in the memory of a GPU."""
+    """Whether ``value`` is a CuPy array, in GPU memory."""
     kind = type(value)
     return kind.__name__ == "ndarray" and package_of(kind) == "cupy"
 
 
 def package_of(value: Any) -> str:
-    """The package that a class, a function, a module, or a module of that name belongs to; empty if it does not tell.
+    """The package of a class, function, module or module name; empty if unknown.
 
     Examples
     --------
@@ -67,21 +67,21 @@ def package_of(value: Any) -> str:
     """
     if not isinstance(value, str):
         value = getattr(value, "__name__" if isinstance(value, types.ModuleType) else "__module__", None)
-    # A class made in C may have a descriptor of that name.
+    # A class written in C may have a descriptor of that name.
     return value.partition(".")[0] if isinstance(value, str) else ""
 
 
 def is_library(value: Any) -> bool:
-    """Whether something belongs to Python itself, or to a library whose objects are no structures; see `package_of`."""
+    """Whether an object belongs to the standard library or to a package in `LIBRARIES`; see `package_of`."""
     package = package_of(value)
     return package in sys.stdlib_module_names or package in LIBRARIES
 
 
 def children(value: Any) -> list[tuple[Any, Any]] | None:
-    """``(key, child)`` of each part of a structure; None for what is none.
+    """``(key, child)`` for each part of a structure; None if ``value`` is not a structure.
 
-    Structures are dataclasses, objects with attributes, named tuples, tuples, lists, dicts, and whatever is
-    registered with optree.
+    Structures are dataclasses, objects with attributes, named tuples, tuples, lists, dicts, and types registered
+    with optree.
     """
     if is_leaf(value) or isinstance(value, (*_STATIC, *_FUNCTIONS)):
         return None
@@ -103,7 +103,7 @@ def has_attributes(value: Any) -> bool:
 
 
 def slots_of(value: Any) -> list[str]:
-    """Names of the slots of an object, filled or not."""
+    """Names of all slots of an object, with or without a value."""
     return [name for base in type(value).__mro__ for name in _slots(base)]
 
 
@@ -119,7 +119,7 @@ def _attributes(value: Any) -> list[str] | None:
 
 
 def _own(value: Any) -> list[str]:
-    """Names in the ``__dict__`` of an object, but for what a cached property left there: that is computed anew."""
+    """Names in the ``__dict__`` of an object, except the results of cached properties."""
     kind = type(value)
     return [
         name
@@ -149,7 +149,7 @@ def _registered(value: Any) -> list[tuple[Any, Any]] | None:
 
 
 def flatten(value: Any, path: Path = (), _inside: tuple[int, ...] = ()) -> Iterator[tuple[Path, Any]]:
-    """``(path, part)`` of every part of a structure that has no parts itself, in a fixed order.
+    """``(path, part)`` for each part of a structure without parts of its own, in a fixed order.
 
     Raises
     ------
@@ -167,7 +167,7 @@ def flatten(value: Any, path: Path = (), _inside: tuple[int, ...] = ()) -> Itera
 
 
 def rebuild(value: Any, replacements: Iterator[Any]) -> Any:
-    """A copy of the structure in which each leaf, in the order of `flatten`, is the next replacement."""
+    """A copy of the structure with its leaves replaced in the order of `flatten`."""
     if is_leaf(value):
         return next(replacements)
     parts = children(value)
@@ -177,7 +177,7 @@ def rebuild(value: Any, replacements: Iterator[Any]) -> Any:
 
 
 def rebuilt(value: Any, made: list[tuple[Any, Any]]) -> Any:
-    """A copy of a structure with other parts under the same keys; what its class does when it is made is left out."""
+    """A copy of a structure with other parts under the same keys; constructors of its class do not run."""
     kind: Any = type(value)
     parts = [part for _, part in made]
     if kind in (tuple, list):
@@ -203,7 +203,7 @@ def rebuilt(value: Any, made: list[tuple[Any, Any]]) -> Any:
 
 
 def _with_attributes(kind: Any, made: Iterable[tuple[Any, Any]]) -> Any:
-    # What a class of the user's does in `__new__` is left out too.
+    # A user-defined `__new__` does not run either.
     result = object.__new__(kind) if isinstance(kind.__new__, types.FunctionType) else kind.__new__(kind)
     for key, part in made:
         object.__setattr__(result, key, part)
@@ -211,7 +211,7 @@ def _with_attributes(kind: Any, made: Iterable[tuple[Any, Any]]) -> Any:
 
 
 def is_bare(value: Any) -> bool:
-    """Whether a structure is nothing but parts under keys; see `bare`."""
+    """Whether a structure consists only of parts under keys; see `bare`."""
     if isinstance(value, (tuple, list, dict)):
         plain = type(value) in (tuple, list, dict, collections.OrderedDict)
         return plain or (isinstance(value, tuple) and not getattr(value, "__dict__", None))
@@ -219,7 +219,7 @@ def is_bare(value: Any) -> bool:
 
 
 def bare(kind: Any, keys: Sequence[Any]) -> Any:
-    """A structure of a class, with None under each key.
+    """A structure of a class with None under each key.
 
     Examples
     --------
@@ -241,12 +241,12 @@ def _rebuilt_by_optree(value: Any, parts: list[Any]) -> Any:
 
 
 def mapped(value: Any, change: Callable[[Any], Any]) -> Any:
-    """A copy of a structure with each leaf changed; a leaf itself is changed too."""
+    """A copy of a structure with ``change`` applied to each leaf; also for a single leaf."""
     return rebuild(value, iter([change(part) for _, part in flatten(value) if is_leaf(part)]))
 
 
 def is_fixed(structure: Any) -> bool:
-    """Whether a part can be put in only by making the structure anew."""
+    """Whether replacing a part requires a new structure."""
     if isinstance(structure, (tuple, Mapping)) or _attributes(structure) is None:
         return True
     parameters = getattr(structure, "__dataclass_params__", None)

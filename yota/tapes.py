@@ -1,4 +1,4 @@
-"""Gives lower layers what they offer and do not know: tapes evaluation, pages and pickles, rules a memory of proofs."""
+"""Attaches methods of higher layers to lower ones: evaluation, pages and pickles to tapes, stored proofs to rules."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from yota.tracing.intercept import opaque
 
 
 def _repr_html_(tape: Tape) -> str:
-    """What a notebook shows of a tape."""
+    """HTML of a tape for notebooks."""
     from yota.report.notebook import tape_html
 
     return tape_html(tape)
 
 
 def to_sympy(tape: Tape) -> Any:
-    """The results of a tape as expressions of sympy's.
+    """The results of a tape as sympy expressions.
 
-    A number among the inputs is a symbol of its name, an array an `sympy.IndexedBase`. A result that is an array is a
-    matrix or array of expressions where it is small; a larger one is a `sympy.Lambda` of its indices. The formulas are
-    for reading, and for sympy: it may put terms together that the function computes one by one.
+    A number among the inputs becomes a symbol, an array an `sympy.IndexedBase`. A small array result is a matrix or
+    array of expressions; a larger one is a `sympy.Lambda` of its indices. The formulas are for reading and for
+    sympy, which may combine terms that the function computes one by one.
 
     Returns
     -------
     sympy.Basic
-        The result; a tuple of them if there are several, as of a tape with adjoints: the value and its derivatives.
+        The result, or a tuple of several results. For a tape with adjoints these are the value and its derivatives.
 
     Raises
     ------
@@ -54,7 +54,7 @@ def to_sympy(tape: Tape) -> Any:
 
 
 def latex(tape: Tape) -> str:
-    r"""The results of a tape as formulas in LaTeX, one to a line: the value, then derivatives.
+    r"""The results of a tape as LaTeX formulas, one per line: the value, then the derivatives.
 
     Raises
     ------
@@ -78,20 +78,20 @@ def latex(tape: Tape) -> str:
 
 
 def _repr_latex_(tape: Tape) -> str | None:
-    """What a notebook shows where it shows no HTML."""
+    """LaTeX for notebooks that do not show HTML."""
     try:
         return f"$\\displaystyle {latex(tape)}$"
     except YotaError:
         return None
 
 
-# The intermediate representation knows neither evaluation nor code generation nor pages; its tapes offer all the same.
+# The module of tapes must not import evaluation, code generation or pages.
 for _method in (play, compile, to_sympy, latex, _repr_html_, _repr_latex_):
     setattr(Tape, _method.__name__, _method)
 
 
 def _by_name(known: Primitive) -> tuple[Any, tuple[Any, ...]]:
-    """How a primitive is pickled: by its name; where it has no rule, by its function."""
+    """Pickle a primitive by its name, or by its function if it has no rule."""
     name = reference(known)
     return (find, (name,)) if name is not None else (opaque, (known.function,))
 
@@ -100,7 +100,7 @@ copyreg.pickle(Primitive, _by_name)
 
 
 def proofs() -> Proofs:
-    """What remembers, from one process to the next, which rule texts were proved."""
+    """The persistent record of verified rule texts."""
     return Proofs(yota.__version__)
 
 

@@ -1,4 +1,4 @@
-"""Checking gradients and rules against independent oracles."""
+"""Checks of gradients and rules against independent oracles."""
 
 from __future__ import annotations
 
@@ -32,10 +32,9 @@ def gradcheck(
 ) -> bool:
     """Compare the gradient of ``f`` with central differences along random directions.
 
-    The step is halved until rounding outweighs what a shorter one gains, and the differences are extrapolated to the
-    step 0, with an estimate of the error that is left (C. J. F. Ridders, Accurate computation of F'(x) and
-    F'(x)F''(x), Advances in Engineering Software 4(2), 1982, 75-76). Differences are taken in double precision,
-    whatever the precision of the point.
+    The step is halved until rounding dominates. The differences are extrapolated to step 0 with an estimate of the
+    remaining error (C. J. F. Ridders, Accurate computation of F'(x) and F'(x)F''(x), Advances in Engineering
+    Software 4(2), 1982, 75-76). Differences are computed in double precision, for all dtypes.
 
     Parameters
     ----------
@@ -44,11 +43,11 @@ def gradcheck(
     *args
         The point: numbers, arrays, and structures of them, real or complex.
     rtol, atol
-        Tolerances for each directional derivative, beyond the estimated error of the difference. ``rtol`` is beside the
-        derivative, or the root of the sum of squares of its terms; by default it is 1e-6, and as much more as the
-        lowest precision among ``args`` asks for.
+        Tolerances for each directional derivative, in addition to the estimated error of the difference. ``rtol`` is
+        relative to the derivative, or to the root of the sum of squares of its terms. The default is 1e-6, or more
+        for lower-precision dtypes.
     directions
-        How many directions to try.
+        Number of directions.
     random
         Seed of the directions.
 
@@ -60,13 +59,13 @@ def gradcheck(
     Warns
     -----
     UserWarning
-        If the error of a difference is beyond the tolerances: the message says how sharply the gradient was judged.
+        If the error of a difference exceeds the tolerances; the message gives the accuracy that was tested.
 
     Raises
     ------
     AssertionError
-        If a directional derivative is off; the message has both numbers. Also if no difference tells anything, as where
-        ``f`` jumps.
+        If a directional derivative differs; the message has both numbers. Also if no difference has a correct digit,
+        for example at a jump of ``f``.
 
     Examples
     --------
@@ -87,7 +86,7 @@ def gradcheck(
     vague = []
     for _ in range(directions):
         draws = [_draw(generator, value) for *_, value in moving]
-        # Where elements are of very different sizes, a step as long as the longest is too long for the others.
+        # If elements have very different magnitudes, a step for the largest is too long for the others.
         for even in (True, False):
             steps = [draw * _sizes(value, even) for draw, (*_, value) in zip(draws, moving, strict=True)]
             expected, error = _difference(_along(f, args, steps), rtol, atol)
@@ -95,7 +94,7 @@ def gradcheck(
                 break
         terms = [np.real(np.conjugate(a) * step) for a, step in zip(adjoints, steps, strict=True)]
         found = float(sum(map(np.sum, terms)))
-        # Terms that cancel leave their rounding.
+        # The sum of cancelling terms has their rounding errors.
         tolerance = atol + rtol * max(abs(expected), float(np.sqrt(sum(np.sum(term**2) for term in terms))))
         if abs(found - expected) > tolerance + error:
             raise AssertionError(
@@ -110,45 +109,45 @@ def gradcheck(
 
 
 def _difference(along: Callable[[float], float], rtol: float, atol: float) -> tuple[float, float]:
-    """The directional derivative and its error, to as many digits as double precision needs."""
+    """The directional derivative and its error, with as many digits as double precision needs."""
     with np.errstate(all="ignore"):
         return slope_along(along, noise(along), min(rtol, 1e-6), atol)
 
 
 def _report_vague(name: str, vague: list[tuple[float, float]], directions: int, wanted: str) -> None:
-    """Say along which directions the differences have fewer digits than the tolerances."""
+    """Warn about directions in which the error of the differences exceeds the tolerances."""
     found = ", ".join(f"{expected:.6g} with an error of about {error:.1g}" for expected, error in vague)
     if len(vague) == directions and not any(error < abs(expected) for expected, error in vague):
         raise AssertionError(
-            f"differences tell nothing about the gradient of {name}, as at a jump or where its values are rounded: "
-            f"they give {found}; choose another point"
+            f"finite differences have no correct digit for the gradient of {name}, as at a jump or where its values "
+            f"are rounded: they give {found}; choose another point"
         )
     warnings.warn(
-        f"{name} is judged less sharply than {wanted} along {len(vague)} of {directions} directions: differences give "
-        f"{found}",
+        f"{name} is tested less accurately than {wanted} along {len(vague)} of {directions} directions: differences "
+        f"give {found}",
         stacklevel=3,
     )
 
 
 def check_rule(rule: str | Rule, *, points: int = 16) -> tuple[Finding, ...]:
-    """Prove a rule that is loaded, as ``yota check`` proves those of a file.
+    """Verify a loaded rule, as ``yota check`` verifies the rules of a file.
 
     Parameters
     ----------
     rule
-        The rule, or the name of a primitive: then all of its rules are proved.
+        The rule, or the name of a primitive to verify all of its rules.
     points
-        Points at which each partial is measured.
+        Number of points at which each partial is tested.
 
     Returns
     -------
     tuple of Finding
-        What was measured: the law, the argument, the worst error and where it is.
+        One finding for each law and argument, with the worst error and its place.
 
     Raises
     ------
     AssertionError
-        If a law does not hold; the message has all findings against it.
+        If a law is violated; the message lists all violations.
 
     Examples
     --------
@@ -179,7 +178,7 @@ def _draw(generator: np.random.Generator, value: Any) -> Any:
 
 
 def _sizes(value: Any, even: bool) -> Any:
-    """How far elements are moved: as far as they are long; with ``even`` at least as far as the mean square."""
+    """Step lengths of elements: their magnitudes; with ``even`` at least the root mean square."""
     sizes = np.abs(np.asarray(value)).astype(float)
     mean = np.sqrt(np.mean(sizes**2)) if np.any(sizes) else 1.0
     return np.maximum(sizes, mean) if even else np.where(sizes > 0, sizes, mean)
@@ -191,7 +190,7 @@ def _adjoint(g: Any, position: int, path: tuple[Any, ...]) -> Any:
 
 
 def _along(f: Callable[..., Any], args: tuple[Any, ...], steps: list[Any]) -> Callable[[float], float]:
-    """``f`` as a function of how far ``args`` are moved; NaN where it refuses."""
+    """``f`` as a function of the step length along ``steps``; NaN where it raises."""
 
     def at(h: float) -> float:
         rest = iter(steps)

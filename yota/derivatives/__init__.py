@@ -1,1 +1,1 @@
-"""Functions with their derivatives: gradients, Jacobians, Hessians, products with them."""
+"""Gradients, Jacobians, Hessians, JVPs, VJPs and HVPs."""

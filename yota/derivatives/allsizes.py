@@ -1,4 +1,4 @@
-"""Value and gradient of a function for all sizes of its arguments, compiled once."""
+"""Value and gradient compiled once for all sizes of the arguments."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ __all__ = ["AllSizes", "check_options"]
 
 
 class AllSizes(Differentiated):
-    """Value and gradient for arguments of given specs, whatever the sizes that have names there.
+    """Value and gradient for arguments with named sizes, compiled once.
 
     Parameters
     ----------
@@ -42,14 +42,14 @@ class AllSizes(Differentiated):
     args
         Specs of its arguments, by name or in order; see `yota.generate`.
     wrt
-        What to differentiate by; see `yota.value_and_grad`.
+        Arguments to differentiate by; see `yota.value_and_grad`.
     strict
-        Whether the value has NumPy's bits.
+        Whether the value equals NumPy's bit for bit.
 
     Raises
     ------
     ArgumentError
-        If the specs do not fit, or the function takes other steps when a size changes.
+        If the specs do not match, or the steps of the function depend on a size.
     """
 
     def __init__(self, function: Callable[..., Any], args: Any, wrt: Wrt, *, strict: bool) -> None:
@@ -57,7 +57,7 @@ class AllSizes(Differentiated):
         self.call = call_of(function, args)
         self.options = tuple(map(str, self.call.specs)), self.call.names
         self.journal.name = f"value_and_grad of {name_of(self.function)}"
-        # At some size, for what is the same at all of them.
+        # Structure and static values are the same at all sizes; these come from one size.
         call = self.call.with_axes(axes(2))
         self.sample, arguments = call.arguments(dict.fromkeys(call.dimensions(), 4))
         self.values, self._form = arguments.values, _form(arguments)
@@ -67,7 +67,7 @@ class AllSizes(Differentiated):
     def prepare(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[Prepared, Callable[..., Any], tuple[Any, ...], list[Any]]:
-        """The compiled form, which is the same for all calls; see `Differentiated.prepare`."""
+        """The compiled form, the same for all calls; see `Differentiated.prepare`."""
         with self.table.lock:
             if self.captured.changed():
                 self.forget()
@@ -80,7 +80,7 @@ class AllSizes(Differentiated):
     def _sorted(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[Callable[..., Any], tuple[Any, ...], list[Any]]:
-        """The call with its arguments by position, which must be like those of the specs, and their leaves."""
+        """The call with its arguments by position, checked against the specs, and their leaves."""
         function, values = positional(self.function, (*self.hidden, *args), kwargs)
         arguments = sort_arguments(function, values)
         if _form(arguments) != self._form:
@@ -110,7 +110,7 @@ class _Sized(Prepared):
         return super()._specialise(owner.sample, sort_arguments(owner.sample, owner.values), why, gradient, merged)
 
     def gradient(self, function: Callable[..., Any], arguments: Arguments) -> Gradient:
-        """The tape at some size; the code for all is traced, generalised and proved by itself."""
+        """The tape at one size. The code for all sizes is traced, generalised and tested separately."""
         traced = super().gradient(function, arguments)
         owner, wanted = self.owner, ("value", "gradient")
         request = Request(
@@ -118,7 +118,7 @@ class _Sized(Prepared):
         )
         text, *_ = collected(request)
         self._source = Source(text, f"{called(request.wish)}_value_and_gradient")
-        # It reads nothing afresh: all that it was made from is in it.
+        # The code contains all captured data as constants.
         return replace(traced, captured=(), contents=Contents.of(traced.contents.pairs, traced.captured, ()))
 
     def _code(
@@ -129,7 +129,7 @@ class _Sized(Prepared):
         return self.loaded(self._source, gradient), self._source.text
 
     def loaded(self, source: Source, gradient: Gradient) -> Callable[..., Any]:
-        """The function, which gives the outputs of the tape."""
+        """The function of the outputs of the tape."""
         function = load(source)
         function.__globals__["_precondition"] = _Stale(gradient.tape)
         wanted = self.layout.wanted
@@ -148,13 +148,13 @@ class _Sized(Prepared):
 
 
 def _form(arguments: Arguments) -> tuple[Any, ...]:
-    """Structure and static values of arguments, whatever their leaves."""
+    """Structure and static values of arguments, without their leaves."""
     zeros = [0.0] * len(arguments.leaves)
     return tuple(key_of(value, []) for value in arguments.rebuild(zeros))
 
 
 class _Stale:
-    """Makes the error of a guard that fails."""
+    """Creates the error of a failed guard."""
 
     def __init__(self, tape: Tape) -> None:
         self.guards = tape.guards
@@ -164,8 +164,8 @@ class _Stale:
         what = (
             ASYMMETRIC
             if guard.kind == "hermitian"
-            else f"this decision was {guard.expected!r} when the function was traced and is {found} now; code for all "
-            "sizes goes one way only. Write it with np.where,"
+            else f"this branch was {guard.expected!r} when the function was traced and is {found} now; code for all "
+            "sizes has one branch only. Use np.where,"
         )
         fault = StaleTapeError(f"{where(guard.location)}{what} or leave args= out and pass dynamic=True")
         fault.decision = (number, found)
@@ -173,18 +173,18 @@ class _Stale:
 
 
 def check_options(target: str | None, dynamic: Dynamic, has_aux: bool) -> None:
-    """Refuse what code for all sizes cannot do.
+    """Refuse options that code for all sizes does not support.
 
     Raises
     ------
     ArgumentError
-        If ``target`` is not NumPy, or ``dynamic`` or ``has_aux`` is wanted.
+        If ``target`` is not NumPy, or ``dynamic`` or ``has_aux`` is set.
     """
     if target not in (None, "numpy", "auto"):
         raise ArgumentError(
             f"args= compiles for all sizes, which only target='numpy' can; leave args= out for {target!r}"
         )
     if has_aux:
-        raise ArgumentError("has_aux=True is for functions that are compiled when they are called; leave args= out")
+        raise ArgumentError("has_aux=True is not supported with args=; leave args= out")
     if dynamic is True:
-        raise ArgumentError("dynamic=True traces again where a branch goes another way, args= never does; choose one")
+        raise ArgumentError("dynamic=True traces again when a branch changes, args= never does; choose one")

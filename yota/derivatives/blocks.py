@@ -1,4 +1,4 @@
-"""Derivatives by several arguments: a Jacobian for each of them, and a block of the Hessian for each pair."""
+"""Derivatives by several arguments: a Jacobian for each argument, a Hessian block for each pair."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ Places = tuple[int | str, ...]
 
 
 Composed = tuple[Callable[..., Any], Sequence[Any]]
-"""A function, and those that it calls."""
+"""A function, and the functions that it calls."""
 Matrix = Callable[[Callable[..., Any], "int | str", Wanted], Callable[..., Any]]
-"""Makes the function that gives a matrix of derivatives by one argument."""
+"""Creates the function of the derivative matrix by one argument."""
 
 
 def jacobians(f: Callable[..., Any], wrt: Places, wanted: Wanted, matrix: Matrix) -> Composed:
-    """A function that gives a tuple of Jacobians, one by each argument; with the value before it, if that is wanted."""
+    """A function of the tuple of Jacobians, one by each argument, with the value before it if requested."""
     _check(wrt)
     first, *rest = wrt
     valued = matrix(f, first, wanted)
@@ -43,10 +43,10 @@ def jacobians(f: Callable[..., Any], wrt: Places, wanted: Wanted, matrix: Matrix
 def hessians(
     f: Callable[..., Any], wrt: Places, wanted: Wanted, matrix: Matrix, options: Mapping[str, Any]
 ) -> Composed:
-    """A function that gives the rows of blocks of the Hessian; with value and gradients before, if they are wanted.
+    """A function of the rows of Hessian blocks, with value and gradients before them if requested.
 
-    The block by two arguments is the Jacobian, by the second, of the gradient by the first; those below the diagonal
-    are transposed from above.
+    The block by two arguments is the Jacobian, by the second, of the gradient by the first. Blocks below the
+    diagonal are transposes of those above.
     """
     _check(wrt)
     both = value_and_grad(f, wrt, **options) if wanted.with_value else None
@@ -69,7 +69,7 @@ def hessians(
 
 
 def _completed(block: Any, row: Any, column: Any) -> Any:
-    """A block with zeros for those parts of the structure in its rows that the function does not depend on."""
+    """A block with zeros for the parts of its row structure that the function does not depend on."""
     if not isinstance(row, dict):
         return block
     by = {path: column[path][path] for path in column} if isinstance(column, dict) else column
@@ -77,7 +77,7 @@ def _completed(block: Any, row: Any, column: Any) -> Any:
 
 
 def _zeros(row: Any, column: Any) -> Any:
-    """Of the shape of a block, where ``row`` and ``column`` are those on the diagonal."""
+    """Zeros of the shape of a block; ``row`` and ``column`` are the diagonal blocks of its row and column."""
     if isinstance(column, dict):
         return {path: _zeros(row, each) for path, each in column.items()}
     if hasattr(row, "tocsr"):
@@ -87,7 +87,7 @@ def _zeros(row: Any, column: Any) -> Any:
 
 
 def _mirrored(block: Any, row: Any, column: Any) -> Any:
-    """The block below the diagonal, from that above and the two on it; blocks of structures are dicts by path."""
+    """The block below the diagonal, from the block above it and two diagonal blocks."""
     if not isinstance(row, dict):
         axes = np.ndim(row) // 2
         if isinstance(column, dict):
@@ -100,7 +100,7 @@ def _mirrored(block: Any, row: Any, column: Any) -> Any:
 
 
 def _transposed(block: Any, count: int) -> Any:
-    """A block with its first ``count`` axes put last; a sparse one, of two axes, by rows again."""
+    """A block with its first ``count`` axes moved to the end; a sparse block stays in CSR format."""
     if hasattr(block, "tocsr"):
         return block.T.tocsr()
     return np.transpose(block, (*range(count, np.ndim(block)), *range(count)))

@@ -1,4 +1,4 @@
-"""Calls of compiled derivatives at the least cost: the generated function is found by the types of the arguments."""
+"""Calls of compiled derivatives with minimal overhead: dispatch on the argument types."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ _MOST_DIRECT = 256
 
 
 def caller(form: Differentiated, recipe: Recipe, what: str) -> Callable[..., Any]:
-    """A function of the arguments that gives what ``form`` gives; inside of a trace it is recorded.
+    """A function that calls ``form``, or records the call inside a trace.
 
     Parameters
     ----------
     form
         The compiled forms.
     recipe
-        The call that makes this function, for a pickle; the first of its arguments is the function that it is made of.
+        The call that creates this function, for pickling; its first argument is the original function.
     what
-        What it gives.
+        Description of its result.
     """
     found: Callable[..., Any] = Derivative(form, recipe, what, direct=form.target.name == "c").front
     return found
@@ -46,14 +46,14 @@ class Derivative(Compiled):
     form, recipe, what
         See `caller`.
     direct
-        Whether compiled functions are tried before any Python code runs, if there is a compiler.
+        Whether compiled dispatch is tried before Python code, if there is a compiler.
 
     Attributes
     ----------
     latest
-        The entry that was last called.
+        The last entry called.
     direct
-        Entries by the kinds of arguments.
+        Entries by argument types.
     """
 
     def __init__(self, form: Differentiated, recipe: Recipe, what: str, *, direct: bool = False) -> None:
@@ -64,7 +64,7 @@ class Derivative(Compiled):
         self.front = quick(self) if direct else self
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        """What the form gives for these arguments."""
+        """The derivative at these arguments."""
         self.calls += 1
         latest = self.latest
         if latest is not None and not kwargs:
@@ -75,7 +75,7 @@ class Derivative(Compiled):
             return self.make(args, kwargs)
 
     def clear(self) -> None:
-        """Drop all compiled code; the next call compiles anew."""
+        """Drop all compiled code; the next call compiles again."""
         self.latest = None
         self.direct.clear()
         if self.front is not self:
@@ -83,7 +83,7 @@ class Derivative(Compiled):
         self.form.forget(CLEARED)
 
     def make(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Call what was compiled for such arguments, or compile it."""
+        """Look up the compiled code for these argument types, or compile it, and call it."""
         key = None if kwargs else kinds(args)
         known = self.direct.get(key)
         if known is not None and known is not self.latest:
@@ -96,10 +96,10 @@ class Derivative(Compiled):
         prepared, function, positions, leaves = self.form.prepare(args, kwargs)
         before = prepared.state()
         result, _ = prepared(function, positions, leaves)
-        # While another thread compiles, the short way can wait.
+        # While another thread compiles, the entry is not created.
         if key is not None and (lock := self.form.table.lock).take():
             try:
-                # What was compiled just now may be called only once.
+                # Newly compiled code may be called only once.
                 settled = prepared.calls and prepared.is_current() and prepared.state() == before
                 self.latest = prepared.entry(args, self.form.hidden) if settled else None
                 self._keep(key, prepared, args)
@@ -118,7 +118,7 @@ class Derivative(Compiled):
 
 
 class Slope(Compiled):
-    """The gradient, of a function that gives value and gradient."""
+    """The gradient part of a value-and-gradient function."""
 
     def __init__(self, recipe: Recipe, both: Any) -> None:
         super().__init__(recipe, recipe[1][0], "gradient", both, journal=both.journal)
@@ -133,15 +133,15 @@ class Slope(Compiled):
             raise
 
     def clear(self) -> None:
-        """Drop all compiled code; the next call compiles anew."""
+        """Drop all compiled code; the next call compiles again."""
         self._call.clear()
 
 
 class SlopeBeside(Slope):
-    """The gradient and what the function returns beside its value."""
+    """The gradient and the auxiliary result of a function."""
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        """Both."""
+        """The gradient and the auxiliary result."""
         self.calls += 1
         with users_frames:
             (_, aux), slope = self._call(*args, **kwargs)
@@ -149,5 +149,5 @@ class SlopeBeside(Slope):
 
 
 def kinds(args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Types of arguments, by which compiled functions that take arrays and numbers are told apart."""
+    """Argument types as keys of compiled functions of arrays and numbers."""
     return tuple([(a.dtype, a.shape) if type(a) is np.ndarray else type(a) for a in args])

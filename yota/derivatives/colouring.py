@@ -1,4 +1,4 @@
-"""Colours for the columns of a sparse matrix: columns of one colour are computed together, and told apart afterwards.
+"""Colouring of the columns of a sparse matrix; columns of one colour are computed together.
 
 A. Curtis, M. Powell and J. Reid, "On the estimation of sparse Jacobian matrices" (Journal of the Institute of
 Mathematics and its Applications 13, 1974); for symmetric matrices A. Gebremedhin, F. Manne and A. Pothen, "What color
@@ -17,13 +17,13 @@ __all__ = ["apart", "star"]
 Colours: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
 
 _MOST_STEPS = 6_000_000
-"""Steps of Python up to which colours are looked for one column after the other."""
+"""Largest number of Python steps for colouring column by column."""
 _MOST_COUNTS = 200_000_000
 _FURTHER = 16
 
 
 def apart(matrix: Any) -> Colours:
-    """Colours of the columns of a CSR pattern such that no row has entries in two columns of one colour."""
+    """Colours of the columns of a CSR pattern; no row has entries in two columns of one colour."""
     least = int(np.max(np.diff(matrix.indptr), initial=0))
     found = _in_turn(matrix, least)
     if found is not None and int(found.max(initial=0)) <= least + least // 8:
@@ -37,7 +37,7 @@ def apart(matrix: Any) -> Colours:
 
 
 def _in_turn(matrix: Any, least: int) -> Colours | None:
-    """Colours that repeat column by column, as they fit matrices with few diagonals; None if that takes many more."""
+    """Periodic colours, which suit banded matrices; None if they need many more colours."""
     rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
     for number in range(max(1, least), max(1, least) + _FURTHER):
         colours = matrix.indices % number
@@ -51,7 +51,7 @@ def _is_apart(rows: Any, colours: Any, count: int, number: int) -> bool:
 
 
 def _neighbours(matrix: Any, most: int) -> Any:
-    """Columns that meet in a row, as a CSR pattern; None if there are too many."""
+    """Columns that share a row, as a CSR pattern; None if there are too many."""
     lengths = np.diff(matrix.indptr).astype(np.int64)
     if int(np.sum(lengths**2)) > 20 * most:
         return None
@@ -59,7 +59,7 @@ def _neighbours(matrix: Any, most: int) -> Any:
 
 
 def _greedy(near: Any) -> Colours:
-    """The first colour that no neighbour has, for those with most neighbours first."""
+    """Greedy colouring in order of decreasing degree."""
     starts, others = near.indptr, near.indices
     colours = np.full(near.shape[0], -1)
     for column in np.argsort(-np.diff(starts), kind="stable"):
@@ -69,16 +69,16 @@ def _greedy(near: Any) -> Colours:
 
 
 def _first_free(taken: Any) -> int:
-    """The least number that is not among ``taken``; -1 is none."""
+    """The smallest number not in ``taken``; -1 means none."""
     used = np.zeros(len(taken) + 1, bool)
     used[taken[(taken >= 0) & (taken <= len(taken))]] = True
     return int(np.argmin(used))
 
 
 def star(matrix: Any) -> Colours:
-    """Colours of the columns of a symmetric CSR pattern such that each entry, or its mirror image, is alone in its row.
+    """Star colouring of the columns of a symmetric CSR pattern: each entry, or its mirror, is alone in its row.
 
-    Neighbours differ, and no path of four columns has two colours alone.
+    Neighbours have different colours, and no path of four columns has only two colours.
     """
     found = apart(matrix)
     lengths = np.diff(matrix.indptr).astype(np.int64)

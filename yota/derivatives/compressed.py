@@ -1,6 +1,6 @@
-"""Jacobians and Hessians with few entries, of code that works on arrays as a whole: few products give all of them.
+"""Sparse Jacobians and Hessians of array code, from a few products.
 
-Rows, or columns, that have no entry in the same place are computed in one product, and told apart by the pattern.
+Rows, or columns, without a common nonzero position are computed in one product and separated by the pattern.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ __all__ = ["compressed"]
 
 _MOST_ENTRIES = 100_000_000
 _MOST_IN_DENSE = 4_000_000
-"""Entries up to which a matrix that shall not be sparse is looked at all the same."""
+"""Largest number of entries for which a dense matrix is computed by sparse products."""
 _MOST_PRODUCTS = 64
 _MOST_OPS = 20_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Products:
-    """Which products give the entries of a matrix.
+    """The products that give the entries of a matrix.
 
     Parameters
     ----------
     colours
-        The product in which each row, or each column, takes part.
+        The product to which each row, or each column, belongs.
     forward
-        Whether columns are added up, rather than rows.
+        Whether products combine columns rather than rows.
     products, places
-        For each entry the product that it is part of, and where it is there.
+        For each entry its product, and its position there.
     """
 
     colours: np.ndarray
@@ -53,24 +53,24 @@ class _Products:
 
     @property
     def number(self) -> int:
-        """How many products there are."""
+        """Number of products."""
         return int(self.colours.max(initial=-1)) + 1
 
 
 def compressed(
     tape: Tape, leaf: int, wanted: Wanted, registry: Registry, values: Mapping[int, Any]
 ) -> tuple[Entries, frozenset[int]]:
-    """The entries that are ``wanted`` of ``tape`` by its input number ``leaf``; the inputs that their places rely on.
+    """The ``wanted`` entries of ``tape`` by its input ``leaf``, and the inputs that the pattern depends on.
 
     Parameters
     ----------
     values
-        Values of inputs that are the same in every call, as far as the pattern goes.
+        Values of inputs that determine the pattern.
 
     Raises
     ------
     DifferentiationError
-        If it takes too many products, or if the function is complex.
+        If too many products are needed, or the function is complex.
     """
     by = tape.inputs[leaf].variable
     _refuse_complex(tape, by)
@@ -105,7 +105,7 @@ def _refuse_complex(tape: Tape, by: int) -> None:
 
 
 def _sloped(tape: Tape, by: int, registry: Registry) -> Tape:
-    """The value and the gradient."""
+    """The tape of value and gradient."""
     found = gradient_tape(tape, [by], registry)
     builder = found.tape.builder()
     slope = found.variables[0]
@@ -113,7 +113,7 @@ def _sloped(tape: Tape, by: int, registry: Registry) -> Tape:
 
 
 def _joined(tape: Tape) -> Tape:
-    """The tape with one result; numbers that were returned are a vector."""
+    """The tape with one result; several numbers become a vector."""
     if len(tape.outputs) == 1:
         return tape
     if any(tape.types[output].shape for output in tape.outputs):
@@ -131,7 +131,7 @@ def _rows(matrix: Any) -> np.ndarray:
 
 
 def _shortest(matrix: Any) -> _Products:
-    """By rows or by columns, whichever takes fewer products."""
+    """Products by rows or by columns, whichever are fewer."""
     by_rows, by_columns = apart(matrix.T.tocsr()), apart(matrix)
     rows, columns = _rows(matrix), matrix.indices.astype(np.int64)
     if by_columns.max(initial=-1) < by_rows.max(initial=-1):
@@ -140,7 +140,7 @@ def _shortest(matrix: Any) -> _Products:
 
 
 def _symmetric(matrix: Any) -> _Products:
-    """Of a symmetric matrix, in which each entry may be read at its mirror image instead."""
+    """Products of a symmetric matrix, in which each entry may be read at its mirror position."""
     colours = star(matrix)
     rows, columns = _rows(matrix), matrix.indices.astype(np.int64)
     number = int(colours.max(initial=-1)) + 1
@@ -157,7 +157,7 @@ def _computed(builder: TapeBuilder, tape: Tape, by: int, plan: _Products, regist
         seeds = _seeds(builder, plan, result)
         found = [reverse(tape, builder, {result: seed}, [by], registry)[0] for seed in seeds]
         return [_flat(builder, by, each) for each in found]
-    # The pullback is linear in its seed, and the pullback of that is the product with a direction.
+    # The pullback is linear in its seed; the pullback of the pullback is the product with a direction.
     seed = zeros_like(builder, result)
     (pulled,) = reverse(tape, builder, {result: seed}, [by], registry)
     if pulled is None:
@@ -169,7 +169,7 @@ def _computed(builder: TapeBuilder, tape: Tape, by: int, plan: _Products, regist
 
 
 def _seeds(builder: TapeBuilder, plan: _Products, like: int) -> list[int]:
-    """For each product ones where its rows or columns are, and zeros elsewhere."""
+    """For each product a vector of ones at its rows or columns, and zeros elsewhere."""
     type = builder.types[like]
     if not type.shape:
         return [builder.constant(type.dtype.type(1))] * plan.number
@@ -180,14 +180,14 @@ def _seeds(builder: TapeBuilder, plan: _Products, like: int) -> list[int]:
 
 
 def _flat(builder: TapeBuilder, like: int, found: int | None) -> int:
-    """A product as a vector, of zeros if there is nothing in it."""
+    """A product as a vector; zeros if it is structurally zero."""
     found = zeros_like(builder, like) if found is None else found
     type = builder.types[found]
     return found if type.ndim == 1 else builder.emit(primitive("reshape"), (found,), {"shape": (type.size,)})
 
 
 def _spread(builder: TapeBuilder, data: int, places: np.ndarray, shape: tuple[int, ...]) -> int:
-    """The whole matrix, with zeros between its entries."""
+    """The dense matrix, with zeros between its entries."""
     size = math.prod(shape)
     where = builder.constant(places)
     static = {"shape": (size,), "indices": ((GATHER,),)}
@@ -196,7 +196,7 @@ def _spread(builder: TapeBuilder, data: int, places: np.ndarray, shape: tuple[in
 
 
 def _gathered(builder: TapeBuilder, plan: _Products, products: Sequence[int], dtype: np.dtype[Any]) -> int:
-    """The entries of the matrix, read from the products."""
+    """The entries of the matrix, gathered from the products."""
     if not plan.products.size:
         return builder.constant(np.zeros(0, dtype))
     whole, length = products[0], builder.types[products[0]].size

@@ -1,4 +1,4 @@
-"""Which elements of a variable depend on which elements of an input, whatever the input's values."""
+"""Sparsity patterns: which elements of a variable depend on which elements of an input."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ __all__ = ["Pattern", "pattern"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pattern:
-    """Where a matrix of derivatives may have entries that are not zero.
+    """Sparsity pattern of a matrix of derivatives.
 
     Parameters
     ----------
     matrix
         A ``scipy.sparse.csr_array`` of booleans: elements of the result by elements of the input, in C order.
     relied
-        Inputs that say where elements are read or written: another pattern holds for other values of these.
+        Inputs with index or mask values; the pattern holds only for these values.
     """
 
     matrix: Any
@@ -34,19 +34,19 @@ class Pattern:
 
 
 def pattern(tape: Tape, result: int, by: int, values: Mapping[int, Any], most: int) -> Pattern:
-    """The pattern of the derivatives of ``result`` by the input ``by``: entries may be zero, all others are.
+    """The pattern of the derivatives of ``result`` by the input ``by``; entries outside it are zero.
 
     Parameters
     ----------
     values
-        Values of inputs that are the same in every call, as far as the pattern goes.
+        Values of inputs that determine the pattern.
     most
-        Entries that any variable on the way may have.
+        Largest number of entries of each intermediate pattern.
 
     Raises
     ------
     DifferentiationError
-        If nearly all entries may be other than zero, and too many to be kept.
+        If the pattern is nearly dense, and too large.
     """
     known = Known(tape, values)
     found = _propagated(tape, result, by, known, most)
@@ -84,7 +84,7 @@ def _union(parts: list[Any]) -> Any:
 
 
 def _carried(tape: Tape, op: Op, link: Link, matrix: Any, most: int) -> Any:
-    """The rows of ``matrix`` for an operand, as the op passes them on to its result."""
+    """The rows of ``matrix`` for an operand, propagated through the op to its result."""
     count = tape.types[op.result].size
     if isinstance(link, Pairs):
         return _joined(op, link.results, link.operands, count, matrix, most)
@@ -98,12 +98,12 @@ def _carried(tape: Tape, op: Op, link: Link, matrix: Any, most: int) -> Any:
 
 
 def _joined(op: Op, rows: Any, columns: Any, count: int, matrix: Any, most: int) -> Any:
-    """For each row the union of the rows of ``matrix`` that it is joined with."""
+    """For each row the union of its linked rows of ``matrix``."""
     many = int(np.sum(np.diff(matrix.indptr).astype(np.int64)[columns]))
     if many > most:
         raise DifferentiationError(
             f"{op.location or op.name}: {op.name} makes too many elements depend on one another for sparse=True "
-            f"({many} pairs); leave sparse=True out, or write what is sparse without it"
+            f"({many} pairs); leave sparse=True out, or move the sparse part to a function of its own"
         )
     shape = (count, matrix.shape[0])
     if len(rows) and np.all(rows[:-1] < rows[1:]) and len(rows) == count:

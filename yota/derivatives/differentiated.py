@@ -1,4 +1,4 @@
-"""A function with its compiled code for each kind of arguments, which is found or made for a call."""
+"""A function with compiled code for each combination of argument types."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-# Tapes get their methods there.
+# This import attaches methods to tapes.
 import yota.tapes  # noqa: F401
 from yota.compilation.arguments import function_of, key_of, positional, sort_arguments
 from yota.compilation.branches import Dynamic, check_dynamic
@@ -29,9 +29,9 @@ __all__ = ["Differentiated", "with_receiver"]
 
 
 def with_receiver(function: Callable[..., Any]) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-    """A plain function, and the arguments that its bound form supplies.
+    """The plain function of a callable, and the arguments that its bound form supplies.
 
-    The receiver of a method is an argument like any other, so that its fields are read at each call.
+    The receiver of a method is an ordinary argument, so that each call reads its fields.
     """
     if isinstance(function, types.MethodType):
         return function.__func__, (function.__self__,)
@@ -45,26 +45,26 @@ def with_receiver(function: Callable[..., Any]) -> tuple[Callable[..., Any], tup
 
 
 class Differentiated:
-    """``function`` with compiled value-and-gradient code for each kind of arguments met so far.
+    """``function`` with compiled value-and-gradient code for each combination of argument types.
 
     Parameters
     ----------
     function
         The user's function.
     wrt
-        Which arguments to differentiate by: a position, a name, a tuple of them, or None for every argument
-        that has a derivative.
+        Arguments to differentiate by: a position, a name, a tuple of them, or None for every argument that has a
+        derivative.
     target
-        What to generate.
+        Target of the generated code.
     dynamic
-        Whether to trace again when a branch goes another way; see `yota.compilation.branches`.
+        Whether to trace again when a branch changes; see `yota.compilation.branches`.
     has_aux
-        Whether the function returns something beside the value.
+        Whether the function returns ``(value, aux)``.
 
     Attributes
     ----------
     options
-        What the code depends on besides.
+        Further options that the code depends on.
     """
 
     options: tuple[Any, ...] = ()
@@ -83,14 +83,14 @@ class Differentiated:
         self.journal = Journal(f"grad of {name_of(self.function)}", target.name)
 
     def take_over(self, other: Differentiated) -> None:
-        """Take the compiled code of a form of another function, of the same code, that captured the same."""
+        """Use the compiled code of another function with the same code and the same captured data."""
         self.captured.adopt(other.captured)
         self.journal = other.journal
         for key, prepared in list(other.table.items()):
             self.table.insert(key, prepared.owned_by(self))
 
     def bound(self, given: Callable[..., Any]) -> Differentiated:
-        """The same form for a callable of the same function, which supplies other arguments of the same kinds."""
+        """The same form for another callable of the function, with other bound arguments of the same types."""
         _, hidden = with_receiver(given)
         if all(one is other for one, other in zip(hidden, self.hidden, strict=True)):
             return self
@@ -99,8 +99,8 @@ class Differentiated:
         return found
 
     def forget(self, why: str = CHANGED) -> None:
-        """Drop everything that was compiled, and let the present state of what the function reads count."""
-        # In this order: another thread must not find what is outdated beside a state that says that nothing changed.
+        """Drop all compiled code, and take the present captured state as the reference."""
+        # The order matters: another thread must not find outdated code together with the new reference state.
         self.captured.changes += 1
         self.table.clear()
         function, hidden = with_receiver(self.given)
@@ -114,13 +114,13 @@ class Differentiated:
     def prepare(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[Prepared, Callable[..., Any], tuple[Any, ...], list[Any]]:
-        """The compiled form for a call; the call with its arguments by position; and their leaves."""
-        # In this order: who forgets empties the table before another state counts.
+        """The compiled form for a call, the call with its arguments by position, and their leaves."""
+        # The order matters: `forget` empties the table before it changes the reference state.
         unchanged = self.captured.state.holds()
         key, function, positions, leaves = self._called(args, kwargs)
         prepared = self.table.get(key) if unchanged else None
         if prepared is None:
-            # What two threads compiled at a time could rely on what the function read at different moments.
+            # Code that two threads compile at once could rely on captured data of different moments.
             with self.table.lock:
                 if self.captured.changed():
                     self.forget()
@@ -134,24 +134,24 @@ class Differentiated:
     def _called(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[Any, Callable[..., Any], tuple[Any, ...], list[Any]]:
-        """What tells the kinds of the arguments apart; the call with its arguments by position; and their leaves."""
+        """The key of the argument types, the call with its arguments by position, and their leaves."""
         function, args = positional(self.function, (*self.hidden, *args), kwargs)
         leaves: list[Any] = []
         try:
             key = tuple([key_of(argument, leaves) for argument in args])
         except RecursionError:
-            sort_arguments(function, args)  # says which argument contains itself
+            sort_arguments(function, args)  # raises an error that names the argument
             raise
         if function is not self.function:
             key = (function.names, *key)  # type: ignore[attr-defined]
         return key, function, args, leaves
 
     def compiled(self, function: Callable[..., Any], args: tuple[Any, ...]) -> Prepared:
-        """The compiled form for arguments like ``args``."""
+        """The compiled form for argument types like those of ``args``."""
         return Prepared(self, function, args)
 
     def traced(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
-        """Value and gradients inside of a running trace, recorded onto it."""
+        """Record value and gradients on the tape of a running trace."""
         call = inside(self.function, (*self.hidden, *args), kwargs)
         layout = layout_of(call.function, self.wrt, len(self.hidden), call.plain)
         forms: list[ResultForm] = []

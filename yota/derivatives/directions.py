@@ -1,4 +1,4 @@
-"""Hessians times a direction, on tapes: by the gradient of the gradient, or whatever else takes fewer operations."""
+"""Hessian-vector products on tapes, in the elimination order with the fewest operations."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ __all__ = ["along", "product_of", "stacked"]
 
 
 def along(tape: Tape, leaf: int, known: Registry, *, sloped: bool = False) -> Tape:
-    """The gradient's own gradient, with the direction as seed: the Hessian is symmetric.
+    """The gradient of the gradient, with the direction as seed; the Hessian is symmetric.
 
-    With ``sloped`` the outputs before it are the value and the gradient.
+    With ``sloped`` the first outputs are the value and the gradient.
     """
     by, direction = tape.inputs[leaf].variable, _direction(tape)
     found = gradient_tape(tape, [by], known)
@@ -42,9 +42,9 @@ def along(tape: Tape, leaf: int, known: Registry, *, sloped: bool = False) -> Ta
 
 
 def stacked(tape: Tape, leaf: int, wanted: Wanted, known: Registry) -> Entries:
-    """The Hessian as its products with all unit vectors, computed at once: arrays that differ have one more axis.
+    """The Hessian as its products with all unit vectors at once: dependent arrays get one more axis.
 
-    What does not depend on the direction is computed once, and no entry has code of its own.
+    Ops that do not depend on the direction are computed once, and no entry has code of its own.
     """
     type = tape.types[tape.inputs[leaf].variable]
     builder = tape.builder()
@@ -53,7 +53,7 @@ def stacked(tape: Tape, leaf: int, wanted: Wanted, known: Registry) -> Entries:
     one = pipeline.run(along(builder.finish(tape.outputs), leaf, known, sloped=wanted.with_value), until="dce")
     axes = [0 if entry.argument > last else None for entry in one.inputs]
     many = batched(one, axes, type.size, [None] * (len(one.outputs) - 1) + [0])
-    # The unit vectors are known: what they are multiplied by is folded, or written out with zeros.
+    # The unit vectors are constants: products with them are folded, or become zeros.
     units = np.eye(type.size, dtype=type.dtype).reshape(type.size, *type.shape)
     constants = {**many.constants, **{each.variable: units for each in many.inputs if each.argument > last}}
     builder = replace(
@@ -65,9 +65,9 @@ def stacked(tape: Tape, leaf: int, wanted: Wanted, known: Registry) -> Entries:
 
 
 def product_of(tape: Tape, leaf: int, known: Registry, target: Target) -> Tape:
-    """The simplified tape of the product; with ``effort="high"`` in the way that takes the fewest operations.
+    """The simplified tape of the product; ``effort="high"`` selects the form with the fewest operations.
 
-    These are forward over reverse, reverse over reverse and mixtures of them; B. Pearlmutter, "Fast exact
+    The forms are forward over reverse, reverse over reverse and mixtures of them; B. Pearlmutter, "Fast exact
     multiplication by the Hessian" (Neural Computation 6, 1994).
     """
 
@@ -81,7 +81,7 @@ def product_of(tape: Tape, leaf: int, known: Registry, target: Target) -> Tape:
 
 
 def _mixed(tape: Tape, leaf: int, known: Registry) -> Iterator[Tape]:
-    """The product from the value and the gradient on ``tape``, in each order of elimination that looks good."""
+    """The product from value and gradient on ``tape``, for each promising elimination order."""
     by = tape.inputs[leaf].variable
     rows, columns = elements(tape, tape.outputs[-1])[0], elements_read(tape, by)
     builder = tape.builder()
@@ -100,7 +100,7 @@ def _mixed(tape: Tape, leaf: int, known: Registry) -> Iterator[Tape]:
 
 
 def _elements_of(builder: TapeBuilder, direction: int, columns: dict[int, int]) -> dict[int, int]:
-    """For each element of the argument that is read the same element of the direction."""
+    """For each element read of the argument, the same element of the direction."""
     shape = builder.types[direction].shape
     if not shape:
         return dict.fromkeys(columns, direction)
@@ -112,6 +112,6 @@ def _elements_of(builder: TapeBuilder, direction: int, columns: dict[int, int]) 
 
 
 def _direction(tape: Tape) -> int:
-    """The input that is the direction: the last of the arguments."""
+    """The input of the direction, the last argument."""
     last = max(entry.argument for entry in tape.inputs)
     return next(entry.variable for entry in tape.inputs if entry.argument == last)

@@ -1,4 +1,4 @@
-"""Elements of arrays on scalar tapes: where they are read, and how they are put together."""
+"""Elements of arrays on scalar tapes: reads, and assembly of results."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LARGEST_DENSE = 64
 
 
 def elements(tape: Tape, variables: int | Sequence[int]) -> tuple[list[int], tuple[int, ...]]:
-    """Variables of the elements of a result, in C order, and its shape; numbers that were returned are a vector."""
+    """Variables of the elements of a result in C order, and its shape; several numbers become a vector."""
     if isinstance(variables, int):
         return _assembled(tape, variables), tape.types[variables].shape
     if len(variables) == 1:
@@ -33,7 +33,7 @@ def elements(tape: Tape, variables: int | Sequence[int]) -> tuple[list[int], tup
 
 
 def _assembled(tape: Tape, variable: int) -> list[int]:
-    """Variables of the elements of an output of scalar code; 0 for those that are zero."""
+    """Variables of the elements of an output of scalar code; 0 for zero elements."""
     op = tape.definitions().get(variable)
     if not tape.types[variable].shape:
         return [variable]
@@ -50,7 +50,7 @@ def _assembled(tape: Tape, variable: int) -> list[int]:
 
 
 def elements_read(tape: Tape, by: int) -> dict[int, int]:
-    """Variables that are elements of an input, and their positions in C order."""
+    """Variables that read elements of an input, and their positions in C order."""
     shape = tape.types[by].shape
     if not shape:
         return {by: 0}
@@ -62,14 +62,14 @@ def elements_read(tape: Tape, by: int) -> dict[int, int]:
 
 
 def dtype_of(tape: Tape, rows: Sequence[int], by: int) -> np.dtype[Any]:
-    """That of the argument, complex if the result is."""
+    """The dtype of the argument, or a complex dtype if the result is complex."""
     dtype = tape.types[by].dtype
     complex_result = any(tape.types[row].is_complex for row in rows if row)
     return np.result_type(dtype, np.complex64) if complex_result and dtype.kind == "f" else dtype
 
 
 def listed(builder: TapeBuilder, places: Mapping[tuple[int, int], int], dtype: np.dtype[Any]) -> int:
-    """Entries, in the order of their places, as a vector."""
+    """Entries in order of position, as a vector."""
     if not places:
         return builder.constant(np.zeros(0, dtype))
     operands = [_cast(builder, places[place], dtype) for place in sorted(places)]
@@ -83,7 +83,7 @@ def dense(
     shape: tuple[int, ...],
     dtype: np.dtype[Any],
 ) -> int:
-    """All entries in an array of ``shape``."""
+    """All entries as an array of ``shape``."""
     if not shape:
         return _cast(builder, places[0, 0], dtype) if places else builder.constant(dtype.type(0))
     if not places:

@@ -1,4 +1,4 @@
-"""Values and gradients of functions: `yota.grad`, `yota.value_and_grad`, `yota.gradient`."""
+"""`yota.grad`, `yota.value_and_grad` and `yota.gradient`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from yota.compilation.layout import Wrt
     from yota.result import GradResult
 
-# What traces and compiles is imported when it is first needed, so that to import `grad` costs next to nothing.
+# Tracing and compilation are imported at the first use, so that importing `grad` is fast.
 __all__ = ["grad", "gradient", "value_and_grad"]
 
 
@@ -29,10 +29,10 @@ def grad(
     has_aux: bool = False,
     **kwargs: Any,
 ) -> tuple[Any, GradResult]:
-    """Value of ``f(*args)`` and its gradient by every argument.
+    """Return the value of ``f(*args)`` and its gradient by every argument.
 
-    The function is traced, differentiated and compiled at the first call for each combination of dtypes, shapes,
-    structure and static values; later calls run the generated code.
+    The first call for each combination of dtypes, shapes, structure and static values traces, differentiates and
+    compiles ``f``. Later calls run the generated code.
 
     Parameters
     ----------
@@ -41,40 +41,40 @@ def grad(
     *args
         Arrays, numbers, or structures of them. Python ints, bools, strings, None and callables are static.
     dynamic
-        Whether to trace again when a branch on traced data goes another way than recorded. Up to 1024 tapes are
-        kept for one kind of arguments, and chosen among without tracing; past that they are forgotten. ``"auto"``
-        follows branches too, to 64 tapes: past that there is an error that names the branch.
+        Whether to trace again when a branch on traced data takes another direction. True keeps up to 1024 tapes for
+        one combination of argument types, and beyond that drops them. ``"auto"`` keeps up to 64 tapes, and beyond
+        that raises an error that names the branch. False raises `StaleTapeError`.
     seed
-        The derivative of the final result by the value of ``f``, of the value's shape; one by default. With a
-        seed ``f`` may return an array.
+        The derivative of the final result by the value of ``f``, of the value's shape; the default is one. With a
+        seed, ``f`` may return an array.
     target
-        What to generate code for: ``"numpy"``; ``"c"``, which needs a C compiler; ``"auto"``, which starts on NumPy
-        code and goes on in C once that is compiled in the background; or ``"cuda"``, which arrays of CuPy's choose by
-        themselves. By default it is what `configure` says, ``"numpy"`` unless that was called.
+        Target of the generated code: ``"numpy"``; ``"c"``, which needs a C compiler; ``"auto"``, which starts with
+        NumPy code and compiles C in the background; or ``"cuda"``, which CuPy arrays select. The default is that of
+        `configure`, initially ``"numpy"``.
     strict
-        Whether the value must be bitwise what NumPy gives for ``f(*args)``.
+        Whether the value must equal NumPy's ``f(*args)`` bit for bit.
     effort
-        How long to look for few operations of scalar code: ``"quick"``, in less time than the rest of compiling, or
-        ``"high"``, for seconds, which pays for polynomials that are evaluated very often.
+        Effort of the search for fewer operations in scalar code. ``"quick"`` takes less time than the rest of the
+        compilation. ``"high"`` takes seconds, and pays off for polynomials that are evaluated very often.
     has_aux
-        Whether ``f`` returns ``(value, aux)``, of which the value is differentiated; see `value_and_grad`.
+        Whether ``f`` returns ``(value, aux)``; yota differentiates the value. See `value_and_grad`.
     **kwargs
         Keyword arguments of ``f``.
 
     Returns
     -------
     value
-        What ``f(*args)`` gives, of the same type: a NumPy scalar from NumPy's functions, a Python float from
+        The result of ``f(*args)``, of the same type: a NumPy scalar from NumPy functions, a Python float from
         arithmetic on Python floats.
     g
-        `GradResult`: ``g[0]`` is the gradient by the first argument, in its shape and dtype; a dict from field path
-        to array for a structure; None for an argument without derivative. By a complex ``z`` it is
-        ``dL/dRe(z) + i dL/dIm(z)``.
+        `GradResult`: ``g[0]`` is the gradient by the first argument, with its shape and dtype. For a structure it is
+        a dict from field path to array; for an argument without a derivative, None. The gradient by a complex ``z``
+        is ``dL/dRe(z) + i dL/dIm(z)``.
 
     Raises
     ------
     ArgumentError, TracingError, MissingRuleError, DifferentiationError, StaleTapeError
-        See `yota.errors`; exceptions of ``f`` itself come through unchanged.
+        See `yota.errors`. Exceptions of ``f`` propagate unchanged.
 
     Examples
     --------
@@ -107,34 +107,34 @@ def value_and_grad(
     has_aux: bool = False,
     args: Any = None,
 ) -> Callable[..., tuple[Any, Any]]:
-    """A function that gives the value of ``f`` and its gradient, fit for ``scipy.optimize.minimize(..., jac=True)``.
+    """Return a function of value and gradient of ``f``, as ``scipy.optimize.minimize(..., jac=True)`` expects.
 
     Parameters
     ----------
     f
         A plain NumPy function that returns a scalar.
     wrt
-        What to differentiate by: an argument's position or name, or a tuple of them.
+        Arguments to differentiate by: a position, a name, or a tuple of them.
     target, strict, effort, dynamic
         See `grad`.
     has_aux
-        Whether ``f`` returns ``(value, aux)``: a scalar to differentiate, and beside it a number, an array, or a
-        structure of them, which comes with the value.
+        Whether ``f`` returns ``(value, aux)``: a scalar to differentiate, and a number, an array or a structure of
+        them that is returned with the value.
     args
-        Specs of the arguments in which sizes have names, such as ``{"x": "float64[N,3]"}`` (see `yota.generate`). The
-        function is then compiled here and now for all sizes, and never traced again when one changes.
+        Specs of the arguments with named sizes, such as ``{"x": "float64[N,3]"}`` (see `yota.generate`). yota then
+        compiles the function at once, for all sizes, and never traces it again when a size changes.
 
     Returns
     -------
     Callable
-        Takes the arguments of ``f``; gives ``(value, gradient)``, the gradient a tuple if ``wrt`` is one; with
-        ``has_aux`` it gives ``((value, aux), gradient)``.
+        Takes the arguments of ``f`` and returns ``(value, gradient)``; the gradient is a tuple if ``wrt`` is one.
+        With ``has_aux`` it returns ``((value, aux), gradient)``.
 
     Raises
     ------
     ArgumentError
-        With ``args``: if the function takes other steps when a size changes, as a loop over it or a branch on it
-        does; the message names the line.
+        With ``args``: if the steps of the function depend on a size, as in a loop over it or a branch on it. The
+        message names the line.
 
     Examples
     --------
@@ -152,13 +152,13 @@ def value_and_grad(
     from yota.derivatives.differentiated import Differentiated
     from yota.derivatives.forms import form_of
 
-    # A batched function exists only once its module is loaded, which brings much of the code generation with it.
+    # `f` can be a batched function only if this module is loaded. Importing it here would load much of code
+    # generation.
     batching = sys.modules.get("yota.batching.batch")
     if batching is not None and isinstance(f, batching.Batched):
         if args is not None:
             raise ArgumentError(
-                f"args= compiles {f.__name__} for all sizes, which batch does for one number of points at a time; "
-                "leave args= out"
+                f"args= compiles {f.__name__} for all sizes, but batch compiles for one number of points; leave it out"
             )
 
         def of_one(one: Callable[..., Any]) -> Callable[..., Any]:
@@ -192,7 +192,7 @@ def gradient(
     has_aux: bool = False,
     args: Any = None,
 ) -> Callable[..., Any]:
-    """A function that gives the gradient of ``f`` alone.
+    """Return a function of the gradient of ``f``.
 
     Parameters
     ----------
@@ -202,7 +202,7 @@ def gradient(
     Returns
     -------
     Callable
-        Takes the arguments of ``f``; gives the gradient, a tuple if ``wrt`` is one; with ``has_aux`` it gives
+        Takes the arguments of ``f`` and returns the gradient, a tuple if ``wrt`` is one. With ``has_aux`` it returns
         ``(gradient, aux)``.
 
     Examples

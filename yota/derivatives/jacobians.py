@@ -1,4 +1,4 @@
-"""Derivatives of functions with many results, and second derivatives."""
+"""`yota.jacobian` and `yota.hessian`."""
 
 from __future__ import annotations
 
@@ -33,45 +33,45 @@ def jacobian(
     dynamic: Dynamic = "auto",
     has_aux: bool = False,
 ) -> Callable[..., Any]:
-    """A function that gives all partial derivatives of ``f`` by one argument, or by each of several.
+    """Return a function of the Jacobian of ``f`` by one argument, or by each of several.
 
-    Of scalar code, all entries are computed by one straight-line function: those that are zero whatever the argument
-    are left out, and work that entries have in common is done once. Of functions of large arrays, rows or columns that
-    have no entry in the same place are computed together, so that a few products give all entries, where that is
-    possible (and SciPy is installed); else there is a pullback for each element of the result, of many of them at once.
+    For scalar code, one straight-line function computes all entries. It omits structural zeros and shares common
+    subexpressions. For functions of large arrays, rows or columns without a common nonzero position are computed
+    together, if SciPy is installed. A few products then give all entries. Otherwise yota computes one pullback for
+    each element of the result, many at once.
 
     Parameters
     ----------
     f
-        A plain NumPy function that returns an array, a list or tuple of numbers, which is a vector, or any other
+        A plain NumPy function. It returns an array, a list or tuple of numbers (treated as a vector), or another
         structure.
     wrt
-        Position or name of the argument to differentiate by: an array, a number or a structure; or a tuple of them.
+        Position or name of the argument to differentiate by (an array, a number or a structure), or a tuple of them.
     with_value
-        Whether to give ``(f(*args), jacobian)``.
+        Whether to return ``(f(*args), jacobian)``.
     sparse
-        Whether to give a ``scipy.sparse.csr_array`` of shape ``(f(*args).size, args[wrt].size)``, whose pattern is
-        known when the function is traced; it may hold entries that happen to be zero.
+        Whether to return a ``scipy.sparse.csr_array`` of shape ``(f(*args).size, args[wrt].size)``. yota finds its
+        pattern when it traces the function; stored entries may be zero.
     target, strict, effort, dynamic
         See `yota.grad`.
     has_aux
-        Whether ``f`` returns ``(result, aux)``, of which the result is differentiated. Of the two, ``f`` itself gives
-        ``aux`` at each call.
+        Whether ``f`` returns ``(result, aux)``; yota differentiates the result. Each call also runs ``f`` itself to
+        compute ``aux``.
 
     Returns
     -------
     Callable
-        Takes the arguments of ``f``; gives an array of shape ``f(*args).shape + args[wrt].shape``, or a tuple of them
-        if ``wrt`` is one. By a structure it is a dict from field path to such arrays; of a function that returns a
-        structure it is one like it, with all of that in the place of each array.
-        Of a complex function it is the complex derivative; a real function of a complex argument has its gradient in
-        each row. With ``has_aux`` it gives ``(jacobian, aux)``, or ``((value, aux), jacobian)``.
+        Takes the arguments of ``f`` and returns an array of shape ``f(*args).shape + args[wrt].shape``, or a tuple
+        of arrays if ``wrt`` is one. By a structure, it returns a dict from field path to array. For a function that
+        returns a structure, it returns a structure with a Jacobian for each array.
+        For a complex function it is the complex derivative. For a real function of a complex argument each row is a
+        gradient. With ``has_aux`` it returns ``(jacobian, aux)``, or ``((value, aux), jacobian)``.
 
     Raises
     ------
     DifferentiationError
-        When called, if ``f`` is a complex function of a complex argument and not holomorphic, or if ``sparse`` is asked
-        for where nearly all elements depend on one another.
+        When called, if ``f`` is a complex function of a complex argument and not holomorphic. Also with ``sparse``,
+        if nearly all elements depend on one another.
 
     Examples
     --------
@@ -102,9 +102,9 @@ def hessian(
     effort: str = "quick",
     dynamic: Dynamic = False,
 ) -> Callable[..., Any]:
-    """A function that gives the second derivatives of a scalar function by one argument, or by several.
+    """Return a function of the Hessian of a scalar function by one argument, or by several.
 
-    Of scalar code it is one straight-line function, in which each pair of equal entries is computed once.
+    For scalar code, one straight-line function computes each pair of equal entries once.
 
     Parameters
     ----------
@@ -113,14 +113,14 @@ def hessian(
     wrt, sparse, target, strict, effort, dynamic
         See `jacobian`.
     with_value
-        Whether to give ``(f(*args), gradient, hessian)``.
+        Whether to return ``(f(*args), gradient, hessian)``.
 
     Returns
     -------
     Callable
-        Takes the arguments of ``f``; gives an array of shape ``args[wrt].shape * 2``. If ``wrt`` is a tuple, it gives a
-        tuple of rows of blocks: that in row i and column j has shape ``args[wrt[i]].shape + args[wrt[j]].shape``. By a
-        structure there is a block for each pair of field paths: ``h[path][other]``.
+        Takes the arguments of ``f`` and returns an array of shape ``args[wrt].shape * 2``. If ``wrt`` is a tuple, it
+        returns a tuple of rows of blocks. The block in row i and column j has shape ``args[wrt[i]].shape +
+        args[wrt[j]].shape``. By a structure, there is a block for each pair of field paths: ``h[path][other]``.
 
     Examples
     --------
@@ -139,7 +139,7 @@ def hessian(
 
 
 def _beside(f: Callable[..., Any], wrt: Any, options: Mapping[str, Any]) -> Callable[..., Any]:
-    """The Jacobian of the first that ``f`` returns, and the second."""
+    """The Jacobian of the first result of ``f``, with the second result."""
     wanted = Target.wanted(options["target"], options["strict"])
     if isinstance(f, Batched):
         own = {**options, "target": "numpy", "has_aux": True}

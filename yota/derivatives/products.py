@@ -1,4 +1,4 @@
-"""A function with its Hessian times a direction, compiled for each kind of arguments; of scalar code straight-line."""
+"""`yota.hvp`: Hessian-vector products, compiled for each combination of argument types."""
 
 from __future__ import annotations
 
@@ -39,9 +39,10 @@ def hvp(
     effort: str = "quick",
     dynamic: Dynamic = False,
 ) -> Callable[..., Any]:
-    """A function of ``(x, v)`` that gives the Hessian of ``f`` at ``x`` times ``v``.
+    """Return a function of ``(x, v)``: the Hessian of ``f`` at ``x`` times ``v``.
 
-    It takes a small multiple of the gradient's operations, however many elements ``x`` has: no Hessian is computed.
+    The product takes a small multiple of the gradient's operations, for any size of ``x``. It never forms the
+    Hessian.
 
     Parameters
     ----------
@@ -50,12 +51,12 @@ def hvp(
     wrt
         Position or name of the argument to differentiate by, an array or a number.
     target, strict, effort, dynamic
-        See `yota.grad`; there is no value that ``strict`` would matter to.
+        See `yota.grad`. ``strict`` has no effect, because no value is returned.
 
     Returns
     -------
     Callable
-        Takes the arguments of ``f``, and after them a direction of the shape of ``args[wrt]``; gives an array of that
+        Takes the arguments of ``f`` and then a direction of the shape of ``args[wrt]``; returns an array of that
         shape.
 
     Raises
@@ -79,14 +80,14 @@ def hvp(
 
 
 class HessianProducts(Differentiated):
-    """``function`` with compiled code for its Hessian times a direction, the argument after its own.
+    """``function`` with compiled code for its Hessian-vector product; the vector is the last argument.
 
     Parameters
     ----------
     function
         The user's function.
     wrt
-        The argument to differentiate by: a position or a name.
+        Position or name of the argument to differentiate by.
     target, dynamic
         See `Differentiated`.
     """
@@ -94,16 +95,16 @@ class HessianProducts(Differentiated):
     def __init__(self, function: Callable[..., Any], wrt: int | str, target: Target, *, dynamic: Dynamic) -> None:
         if not isinstance(wrt, (int, str)):
             raise ArgumentError(f"wrt={wrt!r}: a Hessian times a direction is by one argument, a position or a name")
-        # Counted from the end, the direction comes after the arguments of the function.
+        # A negative position counts the function's own arguments, without the direction.
         place = wrt - 1 if isinstance(wrt, int) and wrt < 0 else wrt
         super().__init__(function, place, replace(target, strict=False), dynamic=dynamic)
 
     def compiled(self, function: Callable[..., Any], args: tuple[Any, ...]) -> Prepared:
-        """Code for arguments like ``args``."""
+        """Code for argument types like those of ``args``."""
         return _Product(self, function, args)
 
     def traced(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The product inside of a running trace, recorded onto it."""
+        """Record the product on the tape of a running trace."""
         call = inside(self.function, (*self.hidden, *args), kwargs)
         leaf = only_leaf(layout_of(call.function, self.wrt, len(self.hidden), call.plain), call.plain)
         recorded = _recorded(call.function, call.plain, leaf, call.trace.registry)
@@ -112,7 +113,7 @@ class HessianProducts(Differentiated):
 
 
 class _Product(Prepared):
-    """Compiled code for one kind of arguments."""
+    """Compiled product for one combination of argument types."""
 
     values = 0
 
@@ -124,18 +125,18 @@ class _Product(Prepared):
         return Gradient.of(recorded, product_of(recorded.tape, leaf, registry(), self.target), (leaf,))
 
     def compiled_tape(self, gradient: Gradient, target: Target) -> Tape:
-        """What is compiled: the tape itself, which is simplified already, for the first target."""
+        """The tape to compile; for the first target it is simplified already."""
         return gradient.tape if target == self.target else simplified(gradient.tape, target)
 
     def result(self, chosen: Specialisation, outputs: tuple[Any, ...]) -> Any:
-        """The product alone."""
+        """The product."""
         return self.layout.shaped(chosen.gradient.leaves, outputs)
 
 
 def _recorded(
     function: Callable[..., Any], arguments: Arguments, leaf: int, known: Registry, **options: Any
 ) -> Recording:
-    """A run of ``function``, which does not see the last argument: the direction."""
+    """Record ``function`` without the last argument, the direction."""
     *leaves, given = arguments.leaves
     direction = Leaf(given.value, given.argument, "v", given.path)
     _check(function, leaves[leaf] if leaf < len(leaves) else given, direction, len(leaves))

@@ -1,4 +1,4 @@
-"""The derivative of a function along a direction, and its transpose: pushforward and pullback."""
+"""`yota.jvp` and `yota.vjp`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def vjp(
     effort: str = "quick",
     dynamic: Dynamic = False,
 ) -> tuple[Any, Callable[[Any], Any]]:
-    """Value of ``f(*args)`` and its pullback.
+    """Return the value of ``f(*args)`` and its pullback.
 
     Parameters
     ----------
@@ -48,8 +48,8 @@ def vjp(
     value
         ``f(*args)``.
     pullback
-        Takes a cotangent of the value's shape, or a structure like it; gives a tuple with the adjoint of each argument
-        at that point, whatever is written into the arguments meanwhile: None for one that has no derivative.
+        Takes a cotangent of the value's shape, or a structure like it. Returns a tuple with the adjoint of each
+        argument, or None for an argument without a derivative. Later writes into the arguments do not affect it.
 
     Examples
     --------
@@ -82,7 +82,7 @@ def vjp(
 
 
 def pullback(f: Callable[..., Any], *point: Any, **options: Any) -> Callable[[Any], Any]:
-    """The pullback alone, where it is made again."""
+    """The pullback alone; unpickling calls this function."""
     return vjp(f, *point, **options)[1]
 
 
@@ -107,7 +107,7 @@ def _cotangents(form: ResultForm | None, cotangent: Any) -> list[Any]:
 
 
 def _is_moving(value: Any) -> bool:
-    """Whether there is a derivative by an argument."""
+    """Whether an argument has a derivative."""
     parts = (part for _, part in flatten(value) if is_leaf(part))
     return any(not hasattr(part, "dtype") or part.dtype.kind not in "biu" for part in parts)
 
@@ -123,10 +123,10 @@ def jvp(
     effort: str = "quick",
     dynamic: Dynamic = False,
 ) -> tuple[Any, Any]:
-    """Value of ``f(*args)`` and its derivative in one direction.
+    """Return the value of ``f(*args)`` and its directional derivative.
 
-    The pullback is linear in its cotangent, and the pullback of that is the pushforward; so every rule serves both
-    (J. Townsend, A new trick for calculating Jacobian vector products, 2017).
+    The pullback is linear in its cotangent. The pullback of the pullback is the pushforward, so the same rules serve
+    both (J. Townsend, A new trick for calculating Jacobian vector products, 2017).
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ def jvp(
     args
         The point.
     tangents
-        The direction: for each argument an array of its shape, or None where it stays as it is.
+        The direction: for each argument an array of its shape, or None for a fixed argument.
     target, strict, effort, dynamic
         See `yota.grad`.
 
@@ -149,7 +149,7 @@ def jvp(
     Raises
     ------
     DifferentiationError
-        If a tangent has another shape than its argument.
+        If the shape of a tangent differs from that of its argument.
 
     Examples
     --------
@@ -191,10 +191,10 @@ def jvp(
 
 
 def pushforward(f: Callable[..., Any], moved: tuple[int, ...], **options: Any) -> Callable[..., Any]:
-    """A function that gives the tangents of the results of ``f``.
+    """A function of the tangents of the results of ``f``.
 
-    It takes weights as `weighted` does, whose values do not matter, the arguments of ``f``, and a direction for each
-    that is ``moved``.
+    Its arguments are weights as in `weighted`, whose values do not matter, the arguments of ``f``, and a direction
+    for each argument in ``moved``.
     """
     pulled = gradient(weighted(f), tuple(position + 1 for position in moved), dynamic=options["dynamic"])
     count = len(moved)
@@ -207,9 +207,9 @@ def pushforward(f: Callable[..., Any], moved: tuple[int, ...], **options: Any) -
 
 
 def weighted(f: Callable[..., Any]) -> Callable[..., Any]:
-    """The sum of the results of ``f``, times weights that are its first argument: its gradient is the pullback.
+    """The sum of the results of ``f`` times weights, its first argument; its gradient is the pullback.
 
-    The weights are an array, or, where ``f`` returns a structure, a list of one for each array in it.
+    The weights are an array, or a list of arrays if ``f`` returns a structure.
     """
     name = name_of(f)
 

@@ -1,4 +1,4 @@
-"""Gradients for arguments of one kind, compiled once and for all: `yota.simplegrad`."""
+"""`yota.simplegrad`: gradients that are compiled once, for one combination of argument types."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ __all__ = ["SimpleGradient", "simplegrad"]
 
 
 class SimpleGradient(Compiled):
-    """A compiled gradient for arguments of one kind: ``val, d0, d1 = dloss(*args)``; ``dloss.source`` is its code."""
+    """A gradient compiled once: ``val, d0, d1 = dloss(*args)``; ``dloss.source`` is its code."""
 
     def __init__(self, f: Callable[..., Any], args: tuple[Any, ...], target: Target) -> None:
         options = {"target": target.name, "strict": target.strict, "effort": target.effort}
         form = Differentiated(f, None, target, dynamic=False)
-        # It is compiled once and for all, whatever others compile anew after a change.
+        # It never compiles again, also if other derivatives of the function do.
         others = form_of(Differentiated, f, None, target, dynamic=False)
         others.prepare(args, {})
         if others.captured.agrees(form.captured) or others.function is form.function:
@@ -40,7 +40,7 @@ class SimpleGradient(Compiled):
         self._entry = entry(args, form.hidden, prepared.root, self._flat, prepared.checks())
 
     def __call__(self, *args: Any) -> tuple[Any, ...]:
-        """The value and the derivative by each argument."""
+        """The value, and the derivative by each argument."""
         self.calls += 1
         if self._entry is not None and not self._outdated:
             found = self._entry(args)
@@ -55,7 +55,7 @@ class SimpleGradient(Compiled):
         if len(args) != self._count:
             raise ArgumentError(f"{self.__name__} takes {self._count} arguments, not {len(args)}")
         args = (*self._hidden, *args)
-        # Checked first: the generated code trusts its inputs.
+        # The generated code does not check its inputs.
         given = leaves(self._prepared.root.gradient.tape, args)
         (value, gradients), _ = self._prepared(self._function, args, given)
         return (value, *gradients)
@@ -65,37 +65,37 @@ class SimpleGradient(Compiled):
         return (value, *gradients)
 
     def clear(self) -> None:
-        """Refused: what is compiled once and for all cannot be compiled anew."""
-        raise ArgumentError(f"{self!r} is compiled once and for all; call simplegrad again")
+        """Raise an error: this function cannot be compiled again."""
+        raise ArgumentError(f"{self!r} is compiled only once; call simplegrad again")
 
 
 @worded
 def simplegrad(
     f: Callable[..., Any], *args: Any, target: str | None = None, strict: bool = False, effort: str = "quick"
 ) -> SimpleGradient:
-    """Compile the gradient of ``f`` for arguments like ``args``, once and for all.
+    """Compile the gradient of ``f`` once, for the argument types of ``args``.
 
     Parameters
     ----------
     f
         A plain NumPy function that returns a scalar.
     *args
-        Arguments of the types that it will be called with; see `grad`. What is static among them stays as it is here.
+        Sample arguments; see `grad`. Their static values become part of the code.
     target, strict, effort
         See `grad`.
 
     Returns
     -------
     SimpleGradient
-        Called with such arguments it gives ``(value, d0, d1, ...)``; ``.source`` is the generated code.
+        Takes arguments of these types and returns ``(value, d0, d1, ...)``; ``.source`` is the generated code.
 
     Raises
     ------
     ArgumentError
-        When called, if the arguments have other types, parts or static values.
+        When called, if the argument types, structure or static values differ.
     StaleTapeError
-        When called, if a branch on traced data goes another way than for ``args``, or if a variable that ``f``
-        reads from outside has changed.
+        When called, if a branch on traced data takes another direction than for ``args``, or if data that ``f``
+        reads has changed.
 
     Examples
     --------
