@@ -38,7 +38,10 @@ BELOW = {
     },
 }
 # Folders of the top layer.
-TOP = {"derivatives", "distributed", "batching", "generation", "interop", "report", "proof", "sharing", "cli"}
+TOP = {
+    *("derivatives", "distributed", "batching", "solvers", "generation", "interop", "report", "proof", "sharing"),
+    "cli",
+}
 # Which files may import a library that not every file may.
 DOORS = {
     "sympy": (

@@ -35,8 +35,8 @@ KNOWN = [
     if not rule.file.startswith(tuple(f"special_{name}" for name in LACKING))
     and not any(callees(each) & {"_gamma_slope", "_beta_slope"} for each in rule.partials.values())
 ]
-# Those of other libraries' functions are held against these libraries in tests/interop.
-OTHERS = ("item", "linalg_eigh", "hosted", "hosted_vjp")
+# Those of other libraries' functions are held against these libraries in tests/interop, of solvers in tests/solvers.
+OTHERS = ("item", "linalg_eigh", "hosted", "hosted_vjp", "regular")
 TENSOR = [rule for rule in RULES if rule.kind == "tensor" and rule.name not in OTHERS]
 
 

@@ -63,17 +63,6 @@ def test_kinks_that_move():
     assert gradient[0] == pytest.approx(-0.4, rel=1e-6)
 
 
-@pytest.mark.parametrize("name", ["brentq", "brenth", "ridder", "bisect"])
-def test_roots(name):
-    def root(a):
-        return getattr(optimize, name)(lambda x, a: x**3 - a, 0, 10, args=(a,))
-
-    fg = yota.value_and_grad(root)
-    for a in (1.3, 2.0, 1.1):
-        assert fg(a) == (pytest.approx(a ** (1 / 3), rel=1e-14), pytest.approx(a ** (-2 / 3) / 3, rel=1e-8))
-    assert yota.hessian(root)(2.0) == pytest.approx(-2 / 9 * 2 ** (-5 / 3), rel=1e-6)
-
-
 def test_roots_by_elements():
     """A search that starts or ends at a root, whatever the arguments, has that root's slope all the same."""
     elementwise = pytest.importorskip("scipy.optimize.elementwise")

@@ -13,7 +13,9 @@ from yota.autodiff.masking import choice
 from yota.autodiff.match import match
 from yota.errors import DifferentiationError
 from yota.ir.catalog import primitive
+from yota.ir.regions import LOOP
 from yota.ir.semantics import AccessMap
+from yota.ir.solved import SOLVED
 from yota.ir.tape import Op, Tape, TapeBuilder
 from yota.rules.registry import Registry
 
@@ -77,8 +79,9 @@ def reverse(
             # In the order of the results, whatever the order in which they were read.
             slopes = sorted(parts.pop(op.result).items())
             adjoints = {number: _accumulate(builder, each) for number, each in slopes}
-            if op.regions:
-                for operand, slope in loop_adjoints(builder, registry, op, adjoints, active, reverse):
+            if op.primitive in (LOOP, SOLVED):
+                found_by = loop_adjoints if op.primitive is LOOP else op.keyword("host").adjoints
+                for operand, slope in found_by(builder, registry, op, adjoints, active, reverse):
                     pending.setdefault(operand, []).append(slope)
                 continue
             _spread(builder, registry, op, adjoints, active, pending)

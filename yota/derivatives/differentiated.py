@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-# This import attaches methods to tapes.
+# These imports register recorded forms of solvers, and attach methods to tapes.
+import yota.solvers
 import yota.tapes  # noqa: F401
 from yota.compilation.arguments import function_of, key_of, positional, sort_arguments
 from yota.compilation.branches import Dynamic, check_dynamic

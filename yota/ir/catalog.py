@@ -11,6 +11,7 @@ import numpy as np
 from yota.ir import calls, factors, incomplete, indexing
 from yota.ir.primitive import Primitive
 from yota.ir.regions import LOOP
+from yota.ir.solved import REGULAR, SOLVED
 
 __all__ = ["astype", "item", "original", "primitive"]
 
@@ -81,6 +82,7 @@ _SEVERAL: dict[str, tuple[str, Callable[..., Any]]] = {
     **{name: (f"numpy.linalg.{name}", getattr(np.linalg, name)) for name in ("eigh", "qr", "slogdet", "svd")},
 }
 """Functions of several results."""
+_TYPED = {each.name: each for each in (LOOP, SOLVED, REGULAR)}
 
 
 def original(function: Any) -> Any:
@@ -104,8 +106,8 @@ def primitive(name: str) -> Primitive:
     >>> primitive("exp").elementwise
     True
     """
-    if name == LOOP.name:
-        return LOOP
+    if name in _TYPED:
+        return _TYPED[name]
     if name in _SPECIAL:
         target, elementwise, function = _SPECIAL[name]
         return Primitive(name, target, elementwise, function)

@@ -51,9 +51,9 @@ class Op:
     @property
     def regions(self) -> tuple[Tape, ...]:
         """The tapes that the op owns: the body of a loop, and its condition."""
-        if self.primitive.typed is None:
+        region = None if self.primitive.typed is None else self.keyword("region")
+        if region is None:
             return ()
-        region = self.keyword("region")
         return (region.body,) if region.condition is None else (region.body, region.condition)
 
 
@@ -63,7 +63,8 @@ class Guard:
 
     ``after`` is the number of ops on the tape when the decision was taken; ``kind`` names the conversion
     (``"bool"``, ``"int"``, ``"float"``, ``"value"``), or what matters though nobody asked for it: how arrays lie
-    in memory (``"layout"``), and whether the triangles of a matrix differ (``"hermitian"``). ``signs`` marks another
+    in memory (``"layout"``), whether the triangles of a matrix differ (``"hermitian"``), and how a solver ended
+    (``"solver"``). ``signs`` marks another
     such decision: whether an index array has negative numbers, which a target that takes such numbers need not know.
     """
 

@@ -24,6 +24,7 @@ CONVERSIONS: dict[str, Callable[[Any], Any]] = {
     "value": lambda value: value,
     "layout": int,
     "hermitian": bool,
+    "solver": int,
 }
 
 
@@ -53,6 +54,11 @@ def _difference(guard: Guard, found: Any) -> str:
         return (
             "an array of indices counts from the end now, or did when the function was traced and does not now. Take "
             "them modulo the extent: np.mod(i, len(x))."
+        )
+    if guard.kind == "solver":
+        return (
+            "a solver of SciPy's ended otherwise than when the function was traced, or its function takes another "
+            "branch at the solution, or on the way there. Pass dynamic=True to trace again."
         )
     if guard.kind == "hermitian":
         return f"{ASYMMETRIC} or pass dynamic=True to trace again."

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from yota.tracing.trace import Trace
 
-__all__ = ["current", "entered", "paused"]
+__all__ = ["current", "entered", "is_tracing", "paused"]
 
 
 class _State(threading.local):
@@ -27,6 +27,11 @@ def current() -> Trace | None:
     return stack[-1] if stack else None
 
 
+def is_tracing() -> bool:
+    """Whether a trace runs in this thread, be it paused."""
+    return any(each is not None for each in _state.stack)
+
+
 @contextmanager
 def entered(trace: Trace | None) -> Iterator[None]:
     """Make ``trace`` the innermost one of this thread; None stands for no trace."""
@@ -34,7 +39,8 @@ def entered(trace: Trace | None) -> Iterator[None]:
     try:
         yield
     finally:
-        _state.stack.remove(trace)
+        # The last one: a solver that a trace runs enters that trace again.
+        del _state.stack[len(_state.stack) - 1 - _state.stack[::-1].index(trace)]
 
 
 @contextmanager

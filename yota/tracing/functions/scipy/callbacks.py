@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -17,6 +18,15 @@ class _Traced(Exception):
     """A function that compiled code calls gave a traced value."""
 
 
+class _Probing(threading.local):
+    """Whether a function runs in this thread to see whether it gives traced values."""
+
+    is_on = False
+
+
+_probing = _Probing()
+
+
 def calling(original: Callable[..., Any], form: Callable[..., Any]) -> Any:
     """``original``, which calls its first argument, as what ``form`` records if that gives traced values."""
 
@@ -26,10 +36,15 @@ def calling(original: Callable[..., Any], form: Callable[..., Any]) -> Any:
         if trace is None or not callable(function):
             return original(function, *args, **keywords)
         if not is_traced([*args, *keywords.values()]):
+            # What SciPy's function calls in turn leaves it to that function to be recorded.
+            is_outermost, _probing.is_on = not _probing.is_on, True
             try:
                 return original(_plain(trace, function), *args, **keywords)
             except _Traced:
-                pass
+                if not is_outermost:
+                    raise
+            finally:
+                _probing.is_on = not is_outermost
         return form(trace, function, *args, **keywords)
 
     return call
@@ -38,14 +53,20 @@ def calling(original: Callable[..., Any], form: Callable[..., Any]) -> Any:
 def _plain(trace: Trace, function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function, assigned=(), updated=())
     def call(*args: Any) -> Any:
-        found = function(*args)
-        if not is_tracer(found):
-            return found
+        return _untraced(trace, function(*args))
+
+    return call
+
+
+def _untraced(trace: Trace, found: Any) -> Any:
+    """What a function gave, with constants in the place of tracers that stand for such."""
+    if is_tracer(found):
         if not trace.is_constant(trace.lift(found)):
             raise _Traced
         return found._value()
-
-    return call
+    if isinstance(found, (list, tuple)) and is_traced(found):
+        return type(found)([_untraced(trace, each) for each in found])
+    return found
 
 
 def concrete_function(trace: Trace, function: Callable[..., Any]) -> Callable[..., Any]:

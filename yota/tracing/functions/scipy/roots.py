@@ -1,4 +1,4 @@
-"""Roots of traced functions of one variable by scipy.optimize, recorded as Newton steps from the root at hand."""
+"""Roots by elements by scipy.optimize, recorded as Newton steps from the roots at hand."""
 
 from __future__ import annotations
 
@@ -20,26 +20,6 @@ _STEPS = 4
 _DIGITS = 40
 """Binary digits that are kept of the root before the steps whose derivative is recorded."""
 _CLOSE = 1e-9
-
-
-def _bracketing(name: str) -> Callable[..., Any]:
-    def form(trace: Trace, f: Callable[..., Any], a: Any, b: Any, args: Any = (), **keywords: Any) -> Any:
-        if keywords.pop("full_output", False):
-            raise trace.unrecorded(f"scipy.optimize.{name} with full_output", "Leave it out.")
-        args = args if isinstance(args, tuple) else (args,)
-        plain = concrete_function(trace, lambda x: f(x, *args))
-        ends = [float(each._value() if is_tracer(each) else each) for each in (a, b)]
-        # As far as digits go, so that the derivative is that of the root and not of where a search ended.
-        root = inspect.unwrap(getattr(sys.modules["scipy.optimize._zeros_py"], name))(
-            lambda x: float(plain(x)), *ends, xtol=1e-300, rtol=1e-15
-        )
-        return _root(trace, lambda x: f(x, *args), plain, root, abs(ends[1] - ends[0]))
-
-    return form
-
-
-for _name in ("brentq", "brenth", "ridder", "bisect"):
-    calls_back("scipy.optimize", _name)(_bracketing(_name))
 
 
 @calls_back("scipy.optimize._chandrupatla", "_chandrupatla")

@@ -1,0 +1,74 @@
+"""Results of solvers on a tape: an op that calls a solver at each run, and one that refuses singular derivatives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from yota.errors import DifferentiationError
+from yota.ir.primitive import Primitive
+from yota.ir.types import TensorType, tuple_of
+
+__all__ = ["REGULAR", "SOLVED", "regular", "solved"]
+
+_LARGEST = 1e14
+"""The condition number from which on a matrix is singular."""
+_FAR = 1e-2
+"""How far a step of Newton's goes from what is no solution, as a part of the largest element, or of one."""
+
+
+def solved(*operands: Any, host: Any) -> tuple[Any, ...]:
+    """The results of the solver of ``host``."""
+    found: tuple[Any, ...] = host(*operands)
+    return found
+
+
+def regular(slope: Any, rest: Any, solution: Any, *, what: str, elementwise: bool) -> Any:
+    """``slope``, the derivative of an equation by its solution, or a matrix of such: what an adjoint is divided by.
+
+    Parameters
+    ----------
+    slope
+        A matrix, or an array like the solution if ``elementwise``.
+    rest
+        What the equation leaves at the solution.
+    solution
+        The solution.
+    what
+        The name of the solver.
+
+    Raises
+    ------
+    DifferentiationError
+        If the derivative is singular, or the solution none.
+    """
+    reason = _irregular(np.asarray(slope), np.ravel(rest), np.ravel(solution), elementwise=elementwise)
+    if reason:
+        raise DifferentiationError(f"the result of {what} has no derivative here: {reason}")
+    return slope
+
+
+def _irregular(slope: Any, rest: Any, solution: Any, *, elementwise: bool) -> str:
+    if not np.all(np.isfinite(slope)):
+        return "the derivative of the equation at the solution is infinite or no number"
+    if elementwise:
+        if not np.all(slope):
+            return "the derivative of the equation at the solution is zero"
+        step = rest / np.ravel(slope)
+    else:
+        scale = np.max(np.abs(slope), axis=1, keepdims=True, initial=0.0)
+        if not np.all(scale) or (slope.size and not np.linalg.cond(slope / scale) < _LARGEST):
+            return "the Jacobian of the equations at the solution is singular"
+        step = np.linalg.solve(slope, rest)
+    if not np.all(np.abs(step) <= _FAR * np.maximum(1.0, np.max(np.abs(solution), initial=0.0))):
+        return "the solver did not converge, and what it gave solves no equation"
+    return ""
+
+
+def _typed(operands: tuple[TensorType, ...], static: tuple[tuple[str, Any], ...]) -> TensorType:
+    return tuple_of(dict(static)["host"].types)
+
+
+SOLVED = Primitive("solved", "yota.ir.solved.solved", False, solved, None, "tensor", _typed)
+REGULAR = Primitive("regular", "yota.ir.solved.regular", False, regular, typed=lambda operands, static: operands[0])

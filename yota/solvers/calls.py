@@ -1,0 +1,240 @@
+"""Calls of SciPy's functions that take functions: what is called, what is traced, and the call with plain values."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from yota.solvers.implicit import Host, Solution
+from yota.solvers.inner import Function, Inner
+from yota.tracing.methods import is_traced, is_tracer
+from yota.tracing.trace import Trace
+
+__all__ = ["Call", "recorded", "solution_at"]
+
+
+class _Place:
+    """Stands for a traced value among arguments."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+
+class _Callable:
+    """Stands for a function among arguments."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+
+class Call:
+    """A call of a solver.
+
+    Parameters
+    ----------
+    trace
+        The trace that runs.
+    original
+        SciPy's function.
+    args, keywords
+        What it is called with, traced values among them.
+    called
+        Parameters that are functions of what is solved for, where they are functions.
+    given
+        The name of the parameter with further arguments of the functions.
+
+    Attributes
+    ----------
+    arguments
+        By parameter.
+    others
+        Traced values among the arguments.
+    inner
+        The functions.
+    functions
+        By parameter.
+    """
+
+    def __init__(
+        self,
+        trace: Trace,
+        original: Callable[..., Any],
+        args: Sequence[Any],
+        keywords: dict[str, Any],
+        called: Sequence[str],
+        given: str = "args",
+    ) -> None:
+        self.trace, self.original = trace, inspect.unwrap(original)
+        self.name = f"{_module(self.original)}.{self.original.__name__}"
+        bound = inspect.signature(self.original).bind(*args, **keywords)
+        bound.apply_defaults()
+        self.arguments = bound.arguments
+        self.inner, self.functions = Inner(trace), dict[str, Function]()
+        self.others: list[Any] = []
+        more = self.arguments.get(given)
+        more = () if more is None else more if isinstance(more, tuple) else (more,)
+        if given in self.arguments:
+            self.arguments[given] = ()
+        for name in called:
+            function = self.arguments.get(name)
+            several = self.arguments.get({"f": "fprime", "fun": "jac"}.get(name, "")) is True
+            if callable(function):
+                self.arguments[name] = _Callable(len(self.functions))
+                self.functions[name] = Function(self.inner, _with(function, more), several=several)
+        self.arguments.update({name: self._placed(value) for name, value in self.arguments.items()})
+        self._args, self._keywords = bound.args, bound.kwargs
+
+    def _placed(self, value: Any) -> Any:
+        """``value`` with a place for each traced value in it."""
+        if is_tracer(value):
+            self.others.append(value)
+            return _Place(len(self.others) - 1)
+        if isinstance(value, (list, tuple)) and is_traced(value):
+            self.others.append(self.trace.traced(value) if _is_regular(value) else None)
+            if self.others[-1] is not None:
+                return _Place(len(self.others) - 1)
+            self.others.pop()
+            return type(value)([self._placed(each) for each in value])
+        if isinstance(value, dict):
+            return {key: self._placed(each) for key, each in value.items()}
+        return value
+
+    def run(self, functions: Sequence[Callable[..., Any]], *others: Any) -> Any:
+        """What SciPy gives for these functions, and these values in the place of traced ones."""
+        args = [_filled(each, functions, others) for each in self._args]
+        return self.original(*args, **_filled(self._keywords, functions, others))
+
+    def host(self, kind: type[Host], place: Path = ()) -> Any:
+        """The call as a host; the solution is at ``place`` of what SciPy gives."""
+        taken = solution_at(place)
+        return kind(self.name, self.inner, lambda functions, *others: taken(self.run(functions, *others)))
+
+
+def _module(function: Any) -> str:
+    return ".".join([part for part in function.__module__.split(".") if not part.startswith("_")][:2])
+
+
+def _with(function: Callable[..., Any], more: Sequence[Any]) -> Callable[..., Any]:
+    if not more:
+        return function
+
+    @functools.wraps(function)
+    def call(*given: Any) -> Any:
+        return function(*given, *more)
+
+    return call
+
+
+def _is_regular(value: Any) -> bool:
+    """Whether a list or tuple is of numbers, or of arrays of one shape."""
+    try:
+        return len({np.shape(each) for each in value}) == 1 and not any(each is None for each in value)
+    except ValueError:
+        return False
+
+
+def _filled(value: Any, functions: Sequence[Any], others: Sequence[Any]) -> Any:
+    if isinstance(value, _Callable):
+        return functions[value.number]
+    if isinstance(value, _Place):
+        found = others[value.number]
+        return np.array(found) if np.ndim(found) else found
+    if isinstance(value, (list, tuple)):
+        return type(value)([_filled(each, functions, others) for each in value])
+    if isinstance(value, dict):
+        return {key: _filled(each, functions, others) for key, each in value.items()}
+    return value
+
+
+class Unavailable:
+    """A part of a solver's result that no tape can hold."""
+
+    def __init__(self, trace: Trace, name: str) -> None:
+        self.__dict__["_refuse"] = lambda: trace.refuse(
+            f"{name} is an object of SciPy's that changes with the arguments, and is not recorded.",
+            "Use the solution, or call the solver outside of the function.",
+        )
+
+    def __getattr__(self, name: str) -> Any:
+        raise self._refuse()
+
+    def __array__(self, *args: Any, **keywords: Any) -> Any:
+        raise self._refuse()
+
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
+        raise self._refuse()
+
+
+_FIXED = (str, bytes, type(None))
+_DECIDING = ("success", "converged", "status", "ier")
+Path = tuple[Any, ...]
+
+
+def _leaves(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
+    """Numbers, arrays and other objects in what a solver gives."""
+    if isinstance(value, dict):
+        for key, each in value.items():
+            yield from _leaves(each, (*path, key))
+    elif isinstance(value, tuple) or (isinstance(value, list) and not _is_number(value)):
+        for key, each in enumerate(value):
+            yield from _leaves(each, (*path, key))
+    elif not isinstance(value, _FIXED):
+        yield path, value
+
+
+def _is_number(value: Any) -> bool:
+    if isinstance(value, (np.ndarray, np.generic, int, float, complex)):
+        return np.asarray(value).dtype.kind in "biufc"
+    return False
+
+
+def _rebuilt(value: Any, known: dict[Path, Any], path: Path = ()) -> Any:
+    """``value`` with other leaves."""
+    if isinstance(value, dict):
+        for key, each in list(value.items()):
+            value[key] = _rebuilt(each, known, (*path, key))
+        return value
+    if isinstance(value, (tuple, list)) and path not in known:
+        items = [_rebuilt(each, known, (*path, key)) for key, each in enumerate(value)]
+        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+    return known.get(path, value)
+
+
+def solution_at(place: Path) -> Callable[[Any], Solution]:
+    """What takes the solution, which is at ``place``, and all else from what a solver gives."""
+
+    def taken(whole: Any) -> Solution:
+        arrays, ended, _ = _parts(whole, place)
+        return Solution(list(arrays.values()), list(ended.values()), whole)
+
+    return taken
+
+
+def _parts(whole: Any, place: Path) -> tuple[dict[Path, Any], dict[Path, int], list[Path]]:
+    """Numbers and arrays, the solution first; how it ended; and where other objects are."""
+    known = dict(_leaves(whole))
+    arrays, ended, rest = {place: known.pop(place)}, {}, []
+    for path, value in known.items():
+        if path and path[-1] in _DECIDING and not np.ndim(value):
+            ended[path] = int(value)
+        elif _is_number(value):
+            arrays[path] = value
+        else:
+            rest.append(path)
+    return arrays, ended, rest
+
+
+def recorded(call: Call, host: Host, place: Path = ()) -> tuple[Any, dict[Path, int]]:
+    """What the solver gives, with traced values in it; and the number of each array."""
+    found, traced = host.recorded(call.others)
+    arrays, _, rest = _parts(found.whole, place)
+    known: dict[Path, Any] = dict(zip(arrays, traced, strict=True))
+    # Beside its number, SciPy's pair has an object that holds it.
+    known.update({path: known[place] for path in arrays if path[-1:] == ("root",)})
+    for path in rest:
+        known[path] = Unavailable(call.trace, f"{path[-1] if path else 'the result'} of {call.name}")
+    return _rebuilt(found.whole, known), {path: number for number, path in enumerate(arrays)}

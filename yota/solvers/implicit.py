@@ -1,0 +1,297 @@
+"""What a solver finds as an op of the tape, with the derivative of the implicit function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from yota.autodiff.match import match
+from yota.autodiff.reverse import reverse, zeros_like
+from yota.batching.ops import batched
+from yota.errors import ArgumentError, DifferentiationError
+from yota.ir.catalog import primitive
+from yota.ir.tape import Op, Tape, TapeBuilder
+from yota.ir.types import TensorType, type_of
+from yota.passes import dce
+from yota.rules.registry import Registry
+from yota.solvers.inner import Inner, Missing
+from yota.tracing.state import paused
+
+__all__ = ["Host", "Implicit", "Solution", "emitted", "item"]
+
+_FEW = 6
+"""Rows of a matrix up to which each has code of its own."""
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """What one run of a solver gave.
+
+    Parameters
+    ----------
+    arrays
+        Numbers and arrays.
+    ended
+        How it ended, as whole numbers that code may decide by.
+    whole
+        The solver's own result.
+    """
+
+    arrays: Sequence[Any]
+    ended: Sequence[int]
+    whole: Any
+
+
+class Host:
+    """A call of a solver, at each run of the tape.
+
+    Parameters
+    ----------
+    name
+        What the solver is called.
+    inner
+        The functions that it calls.
+    run
+        Calls it, with the functions and the values of further operands.
+
+    Attributes
+    ----------
+    types
+        Of all results.
+    chosen
+        Which branch holds at the solution.
+    """
+
+    def __init__(self, name: str, inner: Inner, run: Callable[..., Solution]) -> None:
+        self.name = self.__name__ = name
+        self._inner, self._run = inner, run
+        self.types: tuple[TensorType, ...] = ()
+        self.chosen = 0
+
+    def __repr__(self) -> str:
+        return f"<{self.name}>"
+
+    def __reduce__(self) -> Any:
+        """Refuse to be pickled, as part of a tape or of what was compiled.
+
+        Raises
+        ------
+        ArgumentError
+            In any case.
+        """
+        raise ArgumentError(
+            f"{self.name} is on this tape, with functions of this process; pickle the derivative, such as "
+            "yota.value_and_grad(f), which another process traces anew"
+        )
+
+    def solve(self, values: Sequence[Any] | None, others: Sequence[Any]) -> Solution:
+        """Call the solver, where what its functions read has these values."""
+        with paused():
+            return self._run([each.at(values) for each in self._inner.functions], *others)
+
+    def branch(self, solution: Solution, values: Sequence[Any]) -> int:
+        """Which branch of the first function holds at the solution."""
+        return 0
+
+    def __call__(self, *operands: Any) -> tuple[Any, ...]:
+        """The arrays, how it ended, and which branch holds at the solution: -1 for one that was not recorded."""
+        count = len(self._inner.read)
+        values, others = operands[:count], operands[count:]
+        try:
+            found = self.solve(values, others)
+            last = (*found.ended, self.branch(found, values))
+        except Missing:
+            return *(np.zeros(each.shape, each.dtype) for each in self.types[:-1]), -1
+        arrays = [_cast(each, type) for each, type in zip(found.arrays, self.types, strict=False)]
+        if any(np.shape(each) != type.shape for each, type in zip(arrays, self.types, strict=False)):
+            return *(np.zeros(each.shape, each.dtype) for each in self.types[:-1]), -1
+        return *arrays, *last
+
+    def recorded(self, others: Sequence[Any]) -> tuple[Solution, list[Any]]:
+        """Call the solver, and record that; what it gave, and the arrays as traced values."""
+        trace = self._inner.trace
+        assert trace is not None
+        variables = [trace.lift(each) for each in others]
+        found = self.solve(None, [trace.values[each] for each in variables])
+        last = [*map(int, found.ended), self.branch(found, self._inner.values())]
+        self.chosen = last[-1]
+        results = (*(np.array(each) if np.ndim(each) else each for each in found.arrays), *last)
+        self.types = tuple(map(type_of, results))
+        operands = (*map(trace.lift, self._inner.read), *variables)
+        traced = trace.record(primitive("solved"), operands, {"host": self}, results)
+        for each, value in zip(traced[len(found.arrays) :], last, strict=True):
+            trace.decide(trace.lift(each), "solver", value)
+        self._inner.trace = None
+        return found, list(traced[: len(found.arrays)])
+
+    def adjoints(
+        self,
+        builder: TapeBuilder,
+        registry: Registry,
+        op: Op,
+        adjoints: Mapping[int, int],
+        active: set[int],
+        reverse: Callable[..., Any],
+    ) -> list[tuple[int, int]]:
+        """Operands with their adjoints, appended to ``builder``; ``adjoints`` are those of results by number."""
+        raise DifferentiationError(f"{self.name} has no derivative")
+
+
+@dataclass(eq=False)
+class Implicit:
+    """An equation, and what else is computed at its solution.
+
+    Parameters
+    ----------
+    tape
+        Takes the solution, what the functions of the solver read, and results of the solver; its first output is zero
+        at the solution, the others are results of the solver.
+    given
+        The operands, and then the results, by number, that the tape takes after the solution.
+    results
+        The result that each further output is.
+    elementwise
+        Whether each element of the equation is for the element of the solution in its place.
+    constant
+        Results whose derivative is zero.
+    reasons
+        Why there is no derivative of other results.
+    """
+
+    tape: Tape
+    given: Sequence[tuple[str, int]]
+    results: Sequence[int] = ()
+    elementwise: bool = False
+    constant: frozenset[int] = frozenset()
+    reasons: Mapping[int, str] = field(default_factory=dict)
+
+    def adjoints(
+        self, name: str, builder: TapeBuilder, registry: Registry, op: Op, adjoints: Mapping[int, int], active: set[int]
+    ) -> list[tuple[int, int]]:
+        """See `Host.adjoints`."""
+        for number in adjoints:
+            if number and number not in self.results and number not in self.constant:
+                reason = self.reasons.get(number, f"result {number}")
+                raise DifferentiationError(f"{name}: {reason} has no derivative; use the solution itself")
+        solution = item(builder, op, 0)
+        given = [solution]
+        for kind, number in self.given:
+            given.append(op.operands[number] if kind == "operand" else item(builder, op, number))
+        inlined = emitted(builder, self.tape, given)
+        names = [(given[1 + k], op.operands[n]) for k, (kind, n) in enumerate(self.given) if kind == "operand"]
+        wrt = [each for each, _ in names if each in active]
+        found: list[tuple[int, int]] = []
+        seeds: dict[int, int] = {}
+        for output, number in zip(inlined.outputs[1:], self.results, strict=True):
+            if number in adjoints:
+                _seed(builder, seeds, output, match(builder, adjoints[number], builder.types[output]))
+        slope = adjoints.get(0)
+        if seeds:
+            more, *rest = reverse(inlined, builder, seeds, [solution, *wrt], registry)
+            found += [(each, total) for each, total in zip(wrt, rest, strict=True) if total is not None]
+            if more is not None:
+                slope = more if slope is None else builder.emit(primitive("add"), (slope, more))
+        if slope is not None and wrt:
+            weight = self._weight(name, builder, registry, inlined, given, slope)
+            equation = inlined.outputs[0]
+            rest = list(reverse(inlined, builder, {equation: weight}, wrt, registry))
+            found += [(each, total) for each, total in zip(wrt, rest, strict=True) if total is not None]
+        return [(each, match(builder, total, builder.types[each])) for each, total in found]
+
+    def _weight(
+        self, name: str, builder: TapeBuilder, registry: Registry, inlined: Tape, given: Sequence[int], slope: int
+    ) -> int:
+        """The adjoint of the equation: minus that of the solution, divided by the equation's derivative."""
+        solution, equation = builder.types[given[0]], builder.types[inlined.outputs[0]]
+        single = self.elementwise or solution.size == 1
+        matrix = emitted(builder, self._slopes(registry, single), given).outputs[0]
+        static = {"what": name, "elementwise": single}
+        matrix = builder.emit(primitive("regular"), (matrix, inlined.outputs[0], given[0]), static)
+        minus = builder.emit(primitive("negative"), (slope,))
+        if single:
+            weight = builder.emit(primitive("divide"), (minus, matrix))
+            if builder.types[weight].shape != equation.shape:
+                weight = builder.emit(primitive("reshape"), (weight,), {"shape": equation.shape})
+        else:
+            turned = builder.emit(primitive("transpose"), (matrix,), {"axes": (1, 0)})
+            flat = builder.emit(primitive("reshape"), (minus,), {"shape": (solution.size,)})
+            weight = builder.emit(primitive("solve"), (turned, flat))
+            weight = builder.emit(primitive("reshape"), (weight,), {"shape": equation.shape})
+        return match(builder, weight, equation)
+
+    def _slopes(self, registry: Registry, single: bool) -> Tape:
+        """The derivative of the equation by the solution: its elements, or a matrix."""
+        tape = replace(self.tape, outputs=self.tape.outputs[:1], guards=())
+        (output,), solution = tape.outputs, tape.inputs[0].variable
+        size, type = tape.types[solution].size, tape.types[output]
+        builder = tape.builder()
+        if single:
+            (found,) = reverse(
+                tape, builder, {output: _constant(builder, type, np.ones(type.shape))}, [solution], registry
+            )
+            found = zeros_like(builder, solution) if found is None else found
+            return dce.run(builder.finish([match(builder, found, builder.types[solution])]))
+        if size <= _FEW:
+            rows = [_row(tape, builder, _constant(builder, type, unit), registry) for unit in _units(type)]
+            return dce.run(builder.finish([builder.emit(primitive("stack"), rows, {"axis": 0})]))
+        seed = builder.input(TensorType(type.dtype, type.shape), len(tape.inputs), "seed")
+        one = dce.run(builder.finish([_row(tape, builder, seed, registry)]))
+        many = batched(one, [None] * len(tape.inputs) + [0], type.size, [0])
+        last = many.inputs[-1].variable
+        return replace(many, inputs=many.inputs[:-1], constants={**many.constants, last: np.stack(_units(type))})
+
+
+def _units(type: TensorType) -> list[Any]:
+    return list(np.eye(type.size, dtype=type.dtype).reshape(type.size, *type.shape))
+
+
+def _row(tape: Tape, builder: TapeBuilder, seed: int, registry: Registry) -> int:
+    solution = tape.inputs[0].variable
+    (found,) = reverse(tape, builder, {tape.outputs[0]: seed}, [solution], registry)
+    found = zeros_like(builder, solution) if found is None else match(builder, found, builder.types[solution])
+    return builder.emit(primitive("reshape"), (found,), {"shape": (builder.types[solution].size,)})
+
+
+def _constant(builder: TapeBuilder, type: TensorType, value: Any) -> int:
+    array = np.asarray(value, type.dtype)
+    array.flags.writeable = False
+    return builder.constant(array if type.shape else array[()].item() if type.weak else array[()])
+
+
+def _seed(builder: TapeBuilder, seeds: dict[int, int], variable: int, slope: int) -> None:
+    known = seeds.get(variable)
+    seeds[variable] = slope if known is None else builder.emit(primitive("add"), (known, slope))
+
+
+def emitted(builder: TapeBuilder, tape: Tape, given: Sequence[int]) -> Tape:
+    """The ops of ``tape``, appended to ``builder`` for these variables; as a tape with the builder's variables."""
+    known: dict[int, int] = {}
+    first = len(builder.ops)
+    for entry, variable in zip(tape.inputs, given, strict=True):
+        known[entry.variable] = match(builder, variable, tape.types[entry.variable])
+    for variable, value in tape.constants.items():
+        known[variable] = builder.constant(value)
+        if builder.types[known[variable]] != tape.types[variable]:
+            known[variable] = builder.variable(tape.types[variable])
+            builder.constants[known[variable]] = value
+    for op in tape.ops:
+        operands = [known[operand] for operand in op.operands]
+        known[op.result] = builder.emit(op.primitive, operands, op.static, tape.types[op.result])
+    return replace(
+        builder.finish([known[each] for each in tape.outputs]), ops=tuple(builder.ops[first:]), inputs=(), guards=()
+    )
+
+
+def item(builder: TapeBuilder, op: Op, number: int) -> int:
+    """One result of an op."""
+    type: Any = builder.types[op.result]
+    return builder.emit(primitive("item"), (op.result,), {"index": number}, type.parts[number])
+
+
+def _cast(value: Any, type: TensorType) -> Any:
+    if type.weak:
+        return type.dtype.type(value).item()
+    return np.array(value, type.dtype) if type.shape else type.dtype.type(value)

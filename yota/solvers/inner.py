@@ -1,0 +1,192 @@
+"""Functions that a solver calls: recorded once for each branch that it meets, and compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from yota.compilation.specialise import Target, compile_tape, simplified
+from yota.errors import StaleTapeError, TracingError
+from yota.ir.callables import name_of
+from yota.ir.inputs import Input
+from yota.ir.tape import Tape
+from yota.runtime.signals import StaleTape
+from yota.tracing.record import Leaf, record
+from yota.tracing.replay import evaluate
+from yota.tracing.state import current, entered, is_tracing
+from yota.tracing.trace import Trace
+
+__all__ = ["Branch", "Function", "Inner", "Missing"]
+
+_MOST = 64
+"""Branches of one function."""
+
+
+class Missing(Exception):
+    """A solver met a branch of its function that was not recorded."""
+
+
+class Branch:
+    """One way through a function.
+
+    Parameters
+    ----------
+    tape
+        Takes what the solver gives, and what the function reads of the trace around it.
+    kinds
+        Of what the solver gives.
+    places
+        Which of the values that are read are the further inputs.
+    """
+
+    def __init__(self, tape: Tape, kinds: tuple[Any, ...], places: tuple[int, ...]) -> None:
+        self.tape, self.kinds, self.places = tape, kinds, places
+        self._compiled: Callable[..., Any] | None = None
+
+    def __call__(self, *given: Any) -> Any:
+        """The result.
+
+        Raises
+        ------
+        StaleTape, StaleTapeError
+            If the function takes another branch.
+        """
+        return self.code()(*given)
+
+    def code(self) -> Callable[..., Any]:
+        """What computes the result: compiled, unless a trace runs, whose functions compiled code would call."""
+        if self._compiled is None:
+            if is_tracing():
+                return self._played
+            target = Target.wanted("numpy", strict=True)
+            self._compiled = compile_tape(simplified(self.tape, target), target)[0]
+        return self._compiled
+
+    def _played(self, *given: Any) -> Any:
+        inputs = (entry.variable for entry in self.tape.inputs)
+        found = evaluate(self.tape, dict(zip(inputs, given, strict=True)))
+        return found[0] if len(found) == 1 else tuple(found)
+
+
+class Inner:
+    """Functions that one call of a solver calls, and what they read of the trace around it.
+
+    Parameters
+    ----------
+    trace
+        The trace around.
+
+    Attributes
+    ----------
+    read
+        Traced values that the functions read.
+    functions
+        The functions.
+    """
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace: Trace | None = trace
+        self.read: list[Any] = []
+        self.functions: list[Function] = []
+
+    def place(self, value: Any) -> int:
+        """The position of a traced value among those that are read."""
+        for number, known in enumerate(self.read):
+            if known._variable == value._variable:
+                return number
+        self.read.append(value)
+        return len(self.read) - 1
+
+    def values(self) -> list[Any]:
+        """What is read, as it is while the trace runs."""
+        return [each._value() for each in self.read]
+
+
+class Function:
+    """One function that a solver calls; it takes numbers and arrays, and gives one array or several.
+
+    Parameters
+    ----------
+    inner
+        The functions of this call.
+    function
+        The user's function, which may give traced values.
+    several
+        Whether it gives a tuple of arrays, and not one that may be written as a tuple.
+    """
+
+    def __init__(self, inner: Inner, function: Callable[..., Any], *, several: bool = False) -> None:
+        self.inner, self._function, self._several = inner, function, several
+        self.branches: list[Branch] = []
+        inner.functions.append(self)
+
+    def at(self, values: Sequence[Any] | None = None) -> Callable[..., Any]:
+        """The function, where what it reads has these values; those of the trace that runs, for None."""
+
+        def call(*given: Any) -> Any:
+            return self.found(given, self.inner.values() if values is None else values)[1]
+
+        call.__name__ = name_of(self._function)
+        if values is None or len(self.branches) != 1:
+            return call
+        (branch,) = self.branches
+        known, code, kinds = [values[place] for place in branch.places], branch.code(), branch.kinds
+
+        def fast(*given: Any) -> Any:
+            try:
+                return code(*given, *known) if tuple(map(_kind, given)) == kinds else call(*given)
+            except (StaleTape, StaleTapeError):
+                raise Missing from None
+
+        fast.__name__ = call.__name__
+        return fast
+
+    def found(self, given: Sequence[Any], values: Sequence[Any]) -> tuple[int, Any]:
+        """The number of the branch, and the result.
+
+        Raises
+        ------
+        Missing
+            If the branch was not recorded, and no trace runs.
+        """
+        given = [each if type(each) in (float, complex) else np.asarray(each)[()] for each in given]
+        kinds = tuple(map(_kind, given))
+        for number, branch in enumerate(self.branches):
+            if branch.kinds == kinds:
+                try:
+                    return number, branch(*given, *[values[place] for place in branch.places])
+                except (StaleTape, StaleTapeError):
+                    continue
+        if self.inner.trace is None:
+            raise Missing
+        if len(self.branches) == _MOST:
+            raise TracingError(
+                f"{name_of(self._function)} decides by traced values in {_MOST} ways and more while a solver calls it; "
+                "write the choice with np.where"
+            )
+        self.branches.append(self._recorded(self.inner.trace, given, kinds))
+        return self.found(given, self.inner.values())
+
+    def _recorded(self, trace: Trace, given: Sequence[Any], kinds: tuple[Any, ...]) -> Branch:
+        def flat(*values: Any) -> Any:
+            found = self._function(*values)
+            inner = current()
+            assert inner is not None
+            return tuple(map(inner.traced, found)) if self._several else inner.traced(found)
+
+        flat.__name__ = name_of(self._function)
+        leaves = [Leaf(each, number, f"y{number or ''}") for number, each in enumerate(given)]
+        with entered(trace):
+            found = record(flat, leaves, tuple, registry=trace.registry)
+        inputs = tuple(Input(each.variable, number, each.name) for number, each in enumerate(found.tape.inputs))
+        tape = replace(found.tape, inputs=inputs, statics=())
+        places = tuple(self.inner.place(found.outer[each.variable]) for each in inputs[len(given) :])
+        return Branch(tape, kinds, places)
+
+
+def _kind(value: Any) -> Any:
+    kind = type(value)
+    return (value.dtype, value.shape) if kind is np.ndarray else kind

@@ -1,0 +1,94 @@
+"""Roots and fixed points by scipy.optimize: the derivative is that of the implicit function."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from yota.autodiff.match import match
+from yota.ir.catalog import primitive
+from yota.ir.tape import Tape
+from yota.solvers.calls import Call, Path, recorded
+from yota.solvers.implicit import Host, Implicit, Solution
+from yota.tracing.implementations import calls_back
+from yota.tracing.trace import Trace
+
+__all__ = ["Root"]
+
+
+class Root(Host):
+    """A solver whose first function is zero at the solution; see `Host`.
+
+    Attributes
+    ----------
+    fixed
+        Whether the function gives the solution there, and not zero.
+    elementwise
+        Whether each element of the solution has an equation of its own.
+    zero
+        Results whose derivative is zero: what is left of the equation.
+    called
+        What each result is called.
+    """
+
+    fixed = elementwise = False
+    zero: frozenset[int] = frozenset()
+    called: Sequence[Path] = ()
+
+    def branch(self, solution: Solution, values: Sequence[Any]) -> int:
+        """See `Host.branch`."""
+        return self._inner.functions[0].found([solution.arrays[0]], values)[0]
+
+    def _equation(self, tape: Tape) -> Tape:
+        solution, result = tape.inputs[0].variable, tape.outputs[0]
+        if not self.fixed:
+            return replace(tape, outputs=(result,))
+        builder = tape.builder()
+        moved = match(builder, result, builder.types[solution])
+        return builder.finish([builder.emit(primitive("subtract"), (moved, solution))])
+
+    def adjoints(self, builder: Any, registry: Any, op: Any, adjoints: Any, active: Any, reverse: Any) -> Any:
+        """See `Host.adjoints`."""
+        branch = self._inner.functions[0].branches[self.chosen]
+        implicit = Implicit(
+            self._equation(branch.tape),
+            [("operand", place) for place in branch.places],
+            elementwise=self.elementwise,
+            constant=self.zero,
+            reasons={number: "".join(map(str, path[-1:])) for number, path in enumerate(self.called)},
+        )
+        return implicit.adjoints(self.name, builder, registry, op, adjoints, active)
+
+
+def _form(module: str, name: str, called: Sequence[str], place: Callable[[Call], Path]) -> Callable[..., Any]:
+    """What records a function of SciPy's, of whose parameters ``called`` are functions."""
+
+    def form(trace: Trace, *args: Any, **keywords: Any) -> Any:
+        call = Call(trace, getattr(sys.modules[module], name), args, keywords, called)
+        host = call.host(Root, place(call))
+        host.fixed, host.elementwise = name == "fixed_point", name == "newton"
+        found, numbers = recorded(call, host, place(call))
+        host.called = list(numbers)
+        host.zero = frozenset(number for path, number in numbers.items() if path[-1:] in (("fun",), ("fvec",)))
+        return found
+
+    return form
+
+
+def _bracketing(call: Call) -> Path:
+    return (0,) if call.arguments["full_output"] else ()
+
+
+for _name in ("brentq", "brenth", "ridder", "bisect", "toms748"):
+    calls_back("scipy.optimize", _name)(_form("scipy.optimize", _name, ["f"], _bracketing))
+calls_back("scipy.optimize", "newton")(_form("scipy.optimize", "newton", ["func", "fprime", "fprime2"], _bracketing))
+calls_back("scipy.optimize", "fsolve")(_form("scipy.optimize", "fsolve", ["func", "fprime"], _bracketing))
+calls_back("scipy.optimize", "fixed_point")(_form("scipy.optimize", "fixed_point", ["func"], lambda call: ()))
+calls_back("scipy.optimize", "root")(_form("scipy.optimize", "root", ["fun", "jac"], lambda call: ("x",)))
+calls_back("scipy.optimize", "root_scalar")(
+    _form("scipy.optimize", "root_scalar", ["f", "fprime", "fprime2"], lambda call: ("root",))
+)
+for _name in ("broyden1 broyden2 anderson linearmixing diagbroyden excitingmixing newton_krylov").split():
+    calls_back("scipy.optimize", _name)(_form("scipy.optimize", _name, ["F"], lambda call: ()))
