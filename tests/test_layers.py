@@ -26,7 +26,7 @@ BELOW = {
     "ir": {"errors", "settings"},
     "rules": {"errors", "_resources", "ir"},
     "tracing": {"errors", "structures", "marks", "settings", "ir", "rules"},
-    "autodiff": {"errors", "ir", "rules"},
+    "autodiff": {"errors", "settings", "ir", "rules"},
     "passes": {"errors", "ir"},
     "codegen": {"errors", "_resources", "ir", "passes"},
     # It knows plans, and no tapes.

@@ -31,6 +31,7 @@ __all__ = [
     "GradResult",
     "Tape",
     "batch",
+    "checkpoint",
     "compile",
     "configure",
     "ctrace",
@@ -54,6 +55,7 @@ __all__ = [
     "play",
     "scan",
     "simplegrad",
+    "stop_gradient",
     "to_cpu",
     "to_cuda",
     "trace",
@@ -83,6 +85,7 @@ _HOMES = {
     **dict.fromkeys(("grad", "gradient", "value_and_grad"), "yota.derivatives.gradients"),
     **dict.fromkeys(("jvp", "vjp"), "yota.derivatives.pullbacks"),
     **dict.fromkeys(("hessian", "jacobian"), "yota.derivatives.jacobians"),
+    **dict.fromkeys(("checkpoint", "stop_gradient"), "yota.annotations"),
     "hvp": "yota.derivatives.products",
     **dict.fromkeys(("fori", "scan", "while_loop"), "yota.loops"),
 }

@@ -28,6 +28,9 @@ class Settings:
         Previous values of the variables that `configure` has set.
     """
 
+    revision = 0
+    """The number of changes of options that compiled code depends on."""
+
     def __init__(self, before: dict[str, str | None] | None = None) -> None:
         self._before = before or {}
 
@@ -76,6 +79,19 @@ class Settings:
             return Path(tempfile.gettempdir(), f"yota-{os.getuid() if hasattr(os, 'getuid') else None}")
 
     @property
+    def memory(self) -> int:
+        """Bytes that the derivative of a loop keeps at most: ``YOTA_MEMORY``, or a quarter of the machine's memory."""
+        text = os.environ.get("YOTA_MEMORY", "").strip()
+        if text:
+            if not (text.isascii() and text.isdigit() and int(text)):
+                raise ArgumentError(f"YOTA_MEMORY={text!r} is no number of bytes")
+            return int(text)
+        try:
+            return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4
+        except (AttributeError, OSError, ValueError):
+            return 2**31
+
+    @property
     def verify(self) -> bool:
         """Whether tapes and schedules are verified during code generation: ``YOTA_VERIFY=1``."""
         return os.environ.get("YOTA_VERIFY") == "1"
@@ -118,6 +134,7 @@ def configure(
     target: str | EllipsisType | None = ...,
     threads: Any = ...,
     cache: Any = ...,
+    memory: int | EllipsisType | None = ...,
 ) -> Settings:
     """Set options of this process and of its child processes.
 
@@ -134,12 +151,15 @@ def configure(
     cache
         Folder for compiled code (``YOTA_CACHE_DIR``). False disables the cache of tapes, True enables it again
         (``YOTA_CACHE``).
+    memory
+        Bytes that the derivative of one loop may keep (``YOTA_MEMORY``); by default a quarter of the machine's memory.
+        A derivative that needs more recomputes states of the loop. Applies to code that is compiled afterwards.
 
     Returns
     -------
     Settings
-        The settings, with attributes ``target``, ``threads`` and ``cache``. As a context manager it restores the
-        previous settings at the end of the block.
+        The settings, with attributes ``target``, ``threads``, ``cache`` and ``memory``. As a context manager it
+        restores the previous settings at the end of the block.
 
     Examples
     --------
@@ -160,6 +180,10 @@ def configure(
         if threads is not None and (type(threads) is not int or threads < 1):
             raise ArgumentError(f"threads={threads!r}: give a whole number from 1 on, or None for what OpenMP says")
         found["YOTA_NUM_THREADS"] = None if threads is None else str(threads)
+    if memory is not ...:
+        if memory is not None and (type(memory) is not int or memory < 1):
+            raise ArgumentError(f"memory={memory!r}: give a number of bytes, or None for a quarter of the machine's")
+        found["YOTA_MEMORY"] = None if memory is None else str(memory)
     if cache is not ...:
         found |= _of_cache(cache)
     before = {name: os.environ.get(name) for name in found}
@@ -179,6 +203,7 @@ def _of_cache(cache: Any) -> dict[str, str | None]:
 
 
 def _set(variables: dict[str, str | None]) -> None:
+    Settings.revision += "YOTA_MEMORY" in variables
     for name, value in variables.items():
         if value is None:
             os.environ.pop(name, None)

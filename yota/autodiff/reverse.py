@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from yota.autodiff.checkpoints import checkpointed
 from yota.autodiff.instantiate import contribution
 from yota.autodiff.loops import active_from, loop_adjoints, zeros_like
 from yota.autodiff.masking import choice
@@ -18,6 +19,7 @@ from yota.ir.semantics import AccessMap
 from yota.ir.solved import SOLVED
 from yota.ir.tape import Op, Tape, TapeBuilder
 from yota.rules.registry import Registry
+from yota.settings import settings
 
 __all__ = ["Adjoints", "gradient_tape", "reverse", "zeros_like"]
 
@@ -56,6 +58,7 @@ def gradient_tape(tape: Tape, wrt: Sequence[int], registry: Registry) -> Adjoint
         raise DifferentiationError(
             f"{tape.name} returned a complex number; a gradient needs a real one. Take .real, or np.abs(z)**2."
         )
+    tape = checkpointed(tape, wrt, settings.memory)
     builder = tape.builder()
     if builder.definition(output) is not None:
         builder.names.setdefault(output, "value")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from collections.abc import Hashable, Sequence
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from yota.codegen import scalar, symbolic
 from yota.codegen.contract import as_products
@@ -18,6 +20,7 @@ from yota.ir.regions import Region
 from yota.ir.tape import Op, Tape
 from yota.ir.types import TensorType
 from yota.passes.fuse import fuse
+from yota.passes.rewrite import cone
 
 if TYPE_CHECKING:
     from yota.codegen.lower import Lowering
@@ -74,7 +77,6 @@ class _Writer:
         before += lines
         fixed = self._fixed(before)
         carried = names[: region.carries]
-        given = ", ".join([at, *carried, *rows, *fixed])
         # What a trip begins with is stacked ahead of it.
         starts = {entry.variable: name for entry, name in zip(body.inputs[1:], carried, strict=False)}
         trip, made, kept, last = [], list(carried), list(body.outputs[: region.carries]), []
@@ -86,8 +88,8 @@ class _Writer:
             kept.append(output)
             last.append(f"{name}[{at}] = {made[-1]}")
         if made:
-            function = self._function(replace(body, outputs=tuple(kept)), "trip")
-            trip.append(f"{', '.join(made)} = {function}({given})")
+            called = self._call(replace(body, outputs=tuple(kept)), "trip", [at, *carried, *rows, *fixed])
+            trip.append(f"{', '.join(made)} = {called}")
         trip += last or ([] if trip else ["pass"])
         after = [
             f"{name} = {dtype_text(type.dtype)}({name})"
@@ -120,6 +122,10 @@ class _Writer:
                 name = self.names.fresh("rows")
                 lines.append(f"{name} = {owner(text)}.tolist()")
                 text = name
+            elif not text.isidentifier():
+                name = self.names.fresh("rows")
+                lines.append(f"{name} = {text}")
+                text = name
             texts.append(f"{owner(text)}[{at}]")
         return texts, lines
 
@@ -140,27 +146,37 @@ class _Writer:
         """The line that repeats ``trip``."""
         region = self.region
         if region.condition is None:
-            return (
-                f"for {at} in range({self.count} - 1, -1, -1):"
-                if region.backwards
-                else f"for {at} in range({self.count}):"
-            )
+            last = f"{self.count} - 1" if region.counted else str((region.trips or 0) - 1)
+            return f"for {at} in range({last}, -1, -1):" if region.backwards else f"for {at} in range({self.count}):"
         before.append(f"{at} = 0")
         trip.append(f"{at} += 1")
         bound = "" if region.trips is None else f"{at} < {region.trips} and "
-        return f"while {bound}{self._function(region.condition, 'goes_on')}({', '.join([at, *given])}):"
+        return f"while {bound}{self._call(region.condition, 'goes_on', [at, *given])}:"
+
+    def _call(self, tape: Tape, hint: str, given: Sequence[str]) -> str:
+        """The call of a function of its own that computes ``tape``, with what the tape reads of ``given``."""
+        used = cone(tape, tape.outputs)
+        places = [number for number, entry in enumerate(tape.inputs) if entry.variable in used]
+        inputs = [replace(tape.inputs[place], argument=number) for number, place in enumerate(places)]
+        function = self._function(replace(tape, inputs=tuple(inputs)), hint)
+        return f"{function}({', '.join([given[place] for place in places])})"
 
     def _function(self, tape: Tape, hint: str) -> str:
         """The name of a function of its own that computes ``tape``."""
+        key = self.exact, _content(tape)
+        known = self.lowering.trips
+        if key not in known:
+            known[key] = self._made(replace(tape, name=hint))
+        return known[key]
+
+    def _made(self, tape: Tape) -> str:
+        """The name of a new function that computes ``tape``."""
         lowering = self.lowering
-        tape = replace(tape, name=hint)
         tape = symbolic.optimise(tape, strict=self.exact, values=len(tape.outputs))
         if scalar.is_scalar(tape):
             plan = scalar.plan_scalar(tape, strict=self.exact, names=self.names)
             lowering.helpers.append(render("numpy/scalar_functions.py.jinja", plan=plan).strip())
-            lowering.imported.update(
-                dict.fromkeys(line for line in plan.imports if line and line != "import numpy as np")
-            )
+            lowering.imports.update(dict.fromkeys(plan.used))
             lowering.constants.objects.update(plan.constants)
             return plan.functions[0].name
         exact = frozenset(tape.types) if self.exact else frozenset()
@@ -171,8 +187,32 @@ class _Writer:
         spaces = [replace(each, pool=fresh("_pool"), maker=fresh("_workspace")) for each in made.workspaces]
         made = replace(made, decorators=(), workspaces=tuple(spaces))
         lowering.helpers += [*made.helpers, render("numpy/function.py.jinja", plan=made).strip()]
-        lowering.imported.update(inner.imported)
         lowering.imports.update(inner.imports)
         lowering.constants.lines += inner.constants.lines
         lowering.constants.objects.update(inner.constants.objects)
         return made.name
+
+
+def _content(tape: Tape) -> Hashable:
+    """What tapes that compute the same have in common, whatever the numbers of their variables."""
+    numbers = {entry.variable: number for number, entry in enumerate(tape.inputs)}
+    numbers |= {op.result: len(tape.inputs) + number for number, op in enumerate(tape.ops)}
+
+    def reference(variable: int) -> Hashable:
+        if variable in numbers:
+            return numbers[variable]
+        value = tape.constants[variable]
+        return tape.types[variable], id(value) if isinstance(value, np.ndarray) else repr(value)
+
+    def static(value: Any) -> Hashable:
+        if not isinstance(value, Region):
+            return type(value), repr(value)
+        parts = [getattr(value, field.name) for field in fields(value)]
+        return tuple([_content(each) if isinstance(each, Tape) else each for each in parts])
+
+    ops = []
+    for op in tape.ops:
+        statics = [(name, static(value)) for name, value in op.static]
+        ops.append((op.name, *map(reference, op.operands), *statics))
+    types = [tape.types[entry.variable] for entry in tape.inputs]
+    return tuple(types), tuple(ops), tuple(map(reference, tape.outputs))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Iterable
 from typing import Any
 
 from yota.codegen.literals import static_text
@@ -13,10 +14,18 @@ from yota.ir.tape import Op, Tape
 from yota.ir.types import TensorType
 from yota.passes.rewrite import protected, use_counts
 
-__all__ = ["WIDTH", "Vocabulary", "listed", "packed"]
+__all__ = ["WIDTH", "Vocabulary", "import_lines", "listed", "packed"]
 
 WIDTH = 92
 """Longest line of a generated body, before its indentation."""
+
+
+def import_lines(names: Iterable[str]) -> tuple[str, ...]:
+    """Lines that import functions of ``math``, by their names with the module, and modules."""
+    found = sorted(name.removeprefix("math.") for name in names if name.startswith("math."))
+    modules = sorted({name for name in names if not name.startswith("math.")})
+    lines = (*listed("from math import ", ", ".join(found)), "") if found else ()
+    return (*lines, "import numpy as np", *(f"import {module}" for module in modules))
 
 
 def listed(head: str, items: str, tail: str = "") -> tuple[str, ...]:
@@ -68,13 +77,6 @@ class Vocabulary:
         self._names = names
         self._functions: dict[Primitive, str] = {}
         self._given: dict[int, str] = {}
-
-    def import_lines(self) -> tuple[str, ...]:
-        """Lines that import what the bodies use."""
-        found = sorted(name.removeprefix("math.") for name in self.imports if name.startswith("math."))
-        modules = sorted(name for name in self.imports if not name.startswith("math."))
-        lines = (*listed("from math import ", ", ".join(found)), "") if found else ()
-        return (*lines, "import numpy as np", *(f"import {module}" for module in modules))
 
     def name(self, variable: int, prefix: str = "t") -> str:
         """The name of a variable, the same in all bodies."""

@@ -14,6 +14,7 @@ from yota.ir.callables import Derived
 from yota.marks import mark_of
 from yota.rules.registry import registry
 from yota.runtime.cache import Table
+from yota.settings import settings
 from yota.tracing.location import is_library_file, is_own_file
 from yota.tracing.places import content
 from yota.watching.captured import Captured
@@ -52,7 +53,7 @@ def shared(function: Callable[..., Any], make: Callable[[], _Made], *options: Ha
     """
     plain, hidden = with_receiver(function)
     # By marks, which tell 1 from True: what is refused is no option that was taken.
-    key = (mark_of(options), registry().revision, _sameness(plain), tuple(map(_place, hidden)))
+    key = (mark_of(options), registry().revision, settings.revision, _sameness(plain), tuple(map(_place, hidden)))
     try:
         found = _known.pop(key, None)
     except TypeError:  # an option, or an object that is called, has no hash

@@ -13,7 +13,7 @@ from yota.ir.primitive import Primitive
 from yota.ir.regions import LOOP
 from yota.ir.solved import REGULAR, SOLVED
 
-__all__ = ["astype", "item", "original", "primitive"]
+__all__ = ["astype", "item", "original", "primitive", "stop_gradient"]
 
 
 def astype(x: Any, *, dtype: np.dtype[Any]) -> Any:
@@ -53,6 +53,13 @@ def _strides(x: Any) -> Any:
     return np.array(np.asarray(x).strides)
 
 
+def stop_gradient(x: Any) -> Any:
+    """``x`` itself, which has no derivative."""
+    return x
+
+
+_EXPANDED: dict[str, Callable[..., Any]] = {"stop_gradient": lambda emitter, operands, static: operands[0]}
+"""How primitives are written that are gone once a tape is differentiated."""
 _SPECIAL: dict[str, tuple[str, bool, Callable[..., Any]]] = {
     "getitem": ("yota.ir.indexing.getitem", False, indexing.getitem),
     "setitem": ("yota.ir.indexing.setitem", False, indexing.setitem),
@@ -62,6 +69,7 @@ _SPECIAL: dict[str, tuple[str, bool, Callable[..., Any]]] = {
     "call": ("yota.ir.calls.call", False, calls.call),
     "astype": ("yota.ir.catalog.astype", True, astype),
     "item": ("yota.ir.catalog.item", False, item),
+    "stop_gradient": ("yota.ir.catalog.stop_gradient", True, stop_gradient),
     "where": ("numpy.where", True, np.where),
     "real": ("numpy.real", True, np.real),
     "imag": ("numpy.imag", True, np.imag),
@@ -110,7 +118,7 @@ def primitive(name: str) -> Primitive:
         return _TYPED[name]
     if name in _SPECIAL:
         target, elementwise, function = _SPECIAL[name]
-        return Primitive(name, target, elementwise, function)
+        return Primitive(name, target, elementwise, function, _EXPANDED.get(name))
     if name in _SEVERAL:
         return Primitive(name, _SEVERAL[name][0], False, _SEVERAL[name][1], None, "tensor")
     found = original(getattr(np, name, None))

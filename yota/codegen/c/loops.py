@@ -8,17 +8,18 @@ from typing import Any
 
 from yota.codegen import symbolic
 from yota.codegen.c.groups import GATHERS, Group, Schedule, schedule
-from yota.codegen.c.kernel import Kernel, argument_of, plan_kernel, result_of
+from yota.codegen.c.kernel import argument_of, plan_kernel, result_of
 from yota.codegen.c.lines import Needs, block
 from yota.codegen.c.names import LocalNames
 from yota.codegen.c.patterns import normalised
 from yota.codegen.c.plan import KernelPlan
 from yota.codegen.c.products import small_as_sums
-from yota.codegen.c.types import c_type, is_known
+from yota.codegen.c.types import c_type, is_known, literal
 from yota.codegen.contract import as_products
 from yota.ir.regions import Region
+from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op, Tape
-from yota.ir.types import TensorType
+from yota.ir.types import TensorType, TupleType
 from yota.passes.rewrite import with_own_outputs
 
 __all__ = ["LoopKernel", "plan_loop"]
@@ -44,6 +45,8 @@ class LoopKernel:
         Kernels that it calls.
     results
         Which result of the op each of its own is; None for memory to work in.
+    types
+        The types of its results.
     tables
         Constant arrays that trips read.
     """
@@ -51,7 +54,19 @@ class LoopKernel:
     plan: KernelPlan
     helpers: tuple[KernelPlan, ...]
     results: tuple[int | None, ...]
+    types: tuple[TensorType, ...]
     tables: tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """What a trip calls: a kernel, or another loop with its tables; an output that nobody reads is None."""
+
+    plan: KernelPlan
+    inputs: tuple[int, ...]
+    outputs: tuple[int | None, ...]
+    types: tuple[TensorType, ...]
+    tables: tuple[Any, ...] = ()
 
 
 def plan_loop(op: Op, types: Mapping[int, TensorType], name: str, needs: Needs) -> LoopKernel | None:
@@ -60,12 +75,10 @@ def plan_loop(op: Op, types: Mapping[int, TensorType], name: str, needs: Needs) 
     tapes = [region.body] if region.condition is None else [region.body, region.condition]
     found = [type for tape in tapes for type in tape.types.values()]
     found += [*region.types(), *(types[operand] for operand in op.operands)]
-    if not all(is_known(type.dtype) and type.size for type in found) or any(
-        each.regions for t in tapes for each in t.ops
-    ):
+    parts = [part for type in found for part in (type.parts if isinstance(type, TupleType) else (type,))]
+    if not all(is_known(type.dtype) and type.size for type in parts):
         return None
-    writer = _Writer(op, types, name, needs)
-    return writer.run()
+    return _Writer(op, types, name, needs).run()
 
 
 class _Writer:
@@ -134,24 +147,41 @@ class _Writer:
         counts = ["trips"] if self.region.counted else []
         return counts + [entry.name for entry in self.region.body.inputs[1:]]
 
-    def _planned(self, tape: Tape) -> tuple[Tape, Schedule, list[Kernel]] | None:
-        """The kernels of a trip; None if kernels cannot do all of it."""
+    def _planned(self, tape: Tape) -> tuple[Tape, list[_Call]] | None:
+        """What a trip calls; None if kernels and loops cannot do all of it."""
         tape = symbolic.optimise(tape, values=len(tape.outputs))
         tape, stored = small_as_sums(as_products(normalised(tape, frozenset()), frozenset()), largest=_LARGEST_PRODUCT)
         tape = with_own_outputs(tape)
         plan = schedule(tape, looks=False, gathers=GATHERS, stored=stored)
-        if not all(isinstance(step, Group) for step in plan.steps):
-            return None
-        kernels = []
+        items = {(op.operands[0], op.keyword("index")): op.result for op in tape.ops if op.access == AccessMap.ITEM}
+        calls = []
         for step in plan.steps:
-            assert isinstance(step, Group)
-            kernel = plan_kernel(plan, step, f"{self.name}_part{len(self.helpers)}", self.needs)
-            if kernel.plan.places:
+            if isinstance(step, Op) and step.access == AccessMap.ITEM:
+                continue
+            name = f"{self.name}_part{len(self.helpers)}"
+            call = self._kernel(plan, step, name) if isinstance(step, Group) else self._loop(step, tape, name, items)
+            if call is None:
                 return None
-            kernels.append(kernel)
-            self.helpers.append(kernel.plan)
-            self.work += kernel.plan.work
-        return tape, plan, kernels
+            calls.append(call)
+            self.helpers.append(call.plan)
+            self.work += call.plan.work
+        return tape, calls
+
+    def _kernel(self, plan: Schedule, group: Group, name: str) -> _Call | None:
+        kernel = plan_kernel(plan, group, name, self.needs)
+        if kernel.plan.places:
+            return None
+        pairs = zip(kernel.inputs, kernel.plan.arguments, strict=True)
+        inputs = tuple([variable for variable, argument in pairs if argument.used])
+        return _Call(kernel.plan, inputs, kernel.outputs, tuple([plan.tape.types[each] for each in kernel.outputs]))
+
+    def _loop(self, op: Op, tape: Tape, name: str, items: Mapping[tuple[int, int], int]) -> _Call | None:
+        found = plan_loop(op, tape.types, name, self.needs) if op.regions else None
+        if found is None:
+            return None
+        self.helpers += found.helpers
+        outputs = tuple([None if each is None else items.get((op.result, each)) for each in found.results])
+        return _Call(found.plan, op.operands, outputs, found.types, found.tables)
 
     def _begin(self, operands: Sequence[str], results: Sequence[str], types: Sequence[TensorType]) -> None:
         """Statements ahead of the loop."""
@@ -202,8 +232,8 @@ class _Writer:
         size = type.size // type.shape[0]
         return f"memcpy({rows} + {self.trip} * {size}, {self.now[carry]}, {size} * sizeof *{rows});"
 
-    def _calls(self, tape: Tape, plan: Schedule, kernels: Sequence[Kernel], places: Sequence[str]) -> list[str]:
-        """The calls of the kernels of a trip, which leave its outputs at ``places``."""
+    def _calls(self, tape: Tape, calls: Sequence[_Call], places: Sequence[str]) -> list[str]:
+        """The calls of a trip, which leave its outputs at ``places``."""
         region = self.region
         with_rows = len(tape.inputs) == len(region.body.inputs)
         texts: dict[int, str] = {tape.inputs[0].variable: self.trip}
@@ -217,29 +247,33 @@ class _Writer:
                 texts[next(entries).variable] = element if type.ndim > 1 else f"{self.given[k]}[{self.trip}]"
         for entry, name in zip(entries, self.given[region.carries + region.slices :], strict=True):
             texts[entry.variable] = name
-        outputs = dict(zip(tape.outputs, places, strict=True))
+        outputs: dict[int | None, str] = dict(zip(tape.outputs, places, strict=True))
+        declared: list[str] = []
         lines: list[str] = []
-        calls: list[str] = []
-        for kernel in kernels:
-            for variable in kernel.outputs:
-                type = tape.types[variable]
-                if variable not in outputs:
-                    outputs[variable] = self._room(type) if type.shape else f"&{self.names.fresh('value')}"
+        for call in calls:
+            given = ["0", str(call.plan.extent)] if call.plan.extent else []
+            for variable in call.inputs:
+                if variable in texts:
+                    given.append(texts[variable])
+                else:
+                    value, type = tape.constants[variable], tape.types[variable]
+                    given.append(self._table(value) if type.shape else literal(value, type.dtype))
+            given += map(self._table, call.tables)
+            for output, type in zip(call.outputs, call.types, strict=True):
+                place = outputs.get(output)
+                if place is None:
+                    place = self._room(type) if type.shape else f"&{self.names.fresh('value')}"
                     if not type.shape:
-                        lines.append(f"{c_type(type.dtype)} {outputs[variable][1:]};")
-                place = outputs[variable]
-                texts[variable] = place if type.shape else place[1:] if place[0] == "&" else f"*({place})"
-            given = ["0", str(kernel.plan.extent)] if kernel.plan.extent else []
-            for variable, argument in zip(kernel.inputs, kernel.plan.arguments, strict=True):
-                if argument.used:
-                    given.append(texts[variable] if variable in texts else self._table(tape, variable))
-            given += [outputs[variable] for variable in kernel.outputs]
-            calls.append(f"{kernel.plan.name}_loops({', '.join(given)});")
-        return lines + calls
+                        declared.append(f"{c_type(type.dtype)} {place[1:]};")
+                if output is not None:
+                    outputs[output] = place
+                    texts[output] = place if type.shape else place[1:] if place[0] == "&" else f"*({place})"
+                given.append(place)
+            lines.append(f"{call.plan.name}_loops({', '.join(given)});")
+        return declared + lines
 
-    def _table(self, tape: Tape, variable: int) -> str:
+    def _table(self, value: Any) -> str:
         """The name of a constant array."""
-        value = tape.constants[variable]
         if id(value) not in self.tables:
             self.tables[id(value)] = self.names.fresh("table"), value
         return self.tables[id(value)][0]
@@ -265,4 +299,5 @@ class _Writer:
             runs=f"{self.name}_loops",
         )
         numbers = (*range(len(results)), *(None for _ in self.rooms))
-        return LoopKernel(plan, tuple(self.helpers), numbers, tuple(value for _, value in tables))
+        found = tuple([type for _, type in given])
+        return LoopKernel(plan, tuple(self.helpers), numbers, found, tuple(value for _, value in tables))
