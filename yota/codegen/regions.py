@@ -13,6 +13,7 @@ from yota.codegen.contract import as_products
 from yota.codegen.deposit import as_deposits
 from yota.codegen.extrema import as_counts
 from yota.codegen.literals import dtype_text, shape_text
+from yota.codegen.literals import scalar as scalar_text
 from yota.codegen.plan import Loop, Step, marked
 from yota.codegen.render import render
 from yota.codegen.targets.call import dtype_argument, owner
@@ -67,7 +68,10 @@ class _Writer:
         types = [body.types[each] for each in body.outputs]
         names = [self._name(items.get(number, ())) for number in range(len(types))]
         before = [
-            f"{name} = {self._first(text, type)}" for name, text, type in zip(names, self.initial, types, strict=False)
+            f"{name} = {self._first(text, variable, type)}"
+            for name, text, variable, type in zip(
+                names, self.initial, self.op.operands[region.counted :], types, strict=False
+            )
         ]
         maker = "empty" if region.is_fixed else "zeros"
         for name, type in zip(names[region.carries :], region.types()[region.carries :], strict=True):
@@ -107,11 +111,16 @@ class _Writer:
         self.lowering.texts.update(dict.fromkeys(items, name))
         return name
 
-    def _first(self, text: str, type: TensorType) -> str:
+    def _first(self, text: str, variable: int, type: TensorType) -> str:
         """What is carried into the first trip."""
-        if type.shape:
-            return f"np.array({text})"
-        return f"{_PLAIN[type.dtype.kind]}({text})" if self.plain and not type.weak else text
+        return f"np.array({text})" if type.shape else self._number(text, variable, type)
+
+    def _number(self, text: str, variable: int, type: TensorType) -> str:
+        """A number for a trip: Python's where trips compute with such."""
+        if not self.plain or type.weak:
+            return text
+        value = self.lowering.tape.constants.get(variable)
+        return scalar_text(value) or text if value is not None else f"{_PLAIN[type.dtype.kind]}({text})"
 
     def _rows(self, at: str) -> tuple[list[str], list[str]]:
         """Texts of the rows, and statements that make lists of arrays of numbers."""
@@ -132,12 +141,13 @@ class _Writer:
     def _fixed(self, before: list[str]) -> list[str]:
         """Texts of what is the same in every trip."""
         texts = []
-        for entry, text in zip(self.region.body.inputs[self.region.first_invariant :], self.fixed, strict=True):
-            type = self.region.body.types[entry.variable]
-            if not text.isidentifier() or (self.plain and not type.shape and not type.weak):
+        last = self.op.operands[len(self.op.operands) - len(self.fixed) :]
+        for variable, text in zip(last, self.fixed, strict=True):
+            type = self.lowering.tape.types[variable]
+            value = text if type.shape else self._number(text, variable, type)
+            if value != text or not text.isidentifier():
                 name = self.names.fresh("fixed")
-                is_number = self.plain and not type.shape and not type.weak
-                before.append(f"{name} = {f'{_PLAIN[type.dtype.kind]}({text})' if is_number else text}")
+                before.append(f"{name} = {value}")
                 text = name
             texts.append(text)
         return texts
