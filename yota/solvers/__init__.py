@@ -1,3 +1,3 @@
 """Solvers of SciPy's inside of traced functions: each call is one op, whose derivative is that of what it solves."""
 
-from yota.solvers import roots  # noqa: F401  (it registers what it records)
+from yota.solvers import roots, steps  # noqa: F401  (they register what they record)

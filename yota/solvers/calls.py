@@ -103,10 +103,20 @@ class Call:
             return {key: self._placed(each) for key, each in value.items()}
         return value
 
-    def run(self, functions: Sequence[Callable[..., Any]], *others: Any) -> Any:
-        """What SciPy gives for these functions, and these values in the place of traced ones."""
+    def run(self, functions: Sequence[Callable[..., Any]], *others: Any, **instead: Any) -> Any:
+        """What SciPy gives for these functions, and these values in the place of traced ones.
+
+        Further keywords are for parameters by position that are to be something else.
+        """
         args = [_filled(each, functions, others) for each in self._args]
+        for name, value in instead.items():
+            args[list(self.arguments).index(name)] = value
         return self.original(*args, **_filled(self._keywords, functions, others))
+
+    def operand(self, name: str) -> Any:
+        """The number of the operand that an argument is, after those that functions read; its value if it is none."""
+        value = self.arguments[name]
+        return len(self.inner.read) + value.number if isinstance(value, _Place) else value
 
     def host(self, kind: type[Host], place: Path = ()) -> Any:
         """The call as a host; the solution is at ``place`` of what SciPy gives."""
@@ -232,7 +242,7 @@ def recorded(call: Call, host: Host, place: Path = ()) -> tuple[Any, dict[Path, 
     """What the solver gives, with traced values in it; and the number of each array."""
     found, traced = host.recorded(call.others)
     arrays, _, rest = _parts(found.whole, place)
-    known: dict[Path, Any] = dict(zip(arrays, traced, strict=True))
+    known: dict[Path, Any] = dict(zip(arrays, traced, strict=False))
     # Beside its number, SciPy's pair has an object that holds it.
     known.update({path: known[place] for path in arrays if path[-1:] == ("root",)})
     for path in rest:

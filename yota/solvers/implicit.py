@@ -102,13 +102,12 @@ class Host:
         values, others = operands[:count], operands[count:]
         try:
             found = self.solve(values, others)
-            last = (*found.ended, self.branch(found, values))
+            results = (*found.arrays, *found.ended, self.branch(found, values))
         except Missing:
+            results = ()
+        if [np.shape(each) for each in results] != [type.shape for type in self.types]:
             return *(np.zeros(each.shape, each.dtype) for each in self.types[:-1]), -1
-        arrays = [_cast(each, type) for each, type in zip(found.arrays, self.types, strict=False)]
-        if any(np.shape(each) != type.shape for each, type in zip(arrays, self.types, strict=False)):
-            return *(np.zeros(each.shape, each.dtype) for each in self.types[:-1]), -1
-        return *arrays, *last
+        return tuple(_cast(each, type) for each, type in zip(results, self.types, strict=True))
 
     def recorded(self, others: Sequence[Any]) -> tuple[Solution, list[Any]]:
         """Call the solver, and record that; what it gave, and the arrays as traced values."""

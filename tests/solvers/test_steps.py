@@ -1,0 +1,101 @@
+"""`solve_ivp` with explicit methods inside of traced functions: the derivative of the steps that SciPy took."""
+
+import numpy as np
+import pytest
+from scipy.integrate import DOP853, RK23, RK45, solve_ivp
+
+import yota
+from yota.errors import DifferentiationError, TracingError
+
+METHODS = {"RK45": RK45, "RK23": RK23, "DOP853": DOP853}
+P = np.array([1.5, 1.0, 0.8, 3.0])
+TIMES = np.linspace(0.3, 4.0, 9)
+
+
+def rates(t, y, p):
+    return [p[0] * y[0] - p[1] * y[0] * y[1] + 0.1 * np.sin(t), p[2] * y[0] * y[1] - p[3] * y[1]]
+
+
+def loss(p, method="RK45", t_eval=TIMES, **options):
+    found = solve_ivp(rates, (0.0, 4.0), [1.0, p[0]], method=method, t_eval=t_eval, args=(p,), **options)
+    return np.sum(found.y**2)
+
+
+def at_fixed_steps(p, method, t_eval, ends):
+    """The loss where each step has the length that it has at `P`."""
+    kind = METHODS[method]
+
+    class Fixed(kind):
+        def _estimate_error_norm(self, K, h, scale):
+            return 0.5
+
+        def step(self):
+            number = int(np.argmin(np.abs(ends - self.t)))
+            self.h_abs = abs(ends[number + 1] - self.t)
+            return super().step()
+
+    return loss(p, Fixed, t_eval)
+
+
+@pytest.mark.parametrize("t_eval", [TIMES, None])
+@pytest.mark.parametrize("method", METHODS)
+def test_the_derivative_of_the_steps_that_were_taken(method, t_eval):
+    fg = yota.value_and_grad(lambda p: loss(p, method, t_eval))
+    value, slopes = fg(P)
+    assert value == loss(P, method, t_eval)
+    ends = solve_ivp(rates, (0.0, 4.0), [1.0, P[0]], method=method, args=(P,)).t
+    for unit, slope in zip(np.eye(4), slopes, strict=True):
+        sides = [at_fixed_steps(P + step * unit, method, t_eval, ends) for step in (1e-3, -1e-3, 2e-3, -2e-3)]
+        # Rounding errors of the differences are 1e-12 of the loss.
+        assert slope == pytest.approx((8 * (sides[0] - sides[1]) - sides[2] + sides[3]) / 12e-3, rel=1e-7)
+    if t_eval is not None:
+        assert fg(1.02 * P)[0] == loss(1.02 * P, method, t_eval)
+        assert len(fg.info().compilations) == 1
+
+
+def decay(rate, start, span, times, **options):
+    return solve_ivp(lambda t, y: -rate * y, span, start, t_eval=times, rtol=1e-11, atol=1e-12, **options)
+
+
+def test_times_and_starts():
+    def last(rate, start, begin, end):
+        return decay(rate, [start], (begin, end), None).y[0, -1]
+
+    value, slopes = yota.value_and_grad(last, wrt=(0, 1, 2, 3))(0.7, 2.0, 0.5, 3.0)
+    exact = 2 * np.exp(-0.7 * 2.5)
+    assert value == pytest.approx(exact, rel=1e-9)
+    assert slopes == pytest.approx([-2.5 * exact, exact / 2, 0.7 * exact, -0.7 * exact], rel=1e-8)
+    times = np.array([2.5, 1.0, 0.2])
+    slope = yota.gradient(lambda times: np.sum(decay(0.7, [2.0], (3.0, 0.0), times).y))(times)
+    np.testing.assert_allclose(slope, -1.4 * np.exp(0.7 * (3 - times)), rtol=1e-7)
+    assert yota.gradient(lambda end: decay(0.7, [2.0], (0, end), None).t[-1] ** 2)(3.0) == pytest.approx(6.0)
+
+
+def test_complex_and_vectorized_and_second_order():
+    def phase(rate):
+        found = decay(1j * rate, np.array([1.0 + 0j, 2.0]), (0, 1), [0.5, 1.0], vectorized=True)
+        return np.sum(found.y.real)
+
+    value, slope = yota.value_and_grad(phase)(0.9)
+    assert (value, slope) == (phase(0.9), pytest.approx(-3 * (np.sin(0.9) + 0.5 * np.sin(0.45)), rel=1e-8))
+    second = yota.hessian(lambda rate: decay(rate, [2.0], (0, 1), [1.0]).y[0, 0])(0.7)
+    assert second == pytest.approx(2 * np.exp(-0.7), rel=1e-8)
+
+
+def test_more_steps_and_other_numbers_of_them():
+    fg = yota.value_and_grad(
+        lambda w: solve_ivp(lambda t, y: [w * y[1], -w * y[0]], (0, 2), [1.0, 0.0], rtol=1e-8).y[0, -1]
+    )
+    for w in (1.0, 30.0, 1.0):
+        assert fg(w) == (pytest.approx(np.cos(2 * w), abs=1e-4), pytest.approx(-2 * np.sin(2 * w), abs=1e-2))
+
+
+def test_what_is_refused():
+    with pytest.raises(TracingError, match="solve_ivp with method='BDF'"):
+        yota.grad(lambda p: loss(p, "BDF"), P)
+    with pytest.raises(TracingError, match="solve_ivp with events"):
+        yota.grad(lambda p: loss(p, events=lambda t, y, p: y[0]), P)
+    with pytest.raises(DifferentiationError, match="takes several branches on the way"):
+        yota.grad(lambda p: solve_ivp(lambda t, y: -p * y if y[0] > 0.5 else -y, (0, 2), [1.0]).y[0, -1], 1.0)
+    with pytest.raises(TracingError, match=r"sol of scipy\.integrate\.solve_ivp is an object"):
+        yota.grad(lambda p: solve_ivp(lambda t, y: -p * y, (0, 2), [1.0], dense_output=True).sol(1.0)[0], 1.0)
