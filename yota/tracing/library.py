@@ -56,6 +56,8 @@ from yota.tracing.functions.scipy import (  # noqa: F401  (they too)
     sampling,
     scattered,
     smoothing,
+    sparse_sums,
+    sparsetools,
     special,
     spectra,
     splines,
@@ -108,7 +110,9 @@ def _recording(module: str, name: str) -> Any:
         form = _bound(f"{module}.{name}", original, form)
     collects = module == "statistics" or (module == "math" and name in _OF_ITERABLES)
     method = isinstance(_owner(module, name), type)
-    call = on_traced(original, form, f"{module}.{name}", collects=collects, of_object=method)
+    # Kernels of sparse matrices write what they compute into arrays that they are given.
+    path = None if module.startswith("scipy.sparse.") else f"{module}.{name}"
+    call = on_traced(original, form, path, collects=collects, of_object=method)
     call.recorded_from = original
     return call
 

@@ -24,7 +24,7 @@ from yota.tracing.intercept import on_traced
 from yota.tracing.iteration import ITERATION
 from yota.tracing.lists import JOINING, ON_LISTS, ON_LISTS_OF_LINALG, converter, on_lists, on_lists_within
 from yota.tracing.location import is_library
-from yota.tracing.methods import is_traced, is_tracer
+from yota.tracing.methods import is_traced
 from yota.tracing.observation import Running
 from yota.tracing.places import ABSENT, Group, Place
 from yota.tracing.reached import Reached
@@ -117,7 +117,18 @@ def _holds_traced(trace: Trace, frame: FrameType) -> bool:
     owner = names.get("self")
     slots = [each for kind in type(owner).__mro__ for each in getattr(kind, "__slots__", ())]
     held = [*names.values(), *getattr(owner, "__dict__", {}).values(), *(getattr(owner, each, None) for each in slots)]
-    return any(is_tracer(each) and not trace.is_constant(trace.lift(each)) for each in held)
+    if frame.f_globals["__name__"].startswith("scipy.sparse."):
+        held += _numbers_of(names.values())
+    return any(map(trace.varies, held))
+
+
+def _numbers_of(values: Iterable[Any]) -> Iterator[Any]:
+    """The numbers of sparse matrices among ``values``, or in lists and arrays of such."""
+    for each in values:
+        if type(each) in (list, tuple, np.ndarray) and (type(each) is not np.ndarray or each.dtype == object):
+            yield from _numbers_of(each)
+        elif type(each).__module__.startswith("scipy.sparse."):
+            yield getattr(each, "data", None)
 
 
 def _runs_compiled(frame: FrameType) -> bool:

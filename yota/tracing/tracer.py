@@ -46,11 +46,9 @@ def _apply_operator(tracer: Tracer, name: str, python: Callable[[Any, Any], Any]
     trace = tracer._recorder()
     if isinstance(left, str) or isinstance(right, str) or left is None or right is None:
         return NotImplemented
-    other = right if left is tracer else left
-    if type(other) not in _NUMPYS and not is_tracer(other):
-        found = deferred(getattr(np, name), tracer._value(), other, (left, right))
-        if found is not None:
-            return found
+    found = _deferred(tracer, name, right if left is tracer else left, (left, right))
+    if found is not None:
+        return found
     if not tracer.ndim and (trace.is_foreign(left) or trace.is_foreign(right)):
         return NotImplemented  # a class of the user's has the operator's other form
     if name == "power" and not is_tracer(right) and isinstance(right, (int, float, np.number)):
@@ -60,6 +58,13 @@ def _apply_operator(tracer: Tracer, name: str, python: Callable[[Any, Any], Any]
     if name == "power" and _is_complex(*(each._value() if is_tracer(each) else each for each in (left, right))):
         left = left.astype(complex) if is_tracer(left) else complex(left)
     return trace.apply(primitive(name), (left, right), python=python)
+
+
+def _deferred(tracer: Tracer, name: str, other: Any, operands: tuple[Any, Any]) -> Any:
+    """What an operator gives if the ``other`` operand decides it; None if that does not."""
+    if type(other) in _NUMPYS or is_tracer(other):
+        return None
+    return deferred(getattr(np, name), tracer._value(), other, operands)
 
 
 def _is_complex(base: Any, exponent: Any) -> bool:
@@ -248,10 +253,12 @@ class Tracer(ArrayMethods):
         return other // self, other % self
 
     def __matmul__(self, other: Any) -> Any:
-        return np.matmul(self, other)
+        found = _deferred(self, "matmul", other, (self, other))
+        return np.matmul(self, other) if found is None else found
 
     def __rmatmul__(self, other: Any) -> Any:
-        return np.matmul(other, self)
+        found = _deferred(self, "matmul", other, (other, self))
+        return np.matmul(other, self) if found is None else found
 
     def __imatmul__(self, other: Any) -> Any:
         views.overwrite(self, np.matmul(self, other))

@@ -30,7 +30,7 @@ _bound = operator.attrgetter("__func__", "__self__")
 def _items(container: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     """The keys of a dict, and the items of it or of a list."""
     if isinstance(container, dict):
-        return tuple(container), tuple(map(original, container.values()))
+        return tuple(dict.keys(container)), tuple(map(original, dict.values(container)))
     return (), tuple(map(original, container))
 
 
