@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from yota.ir.indexing import GATHER, NEWAXIS, Slice
+from yota.ir.linear_solvers import Direct, Factored
 
 __all__ = ["CASES", "SCIPY", "SYMMETRIC", "UNSTEADY", "real", "spd"]
 
@@ -210,6 +211,21 @@ SYMMETRIC: list[Case] = [
 UNSTEADY = ("linalg_eigh",)
 """What gives eigenvectors of one sign or the other for nearly the same matrix; tests look at what has no sign."""
 
+
+class _Factors:
+    """SuperLU's object of a matrix."""
+
+    def __init__(self, matrix: Any) -> None:
+        self.matrix = matrix
+
+    def solve(self, x: Any, trans: str) -> Any:
+        """The solution."""
+        forms = {"N": self.matrix, "T": self.matrix.T, "H": np.conjugate(self.matrix.T)}
+        return np.linalg.solve(forms[trans], x)
+
+
+PLACES = np.repeat(np.arange(3), 3), np.tile(np.arange(3), 3)
+SOLVER = {"solver": Direct(), "transposed": False}
 TRIANGULAR = [{"lower": lower, "unit_diagonal": unit} for lower in (True, False) for unit in (True, False)]
 FULL = {"mode": "full", "method": "auto"}
 VALID = {"mode": "valid", "method": "direct"}
@@ -218,6 +234,12 @@ SCIPY: list[Case] = [
     *(("solve_triangular", (regular(3, 3), real(3, 2)), keywords) for keywords in TRIANGULAR),
     ("solve_triangular", (regular(3, 3) + 1j * real(3, 3), compound(3)), TRIANGULAR[1]),
     ("solve_triangular", (regular(3, 3) + 1j * real(3, 3), compound(3, 2)), TRIANGULAR[3]),
+    ("sparse_solve", (regular(3, 3).ravel(), real(3), *PLACES[::-1]), SOLVER),
+    ("sparse_solve", (regular(3, 3).ravel(), real(3, 2), *PLACES), SOLVER | {"transposed": True}),
+    ("sparse_solve", ((regular(3, 3) + 1j * real(3, 3)).ravel(), compound(3), *PLACES), SOLVER | {"transposed": True}),
+    ("sparse_solve", ((regular(3, 3) + 1j * real(3, 3)).ravel(), compound(3, 2), *PLACES[::-1]), SOLVER),
+    *(("linear_map", (compound(3),), {"map": Factored(_Factors(compound(3, 3)), trans)}) for trans in "NTH"),
+    ("linear_map", (real(3, 2),), {"map": Factored(_Factors(regular(3, 3)), "T")}),
     ("solve_sylvester", (regular(3, 3), regular(2, 2), real(3, 2)), {}),
     ("solve_sylvester", (compound(3, 3) + 4 * np.eye(3), compound(2, 2), compound(3, 2)), {}),
     ("sqrtm", (regular(3, 3),), {}),

@@ -67,6 +67,11 @@ class Captures:
         self._known[id(value)] = (value, snapshot, variable)
         return variable
 
+    def written(self, value: np.ndarray) -> None:
+        """Note that a library wrote into an array of its own, whose content so far nothing relies on any more."""
+        self.watched[:] = [each for each in self.watched if each[0] is not value]
+        self._known.pop(id(value), None)
+
     def from_device(self, value: Any) -> int:
         """An array on the GPU is an input always: nobody would fetch it at each call to see whether it changed."""
         known = self._known.get(id(value))

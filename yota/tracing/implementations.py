@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
-__all__ = ["CALLING", "FORMS", "IMPLEMENTATIONS", "OF_COMPLEX", "calls_back", "implements", "records", "registering"]
+__all__ = [
+    "ALWAYS",
+    "CALLING",
+    "FORMS",
+    "IMPLEMENTATIONS",
+    "OF_COMPLEX",
+    "calls_back",
+    "implements",
+    "records",
+    "registering",
+]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -15,6 +25,9 @@ OF_COMPLEX: dict[Any, Callable[..., Any]] = {}
 """Of complex numbers, recorded forms by ufunc whose rule is for real ones; each takes the trace first."""
 FORMS: dict[tuple[str, str], Callable[..., Any]] = {}
 """Recorded forms by module and name, of functions that do not dispatch; each takes the trace first."""
+
+ALWAYS: set[tuple[str, str]] = set()
+"""Those of them that record plain calls too, since what they give takes traced values."""
 
 CALLING: dict[tuple[str, str], Callable[..., Any]] = {}
 """The same, of functions that call their first argument."""
@@ -35,11 +48,12 @@ def implements(*functions: Any) -> Callable[[_Function], _Function]:
     return registering(IMPLEMENTATIONS, functions)
 
 
-def records(module: str, *names: str) -> Callable[[_Function], _Function]:
+def records(module: str, *names: str, always: bool = False) -> Callable[[_Function], _Function]:
     """Register the decorated function as the recorded form of functions of ``module``, which do not dispatch.
 
-    ``Class.method`` names a method, ``table.key`` an item of a dictionary.
+    ``Class.method`` names a method, ``table.key`` an item of a dictionary. If ``always``, plain calls are recorded too.
     """
+    ALWAYS.update((module, name) for name in names if always)
     return registering(FORMS, [(module, name) for name in names])
 
 

@@ -69,6 +69,7 @@ def on_traced(
     *,
     collects: bool = False,
     of_object: bool = False,
+    always: bool = False,
 ) -> Any:
     """A function that computes ``original`` on plain values, and is recorded by ``form`` on traced ones.
 
@@ -84,15 +85,20 @@ def on_traced(
         Whether the function takes the items of any iterable.
     of_object
         Whether its first argument is an object whose attributes it reads.
+    always
+        Whether calls on plain values are recorded too.
     """
 
     @functools.wraps(original, updated=() if isinstance(original, type) else functools.WRAPPER_UPDATES)
     def call(*args: Any, **keywords: Any) -> Any:
         trace = current()
-        if trace is not None and collects:
+        if trace is None:
+            return original(*args, **keywords)
+        if collects:
             args = tuple(map(collected, args))
-        held = getattr(args[0], "__dict__", {}).values() if of_object and args else ()
-        if trace is None or not is_traced([*args, *keywords.values(), *held]):
+        held = [*getattr(args[0], "__dict__", {}).values()] if of_object and args else []
+        held += [getattr(each, "data", None) for each in args if type(each).__module__.startswith("scipy.sparse._")]
+        if not (always or is_traced([*args, *keywords.values(), *held])):
             return original(*args, **keywords)
         if trace.exact and path is not None:
             found = record_call(trace, original, args, keywords, path)

@@ -56,6 +56,7 @@ from yota.tracing.functions.scipy import (  # noqa: F401  (they too)
     sampling,
     scattered,
     smoothing,
+    sparse_solvers,
     sparse_sums,
     sparsetools,
     special,
@@ -64,7 +65,7 @@ from yota.tracing.functions.scipy import (  # noqa: F401  (they too)
     transforms,
 )
 from yota.tracing.functions.scipy.callbacks import calling
-from yota.tracing.implementations import CALLING, FORMS
+from yota.tracing.implementations import ALWAYS, CALLING, FORMS
 from yota.tracing.intercept import on_traced
 from yota.tracing.trace import Trace
 
@@ -112,7 +113,7 @@ def _recording(module: str, name: str) -> Any:
     method = isinstance(_owner(module, name), type)
     # Kernels of sparse matrices write what they compute into arrays that they are given.
     path = None if module.startswith("scipy.sparse.") else f"{module}.{name}"
-    call = on_traced(original, form, path, collects=collects, of_object=method)
+    call = on_traced(original, form, path, collects=collects, of_object=method, always=(module, name) in ALWAYS)
     call.recorded_from = original
     return call
 

@@ -30,7 +30,8 @@ _bound = operator.attrgetter("__func__", "__self__")
 def _items(container: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     """The keys of a dict, and the items of it or of a list."""
     if isinstance(container, dict):
-        return tuple(dict.keys(container)), tuple(map(original, dict.values(container)))
+        # Iteration over a sparse matrix that is a dict gives its rows.
+        return tuple(container.keys()), tuple(map(original, container.values()))
     return (), tuple(map(original, container))
 
 

@@ -22,7 +22,7 @@ _PRESENT = {
     ),
 }
 """Of modules of which it has some: what CuPy 14.0 has."""
-_ON_THE_HOST = frozenset({"yota.ir.factors", "yota.ir.hosted", "yota.ir.incomplete"})
+_ON_THE_HOST = frozenset({"yota.ir.factors", "yota.ir.hosted", "yota.ir.incomplete", "yota.ir.linear_solvers"})
 """Functions in NumPy's and SciPy's terms, and those that call another library."""
 
 

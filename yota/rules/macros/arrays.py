@@ -103,6 +103,14 @@ def piece(v: Value, i: int, *xs: Value, indices: tuple[Index, ...]) -> Value:
     raise ValueError(f"operand {i} of scatter is no piece")
 
 
+@macro("v")
+def entries(v: Value, y: Value, rows: Value, columns: Value) -> Value:
+    """Elements of the matrix ``v @ adjoint(y)``, or of the outer product of vectors, at ``rows`` and ``columns``."""
+    index = (GATHER, *(Slice(0, extent) for extent in v.shape[1:]))
+    found = v.do("getitem", rows, index=index) * y.do("getitem", columns, index=index).do("conjugate")
+    return found.sum(1) if len(v.shape) > 1 else found
+
+
 # -- einsum --------------------------------------------------------------------------------------------------
 
 

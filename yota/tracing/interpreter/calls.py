@@ -16,6 +16,7 @@ from yota.structures import package_of
 from yota.tracing.captures import copied, frozen
 from yota.tracing.creation import CREATION
 from yota.tracing.deferring import follows, overriding
+from yota.tracing.functions.scipy.sparse_solvers import solved_by
 from yota.tracing.interpreter import functions
 from yota.tracing.interpreter.builtin import BUILT_IN
 from yota.tracing.interpreter.effects import is_done, made, own_if_new, recorded_if_new
@@ -105,6 +106,9 @@ def _inner(function: Any, args: tuple[Any, ...], keywords: Mapping[str, Any]) ->
     compiled = inspect.getattr_static(function, "py_func", None)  # a function that Numba compiles
     if is_readable(compiled):
         return compiled
+    owner = getattr(function, "__self__", None)
+    if type(owner).__name__ == "SuperLU" and function.__name__ == "solve":
+        return solved_by(owner)
     own = inspect.getattr_static(type(function), "__call__", None)
     return MethodType(own, function) if type(own) is FunctionType else None
 

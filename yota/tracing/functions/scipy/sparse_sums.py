@@ -16,6 +16,7 @@ from yota.tracing.functions.scipy.sparsetools import (
     rows_of,
 )
 from yota.tracing.implementations import records
+from yota.tracing.methods import is_tracer
 from yota.tracing.state import paused
 from yota.tracing.trace import Trace
 from yota.tracing.untyped import np
@@ -148,8 +149,8 @@ def _diagonal(trace: Trace, k: int, m: int, n: int, pointers: Any, indices: Any,
 @records(MODULE, "csr_sum_duplicates")
 def _sum_duplicates(trace: Trace, m: int, n: int, pointers: Any, indices: Any, data: Any) -> None:
     """Of indices that are sorted."""
-    rows = rows_of(pattern(trace, pointers))
-    columns = pattern(trace, indices)[: len(rows)]
+    rows = rows_of(pattern(trace, pointers, False))
+    columns = pattern(trace, indices, False)[: len(rows)]
     first = np.ones(len(rows), dtype=bool)
     first[1:] = (np.diff(rows) != 0) | (np.diff(columns) != 0)
     whole = trace.traced(data)[: len(rows)]
@@ -159,6 +160,9 @@ def _sum_duplicates(trace: Trace, m: int, n: int, pointers: Any, indices: Any, d
     data[: len(sums)] = sums
     indices[: len(sums)] = columns[first]
     pointers[1:] = np.searchsorted(rows[first], np.arange(len(pointers) - 1), side="right")
+    for each in (pointers, indices):
+        if not is_tracer(each):
+            trace.captures.written(each)
 
 
 @records(MODULE, "csr_sample_values")

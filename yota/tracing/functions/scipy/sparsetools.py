@@ -26,10 +26,11 @@ def kernel(name: str) -> Any:
     return original(getattr(sys.modules[MODULE], name))
 
 
-def pattern(trace: Trace, value: Any) -> Any:
-    """Indices of a matrix, plain and watched; those that depend on traced numbers are refused."""
+def pattern(trace: Trace, value: Any, is_read: bool = True) -> Any:
+    """Indices of a matrix, plain and, if they are read, watched; those that depend on traced numbers are refused."""
     if not is_tracer(value):
-        trace.lift(value)
+        if is_read:
+            trace.lift(value)
         return value
     if not trace.is_constant(trace.lift(value)):
         raise trace.refuse("the pattern of a sparse matrix depends on traced numbers.", "Compute it outside.")
@@ -78,7 +79,7 @@ def _moving(name: str, source: int, target: int | None = None) -> Callable[..., 
         data = args[source]
         numbers = {target: np.zeros(np.shape(args[target or 0])), source: positions(np.shape(data))}
         given = [
-            numbers[place] if place in numbers else pattern(trace, each) if np.ndim(each) else each
+            numbers[place] if place in numbers else pattern(trace, each, place < source) if np.ndim(each) else each
             for place, each in enumerate(args)
         ]
         with paused():
@@ -90,6 +91,8 @@ def _moving(name: str, source: int, target: int | None = None) -> Callable[..., 
                 put(each, picked(trace, data, given[target]))
             elif number != source and is_tracer(each):
                 put(each, given[number])
+            elif np.ndim(each) and (number > source or source == target):
+                trace.captures.written(each)
         return found
 
     return form

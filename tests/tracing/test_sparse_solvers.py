@@ -1,0 +1,147 @@
+"""Systems of equations of scipy.sparse.linalg in traced functions, held against complex steps and differences."""
+
+import threading
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import scipy.sparse.linalg as linalg
+
+import yota
+from yota.errors import TracingError
+from yota.ir.linear_solvers import Direct
+
+RNG = np.random.default_rng(4)
+FULL = RNG.standard_normal((5, 5)) * (RNG.random((5, 5)) < 0.6) + np.diag(np.arange(5.0, 10.0))
+A = sp.csr_array(FULL)
+SYMMETRIC = sp.csc_array(FULL + FULL.T + 8 * np.eye(5))
+B = RNG.standard_normal(5)
+WEIGHTS = np.arange(1.0, 6.0)
+SOLVE = linalg.splu(SYMMETRIC).solve
+N = (5, 5)
+
+
+def size(x):
+    return np.sum(np.sin(x) * (WEIGHTS if x.ndim == 1 else WEIGHTS[:, None]))
+
+
+def differences(f, x):
+    """The gradient by differences of two steps, extrapolated."""
+    slopes = np.empty(x.size)
+    for place, unit in enumerate(np.eye(x.size)):
+        coarse, fine = ((f(x + h * unit) - f(x - h * unit)) / (2 * h) for h in (2e-4, 1e-4))
+        slopes[place] = (4 * fine - coarse) / 3
+    return slopes
+
+
+def built(form):
+    return lambda d: form((d, A.indices, A.indptr), shape=N)
+
+
+FUNCTIONS = {
+    "spsolve by the right side": lambda d: linalg.spsolve(A, d[:5]),
+    "spsolve of several": lambda d: linalg.spsolve(A.tocsc(), np.stack([d[:5], d[1:6] ** 2], axis=1)),
+    "spsolve csr": lambda d: linalg.spsolve(built(sp.csr_array)(d), d[:5] * B),
+    "spsolve csc": lambda d: linalg.spsolve(built(sp.csc_matrix)(d), B),
+    "spsolve sum": lambda d: linalg.spsolve((SYMMETRIC + sp.diags_array(d[:5])).tocsr(), B),
+    "splu": lambda d: linalg.splu(built(sp.csc_array)(d)).solve(B, "T") * linalg.splu(SYMMETRIC).solve(d[:5]),
+    "factorized": lambda d: linalg.factorized(built(sp.csc_array)(d))(B),
+    "factors from outside": lambda d: SOLVE(d[:5]) + SOLVE(d[1:6], "T"),
+    "inv": lambda d: linalg.inv(built(sp.csc_array)(d)) @ B,
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_factors(name):
+    def f(d):
+        return size(FUNCTIONS[name](d))
+
+    value, slope = yota.value_and_grad(f)(A.data)
+    assert value == pytest.approx(f(A.data), rel=1e-14)
+    np.testing.assert_allclose(slope, differences(f, A.data), rtol=2e-8, atol=2e-9)
+
+
+@pytest.mark.parametrize(
+    "name", ["cg", "cgs", "bicg", "bicgstab", "gmres", "lgmres", "minres", "qmr", "tfqmr", "gcrotmk"]
+)
+def test_iterations(name):
+    solver = getattr(linalg, name)
+
+    def f(x):
+        return size(solver(SYMMETRIC + sp.diags_array(x), x * B, rtol=1e-13)[0])
+
+    value, slope = yota.value_and_grad(f)(WEIGHTS)
+    assert value == pytest.approx(f(WEIGHTS), rel=1e-12)
+    np.testing.assert_allclose(slope, differences(f, WEIGHTS), rtol=2e-8, atol=2e-9)
+
+
+def test_one_factorisation_serves_value_and_gradient(monkeypatch):
+    counted = []
+    plain = Direct.factors
+    monkeypatch.setattr(Direct, "factors", lambda *args: counted.append(1) or plain(*args))
+
+    def f(d):
+        rows, columns = A.nonzero()
+        matrix = sp.csc_array((np.append(d, d), (np.append(rows, columns), np.append(columns, rows))), shape=N)
+        return size(linalg.spsolve(matrix, B))
+
+    derivative = yota.value_and_grad(f)
+    derivative(A.data)
+    for shift in (0.1, 0.2):
+        counted.clear()
+        value, slope = derivative(A.data + shift)
+        assert len(counted) == 1
+        assert value == pytest.approx(f(A.data + shift), rel=1e-14)
+    np.testing.assert_allclose(slope, differences(f, A.data + 0.2), rtol=2e-8)
+    assert "1 compiled" in repr(derivative)
+
+
+def test_second_derivatives_and_sparse_jacobians():
+    def f(d):
+        return size(linalg.spsolve(A + sp.diags_array(d), d * B))
+
+    slope = yota.gradient(f)
+    hessian = yota.hessian(f)(WEIGHTS)
+    expected = np.stack([(slope(WEIGHTS + h) - slope(WEIGHTS - h)) / 2e-5 for h in 1e-5 * np.eye(5)])
+    np.testing.assert_allclose(hessian, expected, rtol=1e-7, atol=1e-9)
+    found = yota.jacobian(lambda b: linalg.spsolve(A, b), sparse=True)(B)
+    np.testing.assert_allclose(found.toarray(), np.linalg.inv(FULL), rtol=1e-12, atol=1e-14)
+
+
+def test_a_singular_matrix_is_treated_as_by_scipy():
+    def f(d):
+        return np.sum(linalg.spsolve(sp.csc_array((d, np.arange(5), np.arange(6)), shape=N), B))
+
+    derivative = yota.value_and_grad(f)
+    assert derivative(np.ones(5))[0] == pytest.approx(np.sum(B))
+    with pytest.warns(linalg.MatrixRankWarning):
+        assert np.isnan(derivative(np.array([1.0, 0, 1, 1, 1]))[0])
+
+
+def test_what_has_no_derivative_is_refused():
+    plus = sp.diags_array
+    with pytest.raises(TracingError, match="a traced value"):
+        yota.gradient(lambda x: linalg.cg(linalg.LinearOperator(N, lambda v: x * v, dtype=float), B)[0].sum())(B)
+    with pytest.raises(TracingError, match="eigsh"):
+        yota.gradient(lambda x: linalg.eigsh(SYMMETRIC + plus(x), k=2, return_eigenvectors=False).sum())(B)
+    with pytest.raises(TracingError, match="perm_c"):
+        yota.gradient(lambda x: linalg.splu((SYMMETRIC + plus(x)).tocsc()).perm_c.sum() * x.sum())(B)
+
+
+def test_threads_share_factors():
+    derivative = yota.value_and_grad(lambda d: size(linalg.spsolve(built(sp.csr_array)(d), B)))
+    expected = [derivative(A.data + shift) for shift in range(4)]
+    found = [None] * 4
+
+    def work(number):
+        for _ in range(5):
+            found[number] = derivative(A.data + number)
+
+    threads = [threading.Thread(target=work, args=(number,), daemon=True) for number in range(4)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join(30)
+    for one, other in zip(found, expected, strict=True):
+        assert one[0] == other[0]
+        np.testing.assert_array_equal(one[1], other[1])

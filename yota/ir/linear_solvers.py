@@ -1,0 +1,163 @@
+"""Systems of linear equations of sparse matrices, by SciPy's solvers; factors serve the adjoint too."""
+
+from __future__ import annotations
+
+import importlib
+import threading
+import warnings
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+__all__ = ["Direct", "Factored", "Iterative", "mapped", "solve"]
+
+_MOST = 4
+"""Of so many matrices factors are kept, each as long as somebody holds the numbers of the matrix."""
+
+
+@dataclass(frozen=True, slots=True)
+class Direct:
+    """Factors by SuperLU.
+
+    Parameters
+    ----------
+    options
+        What SuperLU is told, by name.
+    raises
+        Whether a singular matrix raises; else its solution is not a number.
+    """
+
+    options: tuple[tuple[str, Any], ...] = ()
+    raises: bool = False
+
+    def __call__(self, data: Any, b: Any, rows: Any, columns: Any, transposed: bool) -> Any:
+        """The solution of the system of ``data`` at ``rows`` and ``columns``, sorted by columns, or its transpose."""
+        try:
+            factors = _kept(self, data, rows, columns, len(b))
+        except RuntimeError:
+            if self.raises:
+                raise
+            rank = importlib.import_module("scipy.sparse.linalg").MatrixRankWarning
+            warnings.warn("Matrix is exactly singular", rank, stacklevel=2)
+            return np.full(b.shape, np.nan, np.result_type(data, b))
+        trans = "T" if transposed else "N"
+        if np.iscomplexobj(b) and not np.iscomplexobj(data):
+            return factors.solve(np.array(b.real), trans) + 1j * factors.solve(np.array(b.imag), trans)
+        return factors.solve(np.asarray(b, dtype=data.dtype), trans)
+
+    def factors(self, data: Any, rows: Any, columns: Any, count: int) -> Any:
+        """SuperLU's object."""
+        kernel = importlib.import_module("scipy.sparse.linalg._dsolve._superlu")
+        sparse = importlib.import_module("scipy.sparse")
+        pointers = np.zeros(count + 1, dtype=np.intc)
+        pointers[1:] = np.cumsum(np.bincount(columns, minlength=count))
+        found = [np.ascontiguousarray(data), np.asarray(rows, dtype=np.intc), pointers]
+        # While a trace runs, what records stands in the place of the compiled function.
+        factor = getattr(kernel.gstrf, "recorded_from", kernel.gstrf)
+        return factor(
+            count, len(data), *found, csc_construct_func=sparse.csc_array, ilu=False, options=dict(self.options)
+        )
+
+
+_factors: list[tuple[Any, Direct, tuple[Any, ...], Any]] = []
+_lock = threading.Lock()
+
+
+def _kept(solver: Direct, data: Any, rows: Any, columns: Any, count: int) -> Any:
+    """The factors of a matrix; the same matrix may come again, for an adjoint or at the next call."""
+    given = (data, rows, columns)
+    with _lock:
+        _factors[:] = [entry for entry in _factors if entry[0]() is not None][-_MOST:]
+        known = list(_factors)
+    for _, own, held, found in known:
+        if own == solver and all(map(_same, held, given)):
+            return found
+    found = solver.factors(data, rows, columns, count)
+    with _lock:
+        _factors.append((weakref.ref(data), solver, tuple(map(np.array, given)), found))
+    return found
+
+
+def _same(one: Any, other: Any) -> bool:
+    return one.dtype == other.dtype and np.array_equal(one, other)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Iterative:
+    """One of SciPy's iterations.
+
+    Parameters
+    ----------
+    name
+        As in scipy.sparse.linalg.
+    options
+        Its keywords, by name.
+    preconditioner
+        An approximate inverse, or None.
+    form
+        The class of the matrix.
+    """
+
+    name: str
+    options: tuple[tuple[str, Any], ...]
+    preconditioner: Any
+    form: str
+
+    def __call__(self, data: Any, b: Any, rows: Any, columns: Any, transposed: bool) -> Any:
+        """As `Direct`."""
+        sparse = importlib.import_module("scipy.sparse")
+        matrix = sparse.csc_array((data, (rows, columns)), shape=(len(b), len(b)))
+        matrix = matrix.T if transposed else matrix
+        matrix = matrix.toarray() if self.form == "dense" else matrix.asformat(self.form)
+        return self.run(matrix, b, transposed)
+
+    def run(self, matrix: Any, b: Any, transposed: bool) -> Any:
+        """The solution by a matrix or an operator; what did not converge is told by a warning."""
+        solver = importlib.import_module("scipy.sparse.linalg")
+        near = self.preconditioner
+        if near is not None and transposed:
+            near = solver.aslinearoperator(near).T
+        function = getattr(solver, self.name)
+        function = getattr(function, "recorded_from", function)
+        given = {} if near is None else {"M": near}
+        return function(matrix, b, **given, **dict(self.options))[0]
+
+
+def solve(data: Any, b: Any, heads: Any, tails: Any, *, solver: Any, transposed: bool) -> Any:
+    """The solution of the system whose matrix has ``data`` at rows ``heads`` and columns ``tails``.
+
+    They are sorted by rows if the matrix is ``transposed``, else by columns.
+    """
+    if heads.strides == (0,):  # its type is asked for, by operands that are no system
+        return np.zeros(b.shape, np.result_type(data, b))
+    rows, columns = (tails, heads) if transposed else (heads, tails)
+    return solver(np.asarray(data), np.asarray(b), rows, columns, transposed)
+
+
+@dataclass(frozen=True)
+class Factored:
+    """Solutions by SuperLU's factors of a matrix from outside, as a linear map; if ``conjugated``, by its conjugate."""
+
+    factors: Any
+    trans: str = "N"
+    conjugated: bool = False
+
+    def __call__(self, x: Any) -> Any:
+        """The solution for the right-hand side ``x``."""
+        if self.conjugated:
+            return np.conjugate(self.factors.solve(np.conjugate(x), self.trans))
+        return self.factors.solve(np.ascontiguousarray(x), self.trans)
+
+    @property
+    def pull(self) -> Factored:
+        """The adjoint map."""
+        trans = {"N": "T" if self.conjugated else "H", "H": "N", "T": "N"}[self.trans]
+        return Factored(self.factors, trans, self.trans == "T")
+
+
+def mapped(x: Any, *, map: Callable[[Any], Any]) -> Any:
+    """What a linear map gives."""
+    return map(x)
