@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from yota.ir.tape import Op, Tape
+from yota.passes.rewrite import with_ops
 
 __all__ = ["run"]
 
@@ -40,20 +41,13 @@ def _merged(tape: Tape, ops: list[Op], same: dict[int, int]) -> Tape:
     for variable, name in tape.names.items():
         if variable in same:
             names.setdefault(same[variable], name)
-    position = {op.result: number for number, op in enumerate(ops, start=1)}
-    guarded = [same.get(guard.variable, guard.variable) for guard in tape.guards]
-    return replace(
+    return with_ops(
         tape,
-        ops=tuple(ops),
+        ops,
         outputs=tuple([same.get(variable, variable) for variable in tape.outputs]),
         constants={variable: value for variable, value in tape.constants.items() if variable not in same},
         types={variable: type for variable, type in tape.types.items() if variable not in same},
-        guards=tuple(
-            [
-                replace(guard, variable=variable, after=position.get(variable, 0))
-                for variable, guard in zip(guarded, tape.guards, strict=True)
-            ]
-        ),
+        guards=[replace(guard, variable=same.get(guard.variable, guard.variable)) for guard in tape.guards],
         names=names,
     )
 

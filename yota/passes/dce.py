@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from yota.ir.tape import Tape
-from yota.passes.rewrite import cone
+from yota.passes.rewrite import cone, with_ops
 
 __all__ = ["run"]
 
@@ -16,13 +14,11 @@ def run(tape: Tape) -> Tape:
     ops = tuple([op for op in tape.ops if op.result in needed])
     if len(ops) == len(tape.ops) and needed.issuperset(tape.constants):
         return tape
-    position = {op.result: number for number, op in enumerate(ops, start=1)}
     needed.update(entry.variable for entry in tape.inputs)
-    return replace(
+    return with_ops(
         tape,
-        ops=ops,
+        ops,
         constants={variable: value for variable, value in tape.constants.items() if variable in needed},
         types={variable: type for variable, type in tape.types.items() if variable in needed},
-        guards=tuple([replace(guard, after=position.get(guard.variable, 0)) for guard in tape.guards]),
         names={variable: name for variable, name in tape.names.items() if variable in needed},
     )

@@ -10,7 +10,7 @@ from yota.ir.extents import extents_in
 from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op, Tape
 from yota.ir.types import TensorType, TupleType
-from yota.passes.rewrite import Rewriting
+from yota.passes.rewrite import with_ops
 
 __all__ = ["run"]
 
@@ -23,21 +23,18 @@ def run(tape: Tape, *, arrays: bool = True) -> Tape:
     A result that is much larger than what it is made from stays an op: a broadcast costs nothing when it
     runs, and memory when it is kept.
     """
-    if not any(op.operands and all(operand in tape.constants for operand in op.operands) for op in tape.ops):
-        return tape
-    rewriting = Rewriting(tape)
-    constants = rewriting.builder.constants
+    constants = dict(tape.constants)
+    ops: list[Op] = []
     with np.errstate(all="ignore"):
         for op in tape.ops:
-            operands = rewriting.operands(op)
-            wanted = arrays or not tape.types[op.result].shape
-            if wanted and op.operands and all(operand in constants for operand in operands) and not _is_open(tape, op):
-                value = _evaluate(tape.types[op.result], op, [constants[operand] for operand in operands])
+            if op.operands and constants.keys() >= set(op.operands) and (arrays or not tape.types[op.result].shape):
+                values = [constants[operand] for operand in op.operands]
+                value = None if _is_open(tape, op) else _evaluate(tape.types[op.result], op, values)
                 if value is not None:
-                    rewriting.bind(op.result, rewriting.builder.constant(value))
+                    constants[op.result] = value
                     continue
-            rewriting.copy(op)
-    return rewriting.finish()
+            ops.append(op)
+    return with_ops(tape, ops, constants=constants) if len(ops) < len(tape.ops) else tape
 
 
 def _is_open(tape: Tape, op: Op) -> bool:

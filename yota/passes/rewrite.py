@@ -12,7 +12,17 @@ from yota.ir.primitive import Primitive
 from yota.ir.tape import Op, Tape, TapeBuilder
 from yota.ir.types import TensorType
 
-__all__ = ["Rewriting", "cone", "protected", "rewritten", "use_counts", "users", "with_own_outputs"]
+__all__ = ["Rewriting", "cone", "protected", "rewritten", "use_counts", "users", "with_ops", "with_own_outputs"]
+
+
+def with_ops(tape: Tape, ops: Iterable[Op], **changes: Any) -> Tape:
+    """``tape`` with other ops, and with ``changes`` of other fields; guards follow the ops that they test."""
+    ops = tuple(ops)
+    guards = changes.pop("guards", tape.guards)
+    if guards:
+        position = {op.result: number for number, op in enumerate(ops, start=1)}
+        guards = tuple([replace(guard, after=position.get(guard.variable, 0)) for guard in guards])
+    return replace(tape, ops=ops, guards=guards, **changes)
 
 
 def users(tape: Tape) -> dict[int, list[Op]]:
