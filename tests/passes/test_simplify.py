@@ -12,7 +12,7 @@ from yota.ir.indexing import Slice
 from yota.ir.tape import Tape
 from yota.ir.types import TensorType
 from yota.ir.verify import verify
-from yota.passes import cse, dce, fold, simplify
+from yota.passes import arithmetic, cse, dce, fold, simplify
 
 SPECIAL = [0.0, -0.0, 1.0, -2.5, math.inf, -math.inf, math.nan, 5e-324, 1e308]
 
@@ -259,3 +259,22 @@ def test_products_that_are_read_elsewhere_stay() -> None:
 def test_conjugates_of_conjugates_are_none() -> None:
     complex_ = TensorType(np.dtype(complex), (3,))
     assert names(simplified(tape_of(lambda x: x.call("conjugate").call("conjugate"), complex_))) == []
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_rule_fits_where_none_is_tried(seed, monkeypatch):
+    """Ops on scalars are passed over by what their operands are."""
+    random = np.random.default_rng(seed)
+
+    def program(*arguments):
+        values = list(arguments)
+        for name in random.choice(sorted(arithmetic.LOOKED_FOR), 400):
+            one, two = random.choice(np.array([*values[-3:], 1.0, -1.0, 2.5], object), 2)
+            one = one if hasattr(one, "apply") else values[-1].apply("multiply", one, 1.0)
+            values.append(one.call(name) if name in ("negative", "square") else one.call(name, two))
+        return values[-1]
+
+    tape = tape_of(program, (), (), ())
+    found = simplify.run(tape)
+    monkeypatch.setattr(arithmetic, "LOOKED_FOR", {})
+    assert simplify.run(tape).ops == found.ops

@@ -9,7 +9,7 @@ from typing import Any
 from yota.passes import powers
 from yota.passes.case import Case, Rule
 
-__all__ = ["EXACT", "LOOSE"]
+__all__ = ["EXACT", "LOOKED_FOR", "LOOSE"]
 
 _NEVER_MINUS_ZERO = frozenset({"square", "abs", "absolute", "exp", "cosh", "hypot", "exp2"})
 
@@ -216,6 +216,16 @@ EXACT: dict[str, tuple[Rule, ...]] = {
     "astype": (_same_dtype,),
     "where": (_constant_choice,),
 }
+
+LOOKED_FOR: dict[str, frozenset[str]] = {
+    "add": frozenset({"negative"}),
+    "subtract": frozenset({"negative"}),
+    "multiply": frozenset({"negative", "divide"}),
+    "divide": frozenset({"negative"}),
+    "negative": frozenset({"negative", "multiply"}),
+    "square": frozenset({"divide"}),
+}
+"""Of ops on scalars: what an operand must be defined by for a rule to fit, unless one is constant or two are equal."""
 
 LOOSE: dict[str, tuple[Rule, ...]] = {
     "power": (powers.constant_power,),

@@ -37,6 +37,18 @@ class Simplifier:
         self.loose, self.derived = True, False
         self._depth = 0
 
+    def is_settled(self, name: str, operands: tuple[int, ...]) -> bool:
+        """Whether no rule fits an op on scalars, as can be told from what its operands are."""
+        looked_for = arithmetic.LOOKED_FOR.get(name)
+        if looked_for is None or (len(operands) > 1 and operands[0] == operands[1]):
+            return False
+        builder = self.rewriting.builder
+        for operand in operands:
+            op = builder.definition(operand)
+            if operand in builder.constants or (op is not None and op.primitive.name in looked_for):
+                return False
+        return True
+
     def apply(self, case: Case) -> int:
         """What stands for ``case``: what the first fitting rule gives, or the op itself."""
         if self._depth < _DEEPEST:
@@ -78,9 +90,12 @@ def run(tape: Tape, *, strict: bool = False) -> Tape:
         simplifier.uses[rewriting[entry.variable]] = counts.get(entry.variable, 0)
     for op in tape.ops:
         rewriting.builder.location = op.location
-        simplifier.loose, simplifier.derived = op.result not in kept, op.result not in value
-        case = Case(simplifier, op.primitive, rewriting.operands(op), op.static, tape.types[op.result])
-        found = simplifier.apply(case)
+        operands, type = rewriting.operands(op), tape.types[op.result]
+        if not type.shape and simplifier.is_settled(op.primitive.name, operands):
+            found = rewriting.builder.emit(op.primitive, operands, op.static, type)
+        else:
+            simplifier.loose, simplifier.derived = op.result not in kept, op.result not in value
+            found = simplifier.apply(Case(simplifier, op.primitive, operands, op.static, type))
         rewriting.bind(op.result, found)
         simplifier.uses[found] = simplifier.uses.get(found, 0) + counts.get(op.result, 0)
     return rewriting.finish()
