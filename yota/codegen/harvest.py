@@ -6,6 +6,7 @@ import functools
 from collections.abc import Iterable
 
 from yota.codegen.sharing import Products
+from yota.ir.catalog import primitive
 from yota.ir.types import TensorType
 from yota.passes.rewrite import Rewriting
 
@@ -43,27 +44,26 @@ class Harvest:
         positive, number = self.products.roots[variable]
         self._prepare(self.products.factors[number])
         found = self._signed(positive, number)
-        type = self.rewriting.tape.types[variable]
-        if self.rewriting.type(found) != type:
+        type, made = self.rewriting.tape.types[variable], self.rewriting.type(found)
+        if made is not type and made != type:
             # Only whether it is a Python number can differ.
             found = self.rewriting.emit("astype", (found,), {"dtype": type.dtype}, type)
         return found
 
     def _op(self, name: str, *operands: int) -> int:
         """Append an op; one that reads a variable of the forest's type gives that type."""
+        builder = self.rewriting.builder
         if self._typed.isdisjoint(operands):
-            found = self.rewriting.emit(name, operands)
-            if self.rewriting.type(found) != self.type:
+            found = builder.emit(primitive(name), operands)
+            if builder.types[found] != self.type:
                 return found
         else:
-            found = self.rewriting.emit(name, operands, (), self.type)
+            found = builder.emit(primitive(name), operands, (), self.type)
         self._typed.add(found)
         return found
 
     def _parts(self, atom: int) -> Iterable[int]:
         """Atoms that an atom is made from."""
-        if atom in self.forest.variables:
-            return ()
         if atom in self.products.pairs:
             return self.products.pairs[atom]
         if atom in self.products.products:
@@ -73,15 +73,19 @@ class Harvest:
 
     def _prepare(self, atoms: Iterable[int]) -> None:
         """Emit atoms and what they depend on; a stack of its own, because sums may nest a thousand deep."""
-        ready = self._ready
-        pending = [*atoms][::-1]
+        ready, variables = self._ready, self.forest.variables
+        pending = [atom for atom in atoms if atom not in ready]
+        pending.reverse()
         while pending:
             atom = pending[-1]
-            missing = [] if atom in ready else [each for each in self._parts(atom) if each not in ready]
+            if atom in ready:
+                pending.pop()
+                continue
+            missing = () if atom in variables else [each for each in self._parts(atom) if each not in ready]
             if missing:
                 pending.extend(reversed(missing))
-            elif pending.pop() not in ready:
-                ready[atom] = self._emit(atom)
+            else:
+                ready[pending.pop()] = self._emit(atom)
 
     def _emit(self, atom: int) -> int:
         if atom in self.forest.variables:
