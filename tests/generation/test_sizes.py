@@ -235,7 +235,10 @@ def harmless(x, y):
         (far_away, r"far_away, line \d+: `return np.sum\(x\*\*2\) if .*other steps are taken when N changes"),
         (at_one_size, r"at_one_size, line \d+: `return np.sum\(np.sin\(x\)\)`: other steps are taken"),
         (helped, r"_shortened, line \d+: `.*min\(count, 70_000\).*`: other steps are taken"),
-        (too_far_away, r"too_far_away, line \d+: `len\(x\) < 10 \*\* 6`: arrays of such a size are too large to find"),
+        (
+            too_far_away,
+            r"too_far_away, line \d+: `return .* if len\(x\) < 10\*\*6 .*`: arrays of such a size are too large",
+        ),
     ],
 )
 def test_branches_on_sizes_that_are_rare_or_far_away(f: Any, message: str) -> None:

@@ -36,15 +36,29 @@ class _Collected:
     parts: Parts
     common: Documented
     tapes: tuple[Tape, ...]
+    sized: Sized | None
 
 
 def collected(request: Request) -> tuple[str, str, tuple[str, ...]]:
     """Text of the module, its file name, and notes for the user."""
+    try:
+        return _proved(request, is_checked=False)
+    except ArgumentError as fault:
+        if request.call.open or not request.call.dimensions():
+            raise
+        try:
+            # At small sizes a part of an array may have another length than its formula says.
+            return _proved(request, is_checked=True)
+        except ArgumentError:
+            raise fault from None
+
+
+def _proved(request: Request, *, is_checked: bool) -> tuple[str, str, tuple[str, ...]]:
     call, wrt, wanted = request.call, request.wrt, request.wanted
     if call.open:
         found = _for_any_rank(request)
     else:
-        found = _collected(request, call)
+        found = _collected(request, call, is_checked=is_checked)
     banner = Banner(
         f"{headline(wanted)} of {docstring(reference_of(request))}.",
         tuple(description(request, found.tapes)),
@@ -58,7 +72,7 @@ def collected(request: Request) -> tuple[str, str, tuple[str, ...]]:
     text = assembled(found.parts, banner)
     for ranked in [call.with_axes(axes(count)) for count in _RANKS] if call.open else [call]:
         if call.open or ranked.dimensions():
-            proved(text, title, ranked, wrt, wanted, strict=request.strict)
+            proved(text, title, ranked, wrt, wanted, found.sized, strict=request.strict)
     return text, f"{title}.py", tuple(notes)
 
 
@@ -71,10 +85,10 @@ def _for_any_rank(request: Request) -> _Collected:
     return replace(found, parts=unified(found.parts, other.parts))
 
 
-def _collected(request: Request, call: Call) -> _Collected:
+def _collected(request: Request, call: Call, *, is_checked: bool = False) -> _Collected:
     wrt, wanted, strict = request.wrt, request.wanted, request.strict
     names = call.dimensions()
-    found = sized(call, wrt, strict=strict) if names else None
+    found = replace(sized(call, wrt, strict=strict), is_checked=is_checked) if names else None
     subject = found.subjects[0] if found else subject_of(call, wrt)
     title = called(request.wish)
     parts = Parts(guards=subject.tape.guards)
@@ -95,7 +109,7 @@ def _collected(request: Request, call: Call) -> _Collected:
     if request.self_test:
         parts.test, complex_kernel = self_test_of(subject, common, parts.constants)
         parts.kernels += [complex_kernel] if complex_kernel else []
-    return _Collected(parts, common, tuple(tapes))
+    return _Collected(parts, common, tuple(tapes), found)
 
 
 def _add_value(parts: Parts, subject: Subject, common: Documented, strict: bool, found: Sized | None) -> None:

@@ -15,6 +15,7 @@ import numpy as np
 from yota.compilation.layout import Wrt
 from yota.errors import ArgumentError, YotaError
 from yota.generation.derivatives import Derivative, hessian_of, hvp_of, jacobian_of
+from yota.generation.sizing import Sized
 from yota.generation.subject import Call, Subject, subject_of
 from yota.tracing.replay import evaluate
 
@@ -26,8 +27,12 @@ _MOST_ROWS = 256
 """Rows of a matrix up to which all of it is compared; the product with a vector is at every size."""
 
 
-def proved(text: str, name: str, call: Call, wrt: Wrt, wanted: Sequence[str], *, strict: bool = False) -> None:
-    """Hold a module against yota at sizes 1 and 2, at mixed ones and at a large one; strict values to the bit.
+def proved(
+    text: str, name: str, call: Call, wrt: Wrt, wanted: Sequence[str], sized: Sized | None, *, strict: bool = False
+) -> None:
+    """Hold a module against yota at small sizes, at mixed ones and at a large one; strict values to the bit.
+
+    ``sized`` tells which sizes the module takes, and further small ones to try.
 
     Raises
     ------
@@ -42,7 +47,10 @@ def proved(text: str, name: str, call: Call, wrt: Wrt, wanted: Sequence[str], *,
         exec(compile(text, "<module under proof>", "exec"), module.__dict__)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            for size in trials(call.dimensions()):
+            small = () if sized is None or call.open else sized.small
+            for size in (*trials(call.dimensions()), *small):
+                if sized is not None and not sized.conditions.allow(size):
+                    continue
                 try:
                     for case in cases_at(name, call, wrt, wanted, size):
                         _held(module, name, case, strict=strict)
@@ -58,7 +66,7 @@ def proved(text: str, name: str, call: Call, wrt: Wrt, wanted: Sequence[str], *,
 
 def trials(names: Sequence[str]) -> list[Mapping[str, int]]:
     """Sizes at which code for all of them is tried."""
-    same = [dict.fromkeys(names, size) for size in (1, 2, 3)]
+    same = [dict.fromkeys(names, size) for size in (1, 2, 3, 4)]
     mixed = [{name: 1 + (position + shift) % 3 for position, name in enumerate(names)} for shift in (0, 1)]
     # An array that has many axes is large soon enough.
     large = {name: _LARGE - 4 * position if position < _MOST_LARGE else 2 for position, name in enumerate(names)}

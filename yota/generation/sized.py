@@ -93,6 +93,10 @@ class _Writer:
 
     def lines(self) -> Iterator[str]:
         """The body."""
+        conditions = self.general.conditions
+        if conditions is not None and (failed := conditions.failed("or", 2)):
+            yield f"if {failed}:"
+            yield f'    raise ValueError("sizes must be {conditions.described(2)}")'
         yield from self._guards({entry.variable for entry in self.tape.inputs})
         last = ""
         known: dict[str, str] = {}

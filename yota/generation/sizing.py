@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import traceback
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -12,10 +14,13 @@ import numpy as np
 import yota
 from yota.compilation.layout import Wrt
 from yota.errors import ArgumentError, YotaError
+from yota.generation.branches import Branches, place_of
+from yota.generation.conditions import Conditions
+from yota.generation.demands import demand
 from yota.generation.generalise import General, UnknownForm, elements, generalised, held
+from yota.generation.literals import with_literals
 from yota.generation.sizes import Samples, samples_of
 from yota.generation.subject import Call, Subject, subject_of
-from yota.generation.thresholds import Threshold, noting, thresholds
 from yota.ir.tape import Tape
 from yota.passes import fold
 from yota.passes.pipeline import passes
@@ -24,20 +29,18 @@ from yota.passes.rewrite import Rewriting
 __all__ = ["Sized", "canonical", "sized"]
 
 _FIRST = 5
-_STEP = 4
-_LARGER = (64, 256, 1024, 4096, 16384)
+_LARGER = (257, 16387)
 """Sizes at which the function must still do the same."""
 _MOST_WORK = 4_000_000
 """Elements that all arrays of a tape may have together."""
 _MOST_TRIED = 20_000_000
-"""The same where the function compares a size with a number."""
-_MOST_THRESHOLDS = 24
-_SMALLEST = 2
+"""The same where the function decides otherwise."""
+_MOST_ROUNDS = 8
 _OWN, _NUMPY = (str(Path(place).parent) for place in (yota.__file__, np.__file__))
 _RESERVED = ("np", "npt", "math", "Any", "float", "further")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Sized:
     """A function at several sizes.
 
@@ -49,15 +52,33 @@ class Sized:
         The function, traced at each.
     strict
         Whether the value keeps NumPy's bits.
+    small
+        Sizes at which it takes other decisions on them, so that generated code is to be tried there.
+    least
+        The smallest extents for which it is defined, where they are more than 1.
+    is_checked
+        Whether code checks that each part of an array which the function takes lies inside.
     """
 
     samples: Samples
     subjects: tuple[Subject, ...]
     strict: bool = False
+    small: tuple[Mapping[str, int], ...] = ()
+    least: Mapping[str, int] = field(default_factory=dict)
+    is_checked: bool = False
+
+    @functools.cached_property
+    def conditions(self) -> Conditions:
+        """What sizes must be for the function."""
+        found = Conditions(self.samples, {name: name for name in self.samples.names}, str, self.least)
+        if self.is_checked:
+            demand([subject.tape for subject in self.subjects], found.demand)
+        return found
 
     def general(self, tapes: Sequence[Tape]) -> General:
         """The tape that ``tapes``, one for each size, are cases of."""
-        return generalised([canonical(_simplified(tape, self.strict)) for tape in tapes], self.samples)
+        found = generalised([canonical(_simplified(tape, self.strict)) for tape in tapes], self.samples)
+        return replace(found, conditions=self.conditions)
 
     def value(self) -> General:
         """The function itself for all sizes."""
@@ -105,19 +126,103 @@ def _sized(call: Call, wrt: Wrt, strict: bool) -> Sized:
         if name in _RESERVED or not name.isascii() or name.startswith("_"):
             raise ArgumentError(f"{name!r} cannot name a size; use a plain name such as N")
     samples = samples_of(names)
-    first, functions = noting(lambda: _at(call, wrt, samples.sizes[0]))
-    found = Sized(samples, (first, *(subject_of(call, wrt, size) for size in samples.sizes[1:])), strict)
+    first, literals = with_literals(lambda: _at(call, wrt, samples.sizes[0]))
+    subjects = (first, *(subject_of(call, wrt, size) for size in samples.sizes[1:]))
     # The recordings themselves are compared first: there the lines are still those of the function.
-    general = generalised([canonical(subject.tape) for subject in found.subjects], samples)
-    for size, larger in _larger(call, wrt, names):
-        held(general, canonical(larger.tape), size, samples)
-    for size in _around(general, names, thresholds(functions)):
-        try:
-            subject = subject_of(call, wrt, size)
-        except (ArithmeticError, ValueError):
-            continue
-        held(general, canonical(subject.tape), size, samples)
-    return found
+    general = generalised([canonical(subject.tape) for subject in subjects], samples)
+    trials = _Trials(call, wrt, samples, general)
+    for size, subject in zip(samples.sizes, subjects, strict=True):
+        trials.branches.add(size, subject.decisions)
+    trials.run([*literals, *(extent for leaf in first.arguments.leaves for extent in np.shape(leaf.value))])
+    return Sized(samples, subjects, strict, tuple(trials.small), trials.least())
+
+
+class _Trials:
+    """Recordings at sizes at which the function may do something else than at those of the samples."""
+
+    def __init__(self, call: Call, wrt: Wrt, samples: Samples, general: General) -> None:
+        self.call, self.wrt, self.samples, self.general = call, wrt, samples, general
+        self.branches = Branches(samples.names)
+        self.small: list[Mapping[str, int]] = []
+        """Sizes that are too small for the recordings to be alike: the generated code is tried there."""
+        self._tried = {tuple(size.values()) for size in samples.sizes}
+
+    def run(self, numbers: Sequence[int]) -> None:
+        """Try sizes at which a decision comes out otherwise, those next to ``numbers``, and large ones.
+
+        Raises
+        ------
+        ArgumentError
+            If the function does something else there, or arrays of such a size are too large to be tried.
+        """
+        self._decide()
+        for size in self._further(numbers):
+            try:
+                self._hold(size, subject_of(self.call, self.wrt, size))
+            except (ArithmeticError, IndexError, ValueError) as fault:
+                if isinstance(fault, YotaError):
+                    raise
+                # What the arguments are made up of there is nothing that the function takes.
+        self._decide()
+
+    def least(self) -> dict[str, int]:
+        """The smallest extents for which the function is defined, where they are more than 1."""
+        first = self.samples.sizes[0]
+        found = {}
+        for name in self.samples.names:
+            undefined = (
+                extent for extent in range(_FIRST - 1, 0, -1) if not _is_defined(self.call, {**first, name: extent})
+            )
+            found[name] = next(undefined, 0) + 1
+        return {name: extent for name, extent in found.items() if extent > 1}
+
+    def _decide(self) -> None:
+        for _ in range(_MOST_ROUNDS):
+            again = False
+            for size, decision in self.branches.untried():
+                if min(size.values()) < _FIRST:
+                    self.small.append(size)
+                    self.branches.add(size, ())
+                elif elements(self.general, size) > _MOST_TRIED:
+                    if decision.is_library:
+                        continue  # Such as the dtype of positions, which libraries choose by how many there are.
+                    raise ArgumentError(
+                        f"{place_of(decision.location)}arrays of such a size are too large to find out whether the "
+                        "function does something else there. Fix the size, as in float64[100], or write it without "
+                        "the decision"
+                    )
+                else:
+                    again |= self._hold(size, _at(self.call, self.wrt, size))
+            if not again:
+                return
+
+    def _hold(self, size: Mapping[str, int], subject: Subject) -> bool:
+        held(self.general, canonical(subject.tape), size, self.samples)
+        return self.branches.add(size, subject.decisions)
+
+    def _further(self, numbers: Sequence[int]) -> Iterator[dict[str, int]]:
+        small = {name: _FIRST + place for place, name in enumerate(self.samples.names)}
+        near = {number + step for number in numbers for step in (-1, 0, 1)}
+        for name in self.samples.names:
+            for extent in sorted({*near, *_LARGER} - set(range(_FIRST))):
+                size = {**small, name: extent}
+                if tuple(size.values()) not in self._tried and elements(self.general, size) <= _MOST_WORK:
+                    self._tried.add(tuple(size.values()))
+                    yield size
+
+
+def _is_defined(call: Call, size: Mapping[str, int]) -> bool:
+    """Whether the function gives something at one size."""
+    try:
+        function, arguments = call.arguments(size)
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            function(*arguments.values)
+    except (ArithmeticError, np.linalg.LinAlgError):
+        return True  # That is a matter of the values.
+    except Exception:  # noqa: BLE001  (whatever the function raises)
+        return False
+    return True
 
 
 def _at(call: Call, wrt: Wrt, size: Mapping[str, int]) -> Subject:
@@ -139,53 +244,6 @@ def _at(call: Call, wrt: Wrt, size: Mapping[str, int]) -> Subject:
 def _is_foreign(file: str) -> bool:
     """Whether a file is of NumPy's or of yota's own."""
     return file.startswith((_OWN, _NUMPY))
-
-
-def _around(general: General, names: Sequence[str], numbers: Sequence[Threshold]) -> Iterator[dict[str, int]]:
-    """Sizes at which, and next to which, the function may branch.
-
-    Raises
-    ------
-    ArgumentError
-        If it branches on a size at which arrays are too large to be tried.
-    """
-    small = _small(names)
-    for each in sorted(numbers, key=lambda each: not each.of_size)[:_MOST_THRESHOLDS]:
-        for name in names:
-            sizes = [{**small, name: each.number + step} for step in (-1, 0, 1) if each.number + step >= _SMALLEST]
-            if all(elements(general, size) <= _MOST_TRIED for size in sizes):
-                yield from sizes
-            elif each.of_size:
-                raise ArgumentError(
-                    f"{each.place}: arrays of such a size are too large to find out whether the function does "
-                    "something else there. Fix the size, as in float64[100], or write it without the comparison"
-                )
-
-
-def _small(names: Sequence[str]) -> dict[str, int]:
-    return {name: _FIRST + place for place, name in enumerate(names)}
-
-
-def _larger(call: Call, wrt: Wrt, names: Sequence[str]) -> Iterator[tuple[dict[str, int], Subject]]:
-    """The function with one size after the other grown, for as long as its arrays stay small.
-
-    A branch on a size is seen only where it goes the other way.
-    """
-    small = _small(names)
-    for name in names:
-        work, growth = 0, _STEP**2
-        for extent in _LARGER:
-            if work * growth > _MOST_WORK:
-                break
-            size = {**small, name: extent}
-            try:
-                subject = subject_of(call, wrt, size)
-            except (ArithmeticError, ValueError):
-                # The values that it was given there are none that it takes.
-                break
-            yield size, subject
-            now = sum(type.size for type in subject.tape.types.values())
-            work, growth = now, max(_STEP, -(-now // work)) if work else _STEP**2
 
 
 def _simplified(tape: Tape, strict: bool) -> Tape:

@@ -29,6 +29,7 @@ from yota.rules.registry import registry
 from yota.specs import REST, Array, Fixed, Record, Spec, Table, dimensions, parse, ranked
 from yota.specs import Sequence as Items
 from yota.tracing.record import record
+from yota.tracing.sizes import Decision
 
 __all__ = ["Call", "Subject", "call_of", "reference", "source_of", "subject_of"]
 
@@ -197,6 +198,8 @@ class Subject:
         Its recording.
     function
         The function that takes all arguments by position.
+    decisions
+        Those that the function took on sizes, where sizes are given.
     """
 
     call: Call
@@ -204,6 +207,7 @@ class Subject:
     layout: Layout
     tape: Tape
     function: Callable[..., Any]
+    decisions: Sequence[Decision] = ()
 
     def adjoints(self) -> Adjoints:
         """The recording with the adjoints of what it is differentiated by."""
@@ -222,8 +226,10 @@ def subject_of(call: Call, wrt: Wrt, sizes: Mapping[str, int] | None = None) -> 
     """Trace the call."""
     function, arguments = call.arguments(sizes)
     layout = layout_of(function, wrt, len(call.hidden), arguments)
-    tape = record(function, arguments.leaves, arguments.rebuild, registry=registry(), keeps=call.keeps).tape
-    return Subject(call, arguments, layout, unsigned(tape), function)
+    found = record(
+        function, arguments.leaves, arguments.rebuild, registry=registry(), keeps=call.keeps, sized=bool(sizes)
+    )
+    return Subject(call, arguments, layout, unsigned(found.tape), function, found.decisions)
 
 
 def reference(f: Callable[..., Any]) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from yota.tracing.untyped import np
@@ -51,6 +52,8 @@ class ArrayAttributes:
     @property
     def size(self) -> int:
         """Number of elements."""
+        if self._trace.sizes is not None:
+            return math.prod(self._trace.sizes.shape(self._trace.builder.types[self._current()].shape))
         return self._trace.builder.types[self._current()].size
 
     @property

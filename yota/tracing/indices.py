@@ -46,6 +46,8 @@ def normalise(trace: Trace, index: Any, shape: tuple[int, ...]) -> tuple[Index, 
             continue
         extent = shape[axis]
         if isinstance(entry, slice):
+            if trace.sizes is not None:
+                trace.sizes.slice(entry, extent)
             result.append(_slice(entry, extent))
         elif isinstance(entry, int) and not is_tracer(entry):
             result.append(_bounded(entry, extent, axis))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import CodeType
 from typing import Any
 
@@ -32,6 +32,7 @@ from yota.tracing.order import guard_order
 from yota.tracing.randomness import Draws
 from yota.tracing.received import raised_by
 from yota.tracing.results import outputs
+from yota.tracing.sizes import Decision, Decisions, length, plain
 from yota.tracing.sources import Source
 from yota.tracing.state import current, entered
 from yota.tracing.trace import Trace
@@ -55,7 +56,8 @@ class Recording:
     ``outer`` maps input variables, added after those of the leaves, to tracers of the surrounding trace, and
     ``captured`` such variables to arrays from outside of the function. ``watched`` are arrays from outside, each by a
     function that gives it while anybody has it, with the content that the tape relies on. ``ran`` is the user's code
-    that ran; ``uses`` and ``calls`` tell what it did with arrays from outside, see `Trace`.
+    that ran; ``uses`` and ``calls`` tell what it did with arrays from outside, see `Trace`. ``decisions`` are those
+    that it took on sizes, where they are recorded.
     """
 
     tape: Tape
@@ -66,6 +68,7 @@ class Recording:
     ran: Sequence[Running] = ()
     uses: Mapping[int, Collection[tuple[int, int]]] = field(default_factory=dict)
     calls: Mapping[tuple[int, int], Sequence[tuple[CodeType, Mapping[str, Any]]]] = field(default_factory=dict)
+    decisions: Sequence[Decision] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,6 +98,7 @@ def record(
     around: Surroundings | None = None,
     statics: tuple[Static, ...] = (),
     repeats: bool = False,
+    sized: bool = False,
 ) -> Recording:
     """Trace ``function``.
 
@@ -127,6 +131,8 @@ def record(
         What the arguments hold besides the leaves.
     repeats
         Whether ``function`` is one trip of a loop, and its first argument the number of the trip.
+    sized
+        Whether to record the decisions that the function takes on sizes.
 
     Raises
     ------
@@ -137,6 +143,7 @@ def record(
     around = around or Surroundings()
     name = name_of(function)
     own, places = interceptions(known)
+    places = [*places, length()] if sized else places
     forms = {**recorders(), **own} if own else recorders()
 
     def trace_of(*, shift: float = 0.0) -> Trace:
@@ -153,6 +160,7 @@ def record(
         )
         trace.builder.statics = statics
         trace.repeats = repeats
+        trace.sizes = Decisions() if sized else None
         trace.intercepted = own
         trace.readable = source.reads
         return trace
@@ -290,6 +298,8 @@ def _run(
         elif trace.ordered is not None:
             around.rely_on_order()
         tape = trace.builder.finish(variables)
+        if trace.sizes is not None:
+            tape = replace(tape, ops=tuple(replace(op, static=plain(op.static)) for op in tape.ops))
         values = [copied(trace.values[each]) if trace.is_constant(each) else trace.values[each] for each in variables]
         value = tuple(values) if isinstance(result, (tuple, list)) else values[0]
         seen, captures = trace.seen, trace.captures
@@ -304,9 +314,12 @@ def _run(
             tuple(seen.ran.values()),
             seen.uses,
             seen.calls,
+            () if trace.sizes is None else tuple(trace.sizes.taken),
         )
     finally:
         trace.finished = True
+        if trace.sizes is not None:
+            trace.sizes.closed = True
 
 
 def _explained(fault: Exception, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Exception:

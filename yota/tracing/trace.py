@@ -34,6 +34,7 @@ from yota.tracing.writers import Outlets
 
 if TYPE_CHECKING:
     from yota.tracing.earlier import Earlier
+    from yota.tracing.sizes import Decisions
 
 __all__ = ["Trace"]
 
@@ -105,6 +106,8 @@ class Trace:
         """Whether the function, and the code of a frame, can run from the source in the place of this trace."""
         self.outer: dict[int, Tracer] = {}
         self.finished = False
+        self.sizes: Decisions | None = None
+        """What records the decisions that the function takes on sizes; None if nothing does."""
         self.repeats = False
         """Whether what is recorded is one trip of a loop, whose number is the first input."""
         self.strides: dict[int, tuple[int, ...]] = {}

@@ -150,7 +150,8 @@ class Tracer(ArrayMethods):
     @property
     def shape(self) -> tuple[int, ...]:
         """Extents; setting them reshapes in place."""
-        return self._trace.builder.types[self._current()].shape
+        shape = self._trace.builder.types[self._current()].shape
+        return shape if self._trace.sizes is None else self._trace.sizes.shape(shape)
 
     @shape.setter
     def shape(self, extents: Any) -> None:

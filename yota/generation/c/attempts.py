@@ -11,9 +11,9 @@ import numpy as np
 from yota.codegen.c.names import FOREIGN, FileNames, LocalNames
 from yota.errors import ArgumentError
 from yota.generation.c.arithmetic import whole
-from yota.generation.c.conditions import Conditions
 from yota.generation.c.interface import Parameter
 from yota.generation.c.written import Recording, recorded
+from yota.generation.conditions import Conditions
 from yota.generation.demands import demand
 from yota.generation.provenance import called
 from yota.generation.request import Request
@@ -51,7 +51,7 @@ class AllSizes:
         self.recorded = sized.samples
         self.samples = replace(_samples(self.subjects[0].call), spell=lambda text: whole(text, names))
         self.sizes = tuple(names.values())
-        self.conditions = Conditions(self.samples, names)
+        self.conditions = Conditions(self.samples, names, lambda text: str(whole(text, names)), sized.least)
         demand([subject.tape for subject in self.subjects], self._demand)
 
     def file_names(self) -> FileNames:

@@ -139,7 +139,7 @@ class _Sized(AllSizes):
         lines: list[str] = []
         for size, name, axis in self.told(writer.inputs):
             lines += self._from_axis(size, name, axis)
-        lines += [f"if {self.conditions.failed().replace('||', 'or')}:"]
+        lines += [f"if {self.conditions.failed('or')}:"]
         lines += [f'    raise ValueError("sizes must be {self.conditions.described()}")']
         for one in made:
             value = self._value(one).replace("(double)", "").replace("sqrt(", "math.sqrt(")

@@ -139,7 +139,7 @@ def _copy(trace: Trace, a: Any, order: str = "K", subok: bool = False) -> Any:
 
 @implements(np.shape)
 def _shape(trace: Trace, a: Any) -> Any:
-    return a.shape
+    return a.shape if trace.sizes is None else tuple(map(trace.sizes.extent, a.shape))
 
 
 @implements(np.ndim)
@@ -149,7 +149,8 @@ def _ndim(trace: Trace, a: Any) -> Any:
 
 @implements(np.size)
 def _size(trace: Trace, a: Any, axis: Any = None) -> Any:
-    return a.size if axis is None else math.prod(a.shape[position] for position in axes_of(axis, a.ndim))
+    extents = _shape(trace, a)
+    return math.prod(extents if axis is None else [extents[position] for position in axes_of(axis, a.ndim)])
 
 
 @implements(np.may_share_memory, np.shares_memory)

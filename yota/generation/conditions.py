@@ -1,12 +1,11 @@
-"""What sizes must be for code to hold, as C says it and in words."""
+"""What sizes must be for code to hold, as generated code says it and in words."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from yota.errors import ArgumentError
-from yota.generation.c.arithmetic import whole
 from yota.generation.sizes import Samples, evaluated
 from yota.ir.extents import Extent
 
@@ -21,13 +20,21 @@ class Conditions:
     samples
         The sizes at which the code was made.
     names
-        What sizes are called in C.
+        What sizes are called in the code.
+    spell
+        How the code writes an expression of sizes, which is given in Python.
+    least
+        The smallest extents for which the function is defined.
     """
 
-    def __init__(self, samples: Samples, names: Mapping[str, str]) -> None:
-        self.samples, self.names = samples, names
-        self._least: dict[str, int] = dict.fromkeys(samples.names, 1)
+    def __init__(
+        self, samples: Samples, names: Mapping[str, str], spell: Callable[[str], str], least: Mapping[str, int]
+    ) -> None:
+        self.samples, self.names, self.spell = samples, names, spell
+        self._least: dict[str, int] = dict.fromkeys(samples.names, 1) | dict(least)
         self._others: dict[str, str] = {}
+        self._expressions: list[tuple[str, int]] = []
+        """Expressions, each with the number that it must not be less than."""
         self._met: set[tuple[int, ...]] = set()
 
     def demand(self, values: Sequence[int]) -> None:
@@ -47,7 +54,8 @@ class Conditions:
                 return
         text = self.samples.whole(values)
         if text is not None:
-            found = str(whole(text, self.names))
+            found = self.spell(text)
+            self._expressions.append((text, 0))
             self._others[_compared(found, "<", ">")] = _compared(found, ">=", "<=")
 
     def demand_at_most(self, most: int, values: Sequence[int]) -> None:
@@ -56,7 +64,8 @@ class Conditions:
         if len(set(values)) == 1 or text is None:
             self.demand([most - value for value in values])
         else:
-            found = str(whole(text, self.names))
+            found = self.spell(text)
+            self._expressions.append((f"-({text})", -most))
             self._others[f"{found} > {most}"] = f"{found} <= {most}"
 
     @property
@@ -64,18 +73,24 @@ class Conditions:
         """The smallest extent of each size that is certain to do."""
         return dict(self._least)
 
+    def allow(self, size: Mapping[str, int]) -> bool:
+        """Whether these sizes will do."""
+        return all(size.get(name, least) >= least for name, least in self._least.items()) and all(
+            evaluated(text, size) >= least for text, least in self._expressions
+        )
+
     def may_be_none(self, count: int) -> bool:
         """Whether ``count`` is 0 at the smallest sizes that will do."""
         return isinstance(count, Extent) and evaluated(self.samples.whole(count.values) or "", self._least) <= 0
 
-    def failed(self) -> str:
-        """The C condition under which sizes will not do."""
-        found = [f"{self.names[name]} < {least}" for name, least in self._least.items()]
-        return " || ".join([*found, *self._others])
+    def failed(self, either: str = "||", smallest: int = 1) -> str:
+        """The condition under which sizes will not do; ``smallest`` is what they are at least."""
+        found = [f"{self.names[name]} < {least}" for name, least in self._least.items() if least >= smallest]
+        return f" {either} ".join([*found, *self._others])
 
-    def described(self) -> str:
+    def described(self, smallest: int = 1) -> str:
         """What sizes must be, in words."""
-        found = [f"{self.names[name]} >= {least}" for name, least in self._least.items()]
+        found = [f"{self.names[name]} >= {least}" for name, least in self._least.items() if least >= smallest]
         return ", ".join([*found, *self._others.values()])
 
 
