@@ -18,9 +18,9 @@ from tests.generation.test_c import COMPILERS, NUMBERS, STRICT, built, built_ext
 from tests.generation.test_sizes import coupled, lennard_jones, moments, rosenbrock, spread
 from yota import errors
 from yota.generation.c.arithmetic import real, whole
-from yota.generation.c.conditions import Conditions
 from yota.generation.c.filling import COUNTERS, filling
 from yota.generation.c.proof import proved
+from yota.generation.conditions import Conditions
 from yota.generation.patterns import array_text
 from yota.generation.sizes import samples_of
 
@@ -295,7 +295,8 @@ def test_numbers_of_sizes_in_c() -> None:
 
 def test_conditions_on_sizes() -> None:
     samples = samples_of(["N", "M"])
-    conditions = Conditions(samples, {"N": "N", "M": "cols"})
+    names = {"N": "N", "M": "cols"}
+    conditions = Conditions(samples, names, lambda text: str(whole(text, names)), {})
     for make in (lambda N, M: N - 3, lambda N, M: N * M - 1, lambda N, M: N - M + 20, lambda N, M: M):
         conditions.demand([make(**size) for size in samples.sizes])
     assert conditions.failed() == "N < 3 || cols < 1 || -cols + N + 20 < 0"

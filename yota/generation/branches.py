@@ -54,7 +54,7 @@ class Branches:
         number, known = len(self._sizes), len(self._seen)
         self._sizes.append(size)
         count: Counter[Any] = Counter()
-        for each in dict.fromkeys(decisions):
+        for each in decisions:
             key = (each.location, each.operation, _form(each.operands))
             self._seen.setdefault((*key, count[key]), {})[number] = each
             count[key] += 1
