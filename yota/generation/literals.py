@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import CodeType, FrameType, ModuleType
 from typing import Any, TypeVar
 
@@ -35,7 +35,11 @@ def with_literals(run: Callable[[], _T]) -> tuple[_T, list[int]]:
     try:
         return run(), sorted(found)
     finally:
-        sys.setprofile(before)
+        sys.setprofile(None)
+        if hasattr(before, "enable"):
+            before.enable()  # a profiler written in C
+        else:
+            sys.setprofile(before)
 
 
 def _held(code: CodeType, values: Mapping[str, Any]) -> Iterator[int]:
@@ -68,11 +72,7 @@ def _numbers(value: Any, depth: int = 3) -> Iterator[int]:
         for key, item in value.items():
             yield from _numbers([key, item], depth - 1)
     elif isinstance(value, (tuple, list, set, frozenset)) and depth and len(value) <= _MOST:
-        for item in _items(value):
+        for item in value:
             yield from _numbers(item, depth - 1)
     elif isinstance(value, np.ndarray) and value.dtype.kind in "iu" and value.size <= _MOST:
         yield from _numbers(value.ravel().tolist(), depth)
-
-
-def _items(values: Collection[Any]) -> list[Any]:
-    return list(values)

@@ -52,6 +52,7 @@ class Samples:
     sizes: tuple[Mapping[str, int], ...]
     spell: Callable[[str], Spelled] = _as_it_is
     _texts: dict[tuple[int, ...], Spelled] = field(default_factory=dict, init=False)
+    _wholes: dict[tuple[int, ...], str | None] = field(default_factory=dict, init=False)
 
     def text(self, values: tuple[int, ...]) -> Spelled:
         """The expression that has ``values`` at the samples.
@@ -71,11 +72,17 @@ class Samples:
 
     def whole(self, values: Sequence[int]) -> str | None:
         """Python text of an int that has ``values`` at the samples; None if no polynomial or quotient fits."""
+        key = tuple(values)
+        if key not in self._wholes:
+            self._wholes[key] = self._whole(key)
+        return self._wholes[key]
+
+    def _whole(self, values: Sequence[int]) -> str | None:
         if len(set(values)) == 1:
             return str(values[0])
-        for name in self.names:
-            if all(value == size[name] for value, size in zip(values, self.sizes, strict=True)):
-                return name
+        if (shifted := self._shifted(values)) is not None:
+            name, offset = shifted
+            return f"{name} {'+' if offset > 0 else '-'} {abs(offset)}" if offset else name
         exact = [Fraction(value) for value in values]
         found = self._monomial(exact)
         found = self._polynomial(exact) if found is None else found
@@ -83,6 +90,14 @@ class Samples:
             return self._floored(values)
         above, below = _parts(found)
         return above if below == "1" else f"({above}) // {below}"
+
+    def _shifted(self, values: Sequence[int]) -> tuple[str, int] | None:
+        """A size and what is added to it."""
+        for name in self.names:
+            offset = values[0] - self.sizes[0][name]
+            if all(value == size[name] + offset for value, size in zip(values, self.sizes, strict=True)):
+                return name, offset
+        return None
 
     def _floored(self, values: Sequence[int]) -> str | None:
         """A size that is divided by a small number, as for the middle of an array, with a number added."""
@@ -97,6 +112,8 @@ class Samples:
 
     def never_negative(self, values: Sequence[int]) -> bool:
         """Whether an int that has ``values`` at the samples is certain to be none below zero at any sizes from 1 on."""
+        if (shifted := self._shifted(values)) is not None:
+            return shifted[1] >= -1
         import sympy
 
         # In sizes less one, all of which are zero or more, no coefficient may pull it down.
