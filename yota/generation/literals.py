@@ -30,7 +30,7 @@ def with_literals(run: Callable[[], _T]) -> tuple[_T, list[int]]:
             known.add(frame.f_code)
             found.update(_held(frame.f_code, {**frame.f_globals, **frame.f_locals}))
 
-    before = sys.getprofile()
+    before: Any = sys.getprofile()
     sys.setprofile(note)
     try:
         return run(), sorted(found)
