@@ -78,21 +78,6 @@ def test_roots_by_elements():
     assert half(0.5) == pytest.approx(1.0, rel=1e-9)
 
 
-@pytest.mark.parametrize(
-    "search",
-    [
-        lambda f: optimize.fmin(lambda x: f(x[0]), [0.5], disp=False)[0],
-        lambda f: optimize.minimize(lambda x: f(x[0]), [0.5], method="Nelder-Mead").x[0],
-        lambda f: optimize.golden(f),
-        lambda f: optimize.brute(lambda x: f(x[0]), [(0, 2)], Ns=3)[0],
-    ],
-)
-def test_searches_by_comparisons_are_refused(search):
-    with pytest.raises(yota.errors.TracingError, match=r"brentq\(yota\.gradient\(f\), low, high\)"):
-        yota.grad(lambda c: search(lambda x: (x - c) ** 2), 1.2)
-    assert yota.gradient(lambda c: c * search(lambda x: (x - 1.2) ** 2))(1.0) == pytest.approx(1.2, abs=1e-3)
-
-
 def test_plain_calls_inside():
     def scaled(a):
         return a * integrate.quad(scipy.special.j0, 0, 1)[0] + a * optimize.brentq(lambda x: x * x - 2, 0, 2)

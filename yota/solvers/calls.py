@@ -44,8 +44,8 @@ class Call:
         What it is called with, traced values among them.
     called
         Parameters that are functions of what is solved for, where they are functions.
-    given
-        The name of the parameter with further arguments of the functions.
+    before
+        A function of the solution that the solver itself does not call, in the place of the first one.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class Call:
         args: Sequence[Any],
         keywords: dict[str, Any],
         called: Sequence[str],
-        given: str = "args",
+        before: Callable[..., Any] | None = None,
     ) -> None:
         self.trace, self.original = trace, inspect.unwrap(original)
         self.name = f"{_module(self.original)}.{self.original.__name__}"
@@ -75,15 +75,17 @@ class Call:
         self.arguments = bound.arguments
         self.inner, self.functions = Inner(trace), dict[str, Function]()
         self.others: list[Any] = []
-        more = self.arguments.get(given)
+        more = self.arguments.get("args")
         more = () if more is None else more if isinstance(more, tuple) else (more,)
-        if given in self.arguments:
-            self.arguments[given] = ()
+        if "args" in self.arguments:
+            self.arguments["args"] = ()
+        if before is not None:
+            Function(self.inner, before)
         for name in called:
             function = self.arguments.get(name)
             several = self.arguments.get({"f": "fprime", "fun": "jac"}.get(name, "")) is True
             if callable(function):
-                self.arguments[name] = _Callable(len(self.functions))
+                self.arguments[name] = _Callable(len(self.inner.functions))
                 self.functions[name] = Function(self.inner, _with(function, more), several=several)
         self.arguments.update({name: self._placed(value) for name, value in self.arguments.items()})
         self._args, self._keywords = bound.args, bound.kwargs
@@ -112,6 +114,10 @@ class Call:
         for name, value in instead.items():
             args[list(self.arguments).index(name)] = value
         return self.original(*args, **_filled(self._keywords, functions, others))
+
+    def is_placed(self, name: str) -> bool:
+        """Whether there is a traced value in an argument."""
+        return _has_place(self.arguments.get(name))
 
     def operand(self, name: str) -> Any:
         """The number of the operand that an argument is, after those that functions read; its value if it is none."""
@@ -158,6 +164,14 @@ def _filled(value: Any, functions: Sequence[Any], others: Sequence[Any]) -> Any:
     if isinstance(value, dict):
         return {key: _filled(each, functions, others) for key, each in value.items()}
     return value
+
+
+def _has_place(value: Any) -> bool:
+    if isinstance(value, (list, tuple)):
+        return any(map(_has_place, value))
+    return isinstance(value, _Place) or any(
+        isinstance(each, _Place) for each in getattr(value, "__dict__", {}).values()
+    )
 
 
 class Unavailable:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -61,14 +63,20 @@ class Branch:
         if self._compiled is None:
             if is_tracing():
                 return self._played
-            target = Target.wanted("numpy", strict=True)
-            self._compiled = compile_tape(simplified(self.tape, target), target)[0]
+            # Only the first result of compiled code has NumPy's bits.
+            codes = [_compiled(replace(self.tape, outputs=(each,))) for each in self.tape.outputs]
+            self._compiled = codes[0] if len(codes) == 1 else lambda *given: tuple([code(*given) for code in codes])
         return self._compiled
 
     def _played(self, *given: Any) -> Any:
         inputs = (entry.variable for entry in self.tape.inputs)
         found = evaluate(self.tape, dict(zip(inputs, given, strict=True)))
         return found[0] if len(found) == 1 else tuple(found)
+
+
+def _compiled(tape: Tape) -> Callable[..., Any]:
+    target = Target.wanted("numpy", strict=True)
+    return compile_tape(simplified(tape, target), target)[0]
 
 
 class Inner:
@@ -121,6 +129,9 @@ class Function:
     def __init__(self, inner: Inner, function: Callable[..., Any], *, several: bool = False) -> None:
         self.inner, self._function, self._several = inner, function, several
         self.branches: list[Branch] = []
+        self._signature: inspect.Signature | None = None
+        with contextlib.suppress(TypeError, ValueError):
+            self._signature = inspect.signature(function)
         inner.functions.append(self)
 
     def at(self, values: Sequence[Any] | None = None) -> Callable[..., Any]:
@@ -129,7 +140,8 @@ class Function:
         def call(*given: Any) -> Any:
             return self.found(given, self.inner.values() if values is None else values)[1]
 
-        call.__name__ = name_of(self._function)
+        # `curve_fit` counts the parameters.
+        call.__name__, call.__signature__ = name_of(self._function), self._signature  # type: ignore[attr-defined]
         if values is None or len(self.branches) != 1:
             return call
         (branch,) = self.branches
@@ -141,7 +153,7 @@ class Function:
             except (StaleTape, StaleTapeError):
                 raise Missing from None
 
-        fast.__name__ = call.__name__
+        fast.__name__, fast.__signature__ = call.__name__, self._signature  # type: ignore[attr-defined]
         return fast
 
     def found(self, given: Sequence[Any], values: Sequence[Any]) -> tuple[int, Any]:

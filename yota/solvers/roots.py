@@ -57,7 +57,7 @@ class Root(Host):
             [("operand", place) for place in branch.places],
             elementwise=self.elementwise,
             constant=self.zero,
-            reasons={number: "".join(map(str, path[-1:])) for number, path in enumerate(self.called)},
+            reasons={number: f"result {path[-1] if path else 0}" for number, path in enumerate(self.called)},
         )
         return implicit.adjoints(self.name, builder, registry, op, adjoints, active)
 

@@ -45,16 +45,6 @@ def _chandrupatla(trace: Trace, func: Callable[..., Any], a: Any, b: Any, *, arg
     return found
 
 
-@calls_back("scipy.optimize._optimize", "_minimize_neldermead", "_minimize_scalar_golden", "brute")
-def _search(trace: Trace, function: Callable[..., Any], *_: Any, **__: Any) -> Any:
-    raise trace.refuse(
-        "a minimum is searched by comparing traced values (Nelder-Mead, golden section, brute force): the "
-        "places that these choose among are constants, and the derivative of the minimum would be lost.",
-        'Pass method="BFGS" or method="brent", or find the root of the slope: '
-        "scipy.optimize.brentq(yota.gradient(f), low, high).",
-    )
-
-
 def _root(trace: Trace, function: Callable[[Any], Any], plain: Callable[[Any], Any], root: Any, width: Any) -> Any:
     """The root as a function of what the function depends on; for arrays, one for each element.
 

@@ -1,0 +1,138 @@
+"""Minima and fits of scipy.optimize inside of traced functions, against closed forms and normal equations."""
+
+import numpy as np
+import pytest
+from scipy import optimize
+
+import yota
+from yota.errors import DifferentiationError, TracingError
+
+
+def bowl(x, a):
+    """The minimum is at (a**2, a**3), and is 1 + a."""
+    return np.cosh(x[0] - a * a) + (x[1] - a * x[0]) ** 2 + a
+
+
+def slope(x, a):
+    return np.array([np.sinh(x[0] - a * a) - 2 * a * (x[1] - a * x[0]), 2 * (x[1] - a * x[0])])
+
+
+SOLVERS = {
+    **{
+        method: lambda a, method=method: optimize.minimize(bowl, [0.5, 0.5], (a,), method=method, tol=1e-9).x
+        for method in ("BFGS", "L-BFGS-B", "Nelder-Mead", "Powell")
+    },
+    "with jac": lambda a: (
+        optimize.minimize(lambda x: (bowl(x, a), slope(x, a)), [0.5, 0.5], jac=True, method="Newton-CG", tol=1e-9).x
+    ),
+    "fmin_bfgs": lambda a: optimize.fmin_bfgs(bowl, [0.5, 0.5], args=(a,), gtol=1e-7, disp=False),
+}
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_minima(name):
+    fg = yota.value_and_grad(lambda a: np.sum(SOLVERS[name](a)))
+    for a in (0.9, 1.1):
+        assert fg(a) == (np.sum(SOLVERS[name](a)), pytest.approx(2 * a + 3 * a * a, rel=1e-6))
+
+
+def test_of_one_variable_and_values():
+    for search in (
+        lambda f: optimize.minimize_scalar(f).x,
+        lambda f: optimize.minimize_scalar(f, bounds=(0, 2), method="bounded").x,
+        optimize.golden,
+        lambda f: optimize.fminbound(f, 0, 2),
+    ):
+        slope = yota.gradient(lambda a, search=search: search(lambda x: np.cosh(x - a * a)))(0.9)
+        assert slope == pytest.approx(1.8, rel=1e-12)
+    assert yota.gradient(lambda a: optimize.minimize(bowl, [0.5, 0.5], (a,)).fun)(0.9) == pytest.approx(1.0, rel=1e-9)
+    second = yota.hessian(lambda a: optimize.minimize(bowl, [0.5, 0.5], (a,), tol=1e-10).x[1])
+    assert second(0.9) == pytest.approx(5.4, rel=1e-7)
+
+
+def test_at_bounds():
+    def place(a):
+        return np.sum(optimize.minimize(bowl, [0.2, 0.5], (a,), bounds=[(0, 0.3), (None, None)]).x)
+
+    value, slope = yota.value_and_grad(place)(0.9)
+    assert (value, slope) == (place(0.9), pytest.approx(0.3, rel=1e-6))
+
+
+T = np.linspace(0.0, 2.0, 20)
+Y = 2 * np.exp(-1.3 * T) + 0.05 * np.cos(9 * T)
+
+
+def model(t, a, b):
+    return a * np.exp(-b * t)
+
+
+def normal_equations(p, loss, scale):
+    """The derivative of the fit by the data, from first and second derivatives by hand."""
+    rest, e = model(T, *p) - Y, np.exp(-p[1] * T)
+    jacobian = np.stack([e, -p[0] * T * e])
+    z = (rest / scale) ** 2
+    # The derivative of the loss by a residual, and its derivative.
+    first, second = {
+        "linear": (rest, 1.0),
+        "soft_l1": (rest / np.sqrt(1 + z), (1 + z) ** -1.5),
+        "cauchy": (rest / (1 + z), (1 - z) / (1 + z) ** 2),
+        "huber": (np.clip(rest, -scale, scale), (z <= 1) * 1.0),
+        "arctan": (rest / (1 + z**2), (1 - 3 * z**2) / (1 + z**2) ** 2),
+    }[loss]
+    bend = np.array([[0 * T, -T * e], [-T * e, p[0] * T * T * e]])
+    hessian = (jacobian * second) @ jacobian.T + bend @ first
+    return np.linalg.solve(hessian, jacobian * second)
+
+
+@pytest.mark.parametrize("loss", ["linear", "soft_l1", "cauchy", "arctan", "huber"])
+def test_least_squares(loss):
+    def fit(y):
+        tight = {"xtol": 1e-15, "ftol": 1e-15, "gtol": 1e-13}
+        return optimize.least_squares(
+            lambda p: model(T, *p) - y, [1.8, 1.1], loss=loss, f_scale=0.04, **tight, x_scale=[1.0, 1.0]
+        ).x
+
+    value, slopes = yota.value_and_grad(lambda y: fit(y)[1])(Y)
+    assert value == fit(Y)[1]
+    np.testing.assert_allclose(slopes, normal_equations(fit(Y), loss, 0.04)[1], rtol=1e-9, atol=1e-12)
+
+
+def test_fits():
+    value, slopes = yota.value_and_grad(lambda y: optimize.curve_fit(model, T, y)[0][0])(Y)
+    p = optimize.curve_fit(model, T, Y)[0]
+    assert value == p[0]
+    np.testing.assert_allclose(slopes, normal_equations(p, "linear", 1.0)[0], rtol=1e-8, atol=1e-12)
+    cost = yota.gradient(lambda y: optimize.least_squares(lambda p: model(T, *p) - y, [1.0, 1.0]).cost)(Y)
+    np.testing.assert_allclose(cost, Y - model(T, *p), rtol=1e-5, atol=1e-7)
+
+
+def test_linear_fits_with_bounds():
+    matrix = np.random.default_rng(1).random((20, 4)) - 0.3
+
+    def pulled(free, x):
+        return 2 * np.linalg.pinv(matrix[:, free]).T @ x[free]
+
+    x = optimize.nnls(matrix, Y)[0]
+    slopes = yota.gradient(lambda y: np.sum(optimize.nnls(matrix, y)[0] ** 2))(Y)
+    assert 0 < np.count_nonzero(x) < 4
+    np.testing.assert_allclose(slopes, pulled(x > 0, x), rtol=1e-10)
+    fit = optimize.lsq_linear(matrix, Y, bounds=(-0.1, 0.5))
+    slopes = yota.gradient(lambda y: np.sum(optimize.lsq_linear(matrix, y, bounds=(-0.1, 0.5)).x ** 2))(Y)
+    np.testing.assert_allclose(slopes, pulled(fit.active_mask == 0, fit.x), rtol=1e-9)
+
+
+def test_what_is_refused():
+    for search in (
+        lambda f: optimize.brute(lambda x: f(x[0]), [(0, 2)], Ns=3)[0],
+        lambda f: optimize.differential_evolution(lambda x: f(x[0]), [(0, 2)]).x[0],
+    ):
+        with pytest.raises(TracingError, match="searches for the lowest of several minima"):
+            yota.grad(lambda c, search=search: search(lambda x: (x - c) ** 2), 1.2)
+    with pytest.raises(TracingError, match="minimize with constraints"):
+        constraint = {"type": "eq", "fun": lambda x: x[0] - 1}
+        yota.grad(lambda a: optimize.minimize(bowl, [0.5, 0.5], (a,), constraints=constraint).x[0], 0.9)
+    with pytest.raises(DifferentiationError, match="singular"):
+        yota.grad(lambda a: optimize.minimize(lambda x: (x[0] + x[1] - a) ** 2, [0.5, 0.4]).x[0], 0.9)
+    with pytest.raises(DifferentiationError, match="result hess_inv has no derivative"):
+        yota.grad(lambda a: optimize.minimize(bowl, [0.5, 0.5], (a,)).hess_inv[0, 0], 0.9)
+    assert yota.gradient(lambda c: c * optimize.golden(lambda x: (x - 1.2) ** 2))(1.0) == pytest.approx(1.2, abs=1e-6)

@@ -1,0 +1,280 @@
+"""Minima and fits by scipy.optimize: the derivative is that of the point where the gradient is zero."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from yota.autodiff.match import match
+from yota.autodiff.reverse import reverse, zeros_like
+from yota.ir.catalog import primitive
+from yota.ir.inputs import Input
+from yota.ir.tape import Op, Tape, TapeBuilder
+from yota.ir.types import TensorType
+from yota.rules.registry import Registry
+from yota.solvers.calls import Call, Path, recorded, solution_at
+from yota.solvers.implicit import Host, Implicit, Solution
+from yota.tracing.implementations import calls_back, records
+from yota.tracing.trace import Trace
+
+__all__ = ["Minimum"]
+
+_NEAR = 1e-12
+"""How near a bound is reached, as a part of its size or of one."""
+
+
+class Minimum(Host):
+    """A solver that makes its first function small, or the squares of its results; see `Host`.
+
+    Attributes
+    ----------
+    squares
+        The loss by which the results are weighed; empty if the function itself is made small.
+    scale
+        What the results are divided by in the loss.
+    bounds
+        Of the solution, for those solvers that do not say which are reached.
+    numbers
+        Which result is what.
+    """
+
+    squares = ""
+    scale: Any = 1.0
+    bounds: tuple[Any, Any] | None = None
+    numbers: dict[Path, int]
+
+    def branch(self, solution: Solution, values: Sequence[Any]) -> int:
+        """See `Host.branch`."""
+        return self._inner.functions[0].found([solution.arrays[0]], values)[0]
+
+    def reached(self, solution: Solution) -> Solution:
+        """The solution, with where it is at a bound, and once more itself."""
+        x, whole = np.asarray(solution.arrays[0], float), solution.whole
+        at = np.zeros(x.shape, bool)
+        if isinstance(whole, dict) and "active_mask" in whole:
+            at = np.asarray(whole["active_mask"]) != 0
+        elif self.bounds is not None:
+            for bound in self.bounds:
+                at |= np.isfinite(bound) & (np.abs(x - bound) <= _NEAR * np.maximum(1.0, np.abs(x)))
+        return replace(solution, arrays=[*solution.arrays, at, np.array(x)])
+
+    def adjoints(self, builder: Any, registry: Any, op: Op, adjoints: Any, active: Any, reverse: Any) -> Any:
+        """See `Host.adjoints`."""
+        branch = self._inner.functions[0].branches[self.chosen]
+        at = max(self.numbers.values()) + 1
+        paths = {number: path for path, number in self.numbers.items()}
+        tape, results = self._equation(branch.tape, registry)
+        given = [*(("operand", place) for place in branch.places), ("result", at), ("result", at + 1)]
+        implicit = Implicit(
+            tape,
+            given,
+            [self.numbers[path] for path in results],
+            constant=frozenset({at, at + 1}),
+            reasons={number: f"result {path[-1] if path else 0}" for number, path in paths.items()},
+        )
+        return implicit.adjoints(self.name, builder, registry, op, adjoints, active)
+
+    def _equation(self, tape: Tape, registry: Registry) -> tuple[Tape, list[Path]]:
+        """The gradient, or at a bound the way to it; what further outputs are."""
+        tape = replace(tape, outputs=tape.outputs[:1], guards=())
+        (value,), solution = tape.outputs, tape.inputs[0].variable
+        builder, type = tape.builder(), tape.types[value]
+        weights = self._weights(builder, value) if self.squares else _ones(builder, type)
+        (slope,) = reverse(tape, builder, {value: weights}, [solution], registry)
+        slope = zeros_like(builder, solution) if slope is None else match(builder, slope, builder.types[solution])
+        where = builder.types[solution]
+        at = builder.input(TensorType(np.dtype(bool), where.shape), len(builder.inputs), "at")
+        same = builder.input(TensorType(np.dtype(float), where.shape), len(builder.inputs), "same")
+        step = builder.emit(primitive("subtract"), (solution, same))
+        equation = match(builder, builder.emit(primitive("where"), (at, step, slope)), where)
+        builder.inputs = [Input(each.variable, number, each.name) for number, each in enumerate(builder.inputs)]
+        results = [path for path in (("fun",), (1,)) if path in self.numbers and self._is_value(path, type)]
+        if ("cost",) in self.numbers and self.squares == "linear":
+            squares = builder.emit(primitive("square"), (value,))
+            total = builder.emit(primitive("sum"), (squares,), {"axis": tuple(range(type.ndim)), "keepdims": False})
+            cost = builder.emit(primitive("multiply"), (builder.constant(0.5), total))
+            return builder.finish([equation, *[value] * len(results), cost]), [*results, ("cost",)]
+        return builder.finish([equation, *[value] * len(results)]), results
+
+    def _is_value(self, path: Path, type: TensorType) -> bool:
+        """Whether a result is what the function gives at the solution."""
+        found = self.types[self.numbers[path]]
+        return found.size == type.size and (path != (1,) or not self.squares)
+
+    def _weights(self, builder: TapeBuilder, value: int) -> int:
+        """The derivative of the loss by the results."""
+
+        def emit(name: str, *operands: int) -> int:
+            return builder.emit(primitive(name), operands)
+
+        if self.squares == "linear":
+            return value
+        one = builder.constant(1.0)
+        z = emit("square", emit("divide", value, builder.constant(float(self.scale))))
+        more = emit("add", one, z)
+        if self.squares == "soft_l1":
+            return emit("divide", value, emit("sqrt", more))
+        if self.squares == "cauchy":
+            return emit("divide", value, more)
+        if self.squares == "arctan":
+            return emit("divide", value, emit("add", one, emit("square", z)))
+        inside = emit("less_equal", z, one)
+        far = emit("sqrt", emit("where", inside, one, z))
+        return emit("divide", value, emit("where", inside, one, far))
+
+
+def _ones(builder: TapeBuilder, type: TensorType) -> int:
+    if type.weak:
+        return builder.constant(1.0)
+    array = np.ones(type.shape, type.dtype)
+    array.flags.writeable = False
+    return builder.constant(array if type.shape else array[()])
+
+
+def _recorded(call: Call, place: Path, *, squares: str = "", **attributes: Any) -> Any:
+    """The result of a call, with traced values in it."""
+    taken = solution_at(place)
+    host = Minimum(call.name, call.inner, lambda functions, *others: host.reached(taken(call.run(functions, *others))))
+    host.squares = squares
+    for name, value in attributes.items():
+        setattr(host, name, value)
+    found, host.numbers = recorded(call, host, place)
+    return found
+
+
+def _limits(trace: Trace, call: Call) -> tuple[Any, Any] | None:
+    """Constant bounds as two arrays."""
+    bounds = call.arguments.get("bounds")
+    if bounds is None:
+        return None
+    if call.others and call.is_placed("bounds"):
+        raise trace.unrecorded(f"{call.name} with traced bounds", "Scale the variables, so that bounds are constants.")
+    if hasattr(bounds, "lb"):
+        return np.asarray(bounds.lb, float), np.asarray(bounds.ub, float)
+    pairs = [[-np.inf if low is None else low, np.inf if high is None else high] for low, high in bounds]
+    return tuple(np.asarray(pairs, float).T)
+
+
+@calls_back("scipy.optimize", "minimize")
+def _minimize(trace: Trace, *args: Any, **keywords: Any) -> Any:
+    original = sys.modules["scipy.optimize"].minimize
+    call = Call(trace, original, args, keywords, ["fun", "jac", "hess", "hessp"])
+    constraints = call.arguments["constraints"]
+    if not (isinstance(constraints, (tuple, list)) and not constraints):
+        raise trace.unrecorded(
+            "scipy.optimize.minimize with constraints",
+            "Eliminate them, or solve the conditions of the optimum by root.",
+        )
+    return _recorded(call, ("x",), bounds=_limits(trace, call))
+
+
+@calls_back("scipy.optimize", "minimize_scalar")
+def _minimize_scalar(trace: Trace, *args: Any, **keywords: Any) -> Any:
+    call = Call(trace, sys.modules["scipy.optimize"].minimize_scalar, args, keywords, ["fun"])
+    return _recorded(call, ("x",))
+
+
+def _old(name: str, called: Sequence[str]) -> None:
+    """Record a function that gives the minimum, and more where that is asked for."""
+
+    def form(trace: Trace, *args: Any, **keywords: Any) -> Any:
+        call = Call(trace, getattr(sys.modules["scipy.optimize"], name), args, keywords, called)
+        if call.arguments.get("bounds") is not None:
+            raise trace.unrecorded(f"{call.name} with bounds", "Use minimize.")
+        several = name in ("fmin_l_bfgs_b", "fmin_tnc") or call.arguments.get("full_output")
+        several = several or call.arguments.get("retall")
+        return _recorded(call, (0,) if several else ())
+
+    calls_back("scipy.optimize", name)(form)
+
+
+for _name in ("fmin", "fmin_powell", "fminbound", "brent", "golden"):
+    _old(_name, ["func"])
+for _name in ("fmin_bfgs", "fmin_cg", "fmin_ncg"):
+    _old(_name, ["f", "fprime", "fhess", "fhess_p"])
+_old("fmin_l_bfgs_b", ["func", "fprime"])
+
+
+@calls_back("scipy.optimize", "least_squares")
+def _least_squares(trace: Trace, *args: Any, **keywords: Any) -> Any:
+    call = Call(trace, sys.modules["scipy.optimize"].least_squares, args, keywords, ["fun", "jac"])
+    loss = call.arguments["loss"]
+    if loss not in ("linear", "soft_l1", "cauchy", "arctan", "huber") or call.arguments["kwargs"]:
+        raise trace.unrecorded(f"{call.name} with kwargs, or a loss of one's own", "Put them into the function.")
+    if any(map(call.is_placed, ("bounds", "f_scale"))):
+        raise trace.unrecorded(f"{call.name} with traced bounds or f_scale", "Put them into the function.")
+    return _recorded(call, ("x",), squares=loss, scale=call.arguments["f_scale"])
+
+
+@calls_back("scipy.optimize", "leastsq")
+def _leastsq(trace: Trace, *args: Any, **keywords: Any) -> Any:
+    call = Call(trace, sys.modules["scipy.optimize"].leastsq, args, keywords, ["func", "Dfun"])
+    return _recorded(call, (0,), squares="linear")
+
+
+@calls_back("scipy.optimize", "curve_fit")
+def _curve_fit(trace: Trace, *args: Any, **keywords: Any) -> Any:
+    original = sys.modules["scipy.optimize"].curve_fit
+    given = inspect.signature(inspect.unwrap(original)).bind(*args, **keywords)
+    given.apply_defaults()
+    model, x, y, sigma = (given.arguments[name] for name in ("f", "xdata", "ydata", "sigma"))
+    if sigma is not None and np.ndim(sigma) > 1:
+        raise trace.unrecorded("scipy.optimize.curve_fit with a matrix sigma", "Multiply by its inverse factor before.")
+    if isinstance(x, (list, tuple)):
+        x = trace.traced(x)
+    if isinstance(y, (list, tuple)):
+        y = trace.traced(y)
+
+    def residuals(p: Any) -> Any:
+        rest = model(x, *(p[number] for number in range(len(p)))) - y
+        return rest if sigma is None else rest / sigma
+
+    call = Call(trace, original, args, keywords, ["f", "jac"], before=residuals)
+    if call.is_placed("bounds"):
+        raise trace.unrecorded("scipy.optimize.curve_fit with traced bounds", "Scale the parameters.")
+    return _recorded(call, (0,), squares="linear", bounds=_pair(given.arguments["bounds"]))
+
+
+def _pair(bounds: Any) -> tuple[Any, Any]:
+    return (bounds.lb, bounds.ub) if hasattr(bounds, "lb") else tuple(bounds)
+
+
+@records("scipy.optimize", "nnls")
+def _nnls(trace: Trace, *args: Any, **keywords: Any) -> Any:
+    return _linear(trace, "nnls", (0,), (0.0, np.inf), args, keywords)
+
+
+@records("scipy.optimize", "lsq_linear")
+def _lsq_linear(trace: Trace, *args: Any, **keywords: Any) -> Any:
+    return _linear(trace, "lsq_linear", ("x",), None, args, keywords)
+
+
+def _linear(trace: Trace, name: str, place: Path, bounds: Any, args: Any, keywords: Any) -> Any:
+    """The least squares of a matrix times the solution, less a vector."""
+    original = sys.modules["scipy.optimize"].__dict__[name]
+    given = inspect.signature(inspect.unwrap(original)).bind(*args, **keywords).arguments
+    matrix, right = trace.traced(given["A"]), trace.traced(given["b"])
+    call = Call(trace, original, args, keywords, [], before=lambda x: matrix @ x - right)
+    if call.is_placed("bounds"):
+        raise trace.unrecorded(f"{call.name} with traced bounds", "Scale the variables.")
+    return _recorded(call, place, squares="linear", bounds=bounds)
+
+
+def _refused(name: str) -> Callable[..., Any]:
+    def form(trace: Trace, *args: Any, **keywords: Any) -> Any:
+        raise trace.refuse(
+            f"scipy.optimize.{name} searches for the lowest of several minima, and which one that is may change at any "
+            "point: the result has no derivative there.",
+            "Call it outside of the function, and scipy.optimize.minimize inside, from the place that it found.",
+        )
+
+    return form
+
+
+for _name in ("differential_evolution", "dual_annealing", "basinhopping", "shgo", "brute", "direct"):
+    calls_back("scipy.optimize", _name)(_refused(_name))
