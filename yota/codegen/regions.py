@@ -63,6 +63,9 @@ class _Writer:
 
     def step(self) -> Step:
         """Statements ahead of the loop, the loop, and those after it."""
+        found = self._accumulated()
+        if found is not None:
+            return found
         region, body = self.region, self.region.body
         items = self.lowering.items.get(self.op.result, {})
         types = [body.types[each] for each in body.outputs]
@@ -104,6 +107,31 @@ class _Writer:
         remark = self.lowering.remark(self.op)
         results = tuple(each for found in items.values() for each in found)
         return Step((*remark, *marked(before, *results)), (Loop(header, tuple(marked(trip, *results))),), tuple(after))
+
+    def _accumulated(self) -> Step | None:
+        """The statements of a loop that only combines numbers one after the other, such as a sum."""
+        region, body = self.region, self.region.body
+        if not region.is_fixed or not region.trips or (region.carries, region.slices, len(body.ops)) != (1, 1, 1):
+            return None
+        (op,), (carry, row) = body.ops, [entry.variable for entry in body.inputs[1:3]]
+        fits = op.operands == (carry, row) or (op.semantics.commutes and op.operands == (row, carry))
+        types = {body.types[each] for each in (carry, row, op.result)}
+        if not fits or len(types) > 1 or body.types[carry].shape or body.types[carry].weak or op.static:
+            return None
+        if op.primitive.target != f"numpy.{op.name}" or not op.semantics.ufunc:
+            return None
+        if body.outputs[0] != op.result or not {op.result, carry}.issuperset(body.outputs):
+            return None
+        back = "[::-1]" if region.backwards else ""
+        items = self.lowering.items.get(self.op.result, {})
+        names = [self._name(items.get(number, ())) for number in range(len(body.outputs))]
+        found = self.names.fresh("partial")
+        lines = [f"{found} = np.{op.name}.accumulate(np.concatenate(([{self.initial[0]}], {self.rows[0]}{back})))"]
+        lines += [f"{names[0]} = {found}[-1]"]
+        for name, output in zip(names[1:], body.outputs[1:], strict=True):
+            lines.append(f"{name} = {found}[{'1:' if output == op.result else ':-1'}]{back}")
+        results = tuple(each for found in items.values() for each in found)
+        return Step((*self.lowering.remark(self.op), *marked(lines, *results)), (), ())
 
     def _name(self, items: Sequence[int]) -> str:
         """The name of a result, for all that read it."""

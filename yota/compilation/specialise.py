@@ -18,6 +18,7 @@ from yota.compilation.sparse import CompressedRows
 from yota.errors import ArgumentError
 from yota.ir.callables import name_of
 from yota.ir.tape import Tape
+from yota.passes import roll
 from yota.rules.registry import Registry
 from yota.runtime.signals import EarlierIndexError, StaleTape
 from yota.settings import TARGETS, settings
@@ -38,6 +39,7 @@ __all__ = [
     "is_in_c",
     "loaded",
     "needed",
+    "rolled",
     "simplified",
     "source_of",
     "trace_gradient",
@@ -256,35 +258,43 @@ def trace_gradient(
     arguments: Arguments,
     wanted: Sequence[int],
     registry: Registry,
+    target: Target,
     *,
-    strict: bool = False,
     around: Surroundings | None = None,
     has_aux: bool = False,
 ) -> Gradient:
     """Trace and differentiate by the leaves ``wanted``; arrays that are arguments themselves get explicit zeros.
 
-    With ``strict`` the function is traced once more, call by call as it makes them, for the value alone.
+    For a strict ``target`` the function is traced once more, call by call as it makes them, for the value alone.
     ``around`` is what it can reach besides its arguments; with ``has_aux`` it returns something beside the value.
     """
     forms: list[ResultForm] = []
     if has_aux:
         function = with_aux(function, forms)
-    recorded = record(
-        function,
-        arguments.leaves,
-        arguments.rebuild,
-        registry=registry,
-        live=True,
-        around=around,
-        statics=arguments.statics,
+    recorded = rolled(
+        record(
+            function,
+            arguments.leaves,
+            arguments.rebuild,
+            registry=registry,
+            live=True,
+            around=around,
+            statics=arguments.statics,
+        ),
+        target,
     )
     gradient = differentiate(recorded, arguments, wanted, registry, forms)
-    if not strict:
+    if not target.strict:
         return gradient if forms else replace(gradient, recorded=recorded)
     exact = record(
         function, arguments.leaves, arguments.rebuild, registry=registry, live=True, exact=True, around=around
     )
-    return gradient.valued(exact)
+    return gradient.valued(rolled(exact, target))
+
+
+def rolled(recorded: Recording, target: Target) -> Recording:
+    """A recording with loops in the place of ops that repeat, for a target that has loops."""
+    return recorded if target.name == "cuda" else replace(recorded, tape=roll.run(recorded.tape))
 
 
 def with_aux(function: Callable[..., Any], forms: list[ResultForm]) -> Callable[..., Any]:

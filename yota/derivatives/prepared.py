@@ -203,7 +203,7 @@ class Prepared:
             arguments,
             self.layout.wanted,
             registry(),
-            strict=self.target.strict,
+            self.target,
             around=self.owner.captured.surroundings(arguments.values),
             has_aux=self.owner.has_aux,
         )

@@ -9,7 +9,7 @@ from typing import Any
 from yota.compilation.arguments import Arguments
 from yota.compilation.branches import Dynamic
 from yota.compilation.scalar_code import short_value
-from yota.compilation.specialise import Gradient, Specialisation, Target
+from yota.compilation.specialise import Gradient, Specialisation, Target, rolled
 from yota.derivatives.calling import Derivative
 from yota.derivatives.differentiated import Differentiated
 from yota.derivatives.prepared import Prepared
@@ -38,15 +38,18 @@ class Values(Differentiated):
     def recorded(self, function: Callable[..., Any], arguments: Arguments, target: Target) -> Gradient:
         """The tape of the value, with its form."""
         forms: list[ResultForm] = []
-        recorded = record(
-            parted(function, forms),
-            arguments.leaves,
-            arguments.rebuild,
-            registry=registry(),
-            live=True,
-            exact=target.strict,
-            around=self.captured.surroundings(arguments.values),
-            statics=arguments.statics,
+        recorded = rolled(
+            record(
+                parted(function, forms),
+                arguments.leaves,
+                arguments.rebuild,
+                registry=registry(),
+                live=True,
+                exact=target.strict,
+                around=self.captured.surroundings(arguments.values),
+                statics=arguments.statics,
+            ),
+            target,
         )
         return replace(Gradient.of(recorded, recorded.tape, ()), aux=forms[-1])
 

@@ -11,6 +11,7 @@ from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op, Rewrite, Tape
 from yota.ir.types import TupleType
 from yota.passes import dce
+from yota.passes.fission import parted
 from yota.passes.rewrite import Rewriting, cone, users
 from yota.passes.views import is_view
 
@@ -90,16 +91,24 @@ def _rewritten(rewriting: Rewriting, op: Op, wanted: set[int], improve: Rewrite,
         condition = _with_inputs(condition, [k if k <= region.carries else k - region.slices for k in places])
     made = replace(region, body=_with_inputs(body, order), condition=condition, carries=len(moving), slices=len(slices))
     parts = _Parts(made, [operands[k - 1] for k in order[1:]])
+    results = [*moving, *rows]
+    if moves:
+        found = parted(rewriting, made, parts.operands)
+        made, parts.operands = found.region, found.operands
+        known.update((results[number], array) for number, array in found.arrays.items())
+        results = [k for number, k in enumerate(results) if number not in found.arrays]
+        if not results:
+            return known
     condition = None if made.condition is None else improve(made.condition)
     parts.region = replace(made, body=_improved(made.body, improve), condition=condition)
     if moves:
         _hoist(rewriting, parts)
-    found = rewriting.emit(LOOP, (*count, *parts.operands), {"region": parts.region})
-    type = rewriting.type(found)
+    result = rewriting.emit(LOOP, (*count, *parts.operands), {"region": parts.region})
+    type = rewriting.type(result)
     assert isinstance(type, TupleType)
-    for number, k in enumerate((*moving, *rows)):
+    for number, k in enumerate(results):
         if k in wanted:
-            known[k] = rewriting.emit("item", (found,), {"index": number}, type.parts[number])
+            known[k] = rewriting.emit("item", (result,), {"index": number}, type.parts[number])
     return known
 
 

@@ -1,0 +1,150 @@
+"""Plain Python loops, which become loops of the tape, against the same functions run by Python."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import yota
+from tests.loops.programs import Program
+from yota.passes import periods, roll
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=120)
+
+
+def sine(x):
+    x = x[:10]
+    for _ in range(400):
+        x = x + 0.001 * np.sin(x)
+    return np.sum(x)
+
+
+def chained(x):
+    return sum(100 * (x[i - 1] ** 2 - x[i]) ** 2 + (x[i - 1] - 1) ** 2 for i in range(1, len(x)))
+
+
+def stacked(x):
+    x = x[:7]
+    states = []
+    for i in range(350):
+        x = x + 0.01 * i * np.cos(x)
+        states.append(x)
+    return np.sum(np.stack(states) ** 2) + np.sum(states[17])
+
+
+def delayed(x):
+    a, b, c = x[0], x[1], x[2]
+    for _ in range(250):
+        a, b, c = b, c, 0.3 * (a + c) + 0.01 * np.sin(b)
+    return a * b + c
+
+
+def filled(x):
+    y = np.zeros((3, 200), x.dtype)
+    for i in range(200):
+        y[:, 199 - i] = np.sin(x[i % 7 + 1] * x[:3]) * (0.1 * i)
+    for i in range(1, 200):
+        y[2, i] = y[2, i - 1] * 0.5 + y[1, i] * x[3]
+    return np.sum(y**2)
+
+
+def differs(x):
+    total = 0
+    for i in range(600):
+        total = total + (x[5] if i == 300 else x[i % 11]) * np.cos(total)
+    return total
+
+
+def kahan(x):
+    total = lost = 0.0
+    for k in range(300):
+        part = x[k % 5] * 1e-3 - lost
+        after = total + part
+        lost = (after - total) - part
+        total = after
+    return total
+
+
+def triangular(x):
+    total = 0.0
+    for i in range(50):
+        for j in range(i):
+            total = total + x[i] * np.sin(x[j])
+    return total
+
+
+PLAIN = [sine, chained, stacked, delayed, filled, differs, kahan, triangular]
+
+
+def loops_of(function, *args):
+    tape = roll.run(yota.trace(function, *args)[1])
+    return [op.keyword("region").trips for op in tape.ops if op.regions]
+
+
+@pytest.mark.parametrize("function", PLAIN, ids=lambda each: each.__name__)
+def test_value_and_gradient(function):
+    assert loops_of(function, X)
+    plain = function(X)
+    direction = RNG.normal(size=X.shape)
+    slope = function(X + 1e-30j * direction).imag / 1e-30
+    options = {"target": "c"} if function in (sine, delayed, differs) else {"strict": function is not chained}
+    value, gradient = yota.value_and_grad(function, **options)(X)
+    assert value == plain if options.get("strict") else value == pytest.approx(plain, rel=1e-12)
+    assert gradient @ direction == pytest.approx(slope, rel=1e-9)
+
+
+def test_what_is_carried_is_found():
+    assert loops_of(sine, X) == [400]
+    assert loops_of(chained, X) == [119]
+    assert loops_of(delayed, X) == [250]
+    tape = roll.run(yota.trace(delayed, X)[1])
+    (region,) = [op.keyword("region") for op in tape.ops if op.regions]
+    assert (region.carries, region.slices) == (3, 0)
+
+
+def test_decisions_in_each_iteration_stay():
+    def f(x):
+        for i in range(300):
+            x = x * 1.01 if x[i % 3] > 0 else x * 0.99
+        return np.sum(x)
+
+    assert not loops_of(f, X[:3])
+    assert yota.value_and_grad(f)(X[:3])[0] == pytest.approx(f(X[:3]))
+    assert yota.value_and_grad(f)(-X[:3])[0] == pytest.approx(f(-X[:3]))
+
+
+def test_dtype_changes():
+    def f(x):
+        for i in range(400):
+            if i == 3:
+                x = x.astype(np.float32)
+            x = x + 0.1 * np.sin(x) * i
+        return np.sum(x)
+
+    value, gradient = yota.value_and_grad(f)(X[:4])
+    assert loops_of(f, X[:4]) == [397]
+    assert value.dtype == np.float32
+    assert gradient.dtype == np.float64
+    assert yota.value_and_grad(f, strict=True)(X[:4])[0] == f(X[:4])
+
+
+def test_what_is_beside_the_value():
+    def path(x):
+        found = []
+        for _ in range(300):
+            x = x + 0.01 * np.sin(x) * x[::-1]
+            found.append(x[0])
+        return np.sum(x), (np.array(found), x)
+
+    (value, aux), _ = yota.value_and_grad(path, has_aux=True, strict=True)(X[:3])
+    expected, others = path(X[:3])
+    assert value == expected
+    for one, other in zip(aux, others, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_random_programs(monkeypatch):
+    monkeypatch.setattr(periods, "_FEWEST_OPS", 24)
+    monkeypatch.setattr(periods, "_FEWEST_TRIPS", 4)
+    assert sum(Program(seed).check() for seed in range(24)) > 5

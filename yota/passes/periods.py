@@ -1,0 +1,242 @@
+"""Where the ops of a tape repeat: runs of iterations, and how an operand changes from one iteration to the next."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from yota.ir.semantics import AccessMap
+from yota.ir.tape import Op, Tape
+
+__all__ = ["Columns", "Integers", "Run", "runs"]
+
+Integers: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
+
+_FEWEST_TRIPS = 16
+_FEWEST_OPS = 1024
+"""Ops of a run below which straight code is the better one, and compiles soon enough."""
+_CANDIDATES = 12
+"""Periods that are tried for each length of a window."""
+_WINDOWS = 1, 16
+"""Ops that are compared at a time where periods are looked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Ops that repeat: ``trips`` times ``period`` ops, from number ``start``."""
+
+    start: int
+    period: int
+    trips: int
+
+    @property
+    def stop(self) -> int:
+        """The number of the first op behind it."""
+        return self.start + self.period * self.trips
+
+
+class Columns:
+    """A tape as columns of numbers, one row an op.
+
+    Parameters
+    ----------
+    tape
+        The tape.
+
+    Attributes
+    ----------
+    keys
+        Of each op a number that tells its primitive, its static keywords but for positions, its types and its line.
+    operands, offsets
+        The operands of all ops, and the number of the first one of each op.
+    positions
+        Of each variable the number of the op that defines it, -1 for inputs and constants.
+    scalars
+        Of each variable a number that tells the type of a scalar constant, 0 for anything else.
+    last
+        Of each op the number of the last op that reads its result; that of ops where it is an output or guarded.
+    """
+
+    def __init__(self, tape: Tape) -> None:
+        self.tape = tape
+        count = max(tape.types, default=0) + 1
+        self.positions: Integers = np.full(count, -1, np.int64)
+        self.scalars: Integers = np.zeros(count, np.int64)
+        self.positions[[op.result for op in tape.ops]] = np.arange(len(tape.ops))
+        kinds: dict[Hashable, int] = {}
+        for variable in tape.constants:
+            type = tape.types[variable]
+            if not type.shape:
+                self.scalars[variable] = kinds.setdefault((type.dtype, type.weak), len(kinds) + 1)
+        self.keys = self._numbered()
+        self.operands: Integers = np.array([each for op in tape.ops for each in op.operands], np.int64)
+        counts = np.array([len(op.operands) for op in tape.ops], np.int64)
+        self.offsets: Integers = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        readers = np.repeat(np.arange(len(tape.ops)), counts)
+        last = np.full(count, -1, np.int64)
+        np.maximum.at(last, self.operands, readers)
+        last[[*tape.outputs, *(guard.variable for guard in tape.guards)]] = len(tape.ops)
+        self.last = last[[op.result for op in tape.ops]]
+
+    def _numbered(self) -> Integers:
+        tape, types = self.tape, self.tape.types
+        known: dict[Hashable, int] = {}
+        # What comes before a decision, which must be taken again, is like nothing else.
+        decided = {guard.after - 1 for guard in tape.guards}
+        found = np.empty(len(tape.ops), np.int64)
+        for number, op in enumerate(tape.ops):
+            type = types[op.result]
+            key: Hashable = number
+            if number not in decided:
+                key = op.primitive, op.location, type.dtype.num, type.shape, type.weak, len(op.operands)
+                if op.static:
+                    key = key, _static_key(op, number)
+            found[number] = known.setdefault(key, number)
+        return found
+
+    def matrix(self, run: Run) -> Integers:
+        """The operands of a run: a row for each iteration."""
+        first, last = self.offsets[run.start], self.offsets[run.stop]
+        return self.operands[first:last].reshape(run.trips, -1)
+
+    def places(self, run: Run) -> Integers:
+        """The number, within an iteration, of the op that reads each column of `matrix`."""
+        counts = np.diff(self.offsets[run.start : run.start + run.period + 1])
+        return np.repeat(np.arange(run.period), counts)
+
+
+def positions_of(op: Op) -> tuple[int, ...]:
+    """The positions at which an op reads or writes an array."""
+    index = op.keyword("index") if op.access in (AccessMap.READ, AccessMap.WRITE) else ()
+    return tuple([entry for entry in index if isinstance(entry, int)])
+
+
+def _static_key(op: Op, number: int) -> Hashable:
+    if op.access in (AccessMap.READ, AccessMap.WRITE):
+        return tuple([int if isinstance(entry, int) else entry for entry in op.keyword("index")])
+    try:
+        hash(op.static)
+    except TypeError:
+        return number
+    # The text tells 0.0 from -0.0 and from False.
+    return op.static, repr(op.static)
+
+
+def runs(columns: Columns) -> list[Run]:
+    """Runs that repeat, in order; they do not overlap."""
+    found = [each for period in _periods(columns.keys) for each in _repeating(columns.keys, period)]
+    taken = np.zeros(len(columns.keys), bool)
+    result: list[Run] = []
+    for run in sorted(found, key=lambda each: (each.period * (1 - each.trips), each.start)):
+        if taken[run.start : run.stop].any():
+            continue
+        for part in _steady(columns, run):
+            result.append(part)
+            taken[part.start : part.stop] = True
+    return sorted(result, key=lambda each: each.start)
+
+
+def _periods(keys: Integers) -> list[int]:
+    """Distances at which ops recur most."""
+    codes = keys.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    width, found = 1, list[int]()
+    for window in _WINDOWS:
+        while width < window < codes.size:
+            factor = np.uint64(pow(0xC2B2AE3D27D4EB4F, width, 1 << 64))
+            codes = codes[:-width] + factor * codes[width:]
+            width *= 2
+        order = np.argsort(codes, kind="stable")
+        gaps = np.diff(order)[np.diff(codes[order]) == 0]
+        gaps = gaps[gaps <= len(keys) // _FEWEST_TRIPS]
+        periods, counts = np.unique(gaps, return_counts=True)
+        best = np.argsort(-periods * counts, kind="stable")[:_CANDIDATES]
+        found += [int(each) for each in periods[best] if each not in found]
+    return found
+
+
+def _repeating(keys: Integers, period: int) -> Iterator[Run]:
+    """Runs of ops of which each has the key of the one a period later."""
+    for start, stop in _stretches(keys[period:] == keys[:-period]):
+        trips = (stop - start) // period + 1
+        if is_worth(period, trips):
+            yield Run(start, period, trips)
+
+
+def is_worth(period: int, trips: int) -> bool:
+    """Whether a run is long enough to become a loop."""
+    return trips >= _FEWEST_TRIPS and period * trips >= _FEWEST_OPS
+
+
+def _stretches(truths: Any) -> Iterator[tuple[int, int]]:
+    """Where truths are true without a break."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], truths, [False]]).astype(np.int8)))
+    yield from zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True)
+
+
+def _steady(columns: Columns, run: Run) -> Iterator[Run]:
+    """Parts of a run in which each operand goes on as it began, cut where the fewest values go from trip to trip."""
+    lengths = _lengths(columns, run)
+    open_parts = [(0, run.trips)]
+    while open_parts:
+        low, high = open_parts.pop()
+        within = np.minimum(lengths[low:high], np.arange(high - low, 0, -1))
+        first = low + int(np.argmax(within)) if high > low else low
+        trips = int(within[first - low]) if high > low else 0
+        if not is_worth(run.period, trips):
+            continue
+        open_parts += [(low, first), (first + trips, high)]
+        part = Run(run.start + first * run.period, run.period, trips)
+        cut = _cut(columns, part)
+        yield Run(part.start + cut, part.period, part.trips - (cut > 0))
+
+
+def _lengths(columns: Columns, run: Run) -> Integers:
+    """How many trips from each one on all operands go on as they do there."""
+    variables = columns.matrix(run)
+    positions, scalars = columns.positions[variables], columns.scalars[variables]
+    steps = np.diff(positions, axis=0)
+    inside = (positions[:-1] >= 0) & (positions[1:] >= 0)
+    same = _ends(variables[1:] == variables[:-1])
+    moving = _ends((steps == run.period) & inside)
+    number = _ends((scalars[1:] == scalars[:-1]) & (scalars[1:] > 0))
+    # Results of another loop, one after the other.
+    rows = _ends((np.diff(steps, axis=0) == 0) & inside[1:] & inside[:-1]) + 1
+    rows = np.concatenate([rows, np.ones((1, rows.shape[1]), np.int64)])
+    found = np.maximum(np.maximum(same, moving), np.maximum(number, rows))
+    return found.min(axis=1) if found.shape[1] else np.arange(run.trips, 0, -1)
+
+
+def _ends(equal: Any) -> Integers:
+    """For each row and column, how many rows in a row agree from there on, with a last row that agrees with none."""
+    count = len(equal) + 1
+    breaks = np.concatenate(
+        [np.where(equal, count, np.arange(count - 1)[:, None]), np.full((1, equal.shape[1]), count)]
+    )
+    breaks[-1] = count - 1
+    following = np.minimum.accumulate(breaks[::-1], axis=0)[::-1]
+    return following - np.arange(count)[:, None] + 1
+
+
+def _cut(columns: Columns, run: Run) -> int:
+    """Where an iteration best begins."""
+    period = run.period
+    second = Run(run.stop - 2 * period, period, 2)
+    variables, places = columns.matrix(second), columns.places(second)
+    positions = columns.positions[variables]
+    moving = (positions[1] - positions[0] == period) & (positions[0] >= 0)
+    distances = positions[1][moving] - (second.start + period)
+    origins, uses = distances % period, places[moving] - period * (distances // period)
+    ends = np.arange(period)
+    np.maximum.at(ends, origins, uses)
+    counts = np.zeros(period + 1, np.int64)
+    for origin, end in enumerate(ends.tolist()):
+        whole, rest = divmod(end - origin, period)
+        counts += whole
+        # Cuts behind the origin, up to the last use.
+        stop = origin + 1 + rest
+        counts[origin + 1 : min(stop, period)] += 1
+        counts[: max(0, stop - period)] += 1
+    return int(np.argmin(counts[:period]))

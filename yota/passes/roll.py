@@ -1,0 +1,36 @@
+"""Pass `roll`: ops that repeat, alike but for constants and positions, become a ``loop``."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from yota.ir.tape import Tape
+from yota.passes import dce
+from yota.passes.bodies import Looping
+from yota.passes.iterations import Planner, Refused
+from yota.passes.periods import Columns, runs
+from yota.passes.rolling import Rolling
+
+__all__ = ["run"]
+
+
+def run(tape: Tape) -> Tape:
+    """``tape`` with loops in the place of ops that repeat; everything is computed in the same order."""
+    tape = dce.run(tape)
+    columns = Columns(tape)
+    found = runs(columns)
+    if not found:
+        return tape
+    rolling = Rolling(columns)
+    planner, done = Planner(columns, rolling.rows), 0
+    for each in found:
+        plan = planner.plan(each, done)
+        if plan is None:
+            continue
+        rolling.copied(done, plan.run.start)
+        done = plan.run.start
+        with suppress(Refused):
+            Looping(rolling, plan, run).emit()
+            done = plan.run.stop
+    rolling.copied(done, len(tape.ops))
+    return dce.run(rolling.finish())
