@@ -212,6 +212,11 @@ class _Writer:
         lowering = self.lowering
         tape = symbolic.optimise(tape, strict=self.exact, values=len(tape.outputs))
         if scalar.is_scalar(tape):
+            if self.plain:
+                # They are Python's numbers already, and stay so from trip to trip.
+                ends = [*(entry.variable for entry in tape.inputs), *tape.outputs]
+                numbers = {each: replace(tape.types[each], weak=True) for each in ends if not tape.types[each].shape}
+                tape = replace(tape, types={**tape.types, **numbers})
             plan = scalar.plan_scalar(tape, strict=self.exact, names=self.names)
             lowering.helpers.append(render("numpy/scalar_functions.py.jinja", plan=plan).strip())
             lowering.imports.update(dict.fromkeys(plan.used))

@@ -11,7 +11,7 @@ import numpy as np
 from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op, Tape
 
-__all__ = ["Columns", "Integers", "Run", "runs"]
+__all__ = ["Columns", "Integers", "Run", "is_worth", "positions_of", "runs"]
 
 Integers: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
 

@@ -8,7 +8,7 @@ from yota.ir.tape import Tape
 from yota.passes import dce
 from yota.passes.bodies import Looping
 from yota.passes.iterations import Planner, Refused
-from yota.passes.periods import Columns, runs
+from yota.passes.periods import Columns, is_worth, runs
 from yota.passes.rolling import Rolling
 
 __all__ = ["run"]
@@ -16,6 +16,8 @@ __all__ = ["run"]
 
 def run(tape: Tape) -> Tape:
     """``tape`` with loops in the place of ops that repeat; everything is computed in the same order."""
+    if not is_worth(1, len(tape)):
+        return tape
     tape = dce.run(tape)
     columns = Columns(tape)
     found = runs(columns)
