@@ -7,7 +7,7 @@ import pytest
 
 import yota
 from tests.loops.programs import Program
-from yota.passes import periods, roll
+from yota.passes import bodies, periods, roll
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=120)
@@ -114,6 +114,26 @@ def test_decisions_in_each_iteration_stay():
     assert yota.value_and_grad(f)(-X[:3])[0] == pytest.approx(f(-X[:3]))
 
 
+def test_what_was_written_is_carried():
+    def f(x):
+        y = np.zeros((400, 2))
+        y[0] = x[:2]
+        for i in range(1, 400):
+            y[i] = np.sin(y[i - 1]) + x[i % 100]
+        return np.sum(y**2)
+
+    (region,) = [op.keyword("region") for op in roll.run(yota.trace(f, X)[1]).ops if op.regions]
+    assert region.body.types[region.body.outputs[0]].shape == (2,)
+    assert yota.value_and_grad(f, strict=True)(X)[0] == f(X)
+
+
+def test_sums_over_elements_are_array_code():
+    g = yota.value_and_grad(chained)
+    assert g(X)[0] == pytest.approx(chained(X), rel=1e-12)
+    assert "np.add.accumulate" in g.source
+    assert "    for " not in g.source
+
+
 def test_dtype_changes():
     def f(x):
         for i in range(400):
@@ -147,4 +167,5 @@ def test_what_is_beside_the_value():
 def test_random_programs(monkeypatch):
     monkeypatch.setattr(periods, "_FEWEST_OPS", 24)
     monkeypatch.setattr(periods, "_FEWEST_TRIPS", 4)
+    monkeypatch.setattr(bodies, "_MOST_STRAIGHT", 0)
     assert sum(Program(seed).check() for seed in range(24)) > 5

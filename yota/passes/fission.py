@@ -57,16 +57,15 @@ class _Fission:
     def parted(self) -> Parted | None:
         """What is left; None if all of it is."""
         region, body = self.region, self.body
-        trips = region.trips or 0
         moved = {op.result for op in body.ops if self._move(op)}
         arrays: dict[int, int] = {}
         for number in range(region.carries, len(body.outputs)):
             output = body.outputs[number]
             if output in self.rows:
                 arrays[number] = self.rows[output]
-            elif self._outer(output) is not None:
-                shape = (trips, *body.types[output].shape)
-                arrays[number] = self.rewriting.emit("broadcast_to", (self._outer(output) or 0,), {"shape": shape})
+            elif (same := self._outer(output)) is not None:
+                shape = (region.trips or 0, *body.types[output].shape)
+                arrays[number] = self.rewriting.emit("broadcast_to", (same,), {"shape": shape})
         ops = tuple([op for op in body.ops if op.result not in moved])
         # Each array that goes between costs more than a few operations.
         if len(ops) > len(moved) or not (moved or arrays):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 from yota.ir.tape import Tape
-from yota.passes import dce
+from yota.passes import dce, forwarding
 from yota.passes.bodies import Looping
 from yota.passes.iterations import Planner, Refused
 from yota.passes.periods import Columns, is_worth, runs
@@ -19,6 +19,12 @@ def run(tape: Tape) -> Tape:
     if not is_worth(1, len(tape)):
         return tape
     tape = dce.run(tape)
+    direct = dce.run(forwarding.run(tape))
+    found = [_rolled(each) for each in ((tape,) if direct is tape else (direct, tape))]
+    return min((each for each in found if any(op.regions for op in each.ops)), key=len, default=tape)
+
+
+def _rolled(tape: Tape) -> Tape:
     columns = Columns(tape)
     found = runs(columns)
     if not found:
