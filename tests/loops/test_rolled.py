@@ -134,6 +134,20 @@ def test_sums_over_elements_are_array_code():
     assert "    for " not in g.source
 
 
+def test_sums_in_reverse_read_whole_expressions():
+    def f(x):
+        y = np.zeros(400)
+        for i in range(399, 0, -1):
+            y[i] = np.tanh(x[0] * i)
+        return np.sum(y**2 / 7)
+
+    value, gradient = yota.value_and_grad(f)(X[:2])
+    trips = np.arange(1, 400)
+    bends = np.tanh(X[0] * trips)
+    assert value == pytest.approx(f(X[:2]))
+    assert gradient == pytest.approx([np.sum(2 * bends / 7 * (1 - bends**2) * trips), 0])
+
+
 def test_dtype_changes():
     def f(x):
         for i in range(400):

@@ -123,10 +123,11 @@ class _Writer:
         if body.outputs[0] != op.result or not {op.result, carry}.issuperset(body.outputs):
             return None
         back = "[::-1]" if region.backwards else ""
+        given = owner(self.rows[0]) + back
         items = self.lowering.items.get(self.op.result, {})
         names = [self._name(items.get(number, ())) for number in range(len(body.outputs))]
         found = self.names.fresh("partial")
-        lines = [f"{found} = np.{op.name}.accumulate(np.concatenate(([{self.initial[0]}], {self.rows[0]}{back})))"]
+        lines = [f"{found} = np.{op.name}.accumulate(np.concatenate(([{self.initial[0]}], {given})))"]
         lines += [f"{names[0]} = {found}[-1]"]
         for name, output in zip(names[1:], body.outputs[1:], strict=True):
             lines.append(f"{name} = {found}[{'1:' if output == op.result else ':-1'}]{back}")
