@@ -4,6 +4,7 @@ import threading
 
 import numpy as np
 import pytest
+import scipy.linalg
 import scipy.sparse as sp
 import scipy.sparse.linalg as linalg
 
@@ -145,3 +146,31 @@ def test_threads_share_factors():
     for one, other in zip(found, expected, strict=True):
         assert one[0] == other[0]
         np.testing.assert_array_equal(one[1], other[1])
+
+
+def test_points_are_right_hand_sides():
+    def f(b):
+        return linalg.spsolve(A, b) * b + SOLVE(b)
+
+    points = RNG.standard_normal((3, 5))
+    np.testing.assert_allclose(yota.batch(f)(points), [f(each) for each in points], rtol=1e-13)
+
+
+@pytest.mark.parametrize("lower", [False, True])
+def test_long_banded_systems(lower):
+    width = np.array([[0.1], [0.3], [9.0]])[:: -1 if lower else 1] * np.ones(3000)
+    along = RNG.standard_normal(3000)
+
+    def f(x):
+        band = width * (1 + 0.1 * x) + 1j * x * (0.1 * (width < 1))
+        found = scipy.linalg.solveh_banded(band, x, lower=lower)
+        return np.sum(np.abs(found) ** 2) + np.sum(
+            scipy.linalg.solve_banded((1, 2), np.stack([x, x / 2, 9 + x**2, x / 3]), x) ** 2
+        )
+
+    x = RNG.standard_normal(3000)
+    f = f if lower else lambda x, f=f: f(x) + np.sum(scipy.linalg.solveh_banded(width[1:] * (1 + 0.1 * x), x))
+    value, slope = yota.value_and_grad(f)(x)
+    assert value == pytest.approx(f(x), rel=1e-13)
+    expected = (f(x + 1e-5 * along) - f(x - 1e-5 * along)) / 2e-5
+    assert slope @ along == pytest.approx(expected, rel=1e-6)

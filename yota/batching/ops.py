@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import string
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -259,6 +260,23 @@ def _solve(batching: Batching, op: Op) -> int | None:
     return found
 
 
+def _linear(batching: Batching, op: Op) -> int | None:
+    """A linear map, or a system of one matrix: the points are further right-hand sides."""
+    place = op.primitive.name == "sparse_solve"
+    others = [batching.one(each) for each in op.operands]
+    right, ndim = op.operands[place], batching.tape.types[op.operands[place]].ndim
+    if batching.many & {each for each in op.operands if each != right} or not 1 <= ndim <= 2:
+        return None
+    many = batching.as_many(right)
+    shape = batching.builder.types[many].shape
+    order = (*range(1, ndim + 1), 0)
+    flat = batching.emit("transpose", (many,), axes=order)
+    others[place] = batching.emit("reshape", (flat,), shape=(shape[1], math.prod(shape) // max(shape[1], 1)))
+    found = batching.builder.emit(op.primitive, others, op.static)
+    found = batching.emit("reshape", (found,), shape=tuple(shape[axis] for axis in order))
+    return batching.emit("transpose", (found,), axes=(ndim, *range(ndim)))
+
+
 def _hosted(batching: Batching, op: Op) -> int:
     """A function of another library, which maps it over the points itself."""
     axes = tuple(0 if operand in batching.many else None for operand in op.operands)
@@ -274,4 +292,10 @@ _RULES: dict[str, Callable[[Batching, Op], int | None]] = {
     **dict.fromkeys(CONTRACTIONS, _contraction),
 }
 _WHOLE = JOINS | {AccessMap.REDUCTION, AccessMap.RESHAPE, AccessMap.TRANSPOSE}
-_NAMED: dict[str, Callable[[Batching, Op], int | None]] = {"hosted": _hosted, "hosted_vjp": _hosted, "solve": _solve}
+_NAMED: dict[str, Callable[[Batching, Op], int | None]] = {
+    "hosted": _hosted,
+    "hosted_vjp": _hosted,
+    "solve": _solve,
+    "sparse_solve": _linear,
+    "linear_map": _linear,
+}

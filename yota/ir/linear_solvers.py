@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Direct", "Factored", "Iterative", "mapped", "solve"]
+__all__ = ["Banded", "Direct", "Factored", "Iterative", "mapped", "solve"]
 
 _MOST = 4
 """Of so many matrices factors are kept, each as long as somebody holds the numbers of the matrix."""
@@ -83,6 +83,30 @@ def _kept(solver: Direct, data: Any, rows: Any, columns: Any, count: int) -> Any
 
 def _same(one: Any, other: Any) -> bool:
     return one.dtype == other.dtype and np.array_equal(one, other)
+
+
+@dataclass(frozen=True, slots=True)
+class Banded:
+    """Elimination within a band, by LAPACK.
+
+    Parameters
+    ----------
+    below, above
+        How many diagonals there are beside the main one.
+    """
+
+    below: int
+    above: int
+
+    def __call__(self, data: Any, b: Any, rows: Any, columns: Any, transposed: bool) -> Any:
+        """As `Direct`."""
+        below, above = (self.above, self.below) if transposed else (self.below, self.above)
+        rows, columns = (columns, rows) if transposed else (rows, columns)
+        band = np.zeros((below + above + 1, len(b)), data.dtype)
+        band[above + rows - columns, columns] = data
+        found = importlib.import_module("scipy.linalg").solve_banded
+        plain = getattr(found, "recorded_from", found)
+        return plain((below, above), band, b, check_finite=False)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,18 +1,21 @@
-"""LAPACK's solvers of banded systems, which functions of SciPy ask for by name, by full matrices."""
+"""LAPACK's solvers of banded systems, which functions of SciPy ask for by name; factors by full matrices."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
+from yota.ir.linear_solvers import Banded
 from yota.tracing.functions.decompositions import hermitian
+from yota.tracing.functions.scipy.sparse_solvers import system
+from yota.tracing.functions.scipy.sparsetools import constant
 from yota.tracing.implementations import records
 from yota.tracing.state import current
 from yota.tracing.trace import Trace
 from yota.tracing.untyped import np
 
 _MOST = 2048
-"""Rows of a full matrix: what is larger is refused."""
+"""Rows of a full matrix: what is larger is solved within the band, and factors of it are refused."""
 
 
 def _full(ab: Any, below: int, above: int) -> Any:
@@ -48,14 +51,29 @@ def _trace() -> Trace:
     return found
 
 
+def _solved(ab: Any, below: int, above: int, b: Any) -> Any:
+    """The solution of a system whose diagonals are rows of ``ab``; a small one is code that a module can hold."""
+    trace, count = _trace(), ab.shape[1]
+    if count <= _MOST:
+        return np.linalg.solve(_full(ab, below, above), b)
+    columns = np.repeat(np.arange(count), below + above + 1)
+    rows = columns + np.tile(np.arange(-above, below + 1), count)
+    inside = np.flatnonzero((rows >= 0) & (rows < count))
+    rows, columns = rows[inside], columns[inside]
+    data = trace.traced(ab)[constant(trace, above + rows - columns), constant(trace, columns)]
+    kind = np.result_type(data.dtype, trace.traced(b).dtype)
+    data, right = data.astype(kind, copy=False), trace.traced(b).astype(kind, copy=False)
+    return system(trace, Banded(int(below), int(above)), data, right, (rows, columns), False)
+
+
 def _gbsv(kl: int, ku: int, ab: Any, b: Any, *_: Any, **__: Any) -> Any:
-    return ab, None, np.linalg.solve(_full(ab[kl:], kl, ku), b), 0
+    return ab, None, _solved(ab[kl:], kl, ku, b), 0
 
 
 def _gtsv(dl: Any, d: Any, du: Any, b: Any, *_: Any, **__: Any) -> Any:
     zero = np.zeros(1)
     ab = np.stack([np.concatenate([zero, du]), d, np.concatenate([dl, zero])])
-    return None, d, du, np.linalg.solve(_full(ab, 1, 1), b), 0
+    return None, d, du, _solved(ab, 1, 1, b), 0
 
 
 def _ptsv(d: Any, e: Any, b: Any, *_: Any, **__: Any) -> Any:
@@ -64,7 +82,26 @@ def _ptsv(d: Any, e: Any, b: Any, *_: Any, **__: Any) -> Any:
 
 
 def _pbsv(ab: Any, b: Any, lower: bool = False, **_: Any) -> Any:
-    return ab, np.linalg.solve(hermitian(_trace(), _definite(ab, lower), lower), b), 0
+    return ab, _solved(_whole(ab, lower), len(ab) - 1, len(ab) - 1, b), 0
+
+
+def _whole(ab: Any, lower: bool) -> Any:
+    """All diagonals of a Hermitian matrix as rows, of those on one side; of the main one real parts count."""
+    width = len(ab) - 1
+    main = ab[0 if lower else width]
+    main = np.real(main).astype(main.dtype)[None]
+    if not width:
+        return main
+    own = ab[1:] if lower else ab[:width]
+    # The diagonal at the same distance on the other side holds the conjugates, elsewhere.
+    steps = range(width, 0, -1) if lower else range(1, width + 1)
+    other = np.stack([_shifted(np.conjugate(ab[each if lower else width - each]), each, lower) for each in steps])
+    return np.concatenate([other, main, own] if lower else [own, main, other])
+
+
+def _shifted(row: Any, step: int, later: bool) -> Any:
+    zeros = np.zeros(step, row.dtype)
+    return np.concatenate([zeros, row[:-step]] if later else [row[step:], zeros])
 
 
 def _pbtrf(ab: Any, lower: bool = False, **_: Any) -> Any:

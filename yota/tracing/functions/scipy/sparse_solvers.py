@@ -15,7 +15,7 @@ from yota.tracing.state import current, paused
 from yota.tracing.trace import Trace
 from yota.tracing.untyped import np
 
-__all__ = ["solved_by"]
+__all__ = ["solved_by", "system"]
 
 _SUPERLU = "scipy.sparse.linalg._dsolve._superlu"
 
@@ -24,7 +24,8 @@ def _named(options: Mapping[str, Any] | None) -> tuple[tuple[str, Any], ...]:
     return tuple((name, value) for name, value in (options or {}).items())
 
 
-def _system(trace: Trace, solver: Any, data: Any, b: Any, places: tuple[Any, Any], transposed: bool) -> Any:
+def system(trace: Trace, solver: Any, data: Any, b: Any, places: tuple[Any, Any], transposed: bool) -> Any:
+    """The solution of the system with ``data`` at ``places``, its rows and columns."""
     known = trace.registry.primitive("sparse_solve")
     heads, tails = (constant(trace, each) for each in places)
     return trace.apply(known, (data, b, heads, tails), {"solver": solver, "transposed": transposed})
@@ -38,7 +39,7 @@ def _solve(
     major = rows_of(pattern(trace, pointers))
     minor = pattern(trace, indices)[: len(major)]
     places = (minor, major) if csc else (major, minor)
-    return _system(trace, Direct(_named(options)), data[: len(major)], b, places, not csc), 0
+    return system(trace, Direct(_named(options)), data[: len(major)], b, places, not csc), 0
 
 
 @records(_SUPERLU, "gstrf", always=True)
@@ -69,7 +70,7 @@ class _Factors:
         trace = current() or self._trace
         data = np.conjugate(self._data) if trans == "H" else self._data
         places = (self._minor, self._major) if trans == "N" else (self._major, self._minor)
-        return _system(trace, self._solver, data, rhs, places, trans != "N")
+        return system(trace, self._solver, data, rhs, places, trans != "N")
 
     def __getattr__(self, name: str) -> Any:
         raise self._trace.refuse(f"{name} of SuperLU's object is not recorded.", "Use its solve().")
@@ -105,7 +106,7 @@ def _iteration(name: str) -> Callable[..., Any]:
         kind = np.result_type(matrix.dtype, b.dtype, np.float32)
         right = np.ravel(b).astype(kind, copy=False)
         solver = Iterative(name, _named(options), M, form)
-        found = _system(trace, solver, trace.traced(matrix.data).astype(kind, copy=False), right, places, False)
+        found = system(trace, solver, trace.traced(matrix.data).astype(kind, copy=False), right, places, False)
         return np.reshape(found, b.shape), 0
 
     return form
