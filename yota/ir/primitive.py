@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol
 from yota.ir.semantics import Semantics, semantics
 from yota.ir.types import TensorType
 
-__all__ = ["Emitter", "Primitive"]
+__all__ = ["Emitter", "Primitive", "Shared"]
 
 
 class Emitter(Protocol):
@@ -23,6 +23,22 @@ class Emitter(Protocol):
 
     def type(self, handle: Any) -> TensorType:
         """Type of what ``handle`` stands for."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shared:
+    """A function of real operands in terms of parts that other functions of them are written in too.
+
+    Parameters
+    ----------
+    parts
+        Writes the parts as other primitives, and gives their handles: ``parts(emitter, operands)``.
+    value
+        Writes the function itself: ``value(emitter, operands)``.
+    """
+
+    parts: Callable[[Any, tuple[Any, ...]], tuple[Any, ...]]
+    value: Callable[[Any, tuple[Any, ...]], Any]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,6 +65,8 @@ class Primitive:
     typed
         Gives the type of the result from those of the operands and the keywords; None where a call of ``function``
         shows it.
+    shared
+        Another form of it, for tapes on which one of its parts is computed anyway; None where there is no such form.
 
     Attributes
     ----------
@@ -65,6 +83,7 @@ class Primitive:
     expand: Callable[..., Any] | None = field(default=None, repr=False)
     several: Literal["", "elementwise", "tensor"] = ""
     typed: Callable[..., TensorType] | None = field(default=None, repr=False)
+    shared: Shared | None = field(default=None, repr=False)
     semantics: Semantics = field(init=False, repr=False)
     access: str = field(init=False, repr=False)
 

@@ -1,25 +1,39 @@
-"""Pass `inline`: primitives that are defined by their rule's primal alone are replaced by their bodies."""
+"""Pass `inline`: primitives that are defined by their rule's primal alone are replaced by their bodies.
+
+So are functions that have a form in parts which are on the tape anyway, as a value and its slope have one exponential
+in common.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import Any
+
+import numpy as np
 
 from yota.errors import TapeError
 from yota.ir.primitive import Primitive
 from yota.ir.semantics import AccessMap
-from yota.ir.tape import Tape
+from yota.ir.tape import Op, Tape
 from yota.ir.types import TensorType
+from yota.passes import cse
 from yota.passes.rewrite import Rewriting
 
 __all__ = ["run"]
 
 _DEEPEST = 100
+_SHORT = 12
+"""So many ops of a form go through memory in less time than the calls that they save."""
 
 
-def run(tape: Tape) -> Tape:
-    """Expand every op whose primitive has a body."""
-    if all(op.primitive.expand is None for op in tape.ops):
+def run(tape: Tape, *, strict: bool = False, compiled: bool = False) -> Tape:
+    """Expand every op whose primitive has a body, and, unless ``strict``, those that share parts with others.
+
+    Where the code is not ``compiled``, each op of a form goes through memory: long forms are left out.
+    """
+    sharing = set() if strict else _sharing(tape, math.inf if compiled else _SHORT)
+    if not sharing and all(op.primitive.expand is None for op in tape.ops):
         return tape
     rewriting = Rewriting(tape)
     emitter = _Inliner(rewriting)
@@ -29,16 +43,50 @@ def run(tape: Tape) -> Tape:
             found = several[op.operands[0]][op.keyword("index")]
             rewriting.bind(op.result, _of_type(rewriting, found, tape.types[op.result]))
             continue
+        rewriting.builder.location = op.location
+        if op.result in sharing and op.primitive.shared is not None:
+            found = op.primitive.shared.value(emitter, rewriting.operands(op))
+            rewriting.bind(op.result, _of_type(rewriting, found, tape.types[op.result]))
+            continue
         if op.primitive.expand is None:
             rewriting.copy(op)
             continue
-        rewriting.builder.location = op.location
         body = emitter.emit(op.primitive, rewriting.operands(op), op.static)
         if isinstance(body, tuple):
             several[op.result] = body
         else:
             rewriting.bind(op.result, _of_type(rewriting, body, tape.types[op.result]))
     return rewriting.finish()
+
+
+def _sharing(tape: Tape, longest: float) -> set[int]:
+    """Results of the ops one of whose parts another op computes too."""
+    found = [(op, op.primitive.shared) for op in tape.ops if op.primitive.shared is not None and _is_real(tape, op)]
+    if not found:
+        return set()
+    builder = tape.builder()
+    owners: list[int] = []
+    roots: list[int] = []
+    for op, shared in found:
+        before = len(builder.ops)
+        shared.value(builder, op.operands)
+        if len(builder.ops) - before > longest:
+            continue
+        parts = [part for part in shared.parts(builder, op.operands) if part not in op.operands]
+        owners += [op.result] * len(parts)
+        roots += parts
+    merged = cse.run(builder.finish([*tape.outputs, *roots]))
+    same = merged.outputs[len(tape.outputs) :]
+    users: dict[int, set[int]] = {}
+    for owner, root in zip(owners, same, strict=True):
+        users.setdefault(root, set()).add(owner)
+    known = {op.result for op in tape.ops}
+    return {owner for owner, root in zip(owners, same, strict=True) if root in known or len(users[root]) > 1}
+
+
+def _is_real(tape: Tape, op: Op) -> bool:
+    types = [tape.types[variable] for variable in (op.result, *op.operands)]
+    return all(type.dtype in (np.float32, np.float64) or (type.weak and type.dtype.kind == "i") for type in types)
 
 
 class _Inliner:

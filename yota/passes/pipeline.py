@@ -23,7 +23,7 @@ def passes(*, strict: bool = False, inlined: bool = True, compiled: bool = False
     # What the value and its derivative have in common stays common, before either is rewritten.
     shared: tuple[tuple[str, Rewrite], ...] = (("cse", cse.run),) if strict else ()
     return (
-        *([("inline", inline.run)] if inlined else []),
+        *([("inline", lambda tape: inline.run(tape, strict=strict, compiled=compiled))] if inlined else []),
         *shared,
         *algebra,
         ("scalarize", lambda tape: scalarize.run(tape, strict=strict, compiled=compiled)),

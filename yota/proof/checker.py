@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from yota.errors import RuleError
-from yota.proof import adjoints, conventions, partials
+from yota.proof import adjoints, conventions, forms, partials
 from yota.proof.findings import FAULTS, Finding, Report, failed, finding, unmeasured
 from yota.proof.generated import layouts, second_order
 from yota.proof.libraries import absent, import_used, imported
@@ -43,6 +43,7 @@ def prove(rule: Rule, known: Registry, points: int = POINTS) -> Iterator[Finding
         yield from adjoints.types(rule, known)
         yield from adjoints.code(rule, known)
     else:
+        yield from forms.shared(rule, known, points)
         yield from map(partial(_exact, rule, known), partials.formulas(rule, known, points))
         yield from conventions.kinks(rule, known)
         yield from conventions.ends(rule, known)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from yota.proof import adjoints, conventions, partials
+from yota.proof import adjoints, conventions, forms, partials
 from yota.proof.findings import FAULTS, Finding
 from yota.rules.display import show
 from yota.rules.macros import MACROS
@@ -54,6 +54,9 @@ def mutants(rule: Rule, known: Registry) -> Iterator[Mutant]:
         if refusal(expression) is None:
             for wrong, change in _versions(expression):
                 yield Mutant(replace(rule, adjoints={**rule.adjoints, name: wrong}), f"d[{name}]", change)
+    for name, expression in rule.shared.items():
+        for wrong, change in _versions(expression):
+            yield Mutant(replace(rule, shared={**rule.shared, name: wrong}), name, change)
     if rule.kind == "elementwise":
         for result, name in partials.moving(rule, known):
             written = rule.partials.get((result, name))
@@ -120,6 +123,7 @@ def detected(mutant: Mutant, known: Registry, count: int = 16) -> bool:
         laws = (lambda: adjoints.directions(rule, known), lambda: adjoints.types(rule, known))
     else:
         laws = (
+            lambda: forms.shared(rule, known, count),
             lambda: partials.formulas(rule, known, count),
             lambda: conventions.kinks(rule, known),
             lambda: conventions.ends(rule, known),

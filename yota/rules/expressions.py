@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -46,11 +47,12 @@ _INSTEAD: dict[type[ast.AST], tuple[str, str]] = {
 
 @dataclass(slots=True)
 class Scope:
-    """The names that a body may use: all, variadic ones, and the index of ``d[xs[i]]``."""
+    """The names that a body may use: all, variadic ones, the index of ``d[xs[i]]``, and locals with what they are."""
 
     names: frozenset[str] = frozenset()
     variadic: frozenset[str] = frozenset()
     loop: str | None = None
+    parts: Mapping[str, Expression] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -69,13 +71,17 @@ class ExpressionReader:
         return self._read(tree, 0)
 
     def _read(self, tree: ast.AST, depth: int) -> Expression:
-        self.size += 1
-        if depth > self.most_depth or self.size > self.most_parts:
-            deep = depth > self.most_depth
+        part = self.scope.parts.get(tree.id) if isinstance(tree, ast.Name) else None
+        size, below = (1, 0) if part is None else _extent(part)
+        self.size += size
+        if depth + below > self.most_depth or self.size > self.most_parts:
+            deep = depth + below > self.most_depth
             limit = f"more than {self.most_depth} levels" if deep else f"more than {self.most_parts} parts"
             raise self.source.fault(
                 tree, "the expression is too large", found=limit, write="a second function for a part of it"
             )
+        if part is not None:
+            return part
         reader = _READERS.get(type(tree))
         if reader is None:
             raise self._refuse(tree)
@@ -198,6 +204,12 @@ class ExpressionReader:
         if all(isinstance(each, Literal) for each in items):
             return Literal(tuple(each.value for each in items))  # type: ignore[union-attr]
         return Call("tuple", items)
+
+
+def _extent(expression: Expression) -> tuple[int, int]:
+    """How many parts an expression has, and how many levels."""
+    inside = [_extent(each) for each in expression.inside] if isinstance(expression, Call) else []
+    return 1 + sum(size for size, _ in inside), 1 + max((depth for _, depth in inside), default=0)
 
 
 _READERS: dict[type[ast.AST], str] = {

@@ -94,6 +94,9 @@ class Inspection:
         rule = self.rule
         for name, expression in rule.primal.items():
             yield Side(name, "primal", expression)
+        for name, expression in rule.shared.items():
+            if rule.primal.get(name) is not expression:
+                yield Side(name, "primal", expression)
         for (result, parameter), expression in rule.partials.items():
             yield Side(f"d[{result}, {parameter}]", "partial", expression)
         for name, expression in rule.adjoints.items():

@@ -172,6 +172,11 @@ class Rule:
         Names of the results.
     primal
         Expression of each result, for a rule that defines its function.
+    parts
+        Locals, by name: expressions that the right-hand sides below them hold.
+    shared
+        Expression of each result in terms of `parts`, of real operands: it takes the place of the function where a
+        part is computed anyway.
     partials
         For an elementwise rule: ``(result, parameter) -> d result / d parameter`` of one element; a string in its
         place says why there is none.
@@ -206,6 +211,8 @@ class Rule:
     line: int = 0
     source: str = field(default="", repr=False)
     linear: str = ""
+    parts: Mapping[str, Expression] = field(default_factory=dict)
+    shared: Mapping[str, Expression] = field(default_factory=dict)
     operands: tuple[Parameter, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from yota.errors import RuleError
-from yota.rules.expressions import ExpressionReader, Scope
+from yota.rules.expressions import CONSTANTS, ExpressionReader, Scope
 from yota.rules.model import Expression, Literal, Parameter, Rule
 from yota.rules.signature import read_decorator, read_parameters, read_results
 from yota.rules.source import Place, Source
@@ -22,6 +22,8 @@ _Key = TypeVar("_Key", str, tuple[str, str])
 
 HEADER = "# yota rules 1"
 """First line of every rule file."""
+_LIBRARIES = ("numpy.", "scipy.")
+"""Functions that are what the library says, whatever else a rule writes."""
 _UNKNOWN = "its rule is @linear and gives no adjoint by this operand"
 """Why there is no derivative by an operand of a ``@linear`` function."""
 
@@ -163,6 +165,7 @@ def _definition(source: Source, tree: ast.FunctionDef) -> Rule:
         frozenset(parameter.name for parameter in parameters),
         frozenset(parameter.name for parameter in parameters if parameter.variadic),
         results,
+        target,
     )
     statements = tree.body
     doc = ""
@@ -194,7 +197,10 @@ def _definition(source: Source, tree: ast.FunctionDef) -> Rule:
         tree.lineno + source.first - 1,
         "\n".join(source.lines[first - 1 : tree.end_lineno]),
         linear,
+        body.parts,
+        body.shared,
     )
+    body.close()
     source.mark(rule, tree)
     return rule
 
@@ -221,6 +227,10 @@ class _Body:
     parameters: frozenset[str]
     variadic: frozenset[str]
     results: tuple[str, ...]
+    target: str | None
+    parts: dict[str, Expression] = field(default_factory=dict)
+    unread: dict[str, ast.expr] = field(default_factory=dict)
+    shared: dict[str, Expression] = field(default_factory=dict)
     primal: dict[str, Expression] = field(default_factory=dict)
     partials: dict[tuple[str, str], Expression] = field(default_factory=dict)
     adjoints: dict[str, Expression] = field(default_factory=dict)
@@ -246,11 +256,14 @@ class _Body:
 
     def _assign(self, target: ast.expr, value: ast.expr, kind: str) -> None:
         if isinstance(target, ast.Name) and target.id in self.results:
-            self._put(self.primal, target.id, target, self._expression(value, None))
+            self._value(target, value)
+            return
+        if isinstance(target, ast.Name) and kind != "linear":
+            self._part(target, value)
             return
         inner = target.slice if isinstance(target, ast.Subscript) else None
         if not isinstance(target, ast.Subscript) or not isinstance(target.value, ast.Name) or target.value.id != "d":
-            raise self._fault(target, "a rule assigns its results and d[...] only", self._example(kind))
+            raise self._fault(target, "a rule assigns locals, its results and d[...] only", self._example(kind))
         if isinstance(inner, ast.Tuple) and len(inner.elts) == 2 and all(isinstance(e, ast.Name) for e in inner.elts):
             pair: tuple[str, str] = tuple(e.id for e in inner.elts if isinstance(e, ast.Name))  # type: ignore[assignment]
             self._put(self.partials, pair, target, self._expression(value, None))
@@ -260,6 +273,31 @@ class _Body:
             self._variadic(ast.unparse(inner.value), ast.unparse(inner.slice), target, value)
         else:
             raise self._fault(target, "this is neither d[y, x] nor d[x] nor d[xs[i]]", self._example(kind))
+
+    def _value(self, target: ast.Name, value: ast.expr) -> None:
+        """What a result is; written in locals, it is the shared form, and the definition if there is no other."""
+        expression = self._expression(value, None)
+        if self.parts.keys().isdisjoint(_names(value)):
+            self._put(self.primal, target.id, target, expression)
+            return
+        if self.target is not None or target.id in self.primal:
+            self._put(self.shared, target.id, target, expression)
+        if not (self.target or "").startswith(_LIBRARIES):
+            self.primal.setdefault(target.id, expression)
+
+    def _part(self, target: ast.Name, value: ast.expr) -> None:
+        if target.id in self.parameters or target.id == "d" or target.id in CONSTANTS:
+            raise self._fault(target, f"`{target.id}` is a name of something else", f"{target.id}_ = ...")
+        if self.partials or self.adjoints:
+            what = "a local stands above the derivatives, which are written in it"
+            raise self._fault(target, what, f"{target.id} = ...    # above the first d[...]")
+        self._put(self.parts, target.id, target, self._expression(value, None))
+        self.unread[target.id] = target
+
+    def close(self) -> None:
+        """Refuse a local that nothing is written in."""
+        for name, target in self.unread.items():
+            raise self._fault(target, f"`{name}` is used nowhere", "a right-hand side with it, or leave the line out")
 
     def _variadic(self, name: str, index: str, target: ast.expr, value: ast.expr) -> None:
         if name not in self.variadic:
@@ -277,7 +315,9 @@ class _Body:
 
     def _expression(self, tree: ast.expr, loop: str | None) -> Expression:
         names = self.parameters | frozenset(self.results) | ({loop} if loop else frozenset())
-        return ExpressionReader(self.source, Scope(names, self.variadic, loop)).read(tree)
+        for name in _names(tree):
+            self.unread.pop(name, None)
+        return ExpressionReader(self.source, Scope(names, self.variadic, loop, self.parts)).read(tree)
 
     def _example(self, kind: str) -> str:
         operand = min(self.parameters, default="x")
@@ -285,3 +325,7 @@ class _Body:
 
     def _fault(self, thing: ast.AST, what: str, write: str) -> RuleError:
         return self.source.fault(thing, what, write=write)
+
+
+def _names(tree: ast.expr) -> set[str]:
+    return {each.id for each in ast.walk(tree) if isinstance(each, ast.Name)}

@@ -11,7 +11,7 @@ import numpy as np
 from yota.errors import RuleError
 from yota.ir.catalog import original
 from yota.ir.catalog import primitive as built_in
-from yota.ir.primitive import Emitter, Primitive
+from yota.ir.primitive import Emitter, Primitive, Shared
 from yota.rules.algebras.emitted import EVALUATE, Static, expand
 from yota.rules.display import template
 from yota.rules.inspection import Registered
@@ -126,24 +126,45 @@ def make(rule: Rule, registry: Registered) -> Primitive:
     elementwise = rule.kind == "elementwise" and not several
     if rule.target is None:
         body = _expansion(rule.name, registry)
-        return Primitive(rule.name, None, elementwise, _evaluated(rule.name, registry), body, several)
+        shared = _shared(rule, registry)
+        return Primitive(rule.name, None, elementwise, _evaluated(rule.name, registry), body, several, shared=shared)
     if rule.target.startswith(("numpy.", "yota.ir.")):
         try:
             known = built_in(rule.name)
         except KeyError:
             known = None
         if known is not None and known.target == rule.target:
+            if known.shared is None and not registry.is_user(rule.name):
+                # Tapes hold NumPy's primitives before anyone asks for their rules.
+                object.__setattr__(known, "shared", _shared(rule, registry))
             return known
     function = resolve(rule.target)
     if isinstance(function, np.ufunc):
         elementwise = function.signature is None and function.nout == 1
-    return Primitive(rule.name, rule.target, elementwise, function or Late(rule.target), None, several)
+    shared = _shared(rule, registry)
+    return Primitive(rule.name, rule.target, elementwise, function or Late(rule.target), None, several, shared=shared)
 
 
 def _several(rule: Rule) -> Literal["", "elementwise", "tensor"]:
     if len(rule.results) == 1:
         return ""
     return "elementwise" if rule.kind == "elementwise" else "tensor"
+
+
+def _shared(rule: Rule, registry: Registered) -> Shared | None:
+    """The form of an elementwise function in the locals of its rule."""
+    if rule.kind != "elementwise" or len(rule.results) > 1 or not rule.shared or rule.keywords:
+        return None
+    names = [each.name for each in rule.operands]
+
+    def parts(emitter: Emitter, operands: tuple[Any, ...]) -> tuple[Any, ...]:
+        given = dict(zip(names, operands, strict=True))
+        return tuple(expand(each, given, emitter, registry) for each in rule.parts.values())
+
+    def value(emitter: Emitter, operands: tuple[Any, ...]) -> Any:
+        return expand(rule.shared[rule.results[0]], dict(zip(names, operands, strict=True)), emitter, registry)
+
+    return Shared(parts, value)
 
 
 def _evaluated(name: str, registry: Registered) -> Callable[..., Any]:

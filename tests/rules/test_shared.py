@@ -1,0 +1,119 @@
+"""Locals of rules: what a value and its slope share is computed once, and both keep their digits."""
+
+import re
+from dataclasses import replace
+
+import mpmath
+import numpy as np
+import pytest
+import scipy.special
+
+import yota
+from yota.ir.tape import TapeBuilder
+from yota.ir.types import TensorType
+from yota.passes import inline
+from yota.proof.checker import prove_file
+from yota.proof.forms import shared
+from yota.rules.model import Call, Literal
+from yota.rules.registry import registry
+
+FUNCTIONS = {
+    "tanh": (np.tanh, mpmath.tanh, lambda x: mpmath.sech(x) ** 2),
+    "expit": (scipy.special.expit, lambda x: 1 / (1 + mpmath.exp(-x)), lambda x: mpmath.sech(x / 2) ** 2 / 4),
+    "log_expit": (scipy.special.log_expit, lambda x: -mpmath.log1p(mpmath.exp(-x)), lambda x: 1 / (1 + mpmath.exp(x))),
+    "softplus": (
+        lambda x: np.logaddexp(0, x),
+        lambda x: mpmath.log1p(mpmath.exp(x)),
+        lambda x: 1 / (1 + mpmath.exp(-x)),
+    ),
+}
+SIZES = [1e-300, 1e-9, 0.2, 0.624, 0.626, 1.0, 3.0, 19.0, 40.0, 300.0]
+POINTS = np.array([*SIZES, *(-size for size in SIZES)] * 4)
+
+
+@pytest.mark.parametrize(("name", "target"), [*((name, "numpy") for name in FUNCTIONS), ("tanh", "c")])
+def test_value_and_slope_keep_their_digits(name, target):
+    function, exact, rate = FUNCTIONS[name]
+
+    def loss(x, w):
+        return np.sum(w * function(x)), function(x)
+
+    both = yota.value_and_grad(loss, has_aux=True, target=target)
+    (_, value), slope = both(POINTS, np.ones_like(POINTS))
+    with mpmath.workdps(320):
+        for x, *found in zip(POINTS[:20], value, slope, strict=False):
+            for number, right in zip(found, (exact(mpmath.mpf(x)), rate(mpmath.mpf(x))), strict=True):
+                assert abs(number - right) <= 8 * 2.0**-52 * abs(right), (x, number)
+
+
+def loss(x):
+    return np.sum(np.logaddexp(0, x) * np.tanh(x))
+
+
+def test_the_part_is_computed_once():
+    text = str(yota.generate(loss, {"x": "float64[200]"}))
+    before, after = re.sub(r"# .*", "", text).split("def _loss_value_and_gradient")
+    assert "np.exp(" not in before.split("def _loss(")[1]
+    assert after.count("np.exp(") == after.count("np.log1p(") == 1
+    assert "np.logaddexp(" not in after
+    # More ops than a call of NumPy saves.
+    assert "np.tanh(" in after
+
+
+def inlined(*functions, dtype=np.float64, strict=False):
+    builder = TapeBuilder("f")
+    x = builder.input(TensorType(np.dtype(dtype), (64,)), 0, "x")
+    found = [builder.emit(registry().primitive(name), (x,)) for name in functions]
+    tape = inline.run(builder.finish(found), strict=strict, compiled=True)
+    return [op.name for op in tape.ops]
+
+
+def test_only_what_shares_a_part_is_rewritten():
+    assert inlined("tanh") == ["tanh"]
+    assert inlined("tanh", "sin") == ["tanh", "sin"]
+    assert "cosh" not in inlined("tanh", "_sech")
+    assert "tanh" not in inlined("tanh", "_sech")
+    assert "tanh" in inlined("tanh", "_sech", strict=True)
+    assert "tanh" in inlined("tanh", "_sech", dtype=np.complex128)
+
+
+def test_strict_values_have_numpys_bits():
+    x = np.linspace(-30, 30, 999)
+    value, _ = yota.value_and_grad(lambda x: np.sum(np.tanh(x)), strict=True)(x)
+    assert value == np.sum(np.tanh(x))
+
+
+USER = """# yota rules 1
+@elementwise
+def bump(x: Real) -> y:
+    e = exp(-x * x)
+    y = e * (1 + e)
+    d[y, x] = {slope}
+"""
+
+
+def test_locals_of_a_users_rule(tmp_path):
+    path = tmp_path / "my.rules"
+    path.write_text(USER.format(slope="-2 * x * e * (1 + 2 * e)"))
+    found = prove_file(path)
+    assert found.held, [each for each in found.findings if not each.held]
+    path.write_text(USER.format(slope="-2 * x * e * (1 + 2.001 * e)"))
+    assert not prove_file(path).held
+
+
+@pytest.mark.parametrize("name", ["tanh", "_sech", "_logistic", "logaddexp", "expit"])
+def test_a_fault_in_the_form_is_found(name):
+    (rule,) = registry().rules(name)
+    assert all(each.held for each in shared(rule, registry(), 12))
+    wrong = replace(rule, shared={"y": Call("multiply", (Literal(1 + 1e-14), rule.shared["y"]))})
+    assert not all(each.held for each in shared(wrong, registry(), 12))
+
+
+def test_a_form_with_another_zero_is_found():
+    (rule,) = registry().rules("tanh")
+    form = Call(
+        "where", (Call("less", (rule.parts["e"], Literal(0))), Literal(0), Call("absolute", (rule.shared["y"],)))
+    )
+    wrong = replace(rule, shared={"y": Call("copysign", (form, rule.parts["e"]))})
+    held = {each.law: each.held for each in shared(wrong, registry(), 4)}
+    assert not held["shared form, zeros and infinities"]
