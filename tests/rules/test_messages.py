@@ -116,7 +116,7 @@ def sites():
 
 
 # What Python's version decides, what needs a whole file, and what passes a fault on.
-ELSEWHERE = {"inspection.py": 1, "source.py": 2, "syntax.py": 6, "expressions.py": 1}
+ELSEWHERE = {"inspection.py": 1, "source.py": 2, "syntax.py": 6}
 
 
 def test_every_refusal_has_an_example(monkeypatch):

@@ -27,12 +27,15 @@ _SHORT = 12
 """So many ops of a form go through memory in less time than the calls that they save."""
 
 
-def run(tape: Tape, *, strict: bool = False, compiled: bool = False) -> Tape:
+def run(tape: Tape, *, strict: bool = False, compiled: bool = False, alone: bool = False) -> Tape:
     """Expand every op whose primitive has a body, and, unless ``strict``, those that share parts with others.
 
-    Where the code is not ``compiled``, each op of a form goes through memory: long forms are left out.
+    Where the code is not ``compiled``, each op of a form goes through memory: long forms are left out. Code that runs
+    ``alone`` has no functions of Python's, so each that has a form is computed by it.
     """
     sharing = set() if strict else _sharing(tape, math.inf if compiled else _SHORT)
+    if alone:
+        sharing |= {op.result for op in tape.ops if op.primitive.shared is not None and _is_users(op.primitive)}
     if not sharing and all(op.primitive.expand is None for op in tape.ops):
         return tape
     rewriting = Rewriting(tape)
@@ -57,6 +60,10 @@ def run(tape: Tape, *, strict: bool = False, compiled: bool = False) -> Tape:
         else:
             rewriting.bind(op.result, _of_type(rewriting, body, tape.types[op.result]))
     return rewriting.finish()
+
+
+def _is_users(primitive: Primitive) -> bool:
+    return primitive.target is not None and not primitive.target.startswith(("numpy.", "scipy."))
 
 
 def _sharing(tape: Tape, longest: float) -> set[int]:

@@ -44,6 +44,7 @@ def prove(rule: Rule, known: Registry, points: int = POINTS) -> Iterator[Finding
         yield from adjoints.code(rule, known)
     else:
         yield from forms.shared(rule, known, points)
+        yield from forms.solved(rule, known, points)
         yield from map(partial(_exact, rule, known), partials.formulas(rule, known, points))
         yield from conventions.kinks(rule, known)
         yield from conventions.ends(rule, known)

@@ -1,4 +1,4 @@
-"""Laws of the form that a function has in the locals of its rule: it is the function, to as many digits."""
+"""Laws of values: the form that a function has in the locals of its rule, and the equation that it solves."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from yota.rules.model import Rule
 from yota.rules.registry import Registry
 from yota.rules.sampling import defaults, statics
 
-__all__ = ["equal", "shared"]
+__all__ = ["equal", "shared", "solved"]
 
 _SPECIAL = (0.0, -0.0, 1.0, math.inf, -math.inf, math.nan)
 _DTYPES = (np.dtype(np.float64), np.dtype(np.float32))
@@ -76,7 +76,10 @@ def _differs(rule: Rule, result: str, point: Point, registry: Registry) -> float
 
 def _off(rule: Rule, result: str, point: Point, registry: Registry, dtype: Any) -> float:
     """By how many ulps the form misses the function, after what a rounding of the operands explains."""
-    found = float(_form(rule, result, point, registry, dtype))
+    return _missed(rule, result, point, registry, float(_form(rule, result, point, registry, dtype)), dtype)
+
+
+def _missed(rule: Rule, result: str, point: Point, registry: Registry, found: float, dtype: Any) -> float:
     mp, small = digits.context(), np.finfo(dtype)
     with digits.LOCK:
         try:
@@ -90,3 +93,18 @@ def _off(rule: Rule, result: str, point: Point, registry: Registry, dtype: Any) 
             return 0.0
         off = abs(found - exact) / (abs(exact) * float(small.eps))
         return float(max(0, off - 2 * moves / abs(exact)) if off > 1 else off)
+
+
+def solved(rule: Rule, registry: Registry, count: int) -> Iterator[Finding]:
+    """The function of an ``@implicit`` rule against the root of its equation, in ulps."""
+    if rule.equation is None:
+        return
+    result, points = rule.results[0], _real(rule, registry, count)
+    errors = ((shown(each), partial(_residual, rule, result, each, registry)) for each in points)
+    yield measured(rule, "", "root of the equation, ulp", allowance(rule)[0], errors)
+
+
+def _residual(rule: Rule, result: str, point: Point, registry: Registry) -> float:
+    """By how many ulps the function misses the root; what a rounding of the operands explains is subtracted."""
+    found = float(_function(rule, result, point, registry))
+    return _missed(rule, result, point, registry, found, np.dtype(np.float64)) if math.isfinite(found) else math.inf

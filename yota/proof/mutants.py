@@ -54,6 +54,9 @@ def mutants(rule: Rule, known: Registry) -> Iterator[Mutant]:
         if refusal(expression) is None:
             for wrong, change in _versions(expression):
                 yield Mutant(replace(rule, adjoints={**rule.adjoints, name: wrong}), f"d[{name}]", change)
+    if rule.equation is not None and rule.target is not None:
+        for wrong, change in _parts(rule.equation):
+            yield Mutant(replace(rule, equation=wrong), "0", change)
     for name, expression in rule.shared.items():
         for wrong, change in _versions(expression):
             yield Mutant(replace(rule, shared={**rule.shared, name: wrong}), name, change)
@@ -124,6 +127,7 @@ def detected(mutant: Mutant, known: Registry, count: int = 16) -> bool:
     else:
         laws = (
             lambda: forms.shared(rule, known, count),
+            lambda: forms.solved(rule, known, count),
             lambda: partials.formulas(rule, known, count),
             lambda: conventions.kinks(rule, known),
             lambda: conventions.ends(rule, known),

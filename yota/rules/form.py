@@ -85,6 +85,16 @@ def ownership(case: Inspection) -> None:
 def definition(case: Inspection) -> None:
     """Without a target, the primal says what the function is."""
     rule = case.rule
+    if rule.equation is not None:
+        for parameter in rule.operands:
+            if parameter.domain is not None and parameter.domain.kind == "complex":
+                what = "an @implicit rule is for real operands"
+                raise case.fault(parameter, what, found=f"{parameter.name}: Complex", write=f"{parameter.name}: Real")
+        if rule.target is None and rule.start is None:
+            what = "an @implicit rule without a target says where Newton's method starts"
+            write = f'{rule.results[0]} = ..., or name the target: @implicit("module.{rule.name}")'
+            raise case.fault(rule, what, found=rule.decorator, write=write)
+        return
     if rule.target is None and (rule.kind == "nodiff" or set(rule.primal) != set(rule.results)):
         what = "a rule without a target defines its function by the primal, which is missing"
         write = f'{rule.results[0]} = ..., or name the target: @{rule.kind}("module.{rule.name}")'
@@ -99,8 +109,8 @@ def form(case: Inspection) -> None:
         if rule.kind == "elementwise" and (
             parameter.variadic or (parameter.domain is not None and parameter.domain.kind == "array")
         ):
-            what = "an elementwise rule speaks of one element of each operand"
-            write = f"{parameter.name}: Real, or @tensor in place of @elementwise"
+            what = f"an {rule.decorator.partition('(')[0]} rule speaks of one element of each operand"
+            write = f"{parameter.name}: Real, or @tensor in place of {rule.decorator.partition('(')[0]}"
             raise case.fault(parameter, what, found=f"{'*' * parameter.variadic}{parameter.name}: Array", write=write)
     for name, expression in rule.adjoints.items():
         if rule.kind == "tensor" and name in rule.results and len(rule.results) > 1:
@@ -151,7 +161,7 @@ def coverage(case: Inspection) -> None:
             what = f"the adjoint of `{parameter.name}` is missing"
             raise case.fault(parameter, what, found=signature(rule), write=f"{left} = ...    # 0 where it is zero")
         for result in rule.results:
-            written = (result, parameter.name) in rule.partials or result in rule.primal
+            written = (result, parameter.name) in rule.partials or result in rule.primal or rule.equation is not None
             if rule.kind == "elementwise" and not written:
                 what = f"the partial by `{parameter.name}` is missing, and there is no primal to derive it from"
                 write = f"d[{result}, {parameter.name}] = ...    # 0 where it is zero"
@@ -180,7 +190,7 @@ def refusals(case: Inspection) -> None:
         reason = refusal(side.expression)
         if reason is None:
             continue
-        if side.role in ("primal", "kink"):
+        if side.role in ("primal", "kink", "equation"):
             what = "a string stands in the place of a derivative only, and says why there is none"
             write = f"{side.left} = ..." if side.role == "primal" else "assert x != 0"
             raise case.fault(side.expression, what, write=write)

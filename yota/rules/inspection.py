@@ -47,7 +47,7 @@ class Side(NamedTuple):
     """A right-hand side: the text of its left-hand side, what it is, and the expression."""
 
     left: str
-    role: OneOf["primal", "partial", "adjoint", "kink"]
+    role: OneOf["primal", "partial", "adjoint", "kink", "equation"]
     expression: Expression
 
 
@@ -97,6 +97,10 @@ class Inspection:
         for name, expression in rule.shared.items():
             if rule.primal.get(name) is not expression:
                 yield Side(name, "primal", expression)
+        if rule.start is not None:
+            yield Side(rule.results[0], "primal", rule.start)
+        if rule.equation is not None:
+            yield Side("0", "equation", rule.equation)
         for (result, parameter), expression in rule.partials.items():
             yield Side(f"d[{result}, {parameter}]", "partial", expression)
         for name, expression in rule.adjoints.items():

@@ -14,7 +14,9 @@ from yota.rules.syntax import parse
 
 __all__ = ["Excerpt", "Excerpts", "Proofs", "Sources", "Taking", "excerpts", "load", "shipped"]
 
-_HEAD = re.compile(r'^@(?:elementwise|tensor|linear|nodiff)(?:\("([\w.]+)"\))?[^\n]*\ndef (\w+)\(', re.MULTILINE)
+_HEAD = re.compile(
+    r'^@(?:elementwise|implicit|tensor|linear|nodiff)(?:\("([\w.]+)"\))?[^\n]*\ndef (\w+)\(', re.MULTILINE
+)
 _REST = re.compile(r"(?:\n+(?:#[^\n]*)?)*\Z")
 Sources = Sequence[tuple[Source, tuple[Rule, ...]]]
 """Texts with the rules that they hold."""

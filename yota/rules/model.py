@@ -177,6 +177,10 @@ class Rule:
     shared
         Expression of each result in terms of `parts`, of real operands: it takes the place of the function where a
         part is computed anyway.
+    equation
+        For an ``@implicit`` rule: what is 0 where the result is the function's value; None for other rules.
+    start
+        Where Newton's method starts, for an ``@implicit`` rule that says so.
     partials
         For an elementwise rule: ``(result, parameter) -> d result / d parameter`` of one element; a string in its
         place says why there is none.
@@ -213,6 +217,8 @@ class Rule:
     linear: str = ""
     parts: Mapping[str, Expression] = field(default_factory=dict)
     shared: Mapping[str, Expression] = field(default_factory=dict)
+    equation: Expression | None = None
+    start: Expression | None = None
     operands: tuple[Parameter, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -223,7 +229,7 @@ class Rule:
     @property
     def decorator(self) -> str:
         """The decorator, as it is written."""
-        kind = "linear" if self.linear else self.kind
+        kind = "linear" if self.linear else "implicit" if self.equation is not None else self.kind
         return f'@{kind}("{self.target}")' if self.target else f"@{kind}"
 
     @property

@@ -119,7 +119,7 @@ class Registry:
         written = rule.partials.get((result, parameter))
         if written is not None:
             return written
-        if result not in rule.primal:
+        if result not in rule.primal and rule.equation is None:
             raise MissingRuleError(
                 f"{rule.file}:{rule.line}: the rule of {rule.name} has no partial by {parameter}; add the line\n"
                 f"    d[{result}, {parameter}] = ..."

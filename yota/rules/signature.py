@@ -13,7 +13,7 @@ from yota.rules.source import Source
 
 __all__ = ["read_decorator", "read_parameters", "read_results"]
 
-_KINDS = ("elementwise", "tensor", "linear", "nodiff")
+_KINDS = ("elementwise", "implicit", "tensor", "linear", "nodiff")
 _DECORATORS = ", ".join(f'@{kind}("module.function")' for kind in _KINDS[:-1]) + f' or @{_KINDS[-1]}("module.function")'
 _DOMAINS = (
     "Real, Real(low, high), Complex, Integer, Integer(low, high), Boolean, Array, Array[..., m, 3], RealArray or Static"

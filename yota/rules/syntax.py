@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from yota.errors import RuleError
 from yota.rules.expressions import CONSTANTS, ExpressionReader, Scope
-from yota.rules.model import Expression, Literal, Parameter, Rule
+from yota.rules.model import Call, Expression, Literal, Parameter, Rule, is_zero
 from yota.rules.signature import read_decorator, read_parameters, read_results
 from yota.rules.source import Place, Source
 
@@ -174,6 +174,9 @@ def _definition(source: Source, tree: ast.FunctionDef) -> Rule:
         statements = statements[1:]
     for statement in statements:
         body.read(statement, kind)
+    if kind == "implicit":
+        body.close_equation(tree)
+        kind = "elementwise"
     first = tree.decorator_list[0].lineno
     linear = ""
     if kind == "linear":
@@ -199,6 +202,8 @@ def _definition(source: Source, tree: ast.FunctionDef) -> Rule:
         linear,
         body.parts,
         body.shared,
+        body.equation,
+        body.start,
     )
     body.close()
     source.mark(rule, tree)
@@ -234,6 +239,8 @@ class _Body:
     primal: dict[str, Expression] = field(default_factory=dict)
     partials: dict[tuple[str, str], Expression] = field(default_factory=dict)
     adjoints: dict[str, Expression] = field(default_factory=dict)
+    equation: Expression | None = None
+    start: Expression | None = None
     loop: str | None = None
     kinks: list[Expression] = field(default_factory=list)
 
@@ -245,6 +252,9 @@ class _Body:
             return
         if kind == "nodiff":
             raise self._fault(statement, "a rule without derivative has no body", f"def {self.function}(...) -> y: ...")
+        if kind == "implicit" and isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Compare):
+            self._equation(statement.value)
+            return
         if isinstance(statement, ast.Assert):
             if statement.msg is not None:
                 raise self._fault(statement.msg, "a kink has no message", "assert x != 0    # a comment says why")
@@ -255,6 +265,11 @@ class _Body:
             raise self._fault(statement, "this statement is not part of the rule language", self._example(kind))
 
     def _assign(self, target: ast.expr, value: ast.expr, kind: str) -> None:
+        if isinstance(target, ast.Name) and target.id in self.results and kind == "implicit":
+            if self.start is not None:
+                raise self._fault(target, "this is written twice", "one of the two lines")
+            self.start = self._expression(value, None)
+            return
         if isinstance(target, ast.Name) and target.id in self.results:
             self._value(target, value)
             return
@@ -262,6 +277,9 @@ class _Body:
             self._part(target, value)
             return
         inner = target.slice if isinstance(target, ast.Subscript) else None
+        if kind == "implicit":
+            what = "the partials of an @implicit rule follow from its equation"
+            raise self._fault(target, what, "@elementwise in place of @implicit, or leave the line out")
         if not isinstance(target, ast.Subscript) or not isinstance(target.value, ast.Name) or target.value.id != "d":
             raise self._fault(target, "a rule assigns locals, its results and d[...] only", self._example(kind))
         if isinstance(inner, ast.Tuple) and len(inner.elts) == 2 and all(isinstance(e, ast.Name) for e in inner.elts):
@@ -273,6 +291,29 @@ class _Body:
             self._variadic(ast.unparse(inner.value), ast.unparse(inner.slice), target, value)
         else:
             raise self._fault(target, "this is neither d[y, x] nor d[x] nor d[xs[i]]", self._example(kind))
+
+    def _equation(self, tree: ast.Compare) -> None:
+        """Take in ``0 == F``, or two sides of which neither is 0."""
+        example = f"0 == {self.results[0]} - {min(self.parameters, default='x')}"
+        if self.equation is not None:
+            raise self._fault(tree, "an @implicit rule has one equation", example)
+        if len(tree.ops) != 1 or not isinstance(tree.ops[0], ast.Eq):
+            raise self._fault(tree, "an equation has two sides with == between them", example)
+        if self.results[0] not in _names(tree):
+            raise self._fault(tree, f"the equation does not hold `{self.results[0]}`, which it defines", example)
+        sides = [self._expression(each, None) for each in (tree.left, tree.comparators[0])]
+        rest = [each for each in sides if not is_zero(each)]
+        whole = rest[0] if len(rest) == 1 else Call("subtract", tuple(sides))
+        self.equation = self.source.mark(whole, tree)
+
+    def close_equation(self, tree: ast.FunctionDef) -> None:
+        """Refuse an ``@implicit`` rule without equation, or with several results."""
+        if len(self.results) > 1:
+            what = "an @implicit rule has one result"
+            raise self._fault(tree, what, f"def {self.function}(x: Real) -> {self.results[0]}:")
+        if self.equation is None:
+            what = "an @implicit rule has an equation that its result solves"
+            raise self._fault(tree, what, f"0 == {self.results[0]} - {min(self.parameters, default='x')}")
 
     def _value(self, target: ast.Name, value: ast.expr) -> None:
         """What a result is; written in locals, it is the shared form, and the definition if there is no other."""

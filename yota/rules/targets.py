@@ -16,6 +16,7 @@ from yota.rules.algebras.emitted import EVALUATE, Static, expand
 from yota.rules.display import template
 from yota.rules.inspection import Registered
 from yota.rules.model import Rule
+from yota.rules.newton import newton
 from yota.rules.statics import bind
 
 __all__ = ["Late", "Targets", "make", "missing", "resolve"]
@@ -153,9 +154,13 @@ def _several(rule: Rule) -> Literal["", "elementwise", "tensor"]:
 
 def _shared(rule: Rule, registry: Registered) -> Shared | None:
     """The form of an elementwise function in the locals of its rule."""
-    if rule.kind != "elementwise" or len(rule.results) > 1 or not rule.shared or rule.keywords:
+    if rule.kind != "elementwise" or len(rule.results) > 1 or rule.keywords:
         return None
     names = [each.name for each in rule.operands]
+    if rule.equation is not None and rule.start is not None:
+        return Shared(lambda *_: (), lambda to, given: newton(rule, dict(zip(names, given, strict=True)), to, registry))
+    if not rule.shared:
+        return None
 
     def parts(emitter: Emitter, operands: tuple[Any, ...]) -> tuple[Any, ...]:
         given = dict(zip(names, operands, strict=True))
@@ -191,6 +196,8 @@ def _expand(name: str, registry: Registered, emitter: Emitter, operands: Sequenc
     rest = iter(handles)
     for parameter in rule.operands:
         names[parameter.name] = tuple(rest) if parameter.variadic else next(rest)
+    if rule.equation is not None:
+        return newton(rule, names, emitter, registry)
     found = tuple(expand(rule.primal[result], names, emitter, registry) for result in rule.results)
     return found if len(found) > 1 else found[0]
 

@@ -193,10 +193,9 @@ def _usage(case: Inspection, name: str) -> str:
 def grounded(case: Inspection) -> None:
     """A primal leads to other primitives in the end, never back to itself."""
     rule = case.rule
-    if rule.target is not None:
-        return
     for side in case.sides():
-        if side.role == "primal" and rule.name in _reached(case.registry, side.expression):
+        defines = side.role == "equation" or (side.role == "primal" and rule.target is None)
+        if defines and rule.name in _reached(case.registry, side.expression):
             raise case.fault(
                 side.expression, f"`{rule.name}` is defined by itself", write="a primal of other primitives"
             )
@@ -210,7 +209,10 @@ def _reached(registry: Registered, expression: Expression) -> set[str]:
             if name not in found and registry.knows(name):
                 found.add(name)
                 pending += [
-                    primal for rule in registry.rules(name) if rule.target is None for primal in rule.primal.values()
+                    primal
+                    for rule in registry.rules(name)
+                    if rule.target is None
+                    for primal in (*rule.primal.values(), *([] if rule.equation is None else [rule.equation]))
                 ]
     return found
 

@@ -16,6 +16,7 @@ from yota.generation.c.interface import Function, Parameter, arguments_of, docum
 from yota.generation.derivatives import Derivative
 from yota.generation.subject import Subject
 from yota.ir.tape import Tape
+from yota.passes import inline
 from yota.passes.pipeline import run
 from yota.rules.registry import registry
 from yota.tracing.record import Leaf
@@ -208,7 +209,7 @@ class FunctionWriter:
     def body(self, name: str, tape: Tape, inputs: Sequence[str], results: Sequence[str]) -> Body:
         """The body of one function."""
         sizes = self._made(tape)
-        tape = run(tape, strict=self.strict)
+        tape = run(inline.run(tape, strict=True, alone=not self.strict), strict=self.strict)
         return body_of(tape, name, inputs, results, self.shared, strict=self.strict, sizes=sizes)
 
 

@@ -28,6 +28,7 @@ from yota.generation.request import Request
 from yota.generation.subject import Subject, subject_of
 from yota.generation.varying import Varying
 from yota.ir.tape import Tape
+from yota.passes import inline
 from yota.passes.pipeline import run
 
 __all__ = ["FURTHER", "FromSizes", "Function", "FunctionWriter", "Written", "filled", "written"]
@@ -204,8 +205,9 @@ class FunctionWriter:
         computed = [each.name for each, there in zip(results, present or [True] * len(results), strict=True) if there]
         made = self.made.get(id(tape), FromSizes())
         body = body_of(
-            run(tape), name, [each.name for each in self.inputs], computed, self.tables, self.needs, self.totals,
-            sizes=self.sizes or None, made=[each.hint for each in made.varying], fillings=made.fillings(name),
+            run(inline.run(tape, alone=True)), name, [each.name for each in self.inputs], computed, self.tables,
+            self.needs, self.totals, sizes=self.sizes or None, made=[each.hint for each in made.varying],
+            fillings=made.fillings(name),
         )  # fmt: skip
         body = replace(body, calls=tuple(map(self._with_sizes, body.calls)))
         self.kernels += [call.kernel for call in body.calls if isinstance(call, Call)]

@@ -192,6 +192,8 @@ def primal(rule: Rule, registry: Registered, result: str | None = None) -> Calla
         If it is known in double precision only.
     """
     result = result or rule.results[0]
+    if rule.equation is not None:
+        return _root(rule, rule.equation, registry)
     if result in rule.primal:
         body, parameters = rule.primal[result], [each.name for each in rule.operands]
 
@@ -208,6 +210,24 @@ def primal(rule: Rule, registry: Registered, result: str | None = None) -> Calla
         return lambda *operands: _head(rule.name, list(operands))
     number = rule.results.index(result)
     return lambda *operands: _head(rule.name, list(operands))[number]
+
+
+def _root(rule: Rule, equation: Expression, registry: Registered) -> Callable[..., Any]:
+    """The function that an equation defines: the root next to what the function gives in double precision."""
+    names, mp = [each.name for each in rule.operands], context()
+
+    def function(*operands: Any) -> Any:
+        given = dict(zip(names, operands, strict=True))
+        near = registry.primitive(rule.name).function(*(float(each) for each in operands))
+        if not math.isfinite(near):
+            raise ValueError(f"{rule.name} has no value here")
+
+        def residual(root: Any) -> Any:
+            return value(equation, {**given, rule.results[0]: root}, registry)
+
+        return mp.findroot(residual, mp.mpf(float(near)), tol=mp.mpf(10) ** (-2 * mp.dps + 10), maxsteps=60)
+
+    return function
 
 
 class At(NamedTuple):

@@ -18,7 +18,7 @@ from yota.rules.display import show, walk
 from yota.rules.inspection import Registered
 from yota.rules.model import Call, Domain, Expression, Name, Rule, as_written
 
-__all__ = ["derive", "flat", "number", "to_sympy"]
+__all__ = ["derive", "flat", "number", "slope_of", "to_sympy"]
 
 _CHOICES = ("where", "maximum", "minimum", "fmax", "fmin")
 _FLAT = CONDITIONS.union("isnan isfinite isinf signbit floor ceil trunc rint round sign floor_divide".split())
@@ -195,8 +195,15 @@ def _opaque(name: str, registry: Registered) -> Any:
     return Opaque
 
 
+def slope_of(equation: Expression, name: str, registry: Registered) -> Expression:
+    """The derivative of an elementwise expression by a real name in it."""
+    import sympy
+
+    return from_sympy(to_sympy(equation, registry).diff(sympy.Symbol(name, real=True)))
+
+
 def derive(rule: Rule, result: str, parameter: str, registry: Registered) -> Expression:
-    """The partial of ``result`` by ``parameter``, from the primal.
+    """The partial of ``result`` by ``parameter``, from the primal, or from the equation that the result solves.
 
     Raises
     ------
@@ -211,6 +218,10 @@ def derive(rule: Rule, result: str, parameter: str, registry: Registered) -> Exp
         name: sympy.Symbol(name, real=None if each.kind == "complex" else True) for name, each in domains.items()
     }
     try:
+        if rule.equation is not None:
+            residual = to_sympy(rule.equation, registry)
+            by, own = (residual.diff(sympy.Symbol(name, real=True)) for name in (parameter, result))
+            return from_sympy(-by / own)
         return from_sympy(to_sympy(rule.primal[result], registry, symbols).diff(symbols[parameter]))
     except RuleError as fault:
         raise RuleError(
