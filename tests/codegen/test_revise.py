@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from yota.codegen.factor import Options, factor, factor_anew
-from yota.codegen.forest import Forest, Sum
 from yota.codegen.horner import nest
-from yota.codegen.polynomial import Monomial, Term, multiply
+from yota.codegen.monomials import Monomial, Term, multiply
+from yota.codegen.polynomials import PolynomialSystem, Sum
 from yota.codegen.revise import revise
 from yota.codegen.table import Table
 from yota.codegen.weighing import Scales
@@ -29,19 +29,19 @@ def few_attempts() -> Iterator[None]:
         yield
 
 
-def forest(*sums: list[Term], ordered: tuple[int, ...] = ()) -> Forest:
+def system_of(*sums: list[Term], ordered: tuple[int, ...] = ()) -> PolynomialSystem:
     """A root for each of ``sums``, whose atoms are 10, 11 and so on."""
     atoms = range(10, 10 + len(sums))
     found = {atom: Sum(list(terms), atom - 10 in ordered) for atom, terms in zip(atoms, sums, strict=True)}
     roots = {atom: (1.0, ((atom, 1),)) for atom in atoms}
-    return Forest({atom: atom for atom in (X, Y, Z, W)}, found, roots=roots, count=20)
+    return PolynomialSystem({atom: atom for atom in (X, Y, Z, W)}, found, roots=roots, count=20)
 
 
 def term(coefficient: float, *atoms: int) -> Term:
     return coefficient, tuple(sorted(Counter(atoms).items()))
 
 
-def expanded(found: Forest) -> list[dict[Monomial, Fraction]]:
+def expanded(found: PolynomialSystem) -> list[dict[Monomial, Fraction]]:
     """The polynomials of the roots."""
     known: dict[int, dict[Monomial, Fraction]] = {}
 
@@ -75,9 +75,9 @@ def times(left: dict[Monomial, Fraction], right: dict[Monomial, Fraction]) -> di
     return found
 
 
-def weight(found: Forest) -> int:
+def weight(found: PolynomialSystem) -> int:
     table = Table(found)
-    return Scales(table).weight(table.planted)
+    return Scales(table).weight(table.original)
 
 
 COEFFICIENTS = st.sampled_from([1.0, -1.0, 2.0, -2.0, 3.0, 0.5, -6.0, 0.1])
@@ -90,17 +90,17 @@ SUMS = st.dictionaries(MONOMIALS, COEFFICIENTS, min_size=1, max_size=6).map(
 @settings(max_examples=60, deadline=None)
 @given(st.lists(SUMS, min_size=1, max_size=5), st.sets(st.integers(0, 4)), st.integers(1, 100))
 def test_the_polynomials_stay_exactly_the_same(sums, ordered, seed):
-    planted = forest(*sums, ordered=tuple(ordered))
-    found = revise(planted, seed)
-    assert expanded(found) == expanded(planted)
-    assert weight(found) <= weight(planted)
+    system = system_of(*sums, ordered=tuple(ordered))
+    found = revise(system, seed)
+    assert expanded(found) == expanded(system)
+    assert weight(found) <= weight(system)
 
 
 @settings(max_examples=60, deadline=None)
 @given(SUMS, st.integers(1, 100))
 def test_a_sum_of_the_user_is_added_in_his_order(terms, seed):
-    planted = forest(terms, ordered=(0,))
-    found = revise(planted, seed)
+    system = system_of(terms, ordered=(0,))
+    found = revise(system, seed)
     firsts = [min(_positions(found, each, terms)) for each in found.sums[10].alive()]
     assert firsts == sorted(firsts)
     for number, each in enumerate(found.sums[10].alive()):
@@ -109,72 +109,72 @@ def test_a_sum_of_the_user_is_added_in_his_order(terms, seed):
         assert not bare or number == 0
 
 
-def _positions(found: Forest, each: Term, terms: list[Term]) -> list[int]:
+def _positions(found: PolynomialSystem, each: Term, terms: list[Term]) -> list[int]:
     """Where the terms that one term stands for were."""
-    alone = Forest(found.variables, found.sums, roots={0: each}, count=found.count)
+    alone = PolynomialSystem(found.variables, found.sums, roots={0: each}, count=found.count)
     places = {monomial: position for position, (_, monomial) in enumerate(terms)}
     return [places[monomial] for monomial in expanded(alone)[0]]
 
 
 def test_a_doubled_term_of_a_derivative_is_added_twice_where_one_is_shared():
     value, slope = [term(1.0, X, X), term(-1.0, X)], [term(2.0, X), term(-1.0)]
-    assert weight(revise(forest(value, slope, ordered=(0,)))) == 3
-    assert weight(revise(forest(value, slope, ordered=(0, 1)))) == 4
+    assert weight(revise(system_of(value, slope, ordered=(0,)))) == 3
+    assert weight(revise(system_of(value, slope, ordered=(0, 1)))) == 4
 
 
 @pytest.mark.parametrize("coefficient", [1.0, -1.0, 0.1, 3.0])
 @pytest.mark.parametrize("often", [2, 3])
 def test_what_the_user_adds_twice_is_not_doubled(coefficient, often):
     twice = [term(coefficient, X), term(1.0, Y, Z), *[term(coefficient, X)] * (often - 1)]
-    found = revise(forest(twice, [term(1.0, Y, Z), term(1.0, W)], ordered=(0, 1)))
+    found = revise(system_of(twice, [term(1.0, Y, Z), term(1.0, W)], ordered=(0, 1)))
     assert found.sums[10].alive() == twice
 
 
 def test_nesting_does_not_cancel_what_the_user_adds_and_takes_away_again():
     terms = [term(-1.0, X), term(-1.0, Y), term(1.0, Y), term(-1.0, X), term(1.0, Y)]
-    planted = forest(terms, ordered=(0,))
-    nest(planted, 1)
-    assert planted.sums[10].alive() == terms
+    system = system_of(terms, ordered=(0,))
+    nest(system, 1)
+    assert system.sums[10].alive() == terms
 
 
 @pytest.mark.parametrize("numbers", [(0.1, 0.1, 0.5), (2.0**-600, 2.0**-600, 2.0**600)])
 def test_a_quotient_of_coefficients_that_is_rounded_is_not_used(numbers):
     # 0.5 / 0.1 is 5.0, but 0.5 is not five times the number next to 0.1; and 2.0**1200 is none at all.
-    planted = forest(*([term(each, X, Y), term(each, X, Z)] for each in numbers))
+    system = system_of(*([term(each, X, Y), term(each, X, Z)] for each in numbers))
     for shared in (True, False):
-        table = Table(planted)
-        found = table.forest(factor(table, table.planted, Options(shared=shared)))
-        assert expanded(found) == expanded(planted)
+        table = Table(system)
+        found = table.system(factor(table, table.original, Options(shared=shared)))
+        assert expanded(found) == expanded(system)
 
 
 def test_no_coefficient_becomes_inexact():
-    planted = forest(
+    system = system_of(
         [term(3.0, X), term(3.0, Y)], [term(1.0, X, Z), term(1.0, Y, Z)], [term(1.0, X, W), term(1.0, Y, W)]
     )
     for seed in range(1, 6):
-        found = revise(planted, seed)
+        found = revise(system, seed)
         assert all(coefficient in (1.0, 3.0) for each in found.sums.values() for coefficient, _ in each.alive())
         assert weight(found) == 4
 
 
 @pytest.mark.parametrize("zeros", [(0.0, -0.0), (-0.0, 0.0)])
 def test_signs_of_zeros_are_kept(zeros):
-    planted = forest(*([term(zero, X), term(1.0, Y, Z)] for zero in zeros))
-    found = revise(planted)
+    system = system_of(*([term(zero, X), term(1.0, Y, Z)] for zero in zeros))
+    found = revise(system)
     signs = [math.copysign(1.0, found.sums[atom].alive()[0][0]) for atom in (10, 11)]
     assert signs == [math.copysign(1.0, zero) for zero in zeros]
 
 
 def test_a_divisor_may_be_taken_out_first():
-    table = Table(forest([term(1.0, X, Y), term(1.0, X, Z), term(1.0, W, Y)]))
-    pair = table.pair(*table.planted[10][::2])
+    table = Table(system_of([term(1.0, X, Y), term(1.0, X, Z), term(1.0, W, Y)]))
+    pair = table.pair(*table.original[10][::2])
     assert pair is not None
-    found = factor_anew(table, table.planted, Options(), table.planted, {}, pair.divisor)
+    found = factor_anew(table, table.original, Options(), table.original, {}, pair.divisor)
     assert table.terms[found[10][0]][1][0] == (Y, 1)
 
 
 def test_the_same_comes_out_every_time():
-    planted = forest(
+    system = system_of(
         *([term(1.0, a, b), term(2.0, b, c), term(1.0, c, a)] for a, b, c in ((X, Y, Z), (Y, Z, W), (W, X, Y)))
     )
-    assert repr(revise(planted, 3)) == repr(revise(planted, 3)), "down to the order of the parts"
+    assert repr(revise(system, 3)) == repr(revise(system, 3)), "down to the order of the parts"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.passes.tapes import agree, eight, evaluate, gradient, linear_power, names, tape_of
 from yota.codegen.count import elements, operations, total
-from yota.codegen.plant import plant
+from yota.codegen.importing import imported
 from yota.codegen.symbolic import optimise
 from yota.ir.tape import Tape
 from yota.ir.types import TensorType
@@ -355,11 +355,11 @@ def test_a_sum_that_grows_term_by_term_is_there_once(sign, monkeypatch):
     counts = []
 
     def counted(*args):
-        forest = plant(*args)
-        counts.append(len(forest.sums))
-        return forest
+        system = imported(*args)
+        counts.append(len(system.sums))
+        return system
 
-    monkeypatch.setattr("yota.codegen.symbolic.plant", counted)
+    monkeypatch.setattr("yota.codegen.symbolic.imported", counted)
     tape = pipeline.run(tape_of(f, (4,)))
     x = np.random.default_rng(0).uniform(0.5, 1.5, 4)
     agree(evaluate(optimise(tape, values=0), x), [f(x)])

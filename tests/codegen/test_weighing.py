@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.codegen.test_revise import W, X, Y, Z, forest, term
+from tests.codegen.test_revise import W, X, Y, Z, system_of, term
 from tests.passes.tapes import eight, gradient, linear_power, tape_of
 from yota.codegen import symbolic
 from yota.codegen.count import elements
@@ -23,12 +23,12 @@ from yota.passes import pipeline
 def weight_and_count(tape: Tape) -> tuple[int, int]:
     """Of a scalar tape, factored in one way: what it weighs, and what its code takes."""
     kinds = symbolic._kinds(tape, frozenset())
-    forests = symbolic._forests(tape, kinds, set())
-    ((kind, (planted, _)),) = forests.items()
-    factored = symbolic.factored(planted, symbolic.Options())
+    systems = symbolic._imported(tape, kinds, set())
+    ((kind, (system, _)),) = systems.items()
+    factored = symbolic.factored(system, symbolic.Options())
     table = Table(factored)
-    made = symbolic._harvested(tape, kinds, {kind: share(factored)})
-    return Scales(table).weight(table.planted), elements(made)
+    made = symbolic._exported(tape, kinds, {kind: share(factored)})
+    return Scales(table).weight(table.original), elements(made)
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_a_weight_is_the_number_of_operations(tape):
 
 
 def products_of(terms: list) -> tuple[list[dict[int, int]], dict[int, tuple[int, int]]]:
-    found = share(forest([*terms]))
+    found = share(system_of([*terms]))
     return [*found.factors], found.pairs
 
 

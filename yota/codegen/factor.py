@@ -1,4 +1,4 @@
-"""Common factors pulled out of sums: greedy extraction of two-term divisors shared by all sums of a forest.
+"""Common factors pulled out of sums: greedy extraction of two-term divisors that the sums of a system share.
 
 The method is that of fast_extract in logic synthesis (Rajski and Vasudevamurthy, "The testability-preserving
 concurrent decomposition and factorization of Boolean expressions", 1992), with coefficients and signs: two terms
@@ -17,7 +17,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from yota.codegen.polynomial import Monomial, is_multiple, multiply
+from yota.codegen.monomials import Monomial, is_multiple, multiply
 from yota.codegen.table import Place, Sums, Table
 
 __all__ = ["Options", "factor", "factor_anew"]

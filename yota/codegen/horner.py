@@ -10,8 +10,8 @@ import functools
 import random
 from collections import Counter
 
-from yota.codegen.forest import Forest, Sum
-from yota.codegen.polynomial import Term, common, multiply, quotient
+from yota.codegen.monomials import Term, common, multiply, quotient
+from yota.codegen.polynomials import PolynomialSystem, Sum
 
 __all__ = ["nest", "pull_out"]
 
@@ -19,18 +19,18 @@ _LONG = 8
 """Terms of a sum from which on what they all have in common is pulled out at once."""
 
 
-def nest(forest: Forest, seed: int) -> None:
-    """Nest all sums of ``forest`` in place; where several factors serve equally well, ``seed`` decides."""
-    _Nesting(forest, random.Random(seed)).run()
+def nest(system: PolynomialSystem, seed: int) -> None:
+    """Nest all sums of ``system`` in place; where several factors serve equally well, ``seed`` decides."""
+    _Nesting(system, random.Random(seed)).run()
 
 
-def pull_out(forest: Forest) -> None:
+def pull_out(system: PolynomialSystem) -> None:
     """Pull out what all terms of a long sum have in common, in place: taken in pairs it would take as many steps."""
-    if not any(len(each.terms) >= _LONG for each in forest.sums.values()):
+    if not any(len(each.terms) >= _LONG for each in system.sums.values()):
         return
-    nesting = _Nesting(forest, random.Random(0))
-    for atom in forest.living():
-        each = forest.sums.get(atom)
+    nesting = _Nesting(system, random.Random(0))
+    for atom in system.living():
+        each = system.sums.get(atom)
         group = {place: term for place, term in enumerate(each.terms) if term} if each else {}
         monomials = {monomial for _, monomial in group.values()}
         if each and len(group) >= _LONG and len(monomials) == len(group) and functools.reduce(common, monomials):
@@ -38,16 +38,16 @@ def pull_out(forest: Forest) -> None:
 
 
 class _Nesting:
-    def __init__(self, forest: Forest, choose: random.Random) -> None:
-        self.forest = forest
+    def __init__(self, system: PolynomialSystem, choose: random.Random) -> None:
+        self.system = system
         self.choose = choose
         self.made: dict[tuple[bool, tuple[Term, ...]], int] = {}
         self.ranks: dict[int, float] = {}
 
     def run(self) -> None:
-        pending = [atom for atom in self.forest.living() if atom in self.forest.sums]
+        pending = [atom for atom in self.system.living() if atom in self.system.sums]
         while pending:
-            pending += self._nested(self.forest.sums[pending.pop()])
+            pending += self._nested(self.system.sums[pending.pop()])
 
     def _nested(self, each: Sum) -> list[int]:
         """Pull factors out of one sum; the sums that this makes."""
@@ -72,14 +72,14 @@ class _Nesting:
             shared = common(shared, monomial)
         rest = tuple((coefficient, quotient(monomial, shared)) for coefficient, monomial in group.values())
         known = self.made.get((each.ordered, rest))
-        atom = self.forest.atom() if known is None else known
+        atom = self.system.atom() if known is None else known
         for place in group:
             each.terms[place] = None
         each.terms[min(group)] = 1.0, multiply(shared, ((atom, 1),))
         if known is not None:
             return []
         self.made[each.ordered, rest] = atom
-        self.forest.sums[atom] = Sum(list(rest), each.ordered)
+        self.system.sums[atom] = Sum(list(rest), each.ordered)
         return [atom]
 
     def _rank(self, atom: int) -> float:

@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from typing import TypeAlias
 
-from yota.codegen.polynomial import chain_length
+from yota.codegen.monomials import chain_length
 
 __all__ = ["Pair", "extract", "length", "occurrences"]
 

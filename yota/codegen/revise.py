@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from yota.codegen.factor import Options, factor, factor_anew
-from yota.codegen.forest import Forest
+from yota.codegen.polynomials import PolynomialSystem
 from yota.codegen.table import Place, Table
 from yota.codegen.weighing import Scales
 
@@ -37,8 +37,8 @@ _MOST_SUMS = 6
 """Sums that are factored anew together."""
 
 
-def revise(planted: Forest, seed: int = 1, *, seconds: float = 10.0) -> Forest:
-    """``planted``, a forest on scalars, factored to few operations.
+def revise(system: PolynomialSystem, seed: int = 1, *, seconds: float = 10.0) -> PolynomialSystem:
+    """``system``, on scalars, factored to few operations.
 
     Parameters
     ----------
@@ -47,23 +47,23 @@ def revise(planted: Forest, seed: int = 1, *, seconds: float = 10.0) -> Forest:
     seconds
         About how long it takes at most; what is counted is steps.
     """
-    return _Revision(planted, random.Random(seed)).run(seconds)
+    return _Revision(system, random.Random(seed)).run(seconds)
 
 
 class _Revision:
-    def __init__(self, planted: Forest, choose: random.Random) -> None:
+    def __init__(self, system: PolynomialSystem, choose: random.Random) -> None:
         self.choose = choose
-        self.table = Table(planted)
+        self.table = Table(system)
         self.scales = Scales(self.table)
-        self.planted = self.table.planted
-        starts = [*(factor(self.table, self.planted, options) for options in _STARTS), self.planted]
+        self.original = self.table.original
+        starts = [*(factor(self.table, self.original, options) for options in _STARTS), self.original]
         self.sums = min(starts, key=self.scales.weight)
         self.weight = self.scales.weight(self.sums)
         self.homes = self._homes()
         self.popular = [divisor for divisor, homes in self.homes.items() if len(homes) > 1]
         self._look()
 
-    def run(self, seconds: float) -> Forest:
+    def run(self, seconds: float) -> PolynomialSystem:
         least, best = self.weight, self.sums
         most = int(min(_MOST_ATTEMPTS * seconds, _STEPS * seconds / self._size()))
         attempts = min(most, _ATTEMPTS_EACH * self.weight) if self.whole else 0
@@ -79,30 +79,30 @@ class _Revision:
                 self._look()
                 if weight < least:
                     least, best = weight, found
-        return self.table.forest(best)
+        return self.table.system(best)
 
     def _size(self) -> int:
         """How much there is to look at."""
         degrees = [
             sum([exponent for _, exponent in self.table.terms[term][1]])
-            for terms in self.planted.values()
+            for terms in self.original.values()
             for term in terms
         ]
-        pairs = sum([len(self.table.places(atom, terms)) for atom, terms in self.planted.items()])
+        pairs = sum([len(self.table.places(atom, terms)) for atom, terms in self.original.items()])
         return 1 + _PAIR * pairs + sum([degree * degree for degree in degrees])
 
     def _homes(self) -> dict[int, dict[int, tuple[int, ...]]]:
         """For each divisor the sums that it is found in, written so that it is."""
         found: dict[int, dict[int, tuple[int, ...]]] = {}
-        for atom in list(self.planted):
+        for atom in list(self.original):
             for terms in self._written(atom):
                 for divisor, _ in self.table.places(atom, terms):
                     found.setdefault(divisor, {}).setdefault(atom, terms)
         return found
 
     def _written(self, atom: int) -> Iterator[tuple[int, ...]]:
-        """A sum as it was planted; and, if it is not the user's, with ``2*a`` as ``a + a``: one ``a`` may be shared."""
-        terms = self.planted[atom]
+        """A sum as it was; and, if it is not the user's, with ``2*a`` as ``a + a``: one ``a`` may be shared."""
+        terms = self.original[atom]
         yield terms
         for term in () if atom in self.table.ordered else terms:
             coefficient, monomial = self.table.terms[term]
@@ -113,10 +113,10 @@ class _Revision:
     def _look(self) -> None:
         """Note what there is to be factored anew: sums of several terms, divisors, and where these occur."""
         self.living = self.table.living(self.sums)
-        self.whole = [atom for atom in self.living if len(self.planted.get(atom, ())) > 1]
+        self.whole = [atom for atom in self.living if len(self.original.get(atom, ())) > 1]
         self.divisors = [atom for atom in self.living if atom in self.table.defined]
         self.places: dict[int, list[Place]] = {}
-        for atom in sorted(self.living.keys() & self.planted.keys()):
+        for atom in sorted(self.living.keys() & self.original.keys()):
             for divisor, place in self.table.places(atom, self.living[atom]):
                 self.places.setdefault(divisor, []).append(place)
 
@@ -130,7 +130,7 @@ class _Revision:
             divisor = None
             chosen = self.choose.choices([*self.whole, *self.divisors], k=self.choose.choice((1, 1, 1, 2)))
             few = [atom for each in chosen for atom in (self._readers(each) if each in self.table.defined else [each])]
-            changed = {atom: self.planted[atom] for atom in few}
+            changed = {atom: self.original[atom] for atom in few}
         options = Options(
             whole=True,
             seed=self.choose.randrange(1, 10**6),
@@ -158,7 +158,7 @@ class _Revision:
         )
 
     def _readers(self, divisor: int) -> list[int]:
-        """Planted sums that now read ``divisor``, or divisors made from it."""
+        """Original sums that now read ``divisor``, or divisors made from it."""
         reading: dict[int, list[int]] = {}
         for atom, terms in self.living.items():
             for inner in self.table.inside(terms):
@@ -167,7 +167,7 @@ class _Revision:
         pending = [divisor]
         for atom in pending:
             for each in reading.get(atom, ()):
-                if each in self.planted:
+                if each in self.original:
                     found[each] = None
                 elif each in self.table.defined and each not in pending:
                     pending.append(each)

@@ -8,7 +8,7 @@ from functools import partial
 
 from yota.codegen.count import elements
 from yota.codegen.factor import Options
-from yota.codegen.forest import Forest
+from yota.codegen.polynomials import PolynomialSystem
 from yota.codegen.revise import revise
 from yota.codegen.symbolic import factored, optimise, rewritten
 from yota.ir.tape import Tape
@@ -53,8 +53,8 @@ def search(tapes: Sequence[Tape], *, seconds: float, strict: bool = False, value
     close = sorted(range(len(tapes)), key=counts.__getitem__)[:_MOST_FORMS]
     each = seconds / len(close)
 
-    def revised(planted: Forest) -> Forest:
-        return factored(planted, Options()) if planted.is_array else revise(planted, seconds=each)
+    def revised(system: PolynomialSystem) -> PolynomialSystem:
+        return factored(system, Options()) if system.is_array else revise(system, seconds=each)
 
     found: dict[int, Tape] = {}
     for number in close:

@@ -1,4 +1,4 @@
-"""The monomials of a forest as products of few factors, which they share."""
+"""The monomials of a system of polynomials as products of few factors, which they share."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections import Counter
 from dataclasses import dataclass
 
 from yota.codegen.cover import LARGEST_DEGREE, Wanted, cover
-from yota.codegen.forest import Forest
+from yota.codegen.monomials import Monomial, Term
 from yota.codegen.pairs import extract, length
-from yota.codegen.polynomial import Monomial, Term
+from yota.codegen.polynomials import PolynomialSystem
 
 __all__ = ["Products", "share"]
 
@@ -20,7 +20,7 @@ _MOST = 400
 
 
 class Products:
-    """Monomials of a forest as products of few factors.
+    """Monomials of a system as products of few factors.
 
     Attributes
     ----------
@@ -29,7 +29,7 @@ class Products:
     pairs
         Atoms that stand for products of two atoms.
     numbered
-        The numbers of the terms of the forest, without signs; the next three are lists by these numbers.
+        The numbers of the terms of the system, without signs; the next three are lists by these numbers.
     terms, times
         Coefficients (without sign) and monomials; and how often each occurs.
     factors
@@ -40,8 +40,8 @@ class Products:
         The term of each root, and whether it is positive.
     """
 
-    def __init__(self, forest: Forest) -> None:
-        self.forest = forest
+    def __init__(self, system: PolynomialSystem) -> None:
+        self.system = system
         self.numbers: dict[int, float] = {}
         self.pairs: dict[int, tuple[int, int]] = {}
         self.numbered: dict[Term, int] = {}
@@ -51,8 +51,8 @@ class Products:
         self.products: dict[int, Monomial] = {}
         self._number_atoms: dict[float, int] = {}
         self._scalar_products: dict[tuple[tuple[int, int], ...], int] = {}
-        self.roots = {variable: self._add(term) for variable, term in forest.roots.items()}
-        self.parts = {atom: [self._add(term) for term in forest.parts(atom)] for atom in forest.living()}
+        self.roots = {variable: self._add(term) for variable, term in system.roots.items()}
+        self.parts = {atom: [self._add(term) for term in system.parts(atom)] for atom in system.living()}
 
     def _add(self, term: Term) -> tuple[bool, int]:
         """Whether a term is positive, and its number."""
@@ -68,7 +68,7 @@ class Products:
         factors = dict(monomial)
         if monomial and key[0] != 1.0:
             factors[self._number(key[0])] = 1
-        self.factors.append(self._scalars_joined(factors) if self.forest.is_array else factors)
+        self.factors.append(self._scalars_joined(factors) if self.system.is_array else factors)
         return positive, number
 
     def signed(self, number: int) -> bool:
@@ -86,39 +86,39 @@ class Products:
     def _number(self, value: float) -> int:
         atom = self._number_atoms.get(value)
         if atom is None:
-            atom = self._number_atoms[value] = self.forest.atom()
+            atom = self._number_atoms[value] = self.system.atom()
             self.numbers[atom] = value
-            if self.forest.is_array:
-                self.forest.scalars.add(atom)
+            if self.system.is_array:
+                self.system.scalars.add(atom)
         return atom
 
     def _scalars_joined(self, factors: dict[int, int]) -> dict[int, int]:
         """On arrays: all 0-d factors are multiplied first, so that the array is passed over once."""
-        scalars = tuple(sorted(item for item in factors.items() if item[0] in self.forest.scalars))
+        scalars = tuple(sorted(item for item in factors.items() if item[0] in self.system.scalars))
         if len(scalars) == len(factors) or not scalars or (len(scalars) == 1 and scalars[0][1] == 1):
             return factors
         atom = self._scalar_products.get(scalars)
         if atom is None:
-            atom = self._scalar_products[scalars] = self.forest.atom()
+            atom = self._scalar_products[scalars] = self.system.atom()
             self.products[atom] = scalars
-            self.forest.scalars.add(atom)
-        arrays = {atom: exponent for atom, exponent in factors.items() if atom not in self.forest.scalars}
+            self.system.scalars.add(atom)
+        arrays = {atom: exponent for atom, exponent in factors.items() if atom not in self.system.scalars}
         return {atom: 1, **arrays}
 
 
-def share(forest: Forest, *, covered: bool = True) -> Products:
-    """Extract the products that several terms of ``forest`` have in common.
+def share(system: PolynomialSystem, *, covered: bool = True) -> Products:
+    """Extract the products that several terms of ``system`` have in common.
 
     With ``covered`` it is also tried to make all monomials from the fewest others, which takes several times as long.
     """
-    products = Products(forest)
-    found = _covered(products) if covered and not forest.is_array else None
-    products.pairs = extract(products.factors, forest.atom)
+    products = Products(system)
+    found = _covered(products) if covered and not system.is_array else None
+    products.pairs = extract(products.factors, system.atom)
     if found is not None and found.count < len(products.pairs) + sum(map(length, products.factors)):
         products.pairs, products.factors = found.pairs, found.factors
     for atom, pair in products.pairs.items():
-        if forest.scalars.issuperset(pair):
-            forest.scalars.add(atom)
+        if system.scalars.issuperset(pair):
+            system.scalars.add(atom)
     return products
 
 
@@ -152,7 +152,7 @@ def _covered(products: Products) -> _Covered | None:
     pairs: dict[int, tuple[int, int]] = {}
     for code in sorted((code for code in made if code in used), key=lambda code: len(made[code].factors)):
         one, two = sorted(atoms[half] for half in halves[code])
-        atoms[code] = products.forest.atom()
+        atoms[code] = products.system.atom()
         pairs[atoms[code]] = one, two
     rewritten = list(products.factors)
     for number, each in wanted.items():

@@ -13,11 +13,11 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from yota.codegen.count import elements
+from yota.codegen.exporting import Exporter
 from yota.codegen.factor import Options, factor
-from yota.codegen.forest import Forest
-from yota.codegen.harvest import Harvest
 from yota.codegen.horner import nest, pull_out
-from yota.codegen.plant import ARITHMETIC, plant
+from yota.codegen.importing import ARITHMETIC, imported
+from yota.codegen.polynomials import PolynomialSystem
 from yota.codegen.sharing import Products, share
 from yota.codegen.table import Table
 from yota.ir.tape import Op, Tape
@@ -45,18 +45,18 @@ def optimise(tape: Tape, *, strict: bool = False, values: int = 1) -> Tape:
         How many of the outputs, the first ones, are values rather than derivatives.
     """
 
-    def quick(planted: Forest) -> Forest:
-        pull_out(planted)
-        terms = sum([len(each.terms) for each in planted.sums.values()])
+    def quick(system: PolynomialSystem) -> PolynomialSystem:
+        pull_out(system)
+        terms = sum([len(each.terms) for each in system.sums.values()])
         window = min(max(_PAIRS // max(terms, 1), _FEWEST), _MOST)
-        return factored(planted, Options(window=window, near=2))
+        return factored(system, Options(window=window, near=2))
 
     return rewritten(tape, quick, strict=strict, values=values, covered=False)
 
 
 def rewritten(
     tape: Tape,
-    rewrite: Callable[[Forest], Forest],
+    rewrite: Callable[[PolynomialSystem], PolynomialSystem],
     *,
     strict: bool = False,
     values: int = 1,
@@ -71,26 +71,26 @@ def rewritten(
     if not kinds:
         return tape
     shared: dict[Kind, Products] = {}
-    for kind, (planted, ops) in _forests(tape, kinds, kept).items():
-        products = share(rewrite(planted), covered=covered)
-        if planted.is_array or products.least() < len(ops):
+    for kind, (system, ops) in _imported(tape, kinds, kept).items():
+        products = share(rewrite(system), covered=covered)
+        if system.is_array or products.least() < len(ops):
             shared[kind] = products
         else:
             for op in ops:
                 del kinds[op.result]
     if not shared:
         return tape
-    found = _harvested(tape, kinds, shared)
+    found = _exported(tape, kinds, shared)
     return found if elements(found) < elements(tape) else tape
 
 
-def factored(planted: Forest, options: Options) -> Forest:
-    """``planted`` with common factors pulled out; if ``options`` say so, nested after Horner before."""
+def factored(system: PolynomialSystem, options: Options) -> PolynomialSystem:
+    """``system`` with common factors pulled out; if ``options`` say so, nested after Horner before."""
     if options.nest:
-        planted = planted.copy()
-        nest(planted, options.seed)
-    table = Table(planted, options.window, options.near)
-    return table.forest(factor(table, table.planted, options))
+        system = system.copy()
+        nest(system, options.seed)
+    table = Table(system, options.window, options.near)
+    return table.system(factor(table, table.original, options))
 
 
 def _kinds(tape: Tape, excluded: set[int] | frozenset[int]) -> dict[int, Kind]:
@@ -139,8 +139,8 @@ def _small_power(tape: Tape, op: Op) -> bool:
     return bool(1 <= value <= _LARGEST_EXPONENT and value == int(value))
 
 
-def _forests(tape: Tape, kinds: dict[int, Kind], ordered: set[int]) -> dict[Kind, tuple[Forest, list[Op]]]:
-    """The forest of each kind, and the ops that it was read from."""
+def _imported(tape: Tape, kinds: dict[int, Kind], ordered: set[int]) -> dict[Kind, tuple[PolynomialSystem, list[Op]]]:
+    """The polynomials of each kind, and the ops that they were read from."""
     uses = use_counts(tape)
     groups: dict[Kind, list[Op]] = {}
     roots = {*tape.outputs, *(guard.variable for guard in tape.guards)}
@@ -151,18 +151,18 @@ def _forests(tape: Tape, kinds: dict[int, Kind], ordered: set[int]) -> dict[Kind
         else:
             roots.update([operand for operand in op.operands if kinds.get(operand, kind) is not kind])
             groups.setdefault(kind, []).append(op)
-    return {kind: (plant(tape, ops, roots, ordered, uses), ops) for kind, ops in groups.items()}
+    return {kind: (imported(tape, ops, roots, ordered, uses), ops) for kind, ops in groups.items()}
 
 
-def _harvested(tape: Tape, kinds: dict[int, Kind], products: dict[Kind, Products]) -> Tape:
+def _exported(tape: Tape, kinds: dict[int, Kind], products: dict[Kind, Products]) -> Tape:
     rewriting = Rewriting(tape)
-    harvests = {kind: Harvest(rewriting, each, TensorType(kind[1], kind[0])) for kind, each in products.items()}
+    exporters = {kind: Exporter(rewriting, each, TensorType(kind[1], kind[0])) for kind, each in products.items()}
     for op in tape.ops:
         rewriting.builder.location = op.location
         if op.result not in kinds:
             rewriting.copy(op)
             continue
-        harvest = harvests[kinds[op.result]]
-        if op.result in harvest.forest.roots:
-            rewriting.bind(op.result, harvest.root(op.result))
+        exporter = exporters[kinds[op.result]]
+        if op.result in exporter.system.roots:
+            rewriting.bind(op.result, exporter.root(op.result))
     return dce.run(cse.run(rewriting.finish()))

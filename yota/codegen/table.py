@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
-from yota.codegen.forest import Forest, Sum
-from yota.codegen.polynomial import Monomial, Term, chain_length, length, parted, quotient, reduced
+from yota.codegen.monomials import Monomial, Term, chain_length, length, parted, quotient, reduced
+from yota.codegen.polynomials import PolynomialSystem, Sum
 
 __all__ = ["Costs", "Divisor", "Pair", "Place", "Sums", "Table"]
 
@@ -47,11 +47,11 @@ class Place(NamedTuple):
 
 
 class Table:
-    """The sums of a forest, and those that are made from them, by numbers.
+    """The sums of a system, and those that are made from them, by numbers.
 
     Parameters
     ----------
-    forest
+    system
         What is to be rewritten.
     window, near
         Each term is paired with at most ``window`` before it in its sum: the nearest of those that have a factor in
@@ -59,8 +59,8 @@ class Table:
 
     Attributes
     ----------
-    planted
-        The sums of the forest as they were.
+    original
+        The sums of the system as they were.
     ordered
         Sums that keep the user's order.
     defined
@@ -68,20 +68,20 @@ class Table:
     quotients
         Numerator and denominator.
     roots
-        Terms that the forest is made for.
+        Terms that the system is made for.
     terms
         Coefficient and monomial, by number.
     divisors
         By number.
     """
 
-    def __init__(self, forest: Forest, window: int = 64, near: int = 64) -> None:
-        self.origin = forest
+    def __init__(self, system: PolynomialSystem, window: int = 64, near: int = 64) -> None:
+        self.origin = system
         self.window, self.near = window, near
         self.terms: list[Term] = []
         self.divisors: list[Divisor] = []
-        self.scalars = set(forest.scalars)
-        self.count = forest.count
+        self.scalars = set(system.scalars)
+        self.count = system.count
         self._numbers: dict[Hashable, int] = {}
         self._pairs: dict[tuple[int, int], Pair | None] = {}
         self._divisor_numbers: dict[Divisor, int] = {}
@@ -91,17 +91,17 @@ class Table:
         self._inside: dict[tuple[int, ...], tuple[int, ...]] = {}
         self._atoms: dict[tuple[int, float], int] = {}
         self.defined: dict[int, tuple[int, int]] = {}
-        living = forest.living()
-        self.planted = {atom: self._sum(forest.sums[atom].alive()) for atom in living if atom in forest.sums}
-        self.ordered = {atom for atom in self.planted if forest.sums[atom].ordered}
-        self.quotients = {atom: self._sum(forest.quotients[atom]) for atom in living if atom in forest.quotients}
-        self.roots = self._sum(forest.roots.values())
+        living = system.living()
+        self.original = {atom: self._sum(system.sums[atom].alive()) for atom in living if atom in system.sums}
+        self.ordered = {atom for atom in self.original if system.sums[atom].ordered}
+        self.quotients = {atom: self._sum(system.quotients[atom]) for atom in living if atom in system.quotients}
+        self.roots = self._sum(system.roots.values())
         self.divisor_of: dict[int, tuple[int, float]] = {}
         """What divisor a sum of two terms is, and the scale that it carries itself."""
 
     def whole(self) -> Iterator[int]:
-        """Planted sums that are divisors, with a sign at most, which is noted."""
-        for atom, terms in self.planted.items():
+        """Original sums that are divisors, with a sign at most, which is noted."""
+        for atom, terms in self.original.items():
             if atom not in self.divisor_of:
                 pair = self.pair(*terms) if len(terms) == 2 else None
                 if pair is None or pair.factor or abs(pair.scale) != 1.0:
@@ -245,8 +245,8 @@ class Table:
                 pending += inside.get(terms) or self.inside(terms)
         return found
 
-    def forest(self, sums: Sums) -> Forest:
-        """The forest that ``sums`` stand for."""
+    def system(self, sums: Sums) -> PolynomialSystem:
+        """The system that ``sums`` stand for."""
         found = self.origin.copy()
         for atom, terms in {**sums, **self.defined}.items():
             found.sums[atom] = Sum([self.terms[term] for term in terms], atom in self.ordered)

@@ -1,4 +1,4 @@
-"""Arithmetic of one shape and dtype, read off a tape into a forest."""
+"""Arithmetic of one shape and dtype, imported from a tape as a system of polynomials."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from yota.codegen.forest import Forest, Sum
-from yota.codegen.polynomial import Monomial, Term, multiply, same_scale
+from yota.codegen.monomials import Monomial, Term, multiply, same_scale
+from yota.codegen.polynomials import PolynomialSystem, Sum
 from yota.ir.tape import Op, Tape
 
-__all__ = ["ARITHMETIC", "plant"]
+__all__ = ["ARITHMETIC", "imported"]
 
 ARITHMETIC = frozenset({"add", "subtract", "multiply", "divide", "negative", "square", "power"})
 
@@ -20,14 +20,14 @@ _MOST_SHARED_FACTORS = 8
 _LARGEST_EXPONENT = 64
 
 
-class _Gardener:
+class _Importer:
     """Reads one kind of arithmetic off a tape."""
 
     def __init__(self, tape: Tape, ordered: set[int], uses: dict[int, int], is_array: bool) -> None:
         self.tape = tape
         self.ordered = ordered
         self.uses = uses
-        self.forest = Forest(is_array=is_array)
+        self.system = PolynomialSystem(is_array=is_array)
         self.terms: dict[int, Term] = {}
         self._atoms: dict[int, int] = {}
         self._quotients: dict[tuple[Term, Term], int] = {}
@@ -62,10 +62,10 @@ class _Gardener:
     def _opaque(self, variable: int) -> Term:
         atom = self._atoms.get(variable)
         if atom is None:
-            atom = self._atoms[variable] = self.forest.atom()
-            self.forest.variables[atom] = variable
-            if self.forest.is_array and not self.tape.types[variable].shape:
-                self.forest.scalars.add(atom)
+            atom = self._atoms[variable] = self.system.atom()
+            self.system.variables[atom] = variable
+            if self.system.is_array and not self.tape.types[variable].shape:
+                self.system.scalars.add(atom)
         return 1.0, ((atom, 1),)
 
     def product(self, left: int, right: int) -> Term:
@@ -86,7 +86,7 @@ class _Gardener:
         """The operand as an atom of its own."""
         if not term[1] or (term[0] == 1.0 and len(term[1]) == 1):
             return term
-        self.forest.roots[variable] = term
+        self.system.roots[variable] = term
         return self._opaque(variable)
 
     def sum(self, op: Op) -> Term:
@@ -104,8 +104,8 @@ class _Gardener:
         if not ordered and len(after) > len(before):
             before, after = after, before
         before.extend(after)
-        atom = self.forest.atom()
-        self.forest.sums[atom] = Sum(before, ordered)
+        atom = self.system.atom()
+        self.system.sums[atom] = Sum(before, ordered)
         return 1.0, ((atom, 1),)
 
     def _mergeable(self, variable: int, term: Term, ordered: bool, leading: bool) -> list[Term | None] | None:
@@ -113,13 +113,13 @@ class _Gardener:
         coefficient, monomial = term
         if len(monomial) != 1 or monomial[0][1] != 1 or abs(coefficient) != 1.0:
             return None
-        inner = self.forest.sums.get(monomial[0][0])
+        inner = self.system.sums.get(monomial[0][0])
         if inner is None or self.uses.get(variable, 0) != 1 or variable not in self._sole:
             return None
         if inner.ordered != ordered or (ordered and not (leading and coefficient == 1.0)):
             return None
         # A long sum that grows term by term would be there at every length.
-        del self.forest.sums[monomial[0][0]]
+        del self.system.sums[monomial[0][0]]
         if coefficient == 1.0:
             return inner.terms
         return [(-each[0], each[1]) for each in inner.alive()]
@@ -132,10 +132,10 @@ class _Gardener:
         pair = (top[0] / over, top[1]), (bottom[0] / under, bottom[1])
         atom = self._quotients.get(pair)
         if atom is None:
-            atom = self._quotients[pair] = self.forest.atom()
-            self.forest.quotients[atom] = pair
-            if self.forest.is_array and self.forest.is_scalar(top[1]) and self.forest.is_scalar(bottom[1]):
-                self.forest.scalars.add(atom)
+            atom = self._quotients[pair] = self.system.atom()
+            self.system.quotients[atom] = pair
+            if self.system.is_array and self.system.is_scalar(top[1]) and self.system.is_scalar(bottom[1]):
+                self.system.scalars.add(atom)
         return sign, ((atom, 1),)
 
     def power(self, op: Op) -> Term:
@@ -157,28 +157,30 @@ def _outside(term: Term) -> float:
     return math.copysign(1.0, term[0])
 
 
-def _negative(gardener: _Gardener, op: Op) -> Term:
-    coefficient, monomial = gardener.term(op.operands[0])
+def _negative(importer: _Importer, op: Op) -> Term:
+    coefficient, monomial = importer.term(op.operands[0])
     return -coefficient, monomial
 
 
-def _product(gardener: _Gardener, op: Op) -> Term:
-    return gardener.product(op.operands[0], op.operands[-1])
+def _product(importer: _Importer, op: Op) -> Term:
+    return importer.product(op.operands[0], op.operands[-1])
 
 
 _READERS = {
-    "add": _Gardener.sum,
-    "subtract": _Gardener.sum,
+    "add": _Importer.sum,
+    "subtract": _Importer.sum,
     "multiply": _product,
     "square": _product,
     "negative": _negative,
-    "divide": _Gardener.ratio,
-    "power": _Gardener.power,
+    "divide": _Importer.ratio,
+    "power": _Importer.power,
 }
 
 
-def plant(tape: Tape, ops: Iterable[Op], roots: set[int], ordered: set[int], uses: dict[int, int]) -> Forest:
-    """The forest of ``ops``, all of one shape and dtype.
+def imported(
+    tape: Tape, ops: Iterable[Op], roots: set[int], ordered: set[int], uses: dict[int, int]
+) -> PolynomialSystem:
+    """The polynomials of ``ops``, all of one shape and dtype.
 
     Parameters
     ----------
@@ -190,18 +192,18 @@ def plant(tape: Tape, ops: Iterable[Op], roots: set[int], ordered: set[int], use
         How often each variable is read.
     """
     ops = list(ops)
-    gardener = _Gardener(tape, ordered, uses, bool(tape.types[ops[0].result].shape))
+    importer = _Importer(tape, ordered, uses, bool(tape.types[ops[0].result].shape))
     for op in ops:
-        gardener.add(op)
-    forest = gardener.forest
+        importer.add(op)
+    system = importer.system
     for op in ops:
         if op.result in roots:
-            forest.roots[op.result] = gardener.terms[op.result]
-    for atom in forest.living():
-        if atom in forest.sums:
-            each = forest.sums[atom]
+            system.roots[op.result] = importer.terms[op.result]
+    for atom in system.living():
+        if atom in system.sums:
+            each = system.sums[atom]
             each.terms = [*_merged(each.alive(), each.ordered)]
-    return forest
+    return system
 
 
 def _merged(terms: list[Term], ordered: bool) -> list[Term]:

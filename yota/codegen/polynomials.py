@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from yota.codegen.polynomial import Monomial, Term
+from yota.codegen.monomials import Monomial, Term
 
-__all__ = ["Forest", "Sum"]
+__all__ = ["PolynomialSystem", "Sum"]
 
 
 @dataclass(slots=True)
@@ -23,7 +23,7 @@ class Sum:
 
 
 @dataclass(slots=True)
-class Forest:
+class PolynomialSystem:
     """Sums of products that refer to each other through atoms.
 
     An atom is a variable of the tape that is no arithmetic of this kind, a sum, a quotient, or (later) a product
@@ -43,10 +43,10 @@ class Forest:
         self.count += 1
         return self.count
 
-    def copy(self) -> Forest:
-        """A forest that can be rewritten without touching this one."""
+    def copy(self) -> PolynomialSystem:
+        """A system that can be rewritten without touching this one."""
         sums = {atom: Sum(list(each.terms), each.ordered) for atom, each in self.sums.items()}
-        return Forest(
+        return PolynomialSystem(
             dict(self.variables),
             sums,
             dict(self.quotients),
@@ -57,7 +57,7 @@ class Forest:
         )
 
     def is_scalar(self, monomial: Monomial) -> bool:
-        """Whether all atoms are 0-d while the forest's arithmetic is on arrays."""
+        """Whether all atoms are 0-d while the system's arithmetic is on arrays."""
         return all(atom in self.scalars for atom, _ in monomial)
 
     def living(self) -> list[int]:

@@ -1,4 +1,4 @@
-"""A factored forest back on a tape: each atom once, when it is first needed, signs folded into subtractions."""
+"""A factored system of polynomials put back on a tape: each atom once, when it is needed, signs in subtractions."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from yota.ir.catalog import primitive
 from yota.ir.types import TensorType
 from yota.passes.rewrite import Rewriting
 
-__all__ = ["Harvest"]
+__all__ = ["Exporter"]
 
 
-class Harvest:
-    """Emits the arithmetic of one forest.
+class Exporter:
+    """Emits the arithmetic of one system.
 
     Parameters
     ----------
     rewriting
-        The tape that is made; variables of the forest are those of the tape it reads.
+        The tape that is made; variables of the system are those of the tape it reads.
     products
-        The forest, and how its monomials are made from shared products.
+        The system, and how its monomials are made from shared products.
     type
         Of its results, unless all that one is made from are of another.
     """
 
     def __init__(self, rewriting: Rewriting, products: Products, type: TensorType) -> None:
         self.rewriting = rewriting
-        self.forest = products.forest
+        self.system = products.system
         self.products = products
         self.type = type
         self._typed: set[int] = set()
@@ -51,7 +51,7 @@ class Harvest:
         return found
 
     def _op(self, name: str, *operands: int) -> int:
-        """Append an op; one that reads a variable of the forest's type gives that type."""
+        """Append an op; one that reads a variable of the system's type gives that type."""
         builder = self.rewriting.builder
         if self._typed.isdisjoint(operands):
             found = builder.emit(primitive(name), operands)
@@ -73,7 +73,7 @@ class Harvest:
 
     def _prepare(self, atoms: Iterable[int]) -> None:
         """Emit atoms and what they depend on; a stack of its own, because sums may nest a thousand deep."""
-        ready, variables = self._ready, self.forest.variables
+        ready, variables = self._ready, self.system.variables
         pending = [atom for atom in atoms if atom not in ready]
         pending.reverse()
         while pending:
@@ -88,8 +88,8 @@ class Harvest:
                 ready[pending.pop()] = self._emit(atom)
 
     def _emit(self, atom: int) -> int:
-        if atom in self.forest.variables:
-            found = self.rewriting[self.forest.variables[atom]]
+        if atom in self.system.variables:
+            found = self.rewriting[self.system.variables[atom]]
             type = self.rewriting.type(found)
             if type is self.type or type == self.type:
                 self._typed.add(found)
@@ -101,7 +101,7 @@ class Harvest:
             return self._times(self._ready[one], self._ready[two])
         if atom in self.products.products:
             return self._multiplied(self.products.products[atom])
-        if atom in self.forest.quotients:
+        if atom in self.system.quotients:
             (_, top), (_, bottom) = self.products.parts[atom]
             return self._op("divide", self._unsigned(top), self._unsigned(bottom))
         return self._sum(atom)
@@ -118,7 +118,7 @@ class Harvest:
 
     def _rank(self, factor: tuple[int, int]) -> tuple[bool, bool, int]:
         atom = factor[0]
-        return atom not in self.products.numbers, atom not in self.forest.scalars, atom
+        return atom not in self.products.numbers, atom not in self.system.scalars, atom
 
     def _power(self, base: int, exponent: int) -> int:
         found = base
@@ -175,7 +175,7 @@ class Harvest:
             terms = [(not positive, number) for positive, number in terms]
         if not terms[0][0]:
             # b - a is -a + b to the bit; further back only where the order is free.
-            limit = 2 if self.forest.sums[atom].ordered else len(terms)
+            limit = 2 if self.system.sums[atom].ordered else len(terms)
             first = next((place for place in range(1, min(limit, len(terms))) if terms[place][0]), None)
             if first is not None:
                 terms = [terms[first], *terms[:first], *terms[first + 1 :]]
@@ -188,7 +188,7 @@ class Harvest:
 
 def _flipped(products: Products) -> set[int]:
     """Sums to be emitted with all signs turned, because their one user would negate them."""
-    terms, forest = products.terms, products.forest
+    terms, system = products.terms, products.system
     if not any(not positive and terms[number][0] == 1.0 for positive, number in products.roots.values()):
         return set()
     users: dict[int, list[tuple[bool, int]]] = {}
@@ -199,7 +199,7 @@ def _flipped(products: Products) -> set[int]:
     found: set[int] = set()
     taken: set[int] = set()
     for atom, roots in users.items():
-        each = forest.sums.get(atom)
+        each = system.sums.get(atom)
         if each is None or each.ordered or atom in inner or len(roots) > 1 or len(products.parts[atom]) < 2:
             continue
         positive, number = roots[0]
