@@ -95,6 +95,8 @@ def test_what_is_refused():
         yota.grad(lambda p: loss(p, "BDF"), P)
     with pytest.raises(TracingError, match="solve_ivp with events"):
         yota.grad(lambda p: loss(p, events=lambda t, y, p: y[0]), P)
+    with pytest.raises(DifferentiationError, match=r"solve_ivp failed.*Required step size is less"):
+        yota.grad(lambda k: solve_ivp(lambda t, y: k * y**2, (0, 5), [1.0]).y[0, -1], 1.0)
     with pytest.raises(DifferentiationError, match="takes several branches on the way"):
         yota.grad(lambda p: solve_ivp(lambda t, y: -p * y if y[0] > 0.5 else -y, (0, 2), [1.0]).y[0, -1], 1.0)
     with pytest.raises(TracingError, match=r"sol of scipy\.integrate\.solve_ivp is an object"):

@@ -40,9 +40,12 @@ class Steps(Host):
         Which operand ``y0``, ``t_span`` and ``t_eval`` are, where they are traced; else their values.
     numbers
         Which result is what.
+    failure
+        What SciPy says of steps that came to no end.
     """
 
     method: Any
+    failure = ""
     room = 0
     operands: dict[str, Any]
     numbers: dict[Path, int]
@@ -75,6 +78,8 @@ class Steps(Host):
         adjoints = {number: each for number, each in adjoints.items() if number in paths}
         if not adjoints:
             return []
+        if self.failure:
+            raise DifferentiationError(f"{self.name} failed, and its result has no derivative: {self.failure}")
         if len(self._inner.functions[0].branches) != 1:
             raise DifferentiationError(
                 f"{self.name}: the right-hand side decides by traced values, and takes several branches on the way; "
@@ -300,6 +305,10 @@ def _solve_ivp(trace: Trace, *args: Any, **keywords: Any) -> Any:
         raise trace.unrecorded("scipy.integrate.solve_ivp with events", "Leave them out.")
     host = Steps(call.name, call.inner, lambda functions, *others: host.taken(call, functions, others))
     host.method = method
+    times = call.arguments["t_eval"]
+    if isinstance(times, (list, tuple, np.ndarray)) and not len(times):
+        raise trace.unrecorded("scipy.integrate.solve_ivp with an empty t_eval", "Leave it out.")
     found, host.numbers = recorded(call, host, ("y",))
+    host.failure = found.message if found.status < 0 else ""
     host.operands = {name: call.operand(name) for name in ("y0", "t_span", "t_eval")}
     return found
