@@ -84,7 +84,7 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "strict on a GPU": (lambda: yota.gradient(product, target="cuda", strict=True), "strict=True is not for"),
     "a seed of another shape": (
         lambda: yota.grad(scaled, X, seed=np.ones((3, 1))),
-        r"the seed has shape \(3, 1\), and what scaled returns has shape \(3,\)",
+        r"the seed has shape \(3, 1\), but scaled returns shape \(3,\)",
     ),
     "a seed that is text": (lambda: yota.grad(scaled, X, seed="a"), "argument seed has dtype <U1"),
     "an async function": (lambda: yota.grad(awaiting, 1.0), "awaiting is an async function"),
@@ -94,7 +94,7 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "a truth as an argument": (lambda: yota.grad(scaled, True), "is the bool True, which is static; pass 1.0"),
     "a generator as an argument": (
         lambda: yota.grad(lambda x, parts: x * sum(parts), 1.0, (each for each in (1, 2))),
-        "argument parts is a generator, which can be run through once; pass a list",
+        "argument parts is a generator, which can be iterated only once; pass a list",
     ),
     "a zip": (lambda: yota.grad(lambda x, parts: x, 1.0, zip(X, X, strict=True)), "argument parts is a zip"),
     "masked": (lambda: yota.grad(np.sum, HIDDEN), "argument a is a numpy.ma.MaskedArray, which computes in a way"),

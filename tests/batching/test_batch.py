@@ -102,7 +102,7 @@ def test_scalars_and_keywords() -> None:
 
 
 def test_choices_of_one_point_are_refused() -> None:
-    with pytest.raises(TracingError, match=r"decides by the values of a point.*np.where"):
+    with pytest.raises(TracingError, match=r"branches on the values of a point.*np.where"):
         batch(lambda x: x[0] if x[0] > 0 else x[1])(POINTS)
 
 

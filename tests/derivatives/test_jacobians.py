@@ -247,7 +247,7 @@ def test_by_name_and_with_other_arguments() -> None:
     np.testing.assert_allclose(jacobian(function, 1)(2.0, X[:2], power=3), [[6 * X[0] ** 2, 0], [0, 1]])
     np.testing.assert_allclose(jacobian(function, "scale")(2.0, X[:2]), [X[0] ** 2, 0])
     np.testing.assert_allclose(jacobian(lambda w: w["a"] * 2)({"a": X})[("a",)], 2 * np.eye(len(X)))
-    with pytest.raises(errors.ArgumentError, match="several are by a tuple"):
+    with pytest.raises(errors.ArgumentError, match="or a tuple of them"):
         jacobian(function, [0, 1])  # type: ignore[arg-type]
 
 

@@ -1,1 +1,1 @@
-"""Functions of one point over many points."""
+"""Batching: functions of one point mapped over many points."""

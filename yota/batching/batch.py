@@ -1,4 +1,4 @@
-"""Functions of one point over many points: `yota.batch`."""
+"""`yota.batch`: functions of one point mapped over many points."""
 
 from __future__ import annotations
 
@@ -44,40 +44,40 @@ def batch(
     strict: bool = False,
     dynamic: Dynamic = False,
 ) -> Batched:
-    """A function of one point, over many points at once.
+    """Map a function of one point over many points.
 
     Parameters
     ----------
     f
-        A plain NumPy function of one point; also `value_and_grad`, `gradient` or another function of one.
+        A plain NumPy function of one point, or a derivative of one, such as `value_and_grad` returns.
     over
-        Position or name of the argument that holds the points, or a tuple of them; all arrays by default.
+        Position or name of the argument that holds the points, or a tuple of them; by default all arrays.
     axis
-        Along which axis of those arguments, and of the results, the points are: 0 for an array ``(N, n)`` of points,
-        -1 for rows ``(n, N)``.
+        Axis of the points in those arguments and in the results: 0 for an array ``(N, n)`` of points, -1 for ``(n,
+        N)``.
     in_axes
-        In the place of ``over`` and ``axis``: the axis of points in each argument, a tuple with None for an argument
-        that is the same for all points. For an argument that is a structure it may be a dict or tuple by key.
+        Axis of the points in each argument, instead of ``over`` and ``axis``: a tuple, with None for an argument
+        that all points share. For a structure it may be a dict or tuple by key.
     out_axes
-        The axis of points in the results, or a structure of such axes like what ``f`` returns; None for what is the
-        same for all points.
+        Axis of the points in the results, or a structure of axes like the result of ``f``; None for results that all
+        points share.
     target, strict, dynamic
-        See `yota.grad`. A branch may ask for what is the same for all points, and for nothing else.
+        See `yota.grad`. Branches may only depend on values that all points share.
 
     Returns
     -------
     Batched
-        Takes the arguments of ``f`` with one more axis, and gives its results with one more axis, for no points too. It
-        can be differentiated like any function.
+        Takes the arguments of ``f`` with one more axis and returns its results with one more axis; the number of
+        points may be 0. It can be differentiated.
 
     Raises
     ------
     ArgumentError
-        When called, if the arguments do not have the same number of points.
+        When called, if the arguments have different numbers of points.
     TracingError
-        When called, if ``f`` branches on the values of a point, or uses a function that is not known over many points.
+        When called, if ``f`` branches on the values of a point, or uses a function that cannot be batched.
     StaleTapeError
-        When called, if a branch on what is the same for all points goes another way, unless ``dynamic`` is given.
+        When called, if a branch on shared values takes another direction and ``dynamic`` is not set.
 
     Examples
     --------
@@ -124,9 +124,9 @@ class Batched(Derivative):
         dynamic: Dynamic = False,
         also: tuple[int, ...] = (),
     ) -> Batched:
-        """The same over the points of another function, made from this one's.
+        """The same batch of another function, which ``make`` creates from the function of one point.
 
-        ``target`` counts unless it is the default; arguments in the places ``also`` hold points too.
+        ``target`` applies unless it is the default; arguments at the positions ``also`` hold points too.
         """
         function, over, axes, out_axes, own = self.recipe[1]
         over = None if over is None else (*_several(over), *also)
@@ -136,7 +136,7 @@ class Batched(Derivative):
         return Batched(change(function), over, axes, out_axes, wanted, dynamic=self.form.dynamic or dynamic)
 
     def make(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Call what was compiled for such arguments, or compile it; over Dask arrays that is done for each chunk."""
+        """Call the compiled code for these argument types, compiled if necessary; for Dask arrays on each chunk."""
         if "dask.array" in sys.modules:
             from yota.distributed.mapped import over_points
 
@@ -147,7 +147,7 @@ class Batched(Derivative):
 
 
 class Points(Values):
-    """``function`` over many points, with compiled code for each kind of arguments; see `batch`."""
+    """``function`` over many points, with compiled code for each combination of argument types; see `batch`."""
 
     def __init__(
         self,
@@ -164,7 +164,7 @@ class Points(Values):
         self.options = over, in_axes, out_axes
 
     def traced(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The results inside of a running trace, recorded onto it if arguments are."""
+        """Record the results on the tape of a running trace, if arguments are traced."""
         call = inside(self.function, (*self.hidden, *args), kwargs)
         if not any(type(leaf.value) is Tracer for leaf in call.arguments.leaves):
             prepared, function, positions, leaves = self.prepare(args, kwargs)
@@ -173,7 +173,7 @@ class Points(Values):
         return filled(found, call.inline(found.tape, {}))
 
     def recorded(self, function: Callable[..., Any], arguments: Arguments, target: Target) -> Gradient:
-        """The tape over all points, from a run at one of them."""
+        """The tape over all points, from a recording of one point."""
         axes = [self._axis_of_argument(leaf, len(arguments.values)) for leaf in arguments.leaves]
         count = _count(arguments.leaves, axes, len(self.hidden))
         points = [
@@ -186,29 +186,29 @@ class Points(Values):
         if recorded.outer:
             name = name_of(self.given)
             raise ArgumentError(f"{name} uses traced values besides its arguments; pass them as arguments")
-        # One point's tape is rewritten first: there, more is a scalar.
+        # The tape of one point is simplified first: more of it is scalar.
         tape = run(recorded.tape, strict=target.strict, compiled=target.name in ("c", "cuda"))
         tape = optimise(tape, strict=target.strict)
         outer = [self.out_axis_of(path) for path in forms[-1].paths()]
         return replace(Gradient.of(recorded, batched(tape, axes, count, outer), ()), aux=forms[-1])
 
     def shortened(self, tape: Tape, target: Target) -> Tape:
-        """What is compiled."""
+        """The tape to compile."""
         return simplified(tape, target)
 
     def _axis_of_argument(self, leaf: Leaf, count: int) -> int | None:
-        """The same as `axis_of`; arguments that the function supplies itself are counted, and hold no points."""
+        """`axis_of` for positions that include bound arguments, which hold no points."""
         hidden = len(self.hidden)
         if leaf.argument < hidden:
             return None
         return self.axis_of(replace(leaf, argument=leaf.argument - hidden), count - hidden)
 
     def out_axis_of(self, path: Path) -> int | None:
-        """Along which axis of a part of the results the points are; None for what is the same for all."""
+        """Axis of the points in a part of the results; None for shared results."""
         return axis_at(self.out_axes, path, "out_axes")
 
     def axis_of(self, leaf: Leaf, count: int) -> int | None:
-        """Along which axis of an array the points are; None for what is the same for all."""
+        """Axis of the points in an argument; None for shared arguments."""
         ndim = np.ndim(leaf.value)
         axis: int | None
         if isinstance(self.in_axes, (tuple, list)):
@@ -238,7 +238,7 @@ def _several(over: int | str | tuple[int | str, ...]) -> tuple[int | str, ...]:
 
 
 def axis_at(axes: Any, path: Path, option: str) -> int | None:
-    """The axis for the part at ``path``, where ``axes`` is one for all, or a structure of them by key."""
+    """The axis for the part at ``path``; ``axes`` is one axis for all, or a structure of axes by key."""
     found = axes
     for key in path:
         if not isinstance(found, (Mapping, tuple, list)):
@@ -253,7 +253,7 @@ def axis_at(axes: Any, path: Path, option: str) -> int | None:
 
 
 def _count(leaves: Sequence[Leaf], axes: Sequence[int | None], hidden: int) -> int:
-    """Number of points, the same in all arguments but the first ``hidden``, which the caller does not see."""
+    """Number of points, equal in all arguments after the first ``hidden`` ones."""
     held = [(leaf, axis) for leaf, axis in zip(leaves, axes, strict=True) if axis is not None]
     counts = {leaf.place: leaf.value.shape[axis] for leaf, axis in held}
     if not counts:
@@ -272,7 +272,7 @@ def _count(leaves: Sequence[Leaf], axes: Sequence[int | None], hidden: int) -> i
 
 
 def _point(points: np.ndarray, axis: int) -> Any:
-    """The first of the points; where there are none, one like any other: nothing depends on its values."""
+    """The first point, or a sample if there are none: the tape does not depend on its values."""
     if points.shape[axis]:
         return np.take(points, 0, axis=axis)
     shape = points.shape[:axis] + points.shape[axis + 1 :]

@@ -1,4 +1,4 @@
-"""Loops over many points: a loop whose trips are taken by all points at once."""
+"""Loops over many points: all points take each trip together."""
 
 from __future__ import annotations
 
@@ -18,10 +18,7 @@ __all__ = ["looped"]
 
 
 def looped(batching: Batching, op: Op, batched: Callable[..., Tape]) -> tuple[int, ...] | None:
-    """The results of a loop with the axis of points first; None if points take different numbers of trips.
-
-    For ``batched`` see `yota.batching.ops.batched`.
-    """
+    """The results of a loop with the axis of points first; None if trip counts differ between points."""
     region: Region = op.keyword("region")
     body, many = region.body, batching.many
     if region.counted and op.operands[0] in many:

@@ -1,4 +1,4 @@
-"""Rewrites a tape for one point as a tape for many: each op gets one more axis, the first."""
+"""Batching of a tape: each op gets one more axis, the first."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ def batched(tape: Tape, axes: Sequence[int | None], count: int, out_axes: Sequen
     Parameters
     ----------
     tape
-        For one point.
+        The tape for one point.
     axes
-        Where the axis of points is in each input; None for one that holds none.
+        Axis of the points in each input; None for shared inputs.
     count
-        How many points there are.
+        Number of points.
     out_axes
-        Where the axis of points is put in each output, counted from the end if it is negative; None for none.
+        Axis of the points in each output, negative from the end; None for shared outputs.
 
     Raises
     ------
     TracingError
-        If an op is not known over many points, or if a decision depends on the point.
+        If an op cannot be batched, or a guard depends on the point.
     """
     return Batching(tape, count).run(axes, out_axes)
 
 
 class Batching:
-    """A tape for many points under construction."""
+    """A batched tape under construction."""
 
     def __init__(self, tape: Tape, count: int) -> None:
         self.tape, self.count = tape, count
@@ -51,7 +51,7 @@ class Batching:
         self.known: dict[int, int] = {}
         self.many: set[int] = set()
         self.loops: dict[int, tuple[int, ...]] = {}
-        """Of loops that differ by points, the variables of the results."""
+        """Result variables of loops whose trips differ between points."""
 
     def run(self, axes: Sequence[int | None], out_axes: Sequence[int | None]) -> Tape:
         """Rewrite all ops."""
@@ -72,8 +72,8 @@ class Batching:
         for guard in tape.guards:
             if guard.variable in self.many:
                 raise TracingError(
-                    f"{where(guard.location)}{tape.name} decides by the values of a point, and points may differ; "
-                    "write the choice with np.where"
+                    f"{where(guard.location)}{tape.name} branches on the values of a point, which may differ "
+                    "between points; use np.where"
                 )
             builder.guard(self.known[guard.variable], guard.expected, guard.kind, signs=guard.signs)
         pairs = zip(tape.outputs, out_axes, strict=True)
@@ -83,7 +83,7 @@ class Batching:
         if axis is None:
             if variable in self.many:
                 raise ArgumentError(
-                    f"out_axes=None is for what is the same for all points, and a result of {self.tape.name} differs"
+                    f"out_axes=None is for results that all points share, and a result of {self.tape.name} differs"
                 )
             return self.one(variable)
         found = self.as_many(variable)
@@ -100,7 +100,7 @@ class Batching:
         return self.builder.emit(primitive(name), operands, static)
 
     def one(self, variable: int) -> int:
-        """What stands for a variable, with or without the axis of points."""
+        """The variable that replaces ``variable``, with or without the axis of points."""
         if variable not in self.known:
             value, type = self.tape.constants[variable], self.tape.types[variable]
             found = self.builder.constant(value)
@@ -111,7 +111,7 @@ class Batching:
         return self.known[variable]
 
     def as_many(self, variable: int, ndim: int | None = None) -> int:
-        """A variable with the axis of points, and ``ndim`` axes after it."""
+        """A variable with the axis of points, and ``ndim`` further axes."""
         type, found = self.tape.types[variable], self.one(variable)
         ndim = type.ndim if ndim is None else ndim
         if variable not in self.many:
@@ -145,7 +145,7 @@ class Batching:
         self._name(op.result)
 
     def _fits(self, found: int, type: TensorType) -> bool:
-        """Whether a variable, or each of several results, has one more axis than ``type`` says."""
+        """Whether a variable, or each of several results, has one more axis than ``type``."""
         made = self.builder.types[found]
         if isinstance(type, TupleType):
             parts = made.parts if isinstance(made, TupleType) else ()
@@ -176,11 +176,11 @@ class Batching:
         return None
 
     def beside(self, op: Op, ndim: int) -> list[int]:
-        """The operands of an op that broadcasts, the points ahead of ``ndim`` axes."""
+        """The operands of a broadcasting op, with the axis of points before ``ndim`` axes."""
         return [self.as_many(each, ndim) if each in self.many else self.one(each) for each in op.operands]
 
     def static(self, op: Op) -> dict[str, Any]:
-        """The static keywords of an access map, with the axis of points ahead of all others."""
+        """The static keywords of an access map, with the axis of points first."""
         whole = Slice(0, self.count)
         ahead: dict[str, Callable[[Any], Any]] = {
             "axis": lambda axis: axis + 1 if isinstance(axis, int) else tuple(each + 1 for each in axis),
@@ -278,7 +278,7 @@ def _linear(batching: Batching, op: Op) -> int | None:
 
 
 def _hosted(batching: Batching, op: Op) -> int:
-    """A function of another library, which maps it over the points itself."""
+    """A function of another library, which its library batches."""
     axes = tuple(0 if operand in batching.many else None for operand in op.operands)
     operands = [batching.one(operand) for operand in op.operands]
     return batching.builder.emit(op.primitive, operands, {"host": op.keyword("host").over(axes)})

@@ -1,1 +1,1 @@
-"""From a function and the arguments of a call to compiled code."""
+"""Compiles a function for the arguments of a call."""

@@ -1,4 +1,4 @@
-"""Sorting a call's arguments into what is differentiable, what is data, and what is static."""
+"""Sorts the arguments of a call into differentiable leaves, data, and static values."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ __all__ = ["Arguments", "function_of", "key_of", "names_of", "parameters_of", "p
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Arguments:
-    """The leaves of a call, in order, the other parts, and how to make the arguments again from replacements."""
+    """The leaves of a call in order, its other parts, and a function that rebuilds the arguments from leaves."""
 
     leaves: tuple[Leaf, ...]
     values: tuple[Any, ...]
     statics: tuple[Static, ...] = ()
 
     def rebuild(self, replacements: Sequence[Any]) -> tuple[Any, ...]:
-        """The arguments, with each leaf replaced."""
+        """The arguments with each leaf replaced."""
         rest = iter(replacements)
         return tuple(rebuild(value, rest) for value in self.values)
 
 
 def function_of(given: Any) -> Callable[..., Any]:
-    """``given`` itself, which must be a function.
+    """Return ``given`` if it is a function.
 
     Raises
     ------
     ArgumentError
-        If it is not.
+        If it is not a function.
     """
     if not callable(given):
         raise ArgumentError(
@@ -54,7 +54,7 @@ def function_of(given: Any) -> Callable[..., Any]:
 
 
 def parameters_of(function: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
-    """The parameters of a function; none where it does not tell."""
+    """The parameters of a function; none if it has no signature."""
     try:
         return inspect.signature(function).parameters
     except (TypeError, ValueError):
@@ -77,7 +77,7 @@ def names_of(function: Callable[..., Any], count: int) -> list[str]:
 def positional(
     function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-    """The call with all of its arguments by position; keyword-only ones go through a wrapper."""
+    """The call with all arguments by position; a wrapper passes keyword-only arguments."""
     if not kwargs:
         return function, args
     bound = _bound(function, args, kwargs)
@@ -91,7 +91,7 @@ def _bound(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):
-        raise ArgumentError(f"{name} does not tell the names of its arguments; pass them by position") from None
+        raise ArgumentError(f"{name} has no signature; pass its arguments by position") from None
     try:
         return signature.bind(*args, **kwargs)
     except TypeError as fault:
@@ -158,9 +158,11 @@ def _checked(value: Any, place: str) -> Any:
 
 
 def _refuse_iterators(value: Any, name: str) -> None:
-    """What can be run through only once would be empty at the next call, which runs compiled code."""
+    """Refuse iterators: the next call, which runs compiled code, would find them exhausted."""
     if hasattr(type(value), "__next__") and type(value).__module__ in ("builtins", "itertools"):
-        raise ArgumentError(f"argument {name} is a {type(value).__name__}, which can be run through once; pass a list")
+        raise ArgumentError(
+            f"argument {name} is a {type(value).__name__}, which can be iterated only once; pass a list"
+        )
 
 
 def _refuse_lookalikes(value: Any, place: str) -> None:
@@ -172,10 +174,7 @@ def _refuse_lookalikes(value: Any, place: str) -> None:
 
 
 def key_of(value: Any, leaves: list[Any]) -> Any:
-    """What of an argument a compiled function depends on: type, dtype and shape of leaves, statics by value.
-
-    The leaves are appended to ``leaves``, as generated code takes them.
-    """
+    """The key of an argument for compiled code: type, dtype and shape of leaves, values of static parts."""
     kind = type(value)
     if kind is np.ndarray:
         leaves.append(value if value.dtype.isnative else _native(value))
@@ -183,7 +182,7 @@ def key_of(value: Any, leaves: list[Any]) -> Any:
     if kind is float or kind is complex:
         leaves.append(value)
         return kind
-    # The commonest structures by a short way; `children` would find the same.
+    # A fast path for common structures; `children` would give the same.
     if kind is dict:
         return kind, tuple(
             [(key if type(key) is str else mark_of(key), key_of(part, leaves)) for key, part in value.items()]

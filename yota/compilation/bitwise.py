@@ -1,4 +1,4 @@
-"""Puts a value with NumPy's bits onto a gradient tape: the function's own calls, beside the ops it is derived from."""
+"""`strict=True`: adds a value with NumPy's bits to a gradient tape, computed by the function's own calls."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ __all__ = ["with_value"]
 
 
 def with_value(tape: Tape, captured: tuple[Any, ...], exact: Recording) -> tuple[Tape, tuple[Any, ...]]:
-    """``tape`` with the first outputs as ``exact`` computes them, and the arrays from outside that it now reads.
+    """``tape`` with its first outputs as ``exact`` computes them, and the captured arrays that it now reads.
 
     Parameters
     ----------
     tape
         A tape with adjoints; its first outputs are the values.
     captured
-        Arrays from outside, for the inputs of ``tape`` that follow those of the arguments.
+        Captured arrays, for the inputs of ``tape`` after those of the arguments.
     exact
-        The same function, recorded call by call.
+        A recording of the same function call by call.
     """
     builder = tape.builder()
     known = _inputs(builder, tape, captured, exact)
@@ -42,7 +42,7 @@ def with_value(tape: Tape, captured: tuple[Any, ...], exact: Recording) -> tuple
 
 
 def _inputs(builder: TapeBuilder, tape: Tape, captured: tuple[Any, ...], exact: Recording) -> dict[int, int]:
-    """What the inputs of ``exact`` are on the builder's tape."""
+    """Variables of the builder's tape for the inputs of ``exact``."""
     first = len(tape.inputs) - len(captured)
     arguments = iter(tape.inputs[:first])
     outside = dict(zip(map(id, captured), tape.inputs[first:], strict=True))
@@ -64,7 +64,7 @@ def _is_among(array: Any, others: tuple[Any, ...]) -> bool:
 
 
 def _others(guards: tuple[Guard, ...], exact: tuple[Guard, ...]) -> Iterator[Guard]:
-    """Guards that decide what the exact recording decides in no guard of its own."""
+    """Guards without an equivalent guard of the exact recording."""
     rest = [(guard.location, guard.kind, repr(guard.expected)) for guard in exact]
     for guard in guards:
         key = (guard.location, guard.kind, repr(guard.expected))

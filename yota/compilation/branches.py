@@ -1,4 +1,4 @@
-"""Whether a function is traced again where a branch on traced data goes another way."""
+"""The option ``dynamic``: whether a function is traced again when a branch changes."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from yota.ir.tape import Guard
 __all__ = ["MOST_FOLLOWED", "MOST_TAPES", "Dynamic", "check_dynamic", "follow"]
 
 Dynamic = bool | Literal["auto"]
-"""Whether each way is traced; ``"auto"`` stands for up to `MOST_FOLLOWED` of them."""
+"""Whether each branch combination is traced; ``"auto"`` allows `MOST_FOLLOWED` of them."""
 MOST_FOLLOWED = 64
-"""Tapes for one kind of arguments up to which branches are followed unasked."""
+"""Largest number of tapes for one combination of argument types with ``dynamic="auto"``."""
 MOST_TAPES = 1024
-"""Tapes in one decision tree; a function that needs more than that branches too much for tracing to pay."""
+"""Largest number of tapes in one decision tree."""
 
 
 def check_dynamic(dynamic: Any) -> None:
-    """Refuse what is no choice.
+    """Check the option ``dynamic``.
 
     Raises
     ------
@@ -31,12 +31,12 @@ def check_dynamic(dynamic: Any) -> None:
 
 
 def follow(dynamic: Dynamic, fault: StaleTapeError, guard: Guard, count: int) -> None:
-    """Raise the error that a branch goes another way, unless it is followed after ``count`` tapes.
+    """Raise the error of a failed guard, unless a further tape is allowed after ``count`` tapes.
 
     Raises
     ------
     StaleTapeError
-        If branches are not followed, or have been too often.
+        If no further tape is allowed.
     """
     if dynamic is True or fault.layout:
         return

@@ -1,4 +1,4 @@
-"""Keeping the garbage collector out of compilation, which makes very many objects and hardly a cycle among them."""
+"""Disables the garbage collector during compilation, which creates many objects and few cycles."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _enabled = False
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """Hold the collector off; without this the time to compile grows faster than the tape.
+    """Disable the garbage collector; otherwise compile time grows faster than the tape.
 
-    The first one in switches it off, the last one out back on, if it was on.
+    The first thread to enter disables it; the last to leave enables it again if it was enabled.
     """
     global _running, _enabled  # noqa: PLW0603  (one collector for the process)
     with _lock:

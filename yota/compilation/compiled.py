@@ -1,4 +1,4 @@
-"""What compiled functions have in common: their code, what was compiled for which arguments, and why."""
+"""Base class of compiled functions, and the records of their compilations."""
 
 from __future__ import annotations
 
@@ -48,22 +48,22 @@ _log = logging.getLogger("yota")
 
 @dataclass(frozen=True, slots=True)
 class Compilation:
-    """One compilation: of what, for which arguments, why, and how long it took.
+    """One compilation.
 
     Parameters
     ----------
     name
-        Of what was compiled, such as ``value_and_grad of rosen``.
+        Name of the compiled function, such as ``value_and_grad of rosen``.
     arguments
-        Kinds of its arguments.
+        Types of its arguments.
     target
-        What code was generated for.
+        Target of the code.
     why
-        Why there was no code to call.
+        Reason of the compilation.
     seconds
         Wall time, tracing included.
     when
-        When it was done.
+        Time of the compilation.
     """
 
     name: str
@@ -80,16 +80,16 @@ class Compilation:
 
 @dataclass(frozen=True, slots=True)
 class Information:
-    """What `Compiled.info` gives; printed, it has a line for each compilation.
+    """Result of `Compiled.info`; it prints one line for each compilation.
 
     Parameters
     ----------
     title
-        What the function is, what it is compiled for, and how much compiled code it has now.
+        Name and target of the function, and the number of compiled forms.
     compilations
-        The last hundred compilations, those of functions that it is computed by included.
+        The last hundred compilations, including those of the functions that it calls.
     calls
-        How often the function was called.
+        Number of calls.
     """
 
     title: str
@@ -101,24 +101,24 @@ class Information:
 
 
 class Journal:
-    """What one function has compiled.
+    """The compilations of one function.
 
     Attributes
     ----------
     name, target
-        What the function is, and what it is compiled for.
+        Name and target of the function.
     entries
         The last compilations.
     live
-        How many of them were made since everything was dropped.
+        Number of compilations since the compiled code was last dropped.
     latest
-        Tape and source of the last one.
+        Tape and source of the last compilation.
     records
-        What another process needs in order to have the same code, by key; see `yota.compilation.kept`.
+        Records by key from which another process loads the same code; see `yota.compilation.kept`.
     parts
-        Functions that it is computed by, which compile for themselves.
+        Functions that it calls, which have journals of their own.
     awaited
-        Functions in whose place others in C are to come.
+        Functions that background compilation will replace by C code.
     """
 
     __slots__ = ("_again", "awaited", "entries", "latest", "live", "name", "parts", "records", "target")
@@ -131,13 +131,13 @@ class Journal:
         self.parts: list[Compiled] = []
 
     def forget(self, why: str) -> None:
-        """All that was compiled is dropped."""
+        """Note that all compiled code was dropped."""
         self.live, self.latest, self._again = 0, (None, ""), why
         self.records.clear()
 
     @contextmanager
     def compiling(self, arguments: Arguments, target: str, why: str = "") -> Iterator[Callable[..., None]]:
-        """Note what is compiled inside, where the function that it is given takes tape and source."""
+        """Record a compilation in this context; the context value is a function that takes tape and source."""
         start = time.perf_counter()
 
         def made(tape: Tape, source: str, how: str = "") -> None:
@@ -196,7 +196,7 @@ class Journal:
 
 
 def _kinds(arguments: Arguments) -> str:
-    """Arguments as signatures write them: types of arrays and numbers, values of what is static."""
+    """Types of arguments as signatures show them: dtypes and shapes, and static values."""
     parts = [(leaf.argument, f"{leaf.place}: {_kind(leaf.value)}") for leaf in arguments.leaves]
     parts += [(static.argument, f"{static.place}={static.value!r:.40}") for static in arguments.statics]
     return ", ".join(text for _, text in sorted(parts, key=lambda part: part[0]))
@@ -209,10 +209,10 @@ def _kind(value: Any) -> str:
 
 
 class Compiled(Derived):
-    """What `value_and_grad`, `gradient`, `jacobian`, `hessian`, `hvp`, `batch` and `simplegrad` give.
+    """Compiled function that `value_and_grad`, `gradient`, `jacobian`, `hessian`, `hvp` and `batch` return.
 
-    It compiles code for each kind of arguments that it is called with. ``logging.getLogger("yota")`` tells of each
-    compilation at the level INFO.
+    It compiles code for each combination of argument types. ``logging.getLogger("yota")`` logs each compilation at
+    level INFO.
 
     Examples
     --------
@@ -232,9 +232,9 @@ class Compiled(Derived):
     recipe, function, what, call
         See `Derived`.
     journal
-        What it compiles.
+        Record of its compilations.
     parts
-        Functions that it is computed by.
+        Functions that it calls.
     """
 
     __class_getitem__: Any = classmethod(types.GenericAlias)
@@ -252,27 +252,27 @@ class Compiled(Derived):
         super().__init__(recipe, function, what, call)
         self.journal, self.calls = journal, 0
         made = recipe[0].__name__
-        # Several share a journal where they share what they compile.
+        # Functions that share compiled code share a journal.
         self.title = journal.name = made if function is None else f"{made} of {self.__name__}"
         journal.parts += parts
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        """What it gives for these arguments."""
+        """The result for these arguments."""
         self.calls += 1
         return self._call(*args, **kwargs)
 
     @property
     def source(self) -> str:
-        """The code that was generated last; empty before the first call."""
+        """Source of the last generated code; empty before the first call."""
         return self._latest()[1]
 
     @property
     def tape(self) -> Tape | None:
-        """The tape that was compiled last; None before the first call."""
+        """Tape of the last compilation; None before the first call."""
         return self._latest()[0]
 
     def info(self) -> Information:
-        """What was compiled, when, for which arguments, why, and how long it took; how often it was called."""
+        """All compilations with time, arguments, reason and duration, and the number of calls."""
         found = [*self.journal.entries]
         for part in self.journal.parts:
             found += part.info().compilations
@@ -280,7 +280,7 @@ class Compiled(Derived):
         return Information(self._title(), tuple(found[-_MOST_KEPT:]), calls)
 
     def clear(self) -> None:
-        """Drop all compiled code; the next call compiles anew."""
+        """Drop all compiled code; the next call compiles again."""
         for part in self.journal.parts:
             part.clear()
         self.journal.forget(CLEARED)

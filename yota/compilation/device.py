@@ -1,4 +1,4 @@
-"""Arrays on the GPU as arguments: which target they ask for, what a trace sees of them, and moving them."""
+"""GPU arrays as arguments: target selection, copies for tracing, and transfers."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ __all__ = ["beside", "captor_of", "computed", "joined", "on_host", "stacked", "t
 
 
 def target_for(target: Target, arguments: Arguments) -> Target:
-    """The target that arguments ask for: arrays on the GPU choose it by themselves.
+    """The target for these arguments: GPU arrays select "cuda".
 
     Raises
     ------
     ArgumentError
-        If some arrays are on the GPU and some are not.
+        If some arrays are on the GPU and others are not.
     """
     there = [leaf for leaf in arguments.leaves if is_on_device(leaf.value)]
     if not there:
@@ -45,7 +45,7 @@ def target_for(target: Target, arguments: Arguments) -> Target:
 
 
 def on_host(arguments: Arguments) -> Arguments:
-    """The arguments with copies in main memory of what is on the GPU, for a trace to look at."""
+    """The arguments with main-memory copies of GPU arrays, for tracing."""
     if not any(is_on_device(leaf.value) for leaf in arguments.leaves):
         return arguments
     leaves = (Leaf(_seen(leaf.value), leaf.argument, leaf.name, leaf.path) for leaf in arguments.leaves)
@@ -53,7 +53,7 @@ def on_host(arguments: Arguments) -> Arguments:
 
 
 def _seen(value: Any) -> Any:
-    """What a trace sees of a value: bfloat16, which is no number to NumPy, as float32."""
+    """A value for tracing: bfloat16, which NumPy lacks, becomes float32."""
     found = _copied(value)
     return found.astype(np.float32) if is_on_device(value) and value.dtype.name == "bfloat16" else found
 
@@ -65,7 +65,7 @@ def _copied(value: Any) -> Any:
 
 
 def captor_of(prepared: Any, chosen: Specialisation, leaves: Sequence[Any]) -> Callable[[], Callable[[], Any]]:
-    """What `GradResult.capture` does for a call: captures it, and gives a function that launches it again."""
+    """The function of `GradResult.capture` for a call."""
 
     def captor() -> Callable[[], Any]:
         from yota.runtime.cuda_program import Replay
@@ -90,7 +90,7 @@ def captor_of(prepared: Any, chosen: Specialisation, leaves: Sequence[Any]) -> C
 
 
 def computed(function: Callable[..., Any], args: Sequence[Any]) -> Any:
-    """``function(*args)``, whose value is where the arguments are."""
+    """``function(*args)`` with the value on the device of the arguments."""
     if not any(is_on_device(value) for argument in args for _, value in flatten(argument)):
         return np.asarray(function(*args))
     from yota.runtime import cuda
@@ -98,13 +98,13 @@ def computed(function: Callable[..., Any], args: Sequence[Any]) -> Any:
     try:
         value = function(*args)
     except Exception:  # noqa: BLE001  (what is the user's own fault is raised again in main memory)
-        # CuPy mixes with no arrays of NumPy's, which the function may have from outside, and lacks some functions.
+        # CuPy refuses NumPy arrays, which the function may have captured, and lacks some functions.
         value = function(*[mapped(argument, _copied) for argument in args])
     return cuda.to_device(value)
 
 
 def stacked(rows: Sequence[Any]) -> Any:
-    """Arrays as the rows of one."""
+    """Stack arrays as rows."""
     if not is_on_device(rows[0]):
         return np.stack(rows)
     from yota.runtime import cuda
@@ -113,7 +113,7 @@ def stacked(rows: Sequence[Any]) -> Any:
 
 
 def joined(blocks: Sequence[Any]) -> Any:
-    """Arrays one after the other along their first axis."""
+    """Concatenate arrays along their first axis."""
     if not is_on_device(blocks[0]):
         return np.concatenate(blocks)
     from yota.runtime import cuda
@@ -122,7 +122,7 @@ def joined(blocks: Sequence[Any]) -> Any:
 
 
 def beside(value: Any, other: Any) -> Any:
-    """An array of ``value``'s dtype, where ``value`` is."""
+    """An array of ``value``'s dtype on the device of ``value``."""
     if not is_on_device(value):
         return np.asarray(other, dtype=value.dtype)
     from yota.runtime import cuda
@@ -131,21 +131,20 @@ def beside(value: Any, other: Any) -> Any:
 
 
 def to_cuda(x: Any, dtype: Any = None) -> Any:
-    """Arrays, or structures of them, with every array on the current GPU.
+    """Move an array, or all arrays of a structure, to the current GPU.
 
     Parameters
     ----------
     x
         An array, or a structure: dataclass, object, tuple, list, dict, nested.
     dtype
-        For example ``numpy.float32``: what arrays of floating-point numbers are converted to. They keep their dtype
-        by default.
+        Dtype for floating-point arrays, such as ``numpy.float32``. By default arrays keep their dtype.
 
     Returns
     -------
     object
-        A CuPy array, or a copy of the structure with CuPy arrays; what is no array stays as it is. Arrays that are on
-        the GPU already are not copied.
+        A CuPy array, or a copy of the structure with CuPy arrays. Other parts stay as they are. Arrays already on
+        the GPU are not copied.
 
     Raises
     ------
@@ -165,7 +164,7 @@ def to_cuda(x: Any, dtype: Any = None) -> Any:
 
 
 def to_cpu(x: Any) -> Any:
-    """Arrays, or structures of them, with every array in main memory, as NumPy's.
+    """Move an array, or all arrays of a structure, to main memory as NumPy arrays.
 
     Parameters
     ----------

@@ -1,10 +1,10 @@
-"""What was traced, factored and generated for a function, kept in the private cache for other processes.
+"""The persistent cache of tapes and generated code, which other processes load.
 
-An entry is found by the code of the function and of all that it reaches, by what they read from outside, by the kinds
-of the arguments, the options, the rules, and the versions of everything that had a part in it. What has no such key, as
-a function that reads a file, is not kept; see `yota.watching.digest`.
+The key of an entry covers the code of the function and of all functions that it reaches, the data that they read,
+the argument types, options and rules, and all versions. A function without such a key, for example one that reads a
+file, is not stored; see `yota.watching.digest`.
 
-The same records go to other processes inside of pickles; see `yota.freeze`. They are looked up by the same keys.
+`yota.freeze` puts the same records into pickles, under the same keys.
 """
 
 from __future__ import annotations
@@ -47,19 +47,19 @@ __all__ = ["Place", "adopt", "place_of", "state_of_yota", "why_not_kept"]
 
 _FORMAT = "2"
 _MOST_BYTES = 1 << 23
-"""Of arrays that were made when a function was traced: to make larger ones again costs less than to keep them."""
+"""Largest size of constant arrays in a record; creating larger ones again costs less than storing them."""
 _brought = Table(most=1_000)
-"""Records that came with functions that were frozen, by key."""
+"""Records of unpickled frozen functions, by key."""
 
 
 def adopt(records: Iterable[tuple[str, str]]) -> None:
-    """Have records that came from another process, as pairs of a key and a text, found as kept ones are."""
+    """Register records of a frozen function, as pairs of key and text, for lookup."""
     for key, record in records:
         _brought.insert(key, record)
 
 
 def why_not_kept(function: Callable[..., Any]) -> str:
-    """Why what is compiled for a function has no records; empty if the reason is not the function."""
+    """Why a function has no records; empty if the function is not the reason."""
     if not settings.keeps:
         return "YOTA_CACHE turns off what records are found by"
     try:
@@ -77,22 +77,22 @@ def place_of(
     target: Target,
     journal: Journal,
 ) -> Place | None:
-    """Where the code of a function for arguments like these is kept; None if it is not.
+    """The place of the code of a function for argument types like these; None if it is not stored.
 
     Parameters
     ----------
     function
-        The function of the user's.
+        The user's function.
     others
-        What brings code along among the arguments.
+        Arguments that contain code.
     arguments
         The arguments.
     options
-        What else the code depends on.
+        Further options that the code depends on.
     target
-        What is generated.
+        Target of the generated code.
     journal
-        Gets the records.
+        Journal to which records are added.
     """
     if target.name == "cuda" or not settings.keeps:
         return None
@@ -108,7 +108,7 @@ def _read(function: Callable[..., Any], others: list[Any], values: tuple[Any, ..
 
 
 def _files() -> Iterator[tuple[Path, str]]:
-    """Each file that yota consists of, and its place among them."""
+    """Each file of yota, and its path in the package."""
     for part, root in (("yota", Path(__file__).resolve().parent.parent), ("templates", templates())):
         for place, _, names in os.walk(root):
             for path in (Path(place, name) for name in names if not name.endswith(".pyc")):
@@ -117,19 +117,19 @@ def _files() -> Iterator[tuple[Path, str]]:
 
 @functools.cache
 def _state_on_disk() -> str:
-    """Which files yota consists of, here."""
+    """A digest of the paths, sizes and times of yota's files."""
     states = ((path, path.stat()) for path, _ in _files())
     return digest_of(sorted(f"{path} {state.st_size} {state.st_mtime_ns}" for path, state in states))
 
 
 @functools.cache
 def state_of_yota() -> str:
-    """What is in the files that yota consists of, wherever they are."""
+    """A digest of the content of yota's files, independent of their location."""
     return digest_of(sorted(f"{name} {hashlib.sha256(path.read_bytes()).hexdigest()}" for path, name in _files()))
 
 
 def _versions() -> list[str]:
-    # Constants are computed when a function is traced, by NumPy's code for the processor.
+    # Tracing computes constants with NumPy's code for this processor.
     system = sys.version, sys.byteorder, platform.machine(), processor(), np.__version__
     return [_FORMAT, registry().digest(), *system, *settings.of_code()]
 
@@ -143,20 +143,20 @@ def _name(primitive: Primitive) -> str:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Place:
-    """Where the code of one function is kept, for arguments of one kind.
+    """The place of the code of one function for one combination of argument types.
 
     Parameters
     ----------
     ask
-        Gives what the function reads now.
+        Returns the data that the function reads now.
     rest
-        Digest of all else that the code depends on.
+        Digest of everything else that the code depends on.
     store
         The private cache.
     before
-        What the function read before it was traced.
+        The data that the function read before it was traced.
     records
-        Those that were kept or found, by key, for pickles.
+        Stored or loaded records by key, for pickles.
     """
 
     ask: Callable[..., Read]
@@ -174,12 +174,12 @@ class Place:
         return digest_of([_state_on_disk(), self._key])
 
     def load(self, arguments: Arguments) -> tuple[Gradient, Any, str] | None:
-        """The tape and the source that are kept, and where; None if there are none, or none that are whole.
+        """The stored tape and source, and their origin; None if there is no intact record.
 
         Raises
         ------
         Instead
-            If it is known that there is no such code.
+            If the record says that there is no such code.
         """
         brought = _brought.get(self._key)
         record = brought or self.store.noted(self._file)
@@ -196,7 +196,7 @@ class Place:
         return None
 
     def _made(self, head: Any, lines: Sequence[str], arguments: Arguments) -> tuple[Gradient, Any]:
-        """Of the source and how the tape meets the process, what of the tape each call needs, and the rest of it."""
+        """The record: the source, the tape's captured data, the part of the tape that each call needs, and the rest."""
         outside, (eager, late) = self.before.parts, lines
         tape = LateTape.of(read(eager, find), lambda: read(late, find, outside), arguments.statics)
         captured, relied, fresh = ([outside[number] for number in numbers] for numbers in head["arrays"])
@@ -210,7 +210,7 @@ class Place:
         return gradient, SimpleNamespace(**head["source"])
 
     def save(self, gradient: Gradient, source: Any) -> None:
-        """Keep a tape and the source that was generated for it, if another process can have the same."""
+        """Store a tape and its generated source, if another process can use them."""
         columns = [] if gradient.rows is None else [gradient.rows.columns]
         if sum(getattr(each, "nbytes", 0) for each in (*gradient.tape.constants.values(), *columns)) > _MOST_BYTES:
             return
@@ -230,13 +230,13 @@ class Place:
         self._keep(gradient.ran, record)
 
     def refuse(self, reason: Instead) -> None:
-        """Keep that there is no such code."""
+        """Store that there is no such code."""
         self._keep(reason.ran, lambda _: text({"instead": reason.what}, _name))
 
     def _keep(self, ran: Iterable[Running], record: Callable[[Read], str]) -> None:
         with contextlib.suppress(NoDigest, Unwritable, OSError):
             after = self.ask(ran=True)
-            # What the function did to its surroundings, it has to do in each process.
+            # Side effects of the trace must happen in each process.
             if after.digest == self.before.digest and all(after.covers(each.code) for each in ran):
                 made = record(after)
                 self.records.insert(self._key, made)
@@ -244,11 +244,11 @@ class Place:
 
 
 def _places(gradient: Gradient, parts: Sequence[Any]) -> list[list[int]]:
-    """Where among what the function reads its inputs are, the arrays whose content counts, and those read afresh."""
+    """Positions in the captured data of the inputs, of arrays whose content counts, and of arrays read at each call."""
     places = {id(array): number for number, array in enumerate(parts)}
     owners = {id(owner_of(array)) for array in parts}
     relied = [get() for get, _ in gradient.contents.pairs]
-    # What shows nothing of these arrays' memory the function has made itself.
+    # An array that shares no memory with captured arrays was created by the function itself.
     relied = [array for array in relied if id(array) in places or id(owner_of(array)) in owners]
     several = gradient.captured, relied, [array for array, *_ in gradient.contents.forms]
     if any(id(array) not in places for arrays in several for array in arrays):

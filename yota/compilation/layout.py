@@ -1,4 +1,4 @@
-"""Which leaves a call is differentiated by, and how their adjoints are put together for the caller."""
+"""The leaves to differentiate by, and the form of the gradient that the caller receives."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from yota.structures import is_on_device
 __all__ = ["Layout", "Wrt", "checked", "layout_of"]
 
 Wrt = int | str | tuple[int | str, ...] | None
-"""Argument positions and names to differentiate by; None for every argument that has a derivative."""
+"""Positions and names of arguments to differentiate by; None for all that have a derivative."""
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How adjoints become what the caller gets.
+    """The conversion of adjoints to the caller's gradient.
 
     Parameters
     ----------
     positions
-        Arguments that were asked for.
+        Positions of the requested arguments.
     single
-        Whether the caller gets one gradient rather than a tuple.
+        Whether the caller receives one gradient and not a tuple.
     slots
         For each leaf its argument and field path.
     wanted
         Indices of the leaves to differentiate by.
     boxed
-        Indices of those that are 0-d arrays, whose adjoints must be arrays too.
+        Indices of leaves that are 0-d arrays, whose adjoints must be arrays too.
     """
 
     positions: tuple[int, ...]
@@ -44,7 +44,7 @@ class Layout:
     boxed: frozenset[int]
 
     def shaped(self, leaves: Sequence[int], adjoints: Sequence[Any]) -> Any:
-        """The adjoints of ``leaves`` by argument: arrays and numbers as they are, structures as dicts by field path."""
+        """The adjoints of ``leaves`` by argument; structures become dicts by field path."""
         found: dict[int, Any] = {}
         for leaf in self.wanted:
             argument, path = self.slots[leaf]
@@ -68,7 +68,7 @@ def checked(wrt: Any) -> Wrt:
     Raises
     ------
     ArgumentError
-        If it is something else.
+        If it has another type.
     """
     if wrt is None or isinstance(wrt, str):
         return wrt
@@ -92,7 +92,7 @@ def _place(wrt: Any) -> int | str:
 
 
 def layout_of(function: Callable[..., Any], wrt: Wrt, hidden: int, arguments: Arguments) -> Layout:
-    """The layout for a call of ``function``, whose first ``hidden`` arguments the caller does not see.
+    """The layout for a call of ``function``, whose first ``hidden`` arguments are bound.
 
     Raises
     ------
@@ -167,7 +167,7 @@ def _no_derivative(function: Callable[..., Any], arguments: Arguments, position:
 
 
 def only_leaf(layout: Layout, arguments: Arguments) -> int:
-    """The one array or number to differentiate by."""
+    """The only array or number to differentiate by."""
     if len(layout.wanted) != 1 or arguments.leaves[layout.wanted[0]].path:
         name = arguments.leaves[layout.wanted[0]].name
         raise ArgumentError(

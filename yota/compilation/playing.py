@@ -1,4 +1,4 @@
-"""Tapes as functions: played op by op, or compiled."""
+"""`yota.play` and `yota.compile`: tapes as functions."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ def play(tape: Tape, *args: Any) -> Any:
     Returns
     -------
     object
-        The value, or a tuple if the function returned one.
+        The value, or a tuple of values.
 
     Raises
     ------
     ArgumentError
-        If the arguments have other types, parts or static values.
+        If the argument types, structure or static values differ from those of the tape.
     StaleTapeError
-        If a branch on traced data goes another way.
+        If a branch on traced data takes another direction.
 
     Examples
     --------
@@ -61,7 +61,7 @@ def play(tape: Tape, *args: Any) -> Any:
 def compile(
     tape: Tape, target: str | None = None, *, strict: bool = False, effort: str = "quick"
 ) -> Callable[..., Any]:
-    """A fast function that computes what the tape does.
+    """Compile a tape to a function.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def compile(
     Returns
     -------
     Callable
-        Takes the arguments of the traced function; its ``source`` attribute is the generated code.
+        Takes the arguments of the traced function; its attribute ``source`` is the generated code.
 
     Examples
     --------
@@ -126,20 +126,20 @@ def _tape(given: Any) -> Tape:
 
 
 def _kind(type_: TensorType) -> Any:
-    """What tells a value of this type apart: the type of a Python number, or dtype and shape."""
+    """The type of a value: the Python type of a number, or dtype and shape."""
     if type_.weak:
         return complex if type_.is_complex else float
     return type_.dtype, type_.shape
 
 
 def inputs(tape: Tape, args: tuple[Any, ...]) -> list[Any]:
-    """What a call gives the tape's inputs: the leaves of the arguments, and what arrays from outside hold now."""
+    """Values of the tape's inputs for a call: the leaves of the arguments, and the current captured arrays."""
     outside = [_fitting(tape, entry, tape.captured[entry.variable]) for entry in tape.inputs if entry.argument < 0]
     return [*leaves(tape, args), *outside]
 
 
 def leaves(tape: Tape, args: tuple[Any, ...]) -> list[Any]:
-    """The leaves of the arguments in the order of the tape's inputs, of the types that the tape has.
+    """The leaves of the arguments in the order of the tape's inputs, with checked types.
 
     Raises
     ------

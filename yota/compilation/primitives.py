@@ -1,4 +1,4 @@
-"""Primitives by name: how a tape that goes to another process says which it means."""
+"""References to primitives by name, for tapes in pickles and in the cache."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _RULE = "rule "
 
 
 def reference(known: Primitive) -> str | None:
-    """The name by which another process finds a primitive; None if it has no rule.
+    """The name of a primitive for other processes; None if it has no rule.
 
     Examples
     --------
@@ -28,7 +28,7 @@ def reference(known: Primitive) -> str | None:
 
 
 def find(name: str) -> Primitive:
-    """The primitive that `reference` gave the name of; one with a rule of the user's needs that rule here too."""
+    """The primitive of a `reference`; a user-defined rule must be loaded in this process too."""
     if name.startswith(_RULE):
         return registry().primitive(name.removeprefix(_RULE))
     return catalog.primitive(name)

@@ -1,4 +1,4 @@
-"""A line on the terminal that says what a long compilation is at; nothing where there is no terminal."""
+"""Shows the stage of a long compilation on the terminal."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from yota.settings import settings
 __all__ = ["shown", "stage"]
 
 _AFTER = 2.0
-"""Seconds after which there is a line."""
+"""Seconds before the line appears."""
 _TICK = 0.25
 _DEBUGGERS = ("bdb", "cmd", "pdb")
-"""Modules under which somebody types on the terminal."""
+"""Modules whose presence means that a user types on the terminal."""
 
 
 class _Line:
-    """What is being compiled, and which stage it is at."""
+    """The function being compiled, and its stage."""
 
     def __init__(self, what: str) -> None:
         self.what, self.stage, self.done = what, "tracing", threading.Event()
@@ -36,18 +36,18 @@ class _Line:
 
 
 _lines: list[_Line] = []
-"""At most one, of the main thread."""
+"""The line of the main thread."""
 
 
 def stage(name: str) -> None:
-    """Say what begins now."""
+    """Set the current stage."""
     if _lines and _is_main():
         _lines[0].stage = name
 
 
 @contextlib.contextmanager
 def shown(what: str) -> Iterator[None]:
-    """Show a line while what is inside takes long; it is gone afterwards."""
+    """Show the line while the context runs for long; remove it at the end."""
     if _lines or not _is_main() or not settings.progress or not _is_terminal():
         yield
         return
@@ -69,14 +69,14 @@ def _is_main() -> bool:
 
 def _is_terminal() -> bool:
     with contextlib.suppress(AttributeError, ValueError):
-        # Without a console there is no such stream, and one that was closed does not answer.
+        # The stream is missing without a console, and may be closed.
         return sys.stderr.isatty()
     return False
 
 
 @contextlib.contextmanager
 def _display() -> Iterator[Callable[[str], object]]:
-    """What shows a text in the place of the one before."""
+    """A function that replaces the shown text."""
     stream = sys.stderr
     try:
         from rich.console import Console
@@ -96,7 +96,7 @@ def _display() -> Iterator[Callable[[str], object]]:
 
 
 def _is_debugged() -> bool:
-    """Whether a debugger has the terminal, as in a function with a breakpoint that is being traced."""
+    """Whether a debugger uses the terminal, as with a breakpoint in a traced function."""
     frame = sys._current_frames().get(threading.main_thread().ident or 0)
     while frame is not None:
         if frame.f_globals.get("__name__") in _DEBUGGERS:

@@ -1,4 +1,4 @@
-"""Functions of numbers and small arrays as scalar code, and their gradients.
+"""Scalar code of functions of numbers and small arrays, and of their gradients.
 
 A gradient in reverse mode takes a small multiple of the value's operations, whatever these are. See W. Baur and V.
 Strassen, "The complexity of partial derivatives" (Theoretical Computer Science 22, 1983).
@@ -19,13 +19,13 @@ from yota.rules.registry import Registry
 __all__ = ["short_gradient", "short_value", "shortest", "unrolled"]
 
 _MOST_OPS = 20_000
-"""Scalar ops that a function may unroll to."""
+"""Largest number of scalar ops of an unrolled function."""
 _LARGEST_ARRAY = 4096
-"""Elements of arrays up to which it is looked whether they fall apart."""
+"""Largest number of array elements for which unrolling is tried."""
 
 
 def unrolled(tape: Tape, *, once: bool = False) -> Tape | None:
-    """``tape`` as scalar ops alone, to be differentiated; None if it is too long for that, or not of that kind.
+    """``tape`` as scalar ops to differentiate; None if it is too long or cannot be unrolled.
 
     For ``once`` see `yota.passes.pipeline.run`.
     """
@@ -42,9 +42,9 @@ def short_value(tape: Tape, target: Target) -> Tape:
 
 
 def short_gradient(tape: Tape, leaves: Sequence[int], registry: Registry, target: Target, values: int = 1) -> Tape:
-    """The simplified tape of a value and its adjoints by the inputs numbered ``leaves``, which reverse mode made.
+    """The simplified tape of a value and its adjoints by the inputs ``leaves``, in reverse mode.
 
-    The first of as many outputs as there are ``values`` is differentiated.
+    The first of the ``values`` outputs is differentiated.
     """
     value = replace(tape, outputs=tape.outputs[:values])
     return shortest(tape, value, lambda form: iter([_differentiated(form, leaves, registry)]), target, values=values)
@@ -53,18 +53,18 @@ def short_gradient(tape: Tape, leaves: Sequence[int], registry: Registry, target
 def shortest(
     tape: Tape, value: Tape, derive: Callable[[Tape], Iterator[Tape]], target: Target, *, values: int = 1
 ) -> Tape:
-    """The simplified tape of a derivative; where the value is scalar code, so is the derivative.
+    """The simplified tape of a derivative; it is scalar code if the value is.
 
     Parameters
     ----------
     tape
         The derivative.
     value
-        What it is the derivative of.
+        The tape of the value.
     derive
-        Gives the derivative of other forms of the value, the best way to write it first.
+        Returns derivatives of other forms of the value, the most promising first.
     target
-        What the code is for; with ``effort="high"`` the operations are as few as a long search finds.
+        Target of the code; ``effort="high"`` selects a long search for fewer operations.
     values
         See `optimise`.
     """
@@ -72,7 +72,7 @@ def shortest(
     if target.strict or any(tape.types[op.result].size > _LARGEST_ARRAY for op in tape.ops):
         return found
     scalar = is_scalar(found)
-    # The rules of these functions divide by determinants, and have no value where the elements' own derivatives do.
+    # The rules of these functions divide by determinants, which may be zero where the derivatives of elements exist.
     expanded = not matrices.FUNCTIONS.keys().isdisjoint(op.name for op in value.ops)
     if scalar and not expanded and target.effort == "quick":
         return found

@@ -1,9 +1,9 @@
-"""Recordings that differ in scalar constants alone, merged into one tape that selects the constants.
+"""Merges recordings that differ only in scalar constants into one tape that selects the constants.
 
-A constant becomes ``where(condition, a, b)``, of the conditions that the function branched on. Recordings show which
-conditions a constant depends on for the combinations of conditions that were recorded, and for no others. A merged tape
-is hence used for these combinations only: its generated code gives the conditions beside the results, and at the first
-call with another combination the function is recorded again.
+A constant becomes ``where(condition, a, b)`` of the conditions that the function branched on. Recordings show the
+dependence of a constant on conditions only for recorded combinations of conditions. So a merged tape is used only
+for these. Its generated code returns the conditions with the results. The first call with another combination
+records the function again.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ from yota.tracing.record import Recording
 __all__ = ["Combination", "Merged"]
 
 _MOST_ROWS = 64
-"""Recordings that one merged tape is made from."""
+"""Largest number of recordings in one merged tape."""
 _TAKE_SELECTS = frozenset(
     ("add", "subtract", "multiply", "divide", "negative", "greater", "greater_equal", "less", "less_equal")
 )
-"""Primitives whose derivative by the other operand is the same for a constant and for a select of constants."""
+"""Primitives for which a constant operand may become a select of constants."""
 
 
 class Combination(tuple[bool, ...]):
-    """What the conditions of a merged tape were."""
+    """Values of the conditions of a merged tape."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """What one recording showed: the outcome of each guard, and the constants in the order of their uses."""
+    """One recording: the outcome of each guard, and the constants in order of use."""
 
     outcomes: tuple[bool, ...]
     constants: tuple[Any, ...]
@@ -46,7 +46,7 @@ class _Row:
 
 @dataclass(frozen=True, slots=True)
 class _Choice:
-    """``yes`` where guard number ``guard`` is true, else ``no``; each a constant or another choice."""
+    """``yes`` if guard number ``guard`` is true, else ``no``; each is a constant or another choice."""
 
     guard: int
     yes: Any
@@ -55,20 +55,20 @@ class _Choice:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Merged:
-    """Recordings of one function with the same ops, merged.
+    """A merged tape of recordings of one function with the same ops.
 
     Parameters
     ----------
     recording
-        The first of them.
+        The first recording.
     rows
-        What those that it is made from showed.
+        The guards and constants of each recording.
     guards
-        Numbers of the guards that were true in some of them and false in others.
+        Numbers of the guards with different outcomes.
     choices
-        What is selected, by the place of the op and of its operand.
+        The selected constants, by positions of op and operand.
     known
-        The combinations of outcomes of these guards for which a recording agreed with the merged tape.
+        The combinations of guard outcomes that a recording has confirmed.
     """
 
     recording: Recording
@@ -79,14 +79,14 @@ class Merged:
 
     @classmethod
     def of(cls, recording: Recording) -> Merged | None:
-        """Of one recording; None if no other can be merged with it."""
+        """The merge of one recording; None if no other can be merged with it."""
         tape = recording.tape
         conditions = [_is_condition(guard, tape.types[guard.variable]) for guard in tape.guards]
         row = _aligned(tape, tape) if conditions and all(conditions) and not recording.watched else None
         return None if row is None else cls(recording, (row,))
 
     def joined(self, other: Recording) -> Merged | None:
-        """With another recording: itself if it agrees already, None if the other one has other ops or arrays."""
+        """The merge with another recording: unchanged if it agrees, None if its ops or arrays differ."""
         row = _aligned(self.recording.tape, other.tape) if self._reads_alike(other) else None
         if row is None:
             return None
@@ -109,7 +109,7 @@ class Merged:
         return found
 
     def merged(self) -> Recording:
-        """The recording with selects in place of the constants that differ; its guards are as the last one had them."""
+        """The recording with selects for differing constants, and with the guards of the last recording."""
         tape, choices = self.recording.tape, self.choices
         builder = tape.builder()
         builder.ops = []
@@ -136,7 +136,7 @@ class Merged:
         return replace(tape, outputs=(value, *conditions, *adjoints), guards=left)
 
     def checked(self, call: Callable[..., Any]) -> Callable[..., Any]:
-        """The generated function of an `unguarded` tape, without its conditions: they must be a known combination."""
+        """The generated function of an `unguarded` tape, which checks that its conditions are a known combination."""
         end, known, first = len(self.guards) + 1, self.known, self.guards[0]
         left = [place for place in range(len(self.recording.tape.guards)) if place not in self.guards]
 
@@ -153,7 +153,7 @@ class Merged:
         return checked
 
     def _reads_alike(self, other: Recording) -> bool:
-        """Whether both read the same arrays from outside, in the same way."""
+        """Whether both recordings read the same captured arrays in the same way."""
         ours = self.recording
         captured = [*ours.captured.values()], [*other.captured.values()]
         return (
@@ -170,7 +170,7 @@ class Merged:
         return tuple(row.outcomes[place] for place in self.guards)
 
     def _agrees(self, row: _Row) -> bool:
-        """Whether the merged tape holds for what a recording showed."""
+        """Whether the merged tape is correct for a recording."""
         first = self.rows[0]
         outcomes = enumerate(zip(first.outcomes, row.outcomes, strict=True))
         uses = zip(_uses(self.recording.tape), first.constants, row.constants, strict=True)
@@ -180,13 +180,13 @@ class Merged:
 
 
 def _choices(tape: Tape, rows: Sequence[_Row], guards: Sequence[int]) -> dict[tuple[int, int], _Choice] | None:
-    """What is selected so that all ``rows`` come out; None if some constant cannot be selected."""
+    """Selections that reproduce all ``rows``; None if some constant cannot be selected."""
     found: dict[tuple[int, int], _Choice] = {}
     for number, (place, position) in enumerate(_uses(tape)):
         cases = [(row.outcomes, row.constants[number]) for row in rows]
         if len({_key(value) for _, value in cases}) == 1:
             continue
-        # Code that chooses a constant mostly stands right ahead of its use.
+        # The branch that chooses a constant is usually right before its use.
         before = [each for each in reversed(guards) if tape.guards[each].after <= place]
         choice = _fitted(cases, before) if _takes_selects(tape, tape.ops[place], cases) else None
         if choice is None:
@@ -200,7 +200,7 @@ def _is_condition(guard: Guard, type_: TensorType) -> bool:
 
 
 def _uses(tape: Tape) -> list[tuple[int, int]]:
-    """Where scalar constants are operands: the place of the op, and of the operand."""
+    """Positions (op, operand) at which scalar constants are operands."""
     return [
         (place, position)
         for place, op in enumerate(tape.ops)
@@ -210,7 +210,7 @@ def _uses(tape: Tape) -> list[tuple[int, int]]:
 
 
 def _partners(ours: Tape, theirs: Tape) -> dict[int, int] | None:
-    """The inputs of ``theirs`` by those of ``ours``; None if the tapes have other inputs, or other lengths."""
+    """The inputs of ``theirs`` by those of ``ours``; None if the inputs or lengths of the tapes differ."""
     several = [(ours.inputs, theirs.inputs), (ours.ops, theirs.ops), (ours.guards, theirs.guards)]
     if any(len(one) != len(other) for one, other in [*several, (ours.outputs, theirs.outputs)]):
         return None
@@ -220,7 +220,7 @@ def _partners(ours: Tape, theirs: Tape) -> dict[int, int] | None:
 
 
 def _aligned(ours: Tape, theirs: Tape) -> _Row | None:
-    """What ``theirs`` shows, if it is ``ours`` but for outcomes of guards and scalar constants."""
+    """The guards and constants of ``theirs``, if it equals ``ours`` apart from these."""
     partner = _partners(ours, theirs)
     if partner is None or any(ours.types[one] != theirs.types[other] for one, other in partner.items()):
         return None
@@ -255,22 +255,22 @@ def _same_op(one: Op, other: Op) -> bool:
 
 
 def _key(value: Any) -> Any:
-    """What tells constants apart: -0.0 from 0.0 too, and no NaN from another."""
+    """A key of a constant that distinguishes -0.0 from 0.0; all NaNs have the same key."""
     if isinstance(value, np.ndarray):
         return value.dtype, value.shape, value.tobytes()
     return type(value), repr(value)
 
 
 def _takes_selects(tape: Tape, op: Op, cases: Sequence[tuple[Any, Any]]) -> bool:
-    """Whether an operand that is a constant in some ``cases`` and another in others can be a select of them."""
-    # The derivative of what a constant zero multiplies is zero; zero times an infinity is not.
+    """Whether an operand that is constant in some ``cases`` can become a select of constants."""
+    # A factor that is constant zero gives derivative zero, but a computed zero times infinity gives NaN.
     fits = all(type(value) in (float, np.float64) and value != 0 and np.isfinite(value) for _, value in cases)
     others = [tape.types[each].dtype for each in op.operands]
     return fits and op.name in _TAKE_SELECTS and all(dtype == np.float64 for dtype in others)
 
 
 def _fitted(cases: Sequence[tuple[tuple[bool, ...], Any]], guards: Sequence[int]) -> Any:
-    """A choice by the outcomes of ``guards``, the first ones preferred, that gives what was seen; None if none does."""
+    """A choice by the outcomes of ``guards``, in this order of preference, that fits all recordings, or None."""
     if len({_key(value) for _, value in cases}) == 1:
         return cases[0][1]
     splits = []
@@ -293,7 +293,7 @@ def _chosen(choice: Any, outcomes: Sequence[bool]) -> Any:
 
 
 def _emitted(builder: TapeBuilder, tape: Tape, choice: Any, operand: int, made: dict[Any, int]) -> int:
-    """The variable of a choice in place of the constant ``operand``."""
+    """The variable of a choice that replaces the constant ``operand``."""
     if not isinstance(choice, _Choice):
         return builder.constant(choice)
     key = repr(choice)

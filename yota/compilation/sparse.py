@@ -1,4 +1,4 @@
-"""The door to scipy.sparse: matrices by compressed rows."""
+"""Access to scipy.sparse: matrices in CSR format."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def library() -> Any:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CompressedRows:
-    """Where the entries of a sparse matrix are.
+    """Positions of the entries of a sparse matrix, in CSR format.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class CompressedRows:
     columns
         The column of each entry, row by row.
     starts
-        Where each row starts among the entries, and where the last one ends.
+        Start of each row among the entries, and the end of the last row.
     """
 
     shape: tuple[int, int]
@@ -50,13 +50,13 @@ class CompressedRows:
 
     @classmethod
     def of(cls, rows: _Places, columns: _Places, shape: tuple[int, int]) -> CompressedRows:
-        """That of entries at ``rows`` and ``columns``, which are in order."""
+        """The positions of entries at ``rows`` and ``columns``, which are sorted."""
         starts = np.searchsorted(rows, np.arange(shape[0] + 1))
         kind = np.int32 if max(len(columns), *shape) < 1 << 31 else np.int64
         return cls(shape, np.asarray(columns, kind), starts.astype(kind))
 
     def matrix(self, data: Any) -> Any:
-        """A ``scipy.sparse.csr_array`` of the entries ``data``; it has the caller's own copy of the pattern.
+        """A ``scipy.sparse.csr_array`` of the entries ``data``, with its own copy of the pattern.
 
         Examples
         --------

@@ -1,4 +1,4 @@
-"""From a function and arguments of one kind to compiled code, and the choice among tapes when branches differ."""
+"""Compiles a function for one combination of argument types, and selects among tapes by guards."""
 
 from __future__ import annotations
 
@@ -49,18 +49,18 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """How to generate code.
+    """Options of code generation.
 
     Parameters
     ----------
     name
         Of the target.
     strict
-        Whether the value must have NumPy's bits.
+        Whether the value must equal NumPy's bit for bit.
     effort
-        How long to look for few operations: "quick" or "high".
+        Effort of the search for fewer operations: "quick" or "high".
     seconds
-        What "high" is, about.
+        Approximate duration of the "high" search.
     """
 
     name: str = "numpy"
@@ -70,7 +70,7 @@ class Target:
 
     @classmethod
     def wanted(cls, name: str | None = None, strict: bool = False, effort: str = "quick") -> Target:
-        """The target of a user's options; without a name, that of the process."""
+        """The target of a user's options; the default name is that of the process."""
         return cls(settings.target if name is None else name, strict, effort)
 
     @property
@@ -85,7 +85,7 @@ class Target:
             raise ArgumentError(f"effort={self.effort!r} is not known; it is 'quick' or 'high'")
         if self.strict and self.name == "cuda":
             raise ArgumentError(
-                'strict=True is not for target="cuda": nothing on a GPU rounds as NumPy does. '
+                'strict=True is not available for target="cuda": a GPU does not round as NumPy does. '
                 'Use target="c" or "numpy".'
             )
 
@@ -101,8 +101,8 @@ def simplified(tape: Tape, target: Target) -> Tape:
 def compile_tape(tape: Tape, target: Target, *, values: int = 1) -> tuple[Callable[..., Any], str]:
     """The generated function of a simplified tape, and its source.
 
-    The function takes one positional argument for each input and gives the outputs, of which the first ``values`` are
-    values rather than derivatives. Where C cannot be compiled a warning says so, and NumPy code takes its place.
+    The function takes one positional argument for each input and returns the outputs, of which the first ``values``
+    are values and not derivatives. If C cannot be compiled, it warns and uses NumPy code.
     """
     if target.name == "cuda":
         return _compiled_for_cuda(tape, values)
@@ -111,7 +111,7 @@ def compile_tape(tape: Tape, target: Target, *, values: int = 1) -> tuple[Callab
 
 
 def source_of(tape: Tape, target: Target, values: int) -> Any:
-    """The source that is generated for NumPy or in C; see `compile_tape`."""
+    """The generated NumPy or C source; see `compile_tape`."""
     generate: Callable[..., Any]
     stage("generating code")
     if is_in_c(target):
@@ -122,14 +122,14 @@ def source_of(tape: Tape, target: Target, values: int) -> Any:
 
 
 def is_in_c(target: Target) -> bool:
-    """Whether C is generated: it is wanted, and can be compiled here."""
+    """Whether the target is C and C can be compiled here."""
     from yota.runtime import native
 
     return target.name == "c" and native.is_available()
 
 
 def needed() -> None:
-    """See that C can be compiled here.
+    """Check that C can be compiled here.
 
     Raises
     ------
@@ -157,7 +157,7 @@ def _compiled_for_cuda(tape: Tape, values: int) -> tuple[Callable[..., Any], str
     from yota.codegen.targets import cuda
     from yota.runtime.cuda_program import Expected, Program
 
-    # A tape that the target cannot take fails here, before anything is asked of a GPU.
+    # A tape that the target does not support must fail before the GPU is used.
     atomic = settings.atomic
     written = cuda.generate(tape, atomic=atomic, values=values)
     expected = [
@@ -177,24 +177,24 @@ class Gradient:
     tape
         Its outputs are the value and the adjoints.
     leaves
-        Which leaves the adjoints belong to.
+        The leaves of the adjoints.
     captured
-        Arrays from outside of the function, for the inputs that follow those of the leaves.
+        Captured arrays, for the inputs that follow those of the leaves.
     contents
-        Arrays from outside whose content the tape relies on.
+        Captured arrays whose content the tape relies on.
     ran
-        The code of the user's that ran.
+        The user's code objects that ran.
     observed
-        What it did with arrays from outside.
+        Observed uses of captured arrays.
     aux
-        The form of what the function returned beside the value, if it did: its parts are outputs after the value. For
-        matrices that of the whole result, if its parts were joined.
+        The form of the auxiliary result, if there is one; its parts are outputs after the value. For matrices it is
+        the form of the whole result if its parts were joined.
     rows
-        Where the entries of a sparse matrix are, which are the last output.
+        Positions of the entries of a sparse matrix, the last output.
     relied
-        Values of inputs, by number, that this code is made for and no other.
+        Values of inputs, by number, for which alone this code is valid.
     recorded
-        The recording that was differentiated, where others may be merged with it.
+        The differentiated recording, if others may be merged with it.
     """
 
     tape: Tape
@@ -210,17 +210,17 @@ class Gradient:
 
     @property
     def values(self) -> int:
-        """How many outputs are no adjoints."""
+        """Number of outputs that are not adjoints."""
         return len(self.tape.outputs) - len(self.leaves)
 
     def fits(self, leaves: Sequence[Any]) -> bool:
-        """Whether inputs have the values that the code is made for."""
+        """Whether inputs have the values that the code requires."""
         given = (*leaves, *self.captured) if self.relied else ()
         return all(np.array_equal(given[number], known) for number, known in self.relied.items())
 
     @classmethod
     def of(cls, recorded: Recording, tape: Tape, leaves: Sequence[int]) -> Gradient:
-        """What was made of a recording."""
+        """The gradient of a recording."""
         return cls(
             tape,
             tuple(leaves),
@@ -231,21 +231,21 @@ class Gradient:
         )
 
     def valued(self, exact: Recording) -> Gradient:
-        """The same with the value as ``exact``, a recording of the same function, computes it."""
+        """The same gradient with the value as ``exact``, a recording of the same function, computes it."""
         tape, captured = with_value(self.tape, self.captured, exact)
         contents = Contents((*self.contents.pairs, *exact.watched))
         return replace(self, tape=tape, captured=captured, contents=contents)
 
 
 class Instead(Exception):
-    """There is no code of the kind that was asked for: something else computes it.
+    """There is no code of the requested kind; another function computes the result.
 
     Parameters
     ----------
     what
-        Tells what, in plain data.
+        Describes that function, as plain data.
     ran
-        The code of the user's that ran before this was known.
+        The user's code objects that ran before.
     """
 
     def __init__(self, what: Any, ran: Sequence[Running] = ()) -> None:
@@ -263,10 +263,10 @@ def trace_gradient(
     around: Surroundings | None = None,
     has_aux: bool = False,
 ) -> Gradient:
-    """Trace and differentiate by the leaves ``wanted``; arrays that are arguments themselves get explicit zeros.
+    """Trace and differentiate by the leaves ``wanted``; adjoints of arrays are explicit zeros if they are zero.
 
-    For a strict ``target`` the function is traced once more, call by call as it makes them, for the value alone.
-    ``around`` is what it can reach besides its arguments; with ``has_aux`` it returns something beside the value.
+    A strict ``target`` traces the function a second time, call by call, for the value. ``around`` is the captured data
+    that it can reach. With ``has_aux`` the function returns ``(value, aux)``.
     """
     forms: list[ResultForm] = []
     if has_aux:
@@ -298,7 +298,7 @@ def rolled(recorded: Recording, target: Target) -> Recording:
 
 
 def with_aux(function: Callable[..., Any], forms: list[ResultForm]) -> Callable[..., Any]:
-    """``function``, which returns a pair, as one of the value and of all that is beside it, whose form is appended."""
+    """``function``, which returns (value, aux), with a flat result; it appends the form of ``aux``."""
     name = name_of(function)
 
     def flat(*values: Any) -> Any:
@@ -321,7 +321,7 @@ def differentiate(
     registry: Registry,
     forms: Sequence[ResultForm] = (),
 ) -> Gradient:
-    """Extend a recorded tape by the adjoints of the leaves ``wanted``; ``forms`` say what is beside the value."""
+    """Extend a recorded tape by the adjoints of the leaves ``wanted``; ``forms`` describe auxiliary results."""
     stage("differentiating")
     tape = recorded.tape
     variables = [tape.inputs[leaf].variable for leaf in wanted]
@@ -339,10 +339,10 @@ def differentiate(
 
 @dataclass(slots=True, eq=False)
 class Specialisation:
-    """Compiled code for one kind of arguments.
+    """Compiled code for one combination of argument types.
 
-    ``branches`` leads, by the guard that failed and what was found there, to the tape recorded for that case, and
-    ``merged`` tells which recordings the tape is made from, if others may be merged with it.
+    ``branches`` maps a failed guard and its value to the specialisation of that case. ``merged`` describes the
+    merged recordings of the tape, if it can be merged.
     """
 
     gradient: Gradient
@@ -352,12 +352,12 @@ class Specialisation:
     merged: Merged | None = None
 
     def run(self, leaves: Sequence[Any]) -> tuple[Specialisation, Any]:
-        """Call the tape whose guards hold; which one it was, and its outputs.
+        """Call the tape whose guards hold; return its specialisation and outputs.
 
         Raises
         ------
         StaleTapeError
-            If no recorded tape fits.
+            If the guards of no tape hold.
         """
         chosen = self
         while True:
@@ -370,7 +370,7 @@ class Specialisation:
             except EarlierIndexError:
                 raise
             except (ValueError, IndexError):
-                # A mask that selects another number of elements breaks shapes before its guard is looked at.
+                # A mask with another number of true elements breaks shapes before its guard is checked.
                 named = zip((entry.variable for entry in tape.inputs), map(_in_main_memory, inputs), strict=True)
                 found = failing(tape, dict(named)) if tape.guards else None
                 if found is None:
@@ -384,7 +384,7 @@ class Specialisation:
             chosen = following
 
     def insert(self, other: Specialisation, failed: tuple[int, Any]) -> None:
-        """Put another tape, recorded because of a decision that ``failed`` here, where that decision leads."""
+        """Add a specialisation for the guard that ``failed`` here."""
         self.branches.setdefault(_decision(self.gradient.tape, failed), other)
 
 
@@ -395,7 +395,7 @@ def _in_main_memory(value: Any) -> Any:
 
 
 def _decision(tape: Tape, failed: tuple[int, Any]) -> tuple[int, Any]:
-    """A failed guard in the terms in which decisions were recorded: a branch is true or false, whatever the number."""
+    """The key of a failed guard: a bool for a branch, otherwise its value."""
     index, value = failed
     if isinstance(value, Combination):
         return index, value
@@ -404,5 +404,5 @@ def _decision(tape: Tape, failed: tuple[int, Any]) -> tuple[int, Any]:
 
 
 def _known_as(value: Any) -> Any:
-    """A value as a branch is found by: a NaN equals none, not even itself."""
+    """A value as a key of branches; all NaNs have the same key."""
     return value if value == value else math.nan

@@ -1,4 +1,4 @@
-"""Options of other libraries, and the words that yota has for them."""
+"""Error messages for options of other libraries, with yota's equivalents."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ _WORDS = {
 
 
 def explained(name: str, option: str) -> ArgumentError | None:
-    """The error for an option of another library; None if it is none."""
+    """The error for an option of another library; None for other options."""
     word = _WORDS.get(option)
     return None if word is None else ArgumentError(f"{name} has no {option}=; {word}")
 
 
 def evaluates(name: str, f: Callable[..., Any], instead: str) -> None:
-    """Refuse a call without arguments of a function that evaluates at once, if ``f`` needs some."""
+    """Raise an error if a function that evaluates at once is called without the arguments that ``f`` needs."""
     try:
         parameters = inspect.signature(f).parameters.values()
     except (TypeError, ValueError):
@@ -51,12 +51,12 @@ def evaluates(name: str, f: Callable[..., Any], instead: str) -> None:
 
 
 def worded(function: _Function) -> _Function:
-    """``function``, which answers to options of other libraries by the words that yota has for them."""
+    """``function`` with explanatory errors for options of other libraries."""
     known = inspect.signature(function).parameters
 
     @functools.wraps(function)
     def call(*args: Any, **options: Any) -> Any:
-        # To name these functions imports nothing of tracing.
+        # Importing these functions must not import tracing.
         from yota.tracing.tracebacks import users_frames
 
         for option in options:

@@ -1,4 +1,4 @@
-"""The way from a caller's arguments of one kind to a generated function, as generated code of its own."""
+"""Generated fast paths from a caller's arguments of one combination of types to a generated function."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ from yota.watching.checks import Check
 __all__ = ["MISSING", "arrangement", "as_items", "entry", "kind_of"]
 
 MISSING = object()
-"""What an entry gives for arguments that it is not made for, and once anything that it relies on has changed."""
+"""Result of an entry for other argument types, or after a change of captured data."""
 _MOST = 400
-"""Checks and parts up to which code is generated; longer code takes long to compile."""
+"""Largest number of checks and parts in a generated entry; longer code takes long to compile."""
 _MOST_DEPTH = 20
 _MANY_ARRAYS = 4
-"""Arrays to look at, in arguments and around the function, from which on checks are worth a call of the C compiler."""
+"""Smallest number of arrays to check, in arguments and captured data, for which checks are compiled in C."""
 _GET: Any = object.__getattribute__
 _VALUES = (int, bool, str, bytes, type(None))
 
 
 class _UnknownError(Exception):
-    """There is no short way for such arguments."""
+    """There is no entry for such arguments."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """A look at one part of the arguments: what it is called in the code, its type, what it must be, its own parts."""
+    """The check of one part of the arguments: its variable, type, required value, and parts."""
 
     kind: str
     name: str
@@ -60,7 +60,7 @@ class _Structure:
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """What the template is given; ``names`` are those of the objects that the code uses."""
+    """The input of the template; ``names`` maps names in the code to objects."""
 
     names: Sequence[str]
     steps: Sequence[_Step]
@@ -75,7 +75,7 @@ class _Plan:
 
 @dataclass(slots=True, eq=False)
 class _Writer:
-    """Steps, and the objects that they use by name."""
+    """Collects steps and the objects that they use by name."""
 
     objects: dict[str, Any] = field(default_factory=dict)
     steps: list[_Step] = field(default_factory=list)
@@ -84,13 +84,13 @@ class _Writer:
     serial: Any = field(default_factory=itertools.count)
 
     def object(self, value: Any) -> str:
-        """The name of an object."""
+        """The name of an object in the generated code."""
         name = f"o{len(self.objects)}"
         self.objects[name] = value
         return name
 
     def part(self, name: str, value: Any, depth: int = 0) -> None:
-        """The steps for a part of the arguments that looks like ``value``."""
+        """The steps for a part of the arguments of the type of ``value``."""
         kind = type(value)
         if len(self.steps) > _MOST or depth > _MOST_DEPTH or is_on_device(value):
             raise _UnknownError
@@ -116,7 +116,7 @@ class _Writer:
         if parts is None:
             self._step("same", name, "", self.object(value))
             if getattr(value, "__dict__", None) == {} and kind is not types.FunctionType:
-                # It may come to have attributes.
+                # The object may get attributes later.
                 self._step("object", name, self.object(kind), self.object([]))
             return
         names = {key: f"x{next(self.serial)}" for key, _ in parts} if _are_names([key for key, _ in parts]) else {}
@@ -147,7 +147,7 @@ def _ordered(value: Any, names: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _is_simple(value: Any) -> bool:
-    """Whether the attributes of an object are what its dict holds, and no more."""
+    """Whether the attributes of an object are exactly the items of its dict."""
     kind: Any = type(value)
     own = getattr(value, "__dict__", None)
     return (
@@ -167,22 +167,22 @@ def entry(
     *,
     sized: bool = False,
 ) -> Callable[[tuple[Any, ...]], Any] | None:
-    """A function of a tuple of arguments like ``args`` that gives what the caller gets, or `MISSING`.
+    """A function of an argument tuple with types like ``args`` that returns the final result, or `MISSING`.
 
     Parameters
     ----------
     args
         The caller's arguments.
     hidden
-        Arguments ahead of them, which the function supplies itself.
+        Bound arguments before them, which the function supplies itself.
     root
-        What was compiled.
+        The compiled code.
     shaped
-        Makes what the caller gets of outputs.
+        Converts outputs to the caller's result.
     checks
-        What must still hold.
+        Checks that must hold.
     sized
-        Whether the generated function looks at dtypes and shapes by itself.
+        Whether the generated function checks dtypes and shapes itself.
     """
     if len(checks) > _MOST:
         return None
@@ -203,7 +203,7 @@ def entry(
     captured = () if tree else root.gradient.captured
     call = None if tree or sized else _guarded(writer, root, checks)
     if call is not None:
-        # Compiled code looks at the leaves and makes the checks.
+        # Compiled code checks the leaves and the captured data.
         writer.steps = [step for step in writer.steps if step.kind not in ("array", "type")]
         captured, checks = (), ()
     inputs = [*writer.inputs, *map(writer.object, captured)]
@@ -225,22 +225,22 @@ def entry(
 
 
 def kind_of(value: Any) -> tuple[Any, ...]:
-    """The type of an argument; of an array with its shape and dtype."""
+    """The type of an argument, with shape and dtype for an array."""
     return (np.ndarray, value.shape, value.dtype) if type(value) is np.ndarray else (type(value),)
 
 
 def _guarded(writer: _Writer, root: Specialisation, checks: Sequence[Check]) -> Callable[..., Any] | None:
-    """The generated function behind compiled checks, if there is such a thing: it gives `MISSING` where they fail."""
+    """The generated function behind compiled checks, if available; it returns `MISSING` if a check fails."""
     arrays = sum(len(kind) > 1 for kind in writer.kinds) + sum(check.kind in ("form", "bytes") for check in checks)
     form = Form(root.call, tuple(writer.kinds), root.gradient.captured, "plain", as_items(checks))
-    # Where C is compiled in the background, no call waits for the compiler.
+    # For the target "auto", no call waits for the C compiler.
     build = arrays >= _MANY_ARRAYS and not isinstance(root.call, Later)
     found: Callable[..., Any] | None = guarded(form, _missed, build=build)
     return found
 
 
 def as_items(checks: Sequence[Check]) -> tuple[tuple[Any, ...], ...]:
-    """Checks as compiled code takes them."""
+    """Checks in the form that compiled code takes."""
     return tuple((check.kind, *check.values) for check in checks)
 
 
@@ -249,7 +249,7 @@ def _missed(*_: Any) -> Any:
 
 
 def arrangement(root: Specialisation, shaped: Callable[..., Any]) -> str | None:
-    """How the outputs come, as `Form` describes it; None if that is no way that compiled code knows."""
+    """The arrangement of the outputs, as `Form` describes it; None if compiled code does not support it."""
     result = _result(_Writer(), root, shaped)
     if result == "":
         return "plain"
@@ -268,7 +268,7 @@ def _is_filled(cell: Any) -> bool:
 
 
 def _looked(writer: _Writer, checks: Sequence[Check]) -> tuple[list[tuple[str, tuple[str, ...]]], list[str]]:
-    """The checks as they are written, and the arrays that are compared with known bytes at once."""
+    """The source of the checks, and the arrays that are compared with known bytes at once."""
     found: list[tuple[str, tuple[str, ...]]] = []
     joined, known = [], []
     for check in checks:
@@ -286,14 +286,14 @@ def _looked(writer: _Writer, checks: Sequence[Check]) -> tuple[list[tuple[str, t
 
 
 class _Output:
-    """Stands for an output, to see what becomes of it."""
+    """Placeholder of an output, to trace how results are arranged."""
 
     def __init__(self, name: str) -> None:
         self.name = name
 
 
 def _result(writer: _Writer, root: Specialisation, shaped: Callable[..., Any]) -> str | _Structure | None:
-    """What the caller gets: the empty text where that is the outputs as they come, None where it is not known."""
+    """The result expression: empty if the outputs are returned unchanged, None if unknown."""
     outputs = _outputs(root)
     try:
         found = shaped(root, tuple(map(_Output, outputs)))

@@ -1,4 +1,4 @@
-"""What `yota.grad` does when it is called: the form of the function is found or made, and evaluated."""
+"""Implementation of `yota.grad`: look up or create the compiled form of the function, and evaluate it."""
 
 from __future__ import annotations
 
@@ -50,15 +50,15 @@ def seeded(
     dynamic: Dynamic,
     has_aux: bool,
 ) -> tuple[Any, GradResult]:
-    """Value of ``f``, which may be an array, and the gradient of a result whose derivative by it is ``seed``."""
+    """Value of ``f``, which may be an array, and the gradient of ``sum(seed * f)``."""
 
     def weighted(seed: Any, *arguments: Any, **keywords: Any) -> Any:
         value = f(*arguments, **keywords)[0] if has_aux else f(*arguments, **keywords)
         if np.ndim(seed) and np.shape(seed) != np.shape(value):
             name = name_of(f)
             raise ArgumentError(
-                f"the seed has shape {np.shape(seed)}, and what {name} returns has shape {np.shape(value)}; pass a "
-                "seed of that shape"
+                f"the seed has shape {np.shape(seed)}, but {name} returns shape {np.shape(value)}; pass a seed of that "
+                "shape"
             )
         return np.sum(np.real(np.conjugate(seed) * value))
 

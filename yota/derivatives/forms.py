@@ -1,4 +1,4 @@
-"""Compiled forms by function: what was compiled for a function once serves every derivative of that kind."""
+"""Cache of compiled forms by function, which all derivatives of one kind share."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from yota.watching.captured import Captured
 __all__ = ["form_of", "shared"]
 
 MOST_BYTES = 1 << 28
-"""Bytes of captured arrays that forms keep alive, all but the latest one together."""
+"""Largest total size of captured arrays that the cached forms, except the latest, keep alive."""
 
 
 class _Form(Protocol):
@@ -33,26 +33,26 @@ class _Form(Protocol):
 
 _Made = TypeVar("_Made", bound=_Form)
 _known = Table(most=128)
-"""Forms that were made, the latest used last."""
+"""Cached forms in order of last use."""
 
 
 def shared(function: Callable[..., Any], make: Callable[[], _Made], *options: Hashable) -> _Made:
-    """What ``make`` gives for ``function``, or what it gave before.
+    """The form that ``make`` creates for ``function``, or the cached one.
 
-    A lambda that is written in a loop is a new function in each round: it gets a form of its own, with the compiled
-    code of one that captured the same.
+    A lambda inside a loop is a new function in each iteration. It gets a form of its own, with the compiled code of
+    a form with the same code and the same captured data.
 
     Parameters
     ----------
     function
-        What the user gave.
+        The user's function.
     make
-        Makes a form.
+        Creates a form.
     *options
-        What the form depends on besides the function.
+        Options that the form depends on.
     """
     plain, hidden = with_receiver(function)
-    # By marks, which tell 1 from True: what is refused is no option that was taken.
+    # Marks distinguish 1 from True: a refused option must not match an accepted one.
     key = (mark_of(options), registry().revision, settings.revision, _sameness(plain), tuple(map(_place, hidden)))
     try:
         found = _known.pop(key, None)
@@ -71,12 +71,12 @@ def shared(function: Callable[..., Any], make: Callable[[], _Made], *options: Ha
 def form_of(
     kind: Callable[..., Differentiated], function: Callable[..., Any], *options: Hashable, **named: Hashable
 ) -> Differentiated:
-    """The same for the form that ``kind`` makes; it supplies arguments to a plain function, those of ``function``."""
+    """The cached form of class ``kind``, bound to the arguments that ``function`` supplies to its plain function."""
     return shared(function, lambda: kind(function, *options, **named), kind, *options, *named.items()).bound(function)
 
 
 def _keep(key: Any, found: tuple[Any, Any]) -> None:
-    """Put a form last, and forget the oldest ones if those before it keep too much alive."""
+    """Add a form as the latest, and drop the oldest forms if they keep too much memory alive."""
     with _known.lock:
         left = MOST_BYTES
         for each, (_, form) in reversed(list(_known.items())):
@@ -87,7 +87,7 @@ def _keep(key: Any, found: tuple[Any, Any]) -> None:
 
 
 def _sameness(function: Any) -> Any:
-    """What functions have in common that differ in nothing but what they captured, or were partially applied to."""
+    """A key that is equal for functions that differ only in captured data or bound arguments."""
     if isinstance(function, functools.partial):
         return _sameness(function.func), len(function.args), tuple(function.keywords)
     if isinstance(function, types.MethodType):
@@ -105,5 +105,5 @@ def _sameness(function: Any) -> Any:
 
 
 def _place(value: Any) -> int | None:
-    """An argument that a partial function or a method supplies; numbers and arrays are read at each call."""
+    """The identity of a bound argument; None for numbers and arrays, which each call reads."""
     return None if isinstance(value, (int, float, complex, np.ndarray)) else id(value)

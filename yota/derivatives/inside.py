@@ -1,4 +1,4 @@
-"""A derivative that is called inside of a running trace: traced on plain values, and its tape recorded there."""
+"""Derivatives called inside a running trace: traced on plain values, then recorded on the outer tape."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ __all__ = ["Inside", "inside"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Inside:
-    """A call inside of a trace.
+    """A call inside a trace.
 
     Parameters
     ----------
     trace
-        The trace around the call.
+        The outer trace.
     function
-        The function that is differentiated.
+        The function to differentiate.
     arguments
-        What it is called with, traced values among them.
+        Its arguments, some of them traced.
     plain
-        The same with plain values.
+        The arguments with plain values.
     """
 
     trace: Trace
@@ -39,20 +39,20 @@ class Inside:
     plain: Arguments
 
     def record(self) -> Recording:
-        """A run of the function on plain values."""
+        """Record the function on plain values."""
         return record(self.function, self.plain.leaves, self.plain.rebuild, registry=self.trace.registry)
 
     def inline(self, tape: Tape, outer: Mapping[int, Any]) -> list[Any]:
-        """Record ``tape``, which takes the function's arguments, onto the trace; its outputs.
+        """Record the ops of ``tape`` on the outer trace and return its outputs.
 
-        ``outer`` are traced values that the function itself read, by variable.
+        ``outer`` are the traced values that the function captured, by variable.
         """
         given = {entry.variable: leaf.value for entry, leaf in zip(tape.inputs, self.arguments.leaves, strict=False)}
         return inline(tape, self.trace, {**given, **outer})
 
 
 def inside(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Inside:
-    """A call of ``function`` in the trace that runs in this thread."""
+    """A call of ``function`` in the running trace of this thread."""
     trace = current()
     assert trace is not None
     function, args = positional(function, args, kwargs)
@@ -61,5 +61,5 @@ def inside(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str
 
 
 def _plain(leaf: Leaf) -> Leaf:
-    """A leaf with its value in the place of a tracer."""
+    """A leaf with its plain value."""
     return replace(leaf, value=leaf.value._value()) if type(leaf.value) is Tracer else leaf

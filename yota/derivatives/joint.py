@@ -1,4 +1,4 @@
-"""Matrices of derivatives by structures, or of functions that return structures: blocks of one matrix, by path."""
+"""Derivative matrices by structures, or of functions that return structures, as blocks of one matrix."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ __all__ = ["Joint", "as_vector"]
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """An array or a number, and where it is among the elements of all that are joined with it.
+    """An array or number, and its position in the joined vector.
 
     Parameters
     ----------
     path
-        Where it is in its structure.
+        Its path in the structure.
     shape, dtype
-        Its own.
+        Its shape and dtype.
     group
-        Number of the vector that it is part of: there is one for each dtype.
+        Number of its vector; there is one for each dtype.
     start
-        Where it begins in that.
+        Its first position in the vector.
     """
 
     path: Path
@@ -42,12 +42,12 @@ class _Piece:
 
     @property
     def span(self) -> slice:
-        """Its elements in the vector."""
+        """Its slice of the vector."""
         return slice(self.start, self.start + math.prod(self.shape))
 
 
 def as_vector(function: Callable[..., Any]) -> Callable[..., Any]:
-    """``function``, whose result comes as one vector if it is a structure."""
+    """``function`` with a structured result joined to one vector."""
 
     def flat(*values: Any) -> Any:
         return parted(function, [], joined=True)(*values)[0]
@@ -57,20 +57,20 @@ def as_vector(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class Joint:
-    """A function's matrices of derivatives by one argument, where that or the result is a structure.
+    """The derivative matrices of a function by one argument, where the argument or the result is a structure.
 
-    All that is to be differentiated by is put into one vector for each dtype, and all results into another.
+    The leaves of the argument are joined to one vector for each dtype, and all results to another vector.
 
     Parameters
     ----------
     function
         The function; it takes its arguments by position.
     position
-        Of the argument to differentiate by.
+        Position of the argument to differentiate by.
     wanted
-        Which derivatives.
+        The derivatives to compute.
     matrix
-        Makes the function that gives matrices of a function by its arguments at some positions.
+        Creates the function of the matrices by the arguments at given positions.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class Joint:
         self._made: dict[int, Sequence[Callable[..., Any]]] = {}
 
     def __call__(self, *args: Any) -> Any:
-        """Blocks by path; with values before them, if they are wanted."""
+        """Blocks by path, with values before them if requested."""
         by = args[self.position]
         leaves = [(path, leaf) for path, leaf in flatten(by) if _is_moved(leaf)]
         pieces, count = _pieces([(path, type_of(leaf)) for path, leaf in leaves], apart=True)
@@ -93,12 +93,12 @@ class Joint:
         return self._hessian(pieces, found[0], count) if self.wanted.order == 2 else self._jacobian(pieces, found)
 
     def parts(self) -> Iterator[Any]:
-        """Functions that are compiled."""
+        """The compiled functions."""
         for made in self._made.values():
             yield from made
 
     def _by_vectors(self, count: int) -> Iterator[Callable[..., Any]]:
-        """What gives the matrices by the vectors."""
+        """The function of the matrices by the vectors."""
         function = self._flat(count)
         if self.wanted.order == 2:
             yield self._matrix(function, 0 if count == 1 else tuple(range(count)), self.wanted)
@@ -108,7 +108,7 @@ class Joint:
             yield self._matrix(function, place, wanted)
 
     def _flat(self, count: int) -> Callable[..., Any]:
-        """The function of vectors, and its arguments after them."""
+        """The function of the vectors, and its arguments after them."""
         function, position = self._function, self.position
 
         def flat(*values: Any) -> Any:
@@ -170,7 +170,7 @@ def _is_moved(leaf: Any) -> bool:
 def _pieces(
     parts: Iterable[tuple[Path, tuple[tuple[int, ...], np.dtype[Any]]]], *, apart: bool
 ) -> tuple[list[_Piece], int]:
-    """Where each array or number goes, and the number of vectors: one for each dtype, or one for all."""
+    """The position of each leaf, and the number of vectors: one for each dtype, or one for all."""
     groups: dict[Any, int] = {}
     starts: dict[int, int] = {}
     found = []
@@ -183,7 +183,7 @@ def _pieces(
 
 
 def _taken(vector: Any, piece: _Piece, leaf: Any) -> Any:
-    """What stands for ``leaf`` in the vector: an array of its shape, a NumPy scalar or a Python number."""
+    """The value of ``leaf`` from the vector: an array of its shape, a NumPy scalar or a Python number."""
     if isinstance(leaf, np.ndarray):
         return vector[piece.span].reshape(piece.shape)
     number = vector[piece.start]

@@ -1,4 +1,4 @@
-"""Values of variables that no differentiable input has a part in, computed when they are asked for."""
+"""Lazily computed values of variables that do not depend on differentiable inputs."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ __all__ = ["Known"]
 
 
 class Known(Mapping[int, Any]):
-    """The values by variable.
+    """Values by variable.
 
     Parameters
     ----------
     tape
         The tape.
     values
-        Values of some of its inputs.
+        Values of some inputs.
 
     Attributes
     ----------
     relied
-        Inputs whose values were asked for, or had a part in what was.
+        Inputs that affected any requested value.
     """
 
     def __init__(self, tape: Tape, values: Mapping[int, Any]) -> None:
@@ -50,7 +50,7 @@ class Known(Mapping[int, Any]):
         return self.peek(variable)
 
     def peek(self, variable: int) -> Any:
-        """A value that nothing is going to rely on."""
+        """A value whose use is not recorded in `relied`."""
         if variable not in self._values:
             op = self._definitions[variable]
             operands = [self.peek(operand) for operand in op.operands]

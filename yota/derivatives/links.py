@@ -1,4 +1,4 @@
-"""Which elements of an op's result are computed from which elements of an operand."""
+"""Dependence of the elements of an op's result on the elements of an operand."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _MOST_PAIRS = 20_000_000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Groups:
-    """Each element of a result is computed from the elements of an operand that are in one group.
+    """Each element of the result depends on the operand elements of one group.
 
     Parameters
     ----------
     inner
-        The group of each element of the operand, -1 for those that are not read; None if each is one of its own.
+        The group of each operand element, -1 for unread elements; None if each element is a group of its own.
     outer
-        The group that each element of the result is computed from, -1 for none; None if each has one of its own.
+        The group on which each result element depends, -1 for none; None if each result element has its own group.
     count
         Number of groups.
     """
@@ -45,7 +45,7 @@ class Groups:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pairs:
-    """Element ``results[k]`` of a result is computed from element ``operands[k]`` of an operand."""
+    """Result element ``results[k]`` depends on operand element ``operands[k]``."""
 
     results: Positions
     operands: Positions
@@ -55,12 +55,12 @@ Link: TypeAlias = Groups | Pairs
 
 
 def link(tape: Tape, op: Op, position: int, known: Known) -> Link:
-    """How the result of ``op`` depends on its operand at ``position``, no dependence left out.
+    """The dependence of the result of ``op`` on its operand at ``position``, as a superset of the true one.
 
     Parameters
     ----------
     known
-        Values that do not come from what is differentiated by: index arrays, and matrices whose zeros count.
+        Values independent of the differentiated input, such as index arrays and matrices with zeros.
     """
     size = tape.types[op.operands[position]].size
     if op.primitive.elementwise or op.primitive.several == "elementwise":
@@ -88,7 +88,7 @@ def link(tape: Tape, op: Op, position: int, known: Known) -> Link:
 
 
 def _all(tape: Tape, op: Op, size: int) -> Groups:
-    """Everything depends on everything."""
+    """Every element depends on every element."""
     return Groups(np.zeros(size, np.int64), np.zeros(tape.types[op.result].size, np.int64), 1)
 
 
@@ -106,7 +106,7 @@ def _broadcast(tape: Tape, op: Op, position: int) -> Groups:
 
 
 def _item(tape: Tape, op: Op) -> Groups:
-    """One of several results, which lie one after the other."""
+    """One of several results, which are consecutive."""
     several, number = tape.types[op.operands[0]], op.keyword("index")
     assert isinstance(several, TupleType)
     first = sum(part.size for part in several.parts[:number])
@@ -114,7 +114,7 @@ def _item(tape: Tape, op: Op) -> Groups:
 
 
 def _moved(tape: Tape, op: Op, position: int, known: Known) -> Link:
-    """The function itself says where elements go, if it is given their numbers."""
+    """Evaluate the function on element numbers to see where elements move."""
     operands: list[Any] = []
     for number, operand in enumerate(op.operands):
         type = tape.types[operand]
@@ -132,7 +132,7 @@ def _moved(tape: Tape, op: Op, position: int, known: Known) -> Link:
 
 
 def _scattered(tape: Tape, op: Op, position: int, known: Known) -> Link:
-    """Elements of a piece are added where its index says."""
+    """The elements of a piece are added at its indices."""
     result, size = tape.types[op.result], tape.types[op.operands[position]].size
     for piece, arrays, index in pieces(op):
         places = [op.operands[each] for each in arrays]
@@ -153,7 +153,7 @@ def _reduced(tape: Tape, op: Op, axes: Sequence[int]) -> Groups:
 
 
 def _alike(tape: Tape, op: Op, position: int, axes: Sequence[int]) -> Groups:
-    """Elements that agree in their places along ``axes``, of operand and result, belong together."""
+    """Elements with equal positions along ``axes``, of operand and result, form a group."""
     shapes = [tape.types[op.operands[position]].shape, tape.types[op.result].shape]
     extents = [shapes[0][axis] for axis in axes]
     groups = []
@@ -164,7 +164,7 @@ def _alike(tape: Tape, op: Op, position: int, axes: Sequence[int]) -> Groups:
 
 
 def _product(tape: Tape, op: Op, position: int, known: Known) -> Link:
-    """Products of arrays: what is contracted belongs together; a known factor says what it is multiplied with."""
+    """Contractions: contracted elements form a group; a known factor with zeros restricts it."""
     terms, result = _letters(tape, op)
     shapes = [tape.types[operand].shape for operand in op.operands]
     extents: dict[str, int] = {}
@@ -182,7 +182,7 @@ def _product(tape: Tape, op: Op, position: int, known: Known) -> Link:
 
 
 def _letters(tape: Tape, op: Op) -> tuple[list[str], str]:
-    """The letters of the axes of each operand and of the result; an axis that is stretched has one of its own."""
+    """The letters of the axes of each operand and of the result; a broadcast axis has its own letter."""
     shapes = [tape.types[operand].shape for operand in op.operands]
     terms, result = letters(op, [len(shape) for shape in shapes])
     wide = dict(zip(result, tape.types[op.result].shape, strict=True))
@@ -197,7 +197,7 @@ def _letters(tape: Tape, op: Op) -> tuple[list[str], str]:
 
 
 def _labels(letters: str, shared: str, extents: Mapping[str, int]) -> Positions:
-    """For each element of an array, its place along the ``shared`` axes; -1 off the diagonal of a repeated letter."""
+    """Position of each element of an array along the ``shared`` axes; -1 off the diagonal of a repeated letter."""
     shape = [extents[letter] for letter in letters]
     places: dict[str, Any] = {}
     whole = np.ones(shape, bool)
@@ -213,7 +213,7 @@ def _labels(letters: str, shared: str, extents: Mapping[str, int]) -> Positions:
 
 
 def _pairs(factor: Any, letters: str, own: str, result: str, extents: Mapping[str, int]) -> Pairs | None:
-    """What is multiplied by the elements of a factor that are not zero; None if that is too much to list."""
+    """Dependence on the operand through the nonzero elements of a known factor; None if there are too many."""
     filled = np.nonzero(factor)
     rest = "".join(sorted({*own, *result} - set(letters)))
     many = math.prod(extents[letter] for letter in rest)

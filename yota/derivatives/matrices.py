@@ -1,4 +1,4 @@
-"""A function with its Jacobian or Hessian: straight-line code where there is one, else a pullback for each row."""
+"""Jacobians and Hessians of a function: straight-line code if possible, otherwise a pullback for each row."""
 
 from __future__ import annotations
 
@@ -34,30 +34,30 @@ from yota.tracing.results import ResultForm, parted
 __all__ = ["Matrices"]
 
 _LONG = 512
-"""Elements past which few operations on arrays are preferred to scalar code."""
+"""Number of elements above which a few array operations are preferred to scalar code."""
 _MOST_TOGETHER = 1 << 16
-"""Elements of the arrays from which all rows of a Hessian are computed together."""
+"""Smallest array size for which all rows of a Hessian are computed together."""
 _SHORT, _EACH = 1000, 3
-"""Operations up to which a Hessian is straight-line code in any case; and how many more for each op of the gradient."""
+"""Operations up to which a Hessian is always straight-line code; and additional operations for each gradient op."""
 _UNROLLED = 2
-"""How many times as long scalar code is if it was arrays that fell apart."""
+"""Length ratio of scalar code that was expanded from array code."""
 _FEW, _LONG_CODE = 16, 1000
-"""Rows of a Hessian that are computed one by one, or all at once, whatever its pattern: of code of so many ops."""
+"""Largest number of Hessian rows computed without its pattern, one by one or at once, for code of so many ops."""
 
 
 class Matrices(Differentiated):
-    """``function`` with compiled code for its partial derivatives, for each kind of arguments met so far.
+    """``function`` with compiled code for its partial derivatives, for each combination of argument types.
 
     Parameters
     ----------
     function
         The user's function.
     wrt
-        The argument to differentiate by: a position or a name.
+        Position or name of the argument to differentiate by.
     wanted
-        Which derivatives.
+        The derivatives to compute.
     matrix
-        Makes functions that give such matrices, by arguments at other positions.
+        Creates functions of such matrices by arguments at other positions.
     target, dynamic
         See `Differentiated`.
     """
@@ -74,14 +74,16 @@ class Matrices(Differentiated):
     ) -> None:
         if not isinstance(wrt, (int, str)):
             raise ArgumentError(
-                f"wrt={wrt!r}: a matrix of derivatives is by a position or a name; several are by a tuple of them, as "
-                "in wrt=(0, 1)"
+                f"wrt={wrt!r}: a matrix of derivatives needs a position or a name, or a tuple of them, as in wrt=(0, 1)"
             )
         super().__init__(function, wrt, target, dynamic=dynamic)
         self.wanted, self.options, self._matrix = wanted, (wanted,), matrix
 
     def compiled(self, function: Callable[..., Any], args: tuple[Any, ...]) -> Prepared:
-        """Straight-line code for arguments like ``args``; where there is none, pullbacks; blocks of structures."""
+        """The compiled form for argument types like those of ``args``.
+
+        It is straight-line code if possible, otherwise pullbacks, or blocks of structures.
+        """
         arguments = on_host(sort_arguments(function, args))
         leaf = self.leaf(function, arguments)
         if leaf.path:
@@ -92,12 +94,12 @@ class Matrices(Differentiated):
             return _Called(self, self.otherwise(function, args, reason))
 
     def otherwise(self, function: Callable[..., Any], args: tuple[Any, ...], reason: Instead) -> Rows | Joint:
-        """What computes the matrices where there is no straight-line code."""
+        """The function that computes the matrices without straight-line code."""
         leaf = self.leaf(function, on_host(sort_arguments(function, args)))
         return self._joint(function, leaf) if reason.what is None else self._rows(function, leaf, reason.what)
 
     def leaf(self, function: Callable[..., Any], arguments: Arguments) -> Leaf:
-        """The array or number to differentiate by, or the first of a structure."""
+        """The array or number to differentiate by, or the first leaf of a structure."""
         return arguments.leaves[layout_of(function, self.wrt, len(self.hidden), arguments).wanted[0]]
 
     def _joint(self, function: Callable[..., Any], leaf: Leaf) -> Joint:
@@ -107,11 +109,11 @@ class Matrices(Differentiated):
         return Rows(function, leaf.argument, self.wanted, self.target, dynamic=self.dynamic, size=size)
 
     def traced(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The derivatives inside of a running trace, recorded onto it."""
+        """Record the derivatives on the tape of a running trace."""
         call = inside(self.function, (*self.hidden, *args), kwargs)
         by = self.leaf(call.function, call.plain)
         if self.wanted.sparse:
-            raise TracingError("a sparse matrix cannot be recorded; leave sparse=True out inside of a traced function")
+            raise TracingError("a sparse matrix cannot be recorded; leave sparse=True out inside a traced function")
         if by.path:
             return self._joint(call.function, by)(*call.arguments.values)
         forms: list[ResultForm] = []
@@ -128,25 +130,25 @@ class Matrices(Differentiated):
 
 
 class _Straight(Prepared):
-    """Straight-line code for one kind of arguments.
+    """Straight-line code for one combination of argument types.
 
-    `Instead` is raised where there is none: with the size that `Rows` takes, or None where `Joint` is to compute it.
+    It raises `Instead` if there is no such code: with the size that `Rows` takes, or with None for `Joint`.
     """
 
     owner: Matrices
     _others: _Called | None = None
-    """What computes all ways of a function of which one has no straight-line code."""
+    """The fallback for all branches of a function of which one has no straight-line code."""
 
     def __init__(self, owner: Matrices, function: Callable[..., Any], args: tuple[Any, ...]) -> None:
         self.values = int(owner.wanted.with_value)
         super().__init__(owner, function, args)
 
     def entry(self, args: tuple[Any, ...], hidden: tuple[Any, ...]) -> Callable[[tuple[Any, ...]], Any] | None:
-        """A short way, if there is one."""
+        """A fast path, if available."""
         return super().entry(args, hidden) if self._others is None else None
 
     def __call__(self, function: Callable[..., Any], args: tuple[Any, ...], leaves: Sequence[Any]) -> tuple[Any, Any]:
-        """What the caller gets, and the specialisation that computed it."""
+        """The result, and the specialisation that computed it."""
         if self._others is None:
             try:
                 return super().__call__(function, args, leaves)
@@ -177,20 +179,20 @@ class _Straight(Prepared):
         return gradient
 
     def derived(self, recorded: Recording, arguments: Arguments) -> Gradient | None:
-        """The tape of all entries, if merged code has one."""
+        """The tape of all entries of merged code, if available."""
         leaf = only_leaf(self.layout, arguments)
         with contextlib.suppress(Instead):
             return self._found(recorded, leaf, arguments)
         return None
 
     def _found(self, recorded: Recording, leaf: int, arguments: Arguments) -> Gradient:
-        """The tape of the entries, and where they are, if that is wanted."""
+        """The tape of the entries, and their positions if requested."""
         entries, relied = self._entries(recorded, leaf, arguments)
         rows = CompressedRows.of(entries.rows, entries.columns, entries.shape) if self.owner.wanted.sparse else None
         return replace(Gradient.of(recorded, entries.tape, (leaf,)), rows=rows, relied=relied)
 
     def _entries(self, recorded: Recording, leaf: int, arguments: Arguments) -> tuple[Entries, Mapping[int, Any]]:
-        """The entries as scalar code, or, where they are few, by products of arrays; what their places rely on."""
+        """The entries as scalar code, or as a few array products, and the inputs that the pattern depends on."""
         wanted, tape = self.owner.wanted, recorded.tape
         if _LONG < tape.types[tape.inputs[leaf].variable].size > len(tape):
             with contextlib.suppress(DifferentiationError, ArgumentError):
@@ -219,7 +221,7 @@ class _Straight(Prepared):
             raise Instead(largest(tape), recorded.ran) from None
 
     def _compressed(self, recorded: Recording, leaf: int, arguments: Arguments) -> tuple[Entries, Mapping[int, Any]]:
-        """The entries of a function of arrays; what their places rely on is looked at before each call."""
+        """The entries of array code; each call checks the inputs that the pattern depends on."""
         from yota.derivatives.compressed import compressed
 
         variables = [entry.variable for entry in recorded.tape.inputs]
@@ -233,11 +235,11 @@ class _Straight(Prepared):
         return found, {variables.index(variable): np.array(values[variable]) for variable in relied}
 
     def compiled_tape(self, gradient: Gradient, target: Target) -> Tape:
-        """What is compiled."""
+        """The tape to compile."""
         return simplified(gradient.tape, target)
 
     def result(self, chosen: Specialisation, outputs: tuple[Any, ...]) -> Any:
-        """The matrix; with values before it, if they are wanted."""
+        """The matrix, with values before it if requested."""
         if chosen.gradient.rows is not None:
             outputs = (*outputs[:-1], chosen.gradient.rows.matrix(outputs[-1]))
         if chosen.gradient.aux is not None:
@@ -246,7 +248,7 @@ class _Straight(Prepared):
 
 
 class _Called(Prepared):
-    """What is computed by other functions: a pullback for each row, or blocks of structures."""
+    """Derivatives computed by other functions: a pullback for each row, or blocks of structures."""
 
     owner: Matrices
 
@@ -254,15 +256,15 @@ class _Called(Prepared):
         self.owner, self._call, self.made = owner, call, (owner.captured, owner.captured.changes)
 
     def state(self) -> tuple[Any, ...]:
-        """It is made once."""
+        """It never changes."""
         return ()
 
     def entry(self, args: tuple[Any, ...], hidden: tuple[Any, ...]) -> None:
-        """There is no short way."""
+        """There is no fast path."""
         return
 
     def __call__(self, function: Callable[..., Any], args: tuple[Any, ...], leaves: Sequence[Any]) -> tuple[Any, Any]:
-        """The matrix, and None for its code."""
+        """The matrix, and None as its specialisation."""
         try:
             found = self._call(*args)
         except Instead as reason:
@@ -274,7 +276,7 @@ class _Called(Prepared):
 
 
 def _as_one(flat: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that returns a tuple, as one that returns an array."""
+    """A function that returns a tuple, changed to return an array."""
 
     def one(*args: Any) -> Any:
         found = flat(*args)

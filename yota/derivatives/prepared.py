@@ -1,4 +1,4 @@
-"""Code that is compiled for one kind of arguments: made or found, checked, called, and made again."""
+"""Compiled code for one combination of argument types: lookup, checks, calls and recompilation."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ __all__ = ["Prepared", "shaped"]
 
 
 class Prepared:
-    """Compiled value and gradient for one kind of arguments."""
+    """Compiled value and gradient for one combination of argument types."""
 
     values = 1
-    """How many of the outputs are values rather than derivatives."""
+    """Number of outputs that are values and not derivatives."""
     sized = False
-    """Whether the generated function takes arrays of any size, and looks at them by itself."""
+    """Whether the generated function takes arrays of any size and checks them itself."""
     calls = 0
-    """How often it was called, and was looked up by the arguments for it."""
+    """Number of calls that looked it up by argument types."""
     _entry: tuple[Any, Callable[[tuple[Any, ...]], Any] | None] | None = None
 
     def __init__(self, owner: Differentiated, function: Callable[..., Any], args: tuple[Any, ...]) -> None:
@@ -66,31 +66,31 @@ class Prepared:
         self.layout = layout_of(function, owner.wrt, len(owner.hidden), on_host(arguments))
         self.root = self._specialise(function, arguments)
         self.tapes = [self.root]
-        """All of the tree."""
+        """All specialisations of the decision tree."""
         self._plain = not owner.hidden and all(not leaf.path and _exact(leaf.value) for leaf in arguments.leaves)
         self._plain = self._plain and len(arguments.leaves) == len(args)
 
     def owned_by(self, owner: Differentiated) -> Prepared:
-        """The same compiled code for another function that agrees with the one that it was made for."""
+        """The same compiled code for another function with equal captured data."""
         found = copy.copy(self)
         found.owner, found._entry, found.made = owner, None, (owner.captured, owner.captured.changes)
         return found
 
     def is_current(self) -> bool:
-        """Whether nothing has changed since it was made, as far as was noticed."""
+        """Whether no change since the compilation was detected."""
         captured, changes = self.made
         return captured is self.owner.captured and changes == captured.changes
 
     def state(self) -> tuple[Any, ...]:
-        """What the compiled code relies on, to be compared by identity."""
+        """The captured state that the compiled code relies on, compared by identity."""
         return self.owner.captured.state, self.root, len(self.tapes)
 
     def checks(self) -> list[Check]:
-        """What must hold for the compiled code to be right."""
+        """Checks that must hold for the compiled code to be valid."""
         return checks(self.owner.captured.state, [each.gradient.contents for each in self.tapes])
 
     def entry(self, args: tuple[Any, ...], hidden: tuple[Any, ...]) -> Callable[[tuple[Any, ...]], Any] | None:
-        """A short way from a caller's arguments, which follow the ``hidden`` ones, to the results, if there is one."""
+        """A fast path from the caller's arguments, which follow the ``hidden`` ones, to the results, if available."""
         state = *self.state(), *map(Itself, hidden)
         if any(each.gradient.relied for each in self.tapes):
             return None
@@ -99,7 +99,7 @@ class Prepared:
         return self._entry[1]
 
     def form(self, args: tuple[Any, ...]) -> Form | None:
-        """The generated function for calls that pass through no Python code, if it takes arguments as they are."""
+        """The generated function for dispatch in C, if it takes the arguments unchanged."""
         gradient = self.root.gradient
         if not self._plain or gradient.tape.guards or self.root.branches:
             return None
@@ -134,7 +134,7 @@ class Prepared:
 
         def code(target: Target) -> tuple[Callable[..., Any], Tape, str] | None:
             if not any(each is found for each in self.tapes):
-                # It was merged with another tape since.
+                # The tape has been merged with another one since.
                 return None
             call, found.source = self._code(found.gradient, target, merged)
             return call, found.gradient.tape, found.source
@@ -145,15 +145,15 @@ class Prepared:
     def _compiled(self, gradient: Gradient, place: Place | None, merged: Merged | None) -> Specialisation:
         captured = self.owner.captured
         captured.take(gradient.ran)
-        # What the function itself did to lists and caches around it while it was traced is no change to react to.
+        # Changes that the function itself made to lists and caches during the trace do not invalidate the code.
         captured.absorb()
-        # Of what compiled code reads at each call the function may have read some by itself all the same.
+        # The function may have computed with captured arrays that compiled code reads at each call.
         fresh = captured.read_afresh(gradient.captured, gradient.observed)
         contents = Contents.of(gradient.contents.pairs, captured.parts(), fresh)
         gradient = replace(gradient, contents=contents)
         if merged:
             return Specialisation(gradient, *self._code(gradient, self.target, merged), merged=merged)
-        # `grad`, which takes no wrt, shows the tape of each call.
+        # `grad`, which has no wrt, returns the tape of each call.
         mergeable = self.owner.dynamic and self.owner.wrt is not None and self.target.name != "cuda"
         merged = Merged.of(gradient.recorded) if mergeable and gradient.recorded else None
         gradient = replace(gradient, recorded=None)
@@ -162,7 +162,7 @@ class Prepared:
     def _code(
         self, gradient: Gradient, target: Target, merged: Merged | None = None, place: Place | None = None
     ) -> tuple[Callable[..., Any], str]:
-        """The function that is generated for a gradient, and its source, which is kept in a place if there is one."""
+        """The generated function of a gradient and its source, which is saved to a place if given."""
         if merged:
             gradient = replace(gradient, tape=merged.unguarded(gradient.tape))
         tape = self.compiled_tape(gradient, target)
@@ -175,14 +175,14 @@ class Prepared:
         return loaded(source), source.text
 
     def _place(self, function: Callable[..., Any], arguments: Arguments) -> Place | None:
-        """Where other processes find the code for such arguments."""
+        """The place in the persistent cache of the code for such arguments."""
         owner = self.owner
         names = () if function is owner.function else function.names  # type: ignore[attr-defined]
         options = type(owner).__qualname__, owner.wrt, len(owner.hidden), owner.has_aux, *owner.options, names
         return place_of(owner.function, bearers(arguments.values), arguments, options, self.target, owner.journal)
 
     def _kept(self, place: Place, arguments: Arguments) -> tuple[Specialisation, str] | None:
-        """Code that another process made, if its branches go the way that these arguments take; where it came from."""
+        """Code from the persistent cache, if its guards hold for these arguments; and its origin."""
         known = place.load(arguments)
         if known is None:
             return None
@@ -209,27 +209,27 @@ class Prepared:
         )
 
     def loaded(self, source: Any, gradient: Gradient) -> Callable[..., Any]:
-        """The function that generated source defines, whose results are the outputs of the tape."""
+        """The function that generated source defines; it returns the outputs of the tape."""
         return loaded(source)
 
     def derived(self, recorded: Recording, arguments: Arguments) -> Gradient | None:
-        """The tape to compile, of a recording that others were merged with; None if there is none."""
+        """The tape to compile of a merged recording; None if there is none."""
         return differentiate(recorded, arguments, self.layout.wanted, registry())
 
     def compiled_tape(self, gradient: Gradient, target: Target) -> Tape:
-        """What is compiled."""
+        """The tape to compile."""
         from yota.compilation.scalar_code import short_gradient
 
         return short_gradient(gradient.tape, gradient.leaves, registry(), target, gradient.values)
 
     def result(self, chosen: Specialisation, outputs: tuple[Any, ...]) -> Any:
-        """What the caller gets: value and gradients."""
+        """The caller's result: value and gradients."""
         return shaped(chosen.gradient, self.layout, outputs)
 
     def __call__(
         self, function: Callable[..., Any], args: tuple[Any, ...], leaves: Sequence[Any]
     ) -> tuple[Any, Specialisation]:
-        """What the caller gets, and the specialisation that computed it."""
+        """The caller's result, and the specialisation that computed it."""
         if any(each.gradient.contents.changed() or not each.gradient.fits(leaves) for each in self.tapes):
             with self.owner.table.lock:
                 self.root = self._specialise(function, sort_arguments(function, args), CONTENT)
@@ -245,7 +245,7 @@ class Prepared:
         return self.result(chosen, outputs), chosen
 
     def _follow(self, function: Callable[..., Any], arguments: Arguments, fault: StaleTapeError) -> None:
-        """Record the way that a branch goes now: merged with the tape that does not hold, or as another one."""
+        """Record the branch that is taken now; merge the recording with the failed tape, or add it as another tape."""
         missed = fault.missed
         guard = missed.gradient.tape.guards[fault.decision[0]]
         why = f"{where(guard.location)}{OTHER_WAY}"
@@ -254,7 +254,7 @@ class Prepared:
             gradient = self.gradient(function, on_host(arguments))
             merged = missed.merged.joined(gradient.recorded) if gradient.recorded else None
             if merged is missed.merged:
-                # What the function did to its surroundings now is no change to react to either.
+                # Changes that the function itself made do not invalidate the code.
                 if self.owner.captured.changed():
                     self.owner.captured.absorb()
                 return
@@ -273,7 +273,7 @@ class Prepared:
             self.root, self.tapes = found, [found]
 
     def _replace(self, known: Specialisation, other: Specialisation) -> None:
-        """Put ``other`` in the place of a tape that it was merged from."""
+        """Replace a tape by ``other``, which was merged from it."""
         other.branches.update(known.branches)
         self.root = other if known is self.root else self.root
         self.tapes = [other if each is known else each for each in self.tapes]
@@ -284,12 +284,12 @@ class Prepared:
 
 
 def shaped(gradient: Gradient, layout: Layout, outputs: Sequence[Any]) -> tuple[Any, Any]:
-    """Value and gradients, from the outputs of a gradient's tape; with the value what is beside it."""
+    """Value and gradients from the outputs of a gradient's tape, with the auxiliary result."""
     values = gradient.values
     value = outputs[0] if gradient.aux is None else (outputs[0], gradient.aux.filled(outputs[1:values]))
     return value, layout.shaped(gradient.leaves, outputs[values:])
 
 
 def _exact(value: Any) -> bool:
-    """Whether generated code may take ``value`` as it is and give its gradient back as it is."""
+    """Whether generated code can take ``value`` unchanged and return its gradient unchanged."""
     return type(value) in (float, complex) or (type(value) is np.ndarray and value.ndim > 0 and value.dtype.isnative)

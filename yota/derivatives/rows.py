@@ -1,4 +1,4 @@
-"""Matrices of derivatives by pullbacks: of many rows at once where that can be done, else of one after the other."""
+"""Derivative matrices by pullbacks, many rows at once if possible."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from yota.tracing.results import ResultForm, parted
 __all__ = ["Rows", "largest"]
 
 _MOST = 64
-"""Rows that are pulled back at once; measured: with more, they gain nothing."""
+"""Rows computed at once; measurements show no gain from more."""
 _FEW = 4
-"""Rows of a Hessian up to which products one after the other are as fast."""
+"""Largest number of Hessian rows for which single products are as fast."""
 _MOST_ELEMENTS = 1 << 20
-"""Elements up to which an array with one more axis, for the rows, is no burden on memory and caches."""
+"""Largest array size with the additional axis for rows, a bound on memory and cache use."""
 
 
 def largest(tape: Tape) -> int:
-    """Elements of the largest array that the tape computes."""
+    """Size of the largest array on the tape."""
     return max((tape.types[op.result].size for op in tape.ops), default=1)
 
 
@@ -43,12 +43,12 @@ class Rows:
     Parameters
     ----------
     function, position
-        The function, and the argument.
+        The function, and the position of the argument.
     wanted, target, dynamic
         See `Matrices`.
     size
-        Elements of the largest array on the way, which decides how many rows are computed at once; 0 for scalar code,
-        which is fastest row by row.
+        Size of the largest intermediate array, which determines the number of rows at once; 0 for scalar code, which
+        is fastest row by row.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class Rows:
         self._parts = [each for each in (self._many, self._row, self._first) if each is not None]
 
     def __call__(self, *args: Any) -> Any:
-        """The matrix; with values before it, if they are wanted."""
+        """The matrix, with values before it if requested."""
         forms: list[ResultForm] = []
         matrix, value = self._matrix(forms, *args)
         if self._first is not None:
@@ -90,7 +90,7 @@ class Rows:
         return found if len(found) > 1 else matrix
 
     def parts(self) -> Sequence[Any]:
-        """Functions that are compiled."""
+        """The compiled functions."""
         return self._parts
 
     def _matrix(self, forms: list[ResultForm], *args: Any) -> tuple[Any, Any]:
@@ -101,7 +101,7 @@ class Rows:
             if forms[-1].is_structured and not self.wanted.joined:
                 raise Instead(None)
         else:
-            # The rows of a Hessian are as many as the elements of the argument, and like it.
+            # A Hessian has one row for each element of the argument, of the argument's shape.
             value = stacked([by])[0]
         shape = (*value.shape, *np.shape(by))
         if not value.size:
@@ -110,9 +110,9 @@ class Rows:
         return (rows[0] if len(rows) == 1 else joined(rows)).reshape(shape), value
 
     def _seeds(self, value: Any, by: Any) -> Iterator[tuple[np.ndarray, int]]:
-        """Cotangents for all rows, some at a time, and how many of them there are.
+        """Blocks of cotangents for all rows, and the number of rows.
 
-        Blocks are about equally long, and the last one is filled up with zeros: all are computed by the same code.
+        Blocks have nearly equal lengths, and the last one is padded with zeros, so that the same code computes all.
         """
         most = max(1, min(_MOST, _MOST_ELEMENTS // max(1, self._size, value.size, np.size(by))))
         length = -(-value.size // -(-value.size // most))
@@ -131,16 +131,16 @@ class Rows:
             except StaleTapeError:
                 raise
             except YotaError:
-                # Not every function is known over many points.
+                # Not every function can be batched.
                 self._many = None
         return stacked([self._row(*self._called(seed, args)) for seed in there])
 
     def _called(self, seed: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """What a pullback or a product takes: the seed is before the arguments, or after them."""
+        """Arguments of a pullback or product: the seed before the arguments, or after them."""
         return (*args, seed) if self.wanted.order == 2 else (seed, *args)
 
     def _rows(self, value: Any, seeds: np.ndarray, args: tuple[Any, ...]) -> Any:
-        """Rows: of a real value its gradient, of a complex one the complex derivative."""
+        """Rows: the gradient of a real value, or the complex derivative of a complex one."""
         first = self._pulled(value, seeds, args)
         if value.dtype.kind != "c":
             return first

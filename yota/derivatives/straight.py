@@ -1,4 +1,4 @@
-"""Jacobians and Hessians of scalar code as one straight-line tape: values and entries, without structural zeros."""
+"""Jacobians and Hessians of scalar code as one straight-line tape of values and nonzero entries."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ from yota.rules.registry import Registry
 __all__ = ["Entries", "Wanted", "entries", "good_orders", "slope_of", "straight_line"]
 
 _MOST_OPERATIONS = 20_000
-"""Operations up to which a Jacobian is straight-line code."""
+"""Largest number of operations of a straight-line Jacobian."""
 _MOST_ENTRIES = 4096
-"""Entries, not counting zeros, up to which a Jacobian is straight-line code."""
+"""Largest number of nonzero entries of a straight-line Jacobian."""
 _WORTH_A_LOOK = 1.3
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What to compute.
+    """The derivatives to compute.
 
     Parameters
     ----------
     order
         1 for the Jacobian, 2 for the Hessian.
     with_value
-        Whether the value comes too, and with a Hessian the gradient.
+        Whether to include the value, and with a Hessian the gradient.
     sparse
-        Whether entries come as a vector, without the zeros.
+        Whether entries are returned as a vector without zeros.
     joined
-        Whether a result that is a structure is taken as one vector. Its form comes first then.
+        Whether a structured result is joined to one vector, with its form as first output.
     """
 
     order: int = 1
@@ -52,16 +52,16 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Entries:
-    """A tape whose last output is a matrix of partial derivatives, or, if that is sparse, a vector of its entries.
+    """A tape whose last output is a matrix of partial derivatives, or a vector of the entries of a sparse one.
 
     Parameters
     ----------
     tape
-        The tape; the outputs before are the value and the gradient, where they are wanted.
+        The tape; the outputs before are the value and the gradient, if requested.
     shape
         Shape of the matrix: all elements of the result by all elements of the argument.
     rows, columns
-        Where the entries of a sparse matrix are, row by row.
+        Positions of the entries of a sparse matrix, row by row.
     """
 
     tape: Tape
@@ -71,7 +71,7 @@ class Entries:
 
 
 def straight_line(tape: Tape, leaf: int, wanted: Wanted, registry: Registry, target: Target) -> Entries | None:
-    """The matrix that is ``wanted`` of ``tape`` by its input number ``leaf``; None where that is no scalar code."""
+    """The ``wanted`` matrix of ``tape`` by its input ``leaf``; None if it is not scalar code."""
     plain = unrolled(tape)
     if plain is None:
         return None
@@ -88,14 +88,14 @@ def straight_line(tape: Tape, leaf: int, wanted: Wanted, registry: Registry, tar
 def entries(
     tape: Tape, leaf: int, wanted: Wanted, registry: Registry, *, short: int = _MOST_OPERATIONS, each: int = 0
 ) -> Entries | None:
-    """The matrix that is ``wanted`` of a scalar tape by its input number ``leaf``.
+    """The ``wanted`` matrix of a scalar tape by its input ``leaf``.
 
-    It is None where it takes more operations than ``short``, and ``each`` for each variable that is eliminated.
+    The result is None if it takes more operations than ``short``, plus ``each`` for each eliminated variable.
     """
 
     def orders(steps: Partials) -> list[str]:
         if wanted.order == 2:
-            # This order is the best in nearly all cases; to count the operations of all takes a while.
+            # This order is nearly always the best, and counting the operations of all orders is slow.
             return ["cheapest"]
         works = {name: steps.work(name) for name in steps.orders}
         best = min(works, key=works.__getitem__)
@@ -113,7 +113,7 @@ def _derived(
     short: int = _MOST_OPERATIONS,
     each: int = 0,
 ) -> Iterator[Entries]:
-    """The entries from one form of the tape, its variables eliminated in each of the ``orders``."""
+    """The entries for one form of the tape, for each of the elimination ``orders``."""
     if wanted.order == 2:
         slope = slope_of(tape, leaf, registry)
         if slope is None:
@@ -142,7 +142,7 @@ def _derived(
 
 
 def good_orders(steps: Partials) -> list[str]:
-    """Orders of elimination whose result is worth a look; what counts is not the number of products alone."""
+    """Elimination orders worth comparing; the number of products alone does not decide."""
     works = {name: steps.work(name) for name in steps.orders}
     most = min(_MOST_OPERATIONS, _WORTH_A_LOOK * min(works.values()))
     return [name for name, work in works.items() if work <= most]
@@ -151,7 +151,7 @@ def good_orders(steps: Partials) -> list[str]:
 def _places(
     entries: Sequence[dict[int, int]], columns: dict[int, int], *, symmetric: bool
 ) -> dict[tuple[int, int], int]:
-    """Entries by row and column; of a symmetric matrix one half, twice."""
+    """Entries by row and column; each off-diagonal entry of a symmetric matrix appears twice."""
     found = {(row, columns[variable]): entry for row, each in enumerate(entries) for variable, entry in each.items()}
     if symmetric:
         found = {(row, column): entry for (row, column), entry in found.items() if row <= column}
@@ -179,7 +179,7 @@ def slope_of(tape: Tape, leaf: int, registry: Registry) -> Tape | None:
 
 
 def _values(builder: TapeBuilder, tape: Tape, rows: Sequence[int], shape: tuple[int, ...]) -> list[int]:
-    """The outputs of the tape; several numbers as one vector."""
+    """The outputs of the tape; several numbers become one vector."""
     if len(tape.outputs) == len(rows) > 1 and shape == (len(rows),):
         return [builder.emit(primitive("stack"), rows, {"axis": 0})]
     return list(tape.outputs)

@@ -1,4 +1,4 @@
-"""A function compiled for its value alone, for each kind of arguments."""
+"""Functions compiled for their value alone."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ __all__ = ["Value", "Values"]
 
 
 class Values(Differentiated):
-    """``function`` with compiled code for its value, for each kind of arguments met so far."""
+    """``function`` with compiled code for its value, for each combination of argument types."""
 
     def __init__(self, function: Callable[..., Any], target: Target, *, dynamic: Dynamic = "auto") -> None:
         super().__init__(function, (), target, dynamic=dynamic)
 
     def compiled(self, function: Callable[..., Any], args: tuple[Any, ...]) -> Prepared:
-        """The compiled form for arguments like ``args``."""
+        """The compiled form for argument types like those of ``args``."""
         return _Prepared(self, function, args)
 
     def traced(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The value inside of a running trace, recorded onto it."""
+        """Record the value on the tape of a running trace."""
         return self.given(*args, **kwargs)
 
     def recorded(self, function: Callable[..., Any], arguments: Arguments, target: Target) -> Gradient:
@@ -54,12 +54,12 @@ class Values(Differentiated):
         return replace(Gradient.of(recorded, recorded.tape, ()), aux=forms[-1])
 
     def shortened(self, tape: Tape, target: Target) -> Tape:
-        """What is compiled."""
+        """The tape to compile."""
         return short_value(tape, target)
 
 
 class _Prepared(Prepared):
-    """The compiled value for one kind of arguments."""
+    """The compiled value for one combination of argument types."""
 
     owner: Values
 
@@ -68,16 +68,16 @@ class _Prepared(Prepared):
         return self.owner.recorded(function, arguments, self.target)
 
     def compiled_tape(self, gradient: Gradient, target: Target) -> Tape:
-        """What is compiled."""
+        """The tape to compile."""
         return self.owner.shortened(gradient.tape, target)
 
     def result(self, chosen: Specialisation, outputs: Sequence[Any]) -> Any:
-        """What the caller gets."""
+        """The caller's result."""
         return filled(chosen.gradient, outputs)
 
 
 def filled(gradient: Gradient, outputs: Sequence[Any]) -> Any:
-    """A function's results as it returns them."""
+    """The results of a function in the form in which it returns them."""
     assert gradient.aux is not None
     return gradient.aux.filled(outputs)
 
@@ -90,7 +90,7 @@ class Value(Derivative):
     function
         The function.
     target
-        What to generate code for.
+        Target of the generated code.
     recipe
         See `Derived`.
     """

@@ -1,1 +1,1 @@
-"""What runs generated code."""
+"""Runs generated code."""

@@ -1,7 +1,7 @@
-"""Work beside the calls: one thread, which ends when nothing is left to do, and holds up neither forks nor the exit.
+"""Background compilation: one thread, which ends when its queue is empty and delays neither forks nor the exit.
 
-While the thread runs Python code it may hold locks, of imports for example, that a child process would never see
-released: a fork waits for the end of that. It does not wait for the C compiler, which is a process.
+While the thread runs Python code it may hold locks, such as those of imports, which a child process would never see
+released. So a fork waits until this code ends. It does not wait for the C compiler, which is a process.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from typing import Any
 __all__ = ["Later", "communicated"]
 
 _INTERVAL = 2e-4
-"""Seconds after which the thread lets calls go on: they wait so long whenever NumPy has let go of the interpreter."""
+"""Switch interval in seconds: calls wait so long for the thread whenever NumPy releases the GIL."""
 _GRACE = 1.0
-"""Seconds at most that a process waits at its end for the thread to remove its files."""
+"""Seconds that an ending process waits at most for the thread to remove its files."""
 
 
 class Later:
-    """A function, and what takes its place once that is made in the background, which begins after the first call.
+    """A function that is replaced by another one, which is created in the background after the first call.
 
     Parameters
     ----------
     first
-        The function to begin with.
+        The initial function.
     make
-        Gives the other one; what it raises is for it to note down, and the first one stays.
+        Creates the other function. It must log its own exceptions; the first function then stays.
     """
 
     __slots__ = ("_make", "call", "first")
@@ -44,7 +44,7 @@ class Later:
         self.call: Callable[..., Any] = self._begin
 
     def __call__(self, *inputs: Any) -> Any:
-        """What the function gives that there is now."""
+        """The result of the present function."""
         return self.call(*inputs)
 
     def _begin(self, *inputs: Any) -> Any:
@@ -53,26 +53,26 @@ class Later:
         return results
 
     def wait(self) -> bool:
-        """Be in a queue from now on; whether it was in none."""
+        """Queue the creation; return whether it was not queued yet."""
         waits, self.call = self.call == self._begin, self.first
         return waits
 
     def again(self) -> None:
-        """Begin once more, in a process that has not the thread of its parent."""
+        """Start again in a forked process, which lacks the thread of its parent."""
         if self._make is not None:
             self.call = self._begin
 
     def run(self) -> None:
-        """Make the other function."""
+        """Create the other function."""
         if self._make is not None:
             with contextlib.suppress(Exception):
                 self.call = self._make()
-        # What it holds is needed no more.
+        # Release what the function `make` holds.
         self._make = None
 
 
 class _Worker:
-    """The thread, what it has to do, and the process that it waits for."""
+    """The thread, its queue, and the child process that it waits for."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -105,7 +105,7 @@ class _Worker:
                 self.queue.popleft()
 
     def wait_for(self, command: Sequence[str], text: str | None, options: Mapping[str, Any]) -> tuple[int, str, str]:
-        """What a command gives, which ends when the process does."""
+        """The result of a command, which is stopped when the process ends."""
         with self.lock:
             if self.ending:
                 raise OSError("the process ends")
@@ -119,7 +119,7 @@ class _Worker:
         return done.returncode, said, complained
 
     def end(self) -> None:
-        """Stop the C compiler, and give the thread the time to remove what it wrote."""
+        """Stop the C compiler, and give the thread time to remove its files."""
         with self.lock:
             self.ending, child, thread = True, self.child, self.thread
         if child is None or thread is None:
@@ -156,7 +156,7 @@ if hasattr(os, "register_at_fork"):
 def communicated(
     command: Sequence[str], text: str | None, environment: Mapping[str, str]
 ) -> subprocess.CompletedProcess[str]:
-    """What a command gives; one that this thread waits for in the background ends with the process."""
+    """The result of a command; if the background thread waits for it, it is stopped when the process ends."""
     options: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "errors": "replace"}
     options["env"] = environment
     if threading.current_thread() is _worker.thread:
@@ -166,7 +166,7 @@ def communicated(
 
 @contextlib.contextmanager
 def _yielding() -> Iterator[None]:
-    """Let other threads run often meanwhile."""
+    """Switch threads often in this context."""
     before = sys.getswitchinterval()
     sys.setswitchinterval(min(before, _INTERVAL))
     try:

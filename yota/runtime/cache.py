@@ -1,4 +1,4 @@
-"""A bounded table of compiled functions, and the lock of those who compile."""
+"""A bounded table of compiled functions, and the lock for compilation."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from yota.errors import DifferentiationError
 __all__ = ["Lock", "Table"]
 
 _PATIENCE, _LOOKS = 0.5, 10
-"""Seconds between two looks at what the owner of a lock does, and looks at which it waits for another thread."""
+"""Seconds between two inspections of a lock's owner, and the number of inspections that find it waiting."""
 _WAITING = frozenset({"threading", "concurrent.futures._base", "queue", "multiprocessing.pool"})
 
 
 class Lock:
-    """A lock that its owner may take again; it is an error to wait for an owner who waits for another thread."""
+    """A reentrant lock; waiting for an owner that waits for another thread is an error."""
 
     def __init__(self) -> None:
         self._lock, self._owner = threading.RLock(), 0
@@ -38,18 +38,18 @@ class Lock:
         self.release()
 
     def take(self) -> bool:
-        """Take the lock if no other thread has it; `release` gives it back."""
+        """Acquire the lock if no other thread has it; `release` releases it."""
         taken = self._lock.acquire(blocking=False)
         self._owner = threading.get_ident() if taken else self._owner
         return taken
 
     def release(self) -> None:
-        """Give the lock back."""
+        """Release the lock."""
         self._lock.release()
 
 
 def _waits_in(thread: int) -> str:
-    """The place where a thread waits for another one; empty if it does not."""
+    """The place where a thread waits for another one; empty if it does not wait."""
     frame = sys._current_frames().get(thread)
     waits = frame is not None and frame.f_globals.get("__name__") in _WAITING
     while frame is not None and frame.f_globals.get("__name__") in _WAITING:
@@ -58,7 +58,7 @@ def _waits_in(thread: int) -> str:
 
 
 class Table(dict[Any, Any]):
-    """A dict that forgets its oldest entries past ``most``; reading it needs no lock."""
+    """A dict that drops its oldest entries above ``most``; reads need no lock."""
 
     def __init__(self, most: int = 256) -> None:
         super().__init__()
@@ -66,7 +66,7 @@ class Table(dict[Any, Any]):
         self.lock = Lock()
 
     def insert(self, key: Any, value: Any) -> None:
-        """Add an entry, and drop the oldest ones past the bound."""
+        """Add an entry, and drop the oldest ones above the bound."""
         with self.lock:
             self[key] = value
             while len(self) > self.most:

@@ -1,4 +1,4 @@
-"""Finds the machine's C compiler and runs it; nothing goes through a shell."""
+"""Finds and runs the C compiler, without a shell."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ writes next to these places, what that wrote is lost.
 if sys.platform == "darwin":
     _FLAGS = (*_FLAGS, "-undefined", "dynamic_lookup")
 _QUICK = 200_000
-"""Length of a source past which it is not optimised as hard, so that it compiles in seconds."""
+"""Source length above which optimisation is reduced, so that it compiles in seconds."""
 _CURE = 'Install one (Debian: apt install gcc python3-dev; macOS: xcode-select --install), or use target="numpy".'
 
 _WHOLE_NUMPY = (
@@ -49,16 +49,16 @@ _WHOLE_NUMPY = (
 
 @dataclass(frozen=True, slots=True)
 class Compiler:
-    """A C compiler that works here.
+    """A working C compiler.
 
     Parameters
     ----------
     command
-        How it is called.
+        The command line.
     version
-        What it says it is.
+        Its version text.
     flags
-        Flags that it takes.
+        Supported flags.
     """
 
     command: tuple[str, ...]
@@ -70,17 +70,17 @@ class Compiler:
         return (*self.flags, "-O1") if length > _QUICK else self.flags
 
     def compile(self, source: Path, output: Path, header: Path | None = None) -> None:
-        """Make a shared object of a C file.
+        """Compile a C file to a shared object.
 
         Parameters
         ----------
         header
-            Included first, if the compiler takes it.
+            A precompiled header to include first, if supported.
 
         Raises
         ------
         CodegenError
-            If the compiler does not take the source.
+            If the compiler reports an error.
         """
         flags = self.arguments(source.stat().st_size)
         first = ("-include", str(header)) if header is not None else ()
@@ -91,12 +91,12 @@ class Compiler:
             raise CodegenError(f"{' '.join(self.command)} failed on generated code:\n{done.stderr[-4000:]}")
 
     def parse(self, header: Path, output: Path) -> None:
-        """Make of a header what is quicker to include.
+        """Precompile a header.
 
         Raises
         ------
         CodegenError
-            If the compiler does not do that.
+            If the compiler does not support it.
         """
         flags = [flag for flag in self.flags if flag != "-shared"]
         done = self._run(*flags, "-x", "c-header", str(header), "-o", str(output))
@@ -108,7 +108,7 @@ class Compiler:
 
 
 def _run(command: Sequence[str], text: str | None = None) -> subprocess.CompletedProcess[str]:
-    """What a command gave; one that cannot be started has failed."""
+    """The result of a command; a command that cannot be started counts as failed."""
     environment = {**os.environ, "LC_ALL": "C"}
     try:
         return communicated(list(command), text, environment)
@@ -122,12 +122,12 @@ def find(kept: Store | None = None) -> Compiler:
     Parameters
     ----------
     kept
-        Where to note what was found out, for the next process.
+        A store that keeps the result for other processes.
 
     Raises
     ------
     CompilerError
-        If there is none that works, or if Python's headers or NumPy's are missing.
+        If there is no working compiler, or the headers of Python or NumPy are missing.
     """
     return _found(os.environ.get("CC", ""), os.environ.get("PATH", ""), kept)
 
@@ -140,12 +140,12 @@ def _found(wanted: str, _path: str, kept: Store | None) -> Compiler:
     _need("NumPy", Path(np.get_include(), "numpy", "arrayobject.h"), _WHOLE_NUMPY)
     if kept is None:
         return _tried(command, include)
-    # Trying a compiler out takes longer than loading what it has compiled.
+    # Testing a compiler takes longer than loading compiled code.
     text = kept.note(_identity(command, include), lambda: json.dumps(dataclasses.astuple(_tried(command, include))))
     try:
         return _noted(text)
     except (ValueError, TypeError, LookupError):
-        # Whatever is there was not written here.
+        # The stored text was not written by this code.
         return _tried(command, include)
 
 
@@ -155,7 +155,7 @@ def _need(whose: str, header: Path, cure: str) -> None:
 
 
 def _noted(text: str) -> Compiler:
-    """What was found out about a compiler before."""
+    """The stored result for a compiler."""
     command, version, flags = json.loads(text)
     if not command or not all(type(each) is str for each in (*command, version, *flags)):
         raise TypeError(text)
@@ -163,7 +163,7 @@ def _noted(text: str) -> Compiler:
 
 
 def _identity(command: tuple[str, ...], include: Path) -> str:
-    """Digest of what a compiler is known by without running it."""
+    """A digest that identifies a compiler without running it."""
     program = Path(shutil.which(command[0]) or command[0]).resolve()
     state = program.stat()
     parts = [*command, program, state.st_mtime_ns, state.st_size, include, np.get_include(), *_FLAGS]
@@ -171,7 +171,7 @@ def _identity(command: tuple[str, ...], include: Path) -> str:
 
 
 def _tried(command: tuple[str, ...], include: Path) -> Compiler:
-    """The compiler with the flags that it takes."""
+    """The compiler with its supported flags."""
     includes = ("-I" + str(include), "-I" + np.get_include())
     version = _run([*command, "--version"]).stdout.strip().partition("\n")[0]
     for extra in (("-fopenmp",), ("-fopenmp-simd",), ()):
@@ -199,7 +199,7 @@ def _command(wanted: str) -> tuple[str, ...]:
 
 
 def _works(command: tuple[str, ...], flags: tuple[str, ...]) -> bool:
-    # Some take the flag for OpenMP and have neither its header nor its library.
+    # Some compilers accept the OpenMP flag but have neither its header nor its library.
     text = "int one(void) { return 1; }\n"
     if "-fopenmp" in flags:
         text = "#include <omp.h>\nint threads(void) { return omp_get_max_threads(); }\n"

@@ -1,4 +1,4 @@
-"""The door to CuPy: moving arrays, loading generated kernels, and saying what is missing where there is no GPU."""
+"""Access to CuPy: transfers, loading of generated kernels, and errors for missing parts."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ _OTHERWISE = 'or use target="c" or "numpy"'
 
 @cache
 def cupy() -> Any:
-    """CuPy, once it is known that it can be used here.
+    """CuPy, after a check that it works here.
 
     Raises
     ------
     DeviceError
-        If it is not installed or too old, or there is no driver or no GPU.
+        If CuPy is not installed or too old, or if there is no driver or no GPU.
     """
     try:
         import cupy as found
@@ -61,17 +61,17 @@ def cupy() -> Any:
 
 
 def current_device() -> int:
-    """Number of the device that CuPy works on in this thread."""
+    """The current CuPy device of this thread."""
     return int(cupy().cuda.runtime.getDevice())
 
 
 def to_device(value: Any, dtype: Any = None) -> Any:
-    """A copy of an array on the current device; one that is there already is given back as it is.
+    """A copy of an array on the current device; an array already there is returned unchanged.
 
     Raises
     ------
     DeviceError
-        If it does not fit into the device's memory.
+        If the device has too little memory.
     """
     library = cupy()
     try:
@@ -81,12 +81,12 @@ def to_device(value: Any, dtype: Any = None) -> Any:
 
 
 def to_host(value: Any) -> np.ndarray[Any, Any]:
-    """A copy of a device's array in main memory.
+    """A main-memory copy of a device array.
 
     Raises
     ------
     IndexError
-        If a kernel that ran before found a place outside of an axis.
+        If an earlier kernel found an index out of bounds.
     """
     found: np.ndarray[Any, Any] = sys.modules["cupy"].asnumpy(value)
     raise_faults()
@@ -94,12 +94,12 @@ def to_host(value: Any) -> np.ndarray[Any, Any]:
 
 
 def load(source: targets.Source) -> Callable[..., Any]:
-    """The function that a source defines, for the current device.
+    """Load the function that a source defines, for the current device.
 
     Raises
     ------
     CodegenError
-        If NVRTC refuses a kernel, with the line in question.
+        If NVRTC rejects a kernel; the message shows the line.
     """
     library = cupy()
     kernels = {}
@@ -142,7 +142,7 @@ _REMARK = re.compile(r"/\* (.*) \*/$")
 
 
 def explained(code: str, log: str) -> str:
-    r"""What a compiler's log says, with the line of the kernel and the line of the user's that it comes from.
+    r"""A compiler's log with the lines of the kernel and of the user's source.
 
     Examples
     --------
@@ -172,7 +172,7 @@ def explained(code: str, log: str) -> str:
 
 
 def shared(value: Any) -> Any:
-    """The array of CuPy's on the memory of another library's array, by DLPack; a number is moved."""
+    """A CuPy array on the memory of another library's array, by DLPack; a number is copied."""
     known = cupy()
     if isinstance(value, known.ndarray):
         return value

@@ -1,4 +1,7 @@
-"""CUDA files compiled by NVRTC: once for each kind of GPU, kept in the store, loaded as modules of CuPy's."""
+"""The CuPy module of a CUDA file, for the current device.
+
+CuPy's own compilation uses ``-ftz=true``, which flushes subnormal single-precision numbers to zero.
+"""
 
 from __future__ import annotations
 
@@ -22,9 +25,9 @@ def module(library: Any, code: str) -> Any:
     Parameters
     ----------
     library
-        CuPy.
+        The module CuPy.
     code
-        The file.
+        Text of the file.
     """
     compiler = library.cuda.compiler
     architecture = str(library.cuda.Device().compute_capability)

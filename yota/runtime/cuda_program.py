@@ -1,4 +1,4 @@
-"""A tape's function on the GPU: code for each device and for each way that its arguments lie in memory."""
+"""A tape's function on the GPU, with code for each device and memory layout of its arguments."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["Expected", "Program", "Replay"]
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """An argument: its name, dtype and shape, and whether it is an array that the function found outside."""
+    """An argument: its name, dtype and shape, and whether the function captured it."""
 
     name: str
     dtype: np.dtype[Any]
@@ -29,14 +29,14 @@ class Expected:
 
 
 class Program:
-    """A function of arrays on the GPU.
+    """A function of GPU arrays.
 
     Parameters
     ----------
     make
-        Gives the source for arguments that lie in memory in given ways.
+        Returns the source for given memory layouts of the arguments.
     expected
-        What it takes.
+        Its arguments.
     """
 
     def __init__(self, make: Callable[[Sequence[Form]], Source], expected: Sequence[Expected]) -> None:
@@ -48,7 +48,7 @@ class Program:
         self._current = self._library.cuda.runtime.getDevice
 
     def __call__(self, *arguments: Any) -> Any:
-        """The results, computed on the current stream; nothing waits for them."""
+        """The results, computed on the current stream without waiting."""
         array = self._array
         if self._outside:
             arguments = self._uploaded(arguments)
@@ -71,7 +71,7 @@ class Program:
         Raises
         ------
         ArgumentError
-            If an argument is not what the function was made for, or not on the current device.
+            If an argument has another type, or is not on the current device.
         """
         if len(arguments) != len(self._expected):
             raise ArgumentError(f"{len(self._expected)} arguments are expected, not {len(arguments)}")
@@ -79,7 +79,7 @@ class Program:
         return self._make([self._form(value, expected) for value, expected in pairs])
 
     def _uploaded(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
-        """Arrays from outside of the function belong to the user, who may have written to them since."""
+        """Copies of captured NumPy arrays, which the user may have changed."""
         return tuple(
             cuda.to_device(value) if expected.captured and isinstance(value, np.ndarray) else value
             for value, expected in zip(arguments, self._expected, strict=True)
@@ -122,7 +122,7 @@ class Program:
 
 
 class Replay:
-    """A call, captured: what it launched is launched again at once, on the same arrays.
+    """A captured call, which launches the same kernels again on the same arrays.
 
     Parameters
     ----------
@@ -132,17 +132,17 @@ class Replay:
     Attributes
     ----------
     results
-        What the call gives: arrays that each launch writes anew.
+        Results of the call: arrays that each launch overwrites.
     """
 
     def __init__(self, program: Callable[..., Any], arguments: Sequence[Any]) -> None:
         library = cuda.cupy()
         self._arguments = tuple(arguments)
-        # Memory of a pool of its own: nobody else is given it for as long as this lives.
+        # A memory pool of its own, so that no other code reuses the memory while this object lives.
         self._pool = library.cuda.MemoryPool()
         self._library = library
         stream = library.cuda.Stream(non_blocking=True)
-        # What is still being computed for the arguments comes first.
+        # Wait for pending computations of the arguments.
         stream.wait_event(library.cuda.get_current_stream().record())
         with library.cuda.using_allocator(self._pool.malloc), stream:
             program(*arguments)
@@ -161,7 +161,7 @@ class Replay:
                 ) from error
 
     def __call__(self) -> Any:
-        """Launch it on the current stream; `results`, which are complete once the stream gets there."""
+        """Launch on the current stream and return `results`, which are complete when the stream reaches them."""
         raise_faults()
         self._recorded.launch(self._library.cuda.get_current_stream())
         return self.results

@@ -1,4 +1,4 @@
-"""Calls that reach compiled functions without passing through Python code."""
+"""Dispatch in C: calls that reach compiled functions without Python code."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from yota.errors import CodegenError
 __all__ = ["MOST_FORMS", "Form", "guarded", "offer", "quick", "withdraw"]
 
 MOST_FORMS = 8
-"""Forms are tried in turn, so that many would cost more than a look into a table."""
+"""Largest number of forms, which are tried in turn; a table lookup is faster for more."""
 _CHECKS = (
     *("cell", "entry", "item", "function", "class", "bases", "attributes", "attribute", "size", "list", "dict"),
     *("form", "bytes", "changed"),
@@ -24,20 +24,21 @@ _ARRANGEMENTS = ("plain", "split", "list")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Form:
-    """A compiled function for arguments of one kind, and what must hold for it to be called.
+    """A compiled function for one combination of argument types, and the checks for its validity.
 
     Parameters
     ----------
     function
-        Takes the arguments, and after them ``captured``.
+        Takes the arguments and then ``captured``.
     kinds
-        Of each argument its type, for an array with its shape and dtype.
+        The type of each argument, for an array with its shape and dtype.
     captured
-        Further arguments that it supplies itself.
+        Captured arrays, passed as further arguments.
     arrangement
-        How results are given: ``"plain"`` as they come, ``"split"`` with all but the first in a tuple, ``"list"``.
+        Arrangement of the results: ``"plain"`` as they are, ``"split"`` with all but the first in a tuple,
+        ``"list"``.
     checks
-        Each as its kind and what that is about.
+        Each check as its kind and its values.
     """
 
     function: Callable[..., Any]
@@ -48,15 +49,15 @@ class Form:
 
 
 def quick(function: Callable[..., Any]) -> Any:
-    """A callable that does what ``function`` does; `offer` gives it compiled forms to try first.
+    """A callable equivalent to ``function`` that first tries the compiled forms registered by `offer`.
 
-    It has the attributes of ``function``, which says how it is pickled and copied. Without a compiler it is
+    It has the attributes of ``function``, which defines its pickling and copying. Without a compiler it is
     ``function`` itself.
     """
     try:
         found = _dispatcher()(function)
     except CodegenError:
-        # Whatever is compiled for a call will say so.
+        # The first compilation for a call reports the error.
         return function
     if hasattr(function, "__dict__"):
         found.__dict__ = function.__dict__
@@ -64,12 +65,12 @@ def quick(function: Callable[..., Any]) -> Any:
 
 
 def guarded(form: Form, otherwise: Callable[..., Any], *, build: bool) -> Any:
-    """A callable that calls ``form`` where that fits and holds, and else ``otherwise``; None if it is not compiled.
+    """A callable of ``form`` if types and checks match, otherwise of ``otherwise``; None if it is not compiled.
 
     Parameters
     ----------
     build
-        Whether to compile the checks if this process has not loaded them yet.
+        Whether to compile the checks if they are not loaded yet.
     """
     if not build and not _dispatcher.cache_info().currsize:
         return None
@@ -82,7 +83,7 @@ def guarded(form: Form, otherwise: Callable[..., Any], *, build: bool) -> Any:
 
 
 def offer(dispatcher: Any, key: Any, form: Form | None) -> None:
-    """Let ``dispatcher`` call ``form``, which replaces the one that it was offered under the same ``key``."""
+    """Register ``form`` with ``dispatcher``; it replaces the form with the same ``key``."""
     known = dispatcher.__dict__.setdefault("_offered", {})
     known.pop(key, None)
     if form is not None:
@@ -102,19 +103,19 @@ def _as_offered(form: Form) -> tuple[Any, ...]:
 
 
 def _packed(values: Iterable[Any]) -> Iterator[Any]:
-    """The values, where a shape is the bytes that NumPy has of it."""
+    """The values, with shapes as bytes in NumPy's format."""
     return (struct.pack(f"{len(each)}n", *each) if type(each) is tuple else each for each in values)
 
 
 def withdraw(dispatcher: Any) -> None:
-    """Take back all forms that ``dispatcher`` was offered."""
+    """Remove all forms of ``dispatcher``."""
     dispatcher.__dict__.pop("_offered", None)
     dispatcher.set_forms(())
 
 
 @cache
 def _dispatcher() -> Any:
-    # Only who compiles needs these.
+    # These imports are only needed for compilation.
     from yota.runtime import native
     from yota.runtime.texts import rendered
 

@@ -1,6 +1,6 @@
-"""Numbers in main memory that kernels set where an index array has places outside of an axis.
+"""Flags in main memory that kernels set when an index is out of bounds.
 
-Nothing waits for a kernel to look at one: what it tells is raised by the next call, and by whatever waits anyway.
+Nothing waits for a kernel to check a flag: the next call, or the next operation that waits, raises the error.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ _ALL: weakref.WeakSet[Fault] = weakref.WeakSet()
 
 
 class Fault:
-    """Such a number.
+    """One flag.
 
     Parameters
     ----------
     library
-        CuPy, which has memory that both sides see.
+        CuPy, which allocates pinned memory.
     function
         The name of the function whose kernels set it.
 
     Attributes
     ----------
     address
-        What kernels are given.
+        Address that kernels receive.
     """
 
     def __init__(self, library: Any, function: str) -> None:
@@ -42,12 +42,12 @@ class Fault:
         _ALL.add(self)
 
     def check(self) -> None:
-        """Raise what kernels have told.
+        """Raise the error if the flag is set.
 
         Raises
         ------
         IndexError
-            If an index array had a place outside of its axis.
+            If an index was out of bounds.
         """
         if self._number[0]:
             self._number[0] = 0
@@ -59,6 +59,6 @@ class Fault:
 
 
 def raise_faults() -> None:
-    """Raise what the kernels of any function have told."""
+    """Raise the error of any set flag."""
     for each in list(_ALL):
         each.check()

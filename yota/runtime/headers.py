@@ -1,4 +1,4 @@
-"""Keeps the headers of CPython and NumPy as the compiler has parsed them, since they are longer than most functions."""
+"""Precompiled headers of CPython and NumPy, which are longer than most generated functions."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ HEADERS = """\
 #include <stdlib.h>
 #include <string.h>
 """
-"""What every generated extension begins with: included once more, it changes nothing."""
+"""First lines of every generated extension; including them again has no effect."""
 _WORTH_IT = 2
-"""Compiled files after which more are likely to come."""
+"""Number of compiled files after which a precompiled header pays off."""
 _found: dict[tuple[Store, Compiler], Path] = {}
 
 
 def ready(kept: Store, compiler: Compiler) -> Path | None:
-    """A header to be included first, parsed before; None while too little was compiled, or if it cannot be kept."""
+    """A precompiled header to include first; None while few files are compiled, or if it cannot be stored."""
     known = _found.get((kept, compiler))
     if known is None:
         if len(list(itertools.islice(kept.path.glob("*.so"), _WORTH_IT))) < _WORTH_IT:
@@ -44,7 +44,7 @@ def ready(kept: Store, compiler: Compiler) -> Path | None:
             known = _found[kept, compiler] = _made(kept, compiler)
         except (CodegenError, OSError):
             return None
-    # Whoever empties the cache takes it along.
+    # Emptying the cache removes the header too.
     return known if known.is_file() else None
 
 
@@ -57,7 +57,7 @@ def _made(kept: Store, compiler: Compiler) -> Path:
 
 
 def _key(compiler: Compiler) -> str:
-    """Digest of all that the parsed headers depend on; the compiler itself looks at its own version and flags."""
+    """A digest of everything that precompiled headers depend on; the compiler checks its own version and flags."""
     files = [Path(sysconfig.get_paths()["include"], "Python.h")]
     files += [Path(np.get_include(), "numpy", name) for name in ("arrayobject.h", "_numpyconfig.h")]
     parts: list[object] = [HEADERS, *compiler.command, compiler.version, *compiler.flags, np.__version__]

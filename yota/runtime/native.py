@@ -1,4 +1,4 @@
-"""Turns generated C into callables: compiled once, kept in the store, loaded as an extension module."""
+"""Turns generated C into callables: compiled once, stored, and loaded as an extension module."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _NOT_LOADED = (
 
 
 def is_available() -> bool:
-    """Whether C can be compiled here; if not, a warning says what is missing, once in a process."""
+    """Whether C can be compiled here; if not, it warns once in a process."""
     try:
         find()
     except CompilerError as error:
@@ -72,7 +72,7 @@ def load(source: c.Source) -> Callable[..., Any]:
 
 
 def _look_at_threads() -> None:
-    """Warn of a number of threads that compiled code does not take."""
+    """Warn of an invalid number of threads."""
     text = settings.threads_text
     if text and settings.threads is None:
         warn_once(
@@ -83,7 +83,7 @@ def _look_at_threads() -> None:
 
 @functools.cache
 def _keeper() -> ModuleType:
-    """The module that makes large arrays for the others, in memory that it keeps from freed ones."""
+    """The module that allocates large arrays for the others and reuses freed memory."""
     from yota.runtime.texts import rendered
 
     return build(rendered("c/keeper.c.jinja"))
@@ -107,12 +107,12 @@ def build(code: str) -> ModuleType:
     except CodegenError:
         if place.is_file():
             raise
-        # Another process has just removed it to make room.
+        # Another process has just removed the file to free space.
         return _imported(kept.get(key, make))
 
 
 def _key(code: str, found: compiler.Compiler) -> str:
-    """Digest of everything that the compiled file depends on."""
+    """A digest of everything that the compiled file depends on."""
     parts = (
         _FORMAT,
         code,

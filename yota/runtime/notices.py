@@ -1,4 +1,4 @@
-"""Warnings that point at the line of the user's that they are about."""
+"""Warnings that point at the user's line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _said: set[str] = set()
 
 
 def warn(text: str) -> None:
-    """Warn at the innermost line outside of this package."""
+    """Warn at the innermost line outside this package."""
     frame: FrameType | None = sys._getframe(1)
     level = 2
     while frame is not None and f"{frame.f_globals.get('__name__', '')}.".startswith(f"{_PACKAGE}."):
@@ -22,7 +22,7 @@ def warn(text: str) -> None:
 
 
 def warn_once(text: str) -> None:
-    """Warn, unless this process has done so; a warning that was made an error is one each time."""
+    """Warn once in a process; a warning that is turned into an error is raised each time."""
     if text not in _said:
         warn(text)
         _said.add(text)

@@ -1,4 +1,4 @@
-"""What this machine's processor can do, by which compiled files of one kind of machine are told from another's."""
+"""The features of this processor, which are part of the keys of compiled files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["processor"]
 
 @functools.cache
 def processor() -> str:
-    """What this machine's processor can do: code for one does not run on every other."""
+    """The features of this processor: code for one processor does not run on every other."""
     try:
         with open("/proc/cpuinfo", encoding="ascii", errors="replace") as lines:
             features = (line for line in lines if line.startswith(("flags", "Features")))

@@ -1,4 +1,4 @@
-"""Which rule texts were proved on this machine: a mark for each in the private cache, found by content."""
+"""Stored marks of verified rule texts, in the private cache."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ __all__ = ["Proofs"]
 
 
 class Proofs:
-    """Marks in a folder that nobody else can write to; without such a folder, nothing is remembered.
+    """Marks in a private folder; without such a folder, nothing is stored.
 
-    A mark holds nothing but its own key: what is loaded is always the user's file, whose content makes the key.
+    A mark contains only its own key, which is a digest of the rule file.
 
     Parameters
     ----------
     version
-        Part of every key: another version of yota proves anew.
+        Part of every key: another version of yota verifies again.
     """
 
     def __init__(self, version: str) -> None:
@@ -30,11 +30,11 @@ class Proofs:
             self._store = Store(folder() / "proofs")
 
     def knows(self, key: str) -> bool:
-        """Whether ``key`` was added before, perhaps by another process."""
+        """Whether ``key`` is stored, perhaps by another process."""
         return self._store is not None and self._store.noted(self._name(key)) == self._mark(key)
 
     def add(self, key: str) -> None:
-        """Remember ``key``."""
+        """Store ``key``."""
         if self._store is not None:
             with contextlib.suppress(OSError):
                 self._store.note(self._name(key), lambda: self._mark(key))

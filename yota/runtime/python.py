@@ -1,4 +1,4 @@
-"""Turns generated Python source into a callable whose lines tracebacks and debuggers can show."""
+"""Turns generated Python source into a callable; tracebacks and debuggers can show its lines."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _serial = itertools.count(1)
 
 
 def load(source: Source) -> Callable[..., Any]:
-    """The function that ``source`` defines, in a namespace of its own.
+    """The function that ``source`` defines, in its own namespace.
 
-    The text stays in ``linecache`` for as long as the function lives.
+    ``linecache`` keeps the text as long as the function lives.
     """
     filename = f"<yota {source.entry} #{next(_serial)}>"
     namespace: dict[str, Any] = {
@@ -33,7 +33,7 @@ def load(source: Source) -> Callable[..., Any]:
     exec(compile(source.text, filename, "exec"), namespace)
     function: Callable[..., Any] = namespace[source.entry]
     lines = source.text.splitlines(keepends=True)
-    # A modification time of None keeps linecache.checkcache from dropping a file that no disk has.
+    # A modification time of None keeps linecache.checkcache from dropping an entry without a file.
     linecache.cache[filename] = (len(source.text), None, lines, filename)
     weakref.finalize(function, linecache.cache.pop, filename, None).atexit = False
     if "_pool" in namespace:
@@ -42,7 +42,7 @@ def load(source: Source) -> Callable[..., Any]:
 
 
 def made(text: str, objects: Mapping[str, Any]) -> Any:
-    """What the function ``make`` that ``text`` defines gives for ``objects`` by name."""
+    """The result of the function ``make``, which ``text`` defines, for named ``objects``."""
     namespace: dict[str, Any] = {"__name__": "yota.generated"}
     exec(_code(text), namespace)
     return namespace["make"](**objects)
@@ -54,5 +54,5 @@ def _code(text: str) -> CodeType:
 
 
 def text(function: Callable[..., Any]) -> str:
-    """Source of a function that `load` gave."""
+    """The source of a function from `load`."""
     return "".join(linecache.getlines(function.__code__.co_filename))

@@ -1,4 +1,4 @@
-"""Scratch arrays that generated functions keep between calls: bounded over all functions of the process."""
+"""Scratch arrays that generated functions keep between calls, bounded for the whole process."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import Any
 __all__ = ["MOST_BYTES", "bound"]
 
 MOST_BYTES = 256 * 1024 * 1024
-"""What functions that were made earlier may keep when another one is made."""
+"""Bytes that earlier functions may keep when another one is created."""
 _lock = threading.Lock()
 _pools: list[weakref.ref[deque[Any]]] = []
 
 
 def bound(pool: deque[Any]) -> None:
-    """Take up the pool of a new function, and empty the oldest ones past `MOST_BYTES`.
+    """Register the pool of a new function, and empty the oldest pools above `MOST_BYTES`.
 
-    A function whose pool was emptied makes its arrays anew at its next call.
+    A function with an emptied pool allocates its arrays again at its next call.
     """
     with _lock:
         _pools[:] = [known for known in _pools if known() is not None]
@@ -33,7 +33,7 @@ def bound(pool: deque[Any]) -> None:
 
 
 def _size(pool: deque[Any]) -> int:
-    """Bytes of all arrays in a pool; some are views of the same memory."""
+    """Total size of the arrays in a pool; views share memory."""
     owners = {id(owner): owner for work in pool.copy() for array in work for owner in [_owner(array)]}
     return sum(owner.nbytes for owner in owners.values())
 

@@ -1,4 +1,4 @@
-"""How generated code says that a call left the tape it was made from."""
+"""Exceptions by which generated code reports that a call does not match its tape."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ __all__ = ["EarlierIndexError", "StaleTape"]
 
 
 class EarlierIndexError(IndexError):
-    """An earlier call was given an index array with places outside of an axis."""
+    """An earlier call had an index out of bounds."""
 
 
 class StaleTape(Exception):
-    """Guard number ``index`` failed: its variable came out as ``value``."""
+    """Guard number ``index`` failed: its variable has the value ``value``."""
 
     def __init__(self, index: int, value: Any) -> None:
         super().__init__(index, value)

@@ -1,4 +1,4 @@
-"""The private cache of compiled files: found by content, checked before use, safe among processes, bounded."""
+"""The private cache of compiled files: content-addressed, verified before use, safe among processes, bounded."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ MOST_FILES = 2_000
 MOST_BYTES = 256 * 1024 * 1024
 _DAY = 24 * 60 * 60
 _OWN = re.compile(r"(compiler-|headers-)?[0-9a-f]{40,64}\.(so|cubin|json|h|h\.gch)")
-"""Names of files that were put here: the folder may be one in which users keep others."""
+"""Pattern of the names of cache files; users may keep other files in the folder."""
 _MINE = os.getuid() if hasattr(os, "getuid") else None
 
 
 def folder() -> Path:
-    """Where compiled files are kept."""
+    """The folder of compiled files."""
     return settings.folder
 
 
 def digest_of(parts: Iterable[str]) -> str:
-    """A key for what depends on all ``parts``, and on nothing else.
+    """A key that depends on all ``parts``.
 
     Examples
     --------
@@ -52,18 +52,18 @@ def digest_of(parts: Iterable[str]) -> str:
 
 
 class Store:
-    """Files in one folder, each with the digest of its content beside it.
+    """Files in one folder, each with a digest of its content.
 
     Parameters
     ----------
     path
-        The folder; made if it is missing. Where nothing can be written, or it belongs to another user, files are made
-        for this process alone.
+        The folder, created if missing. If it is not writable or belongs to another user, files are kept for this
+        process only.
 
     Raises
     ------
     CodegenError
-        If others may write to the folder, or it is a link.
+        If others may write to the folder, or it is a symbolic link.
     """
 
     def __init__(self, path: Path) -> None:
@@ -83,7 +83,7 @@ class Store:
         return hash(self.path)
 
     def get(self, key: str, make: Callable[[Path], None], suffix: str = ".so") -> Path:
-        """The file of ``key``; ``make`` writes it to the path it is given if it is not there, or not whole."""
+        """The file of ``key``; if it is missing or damaged, ``make`` writes it to the path that it receives."""
         name = f"{key}{suffix}"
         places = [spare.path / name for spare in _spares_of(self.path)]
         for place in places if self._refused else [self.path / name, *places]:
@@ -103,7 +103,7 @@ class Store:
             return _spare(self.path, reason)._kept(fresh, name)
 
     def noted(self, key: str) -> str | None:
-        """A text that is kept and whole, or None."""
+        """A stored, intact text, or None."""
         place = self.path / f"{key}.json"
         with contextlib.suppress(OSError, UnicodeDecodeError):
             if not self._refused and _is_private(place):
@@ -114,7 +114,7 @@ class Store:
         return None
 
     def note(self, key: str, make: Callable[[], str]) -> str:
-        """A text that is kept, if that can be done; ``make`` gives it if it is not there."""
+        """A stored text; if it is missing, ``make`` returns it, and it is stored if possible."""
         known = self.noted(key)
         if known is not None:
             return known
@@ -123,14 +123,14 @@ class Store:
         return text
 
     def put(self, key: str, text: str) -> None:
-        """Keep a text, if that can be done, in the place of what was kept before."""
+        """Store a text if possible, in place of the previous one."""
         if self.writable:
             with contextlib.suppress(OSError):
                 self.write(self.path / f"{key}.json", f"{digest_of([key, text])}\n{text}")
                 self._forget()
 
     def write(self, place: Path, text: str) -> None:
-        """Put a text into a file of this folder, whole or not at all."""
+        """Write a text to a file of this folder atomically."""
         with tempfile.TemporaryDirectory(prefix="making-", dir=self.path) as scratch:
             fresh = Path(scratch, "fresh")
             fresh.write_text(text, encoding="utf-8")
@@ -138,22 +138,22 @@ class Store:
             os.replace(fresh, place)
 
     def _kept(self, made: Path, name: str) -> Path:
-        """Take up a file, whole or not at all."""
+        """Move a file into the store atomically."""
         place = self.path / name
         with tempfile.TemporaryDirectory(prefix="making-", dir=self.path) as scratch:
             fresh, digest = Path(scratch, "fresh"), Path(scratch, "digest")
             shutil.copyfile(made, fresh)
             os.chmod(fresh, 0o700)
             digest.write_text(_digest(fresh))
-            # Another process may do the same just now, with the same content: whoever is last wins, and nobody
-            # sees half a file. A digest that is older than its file is mended by the next process that looks.
+            # Another process may store the same content at the same time: the last one wins, and no reader sees a
+            # partial file. The next reader corrects a digest that is older than its file.
             os.replace(fresh, place)
             os.replace(digest, place.with_suffix(".sha256"))
         self._forget()
         return place
 
     def _forget(self) -> None:
-        """Remove what was not used for the longest time, past the bounds, and what killed processes left behind."""
+        """Remove the least recently used files above the bounds, and files of killed processes."""
         found = []
         with os.scandir(self.path) as entries:
             places = [entry for entry in entries if entry.name.startswith("making-") or _OWN.fullmatch(entry.name)]
@@ -180,12 +180,12 @@ _sparing = threading.Lock()
 
 
 def _spares_of(path: Path) -> tuple[Store, ...]:
-    """The store in the place of one at ``path``, if there had to be one."""
+    """The temporary store that replaces the one at ``path``, if there is one."""
     return (_spares[path],) if path in _spares else ()
 
 
 def _spare(path: Path, reason: str) -> Store:
-    """A store that goes with this process, in the place of one at ``path``."""
+    """A temporary store of this process that replaces the one at ``path``."""
     warn_once(
         f"compiled code cannot be kept in {path} ({reason}), so that every process compiles anew; "
         "make room there, or name a folder of your own in YOTA_CACHE_DIR"
@@ -199,7 +199,7 @@ def _spare(path: Path, reason: str) -> Store:
 
 
 def _drop(folder: str, process: int) -> None:
-    """Remove a folder at the end of the process that made it, not of one that was forked from it."""
+    """Remove a folder at the end of the process that created it, but not of a forked process."""
     if os.getpid() == process:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -218,14 +218,14 @@ def _digest(place: Path) -> str:
 
 
 def _refusal(path: Path) -> str:
-    """Why a folder must not be trusted, with the cure; empty if it may be, or if it is none."""
+    """Why a folder must not be trusted, with the remedy; empty if it may be trusted or does not exist."""
     try:
         state = path.lstat()
     except OSError:
         return ""
     if stat.S_ISLNK(state.st_mode):
         target = os.path.realpath(path)
-        return f"it is a link, which may come to lead elsewhere; name what it leads to: YOTA_CACHE_DIR={target}"
+        return f"it is a symbolic link, whose target may change; name the target: YOTA_CACHE_DIR={target}"
     if not stat.S_ISDIR(state.st_mode) or _is_private(path) or _is_foreign(path):
         return ""
     return f"others may write there; run: chmod 700 {shlex.quote(str(path))}, or name another folder in YOTA_CACHE_DIR"

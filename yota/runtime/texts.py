@@ -1,4 +1,4 @@
-"""Text from templates that is the same in each process: rendered once, and kept in the private cache."""
+"""Rendered template text, stored in the private cache."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["rendered"]
 
 
 def rendered(template: str, **data: Any) -> str:
-    """What `render` gives; ``data`` is told apart by its representation."""
+    """The result of `render`; the key of ``data`` is its representation."""
     try:
         kept = Store(folder() / "texts")
     except CodegenError:
