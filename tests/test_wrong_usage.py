@@ -81,7 +81,7 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
         r"wrt='k' of scaled was left to its default, .* pass it: k=\.\.\.",
     ),
     "an unknown target": (lambda: yota.value_and_grad(product, target="C"), "target='C' is not known"),
-    "strict on a GPU": (lambda: yota.gradient(product, target="cuda", strict=True), "strict=True is not for"),
+    "strict on a GPU": (lambda: yota.gradient(product, target="cuda", strict=True), "strict=True is not available for"),
     "a seed of another shape": (
         lambda: yota.grad(scaled, X, seed=np.ones((3, 1))),
         r"the seed has shape \(3, 1\), but scaled returns shape \(3,\)",

@@ -1,4 +1,4 @@
-"""Access maps at work: axes that pass through an op, indices and what they lead to, letters of contractions."""
+"""Functions on access maps: axes that pass through an op, index operands, and letters of contractions."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _BATCH = string.ascii_uppercase + string.ascii_lowercase[11:]
 
 
 def carried_axis(op: Op, old: Sequence[int], new: Sequence[int], axis: int) -> int | None:
-    """The axis of a result, of shape ``new``, each row of which is computed from one row along ``axis`` of an operand.
+    """The axis of a result, of shape ``new``, whose rows depend on one row each along ``axis`` of an operand, or None.
 
-    None if there is none. The operand, of shape ``old``, is the first one where the op is no join and not elementwise.
+    The operand has shape ``old``. It is the first one, unless the op is a join or elementwise.
 
     Examples
     --------
@@ -53,7 +53,7 @@ def carried_axis(op: Op, old: Sequence[int], new: Sequence[int], axis: int) -> i
 
 
 def spread(point: Sequence[_T], shape: Sequence[int], zero: _T) -> tuple[_T, ...]:
-    """The place in an operand of ``shape`` that broadcasting puts at ``point``; positions may be of any kind.
+    """The position in an operand of ``shape`` that broadcasting maps to ``point``.
 
     Examples
     --------
@@ -65,7 +65,7 @@ def spread(point: Sequence[_T], shape: Sequence[int], zero: _T) -> tuple[_T, ...
 
 
 def viewed(op: Op, point: Sequence[_T], shape: Sequence[int], zero: _T) -> tuple[_T, ...]:
-    """The place in the operand, of ``shape``, of what is at ``point`` of its transposition or broadcast.
+    """The position in an operand of ``shape`` of the element at ``point`` of its transpose or broadcast.
 
     Examples
     --------
@@ -80,7 +80,7 @@ def viewed(op: Op, point: Sequence[_T], shape: Sequence[int], zero: _T) -> tuple
 
 
 def pieces(op: Op) -> list[tuple[int, list[int], Index]]:
-    """Of an op by indices, the numbers of the operands that are read, written or added, and of their index arrays."""
+    """The numbers of the operands that an indexing op reads, writes or adds, and of their index arrays."""
     if op.access not in INDEXED:
         return []
     several = op.access in (AccessMap.SCATTER, AccessMap.DEPOSIT)
@@ -90,7 +90,7 @@ def pieces(op: Op) -> list[tuple[int, list[int], Index]]:
 
 
 def letters(op: Op, ndims: Sequence[int]) -> tuple[list[str], str]:
-    """A letter for each axis of each operand of a contraction, of so many axes, and of its result.
+    """Letters of the axes of the operands and the result of a contraction.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Callables: what they are called, and those that are made of a function and pickled by reference to it."""
+"""Names of callables, and callables that are derived from a function and pickled by reference to it."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from typing import Any
 __all__ = ["Derived", "Recipe", "name_of"]
 
 Recipe = tuple[Callable[..., Any], tuple[Any, ...], Mapping[str, Any]]
-"""The call that makes a callable: a public function, its arguments, and its options."""
+"""The call that creates a callable: a public function, its arguments, and its options."""
 
 
 def name_of(function: object) -> str:
-    """The name of a function; that of its class for an object that is called.
+    """The name of a function, or of the class of a callable object.
 
     Examples
     --------
@@ -36,26 +36,26 @@ def name_of(function: object) -> str:
 
 
 class Derived:
-    """A callable that is made of a function of the user's.
+    """A callable that is derived from a user's function.
 
-    It has the function's name and signature. A pickle holds the call that makes it, with the function by reference, and
-    no code; a copy is the callable itself, as it is of a function.
+    It has the function's name and signature. A pickle contains the call that creates it, with the function by
+    reference, and no code. A copy is the same object, as for functions.
 
     Parameters
     ----------
     recipe
-        The call that makes it.
+        The call that creates it.
     function
-        The function that it is made of; None if there is none.
+        The original function, or None.
     what
-        What it gives, for its documentation.
+        Description of its result, for its documentation.
     call
-        What it does, unless a class of its own says that.
+        Its implementation, unless a subclass defines it.
 
     Attributes
     ----------
     front
-        What the user holds: the callable itself, or what calls it.
+        The object that the user holds: the callable itself, or its dispatcher.
     """
 
     def __init__(
@@ -77,18 +77,18 @@ class Derived:
         self.__wrapped__ = function
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        """What it gives for these arguments."""
+        """The result for these arguments."""
         return self._call(*args, **kwargs)
 
     def __repr__(self) -> str:
         return f"<{self._what} of {self.__name__}>" if self._what else f"<{self.__name__} of yota>"
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
-        # An attribute of a class is a method, as a function would be.
+        # As an attribute of a class it is a method, like a function.
         return self.front if instance is None else types.MethodType(self.front, instance)
 
     def __reduce__(self) -> str | tuple[Any, ...]:
-        # A decorated function is found under the name of the one inside, which itself has none.
+        # The name of a decorated function is that of the inner function, which itself has none.
         return self.__qualname__ if self._is_found() else (_made, self.recipe)
 
     def __copy__(self) -> Any:
@@ -96,12 +96,12 @@ class Derived:
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         make, (made_of, *rest), options = self.recipe
-        # A bound method has another receiver then, a plain function stays what it is, and so does a tape.
+        # Copies of bound methods have another receiver; functions and tapes stay the same.
         copied = copy.deepcopy(made_of, memo) if callable(made_of) else made_of
         return self.front if copied is made_of else make(copied, *rest, **options)
 
     def _is_found(self) -> bool:
-        """Whether its name leads to it."""
+        """Whether its qualified name leads to it."""
         found: Any = sys.modules.get(self.__module__)
         for part in self.__qualname__.split("."):
             found = getattr(found, part, None)
@@ -109,5 +109,5 @@ class Derived:
 
 
 def _made(make: Callable[..., Any], args: tuple[Any, ...], options: Mapping[str, Any]) -> Any:
-    """What a pickle is read as."""
+    """Unpickle a derived callable."""
     return make(*args, **options)

@@ -1,4 +1,4 @@
-"""A call recorded as it was made: a function by its dotted name, and its arguments with places for operands."""
+"""Recorded calls: a function by its dotted name, and its arguments with placeholders for operands."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Form", "Items", "Place", "call", "resolve"]
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Stands for an operand among the arguments of a call."""
+    """Placeholder of an operand among the arguments of a call."""
 
     operand: int
 
@@ -29,7 +29,7 @@ class Items:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A call with places for operands.
+    """A call with placeholders for operands.
 
     Parameters
     ----------
@@ -38,11 +38,11 @@ class Form:
     arguments, keywords
         Each a `Place`, an `Items`, or a plain value.
     part
-        Which of several results is meant; None for a function that has one.
+        The number of the result, for a function with several results; else None.
     writes
-        Whether the function writes into operand 0 and returns nothing: what is meant is that array, copied before.
+        Whether the function writes into operand 0 and returns nothing; the result is then a copy of that array.
     view
-        Whether the result looks at the memory of an operand.
+        Whether the result is a view of an operand.
     """
 
     path: str
@@ -68,7 +68,7 @@ def _shown(value: Any) -> str:
 
 
 def resolve(path: str) -> Any:
-    """The function of this dotted name, as it is when nothing records.
+    """The function of a dotted name, in its original form during a trace.
 
     Examples
     --------
@@ -87,7 +87,7 @@ def resolve(path: str) -> Any:
 
 
 def call(*operands: Any, form: Form) -> Any:
-    """Make the call on ``operands``."""
+    """Call the function with ``operands``."""
 
     def filled(value: Any) -> Any:
         if isinstance(value, Place):

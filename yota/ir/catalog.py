@@ -1,4 +1,4 @@
-"""The built-in primitives: NumPy's functions by short name, brackets as functions, and dtype casts."""
+"""The built-in primitives: NumPy functions by short name, indexing, and dtype casts."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _broadcast_to(x: Any, *, shape: tuple[int, ...]) -> Any:
 
 
 def item(results: tuple[Any, ...], *, index: int) -> Any:
-    """One of the several results of a function."""
+    """One of several results of a function."""
     return results[index]
 
 
@@ -89,12 +89,12 @@ _SEVERAL: dict[str, tuple[str, Callable[..., Any]]] = {
     "eig": ("yota.ir.factors.eig", factors.eig),
     **{name: (f"numpy.linalg.{name}", getattr(np.linalg, name)) for name in ("eigh", "qr", "slogdet", "svd")},
 }
-"""Functions of several results."""
+"""Functions with several results."""
 _TYPED = {each.name: each for each in (LOOP, SOLVED, REGULAR)}
 
 
 def original(function: Any) -> Any:
-    """``function`` itself, where it stands for one whose calls are recorded while a function is traced."""
+    """The original of ``function``, if it is a recording function of a trace."""
     while hasattr(function, "recorded_from"):
         function = function.recorded_from
     return function

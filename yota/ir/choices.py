@@ -1,6 +1,6 @@
-"""Choices between real numbers by a mask, without a branch for each element: bits of the numbers are cut out.
+"""Branch-free selection between real numbers by a mask, with bit operations.
 
-Each function needs nothing but `np`, and writes into ``out``, whose dtype the numbers have.
+Each function needs only `np`, and writes into ``out``, whose dtype is that of the numbers.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How often each operation occurs on a tape."""
+"""Operation counts of a tape."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ __all__ = ["listed", "operations"]
 
 
 def operations(tape: Tape) -> dict[str, int]:
-    """How often each primitive that computes something occurs, most frequent first.
+    """Count of each primitive that computes, most frequent first.
 
-    Reads, writes and rearrangements of elements do not count; what a loop repeats counts once.
+    Reads, writes and rearrangements of elements do not count; ops in a loop count once.
     """
     counts: dict[str, int] = {}
     for op in tape.ops:
@@ -26,5 +26,5 @@ def operations(tape: Tape) -> dict[str, int]:
 
 
 def listed(counts: dict[str, int]) -> str:
-    """Counts in words, e.g. ``2 multiply, 1 sum``."""
+    """Counts as text, e.g. ``2 multiply, 1 sum``."""
     return ", ".join(f"{count} {name}" for name, count in counts.items()) or "none"

@@ -1,4 +1,4 @@
-"""Functions of numpy.linalg in a form whose types do not depend on values; each needs nothing but `np`."""
+"""Functions of numpy.linalg whose result types do not depend on values; each needs only `np`."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ __all__ = ["cofactors", "eig", "lstsq_solution"]
 
 
 def cofactors(a: Any) -> Any:
-    """For each element of a matrix the determinant of the rest, with its sign; of singular matrices too."""
+    """The cofactor of each element of a matrix, also of singular ones."""
     try:
         return np.linalg.det(a)[..., None, None] * np.swapaxes(np.linalg.inv(a), -1, -2)
     except np.linalg.LinAlgError:
         u, s, vh = np.linalg.svd(a)
     others = [np.prod(np.delete(s, each, -1), axis=-1) for each in range(s.shape[-1])]
     signed = (np.linalg.det(u) * np.linalg.det(vh))[..., None] * np.stack(others, -1)
-    # The matrix of cofactors of a product is the product of theirs, and that of a unitary factor is its conjugate.
+    # Cofactor matrices multiply; the cofactor matrix of a unitary factor is its conjugate, times its determinant.
     return np.matmul(np.conjugate(u) * signed[..., None, :], np.conjugate(vh))
 
 
 def eig(a: Any) -> tuple[Any, Any]:
-    """Eigenvalues and eigenvectors of a matrix, complex in any case."""
+    """Eigenvalues and eigenvectors of a matrix, always complex."""
     values, vectors = np.linalg.eig(a)
     dtype = np.result_type(values, vectors, np.complex64)
     return values.astype(dtype, copy=False), vectors.astype(dtype, copy=False)

@@ -1,4 +1,4 @@
-"""Functions of other libraries on NumPy arrays; each needs nothing but the object that calls it."""
+"""Calls of functions of other libraries with NumPy arrays."""
 
 from __future__ import annotations
 

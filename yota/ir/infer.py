@@ -1,4 +1,4 @@
-"""Result types of primitives, found by probing their NumPy functions once for each combination of types."""
+"""Result types of primitives, found by one call of their NumPy functions for each combination of types."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ __all__ = ["infer", "sample", "strong"]
 def infer(primitive: Primitive, operands: tuple[TensorType, ...], static: tuple[tuple[str, Any], ...]) -> TensorType:
     """Type of ``primitive(*operands, **static)``; weak if every operand is.
 
-    An elementwise primitive is probed on single elements; any other on arrays of ones whose strides are zero, and on
-    identity matrices, so that nothing of the operands' size is allocated for them.
+    An elementwise primitive is called on single elements. Others are called on arrays of ones with zero strides,
+    and on identity matrices, so that no large memory is allocated.
     """
     found = next(extents_in((tuple(operand.shape for operand in operands), static)), None)
     if found is not None:
@@ -42,7 +42,7 @@ def infer(primitive: Primitive, operands: tuple[TensorType, ...], static: tuple[
 def _at_all(
     primitive: Primitive, operands: tuple[TensorType, ...], static: tuple[tuple[str, Any], ...], extent: Extent
 ) -> TensorType:
-    """The type where shapes have extents: inferred at each sample of the sizes."""
+    """The type for shapes with extents, inferred at each sample of the sizes."""
     types = []
     for number in range(len(extent.values)):
         own = tuple(replace(operand, shape=at_sample(operand.shape, number)) for operand in operands)
@@ -60,26 +60,26 @@ def _probe(primitive: Primitive, operands: tuple[TensorType, ...], static: tuple
 
 
 def strong(type: TensorType) -> TensorType:
-    """The type of an array of this dtype and shape, which does not give way in type promotion."""
+    """The non-weak type of an array of this dtype and shape."""
     return TensorType(type.dtype, type.shape)
 
 
 def sample(type: TensorType) -> Any:
-    """A value of this type to call a function with: ones, the identity for matrices, zeros for integers."""
+    """A sample value of a type: ones, the identity for matrices, zeros for integers."""
     if isinstance(type, TupleType):
         return tuple(map(sample, type.parts))
     if type.weak:
         return type.dtype.type(1).item()
-    # Index arrays are probed too: zero is in range for every axis that has an element.
+    # Zero is a valid index for every axis with an element.
     value = type.dtype.type(0 if type.dtype.kind in "iu" else 1)
     if type.ndim >= 2 and type.differentiable and type.size:
-        # Ones would be singular, and what is probed may be an inverse or a factorisation.
+        # A matrix of ones is singular, and the primitive may be an inverse or a factorisation.
         return np.broadcast_to(_identity(type.shape[-2], type.shape[-1], type.dtype), type.shape)
     return np.broadcast_to(np.asarray(value), type.shape)
 
 
 def _identity(rows: int, columns: int, dtype: np.dtype[Any]) -> Any:
-    """``np.eye(rows, columns)`` in the memory of one row and one column."""
+    """``np.eye(rows, columns)`` as a view of the memory of one row and one column."""
     step = dtype.itemsize
     diagonals = np.zeros(rows + columns - 1, dtype)
     diagonals[columns - 1] = 1

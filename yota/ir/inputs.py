@@ -1,4 +1,4 @@
-"""What a tape takes: its inputs, and what the parts of the arguments that are no inputs held when it was recorded."""
+"""Inputs of a tape, and the recorded values of argument parts that are not inputs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["Input", "Part", "Static", "spelled"]
 
 
 def spelled(name: str, path: Sequence[Any]) -> str:
-    """A part of an argument as it is written.
+    """A part of an argument as source text.
 
     Examples
     --------
@@ -24,7 +24,7 @@ def spelled(name: str, path: Sequence[Any]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """An input variable and where it sits among the function's arguments.
+    """An input variable and its position among the function's arguments.
 
     Parameters
     ----------
@@ -45,13 +45,13 @@ class Input:
 
     @property
     def place(self) -> str:
-        """The input as it is written."""
+        """The input as source text."""
         return spelled(self.name, self.path)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Part:
-    """A part of an argument that has no parts itself: its value and where it sits; see `Input`."""
+    """A part of an argument without parts of its own: its value and position; see `Input`."""
 
     value: Any
     argument: int
@@ -60,14 +60,14 @@ class Part:
 
     @property
     def place(self) -> str:
-        """The part as it is written."""
+        """The part as source text."""
         return spelled(self.name, self.path)
 
 
 class Static(Part):
-    """A part whose value went into the tape, which holds for this value alone.
+    """A part with a static value; the tape is valid only for this value.
 
-    On a tape that was pickled it is ``Ellipsis`` where the value could not be.
+    On an unpickled tape it is ``Ellipsis`` if the value could not be pickled.
     """
 
     __slots__ = ()

@@ -1,4 +1,4 @@
-"""Places in the user's source: a line, or the exact range of an expression."""
+"""Positions in the user's source: a line, or the exact range of an expression."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Location:
 
     @property
     def text(self) -> str:
-        """What stands there, stripped; empty when the source cannot be had."""
+        """The stripped source line; empty if the source is not available."""
         return linecache.getline(self.filename, self.line).strip()
 
 
@@ -32,7 +32,7 @@ class Span(Location):
     Parameters
     ----------
     column
-        Where it begins in its first line, in characters, counted from 1.
+        First column in its first line, in characters, counted from 1.
     end_line
         Its last line.
     end_column
@@ -56,5 +56,5 @@ class Span(Location):
 
 
 def where(location: Location | None) -> str:
-    """A place and what stands there, to begin a message with; empty if the place is not known."""
+    """A position with its source, as the beginning of a message; empty if unknown."""
     return f"{location}: `{location.text}`: " if location else ""

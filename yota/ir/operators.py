@@ -1,4 +1,4 @@
-"""Python's operators of two operands, by the primitives that they stand for."""
+"""Python's binary operators with their primitives."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["BINARY", "COMPARISONS", "Operator"]
 
 
 class Operator(NamedTuple):
-    """How an operator is written, its node in syntax trees, and its function."""
+    """An operator: its symbol, its node in syntax trees, and its function."""
 
     sign: str
     node: type[ast.operator | ast.cmpop]

@@ -1,4 +1,4 @@
-"""A primitive: a named function on arrays that a tape can hold as one op."""
+"""Primitives: named array functions that a tape records as one op."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ __all__ = ["Emitter", "Primitive", "Shared"]
 
 
 class Emitter(Protocol):
-    """What a composite body is expanded onto: a tape builder, or plain evaluation."""
+    """Target of the expansion of a composite body: a tape builder, or direct evaluation."""
 
     def emit(self, primitive: Primitive, operands: tuple[Any, ...], static: dict[str, Any]) -> Any:
-        """Apply ``primitive`` and give back the result's handle."""
+        """Apply ``primitive`` and return the handle of the result."""
 
     def constant(self, value: Any) -> Any:
-        """Give back the handle of a constant."""
+        """The handle of a constant."""
 
     def type(self, handle: Any) -> TensorType:
-        """Type of what ``handle`` stands for."""
+        """The type of the value of ``handle``."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,21 +57,21 @@ class Primitive:
     function
         Evaluates it on concrete values: ``function(*operands, **static)``.
     expand
-        Writes its body as other primitives: ``expand(emitter, operands, static)``; None for primitives that targets
-        know themselves.
+        Expands its body into other primitives: ``expand(emitter, operands, static)``; None for primitives that
+        targets implement.
     several
         For a function of several results, the kind of its rule: ``"elementwise"`` or ``"tensor"``; empty for one
         result. ``elementwise`` is False then, since its result is a tuple; the primitive ``item`` reads it.
     typed
-        Gives the type of the result from those of the operands and the keywords; None where a call of ``function``
-        shows it.
+        Returns the type of the result from the types of the operands and the keywords; None if a call of
+        ``function`` determines it.
     shared
-        Another form of it, for tapes on which one of its parts is computed anyway; None where there is no such form.
+        Another form of the primitive for tapes that compute one of its parts anyway; None if there is no such form.
 
     Attributes
     ----------
     semantics
-        What it means.
+        Its record in the semantics table.
     access
         Its access map.
     """

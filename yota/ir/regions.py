@@ -1,4 +1,4 @@
-"""Loops on a tape: an op that owns the tape of its body, and runs it once for each trip."""
+"""Loops on a tape: an op that owns the tape of its body."""
 
 from __future__ import annotations
 
@@ -20,29 +20,29 @@ __all__ = ["LOOP", "Region", "loop"]
 
 @dataclass(frozen=True, eq=False)
 class Region:
-    """What a ``loop`` repeats, and how often.
+    """The body and the trip count of a ``loop``.
 
-    The op's operands are the number of trips where the loop is ``counted``, the initial values of what is carried, the
-    stacked arrays of which each trip reads one row, and what is the same in every trip. Its results are the carried
-    values after the last trip, and the stacked arrays to which each trip adds one row.
+    The op's operands are the number of trips if the loop is ``counted``, the initial carried values, the stacked
+    inputs, and the invariants. Each trip reads one row of each stacked input. The results are the final carried
+    values, and the stacked outputs, to which each trip adds one row.
 
     Parameters
     ----------
     body
-        One trip. It takes the number of the trip, the carried values, the rows, and what is the same in every trip; it
-        gives the carried values of the next trip, and rows.
+        Tape of one trip. It takes the trip number, the carried values, the rows and the invariants. It returns the
+        next carried values and the output rows.
     carries, slices
-        How many values are carried, and how many stacked arrays are read.
+        Number of carried values, and of stacked inputs.
     trips
-        The number of trips; of a loop that is counted or has a condition the largest number, None for no bound.
+        The number of trips, or the largest number for a counted or conditional loop; None for no bound.
     condition
-        Takes what the body takes, but for rows; the loop ends where it gives False.
+        Tape that takes the body's inputs without rows; the loop ends when it returns False.
     counted
         Whether the first operand is the number of trips.
     backwards
-        Whether the last row comes first.
+        Whether trips read rows from the last to the first.
     seen
-        How many trips the loop took when it was recorded.
+        Number of trips during recording.
     """
 
     body: Tape
@@ -66,12 +66,12 @@ class Region:
 
     @property
     def is_fixed(self) -> bool:
-        """Whether the number of trips is known ahead."""
+        """Whether the number of trips is constant."""
         return self.condition is None and not self.counted
 
     @property
     def first_invariant(self) -> int:
-        """The body's first input that is the same in every trip."""
+        """Position of the body's first invariant input."""
         return 1 + self.carries + self.slices
 
     def types(self) -> list[TensorType]:
@@ -81,7 +81,7 @@ class Region:
         return [*found[: self.carries], *rows]
 
     def run(self, operands: Sequence[Any]) -> tuple[Any, ...]:
-        """The results, computed by NumPy one op at a time."""
+        """The results, computed by NumPy op by op."""
         given = list(operands)
         count = self.trips
         if self.counted:
@@ -117,7 +117,7 @@ class Region:
 
 
 _OPERATORS: dict[str, Callable[..., Any]] = {"add": operator.add, "subtract": operator.sub, "multiply": operator.mul}
-"""Operators that give numbers the bits of NumPy's functions, in a tenth of the time."""
+"""Python operators that give the same bits as NumPy functions on numbers, ten times as fast."""
 
 
 def _is_plain(value: Any) -> bool:
@@ -125,12 +125,12 @@ def _is_plain(value: Any) -> bool:
 
 
 def _player(tape: Tape) -> Callable[[Sequence[Any]], list[Any]]:
-    """What computes the outputs of ``tape``, each in memory of its own, from values of its inputs."""
+    """A function of the outputs of ``tape``, each in its own memory, from values of its inputs."""
     inputs = [entry.variable for entry in tape.inputs]
     steps = []
     for op in tape.ops:
         type, function = tape.types[op.result], _OPERATORS.get(op.name)
-        # Integers of Python's would not overflow.
+        # Python integers would not overflow.
         if function is None or type.shape or type.dtype.kind != "f":
             steps.append((op.result, op.primitive.function, op.operands, dict(op.static), type.weak))
         else:
@@ -159,7 +159,7 @@ def _typed(operands: tuple[TensorType, ...], static: tuple[tuple[str, Any], ...]
     Raises
     ------
     TapeError
-        If the operands are not what the body takes, or a trip changes the type of what it carries.
+        If the operands do not match the body's inputs, or a trip changes the type of a carried value.
     """
     region: Region = dict(static)["region"]
     body, given = region.body, list(operands[region.counted :])

@@ -1,4 +1,4 @@
-"""Printing a tape, one op a line, in the manner of Yota."""
+"""Printing of tapes, one op per line."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _COLUMN = 64
 def show(tape: Tape) -> str:
     """The tape as text.
 
-    How many operations there are; inputs, then the constants, then each op with its type and, at the end, the user's
-    line that it came from.
+    It starts with the operation counts, the inputs and the constants. Then each op follows with its type and its
+    source line.
     """
     return "\n".join([f"Tape of {tape.name}: {listed(tape.operations)}", *_lines(tape)])
 
 
 def _lines(tape: Tape) -> list[str]:
-    """All but the title; what a loop repeats stands under it, further in."""
+    """All lines but the title; the body of a loop is indented."""
     lines = [_noted(f"  inp %{each.variable}::{tape.types[each.variable]}", each.place) for each in tape.inputs]
     used = {operand for op in tape.ops for operand in op.operands} | set(tape.outputs)
     for variable, value in tape.constants.items():
@@ -79,7 +79,7 @@ def show_index(index: tuple[Any, ...]) -> str:
 
 
 def show_constant(value: Any) -> str:
-    """A scalar as it is, an array by its first elements."""
+    """A scalar in full, an array by its first elements."""
     if not isinstance(value, np.ndarray):
         return repr(value.item() if isinstance(value, np.generic) else value)
     if value.size <= 6:

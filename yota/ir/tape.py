@@ -1,4 +1,4 @@
-"""The tape: a list of ops in static single assignment form, and the builder that makes one."""
+"""The tape: a list of ops in static single assignment form, and its builder."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Op:
 
     @property
     def semantics(self) -> Semantics:
-        """What the primitive means."""
+        """The primitive's record in the semantics table."""
         return self.primitive.semantics
 
     @property
@@ -59,13 +59,12 @@ class Op:
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """A decision that Python took on a traced value: ``variable`` must be ``expected`` for the tape to hold.
+    """A branch on a traced value: ``variable`` must equal ``expected`` for the tape to be valid.
 
-    ``after`` is the number of ops on the tape when the decision was taken; ``kind`` names the conversion
-    (``"bool"``, ``"int"``, ``"float"``, ``"value"``), or what matters though nobody asked for it: how arrays lie
-    in memory (``"layout"``), whether the triangles of a matrix differ (``"hermitian"``), and how a solver ended
-    (``"solver"``). ``signs`` marks another
-    such decision: whether an index array has negative numbers, which a target that takes such numbers need not know.
+    ``after`` is the number of ops on the tape before the branch. ``kind`` names the conversion (``"bool"``,
+    ``"int"``, ``"float"``, ``"value"``), or an implicit condition: the memory layout of arrays (``"layout"``), or
+    whether the triangles of a matrix differ (``"hermitian"``). ``signs`` marks another implicit condition: whether
+    an index array has negative numbers. Targets that support negative numbers ignore it.
     """
 
     variable: int
@@ -95,13 +94,13 @@ class Tape:
     types
         Type of each variable.
     guards
-        Decisions that the tape rests on.
+        Conditions for the validity of the tape.
     names
         Readable names of variables where the source gave one; for printing and generated code only.
     captured
-        Arrays from outside of the function, by the input that reads what they hold at each call.
+        Captured arrays, by the input that reads their content at each call.
     statics
-        What the arguments held besides the inputs, where that is known.
+        Static values in the arguments, if known.
 
     Examples
     --------
@@ -133,10 +132,10 @@ class Tape:
 
     @property
     def operations(self) -> dict[str, int]:
-        """How often each primitive that computes something occurs, most frequent first."""
+        """Count of each primitive that computes, most frequent first."""
         return operations(self)
 
-    if TYPE_CHECKING:  # yota.api puts them here
+    if TYPE_CHECKING:  # yota.tapes defines these methods
 
         def play(self, *args: Any) -> Any:
             """See `yota.play`."""
@@ -147,19 +146,19 @@ class Tape:
             """See `yota.compile`."""
 
         def to_sympy(self) -> Any:
-            """The results as expressions of sympy's."""
+            """The results as sympy expressions."""
 
         def latex(self) -> str:
             """The results as formulas in LaTeX."""
 
         def _repr_html_(self) -> str:
-            """What a notebook shows."""
+            """HTML for notebooks."""
 
         def _repr_latex_(self) -> str | None:
-            """What a notebook shows where it shows no HTML."""
+            """LaTeX for notebooks that do not show HTML."""
 
     def definitions(self) -> dict[int, Op]:
-        """The op that defines each variable."""
+        """The defining op of each variable."""
         return {op.result: op for op in self.ops}
 
     def builder(self) -> TapeBuilder:
@@ -179,7 +178,7 @@ class Tape:
 
 
 class TapeBuilder:
-    """Grows a tape op by op; an `Emitter`."""
+    """Appends ops to a tape; an `Emitter`."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -213,13 +212,13 @@ class TapeBuilder:
         return variable
 
     def constant(self, value: Any) -> int:
-        """The variable of a constant; equal scalars share one.
+        """The variable of a constant; equal scalars share one variable.
 
-        Arrays must be read-only or never written again: the tape keeps them as they are.
+        Arrays must be read-only or never change: the tape keeps references.
         """
         key: Any = None
         if not isinstance(value, np.ndarray):
-            # repr tells -0.0 from 0.0 and makes NaN equal to itself.
+            # The representation distinguishes -0.0 from 0.0, and NaN equals itself.
             key = (type(value), repr(value))
             if key in self._interned:
                 return self._interned[key]
@@ -236,7 +235,7 @@ class TapeBuilder:
         static: Mapping[str, Any] | tuple[tuple[str, Any], ...] = (),
         type: TensorType | None = None,
     ) -> int:
-        """Append an op; its type is inferred when not given."""
+        """Append an op; its type is inferred by default."""
         operands = tuple(operands)
         pairs = static if isinstance(static, tuple) else tuple(sorted(static.items()))
         if type is None:
@@ -253,13 +252,13 @@ class TapeBuilder:
         return self._definitions.get(variable)
 
     def replace(self, op: Op, type: TensorType) -> None:
-        """Put ``op`` in the place of the one that has its result, as one with more results at the end."""
+        """Replace the op with the same result by ``op``, which has more results at the end."""
         place = next(number for number in reversed(range(len(self.ops))) if self.ops[number].result == op.result)
         self.ops[place] = self._definitions[op.result] = op
         self.types[op.result] = type
 
     def guard(self, variable: int, expected: Any, kind: str, *, signs: bool = False) -> None:
-        """Record that the tape holds only while ``variable`` is ``expected``; for ``signs`` see `Guard`."""
+        """Record that the tape is valid only while ``variable`` equals ``expected``; for ``signs`` see `Guard`."""
         self.guards.append(Guard(variable, expected, kind, len(self.ops), self.location, signs))
 
     def finish(self, outputs: Iterable[int]) -> Tape:

@@ -1,10 +1,10 @@
-"""The type of a tape variable: dtype, shape, whether it is a Python scalar; for several results, the type of each."""
+"""Types of tape variables: dtype, shape and weakness, or the types of several results."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import prod  # while a trace runs, math.prod is the function that records
+from math import prod  # during a trace, math.prod is a recording function
 
 import numpy as np
 
@@ -22,7 +22,7 @@ class TensorType:
     shape
         Extents; ``()`` for a scalar.
     weak
-        True for a Python scalar, which gives way in type promotion (NEP 50): a float32 array times a weak
+        True for a Python scalar, which takes the dtype of the other operand (NEP 50): a float32 array times a weak
         float64 scalar stays float32.
 
     Examples
@@ -62,9 +62,9 @@ class TensorType:
 
 @dataclass(frozen=True, slots=True)
 class TupleType(TensorType):
-    """Type of the several results of one op; only the primitive ``item`` reads such a variable.
+    """Type of an op with several results; only the primitive ``item`` reads such a variable.
 
-    Dtype and shape are those of one flat array that would hold all results, for passes that weigh memory.
+    Dtype and shape are those of one flat array of all results, for passes that estimate memory.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ class TupleType(TensorType):
 
 
 def tuple_of(parts: Sequence[TensorType]) -> TupleType:
-    """Type of several results.
+    """The type of several results.
 
     Examples
     --------
@@ -97,7 +97,7 @@ def tuple_of(parts: Sequence[TensorType]) -> TupleType:
 
 
 def type_of(value: object) -> TensorType:
-    """Type of a concrete value; Python scalars are weak; a tuple holds the several results of a function.
+    """The type of a value; Python scalars are weak; a tuple is several results.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Checking a tape's invariants: after each pass where ``YOTA_VERIFY=1`` is set, as in tests."""
+"""Verifies the invariants of a tape; ``YOTA_VERIFY=1`` enables it after each pass, as in tests."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ __all__ = ["is_on", "verify"]
 
 
 def is_on() -> bool:
-    """Whether tapes are checked after each pass, and schedules before anything is generated."""
+    """Whether tapes and schedules are verified."""
     return settings.verify
 
 
 def verify(tape: Tape) -> Tape:
-    """Give ``tape`` back if it is sound.
+    """Return ``tape`` if it is valid.
 
-    Each variable is defined once and before its use, every one has a type, and the shapes of elementwise results
-    follow from their operands.
+    Each variable is defined once, before its use, and has a type. Shapes of elementwise results follow from the
+    operands.
 
     Raises
     ------
     TapeError
-        If it is not; the message names the op.
+        If it is not valid; the message names the op.
     """
     defined = {entry.variable for entry in tape.inputs} | set(tape.constants)
     for op in tape.ops:
@@ -41,7 +41,7 @@ def verify(tape: Tape) -> Tape:
         if op.access == AccessMap.CALL:
             continue  # of any function at all
         shape = infer(op.primitive, tuple(tape.types[v] for v in op.operands), op.static).shape
-        # How many are true depends on values; the tape's type is what was found when recording.
+        # The number of true elements depends on values; the type has the recorded number.
         if tape.types[op.result].shape != shape and op.semantics.positions != Positions.TRUE:
             found = f"has type {tape.types[op.result]}, but its operands give shape {shape}"
             raise TapeError(f"{op.name} -> %{op.result} {found}")

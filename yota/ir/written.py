@@ -1,4 +1,4 @@
-"""Tapes as text that holds data alone: written for another process, and read by it when somebody asks for the tape."""
+"""Serialised tapes as text without code, which another process parses when it needs the tape."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _MARKERS = {"newaxis": NEWAXIS, "gather": GATHER}
 
 
 class Unwritable(Exception):
-    """Something that text cannot hold, as a function of the user's."""
+    """An object that cannot be serialised, such as a user's function."""
 
 
 def text(value: Any, named: Callable[[Primitive], str], outside: Sequence[Any] = ()) -> str:
@@ -49,16 +49,16 @@ def text(value: Any, named: Callable[[Primitive], str], outside: Sequence[Any] =
     Parameters
     ----------
     value
-        Numbers, strings, arrays, and what tapes are made of.
+        Numbers, strings, arrays, and parts of tapes.
     named
-        The name of a primitive, by which it is found again.
+        Returns the name of a primitive, from which another process finds it.
     outside
-        Arrays that are written as their position here.
+        Arrays that are serialised as their positions in this list.
 
     Raises
     ------
     Unwritable
-        If it holds anything else.
+        If ``value`` contains anything else.
 
     Examples
     --------
@@ -69,16 +69,16 @@ def text(value: Any, named: Callable[[Primitive], str], outside: Sequence[Any] =
 
 
 class _Writer:
-    """Makes lists, which begin with a tag, of values."""
+    """Converts values to lists that begin with a tag."""
 
     def __init__(self, named: Callable[[Primitive], str], outside: Sequence[Any]) -> None:
         self._named = named
         self._outside = {id(array): number for number, array in enumerate(outside)}
-        # Many ops share a line, and many variables a type.
+        # Many ops share a location, and many variables share a type.
         self._shared: dict[int, Any] = {}
 
     def written(self, value: Any) -> Any:
-        """The form of a value."""
+        """The serialised form of a value."""
         kind = type(value)
         if value is None or kind in (bool, int, str):
             return value
@@ -124,12 +124,12 @@ class _Writer:
 
 
 def read(text: str, primitive: Callable[[str], Primitive], outside: Sequence[Any] = ()) -> Any:
-    """The value that ``text`` was written from.
+    """Parse the value of ``text``.
 
     Raises
     ------
     ValueError, KeyError, TypeError, IndexError
-        If it is no such text.
+        If ``text`` is not a serialised value.
     """
 
     def made(found: Any) -> Any:
@@ -170,7 +170,7 @@ def _bytes(value: np.ndarray) -> tuple[str, str]:
 
 
 def _array(shape: list[int], dtype: str, data: str) -> np.ndarray:
-    """An array, read-only as those of a tape are."""
+    """A read-only array."""
     return np.ndarray(shape, _dtype(dtype), base64.b64decode(data))
 
 
@@ -185,7 +185,7 @@ _EAGER = ("name", "inputs", "outputs", "guards", "statics")
 
 
 def tape_text(tape: Tape, named: Callable[[Primitive], str], outside: Sequence[Any]) -> tuple[str, str]:
-    """A tape in two texts: what each call looks at, and the rest, for `LateTape`; static values are in neither."""
+    """A tape as two texts: the data that each call needs, and the rest, for `LateTape`; static values are omitted."""
     rest = {field.name: getattr(tape, field.name) for field in fields(Tape) if field.name not in _EAGER}
     eager = (tape.name, tape.inputs, tape.outputs, tape.guards)
     rest["constants"], rest["types"], rest["names"] = dict(tape.constants), dict(tape.types), dict(tape.names)
@@ -194,20 +194,20 @@ def tape_text(tape: Tape, named: Callable[[Primitive], str], outside: Sequence[A
 
 
 class LateTape(Tape):
-    """A tape whose ops are read from text when they are first asked for."""
+    """A tape that parses its ops on first access."""
 
     __slots__ = ("_rest",)
 
     @classmethod
     def of(cls, eager: tuple[Any, ...], rest: Callable[[], dict[str, Any]], statics: tuple[Static, ...]) -> LateTape:
-        """The tape of which ``rest`` reads what is not known yet."""
+        """A tape that parses missing attributes with ``rest``."""
         made = object.__new__(cls)
         for name, value in zip((*_EAGER, "_rest"), (*eager, statics, rest), strict=True):
             object.__setattr__(made, name, value)
         return made
 
     def __getattr__(self, name: str) -> Any:
-        # Only where there is nothing under that name.
+        # Python calls this only for missing attributes.
         if name.startswith("_") or name in _EAGER:
             raise AttributeError(name)
         for each, value in self._rest().items():

@@ -1,1 +1,1 @@
-"""What a function reads besides its arguments, and whether that has changed."""
+"""Tracks the data and functions that a function reads besides its arguments, and detects changes."""

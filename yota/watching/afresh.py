@@ -1,4 +1,4 @@
-"""Whether compiled code reads all that a function takes from an array outside of it, so that its content may change."""
+"""Decides whether a function only passes a captured array to recorded ops, so that its content may change."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from yota.tracing.memory import owner_of
 __all__ = ["Observed"]
 
 _Site = tuple[int, int]
-"""Identity of code, and the offset of an instruction in it."""
+"""Identity of a code object, and the offset of an instruction."""
 _HARMLESS = frozenset({"shape", "ndim", "size", "dtype", "itemsize", "nbytes", "strides"})
 _VIEWS = ("BINARY_SUBSCR", "BINARY_SLICE")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Observed:
-    """What was seen of arrays from outside while a function was traced.
+    """Uses of captured arrays during a trace.
 
     Parameters
     ----------
     uses
-        By identity of what owns the memory of an array, the instructions that gave it to something that was recorded.
+        The instructions that passed an array to a recorded op, by identity of the owner of its memory.
     calls
-        By the instruction that calls, the code of the user's that it called, with the arrays among the arguments.
+        The user's code objects that each call instruction called, with the arrays among the arguments.
     globals
-        By identity of code that ran, its global variables.
+        Global variables by identity of the code that ran.
     """
 
     uses: Mapping[int, Collection[_Site]] = field(default_factory=dict)
@@ -39,9 +39,9 @@ class Observed:
     globals: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
 
     def reads_afresh(self, array: Any, names: Iterable[str], codes: Iterable[types.CodeType]) -> bool:
-        """Whether ``codes``, which know ``array`` by ``names``, only hand it over to be recorded.
+        """Whether ``codes``, which name ``array`` by ``names``, only pass it to recorded ops.
 
-        Code that does more with it computes with its present content.
+        Other code computes with its present content.
         """
         every = [inner for code in codes for inner in nested(code)]
         return all(self._only_hands_over(array, name, code, ()) for name in names for code in every)
@@ -56,7 +56,7 @@ class Observed:
     def _is_use(
         self, array: Any, code: types.CodeType, following: dis.Instruction | None, inside: tuple[Any, ...]
     ) -> bool:
-        """Whether an instruction that takes the array off the stack hands it over to be recorded."""
+        """Whether an instruction that pops the array passes it to a recorded op."""
         while following is not None:
             if (id(code), following.offset) in self.uses.get(id(owner_of(array)), ()):
                 return True
@@ -71,7 +71,7 @@ class Observed:
         return False
 
     def _is_handed_on(self, array: Any, code: types.CodeType, call: dis.Instruction, inside: tuple[Any, ...]) -> bool:
-        """Whether a call passes the array to one function, which was seen to run, and which only hands it over."""
+        """Whether a call passes the array to one observed function that only passes it to recorded ops."""
         chain = callee_chain(code, call.offset)
         if len(chain) == 1 and chain[0].opname in ("LOAD_GLOBAL", "LOAD_NAME") and self._is_len(code, chain[0].argval):
             return True
@@ -88,15 +88,15 @@ class Observed:
         )
 
     def _is_len(self, code: types.CodeType, name: str) -> bool:
-        """Whether a global variable of ``code`` is the function `len`, which tells nothing of an array's content."""
+        """Whether a global variable of ``code`` is the function `len`, which does not depend on an array's content."""
         names = self.globals.get(id(code))
         return names is not None and names.get(name, vars(builtins).get(name)) is len
 
 
 def _loads(code: types.CodeType, step: dis.Instruction, name: str) -> list[int]:
-    """For each time that an instruction loads what is called ``name``, how many values it pushes above it.
+    """For each load of ``name`` by an instruction, the number of values that it pushes above.
 
-    Making a cell for inner code loads nothing.
+    Creating a cell for nested code is not a load.
     """
     if not step.opname.startswith("LOAD_") or step.opname == "LOAD_CLOSURE":
         return []
@@ -108,5 +108,5 @@ def _loads(code: types.CodeType, step: dis.Instruction, name: str) -> list[int]:
 
 
 def _subscribes(step: dis.Instruction) -> bool:
-    """Whether an instruction takes an item, as Python 3.14 spells it."""
+    """Whether an instruction is a subscript in the form of Python 3.14."""
     return step.opname == "BINARY_OP" and step.argrepr == "[]"

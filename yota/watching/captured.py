@@ -1,4 +1,4 @@
-"""Noticing that what a function reads besides its arguments has changed, so that no compiled code outlives it."""
+"""Detects changes of the data and functions that a function reads, so that outdated code is dropped."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ __all__ = ["Captured"]
 
 
 class Captured:
-    """What a function, and what it calls, reads besides its arguments: data, and the functions themselves.
+    """The data and functions that a function, and the functions that it calls, read besides their arguments.
 
-    Numbers are compared by value, other objects by identity, structures by that of their parts. The content
-    of arrays is not compared here: compiled code reads them afresh, or watches them; see `yota.compilation.specialise`.
+    Numbers are compared by value, other objects by identity, structures by their parts. The content of arrays is
+    not compared here: compiled code reads them at each call, or compares them; see `yota.compilation.specialise`.
 
     Parameters
     ----------
     function
         A plain function.
     given
-        What the user gave, if that is another callable, which runs ``function``.
+        The user's callable, if it is another object that runs ``function``.
 
     Attributes
     ----------
     changes
-        How often what was compiled was dropped because something had changed.
+        How often compiled code was dropped because of a change.
     """
 
     __slots__ = ("_function", "_given", "_later", "_own", "_reach", "_state", "changes")
@@ -50,19 +50,19 @@ class Captured:
         self.settle()
 
     def take(self, roots: Iterable[Any]) -> None:
-        """Watch what ``roots`` read too, from the next time on that the present state is taken to count."""
+        """Track what ``roots`` read too, from the next reference state on."""
         found = list(roots)
-        # Code that ran may have run before.
+        # Code that ran may be tracked already.
         self._later.update((id(each.code if isinstance(each, Running) else each), each) for each in found)
         self._reach.take(found)
 
     def adopt(self, other: Captured) -> None:
-        """Watch what ``other``, with which this one agrees, came to watch later."""
+        """Track what ``other``, which captured equal data, tracks in addition."""
         self.take(other._later.values())
         self._state = State.now(self._reach)
 
     def settle(self) -> None:
-        """Let the present state count, of all that is reached now."""
+        """Take the present state of everything reachable as the reference."""
         self._reach = self._reached()
         self._state = State.now(self._reach)
 
@@ -76,9 +76,9 @@ class Captured:
         return reach
 
     def absorb(self) -> None:
-        """Let count what the function did while it ran; what others rebound in that time has yet to be noticed."""
+        """Accept changes that the function made while it ran; changes by other threads are still to be detected."""
         every = [mentions(code) for code in self._reach.codes]
-        # Without another thread, whatever has changed is the function's own doing.
+        # Without another thread, all changes are the function's own.
         if len(sys._current_frames()) == 1 or any(each.writes_any for each in every):
             self.settle()
         else:
@@ -86,24 +86,24 @@ class Captured:
             self._settle_beside(self._state, stored, any(each.writes for each in every))
 
     def _settle_beside(self, known: State, stored: frozenset[str] = frozenset(), writes: bool = False) -> None:
-        """Let the present state count, but for what an earlier one knows and the function has not written itself."""
+        """Take the present state as the reference, except earlier values that the function has not written itself."""
         reach = self._reached()
-        # At once: other threads look at what counts.
+        # One assignment, because other threads read the reference state.
         self._reach, self._state = reach, State.now(reach).beside(known, stored, writes=writes)
 
     @property
     def state(self) -> State:
-        """The state that counts."""
+        """The reference state."""
         return self._state
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the arrays that the function keeps alive by itself: those in closures and default values."""
+        """Total size of the arrays that only the function keeps alive, in closures and defaults."""
         arrays = {id(array): array.nbytes for array in self._state.owned() if isinstance(array, np.ndarray)}
         return sum(arrays.values())
 
     def parts(self) -> list[Any]:
-        """The captured data, and what its structures are made of."""
+        """The captured data, with the parts of structures."""
         found = self._state.data()
         for fingerprint in self._state.fingerprints:
             if type(fingerprint) is list:
@@ -111,7 +111,7 @@ class Captured:
         return found
 
     def read_afresh(self, inputs: Iterable[Any], observed: Observed) -> list[Any]:
-        """The captured arrays of which the functions take nothing but what compiled code reads, as its ``inputs``."""
+        """The captured arrays that compiled code reads at each call, as its ``inputs``."""
         state = self._state
         named = [(name, value) for *_, name, value in state.variables()]
         elsewhere = {id(part) for part in self.parts()[len(named) :]}
@@ -125,12 +125,12 @@ class Captured:
         return found
 
     def surroundings(self, arguments: Iterable[Any] = ()) -> Surroundings:
-        """What tracing has to know of the captured data, and of what the ``arguments`` hold besides numbers."""
+        """Captured data, and objects in the ``arguments``, that tracing needs."""
         parts = [*self.parts(), *(part for _, part in flatten(tuple(arguments)))]
         return Surroundings(list(filter(is_generator, parts)))
 
     def agrees(self, other: Captured) -> bool:
-        """Whether another function of the same code captured the same, as a lambda does that is made anew."""
+        """Whether another function of the same code captured equal data, such as a lambda that is created again."""
         places, codes, defaults = other._own
         state, known = self._state, other._state
         return (
@@ -143,7 +143,7 @@ class Captured:
         )
 
     def changed(self) -> bool:
-        """Whether anything was rebound since the state that counts; whoever forgets what relied on it settles anew."""
+        """Whether anything has been rebound since the reference state."""
         if self._state.holds():
             return False
         now = State.now(self._reach)

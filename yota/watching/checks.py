@@ -1,4 +1,4 @@
-"""What must still be as it was for compiled code to hold, as a list of checks that generated code makes at a call."""
+"""Checks of captured data, as a list that generated code evaluates at each call."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Check:
     Parameters
     ----------
     kind
-        What is checked:
+        Kind of the check:
 
         - ``cell``: a cell holds an object;
         - ``entry``: a dict has an object under a key; ``item``: so has a mapping of another kind;
@@ -48,7 +48,7 @@ class Check:
 
 
 def checks(state: State, contents: Iterable[Contents]) -> list[Check]:
-    """Checks that tell that variables, and the content of arrays, are what they were."""
+    """Checks that variables and array contents are unchanged."""
     return [*_of_state(state), *(check for each in contents for check in _of_contents(each))]
 
 
@@ -93,7 +93,7 @@ def _of_contents(contents: Contents) -> Iterator[Check]:
 
 
 def _says_same(items: Iterable[Any]) -> bool:
-    """Whether `==` of lists of these items holds for the same items alone: it raises for two different arrays."""
+    """Whether ``==`` of lists of such items implies identical items; comparing two arrays raises."""
     return all(_is_plain(item) for item in items)
 
 

@@ -1,4 +1,4 @@
-"""Arrays from outside of a function, with the content that compiled code relies on."""
+"""Captured arrays with the content that compiled code relies on."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from yota.tracing.memory import reference
 __all__ = ["SMALL", "Contents"]
 
 SMALL = 4096
-"""Bytes up to which arrays are compared as bytes, which is quickest."""
+"""Largest size of arrays that are compared as bytes, which is fastest."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Contents:
-    """Arrays, each by a function that gives it while anybody has it, with a copy of what it held when traced.
+    """Arrays, by weak references, with copies of their content at the trace.
 
-    An array that is read-only is taken to stay as it is, and so is one that nobody has any more: the function made it.
+    Read-only arrays count as unchanged. So do arrays that no longer exist: the function created them itself.
 
     Parameters
     ----------
     pairs
-        The arrays, with what they held.
+        The arrays with their content.
     forms
-        Arrays that compiled code reads at each call, with the shape and the dtype for which it was made.
+        Arrays that compiled code reads at each call, with the required shape and dtype.
     """
 
     pairs: tuple[tuple[Callable[[], Any], Any], ...] = ()
@@ -35,17 +35,17 @@ class Contents:
 
     @classmethod
     def of(cls, known: Iterable[tuple[Callable[[], Any], Any]], data: Iterable[Any], fresh: Iterable[Any]) -> Contents:
-        """Of arrays whose content is ``known``, and of those among ``data`` that are not read afresh at each call.
+        """The contents of the ``known`` arrays, and of those among ``data`` that are not read at each call.
 
-        The function may have computed with those by itself, without a traced value in sight.
+        The function may have computed with them without a traced value.
         """
         pairs = list(known)
         others = [*fresh, *(get() for get, _ in pairs)]
         for each in data:
-            # By its own type: a traced value that was left behind in a list claims to be an array.
+            # The check uses the real type: a traced value that was left in a list reports the class of an array.
             if issubclass(type(each), np.ndarray) and not any(each is other for other in others):
                 others.append(each)
-                # A subclass may have other ideas of bytes.
+                # A subclass may override `tobytes`.
                 plain = each if type(each) is np.ndarray else np.ndarray.view(each, np.ndarray)
                 pairs.append((reference(plain), plain.copy()))
         del others
@@ -54,19 +54,19 @@ class Contents:
 
     @classmethod
     def now(cls, arrays: Iterable[Any], fresh: Iterable[Any]) -> Contents:
-        """Of arrays that hold what they should, and of those that are read at each call."""
+        """Checks of the arrays with content, and of those that are read at each call."""
         pairs = tuple((reference(array), array.copy()) for array in arrays)
         return cls(pairs, tuple((array, array.shape, array.dtype) for array in fresh))
 
     def changed(self) -> bool:
-        """Whether an array no longer holds what it held, or has another shape or dtype."""
+        """Whether the content, shape or dtype of an array has changed."""
         return any(array.shape != shape or array.dtype != dtype for array, shape, dtype in self.forms) or any(
             _changed(get(), content) for get, content in self.pairs
         )
 
 
 def _is_fixed(array: Any) -> bool:
-    """Whether neither an array nor what it is a view of can be written; None is an array that nobody has."""
+    """Whether neither an array nor its base can be written to; None is an array that no longer exists."""
     while isinstance(array, np.ndarray):
         if array.flags.writeable:
             return False
@@ -75,7 +75,7 @@ def _is_fixed(array: Any) -> bool:
 
 
 def _changed(array: Any, content: Any) -> bool:
-    """Whether the bits are others: a NaN stays what it is."""
+    """Whether the bits differ; a NaN equals itself."""
     if array is None:
         return False
     if array.shape != content.shape or array.dtype != content.dtype:

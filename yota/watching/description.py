@@ -1,4 +1,4 @@
-"""Values, code and what libraries have, written down alike in all processes, and no two that differ written alike."""
+"""Unambiguous descriptions of values, code and library objects, equal in all processes."""
 
 from __future__ import annotations
 
@@ -21,31 +21,31 @@ from yota.tracing.places import ABSENT, content
 __all__ = ["IMPURE", "PLAIN", "READERS", "Description", "NoDigest", "code", "is_librarys"]
 
 _MOST_BYTES = 1 << 22
-"""Of arrays from outside whose content goes into a digest."""
+"""Largest total size of captured arrays in a digest."""
 _PURE = frozenset(
     "abc builtins cmath collections copy dataclasses enum fractions functools itertools math numbers operator "
     "statistics types typing __future__".split()
 )
-"""Modules of Python's own that read nothing from outside."""
+"""Modules of the standard library that only compute."""
 IMPURE = frozenset(
     "__import__ breakpoint compile delattr dir eval exec globals hash id input locals open print setattr vars".split()
 )
-"""Built-in functions that do, or that find by a name what no code mentions, or that do more than compute."""
+"""Built-in functions that read external state, look up computed names, or have side effects."""
 _READING = ("numpy.random.", "numpy.lib.", "numpy.ctypeslib.", "scipy.io.", "scipy.datasets.")
-"""Modules of other libraries that do, or whose names tell nothing."""
+"""Library modules that read external state, or whose functions are not identified by their names."""
 READERS = frozenset(
     "ctypeslib datasets DataSource datetime64 default_rng environ fromfile fromregex genfromtxt getenv io load loadmat "
     "loadtxt memmap open_memmap random RandomState rvs seed attrgetter methodcaller".split()
 )
-"""The same among the functions of libraries."""
+"""Library functions of this kind."""
 
 
 class NoDigest(Exception):
-    """Another process might find something else without a digest telling."""
+    """A digest would not cover all that a process may find."""
 
 
 def code(of: types.CodeType) -> tuple[Any, ...]:
-    """What code is; its places in the source are part of it, for errors name them."""
+    """The description of code; its source positions are included, because errors show them."""
     constants = [code(each) if isinstance(each, types.CodeType) else each for each in of.co_consts]
     return (
         "code",
@@ -57,7 +57,7 @@ def code(of: types.CodeType) -> tuple[Any, ...]:
 
 
 class Description:
-    """Values, written down so that no two that differ are written alike."""
+    """An unambiguous description of values."""
 
     def __init__(self, *, ran: bool = False) -> None:
         self._ran = ran
@@ -68,7 +68,7 @@ class Description:
         self._bytes = 0
 
     def digest(self) -> str:
-        """The digest of all that was added."""
+        """The digest of all added values."""
         return self._hash.hexdigest()
 
     def add(self, value: Any) -> None:
@@ -78,7 +78,7 @@ class Description:
         if plain is not None:
             self._write(kind.__name__, plain(value))
         elif kind in _VALUES:
-            # Whether two are one object differs between processes.
+            # Identity of equal objects differs between processes.
             self._add_new(value)
         elif id(value) in self._known:
             self._write("again", str(self._known[id(value)][0]).encode())
@@ -149,7 +149,7 @@ class Description:
         self._write("library", f"{module} {name} {_version(module)}".encode())
 
     def _function(self, value: Any) -> bool:
-        """Add a function, or something made of functions; False if it is none."""
+        """Add a function, or an object made of functions; False for other objects."""
         made_of = self._made_of(value)
         if made_of is not None:
             self._several(type(value).__name__, made_of)
@@ -167,13 +167,13 @@ class Description:
         return True
 
     def _made_of(self, value: Any) -> tuple[Any, ...] | None:
-        """What something is made of that stands for functions or fields; None for anything else."""
+        """The parts of an object that stands for functions or fields; None for other objects."""
         if isinstance(value, types.MethodType):
             return value.__func__, value.__self__
         if isinstance(value, types.BuiltinMethodType) and isinstance(value.__self__, type):
             return value.__name__, value.__self__
         if isinstance(value, _FIELDS):
-            # The data is that of the object.
+            # The data belongs to the object.
             return value.__reduce__()[1] if isinstance(value, _TUPLE_FIELD) else (value.__name__,)
         if isinstance(value, functools.partial):
             return value.func, value.args, value.keywords
@@ -191,7 +191,7 @@ class Description:
         return None
 
     def _library_function(self, value: Any) -> None:
-        """A function of a library, which is known by its name."""
+        """Add a library function, by its name."""
         name = getattr(value, "__qualname__", value.__name__)
         homes = (
             ("numpy", "scipy.special") if isinstance(value, np.ufunc) else (getattr(value, "__module__", None) or "",)
@@ -206,7 +206,7 @@ class Description:
         raise NoDigest(f"the function {name}")
 
     def _object(self, value: Any) -> None:
-        """An object of a class of the user's."""
+        """Add an object of a user-defined class."""
         kind = type(value)
         if isinstance(value, enum.Enum):
             self._several("member", (kind, value.name, value.value))
@@ -230,7 +230,7 @@ class Description:
 
 _TUPLE_FIELD = type(collections.namedtuple("_Example", "field").field)  # type: ignore[attr-defined]
 _FIELDS = (types.MemberDescriptorType, _TUPLE_FIELD)
-"""How classes find fields of their objects."""
+"""Descriptors of fields."""
 _VALUES = (tuple, frozenset, slice, range)
 
 
@@ -242,18 +242,18 @@ def _alone(value: Any) -> str:
 
 
 def is_librarys(function: types.FunctionType) -> bool:
-    """Whether the code of a function is a library's."""
+    """Whether a function's code belongs to a library."""
     return is_library_file(function.__code__.co_filename) or is_library(function.__globals__.get("__name__"))
 
 
 def _is_named(function: types.FunctionType) -> bool:
-    """Whether a function is one of a library's own, and none that a library has made for the user."""
+    """Whether a function belongs to a library by name, and was not created by it for the user."""
     own = is_librarys(function) and is_library(function)
     return own and _found(function.__module__, function.__qualname__) is function
 
 
 def allow(module: str) -> None:
-    """Refuse modules, and what is in them, that may read from outside; the name of a module itself ends in a dot."""
+    """Refuse modules and module members that may read external state; the name of a module ends in a dot."""
     pure = package_of(module) in (*_PURE, "numpy", "scipy", "yota")
     if not pure or f"{module}.".startswith(_READING) or module == "builtins.":
         raise NoDigest(f"the module {module.rstrip('.')}")

@@ -1,8 +1,8 @@
-"""A digest of all that a function reads besides its arguments: the same in each process that would trace it alike.
+"""A digest of all that a function reads besides its arguments, equal in all processes that would record the same tape.
 
-It is made of what the code mentions, as what is watched in a process is; see `yota.watching.reach`. What another
-process may find otherwise without the digest telling has none: files, the clock, the environment, random numbers,
-attributes by names that are computed, objects of other libraries.
+It covers the names in the code, as change detection does; see `yota.watching.reach`. Code whose behaviour no digest
+covers has none: it uses files, the clock, the environment, random numbers, computed attribute names, or objects of
+other libraries.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ __all__ = ["NoDigest", "Read", "kinds"]
 
 _MOST_FOLLOWED = 2_000
 _UNFOLLOWED = frozenset(dis.opmap[name] for name in ("MATCH_CLASS", "IMPORT_STAR") if name in dis.opmap)
-"""Instructions that read attributes without naming them."""
+"""Instructions that read unnamed attributes."""
 
 
 class _Everything(Reach):
-    """What a function reads, in other installed packages too."""
+    """All that a function reads, installed packages included."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -69,37 +69,37 @@ class _Everything(Reach):
 
     @property
     def is_whole(self) -> bool:
-        """Whether all was followed: nothing is looked up by names that are computed."""
+        """Whether everything was followed; computed names cannot be followed."""
         return not self._is_dynamic and self._followed < _MOST_FOLLOWED
 
 
 class Read:
-    """What a function reads, now.
+    """The data and code that a function reads now.
 
     Parameters
     ----------
     function
         The function.
     others
-        What else it gets to read: functions and classes of objects among its arguments.
+        Functions, and classes of objects, among its arguments.
     given
-        What more counts; see `kinds`.
+        Further values to include; see `kinds`.
     ran
-        Whether it has just run, and may have put results into caches.
+        Whether it has just run and may have filled caches.
 
     Attributes
     ----------
     digest
-        Of all of it.
+        The digest.
     parts
-        The data among it, in an order that is the same in each process with this digest.
+        The data, in an order that is equal in all processes with this digest.
     classes
-        The classes among it, in such an order.
+        The classes, in such an order.
 
     Raises
     ------
     NoDigest
-        If there is none.
+        If no digest covers the function.
     """
 
     def __init__(
@@ -126,12 +126,12 @@ class Read:
         self.digest = described.digest()
 
     def covers(self, code: types.CodeType) -> bool:
-        """Whether code that ran is among what was found."""
+        """Whether code that ran is included."""
         return code in self._codes
 
 
 def _own(state: State) -> list[Any]:
-    """The data of a state, without what is found in libraries: see `_of_libraries`."""
+    """The data of a state without library data; see `_of_libraries`."""
     held = [
         value for kind, names, _, value in state.variables() if kind == "cell" or not is_library(names.get("__name__"))
     ]
@@ -139,7 +139,7 @@ def _own(state: State) -> list[Any]:
 
 
 def kinds(value: Any) -> Any:
-    """What of an argument a compiled function depends on, in terms that `Read` can take into a digest."""
+    """The key of an argument for compiled code, in values that `Read` can include."""
     if is_on_device(value):
         raise NoDigest("an array on a GPU")
     if isinstance(value, np.ndarray):
@@ -151,7 +151,7 @@ def kinds(value: Any) -> Any:
 
 
 def _built_in(name: str) -> Any:
-    """The built-in function that code finds under a name; None if there is none."""
+    """The built-in function of a name in code; None if there is none."""
     found = getattr(builtins, name, None)
     if found is not None and name in IMPURE:
         raise NoDigest(f"the built-in function {name}")
@@ -159,7 +159,7 @@ def _built_in(name: str) -> Any:
 
 
 def _of_libraries(modules: list[types.ModuleType], names: list[str]) -> Iterator[tuple[Any, ...]]:
-    """What libraries have under the names that are read as attributes: users may put something else there."""
+    """Library members with names that are read as attributes; users may replace them."""
     pending, seen = list(modules), set()
     while pending:
         module = pending.pop()

@@ -1,4 +1,4 @@
-"""Names that code looks up, as its instructions tell: what is watched, and never what is computed, depends on them."""
+"""Names that code looks up, from its bytecode; they determine what is tracked, and never a computed result."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from dataclasses import dataclass
 __all__ = ["Mentions", "mentions"]
 
 _DYNAMIC = frozenset("getattr hasattr vars globals eval exec attrgetter methodcaller".split())
-"""Functions that look up names which code need not mention."""
+"""Functions that look up computed names."""
 _SILENT = frozenset("CACHE EXTENDED_ARG NOP RESUME KW_NAMES PRECALL NOT_TAKEN PUSH_NULL".split())
-"""Instructions that do nothing to the values on the stack."""
+"""Instructions that do not change the stack."""
 _STORES = tuple(f"{how}_{what}" for how in ("STORE", "DELETE") for what in ("GLOBAL", "DEREF", "NAME", "ATTR"))
 _WRITERS = frozenset(
     "append extend insert remove pop clear sort reverse update setdefault popitem add discard appendleft popleft rotate"
@@ -23,21 +23,20 @@ _WRITERS = frozenset(
 )
 """Functions that write into lists, dicts and sets."""
 _ANY_WRITERS = frozenset("setattr delattr __setattr__ __delattr__ __dict__ vars globals locals exec eval".split())
-"""Names by which code can bind names that are not written in it."""
+"""Names of functions that bind computed names."""
 _REACH = 8
-"""Instructions among which a call of `getattr` with a constant name ends."""
+"""Instructions that end a call of `getattr` with a constant name."""
 _CONSTRUCTORS = ("__init__", "__new__", "__post_init__", "__setstate__")
 _IMPORTERS = frozenset({"import_module", "__import__"})
 
 
 @dataclass(frozen=True, slots=True)
 class Mentions:
-    """Names that code looks up: global variables, attributes, and modules that it imports.
+    """Names that code looks up: globals, attributes and imported modules.
 
-    ``stored`` are names that it binds, other than local ones; ``writes`` tells that it may write items of lists and
-    dicts, ``writes_any`` that it may bind names that are not written in it.
-    ``asks`` tells that it may ask for attributes that are not there, ``is_dynamic`` that it also looks up names that
-    are not written in it.
+    ``stored`` are the non-local names that it binds. ``writes`` is True if it may write items of lists and dicts,
+    ``writes_any`` if it may bind computed names. ``asks`` is True if it may test for missing attributes,
+    ``is_dynamic`` if it looks up computed names.
     """
 
     names: tuple[str, ...]
@@ -52,7 +51,7 @@ class Mentions:
 
 @functools.lru_cache(4096)
 def mentions(code: types.CodeType) -> Mentions:
-    """What ``code``, and the code inside of it (comprehensions, lambdas, nested functions), looks up."""
+    """The names that ``code`` and its nested code (comprehensions, lambdas, functions) look up."""
     names: dict[str, None] = {}
     attributes: set[str] = set()
     modules: dict[str, None] = {}
@@ -97,14 +96,14 @@ def mentions(code: types.CodeType) -> Mentions:
 
 
 def _is_of_new(code: types.CodeType, before: dis.Instruction) -> bool:
-    """Whether the attribute that a constructor binds, after the instruction ``before``, is one of the new object."""
+    """Whether the attribute store of a constructor, after the instruction ``before``, is on the new object."""
     loaded = before.argval if isinstance(before.argval, tuple) else (before.argval,)
     is_first = before.opname.startswith("LOAD_FAST") and loaded[-1:] == code.co_varnames[:1]
     return code.co_name in _CONSTRUCTORS and is_first
 
 
 def _is_dynamic(following: Sequence[dis.Instruction]) -> bool:
-    """Whether an instruction, with those that follow, looks up an attribute whose name is not a constant."""
+    """Whether an instruction and its successors look up an attribute with a computed name."""
     if not following[0].opname.startswith("LOAD_") or following[0].argval not in _DYNAMIC:
         return False
     if following[0].argval not in ("getattr", "hasattr"):
@@ -112,6 +111,6 @@ def _is_dynamic(following: Sequence[dis.Instruction]) -> bool:
     for at, step in enumerate(following):
         if step.opname.startswith("CALL"):
             before = [each.opname.startswith("LOAD_CONST") for each in following[max(at - 2, 1) : at]]
-            # The name is the last argument, or the default is.
+            # The name is the last argument, unless there is a default.
             return not any(before) or not all(each.opname.startswith("LOAD_") for each in following[at - 2 : at])
     return True

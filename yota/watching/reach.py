@@ -1,4 +1,4 @@
-"""What a function can read besides its arguments: the variables, attributes and functions that its code mentions."""
+"""Finds the variables, attributes and functions that a function can read, from the names in its code."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from yota.watching.mentions import mentions
 __all__ = ["Reach", "bearers"]
 
 _MOST = 10_000
-"""Functions, classes and modules that are followed."""
+"""Largest number of functions, classes and modules to follow."""
 _WRAPPERS = (
     staticmethod,
     classmethod,
@@ -34,15 +34,15 @@ _WRAPPERS = (
 )
 _METHODS = (types.MethodType, types.BuiltinMethodType)
 _BUILT_IN = frozenset(vars(builtins)) - {"type"}
-"""Names of built-in functions; that of `type` is taken while a trace runs."""
+"""Names of built-in functions; a trace replaces `type`."""
 _GETTERS = (operator.attrgetter, operator.methodcaller)
 _UNWATCHED = frozenset({"__repr__", "__str__", "__format__", "__set_name__", "__init_subclass__", "__class_getitem__"})
-"""Implicit functions that have no part in a result."""
+"""Implicit methods that do not affect results."""
 _PLAIN = (int, float, complex, str, bytes, type(None), np.ndarray, np.generic, np.ufunc, np.dtype)
 
 
 def bearers(value: Any) -> Iterator[Any]:
-    """Functions, classes and modules in a structure, the classes of the objects in it, and names."""
+    """Functions, classes and modules in a structure, classes of its objects, and names."""
     if isinstance(value, _PLAIN) and type(value) is not str:
         return
     kinds = (str, types.FunctionType, *_METHODS, types.ModuleType, type)
@@ -55,15 +55,15 @@ def bearers(value: Any) -> Iterator[Any]:
 
 
 class Reach:
-    """Variables that functions read, found by following the functions, classes and modules that their code mentions.
+    """Variables that functions read, found through the functions, classes and modules that their code names.
 
-    Attributes of modules and classes are found by name: every attribute that some code mentions, in every module and
-    class that is reached. What belongs to a library is not followed, but what it has by the name is watched.
+    Attributes are found by name: every attribute name in any code, in every reached module and class. Library code
+    is not followed, but library members with these names are tracked.
 
     Attributes
     ----------
     places
-        What may change, each as what kind of place it is, its owner and a name:
+        Places that may change, each with its kind, owner and name:
 
         - ``cell``: a variable of a function around;
         - ``entry``: a global variable or an attribute, in a mapping;
@@ -93,7 +93,7 @@ class Reach:
         self._home = ""
 
     def take(self, roots: Iterable[Any]) -> None:
-        """Take in what ``roots`` read: functions, classes, modules, objects, and structures of them."""
+        """Add what ``roots`` read: functions, classes, modules, objects, and structures of them."""
         pending = list(roots)
         while pending:
             while pending:
@@ -106,7 +106,7 @@ class Reach:
             pending += self._attributes_of_owners()
 
     def take_receiver(self, function: Any) -> None:
-        """Watch what of a callable decides which plain function runs, and not what it holds: that is an argument."""
+        """Track which plain function a callable runs, but not its data, which is an argument."""
         if isinstance(function, functools.partial):
             self._watch("attribute", function, "func", "args")
             self.take_receiver(function.func)
@@ -122,7 +122,7 @@ class Reach:
                 self.places.append((kind, owner, name))
 
     def _is_foreign(self, value: Any) -> bool:
-        """Whether something belongs to Python, or to another package that is installed than the function does."""
+        """Whether an object belongs to Python, or to another installed package than the function."""
         package = package_of(value)
         file = getattr(sys.modules.get(package), "__file__", None) or ""
         return is_library(package) or (package != self._home and "-packages" in file)
@@ -132,7 +132,7 @@ class Reach:
             self._followed += 1
             return self._bearer(value) if self._followed < _MOST else ()
         if isinstance(value, _METHODS):
-            # What its object holds counts as what a variable holds.
+            # Data of its object is treated as data of a variable.
             self.defaults.append(value.__self__)
             return (getattr(value, "__func__", None), value.__self__)
         if isinstance(value, functools.partial):
@@ -146,12 +146,12 @@ class Reach:
             self._is_dynamic = True
             self._attributes.update(".".join(map(str, value.__reduce__()[1])).split("."))
             return ()
-        # A compiled derivative, say, stands for the function that it is made of.
+        # A compiled derivative, for example, stands for its original function.
         wrapped = getattr(value, "__dict__", {}).get("__wrapped__")
         return [type(value), wrapped, *self._parts(value)]
 
     def _bearer(self, value: Any) -> Iterable[Any]:
-        """What a function, a class or a module brings along."""
+        """Add the code and data of a function, a class or a module."""
         if isinstance(value, types.FunctionType):
             if (scope := scope_of(value)) is not None:
                 return self._scope(scope)
@@ -176,7 +176,7 @@ class Reach:
         return [type(value), *found]
 
     def _implicit(self, base: type) -> Iterator[Any]:
-        """Functions of a class that are called without being named: operators, constructors."""
+        """Methods that are called implicitly: operators and constructors."""
         if base in self._names:
             return
         names = self._names_of(base)
@@ -189,11 +189,11 @@ class Reach:
                 yield value
 
     def _names_of(self, base: type) -> dict[str, Any]:
-        """The dict itself behind `vars`, which gives another view of it each time."""
+        """The dict behind `vars`, which returns a new view each time."""
         return self._names.setdefault(base, gc.get_referents(vars(base))[0])
 
     def _parts(self, value: Any) -> list[Any]:
-        """What an object or a structure is made of; how it can be written is noted."""
+        """The parts of an object or structure; its kind of mutability is noted."""
         if isinstance(value, np.ndarray):
             return list(value.flat)
         parts = children(value)
@@ -226,7 +226,7 @@ class Reach:
         if self._knows(code):
             self._watch("function", function)
         elif not _is_own(function):
-            # Of a decorator's code what it calls counts.
+            # For a decorator, only the functions that it calls are followed.
             return [each for _, cell in held for each in _callables(content(cell))]
         found += self._closure(held)
         defaults = [*(function.__defaults__ or ())]
@@ -269,7 +269,7 @@ class Reach:
     def _variable(self, names: Mapping[str, Any], name: str) -> Any:
         value = names.get(name, ABSENT)
         library = isinstance(value, types.ModuleType) and self._is_foreign(value)
-        # A variable of a built-in function's name may come to hide that.
+        # A variable with the name of a built-in function may be defined later.
         known = value is not ABSENT or name in _BUILT_IN
         if known and not library:
             self._watch("entry", names, name)
@@ -284,26 +284,26 @@ class Reach:
                     self._watch("size", names)
                 found += [self._variable(names, name) for name in sorted(mentioned)]
         for names in self._libraries:
-            # What the user puts into a library counts, and its own code does not.
+            # Members that the user adds to a library are tracked; its own code is not.
             values = [self._variable(names, name) for name in sorted(names.keys() & self._attributes)]
             found += [value for value in values if isinstance(value, types.ModuleType)]
         return [value for value in found if not isinstance(value, _PLAIN) and id(value) not in self._seen]
 
 
 def _is_followed(value: Any) -> bool:
-    """Whether a value may hold others, or bring code along."""
+    """Whether a value may contain others, or code."""
     if type(value) is np.ndarray:
         return bool(value.dtype.hasobject)
     return value is not ABSENT and not isinstance(value, _PLAIN)
 
 
 def _is_own(function: types.FunctionType) -> bool:
-    """Whether a function is one of yota's, which has functions of the user's in its closure."""
+    """Whether a function belongs to yota and has the user's functions in its closure."""
     return package_of(function.__globals__.get("__name__")) == "yota"
 
 
 def _callables(value: Any) -> list[Any]:
-    """What can be called of what a decorator keeps: it, or the items of its dict."""
+    """Callables that a decorator holds: the object itself, or the items of its dict."""
     found = value.values() if isinstance(value, Mapping) else [value]
     return [each for each in found if isinstance(each, (types.FunctionType, types.MethodType, functools.partial))]
 

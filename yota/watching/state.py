@@ -1,4 +1,4 @@
-"""What variables, and the structures in them, hold at one moment, and whether they still hold it."""
+"""The content of tracked variables and structures at one moment, and its comparison with a later one."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ _bound = operator.attrgetter("__func__", "__self__")
 
 
 def _items(container: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """The keys of a dict, and the items of it or of a list."""
+    """The keys of a dict, and the items of a dict or list."""
     if isinstance(container, dict):
         # Iteration over a sparse matrix that is a dict gives its rows.
         return tuple(container.keys()), tuple(map(original, container.values()))
     return (), tuple(map(original, container))
 
 
-# What another thread's trace has put into a place stands for what was there.
+# A recording function of another thread's trace stands for the original.
 _READ: dict[str, Callable[[Any, str], Any]] = {
     "cell": lambda cell, _: original(content(cell)),
     "entry": lambda names, name: original(names.get(name, ABSENT)),
@@ -45,21 +45,21 @@ _READ: dict[str, Callable[[Any, str], Any]] = {
     "items": lambda container, _: _items(container),
     "parts": lambda value, _: fingerprint(value),
 }
-"""What places hold, by their kinds."""
+"""Readers of places by their kinds."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class State:
-    """The content of what a `Reach` found.
+    """The content of the places of a `Reach`.
 
     Parameters
     ----------
     places, values
-        The places, as `Reach` describes them, and what each held.
+        The places of `Reach`, and their values.
     defaults
         Default values of parameters.
     fingerprints
-        The marks of the parts of all structures that variables held.
+        Marks of the parts of all structures in variables.
     """
 
     places: Sequence[tuple[str, Any, str]]
@@ -69,27 +69,27 @@ class State:
 
     @classmethod
     def now(cls, reach: Reach) -> State:
-        """The present content of all that is reached."""
+        """The present content of all places."""
         found = cls(places := list(reach.places), list(map(_held, places)), list(reach.defaults), ())
         return replace(found, fingerprints=fingerprints(found.data()))
 
     def variables(self) -> list[tuple[str, Any, str, Any]]:
-        """The places of variables and attributes by name, each with what it held."""
+        """The places of variables and attributes by name, with their values."""
         pairs = zip(self.places, self.values, strict=True)
         return [(*place, value) for place, value in pairs if place[0] in ("cell", "entry")]
 
     def data(self) -> list[Any]:
-        """What variables held, and the default values."""
+        """Values of variables, and defaults."""
         return [*(value for *_, value in self.variables()), *self.defaults]
 
     def owned(self) -> Iterator[Any]:
-        """The parts of what the functions have of their own."""
+        """Parts of the functions' own data."""
         for value in (*(value for kind, *_, value in self.variables() if kind == "cell"), *self.defaults):
             with contextlib.suppress(ArgumentError):  # it contains itself
                 yield from (part for _, part in flatten(value))
 
     def beside(self, known: State, stored: frozenset[str], *, writes: bool) -> State:
-        """The same, with what ``known`` says of all that a function has not written itself.
+        """A copy of this state with values of ``known`` for all that the function has not written itself.
 
         Parameters
         ----------
@@ -117,11 +117,11 @@ class State:
         return replace(self, values=values)
 
     def holds(self) -> bool:
-        """Whether everything is the object that it was, but for what traces have put there."""
+        """Whether all places have the same objects, apart from recording functions of traces."""
         return not any(map(differs, self.places, self.values))
 
     def equals(self, other: State, most: int | None = None) -> bool:
-        """Whether the content of the first places is the same: numbers by value, other objects by identity."""
+        """Whether the first places have equal content: numbers by value, other objects by identity."""
         pairs = zip(self.places[:most], self.values, other.values, strict=False)
         return len(self.places[:most]) == len(other.places[:most]) and all(
             _equal(kind, one, another) for (kind, *_), one, another in pairs
@@ -134,7 +134,7 @@ def _held(place: tuple[str, Any, str]) -> Any:
 
 
 def differs(place: tuple[str, Any, str], known: Any) -> bool:
-    """Whether a place no longer holds the same objects."""
+    """Whether a place has other objects now."""
     kind, now = place[0], _held(place)
     if kind == "items":
         return not (_are(now[0], known[0]) and _are(now[1], known[1]))
@@ -156,7 +156,7 @@ def _equal(kind: str, one: Any, other: Any) -> bool:
 
 
 def _with_stored(known: Any, now: Any, stored: frozenset[str]) -> Any:
-    """The items of a container as was known, but for the keys of a dict that are stored."""
+    """The items of a container as known, except stored dict keys."""
     keys, items = now
     before = dict(zip(*known, strict=True)) if keys else {}
     if stored.isdisjoint(keys) or not stored.issuperset(before.keys() ^ set(keys)):
@@ -165,14 +165,14 @@ def _with_stored(known: Any, now: Any, stored: frozenset[str]) -> Any:
 
 
 def fingerprints(values: Iterable[Any]) -> list[Any]:
-    """The marks of the parts of each structure among ``values``."""
+    """Marks of the parts of each structure among ``values``."""
     return [fingerprint(value) for value in values if _is_structure(value)]
 
 
 def same(some: Sequence[Any], others: Sequence[Any], known: frozenset[tuple[int, int]] = frozenset()) -> bool:
-    """Whether values are the same: numbers by value, structures by what is in them, other objects by identity.
+    """Whether values are equal: numbers by value, structures by content, other objects by identity.
 
-    ``known`` are functions that are being compared, of which one may know itself or another.
+    ``known`` are pairs of functions that are being compared, which may refer to each other.
     """
     pairs = zip(some, others, strict=False)
     return len(some) == len(others) and all(_is_same(one, other, known) for one, other in pairs)
@@ -186,7 +186,7 @@ def _is_same(one: Any, other: Any, known: frozenset[tuple[int, int]]) -> bool:
     if type(one) is types.FunctionType:
         return type(other) is types.FunctionType and _is_same_function(one, other, known)
     if type(one) is types.MethodType:
-        # Looking an attribute up makes another one each time.
+        # Each attribute access creates a new bound method.
         return type(other) is types.MethodType and same(_bound(one), _bound(other), known)
     if isinstance(one, Derived):
         return isinstance(other, Derived) and _is_made_the_same(one, other, known)
@@ -194,7 +194,7 @@ def _is_same(one: Any, other: Any, known: frozenset[tuple[int, int]]) -> bool:
 
 
 def _is_same_function(one: types.FunctionType, other: types.FunctionType, known: frozenset[tuple[int, int]]) -> bool:
-    """Whether two functions have the same code, and what it reads is the same, as of lambdas that are made anew."""
+    """Whether two functions have equal code and read equal data, such as lambdas that are created again."""
     if one.__code__ is not other.__code__ or one.__globals__ is not other.__globals__ or vars(one) or vars(other):
         return False
     some = [*map(content, one.__closure__ or ()), one.__defaults__, one.__kwdefaults__]
@@ -203,7 +203,7 @@ def _is_same_function(one: types.FunctionType, other: types.FunctionType, known:
 
 
 def _is_made_the_same(one: Derived, other: Derived, known: frozenset[tuple[int, int]]) -> bool:
-    """Whether two callables were made by the same call, of functions that are the same."""
+    """Whether two callables come from the same call with equal functions."""
     make, (function, *rest), options = one.recipe
     other_make, (other_function, *others), other_options = other.recipe
     marks = mark_of((*rest, *options.items())), mark_of((*others, *other_options.items()))
@@ -217,7 +217,7 @@ def _is_structure(value: Any) -> bool:
 
 
 def fingerprint(value: Any) -> Any:
-    """The marks of the parts of a structure."""
+    """Marks of the parts of a structure."""
     try:
         return [(mark_of(path), _mark(part)) for path, part in flatten(value)]
     except ArgumentError:  # it contains itself
