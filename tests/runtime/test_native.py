@@ -363,7 +363,7 @@ def test_folders_that_cannot_be_trusted(tmp_path: Path, monkeypatch: pytest.Monk
     link = tmp_path / "link"
     link.symlink_to(place)
     monkeypatch.setenv("YOTA_CACHE_DIR", str(link))
-    with pytest.raises(CodegenError, match=r"it is a link.*YOTA_CACHE_DIR=.*cache$"):
+    with pytest.raises(CodegenError, match=r"it is a symbolic link.*YOTA_CACHE_DIR=.*cache$"):
         native.build(code(32))
 
 
