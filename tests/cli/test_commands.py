@@ -198,7 +198,7 @@ def test_bench_times_no_peer_that_disagrees(model: Path, capsys: pytest.CaptureF
     assert main(["bench", "model:energy", "--arg", "x=float64[3]", "--seconds", "0.01"]) == 0
     captured = capsys.readouterr()
     assert "autograd" not in captured.out
-    assert "its gradient is another one, so it is not timed" in captured.err
+    assert "its gradient differs, so it is not timed" in captured.err
     assert "cannot run it (TypeError: not this one)" in captured.err
 
 

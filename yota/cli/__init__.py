@@ -10,10 +10,10 @@ _EXTRA = ("pygments", "rich", "typer")
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command line; gives the exit code: 0, 1 where a check failed, 2 where the call was wrong."""
+    """Run the command line; return exit code 0, 1 if a check failed, or 2 for wrong usage."""
     words = sys.argv[1:] if arguments is None else arguments
     if words == ["doctor"]:
-        # It says what is missing, and so needs nothing.
+        # This command reports missing packages, so it must not need any.
         from yota.cli.doctor import doctor
 
         return doctor()

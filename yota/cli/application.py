@@ -1,4 +1,4 @@
-"""The application: its commands, and how faults of any kind end up as one paragraph and an exit code."""
+"""The command line application: its commands, and the conversion of errors to one paragraph and an exit code."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from yota.errors import ArgumentError, YotaError
 
 __all__ = ["application", "run"]
 
-# typer may bring its own copy of click, which has the bases of this class.
+# typer may contain its own copy of click, with these base classes.
 _UsageFault: Any = typer.BadParameter.__mro__[2]
 
 _HELP = """
 Gradients of plain NumPy functions, as generated code.
 
-Functions are given as `pkg.mod:f` or `path/to/file.py:f`, and each argument by a spec: `--arg "x=float64[4,3]"`.
-Importing the module is the only code of yours that is run, apart from the function itself.
+Name a function as `pkg.mod:f` or `path/to/file.py:f`, and describe each argument by a spec: `--arg "x=float64[4,3]"`.
+yota imports the module and runs the function, and no other code of yours.
 
     yota show examples/polynomial.py:polynomial --arg "x=float64[8]"
 
@@ -37,7 +37,7 @@ Importing the module is the only code of yours that is run, apart from the funct
 
     yota --install-completion
 
-Exit codes: 0, 1 where a check failed or the function could not be differentiated, 2 where the call was wrong.
+Exit codes: 0 success, 1 a check or the differentiation failed, 2 wrong usage.
 """
 
 application = typer.Typer(
@@ -61,9 +61,7 @@ def options(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
-    traceback: Annotated[
-        bool, typer.Option("--traceback", help="Show where an error came from, line by line.")
-    ] = False,
+    traceback: Annotated[bool, typer.Option("--traceback", help="Show the traceback of an error.")] = False,
 ) -> None:
     """See the help of the application."""
 
@@ -78,8 +76,8 @@ application.command("doctor", help=doctor.HELP)(doctor.doctor)
 
 
 def run(arguments: list[str] | None = None) -> int:
-    """Run the command line and give its exit code."""
-    # Commands say themselves what they are at.
+    """Run the command line and return its exit code."""
+    # Commands show their own progress.
     os.environ.setdefault("YOTA_PROGRESS", "off")
     words = list(sys.argv[1:] if arguments is None else arguments)
     verbose = "--traceback" in words
@@ -90,7 +88,7 @@ def run(arguments: list[str] | None = None) -> int:
     except typer.Exit as leaving:
         return leaving.exit_code
     except _UsageFault as fault:
-        # Without any argument the help has been shown, and there is nothing to add.
+        # Without arguments, typer has already shown the help.
         if fault.format_message():
             failure(_formatted(fault))
         return 2
@@ -98,7 +96,7 @@ def run(arguments: list[str] | None = None) -> int:
         failure("stopped")
         return 130
     except BrokenPipeError:
-        # Who reads our output has seen enough.
+        # The reader of the pipe has closed it.
         sys.stderr.close()
         return 1
     except Exception as fault:  # noqa: BLE001  (the last resort, where every fault becomes a paragraph)
@@ -109,7 +107,7 @@ def run(arguments: list[str] | None = None) -> int:
 
 
 def _formatted(fault: Any) -> str:
-    # Typer passes on what its validator says of a choice, with the name of the fault.
+    # Typer includes the exception name in messages about choices.
     text: str = fault.format_message().replace(": Value error, ", ": ")
     context = getattr(fault, "ctx", None)
     if context is None:
@@ -128,11 +126,11 @@ def _paragraph(fault: Exception) -> str:
 
 
 def _line(fault: BaseException) -> str:
-    """Where the user's own code raised, for an exception that is not yota's."""
+    """The line of the user's code that raised, for an exception that is not yota's."""
     package = str(Path(yota.__file__).parent)
     frames = [frame for frame in traceback.extract_tb(fault.__traceback__) if not frame.filename.startswith(package)]
     own = [frame for frame in frames if "importlib" not in frame.filename and "click" not in frame.filename]
     own = [frame for frame in own if f"{Path('site-packages')}" not in frame.filename]
     if not own:
-        return "; --traceback shows where"
+        return "; --traceback shows the traceback"
     return f"\n    {Path(own[-1].filename).name}:{own[-1].lineno}: {own[-1].line}"

@@ -1,4 +1,4 @@
-"""``yota bench``: how long a function takes, and its value with gradient, in yota and in the peers installed."""
+"""``yota bench``: times a function, and its value with gradient, in yota and other installed libraries."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from yota.cli.terminal import output, remark, steps, table
 __all__ = ["HELP", "bench"]
 
 HELP = """
-Time a function, and its value with gradient, here and in the libraries installed that can run it.
+Time a function, and its value with gradient, in yota and in other installed libraries.
 
-The ratio is that of value with gradient to the function in plain NumPy. All rows are timed in turn, several times over,
-and the shortest time of each counts. autograd, jax and torch take part where they are installed; their gradients must
-agree with yota's first, and what keeps one of them from it is said.
+The ratio compares value with gradient to the plain NumPy function. All rows are timed in turn several times, and the
+shortest time of each counts. autograd, jax and torch are included if they are installed and their gradients agree with
+yota's. Otherwise a note gives the reason.
 
     yota bench examples/polynomial.py:polynomial --arg "x=float64[8]"
     yota bench pkg.energy:potential --arg "x=float64[500,3]" --seconds 2 --json
@@ -34,7 +34,7 @@ _ROUNDS = 10
 
 @dataclass(slots=True)
 class _Row:
-    """One contender."""
+    """One library or function to time."""
 
     what: str
     seconds: float | None = None
@@ -85,7 +85,7 @@ def bench(
 def _contenders(
     f: Callable[..., Any], positions: tuple[int, ...], args: Sequence[Any], strict: bool
 ) -> tuple[list[_Row], list[Callable[[], Any] | None]]:
-    """Rows with the calls to time; the function itself first, then yota, then the others."""
+    """Rows with the calls to time: the function, then yota, then other libraries."""
     from yota.derivatives.gradients import value_and_grad
     from yota.errors import YotaError
 
@@ -133,16 +133,16 @@ def _peer(
     except (KeyboardInterrupt, GeneratorExit):
         raise
     except BaseException as fault:  # noqa: BLE001
-        # Code that was not written for a library may fail there in any way.
+        # NumPy code may fail in another library with any exception.
         text = str(fault).strip().splitlines()
         return _Row(row.what, note=f"cannot run it ({type(fault).__name__}: {text[0][:100] if text else ''})"), None
     if not agree:
-        return _Row(row.what, note="its gradient is another one, so it is not timed"), None
+        return _Row(row.what, note="its gradient differs, so it is not timed"), None
     return row, thunk
 
 
 def _time(rows: Sequence[_Row], calls: Sequence[Callable[[], Any] | None], seconds: float) -> None:
-    """Shortest time of one call of each; in turn, so that a slow moment of the machine falls on all."""
+    """Shortest time of one call of each; the calls alternate, so that a slow moment affects all."""
     taking = [(row, call) for row, call in zip(rows, calls, strict=True) if call is not None]
     counts = [_count(call) for _, call in taking]
     clock = time.perf_counter
@@ -160,7 +160,7 @@ def _time(rows: Sequence[_Row], calls: Sequence[Callable[[], Any] | None], secon
 
 
 def _count(call: Callable[[], Any]) -> int:
-    """How many calls take a millisecond or more."""
+    """Number of calls that take at least a millisecond."""
     count = 1
     while count < 1_000_000:
         start = time.perf_counter()

@@ -1,4 +1,4 @@
-"""``yota check``: prove rule files."""
+"""``yota check``: verifies rule files."""
 
 from __future__ import annotations
 
@@ -17,21 +17,22 @@ if TYPE_CHECKING:
 __all__ = ["HELP", "check"]
 
 HELP = """
-Prove the rules of a file.
+Verify the rules of a file.
 
-Proved are the laws of the language; each partial against its function, as a formula ("exact" where that can be shown,
-or else at 50 digits), and as generated code in double and single precision; each adjoint along random directions, with
-its shape and dtype; kinks, broadcasting, empty and strided operands; the second order.
+yota checks the laws of the rule language. It compares each partial with its function as a formula ("exact" if that
+succeeds, else with 50 digits), and as generated code in double and single precision. It checks each adjoint along
+random directions, with its shape and dtype. It also checks kinks, broadcasting, empty and strided operands, and second
+order.
 
     yota check my.rules
     yota check my.rules --import mypkg
     yota check my.rules --mutants
 
-Functions are looked up among the modules that are imported; a rule file imports none but those that the shipped rules
-name, and `--import` does. With `--mutants` faults are planted, and those that go unnoticed are counted. A partial may
-be 8 units in the last place off for NumPy's functions and 1e-12 for others; more, if the rule's docstring says so and
-why, as in "Within 1e-9: the terms cancel near 1." Exit code 1 if a rule is wrong, or its function is not there to prove
-it; errors say where, and how to mend it.
+yota looks functions up in imported modules. A rule file imports only modules of the shipped rules; `--import` adds
+others. `--mutants` inserts faults into the rules and counts those that the checks miss. The error of a partial may be 8
+units in the last place for NumPy functions, and 1e-12 for others. The rule's docstring may allow more and give the
+reason, as in "Within 1e-9: the terms cancel near 1." The exit code is 1 if a rule is wrong or its function is missing;
+errors give the place and the correction.
 """
 
 
@@ -39,8 +40,8 @@ def check(
     files: Annotated[list[Path], typer.Argument(help="Rule files, or folders of them.", show_default=False)],
     modules: Imports = [],  # noqa: B006
     points: Annotated[int, typer.Option("--points", min=1, max=1000, help="Points for each partial.")] = 16,
-    every: Annotated[bool, typer.Option("--all", help="List what holds, law by law, too.")] = False,
-    planted: Annotated[bool, typer.Option("--mutants", help="Plant faults and count those found.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="Also list the laws that hold.")] = False,
+    planted: Annotated[bool, typer.Option("--mutants", help="Insert faults and count those found.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> int:
     """See `HELP`."""
@@ -88,7 +89,7 @@ def _print(report: Report, every: bool) -> None:
 
 
 _QUIET = ("laws of the language", "adjoint, shape and dtype")
-"""Laws that give no number worth a line."""
+"""Laws without an error to show."""
 
 
 def _mutants(files: list[Path], as_json: bool) -> int:

@@ -1,4 +1,4 @@
-"""What the shell offers to complete: files, functions in them, and rules; nothing is imported for it."""
+"""Shell completion of files, functions in them, and rules, without imports."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _MOST = 200
 
 
 def functions(incomplete: str) -> list[str]:
-    """Completions of ``path/to/file.py:f``; the file is read, and none of it is run."""
+    """Completions of ``path/to/file.py:f``; the file is parsed and not executed."""
     place, colon, name = incomplete.rpartition(":")
     if colon:
         try:

@@ -1,4 +1,4 @@
-"""``yota doctor``: what there is on this machine, for reports of faults."""
+"""``yota doctor``: reports the installation for bug reports."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import sys
 __all__ = ["HELP", "doctor"]
 
 HELP = """
-Say what yota finds on this machine, and whether it works: versions, the C compiler, vector functions and threads, BLAS,
-CUDA, the cache and the settings. A small function is compiled and run for each target that there is.
+Report versions, the C compiler, vector functions, threads, BLAS, CUDA, the cache and the settings, and test them. yota
+compiles and runs a small function for each available target.
 
     yota doctor
 
-The output belongs into reports of faults; the folder of the user is written as ~. Exit code 1 if anything that is
-installed does not work. It needs none of the packages of the extra `cli`.
+Include the output in bug reports; it shows the home folder as ~. The exit code is 1 if an installed part does not work.
+The command does not need the packages of the extra `cli`.
 """
 
 

@@ -1,4 +1,4 @@
-"""``yota generate``: write standalone code, or check that what is on disk is current."""
+"""``yota generate``: writes standalone code, or checks that a file is current."""
 
 from __future__ import annotations
 
@@ -16,48 +16,47 @@ from yota.cli.terminal import code, output, remark, text, working
 __all__ = ["HELP", "Content", "Effort", "Target", "generate"]
 
 HELP = """
-Write a module with a function and its derivatives that needs numpy only, or a C file that needs libm only.
+Write a module with a function and its derivatives that needs only NumPy, or a C file that needs only libm.
 
-The file is yours to read, review and keep; what runs it does not need yota.
+The file does not need yota at run time.
 
     yota generate pkg.energy:potential --arg "x=float64[4,3]" --arg "eps=float" -o pkg/_potential_grad.py
 
-The module has `potential`, `potential_gradient` and `potential_value_and_gradient`. Commit it, and let CI check
-that it is what the source would give now (exit code 1 and a diff if not):
+The module has `potential`, `potential_gradient` and `potential_value_and_gradient`. Commit it, and let CI check that it
+is current (otherwise: a diff and exit code 1):
 
     yota generate pkg.energy:potential --arg "x=float64[4,3]" --arg "eps=float" -o pkg/_potential_grad.py --check
 
-A C99 file and its header beside it, for programs in C and C++:
+Write a C99 file and its header, for programs in C and C++:
 
     yota generate pkg.energy:potential --arg "x=float64[N,3]" --arg "eps=float" --target c -o src/potential.c
 
-With `--extension` a Python extension module around it, and a `meson.build` and `pyproject.toml` that build it, are
-written beside them.
+`--extension` also writes a Python extension module, and a `meson.build` and `pyproject.toml` that build it.
 
-A CUDA file with kernels and functions that launch them, and a Python file beside it that launches them with CuPy:
+Write a CUDA file with kernels and launch functions, and a Python file that launches the kernels with CuPy:
 
     yota generate pkg.energy:potential --arg "x=float64[N,3]" --target cuda -o src/potential.cu
 
 Specs: `float64[4,3]` an array, `float64` a NumPy number, `float` a Python number, `3`, `True` or `'mean'` a fixed
 value, and structures of them: `[float, float64[2]]`, `{'w': float64[3]}`, `Params(w=float64[3], b=float64)`, where
-the function's module knows the class `Params`. Arguments that have defaults may be left out. Extents may be names:
-`float64[N,3]` serves all sizes, on every target, and `float64[B,...]` arrays of any number of further axes, in NumPy
-modules and, where only the number of their elements counts, in C files. Functions in C and CUDA take sizes with names
-first, and say in the head of the file how small they may be.
+the function's module knows the class `Params`. You may omit arguments with defaults. Sizes may have names:
+`float64[N,3]` supports all sizes, on every target. `float64[B,...]` supports any number of further axes: in NumPy
+modules, and in C files if only the number of elements matters. Functions in C and CUDA take named sizes as first
+arguments; the head of the file gives their smallest values.
 
-The function is traced, and code for named sizes tested, on arguments that are made up: floating-point numbers between
-1/4 and 3/4, and integers that are indices of every axis. Where the function has no value there, name a function that
-gives others, in a dict by name, as in `def sample(N): return {"x": ...}`: `--sample pkg.energy:sample`.
+yota traces the function, and tests code for named sizes, on generated arguments: floating-point numbers between 1/4 and
+3/4, and integers that are valid indices of every axis. If the function has no value there, name a function that returns
+other arguments by name, as in `def sample(N): return {"x": ...}`: `--sample pkg.energy:sample`.
 
-In the place of a module there may be a file of expressions as sympy prints them, one `name = expression` on each line,
-whose name ends in `.sympy` or `.txt`. It is parsed and never executed:
+Instead of a module you can name a file of sympy expressions, one `name = expression` on each line, whose name ends in
+`.sympy` or `.txt`. yota parses the file and never executes it:
 
     yota generate potential.sympy:energy --arg "x=float" --arg "eps=float" --target c -o src/potential.c
 """
 
 
 class Target(str, Enum):
-    """Where generated code runs."""
+    """Target of the generated code."""
 
     numpy = "numpy"
     c = "c"
@@ -65,14 +64,14 @@ class Target(str, Enum):
 
 
 class Effort(str, Enum):
-    """How long to look for few operations."""
+    """Effort of the search for fewer operations."""
 
     quick = "quick"
     high = "high"
 
 
 class Content(str, Enum):
-    """What a module computes."""
+    """A function of a module."""
 
     value = "value"
     gradient = "gradient"
@@ -85,7 +84,7 @@ _ENDINGS = {
     "c": (".c", "its header gets the same name with .h"),
     "cuda": (".cu", "the Python file that launches it gets the same name with .py"),
 }
-"""How the name of the first file ends, for targets that have two, and what becomes of the other."""
+"""Suffixes of the two files, for targets with two files."""
 
 _USUAL = [Content.value, Content.gradient]
 
@@ -95,7 +94,7 @@ Function = Annotated[
 ]
 Arguments = Annotated[list[str], typer.Option("--arg", "-a", help='Spec of one argument, as in "x=float64[4,3]".')]
 Wrt = Annotated[list[str], typer.Option("--wrt", help="Argument to differentiate by, by name; may be repeated.")]
-Strict = Annotated[bool, typer.Option("--strict", help="The value has NumPy's bits.")]
+Strict = Annotated[bool, typer.Option("--strict", help="Make the value equal NumPy's bit for bit.")]
 Rules = Annotated[list[Path], typer.Option("--rules", help="Rule file to load first; may be repeated.")]
 Contents = Annotated[
     list[Content], typer.Option("--with", help="value, gradient, jacobian, hessian or hvp; may be repeated.")
@@ -108,22 +107,22 @@ def generate(
     function: Function,
     arg: Arguments = [],  # noqa: B006  (typer reads it, nobody writes it)
     out: Output = "-",
-    target: Annotated[Target, typer.Option("--target", help="What to generate.")] = Target.numpy,
+    target: Annotated[Target, typer.Option("--target", help="Target of the code.")] = Target.numpy,
     name: Annotated[str, typer.Option("--name", help="Name of the function in the module.")] = "",
     wrt: Wrt = [],  # noqa: B006
     with_: Contents = _USUAL,
-    license: Annotated[str, typer.Option("--license", help="Text for the head of the file.")] = "",
+    license: Annotated[str, typer.Option("--license", help="License text for the top of the file.")] = "",
     self_test: Annotated[bool, typer.Option("--self-test", help="Let `python FILE` check the derivatives.")] = False,
     extension: Annotated[
-        bool, typer.Option("--extension", help="With C: also a Python extension, and what builds it.")
+        bool, typer.Option("--extension", help="With C: also a Python extension and its build files.")
     ] = False,
     strict: Strict = False,
-    effort: Annotated[Effort, typer.Option("--effort", help="How long to look for few operations.")] = Effort.high,
+    effort: Annotated[Effort, typer.Option("--effort", help="Search effort for fewer operations.")] = Effort.high,
     seconds: Annotated[
-        float, typer.Option("--seconds", min=0.0, help="What high is, about, for each derivative.")
+        float, typer.Option("--seconds", min=0.0, help="Approximate duration of high, for each derivative.")
     ] = 10.0,
     sample: Annotated[
-        str, typer.Option("--sample", help="Function that gives arguments to trace and test at, for sizes by name.")
+        str, typer.Option("--sample", help="Function that returns sample arguments for named sizes.")
     ] = "",
     rules: Rules = [],  # noqa: B006
     check: Annotated[bool, typer.Option("--check", help="Write nothing; compare with the file on disk.")] = False,

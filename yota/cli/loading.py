@@ -1,4 +1,4 @@
-"""The user's function, from ``pkg.mod:f`` or ``path/to/file.py:f``, and the specs of its arguments."""
+"""Loads the user's function, from ``pkg.mod:f`` or ``path/to/file.py:f``, and the specs of its arguments."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ __all__ = [
 ]
 
 ENDINGS = (".sympy", ".txt")
-"""How names of files of expressions end."""
+"""Suffixes of files of expressions."""
 Imports = Annotated[list[str], typer.Option("--import", help="Module to import first; may be repeated.")]
 
 
 class UsageError(Exception):
-    """The command line is wrong; the message says how to mend it."""
+    """The command line is wrong; the message gives the correction."""
 
 
 class Loaded(Exception):
-    """The user's module raised an exception when it was imported."""
+    """The import of the user's module raised an exception."""
 
 
 def _expression(path: Path, name: str) -> Callable[..., Any]:
-    """The function that a file of expressions calls ``name``."""
+    """The function of the expression ``name`` in a file."""
     if not path.is_file():
         raise UsageError(f"there is no file {path}")
     from yota.interop.text import formulas_of
@@ -51,12 +51,12 @@ def _expression(path: Path, name: str) -> Callable[..., Any]:
 
 
 def function_at(reference: str) -> Callable[..., Any]:
-    """The function that ``reference`` names; importing its module is all that is run of the user's code.
+    """The function that ``reference`` names; its module is imported.
 
     Raises
     ------
     UsageError
-        If there is none.
+        If the function does not exist.
     """
     place, colon, name = reference.rpartition(":")
     if not colon or not place or not name:
@@ -115,7 +115,7 @@ def _from_path(path: Path) -> ModuleType:
     if spec is None or spec.loader is None:
         raise UsageError(f"{path} is no Python file")
     module = importlib.util.module_from_spec(spec)
-    # Dataclasses and pickles look their module up by name.
+    # Dataclasses and pickles look up their module by name.
     sys.modules.setdefault(name, module)
     try:
         spec.loader.exec_module(module)
@@ -127,7 +127,7 @@ def _from_path(path: Path) -> ModuleType:
 
 
 def import_modules(names: Iterable[str]) -> None:
-    """Import the modules that ``--import`` names; the current folder comes first, as with ``python -m``.
+    """Import the modules of ``--import``; the current folder comes first, as with ``python -m``.
 
     Raises
     ------
@@ -166,7 +166,7 @@ def given(arguments: Iterable[str]) -> dict[str, str]:
 
 
 def load_rule_files(paths: Iterable[Path]) -> None:
-    """Load the rule files that ``--rules`` names.
+    """Load the rule files of ``--rules``.
 
     Raises
     ------
@@ -182,7 +182,7 @@ def load_rule_files(paths: Iterable[Path]) -> None:
 
 
 def shown_reference(reference: str) -> str:
-    """``reference`` as it may stand in a generated file: never an absolute path."""
+    """``reference`` for a generated file, without an absolute path."""
     place, _, name = reference.rpartition(":")
     path = Path(place)
     if not path.is_absolute():

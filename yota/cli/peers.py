@@ -1,4 +1,4 @@
-"""Value and gradient of a plain NumPy function by other libraries, where they are installed and can run it."""
+"""Value and gradient of a plain NumPy function by other installed libraries."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 __all__ = ["PEERS", "Peer"]
 
 Thunk = Callable[[], tuple[Any, Sequence[Any]]]
-"""Computes value and gradients, those as a sequence."""
+"""A function of the value and a sequence of gradients."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,10 +22,10 @@ class Peer:
     Parameters
     ----------
     name
-        What it is called, and imported by.
+        Its name, also for the import.
     prepare
-        Gives the computation for a function, the positions to differentiate by, and the arguments. It may raise
-        whatever the library raises on code that was not written for it.
+        Returns the computation for a function, the positions to differentiate by, and the arguments. It may raise
+        any exception for code that the library does not support.
     """
 
     name: str
@@ -33,17 +33,17 @@ class Peer:
 
     @property
     def installed(self) -> bool:
-        """Whether it can be imported."""
+        """Whether it is installed."""
         return find_spec(self.name) is not None
 
 
 def _with_names(f: Callable[..., Any], library: Any) -> Callable[..., Any]:
-    """``f`` with what it calls numpy replaced by ``library``."""
+    """``f`` with the global name of NumPy bound to ``library``."""
     import numpy as np
 
     code = getattr(f, "__code__", None)
     if code is None:
-        raise TypeError("its code cannot be seen")
+        raise TypeError("its source is not available")
     names = {key: library if value is np else value for key, value in getattr(f, "__globals__", {}).items()}
     closure = tuple(
         types.CellType(library) if cell.cell_contents is np else cell for cell in getattr(f, "__closure__", None) or ()
@@ -63,7 +63,7 @@ def _jax(f: Callable[..., Any], positions: tuple[int, ...], args: Sequence[Any])
     static = tuple(place for place, value in enumerate(args) if isinstance(value, (bool, int, str, type(None))))
     differentiated = library.value_and_grad(_with_names(f, import_module("jax.numpy")), positions)
     both = library.jit(differentiated, static_argnums=static)
-    # Placed once: what is measured is the computation, not the way to its memory.
+    # Transfer the arguments once, so that the time is that of the computation.
     placed = [
         value if place in static else library.tree_util.tree_map(library.numpy.asarray, value)
         for place, value in enumerate(args)
@@ -75,7 +75,7 @@ def _torch(f: Callable[..., Any], positions: tuple[int, ...], args: Sequence[Any
     import numpy as np
 
     library = import_module("torch")
-    # PyTorch runs NumPy code on its tensors only where it compiles it.
+    # PyTorch runs NumPy code on tensors only in compiled functions.
     forward = library.compile(library.compiler.wrap_numpy(f), backend="aot_eager")
     leaves = [
         library.tensor(value, requires_grad=place in positions)

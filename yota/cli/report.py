@@ -1,4 +1,4 @@
-"""``yota report``: the tape explorer, as one HTML file."""
+"""``yota report``: writes the tape explorer, one HTML file."""
 
 from __future__ import annotations
 
@@ -14,10 +14,9 @@ from yota.cli.terminal import output, remark, text, working
 __all__ = ["HELP", "report"]
 
 HELP = """
-Write the tape explorer: one HTML file with the source, the tape, the rules applied and the generated code, linked.
+Write the tape explorer: one HTML file that links the source, the tape, the applied rules and the generated code.
 
-Pointing at a line lights up what it came from and what it became.
-The file needs no network.
+Hovering over a line highlights the related lines of all columns. The file works offline.
 
     yota report examples/polynomial.py:polynomial --arg "x=float64[8]" -o polynomial.html
     yota report examples/polynomial.py:polynomial --arg "x=float64[8]" --target c -o in_c.html
@@ -28,7 +27,7 @@ def report(
     function: Function,
     arg: Arguments = [],  # noqa: B006  (typer reads it, nobody writes it)
     out: Output = "-",
-    target: Annotated[Target, typer.Option("--target", help="Whose code to show.")] = Target.numpy,
+    target: Annotated[Target, typer.Option("--target", help="Target of the code.")] = Target.numpy,
     wrt: Wrt = [],  # noqa: B006
     strict: Strict = False,
     rules: Rules = [],  # noqa: B006

@@ -1,4 +1,4 @@
-"""``yota rules``: list and search the rules, or show one with its source and its generated code."""
+"""``yota rules``: lists, searches and shows rules."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ __all__ = ["HELP", "rules"]
 HELP = """
 List the rules, search them, or show one.
 
-One is shown with its source, the worst errors of its proof, and its code on each target. With the rules of a file of
-yours, what they override is marked.
+A single rule is shown with its source, its worst errors, and its code for each target. With `--rules`, overridden rules
+are marked.
 
     yota rules
     yota rules --search erf
@@ -28,11 +28,11 @@ yours, what they override is marked.
     yota rules --rules my.rules
     yota rules bump --rules bumps.rules --import bumps
 
-Or list the rule files that installed packages bring:
+List the rule files of installed packages:
 
     yota rules --installed
 
-Or write the rules of a file that have primals as a module for jax, torch or autograd:
+Write the rules of a file that have primals as a module for jax, torch or autograd:
 
     yota rules export --to jax my.rules -o my_rules.py
 """
@@ -46,7 +46,7 @@ def rules(
         ),
     ] = "",
     files: Annotated[list[Path], typer.Argument(help="With export: the rule file.", show_default=False)] = [],  # noqa: B006
-    search: Annotated[str, typer.Option("--search", "-s", help="Text to look for.")] = "",
+    search: Annotated[str, typer.Option("--search", "-s", help="Text to search for.")] = "",
     rules: Rules = [],  # noqa: B006
     modules: Imports = [],  # noqa: B006
     to: Annotated[str, typer.Option("--to", help="With export: jax, torch or autograd.")] = "",
@@ -57,7 +57,7 @@ def rules(
         bool, typer.Option("--force", help="With export: overwrite a file that yota did not write.")
     ] = False,
     target: Annotated[str, typer.Option("--target", help="Show the code for this target only.")] = "",
-    packages: Annotated[bool, typer.Option("--installed", help="List what installed packages bring.")] = False,
+    packages: Annotated[bool, typer.Option("--installed", help="List the rule files of installed packages.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> int:
     """See `HELP`."""
@@ -89,7 +89,7 @@ def rules(
 
 
 def _installed(as_json: bool) -> int:
-    """The rule files of packages, whose modules are not imported for it; 1 if one is broken."""
+    """List rule files of packages, without importing their modules; return 1 if one is broken."""
     from yota.errors import RuleError
     from yota.rules.packages import installed
 

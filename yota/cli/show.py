@@ -1,4 +1,4 @@
-"""``yota show``: what becomes of a function, stage by stage."""
+"""``yota show``: shows each stage of a function's compilation."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from yota.cli.terminal import code, output, remark, text, working
 __all__ = ["HELP", "Stage", "show"]
 
 HELP = """
-Show what becomes of a function, stage by stage.
+Show a stage of a function's compilation.
 
-`trace` is the tape of the function, `reverse` the tape with its adjoints, `passes` what the passes left of it,
-`plan` what the templates are given, and `source` the code. Sizes that have names are shown at small numbers.
+`trace` is the tape of the function, `reverse` the tape with its adjoints, and `passes` the tape after all passes.
+`plan` is the input of the templates, and `source` is the code. Named sizes have small values.
 
     yota show examples/polynomial.py:polynomial --arg "x=float64[8]" --stage trace
 """
 
 
 class Stage(str, Enum):
-    """A stage of the way from a function to code."""
+    """A stage of the compilation."""
 
     trace = "trace"
     reverse = "reverse"

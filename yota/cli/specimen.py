@@ -1,4 +1,4 @@
-"""Generated code for a single primitive, to show what its rule comes to."""
+"""Sample code for a single primitive, generated from its rule."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FAULTS = (YotaError, TypeError, ValueError, ArithmeticError, np.linalg.LinAlgEr
 
 
 def specimen(known: Any, name: str, targets: Sequence[str] = TARGETS) -> dict[str, str]:
-    """By target, the code of value and gradient of ``sum(primitive(...))`` for small arrays, or why there is none."""
+    """The code of value and gradient of ``sum(primitive(...))`` for each target, or why there is none."""
     from yota.autodiff.reverse import gradient_tape
     from yota.passes.pipeline import run
     from yota.tracing.intercept import recorded

@@ -1,4 +1,4 @@
-"""Where output goes: results to standard output, remarks to standard error, colours to terminals only."""
+"""Output: results to standard output, remarks to standard error, colours on terminals only."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["code", "failure", "output", "remark", "status", "steps", "table", "t
 _Step = TypeVar("_Step")
 
 _PIPED = 160
-"""Columns where no terminal says how wide it is."""
+"""Columns without a terminal."""
 
 
 def _console(stream: Any) -> Console:
@@ -31,16 +31,16 @@ def _console(stream: Any) -> Console:
 
 
 def text(content: str) -> None:
-    """Print plain text as it is."""
+    """Print plain text."""
     sys.stdout.write(content if content.endswith("\n") else f"{content}\n")
 
 
 def code(content: str, language: str = "python") -> None:
     """Print code, coloured on a terminal."""
     if sys.stdout.isatty():
-        # The terminal's own colours, which can be read on light and on dark ones; what has none has the text's.
+        # The terminal's own colours are readable on light and dark backgrounds.
         syntax = Syntax(content, language, theme="ansi_light", background_color="default")
-        # As text, or what is wider than the terminal would be cut off.
+        # As text, because rich would cut lines that are wider than the terminal.
         _console(sys.stdout).print(syntax.highlight(content), soft_wrap=True, end="")
     else:
         text(content)
@@ -62,17 +62,17 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence
 
 
 def status(finding: Finding) -> str:
-    """The cell of a table that says whether a rule keeps a law."""
+    """The table cell of a law: whether a rule satisfies it."""
     return "!wrong" if finding.status == "wrong" else finding.status
 
 
 def remark(content: str) -> None:
-    """Say something that is no result."""
+    """Print a remark to standard error."""
     sys.stderr.write(f"{_printable(content)}\n")
 
 
 def failure(content: str) -> None:
-    """Say what went wrong."""
+    """Print an error to standard error."""
     first, _, rest = _printable(content).partition("\n")
     console = _console(sys.stderr)
     console.print(Text.assemble(("error: ", "bold red"), first))
@@ -81,7 +81,7 @@ def failure(content: str) -> None:
 
 
 def steps(parts: Sequence[_Step], what: str) -> Iterator[_Step]:
-    """``parts``, with a progress bar on a terminal while they are worked through."""
+    """Iterate over ``parts``, with a progress bar on a terminal."""
     if not sys.stderr.isatty():
         yield from parts
         return
@@ -91,20 +91,20 @@ def steps(parts: Sequence[_Step], what: str) -> Iterator[_Step]:
 
 
 class _Telling(logging.Handler):
-    """Passes messages on."""
+    """Log handler that prints messages."""
 
     def __init__(self, tell: Callable[[str], None]) -> None:
         super().__init__()
         self.tell = tell
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Pass one on."""
+        """Print one message."""
         self.tell(record.getMessage())
 
 
 @contextmanager
 def working(what: str) -> Iterator[None]:
-    """Says on a terminal that something is going on, for as long as it does, and what a long search has found."""
+    """Show on a terminal that work is in progress, with messages of a long search."""
     if not sys.stderr.isatty():
         yield
         return
@@ -122,5 +122,5 @@ def working(what: str) -> Iterator[None]:
 
 
 def _printable(content: str) -> str:
-    """``content`` without what would command the terminal: names and files are whoever's."""
+    """``content`` without terminal control characters, which names and files may contain."""
     return "".join(each if each.isprintable() or each == "\n" else "?" for each in content)

@@ -1,6 +1,6 @@
-"""Derivatives over data in chunks, on one machine or many, by Dask.
+"""Derivatives over data in chunks, on one or many machines, with Dask.
 
-Needs ``yota-ad[dask]``. `yota.batch` and its derivatives take Dask arrays by themselves.
+It needs ``yota-ad[dask]``. `yota.batch` and its derivatives also accept Dask arrays.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ __all__ = [
 
 Place = int | str
 Like = tuple[np.dtype[Any], tuple[int, ...], bool]
-"""dtype, shape without the samples, and whether arrays are on a GPU."""
+"""Dtype, shape without the sample axis, and whether arrays are on a GPU."""
 _FIRST: Mapping[str, int] = {}
 
 
@@ -48,15 +48,15 @@ class Chunked:
     Parameters
     ----------
     name
-        Of the argument.
+        Name of the argument.
     keys
-        Of its blocks in the graph.
+        Keys of its blocks in the graph.
     rows
-        How many samples each block has; None where that is not known before it is read.
+        Number of samples of each block; None if unknown before it is read.
     collections
-        What the graph of the blocks comes from.
+        The Dask collections of the blocks.
     like
-        What the blocks are like; None where that is not known yet.
+        Dtype, shape and device of the blocks; None if unknown.
     """
 
     name: str
@@ -68,7 +68,7 @@ class Chunked:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """The arguments that all chunks share; those that hold samples are None."""
+    """The arguments that all chunks share; arguments with samples are None."""
 
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
@@ -92,12 +92,12 @@ def _on_device(value: Any) -> Any:
 def taken(
     function: Callable[..., Any], over: Place | tuple[Place, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[list[tuple[str, Place, Any]], Call]:
-    """Name, place and value of the arguments that hold samples, and all others.
+    """Name, position and value of the arguments with samples, and all other arguments.
 
     Raises
     ------
     ArgumentError
-        If ``over`` names an argument that is not there, or leaves out one that is in chunks.
+        If ``over`` names a missing argument, or omits one that is in chunks.
     """
     names = names_of(function, len(args))
     places: dict[str, Place] = {
@@ -122,12 +122,12 @@ def taken(
 
 
 def aligned(arguments: Sequence[tuple[str, Any]], axes: Mapping[str, int] = _FIRST) -> list[Chunked]:
-    """Arguments with the same samples in the same chunks; samples are along ``axes``, the first one by default.
+    """Arguments with equal chunks of the same samples, along ``axes``, by default the first axis.
 
     Raises
     ------
     ArgumentError
-        If one is no data in chunks, or they do not have the same samples.
+        If an argument is not data in chunks, or the numbers of samples differ.
     """
     lead = next(((name, value) for name, value in arguments if not isinstance(value, np.ndarray)), None)
     if lead is None:
@@ -180,13 +180,13 @@ def _beside(first: Chunked, name: str, value: Any, axis: int) -> Chunked:
     found = _chunked(name, value, axis)
     total = sum(map(int, found.rows)) if None not in found.rows else None  # type: ignore[arg-type]
     if found.rows == first.rows or (len(found.rows) == len(first.rows) and None in (known, total)):
-        # Where sizes are not known, each chunk is looked at when it is there.
+        # Chunks of unknown sizes are checked when they are read.
         return found
     if known is not None and known == total:
         return _chunked(name, value.rechunk({axis: first.rows}), axis)
     raise ArgumentError(
         f"argument {name} has {_total(found.rows)} in {len(found.rows)} chunks, and {first.name} has "
-        f"{_total(first.rows)} in {len(first.rows)}; they are to hold the same samples. Where sizes are not known: "
+        f"{_total(first.rows)} in {len(first.rows)}; they must have the same samples. For unknown sizes: "
         f"{name}.compute_chunk_sizes()"
     )
 
@@ -196,7 +196,7 @@ def _total(rows: Sequence[int | None]) -> str:
 
 
 def described(given: Chunked) -> Like:
-    """What blocks are like: the first one that has samples is looked at, where that is not known."""
+    """Dtype, shape and device of blocks; if unknown, the first block with samples is computed."""
     if given.like is not None and not any(map(math.isnan, given.like[1])):
         return given.like
     base = HighLevelGraph.merge(*(each.__dask_graph__() for each in given.collections))
@@ -221,7 +221,7 @@ def _like(array: Any) -> Like:
 
 
 def joined(block: Any) -> Any:
-    """A block as one array: a partition of a bag is a sequence of arrays; None if there are none."""
+    """A block as one array; a partition of a bag is a sequence of arrays. None if there are none."""
     if isinstance(block, np.ndarray) or is_on_device(block):
         return in_line(block)
     if isinstance(block, (list, tuple, Iterator, itertools.chain)):
@@ -231,36 +231,36 @@ def joined(block: Any) -> Any:
 
 
 def in_line(value: Any) -> Any:
-    """An array that is aligned: one that came over a network may not be, and its products then have other bits."""
+    """An aligned array: unaligned arrays, as from a network, would give other bits in products."""
     return np.require(value, requirements="A") if type(value) is np.ndarray else value
 
 
 def rows_of(names: Sequence[str], blocks: Sequence[Any]) -> int:
-    """Number of samples, the same in all blocks of a chunk.
+    """Number of samples of all blocks of a chunk.
 
     Raises
     ------
     ArgumentError
-        If it is not.
+        If the numbers differ.
     """
     counts = [0 if block is None else len(block) if block.ndim else -1 for block in blocks]
     if len(set(counts)) > 1 or -1 in counts:
         listed = ", ".join(f"{name}: {count}" for name, count in zip(names, counts, strict=True))
-        raise ArgumentError(f"numbers of samples differ ({listed}); chunks are to hold the same samples")
+        raise ArgumentError(f"numbers of samples differ ({listed}); chunks must have the same samples")
     return counts[0]
 
 
 def later(what: str, graph: dict[Any, Any], task: tuple[Any, ...], base: HighLevelGraph) -> Delayed:
-    """The result of a task, beside other tasks and those of a graph."""
+    """The result of a task that depends on other tasks and graphs."""
     name = task_name(what)
     return Delayed(name, beyond(base, name, {**graph, name: task}))
 
 
 def beyond(base: HighLevelGraph, name: str, layer: Mapping[Any, Any]) -> HighLevelGraph:
-    """A graph with one layer more."""
+    """A graph with one more layer."""
     return HighLevelGraph({**base.layers, name: layer}, {**base.dependencies, name: {*base.layers}})
 
 
 def task_name(what: str) -> str:
-    """A name for tasks, as a dashboard shows it without what follows the hyphen."""
+    """A task name; dashboards show it without the part after the hyphen."""
     return f"{what.replace('-', '_')}-{uuid.uuid4().hex}"

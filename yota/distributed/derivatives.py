@@ -1,4 +1,4 @@
-"""The public functions for data in chunks: value and gradient, products with Hessians, Jacobians."""
+"""Public functions for data in chunks: value and gradient, Hessian-vector products, Jacobians."""
 
 from __future__ import annotations
 
@@ -31,39 +31,39 @@ def value_and_grad(
     strict: bool = False,
     check: bool = True,
 ) -> Summed:
-    """A function that gives the value of ``loss`` over all chunks of data, and its gradient.
+    """Return a function of the value and gradient of ``loss`` over all chunks of data.
 
-    The chunks are those of Dask arrays, along the first axis; bags of arrays and lists of delayed blocks are taken too.
-    Code is generated once, for all sizes of chunks, and goes to the workers. What chunks give is added in a fixed
-    order: the result has the same bits whichever worker does what.
+    The chunks are those of Dask arrays, along the first axis, of bags of arrays, or of lists of delayed blocks. yota
+    generates code once, for all chunk sizes, and sends it to the workers. It adds the results of chunks in a fixed
+    order, so the result has the same bits for any distribution of work.
 
     Parameters
     ----------
     loss
         A plain NumPy function that is a sum over samples, or a mean.
     wrt
-        What to differentiate by; see `yota.value_and_grad`.
+        Arguments to differentiate by; see `yota.value_and_grad`.
     over
-        Positions or names of the arguments that hold samples. Those that are NumPy arrays are cut as the others are.
+        Positions or names of the arguments that hold samples. NumPy arrays among them are split like the others.
     reduction
-        ``"sum"``, or ``"mean"`` for a loss that is a mean over samples: chunks count by their numbers of samples.
+        ``"sum"``, or ``"mean"`` for a mean over samples, in which the number of samples is the weight of a chunk.
     target, strict
-        See `yota.grad`. For ``"c"`` there is code for each size of chunks. Chunks of CuPy's choose ``"cuda"``.
+        See `yota.grad`. ``"c"`` needs a compilation for each chunk size. CuPy chunks select ``"cuda"``.
     check
-        Whether to hold, at each call, what some samples of one chunk give against the sum over two parts of them.
+        Whether each call checks, on some samples of one chunk, that the loss is a sum or mean over samples.
 
     Returns
     -------
     Summed
-        Takes the arguments of ``loss``; gives value and gradient, in NumPy arrays. Its method ``delayed`` takes the
-        same and gives a `dask.delayed.Delayed` of them.
+        Takes the arguments of ``loss`` and returns value and gradient as NumPy arrays. Its method ``delayed``
+        returns a `dask.delayed.Delayed` of them.
 
     Raises
     ------
     ArgumentError
-        When called, if arguments do not hold the same samples.
+        When called, if arguments have different samples.
     ChunkError
-        When called, if anything goes wrong for a chunk; the message names it.
+        When called, if the computation of a chunk fails; the message names the chunk.
 
     Examples
     --------
@@ -89,7 +89,7 @@ def hvp(
     target: str = "numpy",
     check: bool = True,
 ) -> Summed:
-    """A function of the arguments of ``loss`` and a direction: the Hessian over all chunks of data times the direction.
+    """Return a function of the arguments of ``loss`` and a direction: the Hessian over all chunks times the direction.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ def hvp(
     Returns
     -------
     Summed
-        As `value_and_grad` gives, for arguments by position alone.
+        Like the result of `value_and_grad`, for positional arguments only.
 
     Examples
     --------
@@ -121,7 +121,7 @@ def hvp(
         return np.sum(direction * slope)
 
     options: dict[str, Any] = {"over": over, "reduction": reduction, "target": target, "check": check}
-    # Counted from the end, the direction comes after the arguments of the loss.
+    # A negative position counts the loss's own arguments, without the direction.
     by = place - 1 if place < 0 else place
     recipe = hvp, (loss, wrt), options
     return Summed(recipe, along, by, "Hessian times a vector", strict=False, with_value=False, **options)
@@ -135,27 +135,27 @@ def jacobian(
     target: str = "numpy",
     strict: bool = False,
 ) -> Derived:
-    """A function that gives the Jacobian of ``f``, which computes each sample by itself, as a Dask array.
+    """Return a function of the Jacobian, as a Dask array, of a function ``f`` that computes each sample separately.
 
     Parameters
     ----------
     f
         A plain NumPy function whose result has a row for each sample.
     wrt
-        What to differentiate by, among the arguments that all samples share; see `yota.jacobian`.
+        Shared arguments to differentiate by; see `yota.jacobian`.
     over, target, strict
-        See `value_and_grad`. There is code for each size of chunks.
+        See `value_and_grad`. Each chunk size needs a compilation.
 
     Returns
     -------
     Derived
-        Takes the arguments of ``f``; gives a Dask array with the chunks of the data along its first axis, or a tuple of
-        them if ``wrt`` is one.
+        Takes the arguments of ``f`` and returns a Dask array with the chunks of the data along its first axis, or a
+        tuple of them if ``wrt`` is one.
 
     Raises
     ------
     ArgumentError
-        When called, if rows of the result depend on other samples than their own.
+        When called, if rows of the result depend on other samples.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Errors that name the chunk of data that they were raised for."""
+"""Errors that name the failing chunk of data."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["failure", "of_reading", "unmade"]
 
 
 def failure(what: str, number: int, blocks: Sequence[Any], error: Exception) -> ChunkError:
-    """The error for a chunk, in whose computation another error was raised."""
+    """The error for a chunk whose computation raised an error."""
     shapes = ", ".join(str(getattr(block, "shape", type(block).__name__)) for block in blocks)
     return ChunkError(f"chunk {number} of {what}, with blocks of shape {shapes}: {_said(error)}")
 
@@ -25,7 +25,7 @@ def _said(error: Exception) -> str:
 
 
 def of_reading(what: str, graph: Mapping[Any, Any], groups: Mapping[Any, range], error: Exception) -> Exception:
-    """The error for chunks that could not be had; ``error`` itself where they cannot be told.
+    """The error for chunks that could not be read; ``error`` itself if the chunks are unknown.
 
     Parameters
     ----------
@@ -34,9 +34,9 @@ def of_reading(what: str, graph: Mapping[Any, Any], groups: Mapping[Any, range],
     graph
         All tasks.
     groups
-        Keys of the tasks for chunks, and the numbers of these.
+        Keys of the tasks for chunks, and the chunk numbers.
     error
-        What was raised.
+        The raised error.
     """
     failed = next((key for key in _failed(error) if key in graph), None)
     if isinstance(error, YotaError) or failed is None:
@@ -50,19 +50,19 @@ def of_reading(what: str, graph: Mapping[Any, Any], groups: Mapping[Any, range],
 
 
 def unmade(number: int | str, what: str, error: Exception) -> ChunkError:
-    """The error for a chunk of data that cannot be had."""
+    """The error for a chunk of data that could not be read."""
     return ChunkError(f"chunk {number} of {what} could not be made: {_said(error)}")
 
 
 def _failed(error: Exception) -> Iterator[Any]:
-    """Keys of tasks that failed."""
-    # So `distributed` names the task that killed several workers.
+    """Keys of failed tasks."""
+    # `distributed` names the task that killed several workers in this way.
     yield getattr(error, "task", None)
     client: Any = getattr(get_scheduler(), "__self__", None)
     if hasattr(client, "run_on_scheduler"):
         yield from client.run_on_scheduler(_erred)
     for frame, _ in traceback.walk_tb(error.__traceback__):
-        # So Dask's own schedulers call what runs a task.
+        # Dask's own schedulers use this name for the function that runs a task.
         if frame.f_code.co_name == "execute_task" and "key" in frame.f_locals:
             yield frame.f_locals["key"]
 

@@ -1,4 +1,4 @@
-"""Functions of each chunk whose results stay in chunks: Jacobians, and `yota.batch` over Dask arrays."""
+"""Functions of each chunk with chunked results: Jacobians, and `yota.batch` over Dask arrays."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ __all__ = ["mapped_over", "over_points"]
 
 
 def over_points(batched: Any, function: Callable[..., Any], args: Sequence[Any]) -> Any:
-    """What a function over many points gives for Dask arrays, in Dask arrays; None if there are none among ``args``.
+    """The results of a batched function for Dask arrays, as Dask arrays; None if no argument is one.
 
     Raises
     ------
     ArgumentError
-        If points are in chunks of different sizes, or in anything else.
+        If points are in chunks of different sizes, or in other containers.
     """
     if not any(isinstance(each, da.Array) for each in args):
         return None
@@ -69,22 +69,22 @@ def mapped_over(
     like: Any,
     axes: Sequence[int | None],
 ) -> Any:
-    """What a function gives for each chunk, as Dask arrays.
+    """The results of a function for each chunk, as Dask arrays.
 
     Parameters
     ----------
     title
-        What it is called.
+        Name of the function.
     function
         Takes the arguments.
     call, data
         The arguments, as `taken` gives them.
     chunks
-        Those that hold points.
+        The arguments with points.
     like
-        What it gives for some points.
+        Sample results.
     axes
-        Along which axis of each array in it points are; None for what is the same for all of them.
+        Axis of the points in each result; None for shared results.
     """
     places, names = [place for _, place, _ in data], [name for name, *_ in data]
     whole, shared, name = task_name("compiled"), task_name("arguments"), task_name(title.replace(" ", "_"))

@@ -1,4 +1,4 @@
-"""How the blocks of a chunk are made: the tasks of a graph that serve this chunk alone run inside of its own task."""
+"""The tasks that produce the blocks of a chunk; tasks for one chunk only run inside its own task."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ __all__ = ["Source", "sources"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Source:
-    """How the blocks of one chunk are made.
+    """How the blocks of one chunk are produced.
 
     Parameters
     ----------
     keys
-        Of the blocks.
+        Keys of the blocks.
     tasks
-        Key and task in the order in which they run, each with the keys of what nothing reads after it.
+        Key and task in execution order, each with the keys of results that are not needed afterwards.
     others
-        Keys of what other chunks need too, or of what is in the memory of a worker already.
+        Keys of results that other chunks need too, or that are already in worker memory.
     """
 
     keys: tuple[Any, ...]
@@ -34,7 +34,7 @@ class Source:
     others: frozenset[Any]
 
     def blocks(self, given: Mapping[Any, Any]) -> list[Any]:
-        """The blocks, where ``given`` has what other tasks made."""
+        """The blocks; ``given`` has the results of other tasks."""
         values = {key: given[key] for key in self.others}
         for key, task, done in self.tasks:
             values[key] = task(values)
@@ -44,15 +44,15 @@ class Source:
 
 
 def sources(chunks: Sequence[Chunked]) -> tuple[list[Source], HighLevelGraph]:
-    """How each chunk is made, and the graph of what is not of one chunk alone.
+    """The source of each chunk, and the graph of the shared tasks.
 
-    A task that only one chunk needs belongs to that chunk, which reads its blocks when it needs them: a worker holds
-    one chunk for each of its threads.
+    A task that only one chunk needs belongs to that chunk, which reads its blocks when it needs them. So a worker
+    holds one chunk for each of its threads.
     """
     graphs = _optimized([each for given in chunks for each in given.collections])
     layers = {name: layer for graph in graphs for name, layer in graph.layers.items()}.values()
     tasks = {key: task for layer in layers for key, task in layer.items()}
-    # Annotations say where and how a task is to run.
+    # Annotations determine where and how a task runs.
     apart = {key for layer in layers if layer.annotations for key in layer}
     used = Counter(key for task in tasks.values() for key in getattr(task, "dependencies", tasks))
     used.update(key for given in chunks for key in given.keys)
@@ -62,7 +62,7 @@ def sources(chunks: Sequence[Chunked]) -> tuple[list[Source], HighLevelGraph]:
 
 
 def _optimized(collections: Sequence[Any]) -> list[HighLevelGraph]:
-    """Graphs that make what several collections have in common once; those of delayed blocks are as they are."""
+    """Graphs merged so that shared parts of several collections run once; graphs of delayed blocks stay unchanged."""
     kinds: dict[type, list[Any]] = {}
     for each in collections:
         kinds.setdefault(type(each), []).append(each)
@@ -74,7 +74,7 @@ def _optimized(collections: Sequence[Any]) -> list[HighLevelGraph]:
 
 
 def _runs_inside(task: Any) -> bool:
-    """Whether something in a graph is a task, or data, that can be had by a call here."""
+    """Whether a graph entry is a task or data that can run inside another task."""
     return callable(task) and hasattr(task, "dependencies") and not getattr(task, "is_coro", False)
 
 
@@ -84,7 +84,7 @@ def _source(keys: tuple[Any, ...], inside: Mapping[Any, Any], used: Mapping[Any,
     while needed:
         key = needed.pop()
         seen[key] += 1
-        # All that need it belong to this chunk.
+        # All tasks that need it belong to this chunk.
         if seen[key] == used[key] and key in inside:
             order.append(key)
             needed.extend(inside[key].dependencies)

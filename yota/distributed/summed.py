@@ -1,4 +1,4 @@
-"""Sums over chunks: what is compiled for them, the tasks, and the errors."""
+"""Sums over chunks: compilation, tasks and errors."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ __all__ = ["Over", "Summed", "refuse"]
 
 Over = int | str | tuple[int | str, ...]
 _FAN = 16
-"""How many sums are added at once: a power of two."""
+"""Number of sums that one task adds: a power of two."""
 _MOST = 16
-"""How many chunks go into one task at most: a power of two."""
+"""Largest number of chunks in one task: a power of two."""
 
 
 class Summed(Derived):
@@ -41,11 +41,11 @@ class Summed(Derived):
     recipe, what
         See `Derived`.
     function
-        What is differentiated.
+        The function to differentiate.
     wrt, over, reduction, target, strict, check
         See `yota.distributed.value_and_grad`.
     with_value
-        Whether to give the value too.
+        Whether to return the value too.
     """
 
     def __init__(
@@ -72,10 +72,10 @@ class Summed(Derived):
         self._tasks = f"{recipe[0].__name__}_of_{self.__name__}"
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        """The sum, in NumPy arrays."""
+        """The sum, as NumPy arrays."""
         found = self.delayed(*args, **kwargs)
         try:
-            # What Dask would leave out of a traceback tells which task failed.
+            # Frames that Dask would remove from a traceback identify the failed task.
             with dask.config.set({"admin.traceback.shorten": ()}):
                 return found.compute()
         except Exception as error:
@@ -88,7 +88,7 @@ class Summed(Derived):
             raise named from error
 
     def delayed(self, /, *args: Any, **kwargs: Any) -> Any:
-        """The same for Dask to compute later."""
+        """The sum as a Dask object to compute later."""
         data, call = taken(self.__wrapped__, self._over, args, kwargs)
         chunks = aligned([(name, value) for name, _, value in data])
         names, places = tuple(name for name, *_ in data), tuple(place for _, place, _ in data)
@@ -113,16 +113,16 @@ class Summed(Derived):
         return later(f"total_of_{self.__name__}", graph, (finished, shared, level), base)
 
     def _checked(self, chunks: Sequence[Chunked]) -> int:
-        """The chunk to check: another one at each call, of those that may have several samples."""
+        """The chunk to check: a different one at each call, among those that may have several samples."""
         some = [number for number, rows in enumerate(chunks[0].rows) if rows is None or rows > 1]
         self._calls += 1
         return some[(self._calls - 1) % len(some)] if some else -1
 
     def _compiled(self, call: Call, chunks: Sequence[Chunked], places: Sequence[int | str]) -> bytes:
-        """The pickled functions for such arguments: that for chunks, and that for a few samples."""
+        """The pickled functions for such arguments: one for chunks, one for the samples of the check."""
         likes = []
         for each in chunks:
-            # What has to be looked at is so once.
+            # Blocks of unknown type are computed once.
             data = each.name, each.keys
             if data not in self._likes:
                 self._likes.insert(data, described(each))
@@ -136,7 +136,7 @@ class Summed(Derived):
         except ArgumentError:
             specs = None
         on_device = any(place for *_, place in likes)
-        # What goes by value may have changed since.
+        # Functions that are pickled by value may have changed since.
         key = str(specs), str(likes), pickled(self._function)
         if specs is None or key not in self._known:
             self._known.insert(key, self._functions(specs, on_device))
@@ -149,7 +149,7 @@ class Summed(Derived):
             with contextlib.suppress(ArgumentError):
                 small = gradients.value_and_grad(self._function, self._wrt, strict=self._strict, args=specs)
         if small is not None:
-            # Branches go another way for another chunk.
+            # Other chunks may take other branches.
             small = None if small.tape.guards else _frozen(small)
         function = small
         if small is None or on_device or self._target != "numpy":
@@ -161,9 +161,9 @@ class Summed(Derived):
 
 
 def _together(found: Sequence[Source]) -> int:
-    """How many chunks go into one task: a power of two that leaves several tasks for each thread.
+    """Number of chunks in one task: a power of two that leaves several tasks for each thread.
 
-    Blocks that other tasks make would all have to be there at once.
+    Blocks from other tasks would all have to be in memory at once.
     """
     if any(each.others != found[0].others for each in found):
         return 1
@@ -172,7 +172,7 @@ def _together(found: Sequence[Source]) -> int:
 
 
 def _threads() -> int:
-    """How many threads the workers have together."""
+    """Total number of worker threads."""
     client: Any = getattr(get_scheduler(), "__self__", None)
     if hasattr(client, "nthreads") and not client.asynchronous:
         return sum(map(int, client.nthreads().values())) or 1
@@ -199,7 +199,7 @@ def refuse(function: Callable[..., Any], wrt: Wrt, places: Sequence[int | str], 
 
 
 def _frozen(function: Any) -> Any:
-    """The function with its code, if that can go to other processes."""
+    """The function with its code, if that can be pickled."""
     try:
         return freeze(function)
     except ArgumentError:

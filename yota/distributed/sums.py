@@ -1,4 +1,4 @@
-"""What workers do: a value and a gradient for each chunk, the check that they may be added, and sums of them."""
+"""Code of the workers: value and gradient of each chunk, the check of the loss, and sums."""
 
 from __future__ import annotations
 
@@ -20,32 +20,32 @@ from yota.structures import flatten, is_leaf, mapped, rebuild
 __all__ = ["Group", "Work", "added", "finished", "known", "of_group"]
 
 Part = tuple[int, Any]
-"""A number of samples, and value and gradient."""
+"""Number of samples, and value and gradient."""
 
 _CHECKED = 4
-"""Samples of a chunk on which it is checked that the function is a sum over them."""
+"""Number of samples on which each call checks that the loss is a sum."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Work:
-    """What is computed for each chunk.
+    """The computation for each chunk.
 
     Parameters
     ----------
     functions
-        Pickled: the compiled function, and the one for the few samples of a check.
+        The pickled compiled functions: one for chunks, one for the samples of a check.
     title
-        Of the user's function.
+        Name of the user's function.
     names
-        Of the arguments that hold samples.
+        Names of the arguments that hold samples.
     places
-        Where these go: a position, or a keyword.
+        Their positions or keywords.
     call
         The arguments that all chunks share.
     is_mean
         Whether the value is a mean over samples.
     with_value
-        Whether the value is wanted, beside the gradient.
+        Whether the value is returned with the gradient.
     """
 
     functions: bytes
@@ -59,16 +59,16 @@ class Work:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Group:
-    """Chunks that lie side by side, for one task.
+    """Adjacent chunks for one task.
 
     Parameters
     ----------
     first
-        Number of the first one.
+        Number of the first chunk.
     sources
-        How each is made.
+        The source of each chunk.
     others
-        Keys of what other tasks make for them.
+        Keys of results of other tasks.
     checked
         Number of the chunk to check.
     """
@@ -83,7 +83,7 @@ _loaded = Table(most=64)
 
 
 def known(functions: bytes, value: Any = None) -> Any:
-    """What was pickled, loaded once in a process; ``value`` itself in the process that pickled it."""
+    """Unpickle an object once in a process; return ``value`` itself in the process that pickled it."""
     found = _loaded.get(functions)
     if found is None:
         with _loaded.lock:
@@ -108,12 +108,12 @@ def of_group(work: Work, group: Group, *given: Any) -> Part | None:
 
 
 def _of_chunk(work: Work, number: int, is_checked: bool, blocks: Sequence[Any]) -> Part | None:
-    """The number of samples of a chunk, and value and gradient; None if there are no samples.
+    """Number of samples, value and gradient of a chunk; None if there are no samples.
 
     Raises
     ------
     ChunkError
-        Whatever goes wrong; the message names the chunk.
+        If anything fails; the message names the chunk.
     """
     try:
         blocks = tuple(map(joined, blocks))
@@ -131,17 +131,17 @@ def _of_chunk(work: Work, number: int, is_checked: bool, blocks: Sequence[Any]) 
 
 
 def _spread(block: Any) -> Any:
-    """A few samples from all over a block."""
+    """A few samples distributed over a block."""
     return block[np.unique(np.linspace(0, len(block) - 1, _CHECKED).astype(int))]
 
 
 def _check(work: Work, function: Callable[..., Any], blocks: Sequence[Any]) -> None:
-    """Hold what some samples give against the sum over two parts of them.
+    """Compare the loss of some samples with the combined losses of two parts of them.
 
     Raises
     ------
     ArgumentError
-        If these differ by more than rounding.
+        If they differ by more than rounding.
     """
 
     def of(part: slice) -> list[Any]:
@@ -166,12 +166,12 @@ def _check(work: Work, function: Callable[..., Any], blocks: Sequence[Any]) -> N
 
 
 def added(parts: Sequence[Part | None]) -> Part | None:
-    """The sum of what groups of chunks gave."""
+    """The sum of the results of groups of chunks."""
     return _tree(parts.__getitem__, 0, len(parts))
 
 
 def _tree(part: Callable[[int], Part | None], start: int, stop: int) -> Part | None:
-    """The sum over some parts, in pairs: the same tree whatever power of two of them is added together."""
+    """Pairwise sum of some parts; the tree does not depend on how many are added together."""
     if stop - start == 1:
         return part(start)
     middle = start + (1 << (stop - start - 1).bit_length() - 1)
@@ -187,12 +187,12 @@ def _plus(one: Part | None, other: Part | None) -> Part | None:
 
 
 def _typed(value: Any, like: Any) -> Any:
-    """``value`` as an array where ``like`` is one, without axes too."""
+    """``value`` as an array if ``like`` is one, also with zero axes."""
     return np.asarray(value) if isinstance(like, np.ndarray) else value
 
 
 def finished(work: Work, parts: Sequence[Part | None]) -> Any:
-    """What the caller gets of the sum over all chunks.
+    """The caller's result from the sum over all chunks.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Other libraries as hosts of yota's functions, and theirs as functions of yota's; each is imported when it is used."""
+"""Interoperation with JAX, PyTorch and sympy; each library is imported on first use."""
 
 from __future__ import annotations
 

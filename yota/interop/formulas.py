@@ -1,4 +1,4 @@
-"""Formulas as data: steps that are calls of primitives, and the functions of arrays that they are."""
+"""Expressions as data: steps that call primitives, and the array functions that they define."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ _NUMBERS = (bool, int, float, complex)
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """An argument of a formula.
+    """An argument of an expression.
 
     Parameters
     ----------
     name
-        What it is called.
+        Its name.
     parts
-        Of a sequence its items; none for a number or an array.
+        The items of a sequence; empty for a number or an array.
     shape
-        Of a matrix of symbols its shape; the items are those of its rows.
+        The shape of a matrix of symbols; its items are in row order.
     kind
-        ``number``, which may be an array of numbers too; ``array`` for what has indices or is a matrix as a whole;
-        ``integer`` for an index, a bound or an order.
+        ``number``, or an array of numbers; ``array`` for an array with indices or a whole matrix; ``integer`` for an
+        index, a bound or an order.
     """
 
     name: str
@@ -47,7 +47,7 @@ class Argument:
     kind: str = "number"
 
     def bind(self, value: Any, names: dict[str, Any]) -> None:
-        """Put what the symbols of this argument stand for into ``names``."""
+        """Add the values of the symbols of this argument to ``names``."""
         if not self.parts:
             names[self.name] = value
             return
@@ -71,13 +71,13 @@ class Program:
     Parameters
     ----------
     name
-        What the function is called.
+        Name of the function.
     arguments
-        What it takes.
+        Its arguments.
     steps
-        Calls, each with the name of its value; what they take are names and numbers.
+        Calls, each with the name of its value; their arguments are names and numbers.
     result
-        What it gives: a name, a number, or a structure of them, as a call of ``list``, ``tuple`` or ``matrix``.
+        The result: a name, a number, or a structure as a call of ``list``, ``tuple`` or ``matrix``.
     """
 
     name: str
@@ -87,7 +87,7 @@ class Program:
 
 
 class Formula(Derived):
-    """A function that computes expressions, on numbers, on arrays element by element, and on traced values."""
+    """A function that evaluates expressions on numbers, on arrays element by element, and on traced values."""
 
     def __init__(self, program: Program, implementations: tuple[tuple[str, Callable[..., Any]], ...] = ()) -> None:
         super().__init__((formula, (program, implementations), {}), None)
@@ -98,7 +98,7 @@ class Formula(Derived):
         parameters = [inspect.Parameter(each.name, _POSITIONAL) for each in program.arguments]
         self.__signature__ = inspect.Signature(parameters)
         if implementations:
-            # What they read is watched.
+            # yota tracks the data that these functions read.
             self.__wrapped__: Any = tuple(self._known.values())
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
@@ -121,12 +121,12 @@ _POSITIONAL = inspect.Parameter.POSITIONAL_OR_KEYWORD
 
 
 def formula(program: Program, implementations: tuple[tuple[str, Callable[..., Any]], ...] = ()) -> Formula:
-    """The function of a program; ``implementations`` are functions that no rule describes, by name."""
+    """The function of a program; ``implementations`` are functions without a rule, by name."""
     return Formula(program, implementations)
 
 
 def _taken(argument: Argument, value: Any) -> Any:
-    """An argument as formulas compute with it: a whole number is a number as any other, unless it counts something."""
+    """An argument as a floating-point value, except integer indices, bounds and orders."""
     if argument.kind == "integer":
         if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
             return int(value)
@@ -134,21 +134,21 @@ def _taken(argument: Argument, value: Any) -> Any:
     if argument.kind == "array":
         return value if hasattr(value, "shape") else np.asarray(value)
     if type(value) in (int, float):
-        # Divided by zero it is infinite, as an element of an array is.
+        # As a NumPy number, it gives infinity when divided by zero.
         return np.float64(value)
     return np.asarray(value) if isinstance(value, (list, tuple)) else value
 
 
 @dataclass(slots=True)
 class _Run:
-    """One evaluation: what names stand for, and how many axes numbers have."""
+    """One evaluation: values of names, and the number of axes of the arguments."""
 
     names: Mapping[str, Any]
     axes: int
     implementations: Mapping[str, Callable[..., Any]]
 
     def value(self, expression: Expression) -> Any:
-        """What a name, a number or a structure of them is."""
+        """The value of a name, a number or a structure of them."""
         if isinstance(expression, Name):
             return self.names[expression.id]
         return expression.value if isinstance(expression, Literal) else self.call(expression)  # type: ignore[arg-type]
@@ -162,7 +162,7 @@ class _Run:
             return special(self, *values, **given)
         if call.function in self.implementations:
             return self.implementations[call.function](*values)
-        # A traced number passes for a float, and is none.
+        # A traced number reports the class float.
         if not given and all(type(each) in _NUMBERS for each in values):
             try:
                 found = arithmetic(call.function, tuple(values))
@@ -175,7 +175,7 @@ class _Run:
         return function(call.function)(*values, **given)
 
     def index(self, low: Any, high: Any, *, depth: int) -> Any:
-        """All values of an index, along an axis of its own before those of numbers."""
+        """All values of an index, along an axis before those of the arguments."""
         if not (isinstance(low, int) and isinstance(high, int)):
             raise ArgumentError(
                 "a bound of a sum depends on another index or on an array; give the sum bounds that are whole numbers, "
@@ -200,7 +200,7 @@ class _Run:
         return array[indices if len(indices) > 1 else indices[0]]
 
     def matrix(self, *values: Any, shape: tuple[int, ...]) -> Any:
-        """An array of these elements; elements that are arrays have their axes last."""
+        """An array of these elements; axes of array elements are last."""
         common = np.broadcast_shapes(*map(np.shape, values)) if values else ()
         if not values:
             return np.zeros(shape)
@@ -217,7 +217,7 @@ _SPECIAL: Mapping[str, Callable[..., Any]] = {
     "eye": lambda run, n: np.eye(n),
     "zeros": lambda run, m, n: np.zeros((m, n)),
 }
-"""What formulas have beside the primitives of rules."""
+"""Functions in addition to the primitives of rules."""
 
 
 @functools.cache
@@ -229,12 +229,12 @@ def _recorded(name: str, revision: int) -> Callable[..., Any]:
 
 
 def function(name: str) -> Callable[..., Any]:
-    """What computes a primitive.
+    """The Python function of a primitive.
 
     Raises
     ------
     ArgumentError
-        If there is none of that name.
+        If there is no primitive of that name.
     """
     known = OPERATORS.get(name)
     if known is not None:

@@ -1,4 +1,4 @@
-"""Functions of other libraries as primitives of yota's, with the derivatives that these libraries give."""
+"""Functions of other libraries as primitives, with derivatives from these libraries."""
 
 from __future__ import annotations
 
@@ -22,43 +22,43 @@ __all__ = ["Host", "Library", "hosted"]
 
 
 class Library(Protocol):
-    """What is asked of a library."""
+    """The interface to a library."""
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """Name of the library."""
 
     @property
     def trees(self) -> Any:
-        """What has ``tree_flatten`` and ``tree_unflatten``."""
+        """The module with ``tree_flatten`` and ``tree_unflatten``."""
 
     def run(self, function: Callable[..., Any], arrays: Sequence[Any]) -> np.ndarray[Any, Any]:
-        """The result of a function of the library's arrays, for NumPy's; nobody else has its memory."""
+        """The result of a library function for NumPy arrays, in its own memory."""
 
     def vjp(self, function: Callable[..., Any], operands: Any) -> tuple[Any, Callable[[Any], Any]]:
-        """The result for a tuple of arrays, and what takes a cotangent to the adjoints of all of them."""
+        """The result for a tuple of arrays, and its pullback."""
 
     def vmap(self, function: Callable[..., Any], axes: tuple[int | None, ...]) -> Callable[..., Any]:
-        """The function over many points."""
+        """The function mapped over points."""
 
     def is_smooth(self, array: Any) -> bool:
-        """Whether an array is floating or complex."""
+        """Whether the dtype of an array is floating-point or complex."""
 
     def joined(self, arrays: Sequence[Any]) -> Any:
-        """Arrays as one vector."""
+        """Arrays concatenated to one vector."""
 
 
 class Host:
-    """A function of a library's arrays that gives one of them, called with NumPy arrays.
+    """A library function of several arrays with one result, called with NumPy arrays.
 
     Parameters
     ----------
     name
-        What it is called in messages and on tapes.
+        Name in messages and on tapes.
     function
         The function.
     library
-        Whose arrays it takes.
+        The library of its arrays.
     """
 
     def __init__(self, name: str, function: Callable[..., Any], library: Library) -> None:
@@ -70,12 +70,12 @@ class Host:
         return f"<{self.__name__}>"
 
     def __reduce__(self) -> Any:
-        """Refuse to be pickled, as part of a tape or of what was compiled.
+        """Raise an error: the function cannot be pickled as part of a tape or of compiled code.
 
         Raises
         ------
         ArgumentError
-            In any case.
+            Always.
         """
         raise ArgumentError(
             f"{self.__name__} is on this tape, and belongs to this process; pickle the derivative, such as "
@@ -102,7 +102,7 @@ class Host:
 
     @functools.cached_property
     def pull(self) -> Host:
-        """The pullback: takes a cotangent and the operands, gives the adjoints of these as one vector."""
+        """The pullback: takes a cotangent and the operands, returns the adjoints of the operands as one vector."""
         function, library = self.function, self.library
 
         def pulled(cotangent: Any, *operands: Any) -> Any:
@@ -119,14 +119,14 @@ class Host:
         return Host(f"pullback of {self.name}", pulled, library)
 
     def over(self, axes: tuple[int | None, ...]) -> Host:
-        """The same over many points, which lie along these axes of the operands."""
+        """The function mapped over points along these axes of the operands."""
         if axes not in self._over:
             self._over[axes] = Host(self.name, self.library.vmap(self.function, axes), self.library)
         return self._over[axes]
 
 
 class _Tree(Host):
-    """A function of trees, for one structure of its arguments: several results go as one vector."""
+    """A function of trees for one structure of its arguments; several results are one vector."""
 
     def __init__(self, flat: Callable[..., tuple[list[Any], Any]], name: str, library: Library) -> None:
         self.parts: dict[Hashable, tuple[Any, list[tuple[tuple[int, ...], str]]]] = {}
@@ -139,7 +139,7 @@ class _Tree(Host):
         super().__init__(name, packed, library)
 
     def results(self, operands: Sequence[Any], found: Any) -> Any:
-        """The tree of results, from the one array that they went as."""
+        """The tree of results from their vector."""
         form, parts = self.parts[_kind(operands)]
         if len(parts) == 1:
             return self.library.trees.tree_unflatten(form, [found])
@@ -160,7 +160,7 @@ def _kind(operands: Sequence[Any]) -> Hashable:
 
 
 def hosted(f: Callable[..., Any], library: Library) -> Callable[..., Any]:
-    """``f``, a function of the library's arrays, as one of NumPy's that yota records as one op."""
+    """``f``, a function of library arrays, as a function of NumPy arrays that yota records as one op."""
     record = recorded(registry().primitive("hosted"))
     name = name_of(f)
     trees = Trees(

@@ -1,4 +1,4 @@
-"""yota's functions in JAX: one JAX primitive that calls back to Python, with rules for all of JAX's transformations."""
+"""yota functions in JAX: one JAX primitive that calls Python, with rules for all JAX transformations."""
 
 from __future__ import annotations
 
@@ -32,30 +32,30 @@ def wrap(
     strict: bool = False,
     dynamic: Dynamic = "auto",
 ) -> Callable[..., Any]:
-    """``f``, a plain NumPy function, as a function of JAX's, which all of JAX's transformations take.
+    """Wrap a plain NumPy function for JAX, with support for all JAX transformations.
 
     ``jit``, ``grad``, ``jvp``, ``vjp``, ``jacfwd``, ``jacrev``, ``hessian``, ``linearize``, ``checkpoint`` and
-    ``vmap`` apply, in any order and as often as wanted. Values are those of ``f``; derivatives are yota's generated
-    code. Python calls ``f`` with NumPy arrays, so it may branch on their values.
+    ``vmap`` apply in any order and to any depth. Values are those of ``f``; derivatives are yota's generated code.
+    Python calls ``f`` with NumPy arrays, so it may branch on their values.
 
     Parameters
     ----------
     f
-        A plain NumPy function; arguments and results are numbers, arrays and pytrees of them. Arguments of other types,
-        ``int``, ``bool`` and ``str`` among them, stay as they are, and must be hashable.
+        A plain NumPy function; arguments and results are numbers, arrays and pytrees of them. Other arguments, such
+        as ``int``, ``bool`` and ``str``, are static and must be hashable.
     results
-        Shapes and dtypes of the results, as ``jax.pure_callback`` takes them; or a function that gives them and takes
-        the arguments as ``jax.ShapeDtypeStruct``. By default ``f`` is called with ones to find them.
+        Shapes and dtypes of the results, as ``jax.pure_callback`` takes them, or a function that returns them for
+        arguments of type ``jax.ShapeDtypeStruct``. By default, yota calls ``f`` with ones to find them.
     vmap_method
-        What ``vmap`` does: ``"batch"`` applies `yota.batch`; ``"sequential"`` calls ``f`` for each point, which
-        may then branch on its values.
+        Method of ``vmap``: ``"batch"`` applies `yota.batch`; ``"sequential"`` calls ``f`` for each point, which may
+        then branch on its values.
     target, strict, dynamic
         See `yota.grad`.
 
     Returns
     -------
     Callable
-        Takes what ``f`` takes, with arrays of JAX's in the place of NumPy's, and gives what ``f`` gives, likewise.
+        Takes the arguments of ``f`` and returns its results, with JAX arrays instead of NumPy arrays.
 
     Raises
     ------
@@ -95,7 +95,7 @@ def _is_array(leaf: Any) -> bool:
 
 
 def _said(results: Any, args: Any, kwargs: Any) -> tuple[Types, Any]:
-    """Types of the results, and their tree, as the user said them."""
+    """Types and tree of the results that the user specified."""
     if callable(results):
         args, kwargs = jax.tree.map(
             lambda leaf: jax.ShapeDtypeStruct(jnp.shape(leaf), jnp.result_type(leaf)) if _is_array(leaf) else leaf,
@@ -110,11 +110,11 @@ def _said(results: Any, args: Any, kwargs: Any) -> tuple[Types, Any]:
 
 _call = Primitive("yota")
 _call.multiple_results = True
-"""``map`` is called with the operands, of which those that are ``weak`` are Python numbers to it."""
+"""The primitive calls ``map`` with the operands; ``weak`` operands are Python numbers for it."""
 
 
 def _types_of(operands: Sequence[Any], weak: Sequence[bool]) -> Types:
-    """What ``map`` sees of operands."""
+    """Types of the operands for ``map``."""
     kinds = {"f": np.dtype(float), "c": np.dtype(complex)}
     return tuple(
         TensorType(kinds[each.dtype.kind] if soft else np.dtype(each.dtype), tuple(each.shape), soft)
@@ -128,13 +128,13 @@ def _abstract(*operands: Any, map: Map, weak: tuple[bool, ...], **_: Any) -> lis
 
 
 def _on_host(map: Map, weak: tuple[bool, ...], *operands: Any) -> tuple[Any, ...]:
-    """The results for arrays of JAX's in main memory."""
+    """The results for JAX arrays in main memory."""
     arrays = [np.asarray(each) for each in operands]
     return map(*[each.item() if soft else each[()] for each, soft in zip(arrays, weak, strict=True)])
 
 
 def _called_back(map: Map, weak: tuple[bool, ...], wanted: Sequence[Any], *operands: Any) -> tuple[Any, ...]:
-    """The results, of the types that JAX has been told."""
+    """The results, with the types that JAX expects."""
     found = _on_host(map, weak, *operands)
     for one, type_ in zip(found, wanted, strict=True):
         if np.shape(one) != type_.shape:
@@ -148,12 +148,12 @@ def _called_back(map: Map, weak: tuple[bool, ...], wanted: Sequence[Any], *opera
 def _evaluated(*operands: Any, map: Map, weak: tuple[bool, ...], **_: Any) -> list[Any]:
     if any(device.platform == "gpu" for each in operands for device in each.devices()):
         return _on_device(map, operands)
-    # A copy, for an array of JAX's never changes, and the function may keep and change what it gave.
+    # A copy, because JAX arrays are immutable and the function may keep and change its result.
     return [jnp.array(each) for each in _on_host(map, weak, *operands)]
 
 
 def _on_device(map: Map, operands: Sequence[Any]) -> list[Any]:
-    """The results of a map of arrays of CuPy's, on the memory of JAX's."""
+    """The results of a map of CuPy arrays, on the memory of JAX arrays."""
     from yota.runtime.cuda import shared
 
     return [jax.dlpack.from_dlpack(shared(one)) for one in map(*[shared(each) for each in operands])]
@@ -165,7 +165,7 @@ def _lowered(*operands: Any, map: Map, weak: tuple[bool, ...], **_: Any) -> Any:
 
 
 def _forward(operands: Sequence[Any], tangents: Sequence[Any], *, map: Map, method: str, weak: tuple[bool, ...]) -> Any:
-    """The derivative along tangents, linear in these, so that it can be transposed."""
+    """The derivative along tangents, as a linear function that JAX can transpose."""
     moved = tuple(position for position, each in enumerate(tangents) if type(each) is not ad.Zero)
     given = [tangents[position] for position in moved]
     types = map.types(_types_of(operands, weak))
@@ -181,7 +181,7 @@ def _forward(operands: Sequence[Any], tangents: Sequence[Any], *, map: Map, meth
 
 
 def _transposed(cotangents: Sequence[Any], *operands: Any, map: Map, method: str, weak: tuple[bool, ...]) -> list[Any]:
-    """The transpose of a map that is linear in the operands that are missing: its pullback, at zero."""
+    """The transpose of a map that is linear in the missing operands: its pullback at zero."""
     missing = tuple(position for position, each in enumerate(operands) if ad.is_undefined_primal(each))
     pulled, rest = map.transposed(missing, len(operands), len(cotangents))
     given = [_conjugated(ad.instantiate_zeros(each)) for each in cotangents]
@@ -193,7 +193,7 @@ def _transposed(cotangents: Sequence[Any], *operands: Any, map: Map, method: str
 
 
 def _conjugated(value: Any) -> Any:
-    """JAX transposes where yota takes adjoints."""
+    """The conjugate, because JAX transposes and yota computes adjoints."""
     return jnp.conj(value) if value.dtype.kind == "c" else value
 
 
@@ -202,7 +202,7 @@ def _batched(
 ) -> Any:
     size = next(each.shape[axis] for each, axis in zip(operands, axes, strict=True) if axis is not None)
     if method == "batch":
-        # A number that has become an array of points is one of NumPy's.
+        # A batched number is an array and no longer weak.
         soft = tuple(one and axis is None for one, axis in zip(weak, axes, strict=True))
         found = _call.bind(*operands, map=map.over(tuple(axes), size), method=method, weak=soft)
     else:
@@ -229,27 +229,27 @@ mlir.register_lowering(_call, mlir.lower_fun(_lowered, multiple_results=True))
 
 
 def primitive(f: Callable[..., Any], *, jit: bool = True) -> Callable[..., Any]:
-    """``f``, a function of JAX's, as a function of NumPy arrays that yota differentiates.
+    """Turn a JAX function into a function of NumPy arrays that yota differentiates.
 
-    It is recorded as one op, whose derivatives of any order are those of JAX. Code for "numpy" and "c" calls it; code
-    for "cuda", and modules that `yota.generate` writes, cannot.
+    yota records it as one op; JAX computes its derivatives, to any order. Code for "numpy" and "c" calls it. Code
+    for "cuda" and modules of `yota.generate` cannot.
 
     Parameters
     ----------
     f
-        A pure function of arrays of JAX's, or pytrees of them.
+        A pure function of JAX arrays or pytrees of them.
     jit
-        Whether XLA compiles it, and its derivatives; without, it may branch on values.
+        Whether XLA compiles it and its derivatives; without, it may branch on values.
 
     Returns
     -------
     Callable
-        Takes what ``f`` takes, with NumPy arrays, and gives what ``f`` gives, likewise.
+        Takes the arguments of ``f`` and returns its results, with NumPy arrays.
 
     Raises
     ------
     ArgumentError
-        When called, if ``f`` raises, or where JAX would round numbers in double precision to single.
+        When called, if ``f`` raises, or if JAX would round double precision to single.
 
     Examples
     --------
@@ -262,7 +262,7 @@ def primitive(f: Callable[..., Any], *, jit: bool = True) -> Callable[..., Any]:
 
 
 class _Library:
-    """JAX, as `yota.interop.hosting` asks for it."""
+    """The interface to JAX; see `yota.interop.hosting`."""
 
     name = "JAX"
     trees = jax.tree_util

@@ -1,4 +1,4 @@
-"""A function of arrays whose derivatives are such functions again: what a host library differentiates."""
+"""Array functions whose derivatives are array functions, as host libraries differentiate them."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ __all__ = ["Map", "Tree", "Trees", "Types"]
 
 _T = TypeVar("_T")
 _OPERAND = object()
-"""Stands for an array or a number among the leaves of a call's arguments."""
+"""Placeholder of an array or number among the leaves of the arguments."""
 
 Types = tuple[TensorType, ...]
 
 
 def _kept(make: Callable[..., Map]) -> Callable[..., Map]:
-    """A method that makes a map, once for each map and arguments."""
+    """A method whose results are cached for each map and arguments."""
 
     @functools.wraps(make)
     def method(self: Map, *options: Hashable) -> Map:
@@ -40,20 +40,20 @@ def _kept(make: Callable[..., Map]) -> Callable[..., Map]:
 
 
 class Map:
-    """A function of arrays that gives a tuple of arrays, with its derivatives.
+    """A function of arrays that returns a tuple of arrays, with its derivatives.
 
     Parameters
     ----------
     function
-        Takes arrays and numbers, traced ones too; gives a tuple of them.
+        Takes arrays and numbers, also traced ones; returns a tuple of them.
     infer
-        Types of the results, from those of the operands; found by a call at ones where it is None.
+        Returns the types of the results for types of operands; None to find them by a call with ones.
     options
         Options of yota's transforms: ``target``, ``strict``, ``dynamic``.
 
     Notes
     -----
-    Each derivative is made once, so that whoever keeps code by the identity of a map finds it again.
+    Each derivative is created once, so that caches can use its identity as key.
     """
 
     def __init__(
@@ -69,14 +69,14 @@ class Map:
         return self.__name__
 
     def __call__(self, *operands: Any) -> tuple[Any, ...]:
-        """The results, each of the type that `types` says."""
+        """The results, with the types of `types`."""
         with np.errstate(all="ignore"):
             found = tuple(self.function(*operands))
         self._types.setdefault(tuple(map(_type_of, operands)), tuple(map(_type_of, found)))
         return found
 
     def known(self, operands: Types) -> Types | None:
-        """Types of the results, if that needs no call."""
+        """Types of the results, if known without a call."""
         return self._infer(operands) if self._infer else self._types.get(operands)
 
     def types(self, operands: Types) -> Types:
@@ -85,7 +85,7 @@ class Map:
         Raises
         ------
         ArgumentError
-            If the function cannot be called at ones.
+            If the function raises for ones.
         """
         found = self.known(operands)
         if found is None:
@@ -94,14 +94,14 @@ class Map:
             except Exception as fault:
                 raise ArgumentError(
                     f"{self.__name__} was called with ones to find the shapes of its results, and raised "
-                    f"{type(fault).__name__}: {fault}. Say them: wrap({self.__name__}, results=...)"
+                    f"{type(fault).__name__}: {fault}. Specify them: wrap({self.__name__}, results=...)"
                 ) from fault
             found = self._types[operands]
         return found
 
     @_kept
     def slopes(self, moved: tuple[int, ...]) -> Map:
-        """Of a function with one real number as its result: that, and its gradient by the operands ``moved``."""
+        """For a function with one real scalar result: the value and the gradient by the operands ``moved``."""
         function = self.function
 
         def only(*operands: Any) -> Any:
@@ -118,7 +118,7 @@ class Map:
 
     @_kept
     def pullback(self, moved: tuple[int, ...], parts: tuple[int, ...]) -> Map:
-        """Cotangents of the results ``parts``, then the operands, to the adjoints of the operands ``moved``."""
+        """The map from cotangents of the results ``parts``, and the operands, to adjoints of the operands ``moved``."""
         count = len(parts)
         pulled = gradient(weighted(self._picked(parts)), tuple(1 + each for each in moved), **self.options)
 
@@ -129,7 +129,7 @@ class Map:
 
     @_kept
     def pushforward(self, moved: tuple[int, ...], parts: tuple[int, ...], results: Types) -> Map:
-        """Operands, then tangents of those in ``moved``, to the tangents of the results ``parts``."""
+        """The map from operands, and tangents of those in ``moved``, to the tangents of the results ``parts``."""
         wanted = tuple(results[each] for each in parts)
         pushed = pushforward(self._picked(parts), moved, **self.options)
 
@@ -157,7 +157,7 @@ class Map:
 
     @_kept
     def over(self, axes: tuple[int | None, ...], size: int) -> Map:
-        """The same over ``size`` points, which lie along these axes of the operands, and along the first of results."""
+        """The map over ``size`` points, along these axes of the operands and the first axis of the results."""
         many = batch(self.function, in_axes=axes, target=self.options["target"], dynamic=self.options["dynamic"])
 
         def infer(types: Types) -> Types:
@@ -172,7 +172,7 @@ class Map:
         return made
 
     def _picked(self, parts: tuple[int, ...]) -> Callable[..., Any]:
-        """The function with these of its results alone."""
+        """The map with only these results."""
         function = self.function
 
         def picked(*operands: Any) -> tuple[Any, ...]:
@@ -184,7 +184,7 @@ class Map:
 
 
 def _type_of(value: Any) -> TensorType:
-    """The type of a number or an array, on a GPU too."""
+    """The type of a number or array, also on a GPU."""
     return TensorType(np.dtype(value.dtype), tuple(value.shape)) if hasattr(value, "dtype") else type_of(value)
 
 
@@ -193,18 +193,18 @@ def _point(type: TensorType, axis: int) -> TensorType:
 
 
 class Trees(Generic[_T]):
-    """A function of structures: what is made for each structure of its arguments.
+    """A function of structures, with cached data for each structure of its arguments.
 
     Parameters
     ----------
     function
         The function.
     library
-        Has ``tree_flatten`` and ``tree_unflatten``.
+        Module with ``tree_flatten`` and ``tree_unflatten``.
     is_operand
-        Whether a leaf is an array or a number that the function computes with; others are part of the structure.
+        Whether a leaf is an array or number to compute with; other leaves are part of the structure.
     make
-        Takes a function of the operands in their order, which gives the leaves of the result and their structure.
+        Takes a function of the operands that returns the leaves and the structure of the result.
     """
 
     def __init__(
@@ -218,12 +218,12 @@ class Trees(Generic[_T]):
         self._made: dict[Hashable, _T] = {}
 
     def find(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[_T, list[Any]]:
-        """What was made for such arguments, and the operands.
+        """The data for such arguments, and the operands.
 
         Raises
         ------
         ArgumentError
-            If a leaf is no operand, and cannot be hashed.
+            If a leaf is neither an operand nor hashable.
         """
         leaves, spec = self._library.tree_flatten((args, kwargs))
         rest = [_OPERAND if self._is_operand(leaf) else leaf for leaf in leaves]
@@ -233,7 +233,7 @@ class Trees(Generic[_T]):
                 f"{name_of(self._function)} was called with a {type(odd).__name__}, which is neither an array nor "
                 "hashable; register its class as a tree, or pass its arrays"
             )
-        # 1 and True are equal, and not the same.
+        # 1 and True are equal but different arguments.
         key = spec, tuple([(type(leaf), leaf) for leaf in rest])
         if key not in self._made:
             self._made[key] = self._make(self._flat(spec, rest))
@@ -260,7 +260,7 @@ class Tree(Map):
     flat
         See `Trees`.
     name
-        Of the function.
+        Name of the function.
     options
         See `Map`.
     """
@@ -279,8 +279,8 @@ class Tree(Map):
         call.__name__ = name
         super().__init__(call, options)
         self.forms = forms
-        """The structure of the results, once it is known."""
+        """The structure of the results, when known."""
 
     def say(self, operands: Types, results: Types, form: Any) -> None:
-        """Take the types and the structure of the results from the user."""
+        """Set the types and the structure of the results from the user's specification."""
         self._types[operands], self.forms[:] = results, [form]

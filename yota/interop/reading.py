@@ -1,4 +1,4 @@
-"""Sympy's expressions as programs of primitives."""
+"""Converts sympy expressions to programs of primitives."""
 
 from __future__ import annotations
 
@@ -112,11 +112,11 @@ Determinant = det(a)
 Inverse = inv(a)
 """.strip().split("\n")
 )
-"""Sympy's functions and conditions, of arguments a, b, c and d, in the rule language; beside those of `functions`."""
+"""Sympy functions and conditions of arguments a, b, c and d in the rule language, in addition to `functions`."""
 _ORDERED = frozenset(
     "expint jn yn legendre chebyshevt chebyshevu hermite hermite_prob laguerre assoc_laguerre gegenbauer jacobi".split()
 )
-"""Functions whose first argument is a whole number."""
+"""Functions whose first argument is an integer."""
 CHAINS = {"Max": "maximum", "Min": "minimum", "And": "logical_and", "Or": "logical_or", "Xor": "logical_xor"} | {
     "MatAdd": "add",
     "HadamardProduct": "multiply",
@@ -127,20 +127,20 @@ _KEYWORDS = frozenset(keyword.kwlist)
 
 @cache
 def form(name: str) -> Expression | None:
-    """What a function of sympy's is in the rule language, if that is not a primitive of another name."""
+    """The form of a sympy function in the rule language, unless it is a primitive of another name."""
     text = FORMS.get(name)
     return None if text is None else read_expression(text, frozenset("abcd"))
 
 
 @cache
 def _alike() -> Mapping[str, str]:
-    """Names of primitives by those of sympy's functions that are the same."""
+    """Names of primitives by equivalent sympy functions."""
     found = functions().items()
     return {made.__name__: name for name, made in found if isinstance(made, type) and registry().knows(name)}
 
 
 class Steps:
-    """Steps as they are written down; what occurs twice is computed once."""
+    """Steps of a program; equal steps are shared."""
 
     def __init__(self) -> None:
         self.steps: list[tuple[str, Call]] = []
@@ -148,7 +148,7 @@ class Steps:
         self._depth = 0
 
     def call(self, function: str, *arguments: Expression, **keywords: Any) -> Name:
-        """A new step, or the one that computes the same."""
+        """A new step, or an existing equal one."""
         call = Call(function, arguments, tuple((name, Literal(each)) for name, each in keywords.items()))
         if call not in self._calls:
             name = f"{len(self.steps)}"
@@ -157,14 +157,14 @@ class Steps:
         return self._calls[call]
 
     def folded(self, function: str, parts: Iterable[Expression]) -> Expression:
-        """A chain of calls, from the left."""
+        """A chain of calls from the left."""
         first, *rest = parts
         for each in rest:
             first = self.call(function, first, each)
         return first
 
     def named(self, name: str, parts: Sequence[Expression]) -> Expression | None:
-        """A function of sympy's by its name; None if there is none of so many arguments."""
+        """A sympy function by its name; None if there is none with this number of arguments."""
         special = getattr(self, f"_{name}", None) if name in _BY_HAND else None
         if special is not None:
             return special(*parts) if len(parts) in _BY_HAND[name] else None
@@ -190,12 +190,12 @@ class Steps:
         return self.call(form.function, *(self._written(each, names) for each in form.arguments), **keywords)
 
     def index(self, low: Expression, high: Expression) -> Name:
-        """All values of an index; until `over` what is read is inside of its sum."""
+        """All values of an index; steps until `over` are inside its sum."""
         self._depth += 1
         return self.call("index", low, high, depth=self._depth - 1)
 
     def over(self, body: Expression, index: Name, function: str) -> Name:
-        """The sum or product of a body over the index that was begun last."""
+        """The sum or product of a body over the last index."""
         self._depth -= 1
         return self.call("over", body, index, by=function)
 
@@ -224,7 +224,7 @@ class Steps:
 
     def _bessel(self, letter: str, order: Expression, x: Expression) -> Expression:
         whole = order.value if isinstance(order, Literal) else None
-        # Those of order 0 and 1 are quicker, and known on both sides of 0.
+        # The functions of order 0 and 1 are faster, and defined on both sides of 0.
         return self.call(f"{letter}{whole}", x) if whole in (0, 1) else self.call(f"{letter}v", order, x)
 
     _besselj, _bessely = partialmethod(_bessel, "j"), partialmethod(_bessel, "y")
@@ -246,7 +246,7 @@ _BY_HAND = {
 
 
 class ProgramReader(Steps, Reader):
-    """Writes down the steps of expressions of sympy's."""
+    """Converts sympy expressions to steps."""
 
     def __init__(self, names: Mapping[Any, str], implementations: Mapping[str, Callable[..., Any]]) -> None:
         super().__init__()
@@ -259,13 +259,13 @@ class ProgramReader(Steps, Reader):
         """``expression``, as the name of a step or a number."""
         found = self._known.get(expression)
         if found is None:
-            # A product of matrices counts as a product too, and is another one.
+            # A product of matrices is also a `Mul`, but needs another primitive.
             whole = getattr(expression, "is_MatrixExpr", False)
             found = self._known[expression] = self.other(expression) if whole else super().read(expression)
         return found
 
     def is_constant(self, expression: Any) -> bool:
-        """The imaginary unit, or a power of a negative number."""
+        """Whether an expression is the imaginary unit, or a power of a negative number."""
         power = expression.is_Pow and expression.base.is_Number and expression.base.is_negative
         return expression is sympy.I or bool(power and expression.exp.is_Rational and not expression.exp.is_Integer)
 
@@ -275,7 +275,7 @@ class ProgramReader(Steps, Reader):
         return super()._literal(number)
 
     def symbol(self, symbol: Any) -> Expression:
-        """What a symbol is called."""
+        """The name of a symbol."""
         name = self.names.get(symbol, self.names.get(str(symbol)))
         if name is None:
             known = ", ".join(map(str, self.names)) or "none"
@@ -346,7 +346,7 @@ class ProgramReader(Steps, Reader):
         return found
 
     def _inside(self, value: Any, condition: Any) -> Expression:
-        """A piece, computed at a point inside of its set wherever it is not chosen: there it has no slope to be NaN."""
+        """A piece, evaluated at a point of its domain where it is not selected, to avoid NaN in its derivative."""
         sets: dict[Any, list[Any]] = {}
         for part in sympy.And.make_args(condition):
             if isinstance(part, sympy.core.relational.Relational) and part.rhs.is_number and part.lhs in self.names:
@@ -366,13 +366,13 @@ class ProgramReader(Steps, Reader):
 
     def _reduced(self, function: str, expression: Any) -> Expression:
         body, *limits = expression.args
-        # Of several the last is the outermost.
+        # The last of several indices is the outermost.
         (symbol, low, high), inner = limits[-1], limits[:-1]
         if not (low.is_finite is not False and high.is_finite is not False):
             raise ArgumentError(f"{expression} has infinitely many terms; give it bounds, or sympy's .doit()")
         outer, names = self._known, dict(self.names)
         index = self.index(self._counted(low), self._counted(high))
-        # The same symbol may count something else inside.
+        # The same symbol may be another index inside.
         self.names[symbol], self._known = index.id, {}
         found = self.read(type(expression)(body, *inner) if inner else body)
         self.names, self._known = names, outer
@@ -381,7 +381,7 @@ class ProgramReader(Steps, Reader):
     _Sum, _Product = partialmethod(_reduced, "sum"), partialmethod(_reduced, "prod")
 
     def _counted(self, expression: Any) -> Expression:
-        """An index or a bound, whose symbols are whole numbers."""
+        """An index or a bound, whose symbols are integers."""
         found = (self.names.get(each, self.names.get(str(each))) for each in expression.free_symbols)
         self.counted |= {each for each in found if each is not None}
         return self.read(expression)
@@ -417,7 +417,7 @@ class ProgramReader(Steps, Reader):
         return self.read(done)
 
     def result(self, expression: Any) -> Expression:
-        """A result, which may be a structure."""
+        """A result, possibly a structure."""
         if isinstance(expression, (list, tuple, sympy.Tuple)):
             kind = "list" if isinstance(expression, list) else "tuple"
             return Call(kind, tuple(map(self.result, expression)))
@@ -433,7 +433,7 @@ class ProgramReader(Steps, Reader):
 
 
 def _point(parts: list[Any]) -> Any:
-    """A number at which all of these hold, if one of few does."""
+    """A number that satisfies all conditions, if one of a few candidates does."""
     bounds = sorted({part.rhs for part in parts}, key=float)
     tried = [bounds[0] - 1, bounds[-1] + 1, *((a + b) / 2 for a, b in itertools.pairwise(bounds))]
     return next((each for each in tried if all(part.func(each, part.rhs) == sympy.true for part in parts)), None)
@@ -445,12 +445,12 @@ _READ = frozenset(name for name in vars(ProgramReader) if name.startswith("_") a
 def program(
     expressions: Any, symbols: Any, name: str, functions: Mapping[str, Callable[..., Any]]
 ) -> tuple[Program, tuple[tuple[str, Callable[..., Any]], ...]]:
-    """Expressions as a program, with the functions that they call by name.
+    """The program of expressions, with their functions by name.
 
     Raises
     ------
     ArgumentError
-        If something in them is not known.
+        If they contain an unknown function or symbol.
     """
     names: dict[Any, str] = {}
     given = symbols if isinstance(symbols, (list, tuple, sympy.Tuple)) else (symbols,)
@@ -487,7 +487,7 @@ def _argument(given: Any, place: int, names: dict[Any, str]) -> Argument:
 
 
 def _identifier(text: str, taken: Iterable[str]) -> str:
-    """A name that Python takes for an argument, like ``text``."""
+    """A valid parameter name similar to ``text``."""
     name = re.sub(r"\W+", "_", text, flags=re.ASCII).strip("_") or "x"
     name = f"x{name}" if name[0].isdigit() else name
     known = set(taken)

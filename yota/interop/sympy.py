@@ -1,4 +1,4 @@
-"""Functions from sympy's expressions: `yota.from_sympy`, `yota.lambdify`."""
+"""`yota.from_sympy` and `yota.lambdify`: functions from sympy expressions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def from_sympy(
     name: str = "f",
     functions: Mapping[str, Callable[..., Any]] | None = None,
 ) -> Callable[..., Any]:
-    """A function from expressions of sympy's.
+    """Create a function from sympy expressions.
 
     Parameters
     ----------
@@ -33,22 +33,22 @@ def from_sympy(
     symbols
         The arguments: symbols, `sympy.IndexedBase`, `sympy.MatrixSymbol`, and lists, tuples and matrices of symbols.
     name
-        Its name in generated code.
+        Name in generated code.
     functions
-        Functions of NumPy's that compute functions of sympy's, by name. What sympy's ``implemented_function`` made, and
-        what has a rule, is known.
+        NumPy implementations of sympy functions, by name. Functions of sympy's ``implemented_function``, and
+        functions with a rule, need none.
 
     Returns
     -------
     Callable
-        Takes numbers, or arrays for element by element, as sympy's ``lambdify`` does. Called, it computes with NumPy;
-        `yota.gradient`, `yota.jacobian`, `yota.batch`, `yota.generate` and all others take it, and compile it.
-        Symbols that count something, as bounds and indices do, take an int.
+        Takes numbers, or arrays for element-by-element evaluation, like the result of sympy's ``lambdify``. It
+        computes with NumPy; `yota.gradient`, `yota.jacobian`, `yota.batch`, `yota.generate` and all other
+        transformations accept and compile it. Symbols in bounds and indices take an int.
 
     Raises
     ------
     ArgumentError
-        If there is something in the expressions that NumPy and SciPy have no function for.
+        If NumPy and SciPy have no function for a part of the expressions.
 
     Examples
     --------
@@ -81,36 +81,36 @@ def lambdify(
     strict: bool = False,
     effort: str = "quick",
 ) -> Callable[..., Any]:
-    """A compiled function from expressions of sympy's, with the arguments of sympy's ``lambdify``.
+    """Create a compiled function from sympy expressions, with the arguments of ``sympy.lambdify``.
 
     Parameters
     ----------
     args
-        See `from_sympy`, where they are ``symbols``.
+        The argument ``symbols`` of `from_sympy`.
     expr
-        See `from_sympy`, where it is ``expressions``.
+        The argument ``expressions`` of `from_sympy`.
     modules
-        ``"numpy"``, ``"scipy"`` or ``"math"``, a dict of functions by name, or a list of such. NumPy and SciPy are used
-        in any case.
+        ``"numpy"``, ``"scipy"`` or ``"math"``, a dict of functions by name, or a list of these. yota always uses
+        NumPy and SciPy.
     printer
-        Refused, for nothing is printed.
+        Not supported.
     use_imps
-        Whether functions with an implementation of their own are called by it.
+        Must be True if an expression has functions with an implementation of their own.
     dummify, cse, docstring_limit
-        Of no effect: names are never in conflict, and common subexpressions are always computed once.
+        No effect: names never conflict, and common subexpressions are always shared.
     target, strict, effort
-        See `yota.grad`. By default C where there is a compiler, which takes part of a second at the first call with
-        arguments of a new kind, and NumPy elsewhere.
+        See `yota.grad`. The default is C if there is a compiler, otherwise NumPy. C takes part of a second at the
+        first call with new argument types.
 
     Returns
     -------
     Callable
-        Takes numbers or arrays. Its derivatives are those of every function: ``yota.gradient(f)``.
+        Takes numbers or arrays. ``yota.gradient(f)`` and all other derivatives accept it.
 
     Raises
     ------
     ArgumentError
-        If an expression, or another argument, cannot be taken.
+        If an expression or another argument is not supported.
 
     Examples
     --------
@@ -138,7 +138,7 @@ def lambdify(
 
 
 def _functions(modules: Any) -> dict[str, Callable[..., Any]]:
-    """The functions that ``modules`` name, as sympy's lambdify takes it: the first ones count."""
+    """The functions in ``modules``, in the format of sympy's lambdify; the first ones take precedence."""
     found: dict[str, Callable[..., Any]] = {}
     for each in reversed(modules if isinstance(modules, (list, tuple)) else [] if modules is None else [modules]):
         if isinstance(each, Mapping):
@@ -153,7 +153,7 @@ def _lambdified(found: Formula, *options: Any) -> Lambdified:
 
 
 class Lambdified(Value):
-    """The compiled value of a formula."""
+    """The compiled value of an expression."""
 
     def __init__(self, found: Formula, target: str | None, strict: bool, effort: str) -> None:
         from yota.runtime import native
@@ -163,7 +163,7 @@ class Lambdified(Value):
         self._counts = tuple(any(leaf.kind == "integer" for leaf in each.leaves()) for each in found.program.arguments)
 
     def make(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Call what was compiled for such arguments, or compile it; whole numbers are numbers as any other."""
+        """Call the compiled code for these argument types, compiled if necessary; integers become floats."""
         pairs = zip(args, self._counts, strict=False)
         taken = tuple([each if counts else _floating(each) for each, counts in pairs]) + args[len(self._counts) :]
         if kinds(taken) != kinds(args):

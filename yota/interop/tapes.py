@@ -1,4 +1,4 @@
-"""Tapes as formulas of sympy's: each element of each variable as an expression of elements of the inputs."""
+"""Tapes as sympy formulas: each element of each variable as an expression of elements of the inputs."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from yota.rules.registry import registry
 __all__ = ["equations", "latex", "math_markup", "to_sympy"]
 
 _FEW = 4
-"""Terms up to which a sum is written out."""
+"""Largest number of terms of a sum that is written out."""
 _MOST_ELEMENTS = 16
-"""Elements up to which an array is given one by one."""
+"""Largest number of elements of an array that is written out."""
 _MOST_PARTS = 400
-"""Parts up to which a formula can be read."""
+"""Largest number of parts of a readable formula."""
 _MOST_WALKED = 20_000
 _Index = tuple[Any, ...]
 
@@ -47,12 +47,12 @@ def to_sympy(tape: Tape) -> Any:
 
 
 def equations(tape: Tape) -> list[tuple[Any, Any]]:
-    """What each result is called, and its formula; those of an array with its indices.
+    """The name and formula of each result; an array has indices.
 
     Raises
     ------
     ArgumentError
-        If an op has no formula, or the formulas are too long to be read.
+        If an op has no formula, or the formulas are too long.
     """
     reading, found = _Elements(tape, readable=True), []
     name = sympy.Symbol(tape.name if tape.name.isidentifier() else "f")
@@ -77,7 +77,7 @@ def latex(tape: Tape) -> str:
 
 
 def math_markup(tape: Tape) -> list[str]:
-    """The formulas of a tape in MathML, which browsers show; none where it has none that can be read."""
+    """The formulas of a tape in MathML for browsers; empty if there are no readable ones."""
     try:
         return [mathml(sympy.Eq(*sides, evaluate=False), printer="presentation") for sides in equations(tape)]
     except (YotaError, RecursionError):
@@ -85,7 +85,7 @@ def math_markup(tape: Tape) -> list[str]:
 
 
 def _is_longer(expression: Any, most: int) -> bool:
-    """Whether an expression has more parts than that; what stands in it twice counts twice."""
+    """Whether an expression has more parts than the bound; repeated parts count repeatedly."""
     return any(number >= most for number, _ in enumerate(sympy.postorder_traversal(expression)))
 
 
@@ -113,23 +113,23 @@ class _Elements:
         for entry in tape.inputs:
             name = entry.place
             if readable and not re.fullmatch(r"[\w.\[\]]+", name):
-                # Neither LaTeX nor MathML is to take what a key of a dict says for its own.
+                # The keys of dicts must not contain LaTeX or MathML commands.
                 name = re.sub("[^A-Za-z]", "", name)
                 while not name or name in self._names.values():
                     name += "x"
             self._names[entry.variable] = name
         self._known: dict[tuple[int, _Index], Any] = {}
         for op in tape.ops:
-            # In order, so that long tapes do not lead to deep recursion.
+            # In tape order, to avoid deep recursion for long tapes.
             if not tape.types[op.result].shape and op.access != AccessMap.ITEM:
                 self.element(op.result, ())
 
     def whole(self, variable: int) -> tuple[Any, _Index]:
-        """An array's element at symbols, and these."""
+        """An array's element at symbolic indices, and these indices."""
         return self.over(len(self._shape(variable)), lambda indices: self.element(variable, indices))
 
     def over(self, count: int, body: Callable[[_Index], Any]) -> tuple[Any, _Index]:
-        """An expression of so many indices, and the symbols that stand for them: letters that nothing in it uses."""
+        """An expression with this number of indices, and their symbols, which are unused letters."""
         own = tuple(sympy.Dummy(integer=True) for _ in range(count))
         found = sympy.sympify(body(own))
         if not count:
@@ -227,7 +227,7 @@ class _Elements:
     _matmul = _einsum
 
     def _contracted(self, operands: Sequence[int], subscripts: Sequence[str], output: str, index: _Index) -> Any:
-        """A sum of products of elements over the indices that the result does not have."""
+        """A sum of products of elements over the indices that are not in the result."""
         shapes = [self._shape(each) for each in operands]
         extents: dict[str, int] = {}
         for names, shape in zip(subscripts, shapes, strict=True):
@@ -327,7 +327,7 @@ class _Elements:
 
 
 def _placed(entries: Index, index: _Index, shape: Sequence[int]) -> tuple[Any, _Index]:
-    """Whether an element is among those at an index, and where it is among them."""
+    """Whether an index selects an element, and its position among the selected elements."""
     tests, place, rest = [], [], iter(zip(index, shape, strict=True))
     for entry in entries:
         if entry is NEWAXIS:
@@ -370,7 +370,7 @@ def _number(value: Any) -> Any:
 
 @cache
 def _functions() -> Mapping[str, Callable[..., Any]]:
-    """Sympy's functions by the names of primitives: those of rules, and those that are read as one primitive."""
+    """Sympy functions by primitive names: those of rules, and those read as one primitive."""
     found = {name: getattr(sympy, other) for other, name in CHAINS.items() if hasattr(sympy, other)}
     for name in FORMS:
         read = form(name)
@@ -388,13 +388,13 @@ def _functions() -> Mapping[str, Callable[..., Any]]:
 
 
 def called(name: str, arguments: Sequence[Any]) -> Any:
-    """A primitive of these expressions: sympy's own function, what its rule says, or a function without meaning."""
+    """A primitive of expressions: sympy's own function, the primal of its rule, or an undefined function."""
     made = _functions().get(name)
     if made is not None and name in _ARITHMETIC:
         arguments = [*map(_numeric, arguments)]
         pieces = [each for each in arguments if isinstance(each, sympy.Piecewise)]
         if name == "multiply" and len(pieces) == 1 and len(pieces[0].args) <= _FEW:
-            # A mask chooses between the other factor and zero.
+            # A mask selects the other factor or zero.
             others = [each for each in arguments if each is not pieces[0]]
             return sympy.Piecewise(*((sympy.Mul(each, *others), test) for each, test in pieces[0].args))
     if made is not None:
@@ -410,23 +410,23 @@ _ARITHMETIC = frozenset("add subtract multiply divide negative power square".spl
 
 
 def _numeric(value: Any) -> Any:
-    """A condition as the number that it is."""
+    """A condition as a number."""
     return sympy.Piecewise((1, value), (0, True)) if getattr(value, "is_Boolean", False) else value
 
 
 class _Emitter:
-    """Writes the bodies of rules as expressions."""
+    """Evaluates rule bodies on expressions."""
 
     def emit(self, primitive: Any, operands: tuple[Any, ...], static: dict[str, Any]) -> Any:
-        """A primitive of expressions."""
+        """Apply a primitive to expressions."""
         return called(primitive.name, operands)
 
     def constant(self, value: Any) -> Any:
-        """A number."""
+        """A numeric constant."""
         return _number(value)
 
     def type(self, handle: Any) -> TensorType:
-        """Every expression counts as a real number."""
+        """The type of every expression is a real number."""
         return _REAL
 
 

@@ -1,4 +1,4 @@
-"""Files of expressions as sympy prints them: one ``name = expression`` on each line, parsed and never executed."""
+"""Files of sympy expressions, one ``name = expression`` on each line; parsed and never executed."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ _BITS = {ast.BitAnd: "logical_and", ast.BitOr: "logical_or", ast.BitXor: "logica
 
 
 def formulas_of(path: Path) -> dict[str, Formula]:
-    """The expressions of a file as functions by name; an expression may use the names of lines before it.
+    """The expressions of a file as functions by name.
 
-    Symbols are arguments, in the order in which they appear; those with brackets are arrays, those of bounds and in
-    brackets whole numbers.
+    An expression may use the names of earlier lines. Symbols are arguments in order of appearance. Symbols with
+    indices are arrays; symbols in bounds and indices are integers.
 
     Raises
     ------
     ArgumentError
-        If a line is something else, or has a function that is not known.
+        If a line has another form or an unknown function.
     """
     try:
         return _formulas(path)
@@ -86,7 +86,7 @@ def _formula(source: Source, name: str, lines: dict[str, ast.expr]) -> Formula:
 
 @dataclass(slots=True)
 class _Formulas(ExpressionReader):
-    """Reads one expression into steps; ``lines`` are the expressions that it may call by name."""
+    """Converts one expression to steps; ``lines`` are the expressions that it may call by name."""
 
     most_parts: int = _PARTS
     most_depth: int = _DEPTH
@@ -99,7 +99,7 @@ class _Formulas(ExpressionReader):
     known: dict[str, Expression] = field(default_factory=dict)
 
     def kind(self, name: str) -> str:
-        """What a symbol stands for."""
+        """The kind of a symbol."""
         return "array" if name in self.arrays else "integer" if name in self.counted else "number"
 
     def _made(self, function: str, *arguments: Expression) -> Expression:
@@ -111,7 +111,7 @@ class _Formulas(ExpressionReader):
             return self.bound[name]
         if name in self.lines:
             if name not in self.known:
-                # A symbol that is an index here is none there.
+                # An index symbol of this expression may have another meaning in the called one.
                 bound, self.bound = self.bound, {}
                 self.known[name] = self._read(self.lines[name], depth)
                 self.bound = bound
@@ -134,7 +134,7 @@ class _Formulas(ExpressionReader):
     def _binary(self, tree: Any, depth: int) -> Expression:
         spine = []
         while isinstance(tree, ast.BinOp):
-            # A long sum is nested to the left.
+            # The syntax tree of a long sum is deeply nested to the left.
             spine.append(tree)
             tree = tree.left
         found = self._read(tree, depth)
@@ -202,7 +202,7 @@ class _Formulas(ExpressionReader):
         return found
 
     def _whole(self, tree: ast.expr, depth: int) -> Expression:
-        """A bound or an index, whose symbols are whole numbers."""
+        """A bound or an index, whose symbols are integers."""
         names = {each.id for each in ast.walk(tree) if isinstance(each, ast.Name)}
         self.counted |= {each for each in names if each not in self.bound}
         return self._read(tree, depth)

@@ -1,4 +1,4 @@
-"""yota's functions in PyTorch: one autograd function, whose derivatives are such functions again."""
+"""yota functions in PyTorch: one autograd function whose derivatives are autograd functions."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ __all__ = ["primitive", "wrap"]
 def wrap(
     f: Callable[..., Any], *, target: str | None = None, strict: bool = False, dynamic: Dynamic = "auto"
 ) -> Callable[..., Any]:
-    """``f``, a plain NumPy function, as a function of PyTorch's, which autograd differentiates as often as wanted.
+    """Wrap a plain NumPy function for PyTorch; autograd differentiates it to any order.
 
-    Values are those of ``f``; derivatives are yota's generated code. On the CPU, tensors and the arrays that ``f`` is
-    called with share their memory; ``f`` cannot write into these. Tensors on a GPU reach ``f`` as arrays of CuPy's,
-    without a copy too. ``torch.func`` and forward mode apply as well.
+    Values are those of ``f``; derivatives are yota's generated code. On the CPU, tensors share memory with the
+    arrays that ``f`` receives; ``f`` cannot write to these. For tensors on a GPU, ``f`` receives CuPy arrays on the
+    same memory. ``torch.func`` and forward mode work as well.
 
     Parameters
     ----------
     f
-        A plain NumPy function; arguments and results are numbers, arrays and structures of them. Other
-        arguments, ``int``, ``bool`` and ``str`` among them, stay as they are, and must be hashable.
+        A plain NumPy function; arguments and results are numbers, arrays and structures of them. Other arguments,
+        such as ``int``, ``bool`` and ``str``, are static and must be hashable.
     target, strict, dynamic
         See `yota.grad`.
 
     Returns
     -------
     Callable
-        Takes what ``f`` takes, with tensors in the place of arrays, and gives what ``f`` gives, likewise.
+        Takes the arguments of ``f`` and returns its results, with tensors instead of arrays.
 
     Raises
     ------
@@ -80,16 +80,16 @@ def _is_array(leaf: Any) -> bool:
 
 
 def _applied(map: Map, operands: Sequence[Any]) -> tuple[Any, ...]:
-    """The results of a map, known to autograd."""
+    """The results of a map, registered with autograd."""
     moved = tuple(number for number, each in enumerate(operands) if getattr(each, "requires_grad", False))
     if not (moved and torch.is_grad_enabled() and _is_scalar(map, operands)):
         return _Call.apply(map, (), *operands)  # type: ignore[no-any-return]
-    # The gradient comes at the price of the value.
+    # The generated code computes the gradient together with the value.
     return (_Call.apply(map, moved, *operands)[0],)
 
 
 class _Call(torch.autograd.Function):  # type: ignore[misc]
-    """A map on tensors; with its gradient by the operands ``moved``, if there are any."""
+    """A map on tensors, with its gradient by the operands ``moved``, if there are any."""
 
     @staticmethod
     def forward(map: Map, moved: tuple[int, ...], *operands: Any) -> Any:
@@ -98,7 +98,7 @@ class _Call(torch.autograd.Function):  # type: ignore[misc]
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-        """Keep what derivatives need."""
+        """Save data for derivatives."""
         ctx.map, moved, *operands = inputs
         tensors = [each for each in operands if isinstance(each, torch.Tensor)]
         ctx.operands = [... if isinstance(each, torch.Tensor) else each for each in operands]
@@ -112,7 +112,7 @@ class _Call(torch.autograd.Function):  # type: ignore[misc]
 
     @staticmethod
     def backward(ctx: Any, *cotangents: Any) -> Any:
-        """Adjoints of the operands, themselves results of a map."""
+        """Adjoints of the operands, also results of a map."""
         saved = iter(ctx.saved_tensors)
         operands = [next(saved) if each is ... else each for each in ctx.operands]
         wanted = tuple(number for number, needed in enumerate(ctx.needs_input_grad[2:]) if needed)
@@ -137,17 +137,17 @@ class _Call(torch.autograd.Function):  # type: ignore[misc]
 
     @staticmethod
     def vmap(info: Any, axes: Any, map: Map, moved: tuple[int, ...], *operands: Any) -> Any:
-        """The same over many points."""
+        """The map over points."""
         found = _applied((map.slopes(moved) if moved else map).over(tuple(axes[2:]), info.batch_size), operands)
         return found, (0,) * len(found)
 
 
-# PyTorch asks for it at each call.
+# PyTorch reads it at each call.
 _Call.forward.__signature__ = inspect.signature(_Call.forward)  # type: ignore[attr-defined]
 
 
 def _is_scalar(map: Map, operands: Sequence[Any]) -> bool:
-    """Whether a map is known to have one real number as its result."""
+    """Whether a map is known to have one real scalar result."""
     found = map.known(tuple(_type_of(each) for each in operands))
     return found is not None and len(found) == 1 and not found[0].shape and found[0].dtype.kind == "f"
 
@@ -161,7 +161,7 @@ def _type_of(value: Any) -> TensorType:
 
 @functools.cache
 def _dtype(dtype: Any) -> np.dtype[Any]:
-    """NumPy's name for a dtype; void where there is none."""
+    """NumPy's name of a dtype; void if there is none."""
     try:
         found: np.dtype[Any] = torch.empty(0, dtype=dtype).numpy().dtype
     except TypeError:
@@ -170,7 +170,7 @@ def _dtype(dtype: Any) -> np.dtype[Any]:
 
 
 def _evaluated(map: Map, operands: Sequence[Any]) -> tuple[Any, ...]:
-    """The results of a map, on memory that they have for themselves."""
+    """The results of a map, each in memory of its own."""
     tensors = [each for each in operands if isinstance(each, torch.Tensor)]
     devices = {str(each.device): each.device for each in tensors}
     if len(devices) > 1:
@@ -187,7 +187,7 @@ def _evaluated(map: Map, operands: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def _on_device(map: Map, operands: Sequence[Any]) -> tuple[Any, ...]:
-    """The results of a map of arrays of CuPy's, on the memory of the tensors."""
+    """The results of a map of CuPy arrays, on the memory of the tensors."""
     from yota.runtime.cuda import shared
 
     given = [shared(each.detach()) if isinstance(each, torch.Tensor) else each for each in operands]
@@ -195,7 +195,7 @@ def _on_device(map: Map, operands: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def _array(map: Map, tensor: Any) -> Any:
-    """The memory of a tensor as an array that cannot be written to."""
+    """A read-only array on the memory of a tensor."""
     try:
         found = tensor.detach().resolve_conj().resolve_neg().numpy()
     except (TypeError, RuntimeError) as fault:
@@ -209,7 +209,7 @@ def _array(map: Map, tensor: Any) -> Any:
 
 
 def _held(results: tuple[Any, ...]) -> list[tuple[int, int]]:
-    """How often each result is held, and the array that it is a view of."""
+    """The reference count of each result, and its base array."""
     return [(sys.getrefcount(each), _references(getattr(each, "base", None))) for each in results]
 
 
@@ -218,11 +218,11 @@ def _references(base: Any) -> int:
 
 
 _ALONE = _held((np.empty(1), np.empty(2)[:1]))
-"""The same of a new array, and of a view of one, that nobody else has."""
+"""Reference counts of an unshared new array, and of a view of one."""
 
 
 def _tensor(map: Map, result: Any, *, alone: bool) -> Any:
-    """A result as a tensor; a copy if somebody else holds the array."""
+    """A result as a tensor; a copy if other code references the array."""
     array = np.asarray(result)
     if not (alone and array.flags.writeable and array.dtype.isnative and all(each >= 0 for each in array.strides)):
         array = np.array(array, array.dtype.newbyteorder("="))
@@ -236,27 +236,27 @@ def _tensor(map: Map, result: Any, *, alone: bool) -> Any:
 
 
 def primitive(f: Callable[..., Any]) -> Callable[..., Any]:
-    """``f``, a function or module of PyTorch's, as a function of NumPy arrays that yota differentiates.
+    """Turn a PyTorch function or module into a function of NumPy arrays that yota differentiates.
 
-    It is recorded as one op, whose derivatives of any order are those of PyTorch (``torch.func``). Code for "numpy" and
-    "c" calls it; code for "cuda", and modules that `yota.generate` writes, cannot.
+    yota records it as one op; PyTorch computes its derivatives, to any order (``torch.func``). Code for "numpy" and
+    "c" calls it. Code for "cuda" and modules of `yota.generate` cannot.
 
     Parameters
     ----------
     f
-        Takes and gives tensors, or structures of them, on the CPU. It must be pure and must not write into its
-        arguments: put a module into ``eval()`` mode. Parameters of a module are constants; a function of them is
-        ``lambda p, x: torch.func.functional_call(module, p, x)``.
+        Takes and returns tensors, or structures of them, on the CPU. It must be pure and must not write into its
+        arguments; use ``eval()`` mode for a module. The parameters of a module are constants. A function of the
+        parameters is ``lambda p, x: torch.func.functional_call(module, p, x)``.
 
     Returns
     -------
     Callable
-        Takes what ``f`` takes, with arrays in the place of tensors, and gives what ``f`` gives, likewise.
+        Takes the arguments of ``f`` and returns its results, with arrays instead of tensors.
 
     Raises
     ------
     ArgumentError
-        When called, if ``f`` raises, as it does where dtypes differ: PyTorch does not convert them.
+        When called, if ``f`` raises, for example because dtypes differ: PyTorch does not convert them.
 
     Examples
     --------
@@ -269,7 +269,7 @@ def primitive(f: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class _Library:
-    """PyTorch, as `yota.interop.hosting` asks for it."""
+    """The interface to PyTorch; see `yota.interop.hosting`."""
 
     name = "PyTorch"
     trees = optree
@@ -295,7 +295,7 @@ class _Library:
 
 
 def _shared(value: Any) -> Any:
-    """An array as a tensor on its memory, where PyTorch can have it."""
+    """An array as a tensor on its memory, if PyTorch supports that."""
     array = np.asarray(value)
     if not array.flags.writeable or any(each < 0 for each in array.strides):
         array = array.copy()

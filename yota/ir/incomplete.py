@@ -1,4 +1,4 @@
-"""What incomplete gamma and beta functions owe to their shapes: integrals without cancellation, by quadrature.
+"""Derivatives of incomplete gamma and beta functions by their shape parameters, by quadrature without cancellation.
 
 Each function needs nothing but `np`.
 """
@@ -25,7 +25,7 @@ def gamma_order(a: Any, x: Any, p: Any) -> Any:
     total = np.empty(a.shape[0])
     with np.errstate(all="ignore"):
         several = ((np.log(x) >= p) & (x < 0.03))[:, 0]
-        # Beyond a small x the integrand changes at x and again at 1, which takes twice the places.
+        # Above a small x, the integrand changes at x and again at 1, which needs twice the points.
         for step, low, high, chosen in ((0.0625, -3.75, 5.0, ~several), (0.03125, -4.5, 7.0, several)):
             tau = np.arange(low, high, step)
             place = np.exp(tau - np.exp(-tau))

@@ -1,4 +1,4 @@
-"""Indices as hashable data, and the three indexing primitives that NumPy spells with brackets."""
+"""Indices as hashable data, and the primitives for indexing."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """A normalised slice of an axis; ``stop`` is None only for a negative step that runs through element 0."""
+    """A normalised slice of an axis; ``stop`` is None only for a negative step that includes element 0."""
 
     start: int
     stop: int | None
     step: int = 1
 
     def positions(self, extent: int) -> range:
-        """What it takes of an axis of ``extent`` elements."""
+        """The selected positions of an axis of ``extent`` elements."""
         return range(extent)[self.start : self.stop : self.step]
 
     def count(self) -> int:
-        """How many elements it takes of an axis."""
+        """The number of selected elements of an axis."""
         stop = -1 if self.stop is None else self.stop
         found = -((self.start - stop) // self.step)
         return max(0, found)
@@ -65,14 +65,14 @@ class _Marker:
 NEWAXIS = _Marker("newaxis")
 """Adds an axis of extent 1."""
 GATHER = _Marker("gather")
-"""Stands for the next integer index array among the operands."""
+"""Placeholder of the next integer index array among the operands."""
 
 Index: TypeAlias = tuple[int | Slice | _Marker, ...]
 """One entry for each axis of the indexed array (``NEWAXIS`` entries aside): always complete, no ellipsis."""
 
 
 def to_numpy(index: Index, arrays: Sequence[Any]) -> tuple[Any, ...]:
-    """The index tuple that NumPy understands, with ``arrays`` put in at the ``GATHER`` marks.
+    """The index tuple for NumPy, with ``arrays`` at the ``GATHER`` marks.
 
     Examples
     --------
@@ -152,13 +152,13 @@ def pattern_shape(index: Index, arrays: Sequence[tuple[int, ...]], shape: Sequen
 
 
 def broadcast(shapes: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
-    """The shape that arrays of such shapes, which go together, broadcast to."""
+    """The broadcast shape of index arrays."""
     reverse = itertools.zip_longest(*(reversed(shape) for shape in shapes), fillvalue=1)
     return tuple(next((each for each in extents if each != 1), 1) for extents in reverse)[::-1]
 
 
 def layout(index: Index) -> tuple[int, bool]:
-    """How many axes of the result come before those of the index arrays, and whether there are any arrays."""
+    """Number of result axes before those of the index arrays, and whether there are index arrays."""
     special = [number for number, entry in enumerate(index) if entry is GATHER or isinstance(entry, int)]
     if not special:
         return 0, False
@@ -179,7 +179,7 @@ def setitem(x: Any, value: Any, *where: Any, index: Index) -> Any:
 
 
 def scatter(*operands: Any, shape: tuple[int, ...], indices: tuple[Index, ...]) -> Any:
-    """Zeros of ``shape`` with each piece added at its index; repeated indices add up.
+    """Zeros of ``shape`` with each piece added at its index; repeated indices accumulate.
 
     ``operands`` are, for each entry of ``indices``, the piece and then its index arrays.
     """
@@ -193,7 +193,7 @@ def deposit(x: Any, *operands: Any, indices: tuple[Index, ...]) -> Any:
 
 
 def pieces_of(operands: Iterable[_T], indices: Iterable[Index]) -> list[tuple[_T, list[_T], Index]]:
-    """Of the operands of a `scatter` each piece, with its index arrays and its index.
+    """Each piece of a `scatter` with its index arrays and its index.
 
     Examples
     --------

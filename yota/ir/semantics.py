@@ -1,4 +1,4 @@
-"""What each primitive means: one record for each, which passes, batching, sparsity and schedules read."""
+"""The semantics table: one record for each primitive, which passes, batching, sparsity and schedules read."""
 
 from __future__ import annotations
 
@@ -12,84 +12,84 @@ __all__ = ["CONTRACTIONS", "INDEXED", "JOINS", "MOVES", "VIEWS", "AccessMap", "P
 
 
 class AccessMap:
-    """Which elements of the operands an element of the result is computed from: the access map."""
+    """Access maps: from which operand elements each result element is computed."""
 
     OPAQUE: Final = "opaque"
-    """Any of them."""
+    """From any operand elements."""
     ELEMENTWISE: Final = "elementwise"
-    """Of each operand the one at the same place, after broadcasting."""
+    """From the element at the same position of each operand, after broadcasting."""
     RESHAPE: Final = "reshape"
-    """The one of the same number in C order."""
+    """From the element with the same flat index in C order."""
     TRANSPOSE: Final = "transpose"
-    """The one whose place is permuted by ``axes``."""
+    """From the element whose indices are permuted by ``axes``."""
     BROADCAST: Final = "broadcast"
-    """The one at the same place, counted from the last axis; 0 along axes of extent 1."""
+    """From the element with the same indices, aligned at the last axis; index 0 along axes of extent 1."""
     READ: Final = "read"
-    """The one of the first operand that ``index`` and the index arrays say."""
+    """From the element of the first operand that ``index`` and the index arrays select."""
     CONCATENATE: Final = "concatenate"
-    """One of one operand, which its place along ``axis`` says."""
+    """From an element of one operand, which the position along ``axis`` selects."""
     STACK: Final = "stack"
-    """The same, along an axis that the operands do not have."""
+    """The same, along a new axis."""
     WRITE: Final = "write"
-    """One of the second operand where ``index`` leads, one of the first operand elsewhere."""
+    """From the second operand at positions that ``index`` selects, else from the first operand."""
     SCATTER: Final = "scatter"
-    """The sum of those elements of the pieces that ``indices`` lead to its place."""
+    """Sum of the elements of the pieces that ``indices`` map to the position."""
     DEPOSIT: Final = "deposit"
-    """The same, and the first operand's at its place."""
+    """The same sum, plus the element of the first operand."""
     REDUCTION: Final = "reduction"
-    """All along the axes of the static keyword ``axis``, combined by `Semantics.fold`."""
+    """From all elements along the axes ``axis``, combined by `Semantics.fold`."""
     COUNT: Final = "count"
-    """All truth values along the axes ``axis``: how many are true, or whether any or all are."""
+    """Boolean reduction along the axes ``axis``: the count of true elements, any, or all."""
     SCAN: Final = "scan"
-    """All up to its own place along one axis, combined by `Semantics.fold`."""
+    """From all elements up to the position along one axis, combined by `Semantics.fold`."""
     MATMUL: Final = "matmul"
-    """Products of rows and columns: a contraction."""
+    """Contraction of rows with columns."""
     EINSUM: Final = "einsum"
-    """Products of the elements that agree in the letters of its axes, added over the other letters: a contraction."""
+    """Contraction over the letters that are not in the result."""
     LINE: Final = "line"
-    """All along one axis."""
+    """From all elements along one axis."""
     MATRIX: Final = "matrix"
-    """All of the matrix in the last two axes."""
+    """From all elements of a matrix in the last two axes."""
     ITEM: Final = "item"
-    """The one at the same place of one of several results."""
+    """From the element at the same position of one of several results."""
     LAYOUT: Final = "layout"
-    """None: it depends on how the operand lies in memory."""
+    """From no element: the result depends on the memory layout of the operand."""
     CALL: Final = "call"
-    """What the recorded call says."""
+    """The recorded call determines the dependence."""
 
 
 class Positions:
-    """Of which elements a result holds the positions."""
+    """Kinds of elements whose positions a result contains."""
 
     NONE: Final = ""
-    """It holds none."""
+    """No positions."""
     SORTED: Final = "sorted"
-    """Of all along an axis, in order."""
+    """Positions of all elements along an axis, in sorted order."""
     PARTED: Final = "parted"
-    """Of all along an axis, in part in order."""
+    """Positions of all elements along an axis, partitioned."""
     TRUE: Final = "true"
-    """Of all that are true, counted in C order: how many, values say."""
+    """Positions of the true elements in C order; their number depends on values."""
     EXTREME: Final = "extreme"
-    """Of the largest or the smallest."""
+    """Positions of the largest or smallest elements."""
     BETWEEN: Final = "between"
-    """Where numbers would stand: also behind the last element."""
+    """Insertion positions, which include the end."""
 
 
 VIEWS = frozenset((AccessMap.RESHAPE, AccessMap.TRANSPOSE, AccessMap.BROADCAST))
-"""Maps whose results are views: their elements are those of the first operand, at places that types say."""
+"""Maps whose results are views of the first operand, with positions that follow from the types."""
 JOINS = frozenset((AccessMap.CONCATENATE, AccessMap.STACK))
-"""Maps that put operands side by side."""
+"""Maps that join operands."""
 MOVES = VIEWS | JOINS | {AccessMap.READ, AccessMap.WRITE}
-"""Maps whose results hold elements of the operands as they are."""
+"""Maps whose results contain unchanged elements of the operands."""
 CONTRACTIONS = frozenset((AccessMap.MATMUL, AccessMap.EINSUM))
 """Sums of products; `access.letters` gives the letters of their axes."""
 INDEXED = frozenset((AccessMap.READ, AccessMap.WRITE, AccessMap.SCATTER, AccessMap.DEPOSIT))
-"""Maps by indices, with index arrays among the operands."""
+"""Indexing maps, with index arrays among the operands."""
 
 
 @dataclass(frozen=True, slots=True)
 class Semantics:
-    """What a primitive means.
+    """The record of one primitive.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""From a recorded function to the plan of its report."""
+"""Collects the data of a report from a recorded function."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = ["report_of"]
 
 
 def report_of(subject: Subject, sizes: Mapping[str, int], *, target: str = "numpy", strict: bool = False) -> Report:
-    """The report on a function and its gradient; ``sizes`` are those that have names, at what they were taken to be."""
+    """The report on a function and its gradient; ``sizes`` are the values of named sizes."""
     known = registry()
     wanted = [subject.tape.inputs[leaf].variable for leaf in subject.layout.wanted]
     found = reversed_tape(subject.tape, wanted, known)
@@ -67,7 +67,7 @@ def _widest(rows: Iterable[Row]) -> int:
 def _pairs(
     found: Reversed, made: Generated, stands_for: Mapping[int, set[int]], gradients: Mapping[int, int | None]
 ) -> tuple[Pair, ...]:
-    """The tape: inputs, constants, then each op with those of its derivative, and what is returned."""
+    """The tape: inputs, constants, each op with the ops of its derivative, and outputs."""
     tape, groups = found.tape, _groups(made, stands_for)
     adjoints: dict[int, list[Op]] = defaultdict(list)
     for op in tape.ops:
@@ -111,7 +111,7 @@ def _op_row(tape: Tape, op: Op, groups: Mapping[int, str]) -> Row:
 
 
 def _groups(made: Generated, stands_for: Mapping[int, set[int]]) -> dict[int, str]:
-    """The fusion group in which each op ended up, or all of those that it lives on in."""
+    """The fusion group of each op, or the groups of the ops that it became."""
     found: dict[int, str] = {}
     number = 0
     for unit in made.lowered.units if made.lowered else ():
@@ -127,7 +127,7 @@ def _groups(made: Generated, stands_for: Mapping[int, set[int]]) -> dict[int, st
 
 
 def _cards(found: Reversed, known: Registry) -> tuple[Card, ...]:
-    """The rules of the function's ops, in the order in which they were first needed."""
+    """The rules of the function's ops, in order of first use."""
     uses: dict[Rule, list[int]] = {}
     rule_of: dict[int, Rule] = {}
     for op in found.tape.ops:
@@ -154,7 +154,7 @@ def _card(rule: Rule, ops: Iterable[int], primal: Mapping[int, int]) -> Card:
 
 
 def _code(made: Generated, stands_for: Mapping[int, set[int]]) -> tuple[Row, ...]:
-    """The generated code; an op that lives on in others only is shown where those are."""
+    """The generated code; an op without lines of its own is linked to those of the ops that it became."""
     lines = {number: set(origins) for number, origins in made.lines.items()}
     at: dict[int, list[int]] = defaultdict(list)
     for number, origins in made.lines.items():
@@ -175,7 +175,7 @@ def _code(made: Generated, stands_for: Mapping[int, set[int]]) -> tuple[Row, ...
 
 
 def _stands_for(made: Generated, tape: Tape) -> dict[int, set[int]]:
-    """For each op those that have lines of their own: itself, or the nearest that it lives on in."""
+    """For each op the ops with lines of their own that represent it: itself, or the nearest that it became."""
     shown = {origin for origins in made.lines.values() for origin in origins}
     users: dict[int, list[int]] = defaultdict(list)
     for op in tape.ops:
@@ -189,6 +189,6 @@ def _stands_for(made: Generated, tape: Tape) -> dict[int, set[int]]:
 
 
 _LONGEST = 100
-"""Characters of an op that are shown; the rest appears when it is pointed at."""
+"""Number of shown characters of an op; hovering shows the rest."""
 _NEAR = 8
-"""Ops that one which has no line of its own may stand for; more say nothing."""
+"""Largest number of ops that may represent one without a line of its own."""

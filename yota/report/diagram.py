@@ -1,4 +1,4 @@
-"""A layered drawing of a tape: the function runs down on the left, its derivative back up on the right."""
+"""A layered diagram of a tape: the function on the left from top to bottom, its derivative on the right."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ _ACROSS, _DOWN = 22, 30
 _GAP = 90
 _MARGIN = 20
 _ABREAST = 6
-"""Boxes of one layer that stand side by side."""
+"""Largest number of boxes side by side in one layer."""
 _SWEEPS = 4
 _LETTERS = 20
-"""Characters that fit into a box."""
+"""Number of characters that fit into a box."""
 
 Place = tuple[int, int]
 
 
 def drawn(tape: Tape, primal: Mapping[int, int]) -> Diagram:
-    """The drawing; ``primal`` gives the op of the function that each op of the derivative belongs to."""
+    """The diagram; ``primal`` maps each op of the derivative to its op of the function."""
     layers = _layers(tape, primal)
     places = _places(tape, layers, primal)
     left = min((x for x, _ in places.values()), default=0)
@@ -41,7 +41,7 @@ def drawn(tape: Tape, primal: Mapping[int, int]) -> Diagram:
 
 
 def _layers(tape: Tape, primal: Mapping[int, int]) -> dict[int, int]:
-    """Layers of the function's ops: as far down as those who read them allow; the derivative's stand beside theirs."""
+    """Layers of the function's ops, as low as their readers allow; ops of the derivative are in the same layers."""
     found = {entry.variable: 0 for entry in tape.inputs}
     ops = [op for op in tape.ops if op.result not in primal]
     for op in ops:
@@ -56,7 +56,7 @@ def _layers(tape: Tape, primal: Mapping[int, int]) -> dict[int, int]:
 
 
 def _places(tape: Tape, layers: Mapping[int, int], primal: Mapping[int, int]) -> dict[int, Place]:
-    """Where each box stands; the function to the left of zero, its derivative to the right."""
+    """The position of each box; the function is left of zero, its derivative right of it."""
     forward: dict[int, list[int]] = defaultdict(list)
     backward: dict[int, list[int]] = defaultdict(list)
     for variable, layer in layers.items():
@@ -79,7 +79,7 @@ def _places(tape: Tape, layers: Mapping[int, int], primal: Mapping[int, int]) ->
 
 
 def _untangle(tape: Tape, layers: dict[int, list[int]]) -> None:
-    """Order each layer by the mean position of its neighbours, down and up in turn (Sugiyama, Tagawa and Toda 1981)."""
+    """Order each layer by the mean position of neighbours, down and up in turn (Sugiyama, Tagawa and Toda 1981)."""
     above: dict[int, list[int]] = defaultdict(list)
     below: dict[int, list[int]] = defaultdict(list)
     known = {variable for members in layers.values() for variable in members}
@@ -139,7 +139,7 @@ def _edges(tape: Tape, primal: Mapping[int, int], places: Mapping[int, Place]) -
 
 
 def _path(start: Place, end: Place) -> str:
-    """A curve that leaves a box towards another one."""
+    """A curve from one box to another."""
     (x0, y0), (x1, y1) = start, end
     if y0 == y1:
         if x0 < x1:

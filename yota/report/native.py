@@ -1,4 +1,4 @@
-"""Generated C and CUDA code: each line belongs to the line of the user's that stands in a comment above it."""
+"""Generated C and CUDA code; the source comment above a line links it to ops."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["native"]
 
 _COMMENT = re.compile(r"\s*(/\* .* \*/|# .*)$")
 _SHOWN = (80, 100)
-"""Characters of the user's lines that comments in loops and ahead of functions have."""
+"""Number of characters of a source line in comments, in loops and before functions."""
 
 
 def native(tape: Tape, target: str, *, strict: bool = False) -> Generated:
@@ -43,7 +43,7 @@ def native(tape: Tape, target: str, *, strict: bool = False) -> Generated:
 
 
 def _ops_by_line(tape: Tape) -> dict[str, set[int]]:
-    """Ops by the comments that the lines they were recorded at become."""
+    """Ops by the comment text of their source lines."""
     found: dict[str, set[int]] = defaultdict(set)
     for op in tape.ops:
         line = source_line(op.location)
@@ -54,7 +54,7 @@ def _ops_by_line(tape: Tape) -> dict[str, set[int]]:
 
 
 def _linked(rows: Iterable[str], ops: Mapping[str, set[int]]) -> dict[int, tuple[int, ...]]:
-    """Numbers of lines, from 1, with the ops that they are about."""
+    """Line numbers, from 1, with their ops."""
     found: dict[int, tuple[int, ...]] = {}
     ahead: set[int] = set()  # of the function that begins
     current: set[int] = set()
@@ -71,6 +71,6 @@ def _linked(rows: Iterable[str], ops: Mapping[str, set[int]]) -> dict[int, tuple
         elif inside and (current or ahead):
             found[number] = tuple(sorted(current or ahead))
         elif row == "{":
-            # What comes ahead of the first comment in a body is for all of it.
+            # Lines before the first comment of a body belong to all of its ops.
             current = set()
     return found

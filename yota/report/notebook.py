@@ -1,4 +1,4 @@
-"""The small form of a tape and of gradients, for notebooks."""
+"""Short HTML forms of tapes and gradients for notebooks."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 __all__ = ["formulas", "result_html", "tape_html"]
 
 _MOST = 200
-"""Ops that a notebook shows of one tape."""
+"""Largest number of ops of a tape in a notebook."""
 _MOST_OPS = 60
-"""Ops up to which a tape is shown as formulas too."""
+"""Largest number of ops of a tape that is also shown as formulas."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """An op and the line of the user's source that it came from."""
+    """An op and its source line."""
 
     kind: str
     text: str
@@ -38,7 +38,7 @@ class _Line:
 
 @dataclass(frozen=True, slots=True)
 class _Tape:
-    """A tape, ready for the template."""
+    """A tape as input of the template."""
 
     title: str
     lines: tuple[_Line, ...]
@@ -56,12 +56,12 @@ class _Gradient:
 
 
 def tape_html(tape: Tape) -> str:
-    """A tape as a piece of HTML."""
+    """A tape as HTML."""
     return render("report/tape.html.jinja", tape=_tape(tape), shut=False)
 
 
 def result_html(result: GradResult) -> str:
-    """Gradients as a piece of HTML: their types and values, the code, and the tape."""
+    """Gradients as HTML: types and values, the code, and the tape."""
     known = {entry.argument: entry.name for entry in result.tape.inputs}
     gradients = [
         row for place, value in enumerate(result) for row in _gradients(known.get(place, f"argument {place}"), value)
@@ -98,10 +98,10 @@ def _tape(tape: Tape) -> _Tape:
 
 
 def formulas(tape: Tape) -> list[str]:
-    """The formulas of a short tape in MathML; none of a longer one, or of one that has none."""
+    """The formulas of a short tape in MathML; empty for other tapes."""
     if len(tape.ops) > _MOST_OPS:
         return []
-    # Only who looks at a tape waits for sympy.
+    # Sympy is imported only when a tape is displayed.
     from yota.interop.tapes import math_markup
 
     return math_markup(tape)

@@ -1,4 +1,4 @@
-"""Where each line of generated code comes from: ops are stamped, and the stamps ride along through all passes."""
+"""Links lines of generated code to ops: locations of ops carry stamps, which all passes preserve."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from yota.rules.registry import Registry
 __all__ = ["MOST", "Generated", "Reversed", "generated", "reversed_tape", "stamp"]
 
 MOST = 48
-"""Ops that one line may be about: a light on more of them shows nothing."""
+"""Largest number of ops that one line is linked to."""
 
 
 @dataclass(frozen=True, slots=True)
 class Origin(Location):
-    """A location that also says which variable was computed there.
+    """A location with the variable that was computed there.
 
-    Every pass hands the location of what it rewrites on to what it makes of it; so does this.
+    Every pass copies the location of an op to the ops that replace it, and so preserves the stamp.
     """
 
     variable: int = 0
@@ -40,9 +40,9 @@ class Reversed:
     tape
         The ops of the function, then those of its derivative.
     primal
-        For each op of the derivative: the op or the input of the function that it belongs to.
+        The op or input of the function to which each op of the derivative belongs.
     gradients
-        Adjoint of each variable asked for; None where it is zero.
+        Adjoint of each requested variable; None if it is zero.
     """
 
     tape: Tape
@@ -57,15 +57,15 @@ class Generated:
     Parameters
     ----------
     parts
-        The source, in pieces of one language.
+        The source, in parts of one language each.
     lines
-        For numbers of lines, from 1: variables of the tape with adjoints that they compute.
+        Variables of the tape with adjoints that each line computes, by line number from 1.
     final
         The last tape.
     lowered
         The plan, of NumPy code.
     kernels
-        How many functions there are in another language.
+        Number of functions in another language.
     """
 
     parts: tuple[Part, ...]
@@ -76,10 +76,10 @@ class Generated:
 
 
 def reversed_tape(tape: Tape, wrt: Iterable[int], registry: Registry) -> Reversed:
-    """``tape`` with the adjoints of ``wrt``, each op of the derivative with the op that it belongs to."""
+    """``tape`` with the adjoints of ``wrt``, and the function's op for each op of the derivative."""
     wanted = tuple(wrt)
     found = gradient_tape(_stamped(tape), wanted, registry)
-    # Where an argument is read more than once, the last sums belong to it rather than to an op.
+    # The last sums of adjoints of an argument that is read several times belong to the argument.
     owner = {gradient: variable for variable, gradient in zip(wanted, found.variables, strict=True) if gradient}
     primal: dict[int, int] = {}
     for op in reversed(found.tape.ops[len(tape.ops) :]):
@@ -90,7 +90,7 @@ def reversed_tape(tape: Tape, wrt: Iterable[int], registry: Registry) -> Reverse
 
 
 def generated(tape: Tape, *, strict: bool = False) -> Generated:
-    """The NumPy code of ``tape``, its lines told apart by what they compute."""
+    """The NumPy code of ``tape``, with the variables that each line computes."""
     final = run(_stamped(tape), strict=strict)
     found = lowered(final, strict=strict)
     text = generate(final, strict=strict).text
@@ -117,7 +117,7 @@ def _stamped(tape: Tape) -> Tape:
 
 
 def _behind(found: Lowered) -> dict[int, frozenset[int]]:
-    """For each variable of the last tape that a line computes: what it and the ops written inside of it come from."""
+    """For each variable of the last tape that a line computes: the stamps of it and of its inlined ops."""
     lines = [line for line in _lines(found.plan) if isinstance(line, Line)]
     computed = {variable for line in lines for variable in line.variables}
     known: dict[int, frozenset[int]] = {}
@@ -130,7 +130,7 @@ def _behind(found: Lowered) -> dict[int, frozenset[int]]:
 
 
 def _lines(plan: FunctionPlan | ScalarPlan) -> Iterator[str]:
-    """The lines of a plan's functions in the order in which its template writes them."""
+    """The lines of a plan's functions in the order of the template."""
     if isinstance(plan, ScalarPlan):
         for function in plan.functions:
             yield from (*function.reads, *function.body)
@@ -143,7 +143,7 @@ def _lines(plan: FunctionPlan | ScalarPlan) -> Iterator[str]:
 
 
 def _placed(plan: FunctionPlan | ScalarPlan, text: str) -> dict[int, tuple[int, ...]]:
-    """Numbers of the lines of ``text`` with the variables that they compute."""
+    """Line numbers of ``text`` with the variables that the lines compute."""
     rows = text.split("\n")
     found: dict[int, tuple[int, ...]] = {}
     number = next(place for place, row in enumerate(rows) if row.startswith("def ") and "_workspace" not in row)

@@ -1,4 +1,4 @@
-"""Reports as HTML: one file that needs no network."""
+"""Reports as HTML: one file that works offline."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from yota.report.collect import report_of
 __all__ = ["TARGETS", "page"]
 
 TARGETS = ("numpy", "c", "cuda")
-"""Targets whose code a report can show."""
+"""Targets that a report supports."""
 
 
 def page(f: Callable[..., Any], args: Any, *, target: str = "numpy", wrt: Wrt = None, strict: bool = False) -> str:
@@ -25,13 +25,13 @@ def page(f: Callable[..., Any], args: Any, *, target: str = "numpy", wrt: Wrt = 
     f
         A plain NumPy function.
     args
-        Specs or values of its arguments; see `yota.generate`. Sizes that have names are shown at small numbers.
+        Specs or values of its arguments; see `yota.generate`. Named sizes have small values.
     target
-        Whose code to show: that of ``"numpy"``, ``"c"`` or ``"cuda"``.
+        Target of the code: ``"numpy"``, ``"c"`` or ``"cuda"``.
     wrt
-        What to differentiate by; see `yota.generate`.
+        Arguments to differentiate by; see `yota.generate`.
     strict
-        Whether the value has NumPy's bits; see `yota.grad`.
+        Whether the value equals NumPy's bit for bit; see `yota.grad`.
 
     Raises
     ------
@@ -51,5 +51,5 @@ def page(f: Callable[..., Any], args: Any, *, target: str = "numpy", wrt: Wrt = 
     call, sizes = call_of(f, args).at_some_size()
     subject = subject_of(call, wrt, sizes)
     text = render("report/page.html.jinja", report=report_of(subject, sizes, target=target, strict=strict))
-    # As ASCII the file reads the same wherever it is put, and however.
+    # An ASCII file does not depend on the encoding.
     return text.encode("ascii", "xmlcharrefreplace").decode()

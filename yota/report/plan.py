@@ -1,4 +1,4 @@
-"""What the page of a report is made of: texts and numbers, all decisions taken, ready for a template to loop over."""
+"""Input of the report template: texts and numbers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["Box", "Card", "Diagram", "Edge", "Pair", "Part", "Piece", "Report", 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Text of one colour; ``kind`` is a class of the style sheet, or empty."""
+    """Text of one colour; ``kind`` is a CSS class, or empty."""
 
     kind: str
     text: str
@@ -31,15 +31,15 @@ class Row:
     Parameters
     ----------
     label
-        What stands in its margin: the number of a line.
+        Text in the margin: the line number.
     pieces
         Its text.
     ops
-        Variables of the tape that it is about, as numbers between spaces.
+        Variables of the tape that the row computes, as numbers separated by spaces.
     reads
-        Variables that its op reads, likewise.
+        Variables that its op reads, in the same form.
     note
-        What to say about it when it is pointed at.
+        Text shown on hovering.
     tag
         A word at its end, such as the fusion group.
     """
@@ -54,7 +54,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class SourceBlock:
-    """A function of the user's, or what is known of one without source."""
+    """A user's function; only its name and place if the source is not available."""
 
     title: str
     rows: tuple[Row, ...]
@@ -62,7 +62,7 @@ class SourceBlock:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """An op of the function, and the ops that its derivative needs."""
+    """An op of the function, and the ops of its derivative."""
 
     kind: str
     primal: Row
@@ -70,13 +70,13 @@ class Pair:
 
     @property
     def height(self) -> int:
-        """Lines that it takes."""
+        """Number of lines."""
         return 1 + len(self.adjoints)
 
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """A rule that was applied."""
+    """An applied rule."""
 
     title: str
     where: str
@@ -87,7 +87,7 @@ class Card:
 
 @dataclass(frozen=True, slots=True)
 class Total:
-    """A figure about the whole."""
+    """A figure about the tape and its code."""
 
     name: str
     value: str
@@ -108,7 +108,7 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """A value's way from the op that makes it to one that reads it."""
+    """An edge from the op that computes a value to one that reads it."""
 
     kind: str
     path: str
@@ -117,7 +117,7 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class Diagram:
-    """Boxes and edges, and how much room they take."""
+    """Boxes and edges, and the size of the drawing."""
 
     width: int
     height: int
@@ -129,7 +129,7 @@ class Diagram:
 
 @dataclass(frozen=True, slots=True)
 class Widths:
-    """Characters of the longest line of each column that scrolls sideways."""
+    """Longest line, in characters, of each scrollable column."""
 
     source: int
     tape: int
@@ -138,7 +138,7 @@ class Widths:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A page."""
+    """All data of a page."""
 
     title: str
     summary: str

@@ -1,4 +1,4 @@
-"""The user's functions that a tape came from, line by line."""
+"""The user's functions of a tape, line by line."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["source_blocks"]
 
 
 def source_blocks(ops: Iterable[Op]) -> tuple[SourceBlock, ...]:
-    """A block for each function that ``ops`` were recorded in, in order of appearance."""
+    """A block for each function in which ``ops`` were recorded, in order of appearance."""
     lines: dict[Location, list[int]] = defaultdict(list)
     for op in ops:
         if op.location is not None and op.location.filename:
@@ -45,7 +45,7 @@ def _title(place: Location) -> str:
 
 
 def _extent(place: Location) -> tuple[int, int]:
-    """First and last line of the innermost function around ``place``; itself alone if that cannot be told."""
+    """First and last line of the innermost function around ``place``; only this line if unknown."""
     alone = (place.line, place.line)
     try:
         tree = ast.parse("".join(linecache.getlines(place.filename)))

@@ -1,4 +1,4 @@
-"""Lines of source as pieces of one colour each."""
+"""Source lines as pieces of one colour each, by Pygments."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ def plain(text: str) -> tuple[Piece, ...]:
 
 
 def pieces(text: str, language: str = "python") -> list[tuple[Piece, ...]]:
-    r"""The lines of ``text``, a tuple of pieces for each; ``language`` is that of a `Part`.
+    r"""The lines of ``text``, each a tuple of pieces; ``language`` is that of a `Part`.
 
-    Without Pygments, which ``yota-ad[cli]`` installs, they have no colours.
+    Without Pygments, which ``yota-ad[cli]`` installs, there are no colours.
 
     Examples
     --------

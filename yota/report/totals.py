@@ -1,4 +1,4 @@
-"""Figures about generated code: operations, bytes that go through memory, workspace, fusion groups."""
+"""Figures about generated code: operations, memory traffic, workspace, fusion groups."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["sized", "totals"]
 
 
 def totals(primal: Tape, recorded: Tape, made: Generated) -> tuple[Total, ...]:
-    """Figures for a page.
+    """The figures for a page.
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ def totals(primal: Tape, recorded: Tape, made: Generated) -> tuple[Total, ...]:
     recorded
         The function with its adjoints, before any pass.
     made
-        What was generated from it.
+        The generated code.
     """
     counts = ", ".join(f"{count} {name}" for name, count in operations(made.final).items())
     work = (
@@ -64,7 +64,7 @@ def _memory(recorded: Tape, found: Lowered) -> tuple[Total, ...]:
 
 
 def moved_bytes(found: Lowered) -> int:
-    """Bytes that the code reads from whole arrays and writes to them; what stays in pieces or registers is free."""
+    """Bytes read from and written to whole arrays; blocks and registers do not count."""
     tape = found.tape
     if not found.units:
         ends = [*(entry.variable for entry in tape.inputs), *tape.outputs]
@@ -89,7 +89,7 @@ def _bytes(tape: Tape, variable: int) -> int:
 
 
 def sized(count: int) -> str:
-    """A number of bytes for people.
+    """A number of bytes as readable text.
 
     Examples
     --------

@@ -1,1 +1,1 @@
-"""Rules for other libraries: modules for JAX, PyTorch and autograd, rendered from rule files."""
+"""Export of rule files as modules for JAX, PyTorch and autograd."""

@@ -1,4 +1,4 @@
-"""What primitives and macros are called in JAX, PyTorch and autograd."""
+"""Names of primitives and macros in JAX, PyTorch and autograd."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ __all__ = ["DIALECTS", "Dialect"]
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """How one library spells what rules say.
+    """The spelling of rules in one library.
 
     Parameters
     ----------
     name
         The library, and its template.
     functions
-        Names of functions by those of primitives.
+        Function names by primitive names.
     keywords
-        Keywords that have another name.
+        Keywords with another name.
     lifted
         Functions whose arguments must be arrays, not Python numbers.
     static
         Spelling of static functions; ``{0}`` is their argument.
     imports
-        Names that a module may need, with the statement that brings them.
+        Names that a module may need, with their import statements.
     """
 
     name: str
@@ -76,7 +76,7 @@ _JAX = Dialect(
 )
 
 _UNKNOWN = ("cumprod", "cbrt", "copysign", "heaviside", "float_power", "hypot")
-"""What autograd does not differentiate."""
+"""Functions that autograd does not differentiate."""
 
 _AUTOGRAD = Dialect(
     "autograd",
@@ -137,4 +137,4 @@ _TORCH = Dialect(
 )
 
 DIALECTS: Mapping[str, Dialect] = {each.name: each for each in (_JAX, _TORCH, _AUTOGRAD)}
-"""By name."""
+"""Dialects by name."""

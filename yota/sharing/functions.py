@@ -1,4 +1,4 @@
-"""A rule as what the templates of other libraries need: names in their order, formulas as text."""
+"""A rule as input of the export templates: ordered names, and formulas as text."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Function", "Slope", "function"]
 
 @dataclass(frozen=True, slots=True)
 class Slope:
-    """A derivative of the result that has the adjoint ``seed``, by one operand; of a tensor rule, its adjoint."""
+    """A partial of the result with the adjoint ``seed``, by one operand; for a tensor rule, its adjoint."""
 
     operand: str
     position: int
@@ -26,14 +26,14 @@ class Slope:
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A rule, as its template needs it.
+    """A rule as input of its template.
 
     Parameters
     ----------
     name
-        Of the function, public if the rule's name is.
+        Name of the function, public if the rule's name is.
     operands
-        Names of the operands; the last is a tuple where `variadic` is true.
+        Names of the operands; the last is a tuple if `variadic` is True.
     statics
         Names of the keywords.
     defaults
@@ -45,9 +45,9 @@ class Function:
     loop
         The index in formulas of a variadic operand's adjoint.
     stem
-        What names of companions are made of.
+        Stem of the names of companion functions.
     taken
-        Names of functions of the same module, which this one's companions avoid.
+        Names of functions of the same module, which companions must not use.
     """
 
     name: str
@@ -74,17 +74,17 @@ class Function:
 
     @property
     def starred(self) -> tuple[str, ...]:
-        """The operands as parameters, or as arguments that pass all on."""
+        """The operands as parameters, or as forwarded arguments."""
         return (*self.plain_operands, f"*{self.operands[-1]}") if self.variadic else self.operands
 
     @property
     def plain_operands(self) -> tuple[str, ...]:
-        """The operands that are one array each."""
+        """The operands that are single arrays."""
         return self.operands[:-1] if self.variadic else self.operands
 
     @property
     def arguments(self) -> str:
-        """Arguments that pass all parameters on by position, those of a variadic one as a tuple."""
+        """Arguments that forward all parameters by position, a variadic one as a tuple."""
         return ", ".join([*self.operands, *self.statics])
 
     @property
@@ -94,27 +94,27 @@ class Function:
 
     @property
     def unpacked(self) -> str:
-        """The operands as a target of assignment from a sequence of as many."""
+        """The operands as an assignment target of a sequence of the same length."""
         return _several(self.operands)
 
     @property
     def received(self) -> str:
-        """All parameters as a target of assignment from a sequence of as many, those of a variadic one last."""
+        """All parameters as an assignment target of a sequence, a variadic one last."""
         return _several(self.leading.split(", ")) if not self.variadic else self.leading
 
     @property
     def several(self) -> bool:
-        """Whether the function gives a tuple."""
+        """Whether the function returns a tuple."""
         return len(self.results) > 1
 
     @property
     def value(self) -> str:
-        """The expression of what the function gives."""
+        """The returned expression."""
         return ", ".join(self.primals)
 
     @property
     def result(self) -> str:
-        """The results as a target of assignment or a value."""
+        """The results as an assignment target or a value."""
         return ", ".join(self.results)
 
     @property
@@ -124,7 +124,7 @@ class Function:
 
     @property
     def seed(self) -> str:
-        """The adjoints of the results as a target of assignment."""
+        """The adjoints of the results as an assignment target."""
         return ", ".join(self.seeds)
 
     @property
@@ -135,16 +135,16 @@ class Function:
 
     @property
     def inner(self) -> str:
-        """The name of what the library differentiates: the function itself where no parameter is variadic."""
+        """The name of the function that the library differentiates: the function itself if no parameter is variadic."""
         return self.companion("inner") if self.variadic else self.name
 
     @property
     def class_name(self) -> str:
-        """The name of the class that stands for the function."""
+        """The name of the function's class."""
         return self._free("_" + "".join(part.capitalize() for part in self.stem.split("_")))
 
     def companion(self, ending: str) -> str:
-        """The name of a function beside this one."""
+        """The name of a companion function."""
         return self._free(f"_{self.stem}_{ending}")
 
     def _free(self, name: str) -> str:
@@ -153,23 +153,23 @@ class Function:
         return name
 
     def by(self, operand: str) -> tuple[Slope, ...]:
-        """The derivatives by an operand; none where they are zero."""
+        """The derivatives by an operand; empty if they are zero."""
         return tuple(slope for slope in self.slopes if slope.operand == operand)
 
     @property
     def spread(self) -> Slope | None:
-        """The adjoint of one item of a variadic operand, if there is any."""
+        """The adjoint of one item of a variadic operand, if there is one."""
         return next(iter(self.by(self.operands[-1])), None) if self.variadic else None
 
     def adjoint(self, operand: str, nothing: str) -> str:
-        """The adjoint of an operand, an iterator for a variadic one; ``nothing``, said of it, where it is zero."""
+        """The adjoint of an operand, an iterator for a variadic one; ``nothing`` if it is zero."""
         if self.variadic and operand == self.operands[-1]:
             made = f"by_item, range(len({operand}))" if self.spread else f"{nothing.removesuffix('({})')}, {operand}"
             return f"map({made})"
         return self.item(operand, nothing)
 
     def item(self, operand: str, nothing: str) -> str:
-        """The adjoint of an operand, or of the one of a variadic operand that has the index `loop`."""
+        """The adjoint of an operand, or of the item `loop` of a variadic operand."""
         name = f"{operand}[{self.loop}]" if self.variadic and operand == self.operands[-1] else operand
         if not self.by(operand):
             return nothing.format(name)
@@ -193,7 +193,7 @@ def function(rule: Rule, known: Registry, spelling: Speller, stem: str, taken: C
     Raises
     ------
     RuleError
-        If the library lacks what the rule needs, or a derivative is not written.
+        If the library lacks a function of the rule, or a derivative is missing.
     """
     return Function(
         identifier(rule.name),
@@ -214,13 +214,13 @@ def function(rule: Rule, known: Registry, spelling: Speller, stem: str, taken: C
 
 
 def _defaults(rule: Rule, spelling: Speller) -> dict[str, str]:
-    """Defaults by name, as far as Python takes them: no parameter with one may precede one without."""
+    """Defaults by name; Python allows no parameter without a default after one with a default."""
     taking = rule.keywords if any(each.default is None for each in rule.keywords) else rule.parameters
     return {spelling.local(each.name): spelling.text(_default(each)) for each in taking if each.default is not None}
 
 
 def _default(parameter: Parameter) -> Expression:
-    """The default of a parameter; that of a real operand is a float, by which libraries differentiate."""
+    """The default of a parameter; that of a real operand is a float, because libraries differentiate only floats."""
     default, domain = parameter.default, parameter.domain
     assert default is not None
     if domain is None or domain.kind in ("integer", "boolean") or not isinstance(default, Literal):

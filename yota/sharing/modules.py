@@ -1,4 +1,4 @@
-"""Modules for other libraries: each rule with a primal as a function that the library differentiates by the rule."""
+"""Modules for other libraries: each rule with a primal becomes a function with that derivative."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["Shared", "export"]
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """An exported module, and what it leaves out."""
+    """An exported module, and the rules that it omits."""
 
     text: str
     functions: tuple[str, ...]
@@ -40,14 +40,14 @@ def export(path: Path, library: str, command: Sequence[str]) -> Shared:
     library
         ``"jax"``, ``"torch"`` or ``"autograd"``.
     command
-        What was typed to make it, for the banner.
+        The command that generates the module, for its header.
 
     Raises
     ------
     ArgumentError
-        If the library is not known, or no rule of the file has a primal.
+        If the library is unknown, or no rule of the file has a primal.
     RuleError
-        If a rule is wrong, or the library lacks what it needs.
+        If a rule is wrong, or the library lacks a function of it.
     """
     dialect = DIALECTS.get(library)
     if dialect is None:
@@ -82,7 +82,7 @@ def _banner(path: Path, command: Sequence[str]) -> tuple[str, ...]:
 def _functions(
     wanted: Sequence[Rule], known: Registry, dialect: Dialect
 ) -> tuple[list[Function], set[str], list[list[str]]]:
-    """The functions of the rules, with those that they call before them; and what they need."""
+    """The functions of the rules, preceded by functions that they call, and their imports and macros."""
     found: dict[str, Function] = {}
     macros: set[str] = set()
     uses_math = False
@@ -112,7 +112,7 @@ def _functions(
 
 
 def _alike(one: str, other: str) -> bool:
-    """Whether two names could make one name of a class or a companion."""
+    """Whether two names would give the same name of a class or companion."""
     return one.replace("_", "").lower() == other.replace("_", "").lower()
 
 
@@ -128,7 +128,7 @@ def _imports(functions: Iterable[Function], bodies: str, dialect: Dialect, uses_
 
 
 def _spaced(text: str) -> str:
-    """Two blank lines between definitions, one elsewhere, none at the ends."""
+    """``text`` with two blank lines between definitions, one elsewhere, and none at the ends."""
     lines: list[str] = []
     blank = 0
     for line in text.split("\n"):

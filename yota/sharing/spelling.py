@@ -1,4 +1,4 @@
-"""Expressions of rules as Python expressions over another library's functions."""
+"""Prints expressions of rules as Python expressions with another library's functions."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from yota.sharing.dialects import Dialect
 __all__ = ["FIXED", "MACROS", "SEED", "Speller", "identifier"]
 
 SEED = "g"
-"""What the adjoint of the result is called in exported modules."""
+"""Name of the adjoint of the result in exported modules."""
 MACROS = (
     "adjoint branch contraction expand_dims extent inverse layer phase reverse rows section shapes squeeze unbroadcast "
     "unreduce"
 ).split()
-"""Macros and static functions that exported modules define for themselves."""
+"""Macros and static functions that exported modules define."""
 FIXED = ("tensor", "tangent", "cotangent", "pulled")
-"""Functions that exported modules have in any case, with an underscore before them."""
+"""Functions that all exported modules have, with a leading underscore."""
 _JOINED = ("concatenate", "stack")
-"""Functions that take their arrays as one sequence."""
+"""Functions that take arrays as one sequence."""
 _MATH = frozenset("sqrt exp log log2 log10 log1p sin cos tan sinh cosh tanh gamma erf erfc".split())
 _TAKEN = frozenset(
     "jax jnp torch anp special math autograd primitive defvjp functools ctx ans d tuple len range abs max min sum int "
@@ -38,7 +38,7 @@ _TAKEN = frozenset(
 
 
 def identifier(name: str) -> str:
-    """``name`` where it means nothing else in an exported module.
+    """``name``, changed if it has another meaning in an exported module.
 
     Examples
     --------
@@ -51,7 +51,7 @@ def identifier(name: str) -> str:
 
 @dataclass(slots=True)
 class Speller:
-    """Spells expressions of one rule, and notes what they need.
+    """Prints expressions of one rule, and records the functions that they need.
 
     Parameters
     ----------
@@ -60,11 +60,11 @@ class Speller:
     rule
         The rule, for messages.
     registry
-        Knows the rules of functions that the library lacks.
+        Registry with the rules of functions that the library lacks.
     functions
-        Such functions, by name, in the order in which they were met.
+        Such functions, by name, in order of first use.
     macros
-        Macros that were used.
+        Used macros.
     """
 
     dialect: Dialect
@@ -77,7 +77,7 @@ class Speller:
     locals: dict[str, str] = field(init=False)
 
     def __post_init__(self) -> None:
-        """Choose local names: none hides a function that the rule calls, and no two are one."""
+        """Choose unique local names that hide no function of the rule."""
         rule = self.rule
         written = (*rule.primal.values(), *rule.partials.values(), *rule.adjoints.values())
         called = {part.function for each in written for part in walk(each) if isinstance(part, Call)}
@@ -95,11 +95,11 @@ class Speller:
         self.locals[name] = spelled
 
     def local(self, name: str) -> str:
-        """What a parameter, a result or the index of a variadic parameter is called."""
+        """The name of a parameter, of a result, or of the index of a variadic parameter."""
         return self.locals[name]
 
     def seed(self, result: str) -> str:
-        """What the adjoint of ``result`` is called: that of a single one by a name for all modules."""
+        """The name of the adjoint of ``result``; a single result has a fixed name."""
         return self.locals.get(f"d[{result}]", SEED)
 
     def text(self, expression: Expression) -> str:
@@ -108,7 +108,7 @@ class Speller:
         Raises
         ------
         RuleError
-            If the library has no word for a part of it.
+            If the library lacks a function for a part of it.
         """
         return ast.unparse(ast.fix_missing_locations(ast.Expression(self._tree(expression))))
 
@@ -147,7 +147,7 @@ class Speller:
             (left, right), node = map(self._tree, call.arguments), BINARY[name].node()
             return ast.Compare(left, [node], [right]) if isinstance(node, ast.cmpop) else ast.BinOp(left, node, right)
         if name in ("item", "getitem") and len(call.arguments) == 1:
-            # A result of several, or a part of an array: both are read by an index.
+            # One of several results, or a part of an array: both are indexed.
             return ast.Subscript(self._tree(call.arguments[0]), self._tree(dict(call.keywords)["index"]))
         if name in MACROS:
             self.macros.add(name)
@@ -192,7 +192,7 @@ class Speller:
         return ast.Call(function, arguments, keywords)
 
     def _lifted(self, argument: Expression, tree: ast.expr) -> ast.expr:
-        """A number as an array, where the library's function takes no plain numbers."""
+        """A number as an array, if the library's function refuses Python numbers."""
         if any(isinstance(part, (Name, Adjoint, Item, Spread)) for part in walk(argument)):
             return tree
         self.macros.add("tensor")
@@ -207,6 +207,6 @@ class Speller:
 
 
 def _sequence(arguments: list[ast.expr]) -> ast.expr:
-    """Arrays as one argument: those of a variadic parameter are a tuple already."""
+    """Arrays as one argument; those of a variadic parameter are already a tuple."""
     alone = arguments[0] if len(arguments) == 1 else None
     return alone.value if isinstance(alone, ast.Starred) else ast.Tuple(arguments)
