@@ -51,12 +51,10 @@ def freeze(f: Callable[..., Any]) -> Frozen:
     Traceback (most recent call last):
         ...
     yota.errors.ArgumentError: <yota.value_and_grad of <lambda>, target numpy, 0 compiled> cannot be frozen: nothing is
-    compiled yet; call it once with such arguments as other processes will have, then freeze it
+    compiled yet; call it with the argument types of the other processes, then freeze it
     """
     if not hasattr(f, "journal"):
-        raise ArgumentError(
-            f"freeze takes what yota compiled, such as yota.value_and_grad(f), and got {name_of(f)}, which is none"
-        )
+        raise ArgumentError(f"freeze needs a compiled function, such as yota.value_and_grad(f), and got {name_of(f)}")
     found = Frozen(f)
     if not found.records():
         raise ArgumentError(f"{f!r} cannot be frozen: {_why(f)}")
@@ -125,9 +123,7 @@ def _records(function: Any) -> Iterator[tuple[str, str]]:
 
 def _why(function: Any) -> str:
     if not function.info().compilations:
-        return "nothing is compiled yet; call it once with such arguments as other processes will have, then freeze it"
+        return "nothing is compiled yet; call it with the argument types of the other processes, then freeze it"
     reason = why_not_kept(with_receiver(function.recipe[1][0])[0])
-    more = (
-        "what it compiled holds more than generated code, or large arrays. Pickle it as it is; each process compiles it"
-    )
+    more = "its compiled code contains other objects or large arrays. Pickle it as it is; each process compiles it"
     return reason or more

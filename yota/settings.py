@@ -178,7 +178,7 @@ def configure(
         found["YOTA_TARGET"] = target
     if threads is not ...:
         if threads is not None and (type(threads) is not int or threads < 1):
-            raise ArgumentError(f"threads={threads!r}: give a whole number from 1 on, or None for what OpenMP says")
+            raise ArgumentError(f"threads={threads!r}: give a positive integer, or None for OpenMP's setting")
         found["YOTA_NUM_THREADS"] = None if threads is None else str(threads)
     if memory is not ...:
         if memory is not None and (type(memory) is not int or memory < 1):
@@ -197,8 +197,8 @@ def _of_cache(cache: Any) -> dict[str, str | None]:
     if cache is None:
         return {"YOTA_CACHE": None, "YOTA_CACHE_DIR": None}
     if not isinstance(cache, (str, os.PathLike)) or not os.fspath(cache):
-        raise ArgumentError(f"cache={cache!r}: give the path of a folder, or False to keep nothing that was traced")
-    # Children may have another current folder.
+        raise ArgumentError(f"cache={cache!r}: give the path of a folder, or False to disable the cache of tapes")
+    # Child processes may have another current folder.
     return {"YOTA_CACHE": "on", "YOTA_CACHE_DIR": os.path.abspath(os.fspath(cache))}
 
 

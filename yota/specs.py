@@ -131,9 +131,9 @@ class _Reader:
                 empty = "between these brackets extents are missing, as in float64[4,N]; a number has none: float64"
                 raise self.fault(self.text.index("["), empty) from None
             column = (fault.offset or 2) - 2 if fault.lineno == 1 else len(self.text)
-            raise self.fault(column, f"this is no spec: {fault.msg}") from None
+            raise self.fault(column, f"this is not a spec: {fault.msg}") from None
         except (ValueError, RecursionError, MemoryError) as fault:
-            raise self.fault(0, f"this is no spec: {fault}") from None
+            raise self.fault(0, f"this is not a spec: {fault}") from None
         return self.spec(tree)
 
     def fault(self, place: ast.AST | int, what: str) -> ArgumentError:
@@ -169,7 +169,7 @@ class _Reader:
             return Array(_PYTHON[tree.id], (), True)
         if tree.id in ("int", "str"):
             like = "3" if tree.id == "int" else "'mean'"
-            raise self.fault(tree, f"a Python {tree.id} is part of the function; write its value, as in n={like}")
+            raise self.fault(tree, f"a Python {tree.id} is static; write its value, as in n={like}")
         return Array(self.dtype(tree))
 
     def dtype(self, tree: ast.expr) -> str:
@@ -177,7 +177,7 @@ class _Reader:
             return tree.id
         found = ast.unparse(tree)[:40]
         raise self.fault(
-            tree, f"{found!r} is no dtype; the usual ones are float64, float32, complex128, int64 and bool"
+            tree, f"{found!r} is not a dtype; use for example float64, float32, complex128, int64 and bool"
         )
 
     def array(self, tree: ast.Subscript) -> Array:
@@ -194,18 +194,18 @@ class _Reader:
             return tree.id
         if isinstance(tree, ast.Constant) and tree.value is ...:
             return REST
-        raise self.fault(tree, "an extent is a whole number or a name, as in float64[4,N]")
+        raise self.fault(tree, "an extent is an integer or a name, as in float64[4,N]")
 
     def key(self, tree: ast.expr | None) -> Any:
         if isinstance(tree, ast.Constant) and isinstance(tree.value, (str, int)):
             return tree.value
-        raise self.fault(tree or 0, "a key is a string or a whole number")
+        raise self.fault(tree or 0, "a key is a string or an integer")
 
     def record(self, tree: ast.Call) -> Record:
         name = ast.unparse(tree.func)
         kind = self.find(name) if isinstance(tree.func, (ast.Name, ast.Attribute)) else None
         if not isinstance(kind, type):
-            raise self.fault(tree, f"{name[:40]!r} is no class that the function's module knows")
+            raise self.fault(tree, f"{name[:40]!r} is not a class in the function's module")
         if tree.args:
             raise self.fault(tree.args[0], "fields are given by name, as in Params(w=float64[3])")
         fields: list[tuple[str, Spec]] = []
@@ -219,7 +219,7 @@ class _Reader:
                 raise self.fault(keyword.value, f"{name} has no field {field!r}; it has {', '.join(known)}")
         missing = [field for field, needed in known.items() if needed and field not in dict(fields)]
         if missing:
-            raise self.fault(tree, f"{name} misses the fields {', '.join(missing)}")
+            raise self.fault(tree, f"{name} lacks the fields {', '.join(missing)}")
         return Record(kind, tuple(fields), name)
 
     def constant(self, tree: ast.expr) -> Any:
@@ -227,10 +227,10 @@ class _Reader:
             value = ast.literal_eval(tree)
         except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
             raise self.fault(
-                tree, "this is no spec; examples: float64[4,3], float, 3, 'mean', [float, float]"
+                tree, "this is not a spec; examples: float64[4,3], float, 3, 'mean', [float, float]"
             ) from None
         if isinstance(value, (float, complex)):
-            raise self.fault(tree, f"a {type(value).__name__} is an argument, not part of the function: write float")
+            raise self.fault(tree, f"a {type(value).__name__} is an argument and not static: write float")
         return value
 
 

@@ -104,7 +104,7 @@ def test_what_does_not_fit_is_refused():
         batch(lambda p: p["a"], in_axes=({"a": 0},))({"a": x, "b": x})
     with pytest.raises(ArgumentError, match="different numbers of points"):
         batch(lambda x, y: x[0], in_axes=(0, 1))(x, x)
-    with pytest.raises(ArgumentError, match="out_axes=None is for what is the same"):
+    with pytest.raises(ArgumentError, match="out_axes=None is for results that all points share"):
         batch(np.sum, out_axes=None)(x)
     with pytest.raises(ArgumentError, match="has 1 axes, and no axis 1"):
         batch(np.sum, out_axes=1)(x)

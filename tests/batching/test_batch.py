@@ -107,7 +107,7 @@ def test_choices_of_one_point_are_refused() -> None:
 
 
 def test_unknown_functions_are_named() -> None:
-    with pytest.raises(TracingError, match="is not known over many points"):
+    with pytest.raises(TracingError, match="cannot be batched with these arguments"):
         batch(lambda x: x[np.argsort(x)] * 2)(POINTS)
 
 

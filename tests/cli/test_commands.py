@@ -286,7 +286,7 @@ def test_report(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["show", "model:energy"], 2, "misses a spec of its argument 'x'"),
         (["show", "model:energy", "-a", "x"], 2, "not of the form name=spec"),
         (["show", "model:energy", "-a", "x=float", "-a", "x=float"], 2, "gives 'x' twice"),
-        (["show", "model:energy", "-a", "x=float46[3]"], 2, "'float46' is no dtype"),
+        (["show", "model:energy", "-a", "x=float46[3]"], 2, "'float46' is not a dtype"),
         (["show", "model:energy", "-a", "x=float64[3]", "--stage", "middle"], 2, "--stage"),
         (["show", "model:failing", "-a", "x=float64[3]"], 1, "KeyError: 'missing'\n    model.py:19: return np.sum"),
         (["generate", "model:energy", "-a", "x=float64[3]", "--check"], 2, "--check needs -o FILE"),

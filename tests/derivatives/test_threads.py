@@ -31,7 +31,7 @@ fg = yota.value_and_grad(f)
 try:
     fg(np.ones(4), halves=True)
 except DifferentiationError as fault:
-    assert "waits for another one in" in str(fault) and __file__ in str(fault), fault
+    assert "waits for another thread in" in str(fault) and __file__ in str(fault), fault
 else:
     raise AssertionError("a thread waits for itself")
 assert fg(np.ones(2))[0] == 2.0

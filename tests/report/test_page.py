@@ -211,7 +211,7 @@ def test_long_tapes_are_cut_short_in_notebooks() -> None:
     assert "and 100 more" in tape._repr_html_()
 
 
-@pytest.mark.parametrize("args, message", [({"x": "float46[3]"}, "no dtype"), ({}, "misses a spec")])
+@pytest.mark.parametrize("args, message", [({"x": "float46[3]"}, "not a dtype"), ({}, "misses a spec")])
 def test_what_cannot_be_reported_says_why(args: Any, message: str) -> None:
     with pytest.raises(yota.errors.ArgumentError, match=message):
         page(made("def f(x):\n    return np.sum(x)\n", "f", "<plain.py>"), args)

@@ -137,8 +137,7 @@ class Batching:
         found = self._over_points(op)
         if found is None or not self._fits(found, self.tape.types[op.result]):
             raise TracingError(
-                f"{where(op.location)}{op.name} is not known over many points like this; call {self.tape.name} in a "
-                "loop"
+                f"{where(op.location)}{op.name} cannot be batched with these arguments; call {self.tape.name} in a loop"
             )
         self.known[op.result] = found
         self.many.add(op.result)

@@ -16,7 +16,8 @@ __all__ = ["HELP", "report"]
 HELP = """
 Write the tape explorer: one HTML file that links the source, the tape, the applied rules and the generated code.
 
-Hovering over a line highlights the related lines of all columns. The file works offline.
+Hovering over a line highlights the related lines of all columns.
+The file works offline.
 
     yota report examples/polynomial.py:polynomial --arg "x=float64[8]" -o polynomial.html
     yota report examples/polynomial.py:polynomial --arg "x=float64[8]" --target c -o in_c.html

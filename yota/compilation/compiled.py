@@ -158,9 +158,9 @@ class Journal:
         first: Callable[..., Any],
         make: Callable[[Target], tuple[Callable[..., Any], Tape, str] | None],
     ) -> Callable[..., Any]:
-        """``first``, and for the target "auto" in its place what ``make`` gives with tape and source, later.
+        """``first``, which for the target "auto" is later replaced by the result of ``make``.
 
-        It gives None where the function is called no more.
+        ``make`` returns the function with its tape and source, or None if the function is no longer called.
         """
         if target.name != "auto":
             return first

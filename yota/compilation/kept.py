@@ -61,11 +61,11 @@ def adopt(records: Iterable[tuple[str, str]]) -> None:
 def why_not_kept(function: Callable[..., Any]) -> str:
     """Why a function has no records; empty if the function is not the reason."""
     if not settings.keeps:
-        return "YOTA_CACHE turns off what records are found by"
+        return "YOTA_CACHE disables the records"
     try:
         Read(function, ())
     except (NoDigest, RecursionError) as reason:
-        return f"another process may find other things than this one: {reason}"
+        return f"the code may behave differently in another process: {reason}"
     return ""
 
 

@@ -98,7 +98,7 @@ def _sameness(function: Any) -> Any:
     code = getattr(function, "__code__", None)
     if code is None or (
         is_library_file(code.co_filename) and not is_own_file(code.co_filename)
-    ):  # nothing watches what a library's decorators captured
+    ):  # yota does not track what decorators of libraries captured
         return function
     held = [content(cell) for cell in getattr(function, "__closure__", None) or ()]
     return code, tuple(each.__code__ for each in held if type(each) is types.FunctionType)

@@ -49,8 +49,8 @@ class SimpleGradient(Compiled):
         self._outdated = self._outdated or self._captured.changed()
         if self._outdated:
             raise StaleTapeError(
-                f"what {self.__name__} reads from outside has changed since it was compiled. Call simplegrad again, or "
-                "use yota.value_and_grad, which notices."
+                f"data that {self.__name__} reads has changed since it was compiled. Call simplegrad again, or use "
+                "yota.value_and_grad, which compiles again."
             )
         if len(args) != self._count:
             raise ArgumentError(f"{self.__name__} takes {self._count} arguments, not {len(args)}")

@@ -178,8 +178,8 @@ class _Run:
         """All values of an index, along an axis before those of the arguments."""
         if not (isinstance(low, int) and isinstance(high, int)):
             raise ArgumentError(
-                "a bound of a sum depends on another index or on an array; give the sum bounds that are whole numbers, "
-                "and choose its terms by Piecewise"
+                "a bound of a sum depends on another index or on an array; use integer bounds, "
+                "and select terms with Piecewise"
             )
         if high < low - 1:
             raise ArgumentError(f"a sum goes from {low} to {high}, for which there are several conventions")

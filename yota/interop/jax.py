@@ -283,7 +283,7 @@ class _Library:
             return np.array(self._jit(function)(*arrays))
         except jax.errors.ConcretizationTypeError as fault:
             raise ArgumentError(
-                "a function of JAX's takes a decision or a shape from a value, which XLA does not know. Use jnp.where "
+                "a JAX function uses a traced value in a branch or a shape, which XLA does not support. Use jnp.where "
                 f"or jax.lax.cond, or pass jit=False: {str(fault).splitlines()[0]}"
             ) from fault
 

@@ -160,7 +160,7 @@ class _Formulas(ExpressionReader):
                 tree,
                 f"`{name}` of {len(arguments)} arguments is no function of sympy's that is known here",
                 found=self.source.excerpt(tree),
-                write="functions of NumPy's and SciPy's that sympy has, such as sin(x), besselj(n, x)",
+                write="sympy functions that NumPy or SciPy have, such as sin(x), besselj(n, x)",
             )
         return found
 

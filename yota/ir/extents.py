@@ -1,4 +1,4 @@
-"""Extents: whole numbers that depend on the sizes of arguments, as one recording of a function for all sizes has."""
+"""Extents: integer expressions of named sizes, in one recording of a function for all sizes."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ _WORDS = {" - ": "_minus_", " + ": "_plus_", " * ": "_times_", " / ": "_over_", 
 
 
 class UndecidedError(ArgumentError):
-    """A comparison of sizes comes out in one way at some sizes, and in another way at others."""
+    """A comparison of sizes has different results at different sizes."""
 
 
 class Spelled(str):
-    """Text of an expression that knows how tightly it binds."""
+    """Text of an expression with its precedence."""
 
     level: int
 
@@ -48,15 +48,15 @@ class Spelled(str):
         return made
 
     def within(self, level: int) -> str:
-        """The text where something that binds like ``level`` may stand."""
+        """The text, in parentheses if ``level`` binds more tightly."""
         return str(self) if self.level >= level else f"({self})"
 
 
 class Sizes(Protocol):
-    """Named sizes with several samples of them, which tell expressions of the names apart."""
+    """Named sizes with several samples, which distinguish expressions of the names."""
 
     def text(self, values: tuple[int, ...]) -> Spelled:
-        """The expression that has ``values`` at the samples."""
+        """The expression with ``values`` at the samples."""
 
 
 class Extent(int):
@@ -164,12 +164,12 @@ for _name in ("lt", "le", "gt", "ge"):
 
 
 def extent_of(values: Sequence[int], sizes: Sizes) -> int:
-    """The number that has ``values`` at the samples of ``sizes``: a plain int if it is the same at all of them."""
+    """The integer with ``values`` at the samples of ``sizes``: a plain int if they are all equal."""
     return values[0] if len(set(values)) == 1 else Extent(tuple(values), sizes)
 
 
 def factor(number: int) -> str:
-    """Text of a number where it is multiplied.
+    """Text of a number as a factor.
 
     Examples
     --------
@@ -193,7 +193,7 @@ def extents_in(value: Any) -> Iterator[Extent]:
 
 
 def with_extents(value: Any, change: Callable[[Extent], int]) -> Any:
-    """A shape, an index or a keyword with what ``change`` makes of its extents."""
+    """A shape, an index or a keyword with ``change`` applied to its extents."""
     if isinstance(value, Extent):
         return change(value)
     if isinstance(value, tuple):
@@ -204,5 +204,5 @@ def with_extents(value: Any, change: Callable[[Extent], int]) -> Any:
 
 
 def at_sample(value: Any, number: int) -> Any:
-    """A shape, an index or a keyword as it is at one sample."""
+    """A shape, an index or a keyword at one sample."""
     return with_extents(value, lambda extent: extent.values[number])

@@ -209,7 +209,7 @@ _QUIET = _names(
 
 
 def semantics(name: str, target: str | None, elementwise: bool, function: Callable[..., Any]) -> Semantics:
-    """The record of a primitive of this name; of one that the table does not have, what the arguments say.
+    """The record of a primitive name; for names without a record, one derived from the arguments.
 
     Examples
     --------

@@ -28,9 +28,9 @@ class Lock:
             looks = looks + 1 if place else 0
             if looks == _LOOKS:
                 raise DifferentiationError(
-                    f"this derivative is being compiled by a thread that waits for another one in {place}. If that is "
-                    "this one, neither goes on: while a function is compiled, threads that it waits for cannot call "
-                    "its derivative on arguments of new kinds. Call the derivative on such arguments before"
+                    f"possible deadlock: the thread that compiles this derivative waits for another thread in {place}. "
+                    "While a function is compiled, threads that it waits for cannot call its derivative with new "
+                    "argument types. Call the derivative with such arguments before"
                 )
         self._owner = threading.get_ident()
 

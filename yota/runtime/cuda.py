@@ -39,7 +39,7 @@ def cupy() -> Any:
     except ImportError as error:
         if getattr(error, "name", None) == "cupy":
             raise DeviceError(f"arrays on a GPU need CuPy, which is not installed: {_INSTALL}; {_OTHERWISE}") from None
-        raise DeviceError(f"CuPy is installed and cannot be imported: {error}. Install it anew: {_INSTALL}") from error
+        raise DeviceError(f"CuPy is installed and cannot be imported: {error}. Reinstall it: {_INSTALL}") from error
     version = tuple(int(part) for part in re.findall(r"\d+", found.__version__)[:2])
     if version < _OLDEST:
         oldest = ".".join(map(str, _OLDEST))

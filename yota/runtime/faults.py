@@ -52,9 +52,8 @@ class Fault:
         if self._number[0]:
             self._number[0] = 0
             raise EarlierIndexError(
-                f"an array of indices that {self._function} was given before has one out of bounds for its axis; the "
-                "results of that call are NaN where it was used. Check the indices, for example with "
-                "np.max(indices) before the call"
+                f"an earlier call of {self._function} had an index out of bounds for its axis; its results are NaN "
+                "where the index was used. Check the indices, for example with np.max(indices) before the call"
             )
 
 

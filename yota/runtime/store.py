@@ -72,7 +72,7 @@ class Store:
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
         refusal = _refusal(path)
         if refusal:
-            raise CodegenError(f"compiled code is not kept in {path}: {refusal}")
+            raise CodegenError(f"compiled code is not stored in {path}: {refusal}")
         self._refused = _is_foreign(path)
         self.writable = not self._refused and os.access(path, os.W_OK | os.X_OK) and path.is_dir()
 
