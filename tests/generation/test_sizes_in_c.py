@@ -84,6 +84,10 @@ def by_columns(X):
     return np.sum((X - X.sum(0)) / (1 + X[0] ** 2))
 
 
+def every_other(x):
+    return np.sum(x[::2] ** 2) + np.sum(x[1::2] ** 3) + np.sum(np.sin(x[::3]))
+
+
 FUNCTIONS: list[tuple[Callable[..., Any], dict[str, str], list[tuple[int, ...]]]] = [
     (rosenbrock, {"x": "float64[N]"}, [(2,), (3,), (130,), (1000,)]),
     (lennard_jones, {"x": "float64[N,3]", "epsilon": "float"}, [(2,), (5,), (40,)]),
@@ -103,6 +107,7 @@ FUNCTIONS: list[tuple[Callable[..., Any], dict[str, str], list[tuple[int, ...]]]
     (padded, {"x": "float64[N]"}, [(4,), (50,)]),
     (pairs, {"X": "float64[N,3]"}, [(2,), (40,)]),
     (decided, {"x": "float32[N]", "scale": "float"}, [(1,), (300,)]),
+    (every_other, {"x": "float64[N]"}, [(1,), (2,), (3,), (10,), (301,)]),
 ]
 
 

@@ -100,11 +100,12 @@ class Samples:
         return None
 
     def _floored(self, values: Sequence[int]) -> str | None:
-        """A size that is divided by a small number, as for the middle of an array, with a number added."""
-        for name, divisor in itertools.product(self.names, _DIVISORS):
+        """A size divided by a small number, as for the middle of an array, perhaps times that, plus a number."""
+        for name, divisor, is_whole in itertools.product(self.names, _DIVISORS, (False, True)):
             for start in range(divisor):
                 text = f"({name} + {start}) // {divisor}" if start else f"{name} // {divisor}"
-                parts = [(size[name] + start) // divisor for size in self.sizes]
+                text, times = (f"{divisor} * ({text})", divisor) if is_whole else (text, 1)
+                parts = [(size[name] + start) // divisor * times for size in self.sizes]
                 rest = values[0] - parts[0]
                 if all(value == part + rest for value, part in zip(values, parts, strict=True)):
                     return f"{text} {'+' if rest > 0 else '-'} {abs(rest)}" if rest else text

@@ -22,6 +22,7 @@ from yota.codegen.c.products import as_sums
 from yota.codegen.c.results import in_place
 from yota.codegen.c.sizes import Made, Sizes, bytes_of, put_in_place
 from yota.codegen.c.statements import OUT_OF_BOUNDS, failed, framed, refusal
+from yota.codegen.c.strided import without_strides
 from yota.codegen.c.tables import Tables
 from yota.codegen.c.truths import as_counts
 from yota.codegen.c.types import c_type, literal
@@ -112,7 +113,7 @@ def body_of(
     CodegenError
         If something on the tape cannot be said in C; the message has the user's line.
     """
-    tape = normalised(as_counts(as_sums(symbolic.optimise(tape, strict=strict))))
+    tape = normalised(as_counts(as_sums(without_strides(symbolic.optimise(tape, strict=strict)))))
     # What is made from sizes is inside wherever sizes will do.
     sizes = sizes or Sizes()
     made = tape.inputs[len(inputs) :]

@@ -1,0 +1,100 @@
+"""Pieces that are added at every n-th place of an axis, as pieces with zeros between: loops then need no remainders."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from yota.ir.extents import UndecidedError
+from yota.ir.indexing import NEWAXIS, Index, Slice
+from yota.ir.semantics import AccessMap
+from yota.ir.tape import Op, Tape
+from yota.passes.rewrite import Rewriting, rewritten
+
+__all__ = ["without_strides"]
+
+
+def without_strides(tape: Tape) -> Tape:
+    """``tape`` whose sums of pieces have slices of step 1 only."""
+    return rewritten(tape, _without_strides)
+
+
+def _without_strides(rewriting: Rewriting, op: Op) -> int | None:
+    indices: tuple[Index, ...] = op.keyword("indices") if op.access == AccessMap.SCATTER else ()
+    if len(indices) != len(op.operands) or not any(_is_strided(entry) for index in indices for entry in index):
+        return None
+    extents = op.keyword("shape")
+    found = [_side_by_side(rewriting, piece, index, extents) for piece, index in zip(op.operands, indices, strict=True)]
+    static = {"shape": extents, "indices": tuple(index for _, index in found)}
+    return rewriting.emit(op.primitive, [piece for piece, _ in found], static, rewriting.tape.types[op.result])
+
+
+def _is_strided(entry: Any) -> bool:
+    return isinstance(entry, Slice) and entry.step not in (1, -1)
+
+
+def _side_by_side(rewriting: Rewriting, operand: int, index: Index, extents: Sequence[int]) -> tuple[int, Index]:
+    """The piece with zeros between its elements along each strided axis, and where it then belongs."""
+    piece, entries = rewriting[operand], list[Any](index)
+    axes = [place for place, entry in enumerate(entries) if entry is NEWAXIS or isinstance(entry, Slice)]
+    shape = tuple(1 if entries[place] is NEWAXIS else entries[place].count() for place in axes)
+    for axis, place in enumerate(axes):
+        entry = entries[place]
+        if not _is_strided(entry) or (type(shape[axis]) is int and shape[axis] < 1):
+            continue
+        if rewriting.type(piece).shape != shape:
+            piece = rewriting.emit("broadcast_to", (piece,), {"shape": shape})
+        count, step, start = shape[axis], abs(entry.step), entry.start
+        if entry.step < 0:
+            whole = [Slice(0, extent) for extent in shape]
+            whole[axis] = Slice(count - 1, None, -1)
+            piece = _typed(rewriting, "getitem", (piece,), {"index": tuple(whole)}, piece, shape)
+            start = start - (count - 1) * step
+        # Where they reach the end of the axis at all sizes, no remainder is left over.
+        rest = extents[place - index[:place].count(NEWAXIS)] - start
+        length = rest if _is_at_most(rest, count * step) else (count - 1) * step + 1
+        piece, shape = _interleaved(rewriting, piece, shape, axis, step, length)
+        entries[place] = Slice(start, start + shape[axis])
+    return piece, tuple(entries)
+
+
+def _is_at_most(extent: int, most: int) -> bool:
+    """Whether that is so at all sizes."""
+    try:
+        return extent <= most
+    except UndecidedError:
+        return False
+
+
+def _interleaved(
+    rewriting: Rewriting, piece: int, shape: tuple[int, ...], axis: int, step: int, length: int
+) -> tuple[int, tuple[int, ...]]:
+    """``length`` elements of an array with ``step - 1`` zeros between elements along an axis, and its shape."""
+    before, count, after = shape[:axis], shape[axis], shape[axis + 1 :]
+    kind = rewriting.type(piece)
+    zero = rewriting.builder.constant(kind.dtype.type(0))
+    gaps = (*before, count, step - 1, *after)
+    zeros = _typed(rewriting, "broadcast_to", (zero,), {"shape": gaps}, piece, gaps)
+    column = (*before, count, 1, *after)
+    piece_column = _typed(rewriting, "reshape", (piece,), {"shape": column}, piece, column)
+    table = (*before, count, step, *after)
+    joined = _typed(rewriting, "concatenate", (piece_column, zeros), {"axis": axis + 1}, piece, table)
+    flat = (*before, count * step, *after)
+    found = _typed(rewriting, "reshape", (joined,), {"shape": flat}, piece, flat)
+    last = (*before, length, *after)
+    static = {"index": tuple(Slice(0, extent) for extent in last)}
+    return _typed(rewriting, "getitem", (found,), static, piece, last), last
+
+
+def _typed(
+    rewriting: Rewriting,
+    name: str,
+    operands: tuple[int, ...],
+    static: dict[str, Any],
+    like: int,
+    shape: tuple[int, ...],
+) -> int:
+    """Append an op whose result has the dtype of ``like``."""
+    kind = replace(rewriting.type(like), shape=shape, weak=False)
+    return rewriting.emit(name, operands, static, kind)
