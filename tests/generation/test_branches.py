@@ -181,3 +181,11 @@ def test_what_is_alike_at_all_sizes_is_right_at_each(form: str) -> None:
             np.testing.assert_allclose(value, f(x), rtol=1e-12)
             parts = np.array([f(x + 1e-30j * unit).imag / 1e-30 for unit in np.eye(size)]) if size <= 50 else gradient
             np.testing.assert_allclose(gradient, parts, rtol=1e-12)
+
+
+def test_decisions_on_two_sizes_are_tried_together() -> None:
+    def at_one_pair(x, y):
+        return (np.sum(x) + np.sum(y)) * (2.0 if len(x) == 300 and len(y) == 310 else 1.0)
+
+    with pytest.raises(errors.ArgumentError, match="another constant is met when N, M changes"):
+        yota.generate(at_one_pair, {"x": "float64[N]", "y": "float64[M]"})

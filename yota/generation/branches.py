@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import operator
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,6 +20,8 @@ from yota.tracing.sizes import Decision, Expression
 
 __all__ = ["Branches", "place_of"]
 
+_FIRST = 5
+"""The smallest size at which recordings are compared."""
 _FEW = 3
 """Recordings in which an expression must occur to be found from its values."""
 _DENSE, _LARGEST = 4096, 2**31
@@ -79,12 +82,13 @@ class Branches:
             if row not in tried:
                 found.setdefault(row, dict(size))
         base = next(iter(tried))
+        many = sum(min(size.values()) >= _FIRST for size in found.values())
         for row, size in found.items():
             different = next((rule for rule, one, two in zip(rules, base, row, strict=True) if one != two), rules[0])
-            if len(found) > _MOST_PROBES:
+            if many > _MOST_PROBES:
                 raise ArgumentError(
                     f"{place_of(different.decision.location)}decisions on {', '.join(self.names)} combine in "
-                    f"{len(found)} ways, too many to try. Fix the size, as in float64[100], or write it without them"
+                    f"{many} ways, too many to try. Fix the size, as in float64[100], or write it without them"
                 )
             yield size, different.decision
 
@@ -111,15 +115,19 @@ class Branches:
 
     def _candidates(self, rules: Sequence[_Rule]) -> list[dict[str, int]]:
         """Sizes among which every outcome occurs: small ones, and those next to which an outcome changes."""
-        small = {name: 5 + place for place, name in enumerate(self.names)}
+        small = {name: _FIRST + place for place, name in enumerate(self.names)}
         found = [{**small, name: extent} for name in self.names for extent in range(1, _GRID)]
         if 1 < len(self.names) < 4:
             grid = range(1, _GRID if len(self.names) == 2 else 14)
             rows = itertools.product(grid, repeat=len(self.names))
             found += [dict(zip(self.names, each, strict=True)) for each in rows]
+        far = []
         for name in self.names:
-            changes = {change for rule in rules for change in rule.changes(name, small)}
-            found += [{**small, name: extent} for extent in sorted(changes)]
+            changes = sorted({change for rule in rules for change in rule.changes(name, small)})
+            found += [{**small, name: extent} for extent in changes]
+            far.append([small[name], *(extent for extent in changes if extent >= _FIRST)])
+        if len(far) > 1 and math.prod(map(len, far)) <= _DENSE:
+            found += [dict(zip(self.names, each, strict=True)) for each in itertools.product(*far)]
         return found
 
 

@@ -17,13 +17,19 @@ __all__ = ["without_strides"]
 
 def without_strides(tape: Tape) -> Tape:
     """``tape`` whose sums of pieces have slices of step 1 only."""
-    return rewritten(tape, _without_strides)
+    return rewritten(tape, _without_strides) if any(map(_has_strides, tape.ops)) else tape
+
+
+def _has_strides(op: Op) -> bool:
+    if op.access != AccessMap.SCATTER or len(op.operands) != len(op.keyword("indices")):
+        return False
+    return any(_is_strided(entry) for index in op.keyword("indices") for entry in index)
 
 
 def _without_strides(rewriting: Rewriting, op: Op) -> int | None:
-    indices: tuple[Index, ...] = op.keyword("indices") if op.access == AccessMap.SCATTER else ()
-    if len(indices) != len(op.operands) or not any(_is_strided(entry) for index in indices for entry in index):
+    if not _has_strides(op):
         return None
+    indices: tuple[Index, ...] = op.keyword("indices")
     extents = op.keyword("shape")
     found = [_side_by_side(rewriting, piece, index, extents) for piece, index in zip(op.operands, indices, strict=True)]
     static = {"shape": extents, "indices": tuple(index for _, index in found)}
