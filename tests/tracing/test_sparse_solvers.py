@@ -62,9 +62,7 @@ def test_factors(name):
     np.testing.assert_allclose(slope, differences(f, A.data), rtol=2e-8, atol=2e-9)
 
 
-@pytest.mark.parametrize(
-    "name", ["cg", "cgs", "bicg", "bicgstab", "gmres", "lgmres", "minres", "qmr", "tfqmr", "gcrotmk"]
-)
+@pytest.mark.parametrize("name", ["cg", "gmres", "bicgstab", "minres", "qmr"])
 def test_iterations(name):
     solver = getattr(linalg, name)
 
@@ -123,6 +121,8 @@ def test_what_has_no_derivative_is_refused():
     plus = sp.diags_array
     with pytest.raises(TracingError, match="a traced value"):
         yota.gradient(lambda x: linalg.cg(linalg.LinearOperator(N, lambda v: x * v, dtype=float), B)[0].sum())(B)
+    with pytest.raises(TracingError, match="spsolve_triangular"):
+        yota.gradient(lambda x: linalg.spsolve_triangular(plus(x).tocsr(), B).sum())(B)
     with pytest.raises(TracingError, match="eigsh"):
         yota.gradient(lambda x: linalg.eigsh(SYMMETRIC + plus(x), k=2, return_eigenvectors=False).sum())(B)
     with pytest.raises(TracingError, match="perm_c"):

@@ -53,6 +53,11 @@ def _factor(
     return _Factors(trace, n, data, indices, pointers, Direct(_named(options), raises=True))
 
 
+@records(_SUPERLU, "gstrs")
+def _triangular(trace: Trace, *_: Any) -> Any:
+    raise trace.unrecorded("scipy.sparse.linalg.spsolve_triangular", "Use spsolve.")
+
+
 class _Factors:
     """SuperLU's object of a matrix while a function is traced."""
 
