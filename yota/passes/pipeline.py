@@ -58,7 +58,7 @@ def run(
     compiled
         Whether the code will be compiled, so that scalar ops are cheap.
     once
-        Whether a tape of which nothing is unrolled is simplified once: a second time finds next to nothing.
+        Whether scalar code, of which nothing is unrolled, is simplified once: a second time finds next to nothing.
     until
         Stop after the first pass of this name.
     verify
@@ -74,9 +74,9 @@ def run(
     for name, rewrite in passes(strict=strict, inlined=inlined, compiled=compiled):
         if once and name == "scalarize" and scalarize.is_scalar(tape):
             break
-        before, tape = tape, rewrite(tape)
+        tape = rewrite(tape)
         if verify is not None:
             verify(tape)
-        if name == until or (once and name == "scalarize" and len(tape) <= len(before)):
+        if name == until:
             break
     return tape
