@@ -29,10 +29,10 @@ def main(arguments: list[str] | None = None) -> int:
             print(f"{workload.name:20} {workload.title}")
         return 0
     others = ["launches"] if "cuda" in (options.target or ()) else ["overheads"]
-    unknown = sorted(set(options.names) - {*WORKLOADS, *others, "first"})
+    known = [*WORKLOADS, *others, "first", "loops"]
+    unknown = sorted(set(options.names) - set(known))
     if unknown:
-        known = ", ".join([*WORKLOADS, *others, "first"])
-        print(f"no workload {', '.join(unknown)}; there are: {known}", file=sys.stderr)
+        print(f"no workload {', '.join(unknown)}; there are: {', '.join(known)}", file=sys.stderr)
         return 2
     return run(options, options.names or [*WORKLOADS, *others])
 
@@ -44,7 +44,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
         "names",
         nargs="*",
         metavar="NAME",
-        help="workloads, `overheads`, `launches`, `first`; without any all but the last",
+        help="workloads, `overheads`, `launches`, `first`, `loops`; without any all but the last two",
     )
     parser.add_argument("--list", action="store_true", help="list the workloads and stop")
     parser.add_argument("--target", action="append", metavar="TARGET", help="a target of yota; may be repeated")
@@ -61,6 +61,7 @@ def run(options: argparse.Namespace, names: list[str]) -> int:
     from benchmarks.bars import judge
     from benchmarks.first import measure_first, show_first
     from benchmarks.launches import measure_launches
+    from benchmarks.loops import measure_loops, show_loops
     from benchmarks.machine import describe_gpu, describe_machine
     from benchmarks.overheads import measure_overheads
     from benchmarks.peers import all_peers
@@ -80,6 +81,7 @@ def run(options: argparse.Namespace, names: list[str]) -> int:
     results: dict[str, Any] = {"machine": describe_machine(), "settings": vars_of(settings), "workloads": {}}
     if "cuda" in (options.target or ()):
         results["machine"]["gpu"] = describe_gpu()
+    tables: dict[str, tuple[Any, Any]] = {"first": (measure_first, show_first), "loops": (measure_loops, show_loops)}
     failures = 0
     for name in names:
         obstacle = gpu_obstacle() if name == "launches" else None
@@ -88,9 +90,10 @@ def run(options: argparse.Namespace, names: list[str]) -> int:
             continue
         started = time.perf_counter()
         try:
-            if name == "first":
-                results["first"] = measure_first()
-                show_first(results["first"])
+            if name in tables:
+                measure, show = tables[name]
+                results[name] = measure()
+                show(results[name])
             elif name == "overheads":
                 results["overheads"] = measure_overheads(peers, settings)
             elif name == "launches":
