@@ -41,7 +41,7 @@ def test_the_target_of_the_process_is_the_default(monkeypatch):
     ("wrong", "said"),
     [
         ({"target": "C"}, "target='C' is not known"),
-        ({"threads": 0}, "threads=0: give a whole number from 1 on"),
+        ({"threads": 0}, "threads=0: give a positive integer"),
         ({"threads": True}, "threads=True"),
         ({"cache": ""}, "cache='': give the path"),
         ({"cache": 3}, "cache=3"),

@@ -140,7 +140,7 @@ def test_shapes_that_ones_do_not_show() -> None:
             raise ValueError("no spread")
         return x / np.std(x)
 
-    with pytest.raises(ArgumentError, match=r"raised ValueError: no spread. Say them: wrap\(f, results="):
+    with pytest.raises(ArgumentError, match=r"raised ValueError: no spread. Specify them: wrap\(f, results="):
         jax.jit(wrap(f))(jnp.asarray(X))
     for said in (jax.ShapeDtypeStruct((3,), jnp.float32), lambda x: x):
         np.testing.assert_allclose(jax.jit(wrap(f, results=said))(jnp.asarray(X)), X / np.std(X), rtol=1e-6)

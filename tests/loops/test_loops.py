@@ -230,7 +230,7 @@ def test_loops_over_many_points(name):
 
 
 def test_points_that_take_different_numbers_of_trips():
-    with pytest.raises(TracingError, match="loop is not known over many points"):
+    with pytest.raises(TracingError, match="loop cannot be batched"):
         yota.batch(number)(np.array([2.0, 3.0]))
 
 

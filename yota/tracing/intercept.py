@@ -97,7 +97,9 @@ def on_traced(
         if collects:
             args = tuple(map(collected, args))
         held = [*getattr(args[0], "__dict__", {}).values()] if of_object and args else []
-        held += [getattr(each, "data", None) for each in args if type(each).__module__.startswith("scipy.sparse._")]
+        held += [
+            getattr(each, "data", None) for each in args if str(type(each).__module__).startswith("scipy.sparse._")
+        ]
         if not (always or is_traced([*args, *keywords.values(), *held])):
             return original(*args, **keywords)
         if trace.exact and path is not None:

@@ -13,7 +13,7 @@ from yota.tracing.untyped import np
 if TYPE_CHECKING:
     from yota.tracing.trace import Trace
 
-__all__ = ["ArrayMethods", "cast", "collected", "is_traced", "is_tracer", "transformed"]
+__all__ = ["ArrayMethods", "cast", "collected", "is_traced", "is_tracer", "transformed", "unboxed"]
 
 
 class ArrayMethods(ArrayAttributes):
@@ -144,6 +144,11 @@ def cast(trace: Trace, value: Any, dtype: Any) -> Any:
         # Either part makes it true.
         return trace.apply(primitive("not_equal"), (value, 0), {})
     return trace.apply(primitive("astype"), (value,), {"dtype": dtype})
+
+
+def unboxed(value: Any) -> Any:
+    """``value``, as a number where it is an array without axes: what NumPy's functions mostly return for one."""
+    return value if np.ndim(value) else value[()]
 
 
 def is_tracer(value: Any) -> bool:

@@ -127,7 +127,7 @@ def _numbers_of(values: Iterable[Any]) -> Iterator[Any]:
     for each in values:
         if type(each) in (list, tuple, np.ndarray) and (type(each) is not np.ndarray or each.dtype == object):
             yield from _numbers_of(each)
-        elif type(each).__module__.startswith("scipy.sparse."):
+        elif str(type(each).__module__).startswith("scipy.sparse."):
             yield getattr(each, "data", None)
 
 

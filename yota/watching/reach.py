@@ -201,7 +201,7 @@ class Reach:
             self._watch("items", value)
         elif content_of(value) is not None or not (parts is None or isinstance(value, tuple) or has_attributes(value)):
             self._watch("parts", value)
-        if type(value).__module__.startswith("scipy.sparse."):
+        if str(type(value).__module__).startswith("scipy.sparse."):
             self._attributes_of(value)
             return [part for part in vars(value).values() if not is_leaf(part) or _is_followed(part)]
         if parts is None and (self._is_foreign(type(value)) or not hasattr(value, "__dict__")):

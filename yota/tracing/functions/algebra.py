@@ -9,7 +9,7 @@ from typing import Any
 from yota.ir.catalog import primitive
 from yota.tracing.functions.places import diagonal
 from yota.tracing.implementations import implements
-from yota.tracing.methods import is_tracer
+from yota.tracing.methods import is_tracer, unboxed
 from yota.tracing.order import arranged
 from yota.tracing.trace import Trace
 from yota.tracing.untyped import np
@@ -53,7 +53,7 @@ def _dot(trace: Trace, a: Any, b: Any) -> Any:
 @implements(np.inner)
 def _inner(trace: Trace, a: Any, b: Any) -> Any:
     a, b = (each if is_tracer(each) else np.asarray(each) for each in (a, b))
-    return a * b if not a.ndim or not b.ndim else np.tensordot(a, b, axes=([-1], [-1]))
+    return a * b if not a.ndim or not b.ndim else unboxed(np.tensordot(a, b, axes=([-1], [-1])))
 
 
 @implements(np.kron)

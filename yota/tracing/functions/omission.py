@@ -8,6 +8,7 @@ from typing import Any
 from yota.rules.statics import axes_of
 from yota.tracing.functions.reductions import root
 from yota.tracing.implementations import implements
+from yota.tracing.methods import unboxed
 from yota.tracing.trace import Trace
 from yota.tracing.untyped import np
 
@@ -43,7 +44,7 @@ def _extremum(name: str, fill: float) -> Any:
         if valid is True or "initial" in keywords:
             return result
         some = np.any(valid, axis=axes_of(axis, valid.ndim), keepdims=keepdims)
-        return np.where(some, result, np.asarray(math.nan, filled.dtype))
+        return unboxed(np.where(some, result, np.asarray(math.nan, filled.dtype)))
 
     return extremum
 

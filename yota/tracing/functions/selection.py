@@ -8,7 +8,7 @@ from yota.ir.catalog import primitive
 from yota.rules.statics import axes_of
 from yota.tracing.functions.places import along_axis
 from yota.tracing.implementations import implements
-from yota.tracing.methods import is_tracer
+from yota.tracing.methods import is_tracer, unboxed
 from yota.tracing.trace import Trace
 from yota.tracing.untyped import np
 from yota.tracing.views import overwrite
@@ -29,7 +29,7 @@ def _choose(trace: Trace, a: Any, choices: Any, mode: str = "raise") -> Any:
     for number in range(count - 2, -1, -1):
         result = np.where(np.equal(a, number), arrays[number], result)
     shape = np.broadcast_shapes(a.shape, *(each.shape for each in arrays))
-    return np.broadcast_to(result, shape)
+    return unboxed(np.broadcast_to(result, shape))
 
 
 @implements(np.select)

@@ -72,7 +72,8 @@ def _squeeze(trace: Trace, a: Any, axis: Any = None) -> Any:
 def _broadcast_to(trace: Trace, array: Any, shape: Any, subok: bool = False) -> Any:
     sizes = tuple(int(size) for size in shape) if isinstance(shape, (tuple, list)) else (int(shape),)
     array = trace.traced(array)
-    return array if array.shape == sizes else view(array, "broadcast_to", {"shape": sizes})
+    is_there = array.shape == sizes and isinstance(array, np.ndarray)
+    return array if is_there else view(array, "broadcast_to", {"shape": sizes})
 
 
 @implements(np.broadcast_arrays)

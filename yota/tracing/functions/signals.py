@@ -8,7 +8,7 @@ from typing import Any
 from yota.ir.catalog import primitive
 from yota.rules.statics import axes_of
 from yota.tracing.implementations import implements
-from yota.tracing.methods import is_tracer
+from yota.tracing.methods import is_tracer, unboxed
 from yota.tracing.parts import turned
 from yota.tracing.trace import Trace
 from yota.tracing.untyped import np
@@ -46,7 +46,7 @@ def _interp(trace: Trace, x: Any, xp: Any, fp: Any, left: Any = None, right: Any
             inside = np.where(np.isnan(inside), np.where(np.equal(x, start), level, other), inside)
         inside = np.where(np.equal(x, xp[-1]), fp[-1], inside)
     result = np.where(np.less(x, xp[0]), left, np.where(np.greater(x, xp[-1]), right, inside))
-    return result if xp.size == 1 else np.where(np.isnan(x), x, result)
+    return unboxed(result if xp.size == 1 else np.where(np.isnan(x), x, result))
 
 
 def _is_finite(trace: Trace, values: Any) -> bool:
@@ -181,5 +181,5 @@ def _nan_to_num(trace: Trace, x: Any, copy: bool = True, nan: Any = 0.0, posinf:
     result = np.where(np.equal(x, -math.inf), kind(low) if not is_tracer(low) else low, result)
     if not copy:
         x[...] = result
-        return x if x.ndim else x[()]
-    return result
+        return unboxed(x)
+    return unboxed(result)

@@ -13,7 +13,7 @@ from yota.tracing.deferring import source_form
 from yota.tracing.interpreter.activation import Activation
 from yota.tracing.kinds import Type
 from yota.tracing.location import caller
-from yota.tracing.methods import is_tracer
+from yota.tracing.methods import is_tracer, unboxed
 from yota.tracing.state import current
 from yota.tracing.subclassed import class_for
 from yota.tracing.traced_text import Text
@@ -71,7 +71,7 @@ def _cast(kind: Any) -> Callable[..., Any]:
             return kind(*map(_read, args), **keywords)
         if args[0].dtype.kind == "c" and np.dtype(kind).kind == "f":
             raise args[0]._trace.refuse(f"{kind.__name__}() leaves the imaginary part out.", "Write x.real.")
-        return args[0].astype(kind)
+        return unboxed(args[0].astype(kind))
 
     return cast
 

@@ -1,0 +1,40 @@
+"""Results without axes are numbers or arrays where NumPy's are: code may ask for either."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import yota
+
+MAKERS = {
+    "where": lambda x: np.where(np.asarray(x) > 0, np.asarray(x), 2.0),
+    "nan_to_num": lambda x: np.nan_to_num(np.asarray(x)),
+    "interp": lambda x: np.interp(x, [0.0, 1.0], [0.0, 2.0]),
+    "inner": lambda x: np.inner(np.array([x]), np.array([x])),
+    "choose": lambda x: np.choose(0, [x, 1.0]),
+    "nanmax": lambda x: np.nanmax(np.array([x, 0.1])),
+    "broadcast_to": lambda x: np.broadcast_to(x, ()),
+    "full": lambda x: np.full((), x),
+    "full_like": lambda x: np.full_like(np.asarray(1.0), x),
+    "select": lambda x: np.select([x < 0.5], [x * 2]),
+    "asarray": np.asarray,
+    "sum": lambda x: np.sum(np.asarray(x)),
+    "copy": np.copy,
+    "multiply": lambda x: np.asarray(x) * 2,
+}
+CASTS = (lambda y: y, np.float64, np.float32, np.complex128, lambda y: -y, np.asarray)
+
+
+def weight(y):
+    kinds = (float, np.ndarray, np.generic)
+    return sum(isinstance(y, kind) * 2.0**number for number, kind in enumerate(kinds)) + 8.0 * np.isscalar(y)
+
+
+@pytest.mark.parametrize("x", [0.3, np.array(0.3), np.float64(0.3)], ids=["float", "array", "float64"])
+@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+def test_classes_are_those_of_numpy(make, x):
+    def total(x):
+        return sum(np.real(cast(make(x))) * weight(cast(make(x))) * 16.0**n for n, cast in enumerate(CASTS))
+
+    np.testing.assert_allclose(yota.grad(total, x)[0], total(x), rtol=1e-6)
