@@ -83,6 +83,13 @@ def test_strict_values_have_numpys_bits():
     assert value == np.sum(np.tanh(x))
 
 
+def test_operands_of_two_precisions_keep_the_digits_of_the_larger():
+    a, b = np.ones(3, np.float32), np.ones(3)
+    both = yota.value_and_grad(lambda a, b: (np.sum(np.logaddexp(a, b)), np.logaddexp(a, b)), wrt=(0, 1), has_aux=True)
+    (_, value), _ = both(a, b)
+    np.testing.assert_allclose(value, np.logaddexp(a, b), rtol=1e-15)
+
+
 USER = """# yota rules 1
 @elementwise
 def bump(x: Real) -> y:

@@ -92,8 +92,12 @@ def _sharing(tape: Tape, longest: float) -> set[int]:
 
 
 def _is_real(tape: Tape, op: Op) -> bool:
-    types = [tape.types[variable] for variable in (op.result, *op.operands)]
-    return all(type.dtype in (np.float32, np.float64) or (type.weak and type.dtype.kind == "i") for type in types)
+    """Whether all operands are real and of the result's precision, in which a form then computes throughout."""
+    precision = tape.types[op.result].dtype
+    types = [tape.types[variable] for variable in op.operands]
+    return precision in (np.float32, np.float64) and all(
+        type.dtype == precision or (type.weak and type.dtype.kind in "if") for type in types
+    )
 
 
 class _Inliner:

@@ -15,10 +15,10 @@ from yota.rules.cancellation import round_trip
 from yota.rules.display import show
 from yota.rules.inspection import Inspection, Law
 from yota.rules.model import Expression, Rule, refusal
-from yota.rules.sampling import points, statics
+from yota.rules.sampling import points, results, statics
 from yota.rules.vocabulary import callees
 
-__all__ = ["LAWS", "agreement", "disagreement", "satisfiable"]
+__all__ = ["LAWS", "agreement", "agreement_of_forms", "disagreement", "satisfiable"]
 
 _POINTS = 5
 _PRECISE = 1e-20
@@ -51,6 +51,24 @@ def agreement(case: Inspection) -> None:
         what = f"d[{result}, {parameter}] is not the derivative of {rule.name}"
         write = f"d[{result}, {parameter}] = {_mend(case, result, parameter)}"
         raise case.fault(expression, what, found=found, write=write)
+
+
+def agreement_of_forms(case: Inspection) -> None:
+    """Each shared form has the function's values, at points of the domain."""
+    rule = case.rule
+    for result, form in rule.shared.items():
+        if rule.primal.get(result) is form or not case.considers(form):
+            continue
+        for point in points(rule, case.registry, _POINTS):
+            names = {**statics(rule), **{key: np.float64(value) for key, value in point.items()}}
+            with np.errstate(all="ignore"):
+                found = evaluate(form, names, case.registry)
+                exact = results(rule, case.registry, names)[result]
+            if np.isfinite(exact) and not abs(found - exact) <= _DOUBLE * max(1.0, abs(exact)):
+                where = ", ".join(f"{name} = {value:.6g}" for name, value in point.items())
+                shown = f"{found:.10g} at {where}, where {rule.name} is {exact:.10g}"
+                what = f"the shared form of {result} is not {rule.name}"
+                raise case.fault(form, what, found=shown, write=f"a form of {rule.name} in locals, or leave it out")
 
 
 def _mend(case: Inspection, result: str, parameter: str) -> str:
@@ -128,5 +146,5 @@ def _in_doubles(
     return (f"{claimed:.6g}", f"{exact:.6g}") if off and np.isfinite(exact) else None
 
 
-LAWS: tuple[Law, ...] = (satisfiable, agreement, round_trip)
+LAWS: tuple[Law, ...] = (satisfiable, agreement, agreement_of_forms, round_trip)
 """Laws that the rules of users are held against when they are loaded, and the shipped ones in yota's tests."""

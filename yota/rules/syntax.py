@@ -344,8 +344,10 @@ class _Body:
         if name not in self.variadic:
             write = f"def {self.function}(*{name}: Array) -> y:"
             raise self._fault(target, f"`{name}` is not a variadic parameter", write)
-        if index in self.parameters or index in self.results or index == "d":
-            raise self._fault(target, f"the index `{index}` is a name of something else", f"d[{name}[i]] = ...")
+        taken = {*self.parameters, *self.results, *self.parts, "d"}
+        if index in taken:
+            free = "i" if "i" not in taken else f"{index}_"
+            raise self._fault(target, f"the index `{index}` is a name of something else", f"d[{name}[{free}]] = ...")
         self.loop = index
         self._put(self.adjoints, name, target, self._expression(value, index))
 
