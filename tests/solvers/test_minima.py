@@ -136,3 +136,23 @@ def test_what_is_refused():
     with pytest.raises(DifferentiationError, match="result hess_inv has no derivative"):
         yota.grad(lambda a: optimize.minimize(bowl, [0.5, 0.5], (a,)).hess_inv[0, 0], 0.9)
     assert yota.gradient(lambda c: c * optimize.golden(lambda x: (x - 1.2) ** 2))(1.0) == pytest.approx(1.2, abs=1e-6)
+
+
+def test_solvers_that_end_just_before_a_bound():
+    for search in (
+        lambda f: optimize.minimize_scalar(f, bounds=(0, 1), method="bounded").x,
+        lambda f: optimize.fminbound(f, 0, 1),
+        lambda f: optimize.minimize(lambda x: f(x[0]), [0.3], bounds=[(0, 1)], method="COBYLA", tol=1e-10).x[0],
+    ):
+        slope = yota.gradient(lambda a, search=search: search(lambda x: (x - a) ** 2))
+        assert (slope(1.005), slope(1.3), slope(0.9)) == (0.0, 0.0, pytest.approx(1.0))
+
+
+def test_calls_by_keyword_and_functions_that_give_slopes():
+    def both(x, a):
+        return (x[0] - a) ** 2, np.array([2 * (x[0] - a)])
+
+    assert yota.gradient(lambda a: optimize.minimize(fun=both, x0=[0.0], args=(a,), jac=True).x[0])(1.5) == 1.0
+    assert yota.gradient(lambda a: optimize.fmin_l_bfgs_b(both, [0.0], args=(a,))[0][0])(1.5) == 1.0
+    with pytest.raises(TracingError, match="curve_fit with a loss"):
+        yota.grad(lambda y: optimize.curve_fit(model, T, y, method="trf", loss="cauchy")[0][0], Y)

@@ -155,3 +155,14 @@ def test_what_has_no_derivative():
         yota.generate(SCALAR["closure"], (1.7,))
     with pytest.raises(TracingError, match="decides by a traced value in a loop"):
         yota.grad(lambda a: yota.fori(3, lambda i, y: optimize.brentq(cube, 0, 10, args=(y,)), a), 1.7)
+
+
+def test_newton_of_equations_that_share_elements():
+    matrix = np.array([[4.0, 1.0], [1.0, 3.0]])
+    slopes = yota.gradient(lambda b: np.sum(optimize.newton(lambda x: matrix @ x - b, np.full(2, 0.1), tol=1e-13)))
+    np.testing.assert_allclose(slopes(np.array([1.2, 0.4])), np.linalg.solve(matrix, np.ones(2)), rtol=1e-12)
+
+
+def test_batches_are_refused_by_the_name_of_the_solver():
+    with pytest.raises(TracingError, match=r"scipy\.optimize\.brentq cannot be batched"):
+        yota.batch(SCALAR["closure"])(np.array([1.0, 2.0]))

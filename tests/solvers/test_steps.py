@@ -101,3 +101,12 @@ def test_what_is_refused():
         yota.grad(lambda p: solve_ivp(lambda t, y: -p * y if y[0] > 0.5 else -y, (0, 2), [1.0]).y[0, -1], 1.0)
     with pytest.raises(TracingError, match=r"sol of scipy\.integrate\.solve_ivp is an object"):
         yota.grad(lambda p: solve_ivp(lambda t, y: -p * y, (0, 2), [1.0], dense_output=True).sol(1.0)[0], 1.0)
+
+
+def test_arrays_of_the_user_stay_writable_and_may_change():
+    start, times = np.array([2.0]), np.array([0.5, 1.0])
+    slope = yota.gradient(lambda rate: np.sum(decay(rate, start, (0, 2), times).y))
+    for _ in range(2):
+        exact = -np.sum(start[0] * times * np.exp(-0.7 * times))
+        assert slope(0.7) == pytest.approx(exact, rel=1e-8)
+        start[0], times[0] = 3.0, 0.2

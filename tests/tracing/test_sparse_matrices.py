@@ -167,3 +167,11 @@ def test_patterns_of_traced_numbers_are_refused():
         yota.gradient(lambda x: size(sp.csr_array((x, np.argsort(x), np.arange(7))) @ X))(X)
     with pytest.raises(TracingError, match="is 0"):
         yota.gradient(lambda x: sp.csr_array((x * 0, np.arange(6), np.arange(7))).eliminate_zeros())(X)
+
+
+def test_a_pattern_that_is_sorted_after_its_use():
+    def f(d):
+        matrix = sp.csr_array((d * 1.0, np.array([3, 1, 0, 2, 3, 0]), np.array([0, 3, 4, 4, 6])), shape=(4, 4))
+        return size(matrix.sum(axis=0)) + matrix.sum()
+
+    check(f, X)

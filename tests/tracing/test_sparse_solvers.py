@@ -9,7 +9,7 @@ import scipy.sparse as sp
 import scipy.sparse.linalg as linalg
 
 import yota
-from yota.errors import TracingError
+from yota.errors import DifferentiationError, TracingError
 from yota.ir.linear_solvers import Direct
 
 RNG = np.random.default_rng(4)
@@ -121,6 +121,8 @@ def test_what_has_no_derivative_is_refused():
     plus = sp.diags_array
     with pytest.raises(TracingError, match="a traced value"):
         yota.gradient(lambda x: linalg.cg(linalg.LinearOperator(N, lambda v: x * v, dtype=float), B)[0].sum())(B)
+    with pytest.raises(DifferentiationError, match="cg did not converge"):
+        yota.gradient(lambda x: linalg.cg(SYMMETRIC, x, maxiter=1)[0].sum())(B)
     with pytest.raises(TracingError, match="spsolve_triangular"):
         yota.gradient(lambda x: linalg.spsolve_triangular(plus(x).tocsr(), B).sum())(B)
     with pytest.raises(TracingError, match="eigsh"):

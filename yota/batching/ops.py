@@ -136,8 +136,10 @@ class Batching:
                 return
         found = self._over_points(op)
         if found is None or not self._fits(found, self.tape.types[op.result]):
+            host = dict(op.static).get("host")
             raise TracingError(
-                f"{where(op.location)}{op.name} cannot be batched with these arguments; call {self.tape.name} in a loop"
+                f"{where(op.location)}{getattr(host, 'name', op.name)} cannot be batched with these arguments; "
+                f"call {self.tape.name} in a loop"
             )
         self.known[op.result] = found
         self.many.add(op.result)

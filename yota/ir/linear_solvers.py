@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from yota.errors import DifferentiationError
+
 __all__ = ["Banded", "Direct", "Factored", "Iterative", "mapped", "solve"]
 
 _MOST = 4
@@ -139,7 +141,13 @@ class Iterative:
         return self.run(matrix, b, transposed)
 
     def run(self, matrix: Any, b: Any, transposed: bool) -> Any:
-        """The solution by a matrix or an operator; what did not converge is told by a warning."""
+        """The solution by a matrix or an operator.
+
+        Raises
+        ------
+        DifferentiationError
+            If the iteration does not converge.
+        """
         solver = importlib.import_module("scipy.sparse.linalg")
         near = self.preconditioner
         if near is not None and transposed:
@@ -147,7 +155,13 @@ class Iterative:
         function = getattr(solver, self.name)
         function = getattr(function, "recorded_from", function)
         given = {} if near is None else {"M": near}
-        return function(matrix, b, **given, **dict(self.options))[0]
+        found, info = function(matrix, b, **given, **dict(self.options))
+        if info:
+            raise DifferentiationError(
+                f"scipy.sparse.linalg.{self.name} did not converge (info {info}), and its result has no derivative; "
+                "allow more iterations by maxiter, or pass a preconditioner M"
+            )
+        return found
 
 
 def solve(data: Any, b: Any, heads: Any, tails: Any, *, solver: Any, transposed: bool) -> Any:

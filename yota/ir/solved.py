@@ -15,7 +15,7 @@ __all__ = ["REGULAR", "SOLVED", "regular", "solved"]
 _LARGEST = 1e14
 """The condition number from which on a matrix is singular."""
 _FAR = 1e-2
-"""How far a step of Newton's goes from what is no solution, as a part of the largest element, or of one."""
+"""How far a step of Newton's goes from what is no solution, as a part of the largest element, or of this."""
 
 
 def solved(*operands: Any, host: Any) -> tuple[Any, ...]:
@@ -61,7 +61,7 @@ def _irregular(slope: Any, rest: Any, solution: Any, *, elementwise: bool) -> st
         if not np.all(scale) or (slope.size and not np.linalg.cond(slope / scale) < _LARGEST):
             return "the Jacobian of the equations at the solution is singular"
         step = np.linalg.solve(slope, rest)
-    if not np.all(np.abs(step) <= _FAR * np.maximum(1.0, np.max(np.abs(solution), initial=0.0))):
+    if not np.all(np.abs(step) <= _FAR * max(_FAR, np.max(np.abs(solution), initial=0.0))):
         return "the solver did not converge, and what it gave solves no equation"
     return ""
 

@@ -46,6 +46,8 @@ class Call:
         Parameters that are functions of what is solved for, where they are functions.
     before
         A function of the solution that the solver itself does not call, in the place of the first one.
+    lifted
+        Parameters whose arrays are operands, whether they are traced or not.
 
     Attributes
     ----------
@@ -67,12 +69,16 @@ class Call:
         keywords: dict[str, Any],
         called: Sequence[str],
         before: Callable[..., Any] | None = None,
+        lifted: Sequence[str] = (),
     ) -> None:
         self.trace, self.original = trace, inspect.unwrap(original)
         self.name = f"{_module(self.original)}.{self.original.__name__}"
         bound = inspect.signature(self.original).bind(*args, **keywords)
         bound.apply_defaults()
         self.arguments = bound.arguments
+        for name in lifted:
+            if isinstance(self.arguments[name], np.ndarray):
+                self.arguments[name] = trace.traced(self.arguments[name])
         self.inner, self.functions = Inner(trace), dict[str, Function]()
         self.others: list[Any] = []
         more = self.arguments.get("args")
@@ -84,6 +90,8 @@ class Call:
         for name in called:
             function = self.arguments.get(name)
             several = self.arguments.get({"f": "fprime", "fun": "jac"}.get(name, "")) is True
+            # `fmin_l_bfgs_b` and `fmin_tnc` ask by the absence of both.
+            several |= self.arguments.get("approx_grad") == 0 and name == "func" and self.arguments["fprime"] is None
             if callable(function):
                 self.arguments[name] = _Callable(len(self.inner.functions))
                 self.functions[name] = Function(self.inner, _with(function, more), several=several)

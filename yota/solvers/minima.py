@@ -24,8 +24,10 @@ from yota.tracing.trace import Trace
 
 __all__ = ["Minimum"]
 
-_NEAR = 1e-12
-"""How near a bound is reached, as a part of its size or of one."""
+_EXACT = 1e-12
+"""How near to a bound an element is at it, as a part of its size or of one."""
+_NEAR = 1e-3
+"""How near to a bound an element may belong at it: some solvers stop before the bound."""
 
 
 class Minimum(Host):
@@ -38,29 +40,40 @@ class Minimum(Host):
     scale
         What the results are divided by in the loss.
     bounds
-        Of the solution, for those solvers that do not say which are reached.
+        Gives those of the solution, for solvers that do not say which are reached.
     numbers
         Which result is what.
     """
 
     squares = ""
     scale: Any = 1.0
-    bounds: tuple[Any, Any] | None = None
+    bounds: Callable[[], tuple[Any, Any]] | None = None
     numbers: dict[Path, int]
 
     def branch(self, solution: Solution, values: Sequence[Any]) -> int:
         """See `Host.branch`."""
         return self._inner.functions[0].found([solution.arrays[0]], values)[0]
 
-    def reached(self, solution: Solution) -> Solution:
+    def reached(self, solution: Solution, functions: Sequence[Callable[..., Any]]) -> Solution:
         """The solution, with where it is at a bound, and once more itself."""
         x, whole = np.asarray(solution.arrays[0], float), solution.whole
+
+        def loss(x: Any) -> float:
+            found = functions[0](x if x.ndim else type(solution.arrays[0])(x))
+            found = np.asarray(found[0] if isinstance(found, tuple) else found)
+            return float(np.sum(found**2 if self.squares else found))
+
         at = np.zeros(x.shape, bool)
         if isinstance(whole, dict) and "active_mask" in whole:
             at = np.asarray(whole["active_mask"]) != 0
         elif self.bounds is not None:
-            for bound in self.bounds:
-                at |= np.isfinite(bound) & (np.abs(x - bound) <= _NEAR * np.maximum(1.0, np.abs(x)))
+            for sign, bound in zip((1.0, -1.0), map(np.asarray, self.bounds()), strict=True):
+                away = sign * (x - bound)
+                at |= away <= _EXACT * np.maximum(1.0, np.abs(x))
+                for place in np.argwhere(~at & (away <= _NEAR * np.maximum(1.0, np.abs(x)))):
+                    index, moved = tuple(place), np.array(x)
+                    moved[index] = np.broadcast_to(bound, x.shape)[index]
+                    at[index] = loss(moved) < loss(x)
         return replace(solution, arrays=[*solution.arrays, at, np.array(x)])
 
     def adjoints(self, builder: Any, registry: Any, op: Op, adjoints: Any, active: Any, reverse: Any) -> Any:
@@ -139,7 +152,11 @@ def _ones(builder: TapeBuilder, type: TensorType) -> int:
 def _recorded(call: Call, place: Path, *, squares: str = "", **attributes: Any) -> Any:
     """The result of a call, with traced values in it."""
     taken = solution_at(place)
-    host = Minimum(call.name, call.inner, lambda functions, *others: host.reached(taken(call.run(functions, *others))))
+
+    def run(functions: Sequence[Callable[..., Any]], *others: Any) -> Solution:
+        return host.reached(taken(call.run(functions, *others)), functions)
+
+    host = Minimum(call.name, call.inner, run)
     host.squares = squares
     for name, value in attributes.items():
         setattr(host, name, value)
@@ -147,17 +164,14 @@ def _recorded(call: Call, place: Path, *, squares: str = "", **attributes: Any) 
     return found
 
 
-def _limits(trace: Trace, call: Call) -> tuple[Any, Any] | None:
-    """Constant bounds as two arrays."""
+def _limits(trace: Trace, call: Call) -> Callable[[], tuple[Any, Any]] | None:
+    """What gives constant bounds, as they are at each call, as two arrays."""
     bounds = call.arguments.get("bounds")
     if bounds is None:
         return None
     if call.others and call.is_placed("bounds"):
         raise trace.unrecorded(f"{call.name} with traced bounds", "Scale the variables, so that bounds are constants.")
-    if hasattr(bounds, "lb"):
-        return np.asarray(bounds.lb, float), np.asarray(bounds.ub, float)
-    pairs = [[-np.inf if low is None else low, np.inf if high is None else high] for low, high in bounds]
-    return tuple(np.asarray(pairs, float).T)
+    return lambda: _pair(bounds)
 
 
 @calls_back("scipy.optimize", "minimize")
@@ -176,7 +190,17 @@ def _minimize(trace: Trace, *args: Any, **keywords: Any) -> Any:
 @calls_back("scipy.optimize", "minimize_scalar")
 def _minimize_scalar(trace: Trace, *args: Any, **keywords: Any) -> Any:
     call = Call(trace, sys.modules["scipy.optimize"].minimize_scalar, args, keywords, ["fun"])
-    return _recorded(call, ("x",))
+    bounds = call.arguments["bounds"]
+    if call.is_placed("bounds"):
+        raise trace.unrecorded(f"{call.name} with traced bounds", "Scale the variable.")
+    return _recorded(call, ("x",), bounds=None if bounds is None else lambda: bounds)
+
+
+def _unrecorded(name: str) -> Callable[..., Any]:
+    def form(trace: Trace, *args: Any, **keywords: Any) -> Any:
+        raise trace.unrecorded(f"scipy.optimize.{name}", "Use minimize.")
+
+    return form
 
 
 def _old(name: str, called: Sequence[str]) -> None:
@@ -188,7 +212,11 @@ def _old(name: str, called: Sequence[str]) -> None:
             raise trace.unrecorded(f"{call.name} with bounds", "Use minimize.")
         several = name in ("fmin_l_bfgs_b", "fmin_tnc") or call.arguments.get("full_output")
         several = several or call.arguments.get("retall")
-        return _recorded(call, (0,) if several else ())
+        ends = [call.arguments.get(end) for end in ("x1", "x2")]
+        if call.is_placed("x1") or call.is_placed("x2"):
+            raise trace.unrecorded(f"{call.name} with traced bounds", "Scale the variable.")
+        bounds = None if ends[0] is None else lambda: ends
+        return _recorded(call, (0,) if several else (), bounds=bounds)
 
     calls_back("scipy.optimize", name)(form)
 
@@ -197,7 +225,10 @@ for _name in ("fmin", "fmin_powell", "fminbound", "brent", "golden"):
     _old(_name, ["func"])
 for _name in ("fmin_bfgs", "fmin_cg", "fmin_ncg"):
     _old(_name, ["f", "fprime", "fhess", "fhess_p"])
-_old("fmin_l_bfgs_b", ["func", "fprime"])
+for _name in ("fmin_l_bfgs_b", "fmin_tnc"):
+    _old(_name, ["func", "fprime"])
+for _name in ("fmin_slsqp", "fmin_cobyla"):
+    calls_back("scipy.optimize", _name)(_unrecorded(_name))
 
 
 @calls_back("scipy.optimize", "least_squares")
@@ -225,6 +256,8 @@ def _curve_fit(trace: Trace, *args: Any, **keywords: Any) -> Any:
     model, x, y, sigma = (given.arguments[name] for name in ("f", "xdata", "ydata", "sigma"))
     if sigma is not None and np.ndim(sigma) > 1:
         raise trace.unrecorded("scipy.optimize.curve_fit with a matrix sigma", "Multiply by its inverse factor before.")
+    if given.arguments.get("kwargs", {}).get("loss", "linear") != "linear":
+        raise trace.unrecorded("scipy.optimize.curve_fit with a loss", "Use least_squares.")
     if isinstance(x, (list, tuple)):
         x = trace.traced(x)
     if isinstance(y, (list, tuple)):
@@ -237,16 +270,21 @@ def _curve_fit(trace: Trace, *args: Any, **keywords: Any) -> Any:
     call = Call(trace, original, args, keywords, ["f", "jac"], before=residuals)
     if call.is_placed("bounds"):
         raise trace.unrecorded("scipy.optimize.curve_fit with traced bounds", "Scale the parameters.")
-    return _recorded(call, (0,), squares="linear", bounds=_pair(given.arguments["bounds"]))
+    bounds = given.arguments["bounds"]
+    return _recorded(call, (0,), squares="linear", bounds=lambda: _pair(bounds) if hasattr(bounds, "lb") else bounds)
 
 
 def _pair(bounds: Any) -> tuple[Any, Any]:
-    return (bounds.lb, bounds.ub) if hasattr(bounds, "lb") else tuple(bounds)
+    """Lower and upper bounds of ``Bounds``, or of a pair for each variable."""
+    if hasattr(bounds, "lb"):
+        return bounds.lb, bounds.ub
+    pairs = [[-np.inf if low is None else low, np.inf if high is None else high] for low, high in bounds]
+    return tuple(np.asarray(pairs, float).T)
 
 
 @records("scipy.optimize", "nnls")
 def _nnls(trace: Trace, *args: Any, **keywords: Any) -> Any:
-    return _linear(trace, "nnls", (0,), (0.0, np.inf), args, keywords)
+    return _linear(trace, "nnls", (0,), lambda: (0.0, np.inf), args, keywords)
 
 
 @records("scipy.optimize", "lsq_linear")

@@ -7,7 +7,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from yota.autodiff.match import match
+from yota.derivatives.dependence import pattern
+from yota.errors import DifferentiationError
 from yota.ir.catalog import primitive
 from yota.ir.tape import Tape
 from yota.solvers.calls import Call, Path, recorded
@@ -26,7 +30,7 @@ class Root(Host):
     fixed
         Whether the function gives the solution there, and not zero.
     elementwise
-        Whether each element of the solution has an equation of its own.
+        Whether SciPy takes it that each element of the solution has an equation of its own.
     zero
         Results whose derivative is zero: what is left of the equation.
     called
@@ -52,14 +56,27 @@ class Root(Host):
     def adjoints(self, builder: Any, registry: Any, op: Any, adjoints: Any, active: Any, reverse: Any) -> Any:
         """See `Host.adjoints`."""
         branch = self._inner.functions[0].branches[self.chosen]
+        equation = self._equation(branch.tape)
         implicit = Implicit(
-            self._equation(branch.tape),
+            equation,
             [("operand", place) for place in branch.places],
-            elementwise=self.elementwise,
+            elementwise=self.elementwise and _is_diagonal(equation),
             constant=self.zero,
             reasons={number: f"result {path[-1] if path else 0}" for number, path in enumerate(self.called)},
         )
         return implicit.adjoints(self.name, builder, registry, op, adjoints, active)
+
+
+def _is_diagonal(tape: Tape) -> bool:
+    """Whether each element of the result depends on no other element of the first input."""
+    result, solution = tape.outputs[0], tape.inputs[0].variable
+    count = tape.types[solution].size
+    try:
+        found = pattern(tape, result, solution, {}, 4 * count)
+    except DifferentiationError:
+        return False
+    rows, columns = found.matrix.nonzero()
+    return bool(tape.types[result].size == count and np.all(rows == columns))
 
 
 def _form(module: str, name: str, called: Sequence[str], place: Callable[[Call], Path]) -> Callable[..., Any]:

@@ -149,7 +149,7 @@ class _Scheme:
         value = self.host.operands[name]
         if isinstance(value, int):
             return self.op.operands[value]
-        array = np.asarray(value)
+        array = np.array(value)
         array.flags.writeable = False
         return self.builder.constant(array)
 
@@ -296,7 +296,7 @@ def _zeros(type: TensorType) -> Any:
 @calls_back("scipy.integrate", "solve_ivp")
 def _solve_ivp(trace: Trace, *args: Any, **keywords: Any) -> Any:
     module = sys.modules["scipy.integrate"]
-    call = Call(trace, module.solve_ivp, args, keywords, ["fun"])
+    call = Call(trace, module.solve_ivp, args, keywords, ["fun"], lifted=["y0", "t_eval"])
     method = call.arguments["method"]
     method = getattr(module, method) if method in _EXPLICIT else method
     if not (inspect.isclass(method) and issubclass(method, module._ivp.rk.RungeKutta)):

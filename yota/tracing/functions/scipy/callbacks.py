@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -29,12 +30,16 @@ _probing = _Probing()
 
 def calling(original: Callable[..., Any], form: Callable[..., Any]) -> Any:
     """``original``, which calls its first argument, as what ``form`` records if that gives traced values."""
+    first = next(iter(inspect.signature(original).parameters), "")
 
     @functools.wraps(original)
-    def call(function: Any, *args: Any, **keywords: Any) -> Any:
+    def call(*args: Any, **keywords: Any) -> Any:
         trace = current()
-        if trace is None or not callable(function):
-            return original(function, *args, **keywords)
+        if not args and first in keywords:
+            args = (keywords.pop(first),)
+        if trace is None or not args or not callable(args[0]):
+            return original(*args, **keywords)
+        function, args = args[0], args[1:]
         if not is_traced([*args, *keywords.values()]):
             # What SciPy's function calls in turn leaves it to that function to be recorded.
             is_outermost, _probing.is_on = not _probing.is_on, True
@@ -52,8 +57,8 @@ def calling(original: Callable[..., Any], form: Callable[..., Any]) -> Any:
 
 def _plain(trace: Trace, function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function, assigned=(), updated=())
-    def call(*args: Any) -> Any:
-        return _untraced(trace, function(*args))
+    def call(*args: Any, **keywords: Any) -> Any:
+        return _untraced(trace, function(*args, **keywords))
 
     return call
 

@@ -43,8 +43,8 @@ def rows_of(pointers: Any) -> Any:
 
 
 def constant(trace: Trace, places: Any) -> Any:
-    """Places that nobody else has, and need not be compared at each call."""
-    return trace.constant(np.ascontiguousarray(places))
+    """A copy of places, which need not be compared at each call; kernels may sort the places themselves."""
+    return trace.constant(np.array(places, order="C"))
 
 
 def put(out: Any, found: Any) -> None:
