@@ -68,7 +68,7 @@ def checkpoint(f: Callable[P, R]) -> Callable[P, R]:
     Raises
     ------
     TracingError
-        If ``f`` branches on a traced value; see `scan`.
+        If ``f`` branches on a traced value, see `scan`, or writes into an argument.
 
     Examples
     --------
@@ -86,13 +86,25 @@ def checkpoint(f: Callable[P, R]) -> Callable[P, R]:
         if trace is None:
             return f(*args, **kwargs)
         parts: list[object] = []
-        form = taken_apart(f"checkpoint({getattr(f, '__name__', 'f')})", (args, kwargs), parts)
-        # What a trip reads from a row is not computed ahead of the reverse loop, as an invariant would be.
-        rows = {number: np.asarray(each)[np.newaxis] for number, each in enumerate(parts) if trace.varies(each)}
+        name = f"checkpoint({getattr(f, '__name__', 'f')})"
+        form = taken_apart(name, (args, kwargs), parts)
+        # What a trip reads from a row is not computed ahead of the reverse loop, as an invariant would be. A row is no
+        # Python number, which gives way to the dtype of an array.
+        rows = {
+            number: np.asarray(each)[np.newaxis]
+            for number, each in enumerate(parts)
+            if trace.varies(each) and not trace.builder.types[trace.lift(each)].weak
+        }
 
         def trip(carry: object, row: dict[int, object]) -> tuple[object, R]:
+            inner = current()
+            assert inner is not None
             given, keywords = form.filled([row.get(number, each) for number, each in enumerate(parts)])
-            return carry, f(*given, **keywords)
+            before = [inner.lift(each) for each in row.values()]
+            result = f(*given, **keywords)
+            if before != [inner.lift(each) for each in row.values()]:
+                raise inner.refuse(f"{name} writes into an argument.", "Copy the argument, and write into the copy.")
+            return carry, result
 
         _, found = scan(trip, (), rows, length=1)
         results: list[np.ndarray] = []

@@ -118,6 +118,7 @@ def fori(n: Any, body: Callable[[Any, Any], Any], x: Any) -> Any:
     np.float64(1.95625)
     """
     if current() is None:
+        x = _copied(x)
         for number in range(int(n)):
             x = body(number, x)
         return x
@@ -155,6 +156,7 @@ def while_loop(condition: Callable[[Any], Any], body: Callable[[Any], Any], x: A
     (1.414213562, 0.353553391)
     """
     if current() is None:
+        x = _copied(x)
         while condition(x):
             x = body(x)
         return x
@@ -167,18 +169,27 @@ def _scanned(
     """`scan` where nothing is traced."""
     parts: list[list[Any]] = []
     shape = None
+    carry = _copied(carry)
     for number in range(count):
-        carry, y = step(carry, form.filled([each[number] for each in rows]))
-        parts.append([])
-        shape = taken_apart("step", y, parts[-1])
+        carry, y = step(carry, form.filled([each[number].copy() for each in rows]))
+        found = list[Any]()
+        shape = taken_apart("step", y, found)
+        parts.append([np.array(each) for each in found])
     if shape is None:
         # No trip tells what would be stacked: one beside the point does.
-        found: list[Any] = []
+        found = []
         with np.errstate(all="ignore"):
             _, y = step(carry, form.filled([sample(TensorType(each.dtype, each.shape[1:])) for each in rows]))
         shape = taken_apart("step", y, found)
         return carry, shape.filled([np.empty((0, *np.shape(each)), np.asarray(each).dtype) for each in found])
-    return carry, shape.filled([np.stack([np.asarray(each) for each in column]) for column in zip(*parts, strict=True)])
+    return carry, shape.filled([np.stack(column) for column in zip(*parts, strict=True)])
+
+
+def _copied(carry: Any) -> Any:
+    """``carry`` with copies of its arrays: the trips may write into them, as they may where they are traced."""
+    parts: list[Any] = []
+    form = taken_apart("carry", carry, parts)
+    return form.filled([each.copy() if isinstance(each, np.ndarray) else each for each in parts])
 
 
 @dataclass
@@ -304,11 +315,13 @@ class _Recorder:
         def flat(index: Any, *values: Any) -> Any:
             carry = self.carried.filled(values[: len(carries)])
             row = None if self.form is None else self.form.filled(values[len(carries) :])
+            # A trip may write into what it is given.
+            tests = [] if self.condition is None else [self.condition(carry)]
             after, y = self.trip(index, carry, row)
             found: list[Any] = []
             self._refuse_structure(taken_apart(self.what, after, found))
             forms.append(taken_apart(self.what, y, found))
-            return (*found, self.condition(carry)) if self.condition is not None else tuple(found)
+            return (*found, *tests)
 
         flat.__name__ = name_of(self.function)
         leaves = [

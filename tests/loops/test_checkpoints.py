@@ -10,6 +10,7 @@ import pytest
 
 import yota
 from yota.autodiff.checkpoints import depth, states
+from yota.errors import TracingError
 
 X = np.random.default_rng(0).normal(size=3)
 
@@ -125,3 +126,28 @@ def test_a_stopped_gradient_is_a_constant(target):
     np.testing.assert_array_equal(by_y, np.sum(2 * y * x))
     np.testing.assert_array_equal(yota.hessian(f, 0, target=target)(x, y), np.zeros((2, 2)))
     assert yota.stop_gradient(x) is x
+
+
+def test_python_numbers_of_a_checkpoint_give_way():
+    f = yota.checkpoint(lambda s, x: np.sum(np.sin(x * s)))
+    x = X.astype(np.float32)
+    value = yota.value_and_grad(f, (0, 1))(0.3, x)[0]
+    assert value.dtype == f(0.3, x).dtype == np.float32
+
+
+def test_a_checkpoint_of_constants():
+    assert yota.value_and_grad(lambda x: np.sum(x) * yota.checkpoint(lambda y: 3.0)(x))(X)[1] == pytest.approx(3.0)
+
+
+def test_a_checkpoint_that_writes_into_an_argument_is_refused():
+    @yota.checkpoint
+    def f(y):
+        y[0] = 2 * y[0]
+        return np.sin(y)
+
+    def g(x):
+        y = x * 1.0
+        return np.sum(f(y) * y)
+
+    with pytest.raises(TracingError, match=r"checkpoint\(f\) writes into an argument"):
+        yota.value_and_grad(g)(X)

@@ -398,3 +398,40 @@ def test_no_trips_and_rows_that_are_constants(target):
     _, tape = yota.trace(lambda a: yota.scan(lambda s, x: (s + x, True), a[0], a)[1], X)
     found = yota.compile(tape, target)(X)
     assert found.dtype == bool and list(found) == [True] * len(X)
+
+
+def in_place(x):
+    start = x[:3] * 1.0
+
+    def body(i, c):
+        c[i] = np.sin(c[i - 1]) * x[i]
+        return c
+
+    def doubled(c):
+        c[0] = c[0] * 2
+        return c
+
+    def step(c, row):
+        c += row
+        row *= 2
+        return c, c
+
+    rows = x.reshape(-1, 1) * 1.0
+    last, stacked = yota.scan(step, start, rows)
+    bounded = yota.while_loop(lambda c: c[0] < 5, doubled, start)
+    return np.sum(yota.fori(3, body, start) * start) + np.sum(last * stacked * rows[0]) + np.sum(bounded)
+
+
+def at_the_outer_trip(x):
+    return yota.fori(3, lambda i, c: yota.fori(i, lambda j, d: 0.9 * d + np.sin(x[i] * x[j + 1]), c) + x[i], 0.1)
+
+
+@pytest.mark.parametrize("function", [in_place, at_the_outer_trip])
+def test_against_differences(function):
+    x = np.array([0.7, 0.4, 0.9, 0.2])
+    kept = x.copy()
+    value, gradient = yota.value_and_grad(function)(x)
+    assert value == pytest.approx(function(x), rel=1e-14)
+    np.testing.assert_array_equal(x, kept)
+    slopes = [(function(x + h) - function(x - h)) / 2e-6 for h in 1e-6 * np.eye(4)]
+    np.testing.assert_allclose(gradient, slopes, rtol=1e-7)

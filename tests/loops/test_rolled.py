@@ -178,6 +178,20 @@ def test_what_is_beside_the_value():
         np.testing.assert_array_equal(one, other)
 
 
+@pytest.mark.parametrize("target", ["numpy", "c"])
+def test_integers_beyond_the_dtype(target):
+    def f(x):
+        total = 2**63 * x[0]
+        for i in range(256):
+            total = total + np.sin(x[i % 5]) * (i * 10**17) + np.cos(x[i % 3]) * 3**i
+        return total
+
+    value, gradient = yota.value_and_grad(f, target=target)(X)
+    slope = f(X + 1e-30j * np.ones(120)).imag / 1e-30
+    assert value == pytest.approx(f(X), rel=1e-12)
+    assert np.sum(gradient) == pytest.approx(slope, rel=1e-9)
+
+
 def test_random_programs(monkeypatch):
     monkeypatch.setattr(periods, "_FEWEST_OPS", 24)
     monkeypatch.setattr(periods, "_FEWEST_TRIPS", 4)

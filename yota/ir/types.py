@@ -92,7 +92,7 @@ def tuple_of(parts: Sequence[TensorType]) -> TupleType:
     >>> print(tuple_of([TensorType(np.dtype("float64"), (3,)), TensorType(np.dtype("int64"))]))
     (float64[3], int64[])
     """
-    dtype = np.result_type(*(part.dtype for part in parts))
+    dtype = np.result_type(np.bool_, *(part.dtype for part in parts))
     return TupleType(dtype, (sum(part.size for part in parts),), False, tuple(parts))
 
 

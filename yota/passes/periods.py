@@ -69,7 +69,8 @@ class Columns:
         kinds: dict[Hashable, int] = {}
         for variable in tape.constants:
             type = tape.types[variable]
-            if not type.shape:
+            # A Python integer that its dtype does not hold is no element of an array.
+            if not type.shape and (type.dtype.kind != "i" or abs(tape.constants[variable]) < 2**63):
                 self.scalars[variable] = kinds.setdefault((type.dtype, type.weak), len(kinds) + 1)
         self.keys = self._numbered()
         self.operands: Integers = np.array([each for op in tape.ops for each in op.operands], np.int64)

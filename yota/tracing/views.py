@@ -52,7 +52,7 @@ def _is_truth(index: Any) -> bool:
 def read(tracer: Tracer, index: Any) -> Any:
     """``tracer[index]``; a view where NumPy gives one."""
     inner = current()
-    if inner is not None and inner is not tracer._trace and inner.repeats and _is_traced_by(inner, index):
+    if inner is not None and inner is not tracer._trace and inner.repeats and _is_traced_elsewhere(tracer, index):
         tracer = inner.wrap(inner.lift(tracer), tracer._value())
     trace = tracer._trace
     if isinstance(index, str):
@@ -77,9 +77,9 @@ def read(tracer: Tracer, index: Any) -> Any:
     return trace.wrap(result._variable, value[()] if isinstance(value, np.ndarray) else value)
 
 
-def _is_traced_by(trace: Trace, index: Any) -> bool:
+def _is_traced_elsewhere(tracer: Tracer, index: Any) -> bool:
     entries = index if isinstance(index, tuple) else (index,)
-    return any(is_tracer(entry) and entry._trace is trace for entry in entries)
+    return any(is_tracer(entry) and entry._trace is not tracer._trace for entry in entries)
 
 
 def _refuse_outer(tracer: Tracer) -> None:

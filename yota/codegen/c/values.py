@@ -66,6 +66,9 @@ class Values:
 
     def literal(self, value: Any, dtype: np.dtype[Any]) -> int:
         """A number that is known now."""
+        if dtype == np.int64 and value >= 2**63:
+            # A Python integer that only floating-point numbers hold.
+            dtype = np.dtype(np.float64)
         number = dtype.type(value)
         # repr tells -0.0 from 0.0 and makes NaN equal to itself.
         return self._put(Value("literal", dtype, number), ("literal", repr(number), dtype))
