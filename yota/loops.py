@@ -41,7 +41,8 @@ def scan(step: Callable[[Any, Any], Any], carry: Any, xs: Any = None, length: in
         Takes what is carried and one row, gives the next of both. It is called with traced values; it decides by their
         values with `numpy.where`, not with ``if``.
     carry
-        A number, an array, or a structure of them; every trip keeps its structure, dtypes and shapes.
+        A number, an array, or a structure of them; every trip keeps its structure, dtypes and shapes. Trips may write
+        into its arrays, which are copies.
     xs
         An array, or a structure of arrays, of as many rows; None if ``length`` is given.
     length
