@@ -94,6 +94,44 @@ def test_value_and_gradient(function):
     assert gradient @ direction == pytest.approx(slope, rel=1e-9)
 
 
+ROWS = np.abs(RNG.normal(size=(210, 3))) + 0.1
+
+
+def emitted(logits):
+    belief, found = np.full(3, 1 / 3), 0.0
+    for t in range(len(ROWS)):
+        belief = (belief @ np.exp(logits)) * ROWS[t]
+        found = found + np.log(np.sum(belief))
+        belief = belief / np.sum(belief)
+    return found
+
+
+def layers(weights, x):
+    for each in weights:
+        x = np.tanh(each @ x) + 0.1 * np.sin(x)
+    return np.sum(x)
+
+
+@pytest.mark.parametrize("target", ["numpy", "c"])
+def test_rows_of_a_captured_array_and_of_a_list(target):
+    logits = RNG.normal(size=(3, 3))
+    gradient = yota.value_and_grad(emitted, target=target, strict=target == "numpy")
+    value, slope = gradient(logits)
+    assert "loop" in gradient.tape.operations
+    np.testing.assert_allclose(value, emitted(logits), rtol=0 if target == "numpy" else 1e-13)
+    direction = RNG.normal(size=(3, 3))
+    np.testing.assert_allclose(np.sum(slope * direction), emitted(logits + 1e-30j * direction).imag / 1e-30, rtol=1e-11)
+    ROWS[7] *= 2.0
+    np.testing.assert_allclose(gradient(logits)[0], emitted(logits), rtol=1e-13)
+    weights, x = list(0.5 * RNG.normal(size=(220, 2, 2))), X[:2]
+    gradient = yota.value_and_grad(layers, target=target)
+    value, slopes = gradient(weights, x)
+    assert "loop" in gradient.tape.operations
+    moved = [each + 1e-30j * (number == 150) for number, each in enumerate(weights)]
+    np.testing.assert_allclose(value, layers(weights, x), rtol=1e-13)
+    np.testing.assert_allclose(np.sum(slopes[(150,)]), layers(moved, x).imag / 1e-30, rtol=1e-10, atol=1e-300)
+
+
 def test_what_is_carried_is_found():
     assert loops_of(sine, X) == [400]
     assert loops_of(chained, X) == [119]

@@ -144,6 +144,9 @@ class Looping:
         variables = operand.variables.tolist()
         if variables[0] in self.tape.constants:
             return self._number([self.tape.constants[each] for each in variables], self.tape.types[variables[0]])
+        if variables[0] in self.rolling.inputs:
+            type = self.tape.types[variables[0]]
+            return self._row(("inputs", *variables), type, lambda: self.rolling.stacked(variables))
         rows = [self.rolling.rows[each] for each in variables]
         numbers = np.array([row for _, row in rows], np.int64)
         key = rows[0][0], numbers.tobytes()
@@ -185,7 +188,7 @@ class Looping:
             raise Refused
         found = np.array(values, type.dtype)
         found.flags.writeable = False
-        type = TensorType(type.dtype)
+        type = TensorType(type.dtype, type.shape)
         return self._row((type, found.tobytes()), type, lambda: self.rolling.builder.constant(found))
 
     def _affine(self, start: int, step: int) -> int:

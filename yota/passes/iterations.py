@@ -18,6 +18,10 @@ _LONGEST_DELAY = 3
 """How many iterations back an operand may come from."""
 
 
+_LARGEST_STACK = 2**26
+"""Bytes of arrays that are copied into one, of which each trip reads a row."""
+
+
 class Refused(Exception):
     """It could not be shown that the ops do the same in each iteration."""
 
@@ -136,9 +140,10 @@ class Planner:
             return None
         if (variables == variables[0]).all():
             return Same(int(variables[0]))
-        scalars = self.columns.scalars[variables]
-        if scalars[0] and (scalars == scalars[0]).all():
-            return Row(variables)
+        constants = self.columns.constants[variables]
+        if constants[0] and (constants == constants[0]).all():
+            type = self.tape.types[int(variables[0])]
+            return Row(variables) if type.size * type.dtype.itemsize * len(variables) <= _LARGEST_STACK else None
         stacks = {self.rows.get(each, (-1, 0))[0] for each in variables.tolist()}
         if len(stacks) == 1 and -1 not in stacks:
             return Row(variables)

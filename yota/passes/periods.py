@@ -54,8 +54,9 @@ class Columns:
         The operands of all ops, and the number of the first one of each op.
     positions
         Of each variable the number of the op that defines it, -1 for inputs and constants.
-    scalars
-        Of each variable a number that tells the type of a scalar constant, 0 for anything else.
+    constants
+        Of each variable a number that tells the type of a constant or of an array that is an input, 0 for anything
+        else.
     last
         Of each op the number of the last op that reads its result; that of ops where it is an output or guarded.
     """
@@ -64,14 +65,21 @@ class Columns:
         self.tape = tape
         count = max(tape.types, default=0) + 1
         self.positions: Integers = np.full(count, -1, np.int64)
-        self.scalars: Integers = np.zeros(count, np.int64)
+        self.constants: Integers = np.zeros(count, np.int64)
         self.positions[[op.result for op in tape.ops]] = np.arange(len(tape.ops))
         kinds: dict[Hashable, int] = {}
         for variable in tape.constants:
             type = tape.types[variable]
             # A Python integer that its dtype does not hold is no element of an array.
-            if not type.shape and (type.dtype.kind != "i" or abs(tape.constants[variable]) < 2**63):
-                self.scalars[variable] = kinds.setdefault((type.dtype, type.weak), len(kinds) + 1)
+            value = tape.constants[variable]
+            # A product of an array that lies otherwise in memory may round otherwise.
+            fits = value.flags.c_contiguous if type.shape else type.dtype.kind != "i" or abs(value) < 2**63
+            if fits:
+                self.constants[variable] = kinds.setdefault((type.dtype, type.shape, type.weak), len(kinds) + 1)
+        for entry in tape.inputs:
+            type = tape.types[entry.variable]
+            if type.shape:
+                self.constants[entry.variable] = kinds.setdefault(("input", type), len(kinds) + 1)
         self.keys = self._numbered()
         self.operands: Integers = np.array([each for op in tape.ops for each in op.operands], np.int64)
         counts = np.array([len(op.operands) for op in tape.ops], np.int64)
@@ -197,12 +205,12 @@ def _steady(columns: Columns, run: Run) -> Iterator[Run]:
 def _lengths(columns: Columns, run: Run) -> Integers:
     """How many trips from each one on all operands go on as they do there."""
     variables = columns.matrix(run)
-    positions, scalars = columns.positions[variables], columns.scalars[variables]
+    positions, constants = columns.positions[variables], columns.constants[variables]
     steps = np.diff(positions, axis=0)
     inside = (positions[:-1] >= 0) & (positions[1:] >= 0)
     same = _ends(variables[1:] == variables[:-1])
     moving = _ends((steps == run.period) & inside)
-    number = _ends((scalars[1:] == scalars[:-1]) & (scalars[1:] > 0))
+    number = _ends((constants[1:] == constants[:-1]) & (constants[1:] > 0))
     # Results of another loop, one after the other.
     rows = _ends((np.diff(steps, axis=0) == 0) & inside[1:] & inside[:-1]) + 1
     rows = np.concatenate([rows, np.ones((1, rows.shape[1]), np.int64)])

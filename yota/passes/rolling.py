@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ class Rolling(Rewriting):
         builder.types = {entry.variable: tape.types[entry.variable] for entry in tape.inputs}
         builder.captured, builder.statics = dict(tape.captured), tape.statics
         self.mapping = {entry.variable: entry.variable for entry in tape.inputs}
+        self.inputs = frozenset(self.mapping)
         self.wide = all(type.dtype.char in "?lqdD" for type in tape.types.values())
         """Whether a Python number gives way to nothing narrower than itself."""
         self.rows: dict[int, tuple[int, int]] = {}
@@ -52,6 +54,10 @@ class Rolling(Rewriting):
                 self._stacked(op)
             else:
                 self.copy(op)
+
+    def stacked(self, inputs: Sequence[int]) -> int:
+        """Inputs of the tape as the rows of one array."""
+        return self.emit("stack", tuple(inputs), {"axis": 0})
 
     def _stacked(self, op: Op) -> None:
         """A stack of what loops stacked already."""

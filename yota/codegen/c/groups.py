@@ -30,6 +30,8 @@ _WORTH_STORING = 8
 _MOST_ROUNDS = 12
 _SHORT = 10_000
 """Ops times results up to which code of numbers alone is looked through for each result."""
+_MOST_ARRAYS = 200
+"""Arrays that one kernel puts together; compilers take time that grows with the square of their number."""
 _CLOSE = 8
 """Loops of about the same length may run together."""
 
@@ -141,6 +143,8 @@ class _Planner:
         if op.access in self.gathers and is_fixed(self.tape, op, self.places):
             return True
         if op.access in MOVES or op.access == AccessMap.SCATTER:
+            if sum(1 for each in types[:-1] if each.shape) > _MOST_ARRAYS:
+                return False
             return not any(GATHER in index for _, _, index in pieces(op))
         return False
 
