@@ -150,11 +150,14 @@ FORMS: dict[str, Callable[..., Any]] = {
     "an item of a list": lambda x: np.sum(x) * [1.0, 2.0][len(x) > 100],
     "np.eye": lambda x: np.sum(np.eye(len(x), k=50) @ x) + np.sum(x),
     "np.roll": lambda x: np.sum(np.roll(x, 100) * x),
+    "bit_length": lambda x: np.sum(x) * (2.0 if len(x).bit_length() == 10 else 1.0),
+    "an unnamed number": lambda x: np.sum(np.outer(x, x)) * np.minimum(len(x), 5 * LIMIT),
+    "the median": lambda x: np.median(x) ** 2,
     "positions": lambda x: np.sum(np.where(np.arange(len(x)) < 100, x, 2 * x)),
 }
 WORKING = {"all but the last": 3, "every other": 1, "raise at small sizes": 3}
 """Those of which a module can be made, each with the smallest size that it takes."""
-SIZES = (*range(1, 51), 99, 100, 101, 200, 20000, 20001)
+SIZES = (*range(1, 13), 31, 50, 99, 100, 101, 200, 20000, 20001)
 
 
 @pytest.mark.parametrize("form", [form for form in FORMS if form not in WORKING])
@@ -181,6 +184,19 @@ def test_what_is_alike_at_all_sizes_is_right_at_each(form: str) -> None:
             np.testing.assert_allclose(value, f(x), rtol=1e-12)
             parts = np.array([f(x + 1e-30j * unit).imag / 1e-30 for unit in np.eye(size)]) if size <= 50 else gradient
             np.testing.assert_allclose(gradient, parts, rtol=1e-12)
+
+
+def test_what_is_alike_at_a_small_size_and_at_larger_ones_is_tried_at_a_larger_one() -> None:
+    def at_powers_of_two(x):
+        return x[4] * np.sum(x) * (2.0 if len(x) & (len(x) - 1) == 0 else 1.0)
+
+    with pytest.raises(errors.ArgumentError, match=r"at_powers_of_two, line \d+: .* another constant is met"):
+        yota.generate(at_powers_of_two, {"x": "float64[N]"})
+
+
+def test_a_size_that_an_index_does_not_fit_is_named() -> None:
+    with pytest.raises(errors.ArgumentError, match=r"line \d+: .*: at N = \d+ this raises IndexError"):
+        yota.generate(lambda x: 2 * x[-8], {"x": "float64[N]"})
 
 
 def test_decisions_on_two_sizes_are_tried_together() -> None:

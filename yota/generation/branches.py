@@ -74,16 +74,17 @@ class Branches:
         rules = self._rules()
         if not rules:
             return
-        tried = {self._outcomes(rules, [size])[0] for size in self._sizes}
+        # What is alike at a small size and at a larger one is tried at both: the code need not take the small one.
+        tried = {(self._outcomes(rules, [size])[0], _is_small(size)) for size in self._sizes}
         candidates = self._candidates(rules)
         rows = self._outcomes(rules, candidates)
-        found: dict[tuple[Any, ...], dict[str, int]] = {}
+        found: dict[tuple[tuple[Any, ...], bool], dict[str, int]] = {}
         for size, row in sorted(zip(candidates, rows, strict=True), key=lambda pair: sum(pair[0].values())):
-            if row not in tried:
-                found.setdefault(row, dict(size))
-        base = next(iter(tried))
-        many = sum(min(size.values()) >= _FIRST for size in found.values())
-        for row, size in found.items():
+            if (row, _is_small(size)) not in tried:
+                found.setdefault((row, _is_small(size)), dict(size))
+        base = self._outcomes(rules, self._sizes[:1])[0]
+        many = sum(not small for _, small in found)
+        for (row, _), size in found.items():
             different = next((rule for rule, one, two in zip(rules, base, row, strict=True) if one != two), rules[0])
             if many > _MOST_PROBES:
                 raise ArgumentError(
@@ -185,6 +186,10 @@ def _between(values: Callable[[Any], Any], low: int, high: int) -> list[int]:
             below, above = (below, middle) if (value == end if is_end else value != start) else (middle, above)
         found.append(above)
     return found
+
+
+def _is_small(size: Mapping[str, int]) -> bool:
+    return min(size.values()) < _FIRST
 
 
 def _columns(names: Sequence[str], sizes: Sequence[Mapping[str, int]]) -> dict[str, Any]:

@@ -86,9 +86,12 @@ def generalised(tapes: Sequence[Tape], samples: Samples) -> General:
         )
         ops.append(replace(op, static=static))
     orders = [_variables(tape) for tape in tapes]
+    made = {op.result: op.location for op in first.ops}
     shapes = {
         variable: _general(
-            [tape.types[order[place]].shape for tape, order in zip(tapes, orders, strict=True)], samples, None
+            [tape.types[order[place]].shape for tape, order in zip(tapes, orders, strict=True)],
+            samples,
+            made.get(variable),
         )
         for place, variable in enumerate(orders[0])
     }

@@ -25,12 +25,13 @@ from yota.ir.tape import Tape
 from yota.passes import fold
 from yota.passes.pipeline import passes
 from yota.passes.rewrite import Rewriting
+from yota.tracing.sizes import Decision
 
 __all__ = ["Sized", "canonical", "sized"]
 
 _FIRST = 5
-_LARGER = (257, 16387)
-"""Sizes at which the function must still do the same."""
+_LARGER = (37, 71, 139, 257, 521, 1031, 2053, 4099, 8209, 16387)
+"""Sizes at which the function must still do the same: one in each octave."""
 _MOST_WORK = 4_000_000
 """Elements that all arrays of a tape may have together."""
 _MOST_TRIED = 20_000_000
@@ -53,7 +54,7 @@ class Sized:
     strict
         Whether the value keeps NumPy's bits.
     small
-        Sizes at which it takes other decisions on them, so that generated code is to be tried there.
+        Sizes at which it takes another decision on them, so that generated code is to be tried there, and the decision.
     least
         The smallest extents for which it is defined, where they are more than 1.
     is_checked
@@ -63,9 +64,13 @@ class Sized:
     samples: Samples
     subjects: tuple[Subject, ...]
     strict: bool = False
-    small: tuple[Mapping[str, int], ...] = ()
+    small: tuple[tuple[Mapping[str, int], Decision], ...] = ()
     least: Mapping[str, int] = field(default_factory=dict)
     is_checked: bool = False
+
+    def place(self, size: Mapping[str, int]) -> str:
+        """The line of what is decided otherwise at a small size, to begin a message with."""
+        return next((place_of(decision.location) for small, decision in self.small if small == size), "")
 
     @functools.cached_property
     def conditions(self) -> Conditions:
@@ -127,7 +132,7 @@ def _sized(call: Call, wrt: Wrt, strict: bool) -> Sized:
             raise ArgumentError(f"{name!r} cannot name a size; use a plain name such as N")
     samples = samples_of(names)
     first, literals = with_literals(lambda: _at(call, wrt, samples.sizes[0]))
-    subjects = (first, *(subject_of(call, wrt, size) for size in samples.sizes[1:]))
+    subjects = (first, *(_at(call, wrt, size) for size in samples.sizes[1:]))
     # The recordings themselves are compared first: there the lines are still those of the function.
     general = generalised([canonical(subject.tape) for subject in subjects], samples)
     trials = _Trials(call, wrt, samples, general)
@@ -143,7 +148,7 @@ class _Trials:
     def __init__(self, call: Call, wrt: Wrt, samples: Samples, general: General) -> None:
         self.call, self.wrt, self.samples, self.general = call, wrt, samples, general
         self.branches = Branches(samples.names)
-        self.small: list[Mapping[str, int]] = []
+        self.small: list[tuple[Mapping[str, int], Decision]] = []
         """Sizes that are too small for the recordings to be alike: the generated code is tried there."""
         self._tried = {tuple(size.values()) for size in samples.sizes}
 
@@ -181,7 +186,7 @@ class _Trials:
             again = False
             for size, decision in self.branches.untried():
                 if min(size.values()) < _FIRST:
-                    self.small.append(size)
+                    self.small.append((size, decision))
                     self.branches.add(size, ())
                 elif elements(self.general, size) > _MOST_TRIED:
                     if decision.is_library:
