@@ -435,3 +435,23 @@ def test_against_differences(function):
     np.testing.assert_array_equal(x, kept)
     slopes = [(function(x + h) - function(x - h)) / 2e-6 for h in 1e-6 * np.eye(4)]
     np.testing.assert_allclose(gradient, slopes, rtol=1e-7)
+
+
+@pytest.mark.parametrize("target", ["numpy", "c"])
+def test_more_trips_of_an_inner_loop_than_there_is_room_for(target):
+    def f(x):
+        return yota.fori(6, lambda i, c: yota.fori(20 * i, lambda j, d: 0.99 * d + np.sin(x * d), c) + x, 0.1)
+
+    with pytest.raises(StaleTapeError):
+        yota.value_and_grad(f, target=target)(0.3)
+
+
+def test_generated_derivatives_refuse_more_trips_than_there_is_room_for():
+    def root(a):
+        return yota.while_loop(lambda x: x < 1.0, lambda x: x + a, a)
+
+    found = {"__name__": "root"}
+    exec(str(yota.generate(root, [0.5], effort="quick")), found)
+    assert found["root_gradient"](0.5) == 2
+    with pytest.raises(ValueError, match="this code holds only"):
+        found["root_gradient"](0.001)

@@ -83,10 +83,16 @@ def loop_adjoints(
         for each, total in zip(found[len(carried) :], totals, strict=False)
     ]
     moved = [(k, each) for k, each in zip(rows, found[len(carried) + len(fixed) :], strict=True) if each is not None]
+    # Whether a loop within the body took more trips than there is room for; trips that are not taken leave False.
+    failed = [
+        inner.emit(primitive("not_equal"), (each.variable, inner.constant(each.expected))) for each in inner.guards
+    ]
+    inner.guards = []
     order = [inputs[0], *after, *totals, *inputs[1 : region.first_invariant], *given, *inputs[region.first_invariant :]]
     inner.inputs = [Input(each, number, f"c{number}" if number else "i") for number, each in enumerate(order)]
     inner.names = {}
-    tape = inner.finish([*before, *sums, *(match(inner, each, _strong(body.types[inputs[k]])) for k, each in moved)])
+    slices = [match(inner, each, _strong(body.types[inputs[k]])) for k, each in moved]
+    tape = inner.finish([*before, *sums, *slices, *failed])
     turned = Region(
         tape,
         len(after) + len(totals),
@@ -106,6 +112,9 @@ def loop_adjoints(
     last = [*given_rows, *(adjoints[k] for k in slopes), *operands[region.first_invariant :]]
     result = builder.emit(LOOP, (*([] if count is None else [count]), *start, *history, *last), {"region": turned})
     made = _Results(builder, result)
+    for number in range(len(failed)):
+        stacked = made[turned.carries + len(moved) + number]
+        builder.guard(builder.emit(primitive("any"), (stacked,), {"axis": (0,), "keepdims": False}), False, "bool")
     pairs = [(operands[1 + k], made[number]) for number, k in enumerate(carried)]
     pairs += [(operands[k], made[len(carried) + number]) for number, k in enumerate(fixed)]
     pairs += [(operands[k], made[turned.carries + number]) for number, (k, _) in enumerate(moved)]

@@ -91,7 +91,7 @@ def _collected(request: Request, call: Call, *, is_checked: bool = False) -> _Co
     found = replace(sized(call, wrt, strict=strict), is_checked=is_checked) if names else None
     subject = found.subjects[0] if found else subject_of(call, wrt)
     title = called(request.wish)
-    parts = Parts(guards=subject.tape.guards)
+    parts = Parts()
     own = [title, *(f"{title}_{each}" for each in ("gradient", "value_and_gradient", "jacobian", "hessian", "hvp"))]
     shapes = found.shapes() if found else None
     # A named tuple has methods of these names.
@@ -106,6 +106,8 @@ def _collected(request: Request, call: Call, *, is_checked: bool = False) -> _Co
         tapes.append(_add_gradient(parts, subject, common, strict, found))
     matrices = Matrices(parts, subject, common, strict, found)
     tapes += [add(matrices) for word, add in MATRICES.items() if word in wanted]
+    # Derivatives of loops add guards behind those of the value.
+    parts.guards = max((each.guards for each in tapes), key=len)
     if request.self_test:
         parts.test, complex_kernel = self_test_of(subject, common, parts.constants)
         parts.kernels += [complex_kernel] if complex_kernel else []
