@@ -63,6 +63,13 @@ def test_second_derivatives(change: Callable[[Any], Any], exact: None) -> None:
 
 
 @pytest.mark.parametrize(
+    "change", [lambda f: jax.jvp(f, (X,), (X[::-1],)), lambda f: jax.vmap(jax.grad(f))(np.stack([X, -X]))]
+)
+def test_arrays_of_numpy_s(change: Callable[[Any], Any], exact: None) -> None:
+    alike(change(lambda x: wrap(loss(np))(x, W)), change(lambda x: loss(jnp)(x, W)))
+
+
+@pytest.mark.parametrize(
     "change",
     [
         jax.jacfwd,

@@ -40,7 +40,17 @@ def scattered(x: Any) -> Any:
     return x[1] * x[-1] ** 2 + np.sum(x[1:6:2] ** 3)
 
 
+def largest(x: Any) -> Any:
+    return np.max(x[:3]) * np.sum(x > 0.5)
+
+
+def constants(x: Any) -> Any:
+    return np.sum((np.array([[3.0, 1.0, 4.0], [1.0, 5.0, 9.0]]) @ x) ** 2) + np.sum(np.cumsum(x) ** 3)
+
+
 CASES = [
+    (largest, [(6,)]),
+    (constants, [(3,)]),
     (rosenbrock, [(6,)]),
     (layer, [(3, 5), (2, 5), (2,)]),
     (pieces, [(5,)]),

@@ -146,8 +146,9 @@ def _called_back(map: Map, weak: tuple[bool, ...], wanted: Sequence[Any], *opera
 
 
 def _evaluated(*operands: Any, map: Map, weak: tuple[bool, ...], **_: Any) -> list[Any]:
-    if any(device.platform == "gpu" for each in operands for device in each.devices()):
-        return _on_device(map, operands)
+    # JAX passes NumPy arrays of its callers unchanged, such as tangents.
+    if any(device.platform == "gpu" for each in operands if isinstance(each, jax.Array) for device in each.devices()):
+        return _on_device(map, [jnp.asarray(each) for each in operands])
     # A copy, because JAX arrays are immutable and the function may keep and change its result.
     return [jnp.array(each) for each in _on_host(map, weak, *operands)]
 

@@ -79,7 +79,13 @@ def latex(tape: Tape) -> str:
 def math_markup(tape: Tape) -> list[str]:
     """The formulas of a tape in MathML for browsers; empty if there are no readable ones."""
     try:
-        return [mathml(sympy.Eq(*sides, evaluate=False), printer="presentation") for sides in equations(tape)]
+        found = [sympy.Eq(*sides, evaluate=False) for sides in equations(tape)]
+        # sympy prints arrays of numbers in LaTeX only.
+        return (
+            []
+            if any(each.has(sympy.NDimArray) for each in found)
+            else [mathml(each, printer="presentation") for each in found]
+        )
     except (YotaError, RecursionError):
         return []
 
@@ -189,6 +195,8 @@ class _Elements:
             return _number(flat[0])
         if value.ndim == 1 and value.size > 1 and (value[1:] - value[:-1] == value[1] - value[0]).all():
             return _number(value[0]) + _number(value[1] - value[0]) * index[0]
+        if value.size <= _MOST_ELEMENTS:
+            return sympy.ImmutableDenseNDimArray([*map(_number, flat)], value.shape)[index]
         raise ArgumentError(f"an array of {value.size} numbers has no formula")
 
     # -- ops on arrays, by name --------------------------------------------------------------------------
@@ -205,19 +213,29 @@ class _Elements:
             kept = [None if axis in counted else next(rest) for axis in range(len(shape))]
             places = itertools.product(*(range(shape[axis]) for axis in sorted(counted)))
             filled = [[next(each) if k is None else k for k in kept] for each in map(iter, places)]
-            return joined(*(self.element(op.operands[0], tuple(map(sympy.sympify, each))) for each in filled))
+            elements = (self.element(op.operands[0], tuple(map(sympy.sympify, each))) for each in filled)
+            return joined(*map(_numeric, elements))
         outer = list(rest)
 
         def body(bound: _Index) -> Any:
             own, others = dict(zip(counted, bound, strict=True)), iter(outer)
             place = tuple(own[axis] if axis in own else next(others) for axis in range(len(shape)))
-            return self.element(op.operands[0], place)
+            return _numeric(self.element(op.operands[0], place))
 
         found, symbols = self.over(len(counted), body)
         return long(found, *((each, 0, shape[axis] - 1) for each, axis in zip(symbols, counted, strict=True)))
 
     _sum, _prod = partialmethod(_reduced, sympy.Add, sympy.Sum), partialmethod(_reduced, sympy.Mul, sympy.Product)
     _max, _min = partialmethod(_reduced, sympy.Max, None), partialmethod(_reduced, sympy.Min, None)
+
+    def _cumsum(self, op: Op, index: _Index) -> Any:
+        axis = op.keyword("axis")
+
+        def body(bound: _Index) -> Any:
+            return self.element(op.operands[0], (*index[:axis], *bound, *index[axis + 1 :]))
+
+        found, (symbol,) = self.over(1, body)
+        return sympy.Sum(found, (symbol, 0, index[axis]))
 
     def _einsum(self, op: Op, index: _Index) -> Any:
         if "." in op.keyword("subscripts", ""):
@@ -411,7 +429,8 @@ _ARITHMETIC = frozenset("add subtract multiply divide negative power square".spl
 
 def _numeric(value: Any) -> Any:
     """A condition as a number."""
-    return sympy.Piecewise((1, value), (0, True)) if getattr(value, "is_Boolean", False) else value
+    is_condition = isinstance(value, sympy.logic.boolalg.Boolean) and not isinstance(value, sympy.Symbol)
+    return sympy.Piecewise((1, value), (0, True)) if is_condition else value
 
 
 class _Emitter:
