@@ -29,7 +29,7 @@ __all__ = [
 _T = TypeVar("_T")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)  # nothing changes one; a frozen class would take longer to make
 class Slice:
     """A normalised slice of an axis; ``stop`` is None only for a negative step that includes element 0."""
 
@@ -40,6 +40,10 @@ class Slice:
     def positions(self, extent: int) -> range:
         """The selected positions of an axis of ``extent`` elements."""
         return range(extent)[self.start : self.stop : self.step]
+
+    def is_whole(self, extent: int) -> bool:
+        """Whether it selects all of an axis of ``extent`` elements, in order."""
+        return self.start == 0 and self.stop == extent and self.step == 1
 
     def count(self) -> int:
         """The number of selected elements of an axis."""
@@ -81,14 +85,16 @@ def to_numpy(index: Index, arrays: Sequence[Any]) -> tuple[Any, ...]:
     """
     rest = iter(arrays)
     return tuple(
-        slice(entry.start, entry.stop, entry.step)
-        if isinstance(entry, Slice)
-        else None
-        if entry is NEWAXIS
-        else next(rest)
-        if entry is GATHER
-        else entry
-        for entry in index
+        [
+            slice(entry.start, entry.stop, entry.step)
+            if isinstance(entry, Slice)
+            else None
+            if entry is NEWAXIS
+            else next(rest)
+            if entry is GATHER
+            else entry
+            for entry in index
+        ]
     )
 
 

@@ -19,7 +19,7 @@ from yota.ir.types import TensorType, type_of
 __all__ = ["Guard", "Input", "Op", "Tape", "TapeBuilder"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Op:
     """``result = primitive(*operands, **static)``."""
 
@@ -216,16 +216,18 @@ class TapeBuilder:
 
         Arrays must be read-only or never change: the tape keeps references.
         """
-        key: Any = None
-        if not isinstance(value, np.ndarray):
-            # The representation distinguishes -0.0 from 0.0, and NaN equals itself.
-            key = (type(value), repr(value))
-            if key in self._interned:
-                return self._interned[key]
+        if isinstance(value, np.ndarray):
+            return self._constant(value)
+        # The representation of zeros tells the sign, and a NaN has the same as another one.
+        key = (type(value), value if type(value) in (float, int) and value and value == value else repr(value))
+        found = self._interned.get(key)
+        if found is None:
+            found = self._interned[key] = self._constant(value)
+        return found
+
+    def _constant(self, value: Any) -> int:
         variable = self.variable(type_of(value))
         self.constants[variable] = value
-        if key is not None:
-            self._interned[key] = variable
         return variable
 
     def emit(
@@ -237,7 +239,7 @@ class TapeBuilder:
     ) -> int:
         """Append an op; its type is inferred by default."""
         operands = tuple(operands)
-        pairs = static if isinstance(static, tuple) else tuple(sorted(static.items()))
+        pairs = static if isinstance(static, tuple) else tuple(sorted(static.items())) if static else ()
         if type is None:
             type = infer(primitive, tuple([self.types[operand] for operand in operands]), pairs)
         self.count = result = self.count + 1

@@ -11,7 +11,8 @@ import numpy as np
 __all__ = ["TensorType", "TupleType", "tuple_of", "type_of"]
 
 
-@dataclass(frozen=True, slots=True)
+# Nothing changes a type or an op. As frozen dataclasses they would take ten times as long to make.
+@dataclass(slots=True, unsafe_hash=True)
 class TensorType:
     """Dtype and shape of a variable.
 
@@ -60,7 +61,7 @@ class TensorType:
         return self.dtype.kind == "c"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class TupleType(TensorType):
     """Type of an op with several results; only the primitive ``item`` reads such a variable.
 
@@ -96,6 +97,13 @@ def tuple_of(parts: Sequence[TensorType]) -> TupleType:
     return TupleType(dtype, (sum(part.size for part in parts),), False, tuple(parts))
 
 
+_NUMBERS: dict[type, TensorType] = {
+    **{kind: TensorType(np.dtype(kind), (), True) for kind in (bool, int, float, complex)},
+    **{kind: TensorType(np.dtype(kind)) for kind in (np.float64, np.float32, np.complex128, np.int64, np.bool_)},
+}
+"""The types of numbers of the most frequent classes."""
+
+
 def type_of(value: object) -> TensorType:
     """The type of a value; Python scalars are weak; a tuple is several results.
 
@@ -106,8 +114,9 @@ def type_of(value: object) -> TensorType:
     """
     if type(value) is np.ndarray:
         return TensorType(value.dtype, value.shape)
-    if type(value) in (bool, int, float, complex):
-        return TensorType(np.dtype(type(value)), (), True)
+    number = _NUMBERS.get(type(value))
+    if number is not None:
+        return number
     if isinstance(value, np.generic):
         return TensorType(value.dtype, ())
     if isinstance(value, tuple):

@@ -105,6 +105,8 @@ def name_of(value: Any) -> str | None:
 
 def acceptable(value: Any) -> Any:
     """A number or array in the machine's order of bytes; refused if it is neither."""
+    if type(value) is float or type(value) is np.float64:
+        return value
     if type(value) is int and not -(2**63) <= value < 2**64:
         return float(value)  # as Python and NumPy take it beside floating-point numbers
     dtype = type_of(value).dtype

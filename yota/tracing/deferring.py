@@ -17,6 +17,8 @@ __all__ = ["answered", "deferred", "follows", "overriding", "refuse_computing", 
 
 _Form = TypeVar("_Form", bound=Callable[[Any], Any])
 _ABSENT: Any = object()
+_PLAIN = {np.ndarray, np.float64, float, int}
+"""Classes without forms of their own."""
 
 
 def deferred(ufunc: Any, value: Any, other: Any, operands: tuple[Any, Any]) -> Any:
@@ -49,6 +51,8 @@ def overriding(protocol: str, values: Iterable[Any]) -> Any:
     """The first of ``values``, none of them traced, whose class has a form of its own of NumPy's ``protocol``."""
     for value in values:
         kind = type(value)
+        if kind in _PLAIN:
+            continue
         own = None if issubclass(kind, ArrayMethods) or _is_on_gpu(value) else getattr(kind, protocol, None)
         if own is not None and own is not getattr(np.ndarray, protocol):
             return value

@@ -121,15 +121,15 @@ def call_ufunc(trace: Trace, ufunc: np.ufunc, method: str, inputs: tuple[Any, ..
         found = _ufunc_as_made(trace, ufunc, method, inputs, kwargs)
         if found is not NotImplemented:
             return found
-    implementation = IMPLEMENTATIONS.get((ufunc, method)) or IMPLEMENTATIONS.get(method)
-    if implementation is not None and method != "__call__":
-        plain = getattr(ufunc, method)
-        return _with_out(
-            trace,
-            kwargs,
-            lambda rest: settled(trace, plain, inputs, rest, implementation(trace, ufunc, *inputs, **rest)),
-        )
     if method != "__call__":
+        implementation = IMPLEMENTATIONS.get((ufunc, method)) or IMPLEMENTATIONS.get(method)
+        if implementation is not None:
+            plain = getattr(ufunc, method)
+            return _with_out(
+                trace,
+                kwargs,
+                lambda rest: settled(trace, plain, inputs, rest, implementation(trace, ufunc, *inputs, **rest)),
+            )
         raise trace.refuse(
             f"np.{ufunc.__name__}.{method} is not supported on traced values.",
             "Write it with np.sum, np.prod or a loop.",
@@ -141,6 +141,8 @@ def call_ufunc(trace: Trace, ufunc: np.ufunc, method: str, inputs: tuple[Any, ..
         if not trace.varies((inputs, list(kwargs.values()))):
             return _constant(trace, ufunc(*concrete(trace, inputs), **concrete(trace, kwargs)))
         raise missing(trace, ufunc)
+    if not kwargs and ufunc not in OF_COMPLEX:
+        return trace.apply(known, inputs)
     return _elementwise(trace, ufunc, known, inputs, kwargs)
 
 

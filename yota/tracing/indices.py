@@ -25,18 +25,21 @@ def normalise(trace: Trace, index: Any, shape: tuple[int, ...]) -> tuple[Index, 
 
     A boolean mask becomes the positions of its true elements; their number is a guard if the mask is traced.
     """
+    if type(index) is int and shape:
+        return (_bounded(index, shape[0], 0), *[Slice(0, extent) for extent in shape[1:]]), []
     entries: list[Any] = []
     for entry in index if isinstance(index, tuple) else (index,):
         entries.extend(_positions(trace, entry))
-    used = sum(1 for entry in entries if entry is not None and entry is not Ellipsis)
+    used = sum([entry is not None and entry is not Ellipsis for entry in entries])
     if used > len(shape):
         raise IndexError(f"too many indices for array: array is {len(shape)}-dimensional, but {used} were indexed")
     fill = [slice(None)] * (len(shape) - used)
-    where = next((position for position, entry in enumerate(entries) if entry is Ellipsis), None)
-    if where is None:
-        entries += fill
+    for position, entry in enumerate(entries):
+        if entry is Ellipsis:
+            entries[position : position + 1] = fill
+            break
     else:
-        entries[where : where + 1] = fill
+        entries += fill
     result: list[Any] = []
     arrays: list[Any] = []
     axis = 0
@@ -59,7 +62,7 @@ def normalise(trace: Trace, index: Any, shape: tuple[int, ...]) -> tuple[Index, 
 
 
 def _positions(trace: Trace, entry: Any) -> list[Any]:
-    if entry is None or entry is Ellipsis or isinstance(entry, slice):
+    if entry is None or entry is Ellipsis or type(entry) in (slice, int):
         return [entry]
     if is_tracer(entry) and not entry.ndim and entry.dtype.kind in "iu":
         if trace.repeats and trace.varies(entry):

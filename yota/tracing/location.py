@@ -22,6 +22,7 @@ __all__ = [
     "Reader",
     "caller",
     "here",
+    "innermost",
     "is_deep_file",
     "is_installed_file",
     "is_interpreter",
@@ -45,17 +46,27 @@ _INTERPRETER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "interpr
 _OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _PACKAGES = (_OWN + os.sep, os.path.dirname(os.path.abspath(np.__file__ or "")) + os.sep)
 _STANDARD = (sysconfig.get_path("stdlib") + os.sep, "<frozen ", "<__array_function__")
-_library: dict[str, bool] = {}
-_interpreter: dict[str, bool] = {}
+
+
+class _Kinds(dict[str, str]):
+    """What the code of a file is: of the "user", of a "library", of the "interpreter", or the "entry"."""
+
+    def __missing__(self, name: str) -> str:
+        if name == ENTRY:
+            kind = "entry"
+        elif name.startswith(_INTERPRETER):
+            kind = "interpreter"
+        else:
+            kind = "library" if is_library_file(name) else "user"
+        return self.setdefault(name, kind)
+
+
+_kinds = _Kinds()
 
 
 def is_library(frame: FrameType) -> bool:
     """Whether the frame runs code of yota, NumPy, SciPy or Python itself rather than of the user."""
-    name = frame.f_code.co_filename
-    known = _library.get(name)
-    if known is None:
-        known = _library[name] = is_library_file(name)
-    return known
+    return _kinds[frame.f_code.co_filename] != "user"
 
 
 def is_own(frame: FrameType) -> bool:
@@ -70,11 +81,7 @@ def is_own_file(name: str) -> bool:
 
 def is_interpreter(frame: FrameType) -> bool:
     """Whether the frame runs the interpreter of source."""
-    name = frame.f_code.co_filename
-    known = _interpreter.get(name)
-    if known is None:
-        known = _interpreter[name] = name.startswith(_INTERPRETER)
-    return known
+    return _kinds[frame.f_code.co_filename] == "interpreter"
 
 
 def is_library_file(name: str) -> bool:
@@ -127,16 +134,23 @@ def reader_of(frame: FrameType) -> Reader | None:
     return found
 
 
+def innermost(frame: FrameType | None) -> FrameType | None:
+    """The innermost frame, from ``frame`` outwards, that may run the user's code."""
+    while frame is not None and _kinds[frame.f_code.co_filename] == "library":
+        frame = frame.f_back
+    return frame
+
+
 def users(frame: FrameType | None, *, inside: bool = False) -> Iterator[FrameType | Reader]:
     """The user's own code that is running, the innermost first; ``inside`` stops at the traced function."""
-    while frame is not None:
-        name = frame.f_code.co_filename
-        if inside and name == ENTRY:
-            return
-        if not _library.get(name) and not is_library(frame):
+    while (frame := innermost(frame)) is not None:
+        kind = _kinds[frame.f_code.co_filename]
+        if kind == "user":
             yield frame
-        elif _interpreter.get(name) is not False and (reader := reader_of(frame)) is not None:
+        elif kind == "interpreter" and (reader := reader_of(frame)) is not None:
             yield reader
+        elif kind == "entry" and inside:
+            return
         frame = frame.f_back
 
 

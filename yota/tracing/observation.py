@@ -12,7 +12,7 @@ import numpy as np
 
 from yota.ir.location import Location
 from yota.tracing.bytecode import running
-from yota.tracing.location import caller, is_library, is_own, location_of, users
+from yota.tracing.location import caller, innermost, is_library, is_own, location_of, users
 from yota.tracing.memory import owner_of
 
 __all__ = ["Observation", "Running"]
@@ -45,12 +45,22 @@ class Observation:
         """By the identity of what owns its memory, where the user's code handed over an array from outside."""
         self.calls: dict[tuple[int, int], list[tuple[CodeType, dict[str, Any]]]] = {}
         """What the user's code called, and the arrays among the arguments, by where it did."""
+        self._lines: dict[tuple[int, int], Location] = {}
+        """The lines of instructions in the code of `ran`, by the identity of code and an offset."""
 
     def here(self) -> Location | None:
         """The line of the user's that is running, inside of the function; its code, and what called it, is noted."""
-        innermost = None
-        for user in users(sys._getframe(1), inside=True):
-            innermost = innermost or user
+        frame = innermost(sys._getframe(1))
+        if frame is None:
+            return None
+        place = id(frame.f_code), frame.f_lasti
+        found = self._lines.get(place)
+        return self._noted(frame, place) if found is None else found
+
+    def _noted(self, frame: FrameType, place: tuple[int, int]) -> Location | None:
+        first = None
+        for user in users(frame, inside=True):
+            first = first or user
             code, names = (user.f_code, user.f_globals) if isinstance(user, FrameType) else (user.code, user.globals)
             if id(code) in self.ran:
                 break
@@ -59,7 +69,12 @@ class Observation:
                 self.begin(self.ran[id(code)])
             if self._notes_calls and isinstance(user, FrameType):
                 self._call(user)
-        return None if innermost is None else location_of(innermost)
+        if first is None:
+            return None
+        location = location_of(first)
+        if first is frame:
+            self._lines[place] = location
+        return location
 
     def _call(self, frame: FrameType) -> None:
         """Note who called the code of ``frame``, and with which arrays."""

@@ -43,11 +43,13 @@ def entered(trace: Trace | None) -> Iterator[None]:
         del _state.stack[len(_state.stack) - 1 - _state.stack[::-1].index(trace)]
 
 
-@contextmanager
-def paused() -> Iterator[None]:
+class paused:  # noqa: N801  (a context manager, without what a generator takes)
     """Run code of this thread as it runs where nothing is traced."""
-    _state.stack.append(None)
-    try:
-        yield
-    finally:
+
+    __slots__ = ()
+
+    def __enter__(self) -> None:
+        _state.stack.append(None)
+
+    def __exit__(self, *fault: object) -> None:
         _state.stack.pop()

@@ -6,7 +6,7 @@ import operator
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from types import FrameType
+from types import BuiltinFunctionType, FrameType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 __all__ = ["Trace"]
 
 _SCALARS = (bool, int, float, complex)
+_COMPILED = (BuiltinFunctionType, np.ufunc)
+"""Functions that call none that are recorded."""
 
 
 class Trace:
@@ -183,12 +185,13 @@ class Trace:
     def lift(self, value: Any) -> int:
         """The variable for ``value``: a tracer's own, or a constant."""
         if type(value) is Tracer or is_tracer(value):
-            value._trace.check(value._variable)
-            self.check()
+            if value._trace is not self or self.finished:
+                value._trace.check(value._variable)
+                self.check()
             if value._variable in self.unnamed:
                 self._name(value)
             return value._current() if value._trace is self else self._outer(value)
-        leak = self.leaks.get(id(value))
+        leak = self.leaks.get(id(value)) if self.leaks else None
         if leak is not None:
             return leak.variable
         if type(value) in _SCALARS or isinstance(value, np.generic):
@@ -260,18 +263,26 @@ class Trace:
         ``python`` computes the value in its place, for operators, which treat Python scalars otherwise than
         NumPy's functions do.
         """
-        variables = tuple(self.lift(operand) for operand in operands)
-        values = tuple(self.values[variable] for variable in variables)
-        with paused():  # nothing in it is to be recorded
-            result = (python or primitive.function)(*values, **(static or {}))
+        variables = tuple([self.lift(operand) for operand in operands])
+        values = [self.values[variable] for variable in variables]
+        compute = python or primitive.function
+        if type(compute) in _COMPILED and not static:
+            result = compute(*values)
+        else:
+            with paused():  # nothing in it is to be recorded
+                result = compute(*values, **(static or {}))
         return self.record(primitive, variables, static or {}, result)
 
     def record(self, primitive: Primitive, variables: tuple[int, ...], static: Mapping[str, Any], result: Any) -> Any:
         """Record an op whose concrete ``result`` is known already."""
         self.check()
-        constant = all(map(self.is_constant, variables)) and not (
-            self.keeps and any(np.ndim(self.values[variable]) for variable in variables)
-        )
+        constants = self.builder.constants
+        for variable in variables:
+            if variable not in constants:
+                constant = False
+                break
+        else:
+            constant = not (self.keeps and any(np.ndim(self.values[variable]) for variable in variables))
         if isinstance(result, np.ndarray) and not result.size and not (self.exact or self.keeps):
             constant = True  # no element depends on anything
         if isinstance(result, (tuple, list)):

@@ -25,13 +25,20 @@ __all__ = ["Tracer"]
 
 def _binary(name: str, python: Callable[[Any, Any], Any]) -> tuple[Any, Any, Any]:
     """The operator, its reflected form and its in-place form."""
+    known = primitive(name)
 
     def forward(self: Tracer, other: Any) -> Any:
-        return _apply_operator(self, name, python, self, other)
+        found = None if type(other) in _OPERANDS else _deferred(self, name, other, (self, other))
+        return self._recorder().apply(known, (self, other), python=python) if found is None else found
 
     def reflected(self: Tracer, other: Any) -> Any:
-        return _apply_operator(self, name, python, other, self)
+        found = None if type(other) in _OPERANDS else _deferred(self, name, other, (other, self))
+        return self._recorder().apply(known, (other, self), python=python) if found is None else found
 
+    return forward, reflected, _in_place(forward)
+
+
+def _in_place(forward: Callable[[Tracer, Any], Any]) -> Callable[[Tracer, Any], Any]:
     def in_place(self: Tracer, other: Any) -> Any:
         result = forward(self, other)
         if result is NotImplemented or not isinstance(self._value(), np.ndarray):
@@ -39,32 +46,34 @@ def _binary(name: str, python: Callable[[Any, Any], Any]) -> tuple[Any, Any, Any
         views.overwrite(self, result)
         return self
 
-    return forward, reflected, in_place
-
-
-def _apply_operator(tracer: Tracer, name: str, python: Callable[[Any, Any], Any], left: Any, right: Any) -> Any:
-    trace = tracer._recorder()
-    if isinstance(left, str) or isinstance(right, str) or left is None or right is None:
-        return NotImplemented
-    found = _deferred(tracer, name, right if left is tracer else left, (left, right))
-    if found is not None:
-        return found
-    if not tracer.ndim and (trace.is_foreign(left) or trace.is_foreign(right)):
-        return NotImplemented  # a class of the user's has the operator's other form
-    if name == "power" and not is_tracer(right) and isinstance(right, (int, float, np.number)):
-        special = _POWERS.get(float(right))
-        if special and is_tracer(left) and isinstance(left._value(), np.ndarray):
-            return trace.apply(primitive(special), (left,), python=lambda value: python(value, right))
-    if name == "power" and _is_complex(*(each._value() if is_tracer(each) else each for each in (left, right))):
-        left = left.astype(complex) if is_tracer(left) else complex(left)
-    return trace.apply(primitive(name), (left, right), python=python)
+    return in_place
 
 
 def _deferred(tracer: Tracer, name: str, other: Any, operands: tuple[Any, Any]) -> Any:
     """What an operator gives if the ``other`` operand decides it; None if that does not."""
-    if type(other) in _NUMPYS or is_tracer(other):
+    if type(other) in _OPERANDS:
         return None
-    return deferred(getattr(np, name), tracer._value(), other, operands)
+    trace = tracer._recorder()
+    if isinstance(other, str) or other is None:
+        return NotImplemented
+    found = None if is_tracer(other) else deferred(getattr(np, name), tracer._value(), other, operands)
+    if found is None and not tracer.ndim and trace.is_foreign(other):
+        return NotImplemented  # a class of the user's has the operator's other form
+    return found
+
+
+def _power(tracer: Tracer, other: Any, base: Any, exponent: Any) -> Any:
+    found = _deferred(tracer, "power", other, (base, exponent))
+    if found is not None:
+        return found
+    trace = tracer._recorder()
+    if not is_tracer(exponent) and isinstance(exponent, (int, float, np.number)):
+        special = _POWERS.get(float(exponent))
+        if special and isinstance(tracer._value(), np.ndarray):
+            return trace.apply(primitive(special), (base,), python=lambda value: value**exponent)
+    if _is_complex(*(each._value() if is_tracer(each) else each for each in (base, exponent))):
+        base = base.astype(complex) if is_tracer(base) else complex(base)
+    return trace.apply(primitive("power"), (base, exponent), python=operator.pow)
 
 
 def _is_complex(base: Any, exponent: Any) -> bool:
@@ -73,8 +82,8 @@ def _is_complex(base: Any, exponent: Any) -> bool:
     return type(base) in (int, float) and base < 0 and not whole
 
 
-_NUMPYS = (np.ndarray, float, int, complex, bool, list, tuple, np.float64)
-"""Classes of operands that NumPy computes with as they are."""
+_OPERANDS = {np.ndarray, float, int, complex, bool, list, tuple, np.float64}
+"""Classes of operands that NumPy computes with as they are, and `Tracer`."""
 
 # NumPy's ``**`` takes these shortcuts itself on arrays, so they keep the value's bits.
 _POWERS = {0.5: "sqrt", 2.0: "square"}
@@ -134,8 +143,10 @@ class Tracer(ArrayMethods):
 
     def _recorder(self) -> Trace:
         """The trace that records what happens now: the innermost one, which may be nested in this value's own."""
-        self._trace.check(self._variable)
-        return current() or self._trace
+        inner = current()
+        if inner is not self._trace:
+            self._trace.check(self._variable)
+        return inner or self._trace
 
     def _value(self) -> Any:
         """The concrete value."""
@@ -200,7 +211,7 @@ class Tracer(ArrayMethods):
     __array_priority__ = 1000.0
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        other = overriding("__array_ufunc__", (*inputs, *_outputs(kwargs)))
+        other = overriding("__array_ufunc__", (*inputs, *_outputs(kwargs)) if kwargs else inputs)
         if other is not None:
             return answered(other, "__array_ufunc__", ufunc, method, *inputs, **kwargs)
         return call_ufunc(self._recorder(), ufunc, method, inputs, kwargs)
@@ -224,7 +235,6 @@ class Tracer(ArrayMethods):
     __truediv__, __rtruediv__, __itruediv__ = _binary("divide", operator.truediv)
     __floordiv__, __rfloordiv__, __ifloordiv__ = _binary("floor_divide", operator.floordiv)
     __mod__, __rmod__, __imod__ = _binary("remainder", operator.mod)
-    __pow__, __rpow__, __ipow__ = _binary("power", operator.pow)
     __and__, __rand__, __iand__ = _binary("bitwise_and", operator.and_)
     __or__, __ror__, __ior__ = _binary("bitwise_or", operator.or_)
     __xor__, __rxor__, __ixor__ = _binary("bitwise_xor", operator.xor)
@@ -240,6 +250,14 @@ class Tracer(ArrayMethods):
 
     def __pos__(self) -> Any:
         return self._recorder().apply(primitive("positive"), (self,), python=operator.pos)
+
+    def __pow__(self, other: Any) -> Any:
+        return _power(self, other, self, other)
+
+    def __rpow__(self, other: Any) -> Any:
+        return _power(self, other, other, self)
+
+    __ipow__ = _in_place(__pow__)
 
     def __eq__(self, other: object) -> Any:
         return False if other is None or isinstance(other, str) else self._equal(other)
@@ -341,3 +359,6 @@ class Tracer(ArrayMethods):
 
     def __reduce__(self) -> Any:
         raise self._trace.refuse("a traced value cannot be pickled or sent to another process.", "Do that outside.")
+
+
+_OPERANDS.add(Tracer)

@@ -68,13 +68,13 @@ def read(tracer: Tracer, index: Any) -> Any:
     result = view(tracer, "getitem", {"index": entries}) if shape is None else view(tracer, "reshape", {"shape": shape})
     if _copies(tracer, index):
         return detached(result)
-    if result.ndim:
+    value = trace.values[result._variable]
+    if isinstance(value, np.ndarray) and value.ndim:
         return result
     # x[2] is a NumPy scalar, x[2, ...] a 0-d array that can be written to.
-    if any(entry is Ellipsis for entry in (index if isinstance(index, tuple) else (index,))):
+    if type(Ellipsis) in map(type, index if isinstance(index, tuple) else (index,)):
         return result if result._base is not None or not tracer.ndim else _element(tracer, entries)
-    value = trace.values[result._variable]
-    return trace.wrap(result._variable, value[()] if isinstance(value, np.ndarray) else value)
+    return trace.wrap(result._variable, value[()]) if isinstance(value, np.ndarray) else result
 
 
 def _is_traced_elsewhere(tracer: Tracer, index: Any) -> bool:
@@ -104,6 +104,8 @@ def _copies(tracer: Tracer, index: Any) -> bool:
     """Whether NumPy copies what an index without arrays of several elements selects: 0-d arrays are arrays too."""
     if isinstance(tracer._read, Look) and tracer._read.items:
         return True
+    if type(index) is int:
+        return False
     entries = index if isinstance(index, tuple) else (index,)
     return any(isinstance(entry, np.ndarray) and not entry.ndim for entry in entries)
 
@@ -114,7 +116,7 @@ def _whole(index: Index, shape: tuple[int, ...]) -> tuple[int, ...] | None:
     result: list[int] = []
     for entry in index:
         extent = 1 if entry is NEWAXIS else next(extents)
-        if entry is not NEWAXIS and entry != Slice(0, extent):
+        if entry is not NEWAXIS and not (isinstance(entry, Slice) and entry.is_whole(extent)):
             return None
         result.append(extent)
     return tuple(result)
