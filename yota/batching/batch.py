@@ -13,19 +13,21 @@ from yota.batching.ops import batched
 from yota.codegen.symbolic import optimise
 from yota.compilation.arguments import Arguments, function_of, positional
 from yota.compilation.branches import Dynamic
+from yota.compilation.layout import Layout
 from yota.compilation.specialise import Gradient, Target, simplified
 from yota.compilation.words import worded
 from yota.derivatives.calling import Derivative
+from yota.derivatives.differentiated import Differentiated
 from yota.derivatives.forms import form_of
 from yota.derivatives.inside import inside
-from yota.derivatives.values import Values, filled
+from yota.derivatives.values import Values
 from yota.errors import ArgumentError
 from yota.ir.callables import name_of
 from yota.ir.tape import Tape
 from yota.passes.pipeline import run
 from yota.rules.registry import registry
 from yota.structures import Path
-from yota.tracing.record import Leaf, record
+from yota.tracing.record import Leaf, Recording, record
 from yota.tracing.results import ResultForm, parted
 from yota.tracing.tracer import Tracer
 
@@ -149,6 +151,8 @@ class Batched(Derivative):
 class Points(Values):
     """``function`` over many points, with compiled code for each combination of argument types; see `batch`."""
 
+    rolls = False
+
     def __init__(
         self,
         function: Callable[..., Any],
@@ -166,35 +170,51 @@ class Points(Values):
     def traced(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Record the results on the tape of a running trace, if arguments are traced."""
         call = inside(self.function, (*self.hidden, *args), kwargs)
-        if not any(type(leaf.value) is Tracer for leaf in call.arguments.leaves):
-            prepared, function, positions, leaves = self.prepare(args, kwargs)
-            return prepared(function, positions, leaves)[0]
-        found = self.recorded(call.function, call.plain, self.target)
-        return filled(found, call.inline(found.tape, {}))
+        if any(type(leaf.value) is Tracer for leaf in call.arguments.leaves):
+            return Differentiated.traced(self, args, kwargs)
+        prepared, function, positions, leaves = self.prepare(args, kwargs)
+        return prepared(function, positions, leaves)[0]
 
-    def recorded(self, function: Callable[..., Any], arguments: Arguments, target: Target) -> Gradient:
-        """The tape over all points, from a recording of one point."""
-        axes = [self._axis_of_argument(leaf, len(arguments.values)) for leaf in arguments.leaves]
-        count = _count(arguments.leaves, axes, len(self.hidden))
+    def recorded(
+        self, function: Callable[..., Any], arguments: Arguments, layout: Layout, forms: list[ResultForm], **how: Any
+    ) -> Recording:
+        """A recording of one point."""
+        axes = self._axes(arguments)
+        _count(arguments.leaves, axes, len(self.hidden))
         points = [
             leaf if axis is None else replace(leaf, value=_point(leaf.value, axis))
             for leaf, axis in zip(arguments.leaves, axes, strict=True)
         ]
-        forms: list[ResultForm] = []
         around = self.captured.surroundings(arguments.values)
         recorded = record(parted(function, forms), points, arguments.rebuild, registry=registry(), around=around)
         if recorded.outer:
             name = name_of(self.given)
             raise ArgumentError(f"{name} uses traced values besides its arguments; pass them as arguments")
+        return recorded
+
+    def derived(
+        self,
+        recorded: Recording,
+        arguments: Arguments,
+        layout: Layout,
+        forms: Sequence[ResultForm] = (),
+        target: Target | None = None,
+    ) -> Gradient:
+        """The tape over all points, from a recording of one point."""
+        target, axes = target or self.target, self._axes(arguments)
         # The tape of one point is simplified first: more of it is scalar.
         tape = run(recorded.tape, strict=target.strict, compiled=target.name in ("c", "cuda"))
         tape = optimise(tape, strict=target.strict)
         outer = [self.out_axis_of(path) for path in forms[-1].paths()]
-        return replace(Gradient.of(recorded, batched(tape, axes, count, outer), ()), aux=forms[-1])
+        count = _count(arguments.leaves, axes, len(self.hidden))
+        return Gradient.of(recorded, batched(tape, axes, count, outer), (), forms)
 
-    def shortened(self, tape: Tape, target: Target) -> Tape:
+    def shortened(self, gradient: Gradient, target: Target, first: Target) -> Tape:
         """The tape to compile."""
-        return simplified(tape, target)
+        return simplified(gradient.tape, target)
+
+    def _axes(self, arguments: Arguments) -> list[int | None]:
+        return [self._axis_of_argument(leaf, len(arguments.values)) for leaf in arguments.leaves]
 
     def _axis_of_argument(self, leaf: Leaf, count: int) -> int | None:
         """`axis_of` for positions that include bound arguments, which hold no points."""

@@ -9,24 +9,20 @@ from typing import Any
 
 import numpy as np
 
-from yota.autodiff.reverse import gradient_tape, zeros_like
-from yota.compilation.arguments import Arguments
 from yota.compilation.bitwise import with_value
 from yota.compilation.progress import stage
 from yota.compilation.selects import Combination, Merged
 from yota.compilation.sparse import CompressedRows
 from yota.errors import ArgumentError
-from yota.ir.callables import name_of
 from yota.ir.tape import Tape
 from yota.passes import roll
-from yota.rules.registry import Registry
 from yota.runtime.signals import EarlierIndexError, StaleTape
 from yota.settings import TARGETS, settings
 from yota.structures import is_on_device
 from yota.tracing.observation import Running
-from yota.tracing.record import Recording, Surroundings, record
+from yota.tracing.record import Recording
 from yota.tracing.replay import CONVERSIONS, failing, stale
-from yota.tracing.results import ResultForm, taken_apart
+from yota.tracing.results import ResultForm
 from yota.watching.afresh import Observed
 from yota.watching.contents import Contents
 
@@ -35,15 +31,12 @@ __all__ = [
     "Specialisation",
     "Target",
     "compile_tape",
-    "differentiate",
     "is_in_c",
     "loaded",
     "needed",
     "rolled",
     "simplified",
     "source_of",
-    "trace_gradient",
-    "with_aux",
 ]
 
 
@@ -219,8 +212,8 @@ class Gradient:
         return all(np.array_equal(given[number], known) for number, known in self.relied.items())
 
     @classmethod
-    def of(cls, recorded: Recording, tape: Tape, leaves: Sequence[int]) -> Gradient:
-        """The gradient of a recording."""
+    def of(cls, recorded: Recording, tape: Tape, leaves: Sequence[int], forms: Sequence[ResultForm] = ()) -> Gradient:
+        """The gradient of a recording; the last of ``forms`` is that of its result."""
         return cls(
             tape,
             tuple(leaves),
@@ -228,6 +221,7 @@ class Gradient:
             Contents(tuple(recorded.watched)),
             tuple(recorded.ran),
             Observed(recorded.uses, recorded.calls, {id(each.code): each.names for each in recorded.ran}),
+            forms[-1] if forms else None,
         )
 
     def valued(self, exact: Recording) -> Gradient:
@@ -253,88 +247,9 @@ class Instead(Exception):
         self.what, self.ran = what, ran
 
 
-def trace_gradient(
-    function: Callable[..., Any],
-    arguments: Arguments,
-    wanted: Sequence[int],
-    registry: Registry,
-    target: Target,
-    *,
-    around: Surroundings | None = None,
-    has_aux: bool = False,
-) -> Gradient:
-    """Trace and differentiate by the leaves ``wanted``; adjoints of arrays are explicit zeros if they are zero.
-
-    A strict ``target`` traces the function a second time, call by call, for the value. ``around`` is the captured data
-    that it can reach. With ``has_aux`` the function returns ``(value, aux)``.
-    """
-    forms: list[ResultForm] = []
-    if has_aux:
-        function = with_aux(function, forms)
-    recorded = rolled(
-        record(
-            function,
-            arguments.leaves,
-            arguments.rebuild,
-            registry=registry,
-            live=True,
-            around=around,
-            statics=arguments.statics,
-        ),
-        target,
-    )
-    gradient = differentiate(recorded, arguments, wanted, registry, forms)
-    if not target.strict:
-        return gradient if forms else replace(gradient, recorded=recorded)
-    exact = record(
-        function, arguments.leaves, arguments.rebuild, registry=registry, live=True, exact=True, around=around
-    )
-    return gradient.valued(rolled(exact, target))
-
-
 def rolled(recorded: Recording, target: Target) -> Recording:
     """A recording with loops in the place of ops that repeat, for a target that has loops."""
     return recorded if target.name == "cuda" else replace(recorded, tape=roll.run(recorded.tape))
-
-
-def with_aux(function: Callable[..., Any], forms: list[ResultForm]) -> Callable[..., Any]:
-    """``function``, which returns (value, aux), with a flat result; it appends the form of ``aux``."""
-    name = name_of(function)
-
-    def flat(*values: Any) -> Any:
-        result = function(*values)
-        if not isinstance(result, (tuple, list)) or len(result) != 2:
-            what = f"{len(result)} values" if isinstance(result, (tuple, list)) else f"a {result.__class__.__name__}"
-            raise ArgumentError(f"has_aux=True is for a function that returns (value, aux), and {name} returned {what}")
-        found = [result[0]]
-        forms.append(taken_apart(name, result[1], found, (bool, int)))
-        return tuple(found)
-
-    flat.__name__ = name
-    return flat
-
-
-def differentiate(
-    recorded: Recording,
-    arguments: Arguments,
-    wanted: Sequence[int],
-    registry: Registry,
-    forms: Sequence[ResultForm] = (),
-) -> Gradient:
-    """Extend a recorded tape by the adjoints of the leaves ``wanted``; ``forms`` describe auxiliary results."""
-    stage("differentiating")
-    tape = recorded.tape
-    variables = [tape.inputs[leaf].variable for leaf in wanted]
-    found = gradient_tape(replace(tape, outputs=tape.outputs[:1]) if forms else tape, variables, registry)
-    builder = found.tape.builder()
-    outputs, leaves = list(tape.outputs), []
-    for leaf, variable, adjoint in zip(wanted, variables, found.variables, strict=True):
-        if adjoint is None and arguments.leaves[leaf].path:
-            continue
-        outputs.append(zeros_like(builder, variable) if adjoint is None else adjoint)
-        leaves.append(leaf)
-    gradient = Gradient.of(recorded, builder.finish(outputs), leaves)
-    return replace(gradient, aux=forms[-1]) if forms else gradient
 
 
 @dataclass(slots=True, eq=False)

@@ -60,9 +60,9 @@ class AllSizes(Differentiated):
         # Structure and static values are the same at all sizes; these come from one size.
         call = self.call.with_axes(axes(2))
         self.sample, arguments = call.arguments(dict.fromkeys(call.dimensions(), 4))
-        self.values, self._form = arguments.values, _form(arguments)
+        self.sampled, self._form = arguments.values, _form(arguments)
         self._are_plain = all(not leaf.path for leaf in arguments.leaves) and len(arguments.leaves) == len(self._form)
-        self.table.insert((), _Sized(self, self.sample, self.values))
+        self.table.insert((), _Sized(self, self.sample, self.sampled))
 
     def prepare(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -72,7 +72,7 @@ class AllSizes(Differentiated):
             if self.captured.changed():
                 self.forget()
             if not self.table:
-                self.table.insert((), _Sized(self, self.sample, self.values))
+                self.table.insert((), _Sized(self, self.sample, self.sampled))
             if self._are_plain and not kwargs and len(args) == len(self._form):
                 return self.table[()], self.sample, args, list(args)
             return self.table[()], *self._sorted(args, kwargs)
@@ -107,7 +107,7 @@ class _Sized(Prepared):
         merged: Merged | None = None,
     ) -> Specialisation:
         owner = self.owner
-        return super()._specialise(owner.sample, sort_arguments(owner.sample, owner.values), why, gradient, merged)
+        return super()._specialise(owner.sample, sort_arguments(owner.sample, owner.sampled), why, gradient, merged)
 
     def gradient(self, function: Callable[..., Any], arguments: Arguments) -> Gradient:
         """The tape at one size. The code for all sizes is traced, generalised and tested separately."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,16 +14,22 @@ import numpy as np
 # These imports register recorded forms of solvers, and attach methods to tapes.
 import yota.solvers
 import yota.tapes  # noqa: F401
-from yota.compilation.arguments import function_of, key_of, positional, sort_arguments
+from yota.autodiff.reverse import gradient_tape, zeros_like
+from yota.compilation.arguments import Arguments, function_of, key_of, positional, sort_arguments
 from yota.compilation.branches import Dynamic, check_dynamic
 from yota.compilation.compiled import CHANGED, Journal
-from yota.compilation.layout import Wrt, checked, layout_of
-from yota.compilation.specialise import Target, differentiate, with_aux
+from yota.compilation.layout import Layout, Wrt, checked, layout_of
+from yota.compilation.progress import stage
+from yota.compilation.specialise import Gradient, Target, rolled
 from yota.derivatives.inside import inside
-from yota.derivatives.prepared import Prepared, shaped
+from yota.derivatives.prepared import Prepared
+from yota.errors import ArgumentError
 from yota.ir.callables import Derived, name_of
+from yota.ir.tape import Tape
+from yota.rules.registry import registry
 from yota.runtime.cache import Table
-from yota.tracing.results import ResultForm
+from yota.tracing.record import Recording, record
+from yota.tracing.results import ResultForm, taken_apart
 from yota.watching.captured import Captured
 
 __all__ = ["Differentiated", "with_receiver"]
@@ -69,6 +75,12 @@ class Differentiated:
     """
 
     options: tuple[Any, ...] = ()
+    values = 1
+    """Number of outputs that are values and not derivatives."""
+    rolls = True
+    """Whether ops that repeat become loops."""
+    merges = True
+    """Whether recordings that differ in constants share a tape."""
 
     def __init__(
         self, function: Callable[..., Any], wrt: Wrt, target: Target, *, dynamic: Dynamic, has_aux: bool = False
@@ -151,11 +163,93 @@ class Differentiated:
         """The compiled form for argument types like those of ``args``."""
         return Prepared(self, function, args)
 
-    def traced(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
-        """Record value and gradients on the tape of a running trace."""
+    def traced(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Record the result on the tape of a running trace."""
         call = inside(self.function, (*self.hidden, *args), kwargs)
-        layout = layout_of(call.function, self.wrt, len(self.hidden), call.plain)
+        layout, forms = layout_of(call.function, self.wrt, len(self.hidden), call.plain), list[ResultForm]()
+        recorded = self.recorded(call.function, call.plain, layout, forms, registry=call.trace.registry)
+        gradient = self.derived(recorded, call.plain, layout, forms)
+        return self.result(gradient, layout, call.inline(gradient.tape, recorded.outer))
+
+    # -- the transformation, which each kind of derivative replaces -----------------------------------------------
+
+    def gradient(self, function: Callable[..., Any], arguments: Arguments, layout: Layout, target: Target) -> Gradient:
+        """The tape to compile.
+
+        A strict ``target`` traces the function a second time, call by call, for the value.
+        """
         forms: list[ResultForm] = []
-        recorded = (replace(call, function=with_aux(call.function, forms)) if self.has_aux else call).record()
-        gradient = differentiate(recorded, call.plain, layout.wanted, call.trace.registry, forms)
-        return shaped(gradient, layout, call.inline(gradient.tape, recorded.outer))
+
+        def recorded(**how: bool) -> Recording:
+            around = self.captured.surroundings(arguments.values)
+            how = {"live": True, "around": around, "statics": arguments.statics, **how}  # type: ignore[dict-item]
+            found = self.recorded(function, arguments, layout, forms, registry=registry(), **how)
+            return rolled(found, target) if self.rolls else found
+
+        first = recorded()
+        found = self.derived(first, arguments, layout, forms, target)
+        if target.strict and self.values:
+            return found.valued(recorded(exact=True))
+        mergeable = self.merges and not (found.aux or found.rows or found.relied)
+        return replace(found, recorded=first) if mergeable else found
+
+    def recorded(
+        self, function: Callable[..., Any], arguments: Arguments, layout: Layout, forms: list[ResultForm], **how: Any
+    ) -> Recording:
+        """A recording of the function; ``forms`` receives the form of its auxiliary result."""
+        function = _with_aux(function, forms) if self.has_aux else function
+        return record(function, arguments.leaves, arguments.rebuild, **how)
+
+    def derived(
+        self,
+        recorded: Recording,
+        arguments: Arguments,
+        layout: Layout,
+        forms: Sequence[ResultForm] = (),
+        target: Target | None = None,
+    ) -> Gradient:
+        """A recorded tape with its derivatives; the target is None inside a trace.
+
+        Adjoints of arrays are explicit zeros if they are zero.
+        """
+        stage("differentiating")
+        tape = recorded.tape
+        variables = [tape.inputs[leaf].variable for leaf in layout.wanted]
+        found = gradient_tape(replace(tape, outputs=tape.outputs[:1]) if forms else tape, variables, registry())
+        builder = found.tape.builder()
+        outputs, leaves = list(tape.outputs), []
+        for leaf, variable, adjoint in zip(layout.wanted, variables, found.variables, strict=True):
+            if adjoint is None and arguments.leaves[leaf].path:
+                continue
+            outputs.append(zeros_like(builder, variable) if adjoint is None else adjoint)
+            leaves.append(leaf)
+        return Gradient.of(recorded, builder.finish(outputs), leaves, forms)
+
+    def shortened(self, gradient: Gradient, target: Target, first: Target) -> Tape:
+        """The tape to compile, after the passes of its target; ``first`` is that of `derived`."""
+        from yota.compilation.scalar_code import short_gradient
+
+        return short_gradient(gradient.tape, gradient.leaves, registry(), target, gradient.values)
+
+    def result(self, gradient: Gradient, layout: Layout, outputs: Sequence[Any]) -> Any:
+        """The caller's result from the outputs of the tape: value and gradients."""
+        values = gradient.values
+        value = outputs[0] if gradient.aux is None else (outputs[0], gradient.aux.filled(outputs[1:values]))
+        return value, layout.shaped(gradient.leaves, outputs[values:])
+
+
+def _with_aux(function: Callable[..., Any], forms: list[ResultForm]) -> Callable[..., Any]:
+    """``function``, which returns (value, aux), with a flat result; it appends the form of ``aux``."""
+    name = name_of(function)
+
+    def flat(*values: Any) -> Any:
+        result = function(*values)
+        if not isinstance(result, (tuple, list)) or len(result) != 2:
+            what = f"{len(result)} values" if isinstance(result, (tuple, list)) else f"a {result.__class__.__name__}"
+            raise ArgumentError(f"has_aux=True is for a function that returns (value, aux), and {name} returned {what}")
+        found = [result[0]]
+        forms.append(taken_apart(name, result[1], found, (bool, int)))
+        return tuple(found)
+
+    flat.__name__ = name
+    return flat

@@ -8,7 +8,7 @@ from typing import Any
 
 from yota.compilation.arguments import Arguments, positional, sort_arguments
 from yota.ir.tape import Tape
-from yota.tracing.record import Leaf, Recording, record
+from yota.tracing.record import Leaf
 from yota.tracing.replay import inline
 from yota.tracing.state import current
 from yota.tracing.trace import Trace
@@ -37,10 +37,6 @@ class Inside:
     function: Callable[..., Any]
     arguments: Arguments
     plain: Arguments
-
-    def record(self) -> Recording:
-        """Record the function on plain values."""
-        return record(self.function, self.plain.leaves, self.plain.rebuild, registry=self.trace.registry)
 
     def inline(self, tape: Tape, outer: Mapping[int, Any]) -> list[Any]:
         """Record the ops of ``tape`` on the outer trace and return its outputs.

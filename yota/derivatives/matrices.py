@@ -13,9 +13,9 @@ from yota.codegen.scalar import is_scalar
 from yota.compilation.arguments import Arguments, sort_arguments
 from yota.compilation.branches import Dynamic
 from yota.compilation.device import on_host
-from yota.compilation.layout import layout_of, only_leaf
+from yota.compilation.layout import Layout, layout_of, only_leaf
 from yota.compilation.sparse import CompressedRows
-from yota.compilation.specialise import Gradient, Instead, Specialisation, Target, simplified
+from yota.compilation.specialise import Gradient, Instead, Target, simplified
 from yota.derivatives.differentiated import Differentiated
 from yota.derivatives.directions import stacked
 from yota.derivatives.inside import inside
@@ -28,7 +28,7 @@ from yota.ir.callables import name_of
 from yota.ir.tape import Tape
 from yota.passes import pipeline
 from yota.rules.registry import registry
-from yota.tracing.record import Leaf, Recording, record
+from yota.tracing.record import Leaf, Recording
 from yota.tracing.results import ResultForm, parted
 
 __all__ = ["Matrices"]
@@ -62,6 +62,8 @@ class Matrices(Differentiated):
         See `Differentiated`.
     """
 
+    rolls = False
+
     def __init__(
         self,
         function: Callable[..., Any],
@@ -78,127 +80,97 @@ class Matrices(Differentiated):
             )
         super().__init__(function, wrt, target, dynamic=dynamic)
         self.wanted, self.options, self._matrix = wanted, (wanted,), matrix
+        self.values = int(wanted.with_value)
 
     def compiled(self, function: Callable[..., Any], args: tuple[Any, ...]) -> Prepared:
         """The compiled form for argument types like those of ``args``.
 
         It is straight-line code if possible, otherwise pullbacks, or blocks of structures.
         """
-        arguments = on_host(sort_arguments(function, args))
-        leaf = self.leaf(function, arguments)
+        leaf = self._leaf(function, on_host(sort_arguments(function, args)))
         if leaf.path:
-            return _Called(self, self._joint(function, leaf))
+            return _Called(self, self.otherwise(function, leaf, Instead(None)))
         try:
             return _Straight(self, function, args)
         except Instead as reason:
-            return _Called(self, self.otherwise(function, args, reason))
+            return _Called(self, self.otherwise(function, leaf, reason))
 
-    def otherwise(self, function: Callable[..., Any], args: tuple[Any, ...], reason: Instead) -> Rows | Joint:
+    def otherwise(self, function: Callable[..., Any], leaf: Leaf, reason: Instead) -> Rows | Joint:
         """The function that computes the matrices without straight-line code."""
-        leaf = self.leaf(function, on_host(sort_arguments(function, args)))
-        return self._joint(function, leaf) if reason.what is None else self._rows(function, leaf, reason.what)
+        if reason.what is None:
+            return Joint(function, leaf.argument, self.wanted, self._matrix)
+        return Rows(function, leaf.argument, self.wanted, self.target, dynamic=self.dynamic, size=reason.what)
 
-    def leaf(self, function: Callable[..., Any], arguments: Arguments) -> Leaf:
+    def instead(self, function: Callable[..., Any], args: tuple[Any, ...], reason: Instead) -> Rows | Joint:
+        """The function that computes the matrices of a call without straight-line code."""
+        return self.otherwise(function, self._leaf(function, on_host(sort_arguments(function, args))), reason)
+
+    def _leaf(self, function: Callable[..., Any], arguments: Arguments) -> Leaf:
         """The array or number to differentiate by, or the first leaf of a structure."""
         return arguments.leaves[layout_of(function, self.wrt, len(self.hidden), arguments).wanted[0]]
-
-    def _joint(self, function: Callable[..., Any], leaf: Leaf) -> Joint:
-        return Joint(function, leaf.argument, self.wanted, self._matrix)
-
-    def _rows(self, function: Callable[..., Any], leaf: Leaf, size: int) -> Rows:
-        return Rows(function, leaf.argument, self.wanted, self.target, dynamic=self.dynamic, size=size)
 
     def traced(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Record the derivatives on the tape of a running trace."""
         call = inside(self.function, (*self.hidden, *args), kwargs)
-        by = self.leaf(call.function, call.plain)
+        layout, forms = layout_of(call.function, self.wrt, len(self.hidden), call.plain), list[ResultForm]()
+        by = call.plain.leaves[layout.wanted[0]]
         if self.wanted.sparse:
             raise TracingError("a sparse matrix cannot be recorded; leave sparse=True out inside a traced function")
-        if by.path:
-            return self._joint(call.function, by)(*call.arguments.values)
-        forms: list[ResultForm] = []
-        recorded = replace(call, function=parted(call.function, forms, joined=self.wanted.joined)).record()
-        if self.wanted.order == 1 and not self.wanted.joined and forms[-1].is_structured:
-            return self._joint(call.function, by)(*call.arguments.values)
-        found = straight_line(recorded.tape, call.plain.leaves.index(by), self.wanted, call.trace.registry, Target())
-        if found is None:
-            return self._rows(call.function, by, largest(recorded.tape))(*call.arguments.values)
+        try:
+            if by.path:
+                raise Instead(None)
+            recorded = self.recorded(call.function, call.plain, layout, forms, registry=call.trace.registry)
+            found = straight_line(recorded.tape, layout.wanted[0], self.wanted, call.trace.registry, Target())
+            if found is None:
+                raise Instead(largest(recorded.tape))
+        except Instead as reason:
+            return self.otherwise(call.function, by, reason)(*call.arguments.values)
         places = zip(recorded.tape.inputs, found.tape.inputs, strict=True)
         outer = {new.variable: recorded.outer[old.variable] for old, new in places if old.variable in recorded.outer}
-        outputs = [*(forms if self.wanted.joined else ()), *call.inline(found.tape, outer)]
-        return outputs[0] if len(outputs) == 1 else tuple(outputs)
+        gradient = Gradient.of(recorded, found.tape, layout.wanted, forms if self.wanted.joined else ())
+        return self.result(gradient, layout, call.inline(found.tape, outer))
 
+    def recorded(
+        self, function: Callable[..., Any], arguments: Arguments, layout: Layout, forms: list[ResultForm], **how: Any
+    ) -> Recording:
+        """A recording of the parts of the result, or of their vector.
 
-class _Straight(Prepared):
-    """Straight-line code for one combination of argument types.
+        Raises
+        ------
+        Instead
+            If the result is a structure.
+        """
+        flat = parted(function, forms, joined=self.wanted.joined)
+        if how.get("exact"):
+            return super().recorded(_as_one(flat), arguments, layout, forms, **how)
+        found = super().recorded(flat, arguments, layout, forms, **how)
+        if self.wanted.order == 1 and not self.wanted.joined and forms[-1].is_structured:
+            raise Instead(None, found.ran)
+        return found
 
-    It raises `Instead` if there is no such code: with the size that `Rows` takes, or with None for `Joint`.
-    """
-
-    owner: Matrices
-    _others: _Called | None = None
-    """The fallback for all branches of a function of which one has no straight-line code."""
-
-    def __init__(self, owner: Matrices, function: Callable[..., Any], args: tuple[Any, ...]) -> None:
-        self.values = int(owner.wanted.with_value)
-        super().__init__(owner, function, args)
-
-    def entry(self, args: tuple[Any, ...], hidden: tuple[Any, ...]) -> Callable[[tuple[Any, ...]], Any] | None:
-        """A fast path, if available."""
-        return super().entry(args, hidden) if self._others is None else None
-
-    def __call__(self, function: Callable[..., Any], args: tuple[Any, ...], leaves: Sequence[Any]) -> tuple[Any, Any]:
-        """The result, and the specialisation that computed it."""
-        if self._others is None:
-            try:
-                return super().__call__(function, args, leaves)
-            except Instead as reason:
-                self._others = _Called(self.owner, self.owner.otherwise(function, args, reason))
-        return self._others(function, args, leaves)
-
-    def gradient(self, function: Callable[..., Any], arguments: Arguments) -> Gradient:
-        """The tape of all entries."""
-        leaf = only_leaf(self.layout, arguments)
-        around = self.owner.captured.surroundings(arguments.values)
-        wanted, forms = self.owner.wanted, list[ResultForm]()
-        flat = parted(function, forms, joined=wanted.joined)
-        recorded = record(flat, arguments.leaves, arguments.rebuild, registry=registry(), live=True, around=around)
-        if wanted.order == 1 and not wanted.joined and forms[-1].is_structured:
-            raise Instead(None, recorded.ran)
-        gradient = self._found(recorded, leaf, arguments)
-        exactly = self.owner.target.strict and wanted.with_value
-        if wanted.joined:
-            gradient = replace(gradient, aux=forms[-1])
-        elif not (wanted.sparse or gradient.relied or exactly):
-            return replace(gradient, recorded=recorded)
-        if exactly:
-            exact = record(
-                _as_one(flat), arguments.leaves, arguments.rebuild, registry=registry(), live=True, exact=True
-            )
-            gradient = gradient.valued(exact)
-        return gradient
-
-    def derived(self, recorded: Recording, arguments: Arguments) -> Gradient | None:
-        """The tape of all entries of merged code, if available."""
-        leaf = only_leaf(self.layout, arguments)
-        with contextlib.suppress(Instead):
-            return self._found(recorded, leaf, arguments)
-        return None
-
-    def _found(self, recorded: Recording, leaf: int, arguments: Arguments) -> Gradient:
-        """The tape of the entries, and their positions if requested."""
+    def derived(
+        self,
+        recorded: Recording,
+        arguments: Arguments,
+        layout: Layout,
+        forms: Sequence[ResultForm] = (),
+        target: Target | None = None,
+    ) -> Gradient:
+        """The tape of all entries, and their positions if requested."""
+        leaf = only_leaf(layout, arguments)
         entries, relied = self._entries(recorded, leaf, arguments)
-        rows = CompressedRows.of(entries.rows, entries.columns, entries.shape) if self.owner.wanted.sparse else None
-        return replace(Gradient.of(recorded, entries.tape, (leaf,)), rows=rows, relied=relied)
+        rows = CompressedRows.of(entries.rows, entries.columns, entries.shape) if self.wanted.sparse else None
+        found = Gradient.of(recorded, entries.tape, (leaf,), forms if self.wanted.joined else ())
+        return replace(found, rows=rows, relied=relied)
 
     def _entries(self, recorded: Recording, leaf: int, arguments: Arguments) -> tuple[Entries, Mapping[int, Any]]:
         """The entries as scalar code, or as a few array products, and the inputs that the pattern depends on."""
-        wanted, tape = self.owner.wanted, recorded.tape
+        wanted, tape = self.wanted, recorded.tape
         if _LONG < tape.types[tape.inputs[leaf].variable].size > len(tape):
             with contextlib.suppress(DifferentiationError, ArgumentError):
                 return self._compressed(recorded, leaf, arguments)
         size = tape.types[tape.inputs[leaf].variable].size
-        if wanted.order == 2 and not wanted.sparse and self.owner.target.effort == "quick":
+        if wanted.order == 2 and not wanted.sparse and self.target.effort == "quick":
             value = pipeline.run(tape, inlined=False, once=True)
             scalar = is_scalar(value, inlined=False)
             short = scalar and (len(value) <= _LONG_CODE or size > _FEW)
@@ -210,7 +182,7 @@ class _Straight(Prepared):
             if found is None and (scalar or size <= _FEW):
                 raise Instead(0 if scalar else largest(tape), recorded.ran)
         else:
-            found = straight_line(tape, leaf, wanted, registry(), self.owner.target)
+            found = straight_line(tape, leaf, wanted, registry(), self.target)
         if found is not None:
             return found, {}
         try:
@@ -231,20 +203,44 @@ class _Straight(Prepared):
             for variable, value in {**leaves, **recorded.captured}.items()
             if variable in recorded.captured or not recorded.tape.types[variable].differentiable
         }
-        found, relied = compressed(recorded.tape, leaf, self.owner.wanted, registry(), values)
+        found, relied = compressed(recorded.tape, leaf, self.wanted, registry(), values)
         return found, {variables.index(variable): np.array(values[variable]) for variable in relied}
 
-    def compiled_tape(self, gradient: Gradient, target: Target) -> Tape:
+    def shortened(self, gradient: Gradient, target: Target, first: Target) -> Tape:
         """The tape to compile."""
         return simplified(gradient.tape, target)
 
-    def result(self, chosen: Specialisation, outputs: tuple[Any, ...]) -> Any:
+    def result(self, gradient: Gradient, layout: Layout, outputs: Sequence[Any]) -> Any:
         """The matrix, with values before it if requested."""
-        if chosen.gradient.rows is not None:
-            outputs = (*outputs[:-1], chosen.gradient.rows.matrix(outputs[-1]))
-        if chosen.gradient.aux is not None:
-            outputs = (chosen.gradient.aux, *outputs)
-        return outputs if len(outputs) > 1 else outputs[0]
+        if gradient.rows is not None:
+            outputs = (*outputs[:-1], gradient.rows.matrix(outputs[-1]))
+        if gradient.aux is not None:
+            outputs = (gradient.aux, *outputs)
+        return tuple(outputs) if len(outputs) > 1 else outputs[0]
+
+
+class _Straight(Prepared):
+    """Straight-line code for one combination of argument types.
+
+    It raises `Instead` if there is no such code: with the size that `Rows` takes, or with None for `Joint`.
+    """
+
+    owner: Matrices
+    _others: _Called | None = None
+    """The fallback for all branches of a function of which one has no straight-line code."""
+
+    def entry(self, args: tuple[Any, ...], hidden: tuple[Any, ...]) -> Callable[[tuple[Any, ...]], Any] | None:
+        """A fast path, if available."""
+        return super().entry(args, hidden) if self._others is None else None
+
+    def __call__(self, function: Callable[..., Any], args: tuple[Any, ...], leaves: Sequence[Any]) -> tuple[Any, Any]:
+        """The result, and the specialisation that computed it."""
+        if self._others is None:
+            try:
+                return super().__call__(function, args, leaves)
+            except Instead as reason:
+                self._others = _Called(self.owner, self.owner.instead(function, args, reason))
+        return self._others(function, args, leaves)
 
 
 class _Called(Prepared):
@@ -268,7 +264,7 @@ class _Called(Prepared):
         try:
             found = self._call(*args)
         except Instead as reason:
-            self._call = self.owner.otherwise(function, args, reason)
+            self._call = self.owner.instead(function, args, reason)
             found = self._call(*args)
         known = self.owner.journal.parts
         known += [part for part in self._call.parts() if not any(part is each for each in known)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -15,7 +16,7 @@ from yota.compilation.collection import uncollected
 from yota.compilation.compiled import CONTENT, OTHER_WAY
 from yota.compilation.device import on_host, target_for
 from yota.compilation.kept import Place, place_of
-from yota.compilation.layout import Layout, layout_of
+from yota.compilation.layout import layout_of
 from yota.compilation.selects import Merged
 from yota.compilation.specialise import (
     Gradient,
@@ -23,19 +24,15 @@ from yota.compilation.specialise import (
     Specialisation,
     Target,
     compile_tape,
-    differentiate,
     loaded,
     source_of,
-    trace_gradient,
 )
 from yota.derivatives.entry import arrangement, as_items, entry, kind_of
 from yota.errors import StaleTapeError
 from yota.ir.location import where
 from yota.ir.tape import Tape
 from yota.marks import Itself
-from yota.rules.registry import registry
 from yota.runtime.dispatch import Form
-from yota.tracing.record import Recording
 from yota.watching.checks import Check, checks
 from yota.watching.contents import Contents
 from yota.watching.reach import bearers
@@ -43,14 +40,12 @@ from yota.watching.reach import bearers
 if TYPE_CHECKING:
     from yota.derivatives.differentiated import Differentiated
 
-__all__ = ["Prepared", "shaped"]
+__all__ = ["Prepared"]
 
 
 class Prepared:
-    """Compiled value and gradient for one combination of argument types."""
+    """Code of a `Differentiated` for one combination of argument types."""
 
-    values = 1
-    """Number of outputs that are values and not derivatives."""
     sized = False
     """Whether the generated function takes arrays of any size and checks them itself."""
     calls = 0
@@ -124,7 +119,7 @@ class Prepared:
                 made(found.gradient.tape, found.source, how)
             else:
                 try:
-                    gradient = gradient or self.gradient(function, on_host(arguments))
+                    gradient = gradient or self.gradient(function, arguments)
                 except Instead as reason:
                     if place is not None:
                         place.refuse(reason)
@@ -165,8 +160,8 @@ class Prepared:
         """The generated function of a gradient and its source, which is saved to a place if given."""
         if merged:
             gradient = replace(gradient, tape=merged.unguarded(gradient.tape))
-        tape = self.compiled_tape(gradient, target)
-        values = gradient.values if merged or gradient.aux else self.values
+        tape = self.owner.shortened(gradient, target, self.target)
+        values = gradient.values if merged or gradient.aux else self.owner.values
         if place is None:
             call, text = compile_tape(tape, target, values=values)
             return merged.checked(call) if merged else call, text
@@ -198,33 +193,15 @@ class Prepared:
 
     def gradient(self, function: Callable[..., Any], arguments: Arguments) -> Gradient:
         """The tape to compile."""
-        return trace_gradient(
-            function,
-            arguments,
-            self.layout.wanted,
-            registry(),
-            self.target,
-            around=self.owner.captured.surroundings(arguments.values),
-            has_aux=self.owner.has_aux,
-        )
+        return self.owner.gradient(function, on_host(arguments), self.layout, self.target)
 
     def loaded(self, source: Any, gradient: Gradient) -> Callable[..., Any]:
         """The function that generated source defines; it returns the outputs of the tape."""
         return loaded(source)
 
-    def derived(self, recorded: Recording, arguments: Arguments) -> Gradient | None:
-        """The tape to compile of a merged recording; None if there is none."""
-        return differentiate(recorded, arguments, self.layout.wanted, registry())
-
-    def compiled_tape(self, gradient: Gradient, target: Target) -> Tape:
-        """The tape to compile."""
-        from yota.compilation.scalar_code import short_gradient
-
-        return short_gradient(gradient.tape, gradient.leaves, registry(), target, gradient.values)
-
     def result(self, chosen: Specialisation, outputs: tuple[Any, ...]) -> Any:
-        """The caller's result: value and gradients."""
-        return shaped(chosen.gradient, self.layout, outputs)
+        """The caller's result."""
+        return self.owner.result(chosen.gradient, self.layout, outputs)
 
     def __call__(
         self, function: Callable[..., Any], args: tuple[Any, ...], leaves: Sequence[Any]
@@ -251,7 +228,7 @@ class Prepared:
         why = f"{where(guard.location)}{OTHER_WAY}"
         gradient = None
         if missed.merged is not None and not fault.layout:
-            gradient = self.gradient(function, on_host(arguments))
+            gradient = self.gradient(function, arguments)
             merged = missed.merged.joined(gradient.recorded) if gradient.recorded else None
             if merged is missed.merged:
                 # Changes that the function itself made do not invalidate the code.
@@ -259,8 +236,8 @@ class Prepared:
                     self.owner.captured.absorb()
                 return
             if merged is not None:
-                derived = self.derived(merged.merged(), on_host(arguments))
-                if derived is not None:
+                with contextlib.suppress(Instead):
+                    derived = self.owner.derived(merged.merged(), on_host(arguments), self.layout, target=self.target)
                     found = self._specialise(function, arguments, why, derived, merged)
                     self._replace(missed, found)
                     return
@@ -281,13 +258,6 @@ class Prepared:
             for decision, following in [*each.branches.items()]:
                 if following is known:
                     each.branches[decision] = other
-
-
-def shaped(gradient: Gradient, layout: Layout, outputs: Sequence[Any]) -> tuple[Any, Any]:
-    """Value and gradients from the outputs of a gradient's tape, with the auxiliary result."""
-    values = gradient.values
-    value = outputs[0] if gradient.aux is None else (outputs[0], gradient.aux.filled(outputs[1:values]))
-    return value, layout.shaped(gradient.leaves, outputs[values:])
 
 
 def _exact(value: Any) -> bool:

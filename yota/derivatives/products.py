@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,20 +11,19 @@ import numpy as np
 from yota.batching.batch import Batched
 from yota.compilation.arguments import Arguments
 from yota.compilation.branches import Dynamic
-from yota.compilation.layout import layout_of, only_leaf
-from yota.compilation.specialise import Gradient, Specialisation, Target, simplified
+from yota.compilation.layout import Layout, only_leaf
+from yota.compilation.specialise import Gradient, Target, simplified
 from yota.compilation.words import worded
 from yota.derivatives.calling import caller
 from yota.derivatives.differentiated import Differentiated
 from yota.derivatives.directions import along, product_of
 from yota.derivatives.forms import form_of
-from yota.derivatives.inside import inside
-from yota.derivatives.prepared import Prepared
 from yota.errors import ArgumentError, DifferentiationError
 from yota.ir.callables import name_of
 from yota.ir.tape import Tape
-from yota.rules.registry import Registry, registry
+from yota.rules.registry import registry
 from yota.tracing.record import Leaf, Recording, record
+from yota.tracing.results import ResultForm
 
 __all__ = ["HessianProducts", "hvp"]
 
@@ -92,6 +91,8 @@ class HessianProducts(Differentiated):
         See `Differentiated`.
     """
 
+    values, rolls, merges = 0, False, False
+
     def __init__(self, function: Callable[..., Any], wrt: int | str, target: Target, *, dynamic: Dynamic) -> None:
         if not isinstance(wrt, (int, str)):
             raise ArgumentError(f"wrt={wrt!r}: a Hessian times a direction is by one argument, a position or a name")
@@ -99,50 +100,36 @@ class HessianProducts(Differentiated):
         place = wrt - 1 if isinstance(wrt, int) and wrt < 0 else wrt
         super().__init__(function, place, replace(target, strict=False), dynamic=dynamic)
 
-    def compiled(self, function: Callable[..., Any], args: tuple[Any, ...]) -> Prepared:
-        """Code for argument types like those of ``args``."""
-        return _Product(self, function, args)
+    def recorded(
+        self, function: Callable[..., Any], arguments: Arguments, layout: Layout, forms: list[ResultForm], **how: Any
+    ) -> Recording:
+        """A recording of the function without its last argument, the direction."""
+        leaf = only_leaf(layout, arguments)
+        *leaves, given = arguments.leaves
+        direction = Leaf(given.value, given.argument, "v", given.path)
+        _check(function, leaves[leaf] if leaf < len(leaves) else given, direction, len(leaves))
+        return record(function, [*leaves, direction], lambda values: arguments.rebuild(values)[:-1], **how)
 
-    def traced(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Record the product on the tape of a running trace."""
-        call = inside(self.function, (*self.hidden, *args), kwargs)
-        leaf = only_leaf(layout_of(call.function, self.wrt, len(self.hidden), call.plain), call.plain)
-        recorded = _recorded(call.function, call.plain, leaf, call.trace.registry)
-        (product,) = call.inline(along(recorded.tape, leaf, call.trace.registry), recorded.outer)
-        return product
-
-
-class _Product(Prepared):
-    """Compiled product for one combination of argument types."""
-
-    values = 0
-
-    def gradient(self, function: Callable[..., Any], arguments: Arguments) -> Gradient:
+    def derived(
+        self,
+        recorded: Recording,
+        arguments: Arguments,
+        layout: Layout,
+        forms: Sequence[ResultForm] = (),
+        target: Target | None = None,
+    ) -> Gradient:
         """The tape of the product."""
-        leaf = only_leaf(self.layout, arguments)
-        around = self.owner.captured.surroundings(arguments.values)
-        recorded = _recorded(function, arguments, leaf, registry(), live=True, around=around)
-        return Gradient.of(recorded, product_of(recorded.tape, leaf, registry(), self.target), (leaf,))
+        leaf, tape, known = only_leaf(layout, arguments), recorded.tape, registry()
+        product = along(tape, leaf, known) if target is None else product_of(tape, leaf, known, target)
+        return Gradient.of(recorded, product, (leaf,))
 
-    def compiled_tape(self, gradient: Gradient, target: Target) -> Tape:
+    def shortened(self, gradient: Gradient, target: Target, first: Target) -> Tape:
         """The tape to compile; for the first target it is simplified already."""
-        return gradient.tape if target == self.target else simplified(gradient.tape, target)
+        return gradient.tape if target == first else simplified(gradient.tape, target)
 
-    def result(self, chosen: Specialisation, outputs: tuple[Any, ...]) -> Any:
+    def result(self, gradient: Gradient, layout: Layout, outputs: Sequence[Any]) -> Any:
         """The product."""
-        return self.layout.shaped(chosen.gradient.leaves, outputs)
-
-
-def _recorded(
-    function: Callable[..., Any], arguments: Arguments, leaf: int, known: Registry, **options: Any
-) -> Recording:
-    """Record ``function`` without the last argument, the direction."""
-    *leaves, given = arguments.leaves
-    direction = Leaf(given.value, given.argument, "v", given.path)
-    _check(function, leaves[leaf] if leaf < len(leaves) else given, direction, len(leaves))
-    return record(
-        function, [*leaves, direction], lambda values: arguments.rebuild(values)[:-1], registry=known, **options
-    )
+        return layout.shaped(gradient.leaves, outputs)
 
 
 def _check(function: Callable[..., Any], by: Leaf, direction: Leaf, count: int) -> None:

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 from yota.compilation.arguments import Arguments
 from yota.compilation.branches import Dynamic
+from yota.compilation.layout import Layout
 from yota.compilation.scalar_code import short_value
-from yota.compilation.specialise import Gradient, Specialisation, Target, rolled
+from yota.compilation.specialise import Gradient, Target
 from yota.derivatives.calling import Derivative
 from yota.derivatives.differentiated import Differentiated
-from yota.derivatives.prepared import Prepared
 from yota.ir.tape import Tape
-from yota.rules.registry import registry
-from yota.tracing.record import record
+from yota.tracing.record import Recording
 from yota.tracing.results import ResultForm, parted
 
 __all__ = ["Value", "Values"]
@@ -24,62 +22,41 @@ __all__ = ["Value", "Values"]
 class Values(Differentiated):
     """``function`` with compiled code for its value, for each combination of argument types."""
 
+    values = 0
+
     def __init__(self, function: Callable[..., Any], target: Target, *, dynamic: Dynamic = "auto") -> None:
         super().__init__(function, (), target, dynamic=dynamic)
-
-    def compiled(self, function: Callable[..., Any], args: tuple[Any, ...]) -> Prepared:
-        """The compiled form for argument types like those of ``args``."""
-        return _Prepared(self, function, args)
 
     def traced(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Record the value on the tape of a running trace."""
         return self.given(*args, **kwargs)
 
-    def recorded(self, function: Callable[..., Any], arguments: Arguments, target: Target) -> Gradient:
-        """The tape of the value, with its form."""
-        forms: list[ResultForm] = []
-        recorded = rolled(
-            record(
-                parted(function, forms),
-                arguments.leaves,
-                arguments.rebuild,
-                registry=registry(),
-                live=True,
-                exact=target.strict,
-                around=self.captured.surroundings(arguments.values),
-                statics=arguments.statics,
-            ),
-            target,
-        )
-        return replace(Gradient.of(recorded, recorded.tape, ()), aux=forms[-1])
+    def recorded(
+        self, function: Callable[..., Any], arguments: Arguments, layout: Layout, forms: list[ResultForm], **how: Any
+    ) -> Recording:
+        """A recording of all parts of the value."""
+        exact = self.target.strict
+        return super().recorded(parted(function, forms), arguments, layout, forms, exact=exact, **how)
 
-    def shortened(self, tape: Tape, target: Target) -> Tape:
+    def derived(
+        self,
+        recorded: Recording,
+        arguments: Arguments,
+        layout: Layout,
+        forms: Sequence[ResultForm] = (),
+        target: Target | None = None,
+    ) -> Gradient:
+        """The tape of the value."""
+        return Gradient.of(recorded, recorded.tape, (), forms)
+
+    def shortened(self, gradient: Gradient, target: Target, first: Target) -> Tape:
         """The tape to compile."""
-        return short_value(tape, target)
+        return short_value(gradient.tape, target)
 
-
-class _Prepared(Prepared):
-    """The compiled value for one combination of argument types."""
-
-    owner: Values
-
-    def gradient(self, function: Callable[..., Any], arguments: Arguments) -> Gradient:
-        """The tape to compile."""
-        return self.owner.recorded(function, arguments, self.target)
-
-    def compiled_tape(self, gradient: Gradient, target: Target) -> Tape:
-        """The tape to compile."""
-        return self.owner.shortened(gradient.tape, target)
-
-    def result(self, chosen: Specialisation, outputs: Sequence[Any]) -> Any:
-        """The caller's result."""
-        return filled(chosen.gradient, outputs)
-
-
-def filled(gradient: Gradient, outputs: Sequence[Any]) -> Any:
-    """The results of a function in the form in which it returns them."""
-    assert gradient.aux is not None
-    return gradient.aux.filled(outputs)
+    def result(self, gradient: Gradient, layout: Layout, outputs: Sequence[Any]) -> Any:
+        """The value in the form in which the function returns it."""
+        assert gradient.aux is not None
+        return gradient.aux.filled(outputs)
 
 
 class Value(Derivative):
