@@ -11,10 +11,7 @@ from typing import Any
 
 from yota.tracing.dispatch import concrete
 from yota.tracing.functions.scipy import multivariate
-from yota.tracing.functions.scipy.bounded import BOUNDED
-from yota.tracing.functions.scipy.counts import DISCRETE
-from yota.tracing.functions.scipy.family import Family
-from yota.tracing.functions.scipy.unbounded import UNBOUNDED
+from yota.tracing.functions.scipy.formulas import CONTINUOUS, DISCRETE, OPEN
 from yota.tracing.intercept import on_traced
 from yota.tracing.methods import is_traced
 from yota.tracing.state import paused
@@ -23,44 +20,35 @@ from yota.tracing.untyped import np
 
 __all__ = ["replacements"]
 
-CONTINUOUS = {**UNBOUNDED, **BOUNDED}
-
 _MODULE = "scipy.stats._distn_infrastructure"
+_INVERSE = ("ppf", "isf")
+_OUTSIDE = {
+    "cdf": (0.0, 1.0),
+    "sf": (1.0, 0.0),
+    "logcdf": (-math.inf, 0.0),
+    "logsf": (0.0, -math.inf),
+}
+"""Values of distribution functions below and above the support."""
+_SUMS = ("betabinom", "logser")
+"""Discrete distributions whose distribution functions SciPy sums up."""
 
 
-def _log_density(trace: Trace, family: Family, z: Any, shapes: tuple[Any, ...], scale: Any) -> Any:
-    inside, safe = _support(family, z, shapes)
-    found = family.logpdf(safe, *shapes)
-    if scale is not None:
-        found = found - np.log(scale)
-    return found if inside is None else np.where(inside, found, np.where(np.isnan(z), np.nan, -np.inf))
-
-
-def _density(trace: Trace, family: Family, z: Any, shapes: tuple[Any, ...], scale: Any) -> Any:
-    return np.exp(_log_density(trace, family, z, shapes, scale))
-
-
-def _distribution(which: str, below: float, above: float) -> Callable[..., Any]:
-    """The form of ``cdf`` and the like, with its values on either side of the support."""
-
-    def form(trace: Trace, family: Family, z: Any, shapes: tuple[Any, ...], scale: Any) -> Any:
-        inside, safe = _support(family, z, shapes)
-        found = _of(family, which)(safe, *shapes)
-        if inside is None:
-            return found
-        outside = np.where(z <= family.low, below, np.where(np.isnan(z), np.nan, above))
-        return np.where(inside, found, outside)
-
-    return form
-
-
-def _of(family: Family, which: str) -> Callable[..., Any]:
-    written = getattr(family, which)
-    if written is None:
-        sides = (_of(family, "cdf"), _of(family, "sf"))
-        near, far = sides if which == "logcdf" else sides[::-1]
+def _formula(self: Any, method: str) -> Callable[..., Any]:
+    """A method of a distribution with location 0 and scale 1, inside of its support."""
+    written = {**DISCRETE, **CONTINUOUS}[self.name].get(method)
+    if written is not None:
+        return written
+    own, name = getattr(type(self), f"_{method}"), f"_{method}"
+    if method in ("logcdf", "logsf") and own in (getattr(base, name) for base in _bases()):
+        sides = _formula(self, "cdf"), _formula(self, "sf")
+        near, far = sides if method == "logcdf" else sides[::-1]
         return lambda *args: _logarithm(near(*args), far(*args))
-    return written  # type: ignore[no-any-return]
+    return functools.partial(own, self)
+
+
+def _bases() -> tuple[Any, Any]:
+    module = sys.modules[_MODULE]
+    return module.rv_continuous, module.rv_discrete
 
 
 def _logarithm(near: Any, far: Any) -> Any:
@@ -69,47 +57,50 @@ def _logarithm(near: Any, far: Any) -> Any:
     return np.where(small, np.log(np.where(small, near, 1.0)), np.log1p(-np.where(small, 0.0, far)))
 
 
-def _support(family: Family, z: Any, shapes: tuple[Any, ...]) -> tuple[Any, Any]:
+def _log_density(self: Any, method: str, z: Any, shapes: tuple[Any, ...], scale: Any = None) -> Any:
+    inside, safe = _support(self, z, shapes)
+    found = _formula(self, method)(safe, *shapes)
+    if scale is not None:
+        found = found - np.log(scale)
+    return found if inside is None else np.where(inside, found, np.where(np.isnan(z), np.nan, -np.inf))
+
+
+def _distribution(self: Any, method: str, z: Any, shapes: tuple[Any, ...]) -> Any:
+    inside, safe = _support(self, z, shapes)
+    found = _formula(self, method)(safe, *shapes)
+    if inside is None:
+        return found
+    below, above = _OUTSIDE[method]
+    low, _ = self._get_support(*shapes)
+    return np.where(inside, found, np.where(z <= low, below, np.where(np.isnan(z), np.nan, above)))
+
+
+def _support(self: Any, z: Any, shapes: tuple[Any, ...]) -> tuple[Any, Any]:
     """Whether ``z`` lies in the support, and ``z`` with another value where it does not; None for the whole line."""
-    high = family.high(*shapes) if callable(family.high) else family.high
+    low, high = self._get_support(*shapes)
+    is_bounded = is_traced(high) or np.all(np.isfinite(high))
     if np.any(np.isinf(z._value())):
         # No slope is infinite times 0 there.
-        inside = np.isfinite(z) & (z > family.low if family.open else z >= family.low)
-    elif family.low == -math.inf and isinstance(high, float) and high == math.inf:
+        inside = np.isfinite(z) & (z > low if self.name in OPEN else z >= low)
+    elif low == -math.inf and not is_bounded:
         return None, z
     else:
-        inside = z > family.low if family.open else z >= family.low
-    if not (isinstance(high, float) and high == math.inf):
+        inside = z > low if self.name in OPEN else z >= low
+    if is_bounded:
         inside = np.logical_and(inside, z <= high)
     return inside, np.where(inside, z, 0.5)
 
 
-def _quantile(trace: Trace, name: str, method: str, q: Any, shapes: tuple[Any, ...], loc: Any, scale: Any) -> Any:
+def _quantile(self: Any, method: str, q: Any, shapes: tuple[Any, ...], loc: Any, scale: Any) -> Any:
     """Of a probability the value with so much below it, or above: at 0 and 1 the ends of the support."""
-    family, q = CONTINUOUS[name], trace.traced(q)
-    shapes = tuple(map(_positive, shapes))
-    inverse = getattr(family, method)
     within = np.logical_and(q > 0, q < 1)
-    found = inverse(np.where(within, q, 0.5), *shapes)
-    high = family.high(*shapes) if callable(family.high) else family.high
-    first, last = (family.low, high) if method == "ppf" else (high, family.low)
+    found = _formula(self, method)(np.where(within, q, 0.5), *shapes)
+    ends = self._get_support(*shapes)
+    first, last = ends if method == "ppf" else ends[::-1]
     end = np.where(q == 0, first, np.where(q == 1, last, np.nan))
     # Not a number, too, where a shape is not: the ends do not know it.
     found = np.where(within, found, np.where(np.isnan(found), found, end))
     return found * _positive(scale) + loc
-
-
-_METHODS: dict[str, Callable[..., Any]] = {
-    "logpdf": _log_density,
-    "pdf": _density,
-    "cdf": _distribution("cdf", 0.0, 1.0),
-    "sf": _distribution("sf", 1.0, 0.0),
-    "logcdf": _distribution("logcdf", -math.inf, 0.0),
-    "logsf": _distribution("logsf", 0.0, -math.inf),
-}
-
-
-_INVERSE = ("ppf", "isf")
 
 
 def _positive(value: Any) -> Any:
@@ -117,34 +108,35 @@ def _positive(value: Any) -> Any:
     return value if not is_traced(value) and np.all(np.asarray(value) > 0) else np.where(value > 0, value, np.nan)
 
 
-def _continuous(trace: Trace, name: str, method: str, x: Any, shapes: tuple[Any, ...], loc: Any, scale: Any) -> Any:
+def _continuous(trace: Trace, self: Any, method: str, x: Any, shapes: tuple[Any, ...], loc: Any, scale: Any) -> Any:
     plain_scale = not is_traced(scale) and np.ndim(scale) == 0 and scale == 1
-    x = trace.traced(x)
+    x, shapes = trace.traced(x), tuple(map(_positive, shapes))
     if method in _INVERSE:
-        return _quantile(trace, name, method, x, shapes, loc, scale)
+        return _quantile(self, method, x, shapes, loc, scale)
     z = x if not is_traced(loc) and np.ndim(loc) == 0 and loc == 0 else x - loc
     scale = None if plain_scale else _positive(scale)
     if scale is not None:
         z = z / scale
-    return _METHODS[method](trace, CONTINUOUS[name], z, tuple(map(_positive, shapes)), scale)
+    if method in _OUTSIDE:
+        return _distribution(self, method, z, shapes)
+    found = _log_density(self, "logpdf", z, shapes, scale)
+    return np.exp(found) if method == "pdf" else found
 
 
-def _discrete(trace: Trace, name: str, method: str, k: Any, shapes: tuple[Any, ...], loc: Any, scale: Any) -> Any:
-    family = DISCRETE[name]
+def _discrete(trace: Trace, self: Any, method: str, k: Any, shapes: tuple[Any, ...], loc: Any, scale: Any) -> Any:
     given = trace.traced(k) - loc
     # Between whole numbers the probability is 0 and the distribution function level.
     z = np.floor(given)
     if method in ("pmf", "logpmf"):
-        found = _log_density(trace, family, np.where((given == z) | np.isnan(given), given, -1.0), shapes, None)
+        found = _log_density(self, "logpmf", np.where((given == z) | np.isnan(given), given, -1.0), shapes)
         found = np.exp(found) if method == "pmf" else found
-    elif name == "binom":
+    elif self.name == "binom":
         # At the last value the second shape of the beta distribution would be 0.
-        last = {"cdf": 1.0, "sf": 0.0, "logcdf": 0.0, "logsf": -np.inf}[method]
-        inner = _METHODS[method](trace, family, np.minimum(z, shapes[0] - 1), shapes, None)
-        found = np.where(z >= shapes[0], last, inner)
+        inner = _distribution(self, method, np.minimum(z, shapes[0] - 1), shapes)
+        found = np.where(z >= shapes[0], _OUTSIDE[method][1], inner)
     else:
-        found = _METHODS[method](trace, family, z, shapes, None)
-    allowed = family.allowed(*shapes) if family.allowed is not None else True
+        found = _distribution(self, method, z, shapes)
+    allowed = self._argcheck(*shapes)
     return found if not is_traced(allowed) and np.all(allowed) else np.where(allowed, found, np.nan)
 
 
@@ -155,11 +147,11 @@ def _recording(base: Any, method: str) -> Any:
 
     def record(trace: Trace, self: Any, x: Any, *args: Any, **keywords: Any) -> Any:
         name = getattr(self, "name", None) or ""
-        is_sum = name in forms and forms[name].cdf is None and method not in ("pmf", "logpmf")
+        is_sum = name in _SUMS and method in _OUTSIDE
         if name not in forms or type(self).__name__ != f"{name}_gen" or is_sum:
             return original(self, x, *args, **keywords)
         shapes, loc, scale = self._parse_args(*args, **keywords)
-        return form(trace, name, method, x, tuple(shapes), loc, scale)
+        return form(trace, self, method, x, tuple(shapes), loc, scale)
 
     return on_traced(original, record)
 
@@ -201,11 +193,10 @@ def _expecting(base: Any) -> Any:
 
 def replacements() -> list[tuple[Any, str, Any]]:
     """``(class, method, recording method)`` if scipy.stats is loaded."""
-    module = sys.modules.get(_MODULE)
-    if module is None or not hasattr(module, "rv_discrete"):
+    module: Any = sys.modules.get(_MODULE)
+    if not hasattr(module, "rv_discrete"):
         return []
-    found = [(module.rv_continuous, name, _recording(module.rv_continuous, name)) for name in (*_METHODS, *_INVERSE)]
+    methods = {module.rv_continuous: ("logpdf", "pdf", *_INVERSE), module.rv_discrete: ("logpmf", "pmf")}
+    found = [(base, name, _recording(base, name)) for base, own in methods.items() for name in (*own, *_OUTSIDE)]
     found.append((module.rv_continuous, "expect", _expecting(module.rv_continuous)))
-    names = ["pmf", "logpmf", "cdf", "sf", "logcdf", "logsf"]
-    found += [(module.rv_discrete, name, _recording(module.rv_discrete, name)) for name in names]
     return found + multivariate.replacements()

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from yota.tracing.functions.scipy.family import special
+from yota.tracing.functions.scipy.formulas import special
 from yota.tracing.implementations import FORMS, records
 from yota.tracing.methods import is_tracer
 from yota.tracing.trace import Trace

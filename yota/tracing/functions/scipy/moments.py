@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from yota.tracing.functions.scipy.counts import DISCRETE
-from yota.tracing.functions.scipy.family import special
+from yota.tracing.functions.scipy.formulas import special
 from yota.tracing.implementations import records
 from yota.tracing.trace import Trace
 from yota.tracing.untyped import np
@@ -67,19 +66,36 @@ _records("_nbinom_variance", lambda n, p: n * (1 - p) / (p * p))
 _records("_nbinom_skewness", lambda n, p: (2 - p) / np.sqrt(n * (1 - p)))
 _records("_nbinom_kurtosis_excess", lambda n, p: (p * p - 6 * p + 6) / (n * (1 - p)))
 
-for _name in ("binom", "nbinom"):
-    _family = DISCRETE[_name]
-    _records(f"_{_name}_pmf", lambda *args, family=_family: np.exp(family.logpdf(*args)))
-    _records(f"_{_name}_cdf", lambda k, *args, family=_family: family.cdf(np.floor(k), *args))
-    _records(f"_{_name}_sf", lambda k, *args, family=_family: family.sf(np.floor(k), *args))
 
+def _binomial(k: Any, n: Any, p: Any) -> Any:
+    weights = special("xlogy")(k, p) + special("xlog1py")(n - k, -p)
+    return np.exp(weights - special("betaln")(k + 1, n - k + 1) - np.log(n + 1))
+
+
+def _negative_binomial(k: Any, n: Any, p: Any) -> Any:
+    return np.exp(n * np.log(p) + special("xlog1py")(k, -p) - special("betaln")(n, k + 1) - np.log(n + k))
+
+
+_records("_binom_pmf", _binomial)
+_records("_nbinom_pmf", _negative_binomial)
+for _name, _function in (("_binom_cdf", "betaincc"), ("_binom_sf", "betainc")):
+    _records(_name, lambda k, n, p, name=_function: special(name)(np.floor(k) + 1, n - np.floor(k), p))
+for _name, _function in (("_nbinom_cdf", "betainc"), ("_nbinom_sf", "betaincc")):
+    _records(_name, lambda k, n, p, name=_function: special(name)(n, np.floor(k) + 1, p))
 _records(
     "_beta_pdf",
     lambda x, a, b: np.exp(special("xlogy")(a - 1, x) + special("xlog1py")(b - 1, -x) - special("betaln")(a, b)),
 )
 _records("_beta_ppf", lambda p, a, b: special("betaincinv")(a, b, p))
-_records("_cauchy_ppf", lambda p, m, s: m + s * np.tan(math.pi * (p - 0.5)))
-_records("_cauchy_isf", lambda p, m, s: m - s * np.tan(math.pi * (p - 0.5)))
+
+
+def _cotangent(p: Any) -> Any:
+    """The cotangent of ``pi * p``; near the ends of 0 to 1 the tangent of the distance from there keeps its digits."""
+    return 1 / np.tan(math.pi * np.where(p > 0.5, p - 1, p))
+
+
+_records("_cauchy_ppf", lambda p, m, s: m - s * _cotangent(p))
+_records("_cauchy_isf", lambda p, m, s: m + s * _cotangent(p))
 
 _BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510)
 _TERMS = 12

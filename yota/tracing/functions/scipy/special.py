@@ -31,6 +31,18 @@ def _ruled(name: str) -> Callable[..., Any]:
     return form
 
 
+def _of_numpy(name: str) -> Callable[..., Any]:
+    """The form of a ufunc that NumPy has for real numbers."""
+
+    def form(trace: Trace, x: Any, *args: Any, **keywords: Any) -> Any:
+        x = trace.traced(x)
+        own = getattr(scipy_special(), name)
+        ufunc = getattr(own, "recorded_from", own) if x.dtype.kind == "c" else getattr(np, name)
+        return ufunc(x, *args, **keywords)
+
+    return form
+
+
 def _plain(trace: Trace, value: Any, what: str) -> Any:
     if is_traced(value) and not trace.is_constant(trace.lift(value)):
         raise trace.refuse(f"{what} ranges over whole numbers and has no derivative.", "Pass an int.")
@@ -152,3 +164,5 @@ records("scipy.special", "spherical_jn")(_spherical("spherical_jn", -1, 1))
 records("scipy.special", "spherical_yn")(_spherical("spherical_yn", -1, 1))
 records("scipy.special", "spherical_in")(_spherical("spherical_in", 1, 1))
 records("scipy.special", "spherical_kn")(_spherical("spherical_kn", 1, -1))
+for _name in ("expm1", "log1p"):
+    records("scipy.special", _name)(_of_numpy(_name))
