@@ -16,12 +16,15 @@ def total(tape: Tape) -> int:
 
 def elements(tape: Tape) -> int:
     """Number of element operations: each op weighs as much as the largest array it reads or makes."""
-    return sum(_weight(tape, op) for op in tape.ops if not op.semantics.free)
+    types, total = tape.types, 0
+    for op in tape.ops:
+        primitive = op.primitive
+        if not primitive.semantics.free:
+            total += 1 if primitive.elementwise and not types[op.result].shape else _weight(tape, op)
+    return total
 
 
 def _weight(tape: Tape, op: Op) -> int:
-    if op.primitive.elementwise and not tape.types[op.result].shape:
-        return 1
     if op.access == AccessMap.MATMUL:
         return tape.types[op.result].size * (tape.types[op.operands[0]].shape or (1,))[-1]
     return max([tape.types[op.result].size, *(tape.types[operand].size for operand in op.operands)])

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from yota.codegen.sharing import Products
 from yota.ir.catalog import primitive
@@ -80,20 +79,25 @@ class Exporter:
             atom = pending[-1]
             if atom in ready:
                 pending.pop()
-                continue
-            missing = () if atom in variables else [each for each in self._parts(atom) if each not in ready]
-            if missing:
-                pending.extend(reversed(missing))
+            elif atom in variables:
+                ready[pending.pop()] = self._read(variables[atom])
             else:
-                ready[pending.pop()] = self._emit(atom)
+                missing = [each for each in self._parts(atom) if each not in ready]
+                if missing:
+                    missing.reverse()
+                    pending += missing
+                else:
+                    ready[pending.pop()] = self._emit(atom)
+
+    def _read(self, variable: int) -> int:
+        """What stands for a variable of the tape that is read."""
+        found = self.rewriting[variable]
+        type = self.rewriting.builder.types[found]
+        if type is self.type or type == self.type:
+            self._typed.add(found)
+        return found
 
     def _emit(self, atom: int) -> int:
-        if atom in self.system.variables:
-            found = self.rewriting[self.system.variables[atom]]
-            type = self.rewriting.type(found)
-            if type is self.type or type == self.type:
-                self._typed.add(found)
-            return found
         if atom in self.products.numbers:
             return self.rewriting.builder.constant(self.products.numbers[atom])
         if atom in self.products.pairs:
@@ -111,10 +115,14 @@ class Exporter:
             return self._op("square", left)
         return self._op("multiply", left, right)
 
-    def _multiplied(self, factors: Iterable[tuple[int, int]]) -> int:
+    def _multiplied(self, factors: Collection[tuple[int, int]]) -> int:
         """The product of powers; numbers and 0-d factors first."""
-        powers = [self._power(self._ready[atom], exponent) for atom, exponent in sorted(factors, key=self._rank)]
-        return functools.reduce(self._times, powers)
+        ready, found = self._ready, None
+        for atom, exponent in sorted(factors, key=self._rank) if len(factors) > 1 else factors:
+            power = ready[atom] if exponent == 1 else self._power(ready[atom], exponent)
+            found = power if found is None else self._times(found, power)
+        assert found is not None
+        return found
 
     def _rank(self, factor: tuple[int, int]) -> tuple[bool, bool, int]:
         atom = factor[0]

@@ -223,7 +223,8 @@ class _Factoring:
                 self._wake(key, touched)
         pair = self.table.pair(spot[3], spot[4])
         if pair is not None:
-            self._wake(self.table.divisors[pair.divisor][:2], touched)
+            if pair.divisor not in self.places:
+                self._wake(self.table.divisors[pair.divisor][:2], touched)
             self._note(pair.divisor, Place(*spot, pair.scale, pair.factor), touched)
 
     def _wake(self, key: tuple[Monomial, Monomial], touched: dict[int, None]) -> None:

@@ -57,7 +57,8 @@ class _Importer:
             if number == value and math.isfinite(number):
                 found = self.terms[variable] = number, ()
                 return found
-        return self._opaque(variable)
+        found = self.terms[variable] = self._opaque(variable)
+        return found
 
     def _opaque(self, variable: int) -> Term:
         atom = self._atoms.get(variable)
@@ -199,10 +200,8 @@ def imported(
     for op in ops:
         if op.result in roots:
             system.roots[op.result] = importer.terms[op.result]
-    for atom in system.living():
-        if atom in system.sums:
-            each = system.sums[atom]
-            each.terms = [*_merged(each.alive(), each.ordered)]
+    for each in system.sums.values():
+        each.terms = [*_merged(each.alive(), each.ordered)]
     return system
 
 

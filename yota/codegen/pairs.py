@@ -24,7 +24,10 @@ def length(monomial: Mapping[int, int]) -> int:
     >>> length({1: 2, 3: 1}), length({1: 1}), length({})
     (2, 0, 0)
     """
-    return max(sum(chain_length(exponent) + 1 for exponent in monomial.values()) - 1, 0)
+    found = -1
+    for exponent in monomial.values():
+        found += 1 if exponent == 1 else chain_length(exponent) + 1
+    return max(found, 0)
 
 
 def occurrences(monomial: Mapping[int, int]) -> dict[Pair, int]:
@@ -82,6 +85,8 @@ class _Extraction:
     def run(self) -> dict[int, Pair]:
         first: dict[Pair, int] = {}
         for number, monomial in enumerate(self.monomials):
+            if len(monomial) == 1 and 1 in monomial.values():
+                continue
             for pair, times in occurrences(monomial).items():
                 if pair in self.members:
                     self.members[pair][number] = times

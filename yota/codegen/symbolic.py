@@ -105,11 +105,12 @@ def _kinds(tape: Tape, excluded: set[int] | frozenset[int]) -> dict[int, Kind]:
             if kind is None:
                 kind = type.shape, type.dtype
                 kind = same[id(type)] = known.setdefault(kind, kind)
-            if (
-                kind[1].kind in "fc"
-                and all(same.get(id(types[each])) is kind or _fits(tape, each, type) for each in op.operands)
-                and (name != "power" or _small_power(tape, op))
-            ):
+            if kind[1].kind not in "fc" or (name == "power" and not _small_power(tape, op)):
+                continue
+            for each in op.operands:
+                if same.get(id(types[each])) is not kind and not _fits(tape, each, type):
+                    break
+            else:
                 found[op.result] = kind
     return found
 
@@ -149,7 +150,9 @@ def _imported(tape: Tape, kinds: dict[int, Kind], ordered: set[int]) -> dict[Kin
         if kind is None:
             roots.update(op.operands)
         else:
-            roots.update([operand for operand in op.operands if kinds.get(operand, kind) is not kind])
+            for operand in op.operands:
+                if kinds.get(operand, kind) is not kind:
+                    roots.add(operand)
             groups.setdefault(kind, []).append(op)
     return {kind: (imported(tape, ops, roots, ordered, uses), ops) for kind, ops in groups.items()}
 

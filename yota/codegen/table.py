@@ -247,12 +247,14 @@ class Table:
 
     def system(self, sums: Sums) -> PolynomialSystem:
         """The system that ``sums`` stand for."""
-        found = self.origin.copy()
-        for atom, terms in {**sums, **self.defined}.items():
-            found.sums[atom] = Sum([self.terms[term] for term in terms], atom in self.ordered)
-        found.scalars = set(self.scalars)
-        found.count = self.count
-        return found
+        origin, known = self.origin, self.terms
+        found = {
+            atom: Sum([known[term] for term in terms], atom in self.ordered)
+            for atom, terms in (*sums.items(), *self.defined.items())
+        }
+        return PolynomialSystem(
+            origin.variables, found, origin.quotients, origin.roots, set(self.scalars), origin.is_array, self.count
+        )
 
 
 class Costs(dict[int, float]):

@@ -20,12 +20,16 @@ def run(tape: Tape) -> Tape:
     same = _equal_constants(tape)
     known: dict[Any, int] = {}
     ops: list[Op] = []
+    types = tape.types
     for op in tape.ops:
         kept = op
         if same and not same.keys().isdisjoint(op.operands):
             kept = replace(op, operands=tuple([same.get(operand, operand) for operand in op.operands]))
+        operands = kept.operands
+        if len(operands) > 1 and kept.primitive.semantics.commutes:
+            operands = tuple(sorted(operands))
         try:
-            found = known.setdefault(_key(tape, kept), op.result)
+            found = known.setdefault((kept.primitive, operands, kept.static, types[op.result]), op.result)
         except TypeError:  # a keyword that cannot be hashed
             found = op.result
         if found == op.result:
@@ -50,13 +54,6 @@ def _merged(tape: Tape, ops: list[Op], same: dict[int, int]) -> Tape:
         guards=[replace(guard, variable=same.get(guard.variable, guard.variable)) for guard in tape.guards],
         names=names,
     )
-
-
-def _key(tape: Tape, op: Op) -> Any:
-    operands = op.operands
-    if op.semantics.commutes:
-        operands = tuple(sorted(operands))
-    return op.primitive, operands, op.static, tape.types[op.result]
 
 
 def _equal_constants(tape: Tape) -> dict[int, int]:
