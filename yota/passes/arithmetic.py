@@ -6,10 +6,12 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 from yota.passes import powers
 from yota.passes.case import Case, Rule
 
-__all__ = ["EXACT", "LOOKED_FOR", "LOOSE"]
+__all__ = ["BESIDE_NUMBERS", "EXACT", "LOOKED_FOR", "LOOSE", "is_ordinary"]
 
 _NEVER_MINUS_ZERO = frozenset({"square", "abs", "absolute", "exp", "cosh", "hypot", "exp2"})
 
@@ -18,6 +20,11 @@ def _is(case: Case, variable: int, number: int) -> bool:
     """Whether a variable is a constant, all of whose elements are ``number``."""
     value = case.value(variable)
     return value is not None and not isinstance(value, str) and bool(value == number)
+
+
+def is_ordinary(value: Any) -> bool:
+    """Whether a constant is a number other than 0, 1 and -1."""
+    return type(value) in (int, float, np.float64) and value not in (0, 1, -1)
 
 
 def _beside(case: Case, number: int) -> Iterator[int]:
@@ -225,7 +232,18 @@ LOOKED_FOR: dict[str, frozenset[str]] = {
     "negative": frozenset({"negative", "multiply"}),
     "square": frozenset({"divide"}),
 }
-"""Of ops on scalars: what an operand must be defined by for a rule to fit, unless one is constant or two are equal."""
+"""Of ops on scalars: what an operand must be defined by for a rule to fit, unless one is constant or two are equal.
+
+Nothing else may read that operand, but for a negation.
+"""
+
+BESIDE_NUMBERS: dict[str, frozenset[str]] = {
+    "add": frozenset({"negative"}),
+    "subtract": frozenset({"negative"}),
+    "multiply": frozenset({"negative", "divide", "multiply"}),
+    "divide": frozenset({"negative"}),
+}
+"""The same where the other operand is a number but 0, 1 and -1."""
 
 LOOSE: dict[str, tuple[Rule, ...]] = {
     "power": (powers.constant_power,),

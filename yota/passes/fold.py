@@ -27,8 +27,14 @@ def run(tape: Tape, *, arrays: bool = True) -> Tape:
     ops: list[Op] = []
     with np.errstate(all="ignore"):
         for op in tape.ops:
-            if op.operands and constants.keys() >= set(op.operands) and (arrays or not tape.types[op.result].shape):
-                values = [constants[operand] for operand in op.operands]
+            operands = op.operands
+            if (
+                operands
+                and operands[0] in constants
+                and constants.keys() >= set(operands)
+                and (arrays or not tape.types[op.result].shape)
+            ):
+                values = [constants[operand] for operand in operands]
                 value = None if _is_open(tape, op) else _evaluate(tape.types[op.result], op, values)
                 if value is not None:
                     constants[op.result] = value

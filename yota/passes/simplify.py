@@ -42,10 +42,16 @@ class Simplifier:
         looked_for = arithmetic.LOOKED_FOR.get(name)
         if looked_for is None or (len(operands) > 1 and operands[0] == operands[1]):
             return False
-        builder = self.rewriting.builder
+        builder, uses = self.rewriting.builder, self.uses
+        for operand in operands:
+            if operand in builder.constants:
+                beside = arithmetic.BESIDE_NUMBERS.get(name)
+                if beside is None or not arithmetic.is_ordinary(builder.constants[operand]):
+                    return False
+                looked_for = beside
         for operand in operands:
             op = builder.definition(operand)
-            if operand in builder.constants or (op is not None and op.primitive.name in looked_for):
+            if op is not None and op.primitive.name in looked_for and (uses.get(operand, 0) <= 1 or name == "negative"):
                 return False
         return True
 
