@@ -17,7 +17,7 @@ from yota.runtime.dispatch import offer, quick, withdraw
 from yota.tracing.state import current
 from yota.tracing.tracebacks import left_out, users_frames
 
-__all__ = ["Derivative", "Slope", "SlopeBeside", "caller", "kinds"]
+__all__ = ["Derivative", "Slope", "caller", "kinds"]
 
 _MOST_DIRECT = 256
 
@@ -118,34 +118,25 @@ class Derivative(Compiled):
 
 
 class Slope(Compiled):
-    """The gradient part of a value-and-gradient function."""
+    """The gradient part of a value-and-gradient function, with the auxiliary result if there is one."""
 
     def __init__(self, recipe: Recipe, both: Any) -> None:
         super().__init__(recipe, recipe[1][0], "gradient", both, journal=both.journal)
+        self._has_aux = recipe[2]["has_aux"]
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """The gradient."""
         self.calls += 1
         try:
-            return self._call(*args, **kwargs)[1]
+            value, slope = self._call(*args, **kwargs)
         except Exception as fault:
             left_out(fault)
             raise
+        return (slope, value[1]) if self._has_aux else slope
 
     def clear(self) -> None:
         """Drop all compiled code; the next call compiles again."""
         self._call.clear()
-
-
-class SlopeBeside(Slope):
-    """The gradient and the auxiliary result of a function."""
-
-    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        """The gradient and the auxiliary result."""
-        self.calls += 1
-        with users_frames:
-            (_, aux), slope = self._call(*args, **kwargs)
-        return slope, aux
 
 
 def kinds(args: tuple[Any, ...]) -> tuple[Any, ...]:

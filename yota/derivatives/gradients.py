@@ -213,9 +213,8 @@ def gradient(
     >>> gradient(lambda x: (np.sum(x**3), {"norm": np.sqrt(x @ x)}), has_aux=True)(np.array([3.0, 4.0]))
     (array([27., 48.]), {'norm': ...5.0...})
     """
-    from yota.derivatives.calling import Slope, SlopeBeside
+    from yota.derivatives.calling import Slope
 
     options: dict[str, Any] = {"target": target, "strict": strict, "effort": effort, "dynamic": dynamic}
     options |= {"has_aux": has_aux, "args": args}
-    kind = SlopeBeside if has_aux else Slope
-    return kind((gradient, (f, wrt), options), value_and_grad(f, wrt, **options))
+    return Slope((gradient, (f, wrt), options), value_and_grad(f, wrt, **options))

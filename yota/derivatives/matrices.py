@@ -83,17 +83,8 @@ class Matrices(Differentiated):
         self.values = int(wanted.with_value)
 
     def compiled(self, function: Callable[..., Any], args: tuple[Any, ...]) -> Prepared:
-        """The compiled form for argument types like those of ``args``.
-
-        It is straight-line code if possible, otherwise pullbacks, or blocks of structures.
-        """
-        leaf = self._leaf(function, on_host(sort_arguments(function, args)))
-        if leaf.path:
-            return _Called(self, self.otherwise(function, leaf, Instead(None)))
-        try:
-            return _Straight(self, function, args)
-        except Instead as reason:
-            return _Called(self, self.otherwise(function, leaf, reason))
+        """The compiled form for argument types like those of ``args``."""
+        return _Matrix(self, function, args)
 
     def otherwise(self, function: Callable[..., Any], leaf: Leaf, reason: Instead) -> Rows | Joint:
         """The function that computes the matrices without straight-line code."""
@@ -101,11 +92,7 @@ class Matrices(Differentiated):
             return Joint(function, leaf.argument, self.wanted, self._matrix)
         return Rows(function, leaf.argument, self.wanted, self.target, dynamic=self.dynamic, size=reason.what)
 
-    def instead(self, function: Callable[..., Any], args: tuple[Any, ...], reason: Instead) -> Rows | Joint:
-        """The function that computes the matrices of a call without straight-line code."""
-        return self.otherwise(function, self._leaf(function, on_host(sort_arguments(function, args))), reason)
-
-    def _leaf(self, function: Callable[..., Any], arguments: Arguments) -> Leaf:
+    def leaf(self, function: Callable[..., Any], arguments: Arguments) -> Leaf:
         """The array or number to differentiate by, or the first leaf of a structure."""
         return arguments.leaves[layout_of(function, self.wrt, len(self.hidden), arguments).wanted[0]]
 
@@ -219,55 +206,43 @@ class Matrices(Differentiated):
         return tuple(outputs) if len(outputs) > 1 else outputs[0]
 
 
-class _Straight(Prepared):
-    """Straight-line code for one combination of argument types.
-
-    It raises `Instead` if there is no such code: with the size that `Rows` takes, or with None for `Joint`.
-    """
+class _Matrix(Prepared):
+    """Code for one combination of argument types: straight-line code, or functions of rows or of blocks."""
 
     owner: Matrices
-    _others: _Called | None = None
-    """The fallback for all branches of a function of which one has no straight-line code."""
+    _others: Rows | Joint | None = None
+    """Computes the matrices if there is no straight-line code, or none for one of the branches."""
+
+    def __init__(self, owner: Matrices, function: Callable[..., Any], args: tuple[Any, ...]) -> None:
+        leaf = owner.leaf(function, on_host(sort_arguments(function, args)))
+        try:
+            if leaf.path:
+                raise Instead(None)
+            super().__init__(owner, function, args)
+        except Instead as reason:
+            self.owner, self.made = owner, (owner.captured, owner.captured.changes)
+            self._others = owner.otherwise(function, leaf, reason)
+
+    def state(self) -> tuple[Any, ...]:
+        """The captured state that the compiled code relies on; other functions check their own."""
+        return super().state() if self._others is None else ()
 
     def entry(self, args: tuple[Any, ...], hidden: tuple[Any, ...]) -> Callable[[tuple[Any, ...]], Any] | None:
         """A fast path, if available."""
         return super().entry(args, hidden) if self._others is None else None
 
     def __call__(self, function: Callable[..., Any], args: tuple[Any, ...], leaves: Sequence[Any]) -> tuple[Any, Any]:
-        """The result, and the specialisation that computed it."""
-        if self._others is None:
-            try:
-                return super().__call__(function, args, leaves)
-            except Instead as reason:
-                self._others = _Called(self.owner, self.owner.instead(function, args, reason))
-        return self._others(function, args, leaves)
-
-
-class _Called(Prepared):
-    """Derivatives computed by other functions: a pullback for each row, or blocks of structures."""
-
-    owner: Matrices
-
-    def __init__(self, owner: Matrices, call: Rows | Joint) -> None:
-        self.owner, self._call, self.made = owner, call, (owner.captured, owner.captured.changes)
-
-    def state(self) -> tuple[Any, ...]:
-        """It never changes."""
-        return ()
-
-    def entry(self, args: tuple[Any, ...], hidden: tuple[Any, ...]) -> None:
-        """There is no fast path."""
-        return
-
-    def __call__(self, function: Callable[..., Any], args: tuple[Any, ...], leaves: Sequence[Any]) -> tuple[Any, Any]:
-        """The matrix, and None as its specialisation."""
+        """The result, and the specialisation that computed it, if there is one."""
         try:
-            found = self._call(*args)
+            if self._others is None:
+                return super().__call__(function, args, leaves)
+            found = self._others(*args)
         except Instead as reason:
-            self._call = self.owner.instead(function, args, reason)
-            found = self._call(*args)
+            leaf = self.owner.leaf(function, on_host(sort_arguments(function, args)))
+            self._others = self.owner.otherwise(function, leaf, reason)
+            found = self._others(*args)
         known = self.owner.journal.parts
-        known += [part for part in self._call.parts() if not any(part is each for each in known)]
+        known += [part for part in self._others.parts() if not any(part is each for each in known)]
         return found, None
 
 

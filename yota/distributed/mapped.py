@@ -11,9 +11,8 @@ import numpy as np
 from dask.highlevelgraph import HighLevelGraph
 
 from yota.compilation.arguments import names_of
-from yota.distributed.chunks import Call, Chunked, aligned, beyond, joined, task_name
-from yota.distributed.failures import failure
-from yota.distributed.sums import known
+from yota.distributed.chunks import Call, Chunked, aligned, beyond, task_name
+from yota.distributed.sums import Work, known
 from yota.errors import ArgumentError
 from yota.freezing import pickled
 from yota.structures import flatten, is_leaf, rebuild
@@ -86,13 +85,13 @@ def mapped_over(
     axes
         Axis of the points in each result; None for shared results.
     """
-    places, names = [place for _, place, _ in data], [name for name, *_ in data]
-    whole, shared, name = task_name("compiled"), task_name("arguments"), task_name(title.replace(" ", "_"))
-    functions = pickled(function)
+    shared, name, functions = task_name("arguments"), task_name(title.replace(" ", "_")), pickled(function)
     known(functions, function)
-    graph: dict[Any, Any] = {whole: functions, shared: call}
+    graph: dict[Any, Any] = {
+        shared: Work(functions, title, tuple(name for name, *_ in data), tuple(place for _, place, _ in data), call)
+    }
     for number, keys in enumerate(zip(*(each.keys for each in chunks), strict=True)):
-        graph[name, number] = (_of_chunk, whole, shared, title, number, names, places, *keys)
+        graph[name, number] = (_of_chunk, shared, number, *keys)
     given = HighLevelGraph.merge(*(source.__dask_graph__() for each in chunks for source in each.collections))
     base = beyond(given, name, graph)
     parts = zip([part for _, part in _arrays(like)], axes, strict=True)
@@ -111,12 +110,10 @@ def _array(base: HighLevelGraph, name: str, number: int, part: Any, axis: int | 
     return da.Array(beyond(base, label, graph), label, chunks, dtype=part.dtype)
 
 
-def _of_chunk(
-    functions: bytes, call: Call, title: str, number: int, names: list[str], places: list[Any], *blocks: Any
-) -> list[Any]:
-    try:
-        blocks = tuple(map(joined, blocks))
-        args, kwargs = call.filled(places, blocks)
-        return [part for _, part in flatten(known(functions)(*args, **kwargs)) if is_leaf(part)]
-    except Exception as error:
-        raise failure(f"{' and '.join(names)}, of {title}", number, blocks, error) from error
+def _of_chunk(work: Work, number: int, *blocks: Any) -> list[Any]:
+    def use(arrays: Sequence[Any]) -> list[Any]:
+        args, kwargs = work.call.filled(work.places, arrays)
+        return [part for _, part in flatten(known(work.functions)(*args, **kwargs)) if is_leaf(part)]
+
+    found: list[Any] = work.of(number, blocks, use)
+    return found

@@ -33,7 +33,7 @@ class Work:
     Parameters
     ----------
     functions
-        The pickled compiled functions: one for chunks, one for the samples of a check.
+        The pickled compiled function, or for sums two: one for chunks, one for the samples of a check.
     title
         Name of the user's function.
     names
@@ -53,8 +53,22 @@ class Work:
     names: tuple[str, ...]
     places: tuple[int | str, ...]
     call: Call
-    is_mean: bool
-    with_value: bool
+    is_mean: bool = False
+    with_value: bool = True
+
+    def of(self, number: int, blocks: Sequence[Any], use: Callable[[Sequence[Any]], Any]) -> Any:
+        """The result of ``use`` for the blocks of a chunk, as arrays.
+
+        Raises
+        ------
+        ChunkError
+            If anything fails; the message names the chunk.
+        """
+        try:
+            blocks = tuple(map(joined, blocks))
+            return use(blocks)
+        except Exception as error:
+            raise failure(f"{' and '.join(self.names)}, of {self.title}", number, blocks, error) from error
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -102,31 +116,22 @@ def of_group(work: Work, group: Group, *given: Any) -> Part | None:
             blocks = group.sources[place].blocks(values)
         except Exception as error:
             raise unmade(number, f"the data of {work.title}", error) from error
-        return _of_chunk(work, number, number == group.checked, blocks)
+        found: Part | None = work.of(number, blocks, lambda arrays: _of_chunk(work, number == group.checked, arrays))
+        return found
 
     return _tree(part, 0, len(group.sources))
 
 
-def _of_chunk(work: Work, number: int, is_checked: bool, blocks: Sequence[Any]) -> Part | None:
-    """Number of samples, value and gradient of a chunk; None if there are no samples.
-
-    Raises
-    ------
-    ChunkError
-        If anything fails; the message names the chunk.
-    """
-    try:
-        blocks = tuple(map(joined, blocks))
-        rows = rows_of(work.names, blocks)
-        if not rows:
-            return None
-        function, small = known(work.functions)
-        args, kwargs = work.call.filled(work.places, blocks)
-        found = to_cpu(function(*args, **kwargs))
-        if is_checked and rows > 1:
-            _check(work, small, [to_cpu(_spread(block)) for block in blocks])
-    except Exception as error:
-        raise failure(f"{' and '.join(work.names)}, of {work.title}", number, blocks, error) from error
+def _of_chunk(work: Work, is_checked: bool, blocks: Sequence[Any]) -> Part | None:
+    """Number of samples, value and gradient of a chunk; None if there are no samples."""
+    rows = rows_of(work.names, blocks)
+    if not rows:
+        return None
+    function, small = known(work.functions)
+    args, kwargs = work.call.filled(work.places, blocks)
+    found = to_cpu(function(*args, **kwargs))
+    if is_checked and rows > 1:
+        _check(work, small, [to_cpu(_spread(block)) for block in blocks])
     return rows, mapped(found, lambda part: _typed(part * rows, part)) if work.is_mean else found
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import keyword
 import math
 import re
@@ -331,37 +330,10 @@ class ProgramReader(Steps, Reader):
         return Literal(bool(expression))
 
     def _Piecewise(self, expression: Any) -> Expression:  # noqa: N802
-        values, tests, known = [], [], sympy.true
-        for value, condition in expression.args:
-            values.append(self._inside(value, sympy.And(known, condition)))
-            if condition is sympy.true:
-                break
-            tests.append(self.read(condition))
-            known = sympy.And(known, sympy.Not(condition))
-        else:
-            values.append(Literal(float("nan")))
-        found = values.pop()
-        for value, test in zip(reversed(values), reversed(tests), strict=True):
-            found = self.call("where", test, value, found)
-        return found
-
-    def _inside(self, value: Any, condition: Any) -> Expression:
-        """A piece, evaluated at a point of its domain where it is not selected, to avoid NaN in its derivative."""
-        sets: dict[Any, list[Any]] = {}
-        for part in sympy.And.make_args(condition):
-            if isinstance(part, sympy.core.relational.Relational) and part.rhs.is_number and part.lhs in self.names:
-                sets.setdefault(part.lhs, []).append(part)
-        names, known, moved = dict(self.names), self._known, {}
-        for symbol, parts in sets.items():
-            point = None if value.is_polynomial(symbol) else _point(parts)
-            if point is not None:
-                test = self.folded("logical_and", map(self.read, parts))
-                moved[symbol] = self.call("where", test, self.read(symbol), self.read(point)).id
-        if moved:
-            self.names.update(moved)
-            self._known = {}
-        found = self.read(value)
-        self.names, self._known = names, known
+        found: Expression = Literal(float("nan"))
+        for value, condition in reversed(expression.args):
+            piece = self.read(value)
+            found = piece if condition is sympy.true else self.call("where", self.read(condition), piece, found)
         return found
 
     def _reduced(self, function: str, expression: Any) -> Expression:
@@ -430,13 +402,6 @@ class ProgramReader(Steps, Reader):
                 "tuples or matrices of them"
             )
         return self.read(sympy.sympify(expression))
-
-
-def _point(parts: list[Any]) -> Any:
-    """A number that satisfies all conditions, if one of a few candidates does."""
-    bounds = sorted({part.rhs for part in parts}, key=float)
-    tried = [bounds[0] - 1, bounds[-1] + 1, *((a + b) / 2 for a, b in itertools.pairwise(bounds))]
-    return next((each for each in tried if all(part.func(each, part.rhs) == sympy.true for part in parts)), None)
 
 
 _READ = frozenset(name for name in vars(ProgramReader) if name.startswith("_") and not name.startswith("__"))

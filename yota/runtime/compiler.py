@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import hashlib
 import json
 import os
 import shlex
@@ -20,7 +19,7 @@ import numpy as np
 
 from yota.errors import CodegenError, CompilerError
 from yota.runtime.background import communicated
-from yota.runtime.store import Store
+from yota.runtime.store import Store, digest_of
 
 __all__ = ["Compiler", "find"]
 
@@ -167,7 +166,7 @@ def _identity(command: tuple[str, ...], include: Path) -> str:
     program = Path(shutil.which(command[0]) or command[0]).resolve()
     state = program.stat()
     parts = [*command, program, state.st_mtime_ns, state.st_size, include, np.get_include(), *_FLAGS]
-    return "compiler-" + hashlib.sha256("\0".join(map(str, parts)).encode("utf-8", "surrogateescape")).hexdigest()[:40]
+    return f"compiler-{digest_of(map(str, parts))}"
 
 
 def _tried(command: tuple[str, ...], include: Path) -> Compiler:

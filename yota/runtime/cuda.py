@@ -6,20 +6,25 @@ import re
 import sys
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from yota.codegen.targets.base import Source
 from yota.errors import CodegenError, DeviceError
-from yota.runtime import cuda_modules, python
+from yota.runtime import python
 from yota.runtime.faults import Fault, raise_faults
+from yota.runtime.store import Store, digest_of, folder
 
 if TYPE_CHECKING:
     from yota.codegen.targets import cuda as targets
 
-__all__ = ["cupy", "current_device", "explained", "load", "shared", "to_device", "to_host"]
+__all__ = ["OPTIONS", "cupy", "current_device", "explained", "load", "shared", "to_device", "to_host"]
 
+OPTIONS = ("--std=c++17",)
+"""Options of NVRTC."""
+_FORMAT = "1"
 _OLDEST = (14, 0)
 _INSTALL = "pip install cupy-cuda12x (a driver for CUDA 12), or cupy-cuda13x (CUDA 13)"
 _OTHERWISE = 'or use target="c" or "numpy"'
@@ -105,7 +110,7 @@ def load(source: targets.Source) -> Callable[..., Any]:
     kernels = {}
     if source.code:
         try:
-            module = cuda_modules.module(library, source.code)
+            module = _module(library, source.code)
             kernels = {kernel.name: module.get_function(kernel.name) for kernel in source.kernels}
         except library.cuda.compiler.CompileException as error:
             raise CodegenError(explained(source.code, str(error))) from None
@@ -128,6 +133,24 @@ def load(source: targets.Source) -> Callable[..., Any]:
             raise _too_large(error) from None
 
     return run
+
+
+def _module(library: Any, code: str) -> Any:
+    """The module of a CUDA file, for the current device.
+
+    CuPy's own compilation uses ``-ftz=true``, which flushes subnormal single-precision numbers to zero: their
+    logarithms and reciprocals become infinite.
+    """
+    compiler = library.cuda.compiler
+    architecture = str(library.cuda.Device().compute_capability)
+    version = ".".join(map(str, library.cuda.nvrtc.getVersion()))
+    key = digest_of((_FORMAT, code, *OPTIONS, architecture, version, library.__version__))
+
+    def make(output: Path) -> None:
+        binary, _ = compiler.compile_using_nvrtc(code, OPTIONS, filename="generated.cu")
+        output.write_bytes(binary)
+
+    return library.RawModule(path=str(Store(folder()).get(key, make, suffix=".cubin")))
 
 
 def _too_large(error: Exception) -> DeviceError:

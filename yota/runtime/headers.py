@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import os
 import sysconfig
@@ -12,7 +11,7 @@ import numpy as np
 
 from yota.errors import CodegenError
 from yota.runtime.compiler import Compiler
-from yota.runtime.store import Store
+from yota.runtime.store import Store, digest_of
 
 __all__ = ["HEADERS", "ready"]
 
@@ -60,8 +59,8 @@ def _key(compiler: Compiler) -> str:
     """A digest of everything that precompiled headers depend on; the compiler checks its own version and flags."""
     files = [Path(sysconfig.get_paths()["include"], "Python.h")]
     files += [Path(np.get_include(), "numpy", name) for name in ("arrayobject.h", "_numpyconfig.h")]
-    parts: list[object] = [HEADERS, *compiler.command, compiler.version, *compiler.flags, np.__version__]
+    parts = [HEADERS, *compiler.command, compiler.version, *compiler.flags, np.__version__]
     for file in files:
         state = os.stat(file)
-        parts += [file, state.st_mtime_ns, state.st_size]
-    return hashlib.sha256("\0".join(map(str, parts)).encode("utf-8", "surrogateescape")).hexdigest()[:40]
+        parts += map(str, (file, state.st_mtime_ns, state.st_size))
+    return digest_of(parts)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import json
 
 from yota.errors import CodegenError
-from yota.runtime.store import Store, folder
+from yota.runtime.store import Store, digest_of, folder
 
 __all__ = ["Proofs"]
 
@@ -15,7 +13,7 @@ __all__ = ["Proofs"]
 class Proofs:
     """Marks in a private folder; without such a folder, nothing is stored.
 
-    A mark contains only its own key, which is a digest of the rule file.
+    A mark is named by its key, which is a digest of the rule file, and is empty.
 
     Parameters
     ----------
@@ -31,16 +29,12 @@ class Proofs:
 
     def knows(self, key: str) -> bool:
         """Whether ``key`` is stored, perhaps by another process."""
-        return self._store is not None and self._store.noted(self._name(key)) == self._mark(key)
+        return self._store is not None and self._store.noted(self._name(key)) is not None
 
     def add(self, key: str) -> None:
         """Store ``key``."""
         if self._store is not None:
-            with contextlib.suppress(OSError):
-                self._store.note(self._name(key), lambda: self._mark(key))
+            self._store.put(self._name(key), "")
 
     def _name(self, key: str) -> str:
-        return hashlib.sha256(self._mark(key).encode()).hexdigest()
-
-    def _mark(self, key: str) -> str:
-        return json.dumps({"proved": key, "version": self.version})
+        return digest_of(["proved", key, self.version])
