@@ -119,9 +119,9 @@ def squashed(x):
 
 
 def test_quotients_of_sizes_read_like_numpys() -> None:
-    for spec, quotient in (("float64[N]", "np.divide(1, N) / "), ("float32[N]", "np.float32(np.divide(1, N)) / ")):
+    for spec in ("float64[N]", "float32[N]"):
         text = str(yota.generate(squashed, {"x": spec}))
-        assert quotient in text and "float(np.divide(1, N)) /" not in text.replace("np.float32(", "")
+        assert "np.add.reduce(np.tanh(x)) / N\n" in text
         # Of no elements the mean is no number, and the gradient has none.
         value, gradient = loaded(text).squashed_value_and_gradient(np.zeros(0, spec[:7]))
         assert np.isnan(value) and gradient.shape == (0,) and gradient.dtype == spec[:7]

@@ -15,7 +15,10 @@ def total(tape: Tape) -> int:
 
 
 def elements(tape: Tape) -> int:
-    """Number of element operations: each op weighs as much as the largest array it reads or makes."""
+    """Number of element operations: each op weighs as much as the largest array it reads or makes.
+
+    Named sizes count with their values at the first sample, for which of two sums is larger may depend on them.
+    """
     types, total = tape.types, 0
     for op in tape.ops:
         primitive = op.primitive
@@ -26,5 +29,5 @@ def elements(tape: Tape) -> int:
 
 def _weight(tape: Tape, op: Op) -> int:
     if op.access == AccessMap.MATMUL:
-        return tape.types[op.result].size * (tape.types[op.operands[0]].shape or (1,))[-1]
-    return max([tape.types[op.result].size, *(tape.types[operand].size for operand in op.operands)])
+        return int(tape.types[op.result].size) * int((tape.types[op.operands[0]].shape or (1,))[-1])
+    return max(int(tape.types[variable].size) for variable in (op.result, *op.operands))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import linecache
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from yota.codegen.regions import lower_region
 from yota.codegen.spelling import MATH_NAMES
 from yota.codegen.storage import plan_storage
 from yota.codegen.targets import numpy_calls
+from yota.codegen.targets.base import FIXED, Opening
 from yota.codegen.targets.call import Call
 from yota.codegen.targets.numpy_choice import cuts_bits
 from yota.codegen.targets.numpy_products import product
@@ -54,17 +55,22 @@ class Lowering:
         exact: frozenset[int] = frozenset(),
         freed: Mapping[int, Sequence[int]] | None = None,
         names: Names | None = None,
+        opening: Opening = FIXED,
     ) -> None:
         self.tape, self.units, self.exact = tape, units, exact
         self.bitwise = exact
         """What has NumPy's bits; `exact` may be more."""
         self.storage = plan_storage(tape, units, exact)
-        self.distinct = distinct(tape)
-        self.unsigned = unsigned(tape) | self.distinct
+        self.opening = opening
+        self.made = tape.inputs[len(tape.inputs) - len(opening.made) :]
+        known = dict(zip((each.variable for each in self.made), opening.samples, strict=True))
+        self.distinct = distinct(tape, known)
+        self.unsigned = unsigned(tape, known) | self.distinct
         self.nested = nested(tape, units, self.storage)
         if is_on():
             check(tape, units, self.storage, self.nested, freed)
-        self.names = names or Names((*_OWN_NAMES, *(MATH_NAMES if any(op.regions for op in tape.ops) else ())))
+        own = (*_OWN_NAMES, *opening.sizes, *(MATH_NAMES if any(op.regions for op in tape.ops) else ()))
+        self.names = names or Names(own)
         self.constants = Constants(tape, self.names)
         self.looks = Looks(self.storage, self.names)
         self.texts: dict[int, str] = {}
@@ -92,7 +98,12 @@ class Lowering:
             name = self.names.fresh(".".join((item.name, *map(str, item.path))))
             parameters.append(name)
             self.texts[item.variable] = name
-        steps = [Step(before=tuple(self._guards(self._known() & self._guarded.keys())))]
+        for each, text in zip(self.made, self.opening.made, strict=True):
+            if text in self.opening.sizes:
+                self.texts[each.variable] = text
+        taken = (*parameters[: len(parameters) - len(self.made)], *self.opening.sizes)
+        guards = self._guards(self._known() & self._guarded.keys())
+        steps = [Step(before=(*self.opening.checks, *self._openings(), *guards))]
         for position, unit in enumerate(self.units):
             steps.append(lower_loop(self, position, unit) if unit.extent else self._lower_op(unit.members[0].op))
             steps.append(Step(before=tuple(self._guards(unit.results))))
@@ -110,11 +121,28 @@ class Lowering:
             workspaces=workspaces,
             decorators=('@np.errstate(all="ignore")',) if noisy else (),
             name=entry,
-            parameters=tuple(parameters),
+            parameters=taken,
             steps=tuple(_formatted(step) for step in steps),
             result=", ".join(outputs) if outputs else "()",
             helpers=tuple(self.helpers),
         )
+
+    def _openings(self) -> Iterator[str]:
+        """Statements that compute inputs from sizes; both results of one call get their names at once."""
+        names = {
+            text: self.texts[each.variable]
+            for each, text in zip(self.made, self.opening.made, strict=True)
+            if text not in self.opening.sizes
+        }
+        for text, name in names.items():
+            if "math." in text:
+                self._import("math")
+            call, result = text[:-3], text[-3:]
+            pair = [names.get(f"{call}[{number}]") for number in (0, 1)]
+            if result not in ("[0]", "[1]") or None in pair:
+                yield f"{name} = {text}"
+            elif result == "[0]":
+                yield f"{pair[0]}, {pair[1]} = {call}"
 
     def name(self, variable: int) -> str:
         """A name for a whole variable: the one it has in the user's source, if any."""

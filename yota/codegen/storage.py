@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from yota.codegen.targets.numpy_calls import has_out
 from yota.codegen.targets.numpy_choice import overwritten
+from yota.ir.extents import Extent
 from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op, Tape
 from yota.passes.buffers import Request, Slot, assign
@@ -145,6 +146,8 @@ class _Planner:
 
     def _worthwhile(self, variable: int, stop: Mapping[int, int]) -> bool:
         type = self.types[variable]
+        if isinstance(type.size, Extent):
+            return False  # The workspace is made before sizes are known.
         large = type.size * type.dtype.itemsize >= WORKSPACE_BYTES
         return large and stop.get(variable, -1) < self.forever
 

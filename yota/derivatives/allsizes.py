@@ -17,9 +17,9 @@ from yota.derivatives.differentiated import Differentiated
 from yota.derivatives.prepared import Prepared
 from yota.errors import ArgumentError, StaleTapeError
 from yota.generation.contents import collected
+from yota.generation.flattening import axes
 from yota.generation.plain import visible
 from yota.generation.provenance import called
-from yota.generation.ranks import axes
 from yota.generation.request import Request
 from yota.generation.subject import call_of
 from yota.ir.callables import name_of

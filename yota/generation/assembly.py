@@ -139,6 +139,8 @@ def _imports(statements: Iterable[str], text: str, records: bool, used: Sequence
         else:
             plain.add(statement)
     plain.add("import numpy as np")
+    if "open" in used:
+        plain.add("import math")
     if "npt." in text or "array" in used:
         plain.add("import numpy.typing as npt")
     names["typing"] = {"Any", "NamedTuple"} if records else {"Any"}

@@ -7,19 +7,19 @@ from dataclasses import dataclass, replace
 from yota.compilation.scalar_code import short_gradient, short_value
 from yota.errors import ArgumentError
 from yota.generation.assembly import Banner, Parts, assembled
+from yota.generation.flattening import axes, flattened, name_of_rest
 from yota.generation.functions import Documented, gradient_class, gradient_functions, value_function
 from yota.generation.kernel import kernel_of
 from yota.generation.matrices import MATRICES, Matrices
 from yota.generation.plain import docstring, visible
 from yota.generation.proof import proved
 from yota.generation.provenance import called, command_lines, description, headline, reference_of, summary
-from yota.generation.ranks import axes, unified
 from yota.generation.request import Request
 from yota.generation.selftest import self_test_of
 from yota.generation.signature import class_name, parameters
 from yota.generation.sized import sized_kernel
 from yota.generation.sizing import Sized, sized
-from yota.generation.subject import Call, Subject, source_of, subject_of
+from yota.generation.subject import Subject, source_of, subject_of
 from yota.ir.tape import Tape
 from yota.rules.registry import registry
 
@@ -55,10 +55,11 @@ def collected(request: Request) -> tuple[str, str, tuple[str, ...]]:
 
 def _proved(request: Request, *, is_checked: bool) -> tuple[str, str, tuple[str, ...]]:
     call, wrt, wanted = request.call, request.wrt, request.wanted
-    if call.open:
-        found = _for_any_rank(request)
-    else:
-        found = _collected(request, call, is_checked=is_checked)
+    if call.open and request.self_test:
+        raise ArgumentError(
+            "self_test needs a known number of axes; write them out instead of `...`, as in float64[B,N,M]"
+        )
+    found = _collected(flattened(request), name_of_rest(call), is_checked=is_checked)
     banner = Banner(
         f"{headline(wanted)} of {docstring(reference_of(request))}.",
         tuple(description(request, found.tapes)),
@@ -76,16 +77,9 @@ def _proved(request: Request, *, is_checked: bool) -> tuple[str, str, tuple[str,
     return text, f"{title}.py", tuple(notes)
 
 
-def _for_any_rank(request: Request) -> _Collected:
-    if request.self_test:
-        raise ArgumentError(
-            "self_test needs a known number of axes; write them out instead of `...`, as in float64[B,N,M]"
-        )
-    found, other = (_collected(request, request.call.with_axes(axes(count))) for count in (2, 3))
-    return replace(found, parts=unified(found.parts, other.parts))
-
-
-def _collected(request: Request, call: Call, *, is_checked: bool = False) -> _Collected:
+def _collected(request: Request, rest: str, *, is_checked: bool) -> _Collected:
+    """The parts; ``rest`` is the size that stands for further axes."""
+    call = request.call
     wrt, wanted, strict = request.wrt, request.wanted, request.strict
     names = call.dimensions()
     found = replace(sized(call, wrt, strict=strict), is_checked=is_checked) if names else None
@@ -97,8 +91,8 @@ def _collected(request: Request, call: Call, *, is_checked: bool = False) -> _Co
     # A named tuple has methods of these names.
     fields = ("count", "index") if len(subject.layout.wanted) > 1 else ()
     reserved = (*own, f"{class_name(title)}Gradient", *fields)
-    inputs = parameters(subject.arguments.leaves, reserved, shapes=shapes)
-    common = Documented(title, inputs, summary(call.function), bool(subject.tape.guards), names)
+    inputs = parameters(subject.arguments.leaves, reserved, shapes=shapes, rest=rest)
+    common = Documented(title, inputs, summary(call.function), bool(subject.tape.guards), names, rest)
     tapes: list[Tape] = [subject.tape]
     if "value" in wanted:
         _add_value(parts, subject, common, strict, found)
@@ -117,20 +111,21 @@ def _collected(request: Request, call: Call, *, is_checked: bool = False) -> _Co
 def _add_value(parts: Parts, subject: Subject, common: Documented, strict: bool, found: Sized | None) -> None:
     name = f"_{common.name}"
     if found:
-        kernel = sized_kernel(found.value(), name, common.sizes, parts.constants)
+        kernel = sized_kernel(found, found.value(), name, parts.constants)
     else:
         tape = subject.tape if strict else short_value(subject.tape, subject.call.search)
         kernel = kernel_of(subject.valued(tape, strict), name, parts.constants, strict=strict)
     parts.kernels.append(kernel)
     types = [subject.tape.types[output] for output in subject.tape.outputs]
-    parts.functions.append(value_function(common, kernel, types))
+    shapes = found.results() if found else [type.shape for type in types]
+    parts.functions.append(value_function(common, kernel, types, shapes))
 
 
 def _add_gradient(parts: Parts, subject: Subject, common: Documented, strict: bool, sized: Sized | None) -> Tape:
     name, leaves = f"_{common.name}_value_and_gradient", subject.layout.wanted
     found = subject.adjoints()
     if sized:
-        kernel = sized_kernel(sized.gradient(), name, common.sizes, parts.constants)
+        kernel = sized_kernel(sized, sized.gradient(), name, parts.constants)
     else:
         given = [leaf for leaf, variable in zip(leaves, found.variables, strict=True) if variable is not None]
         tape = found.tape if strict else short_gradient(found.tape, given, registry(), subject.call.search)

@@ -12,11 +12,10 @@ import numpy as np
 from yota.compilation.layout import Wrt
 from yota.errors import ArgumentError
 from yota.generation.proof import gradients_of
-from yota.generation.ranks import axes
 from yota.generation.request import Request
 from yota.generation.subject import Call, subject_of
 
-__all__ = ["flattened", "further_axes"]
+__all__ = ["axes", "flattened", "further_axes", "name_of_rest"]
 
 _RANKS = (0, 2, 3)
 """Numbers of further axes at which the function must do what it does with one."""
@@ -24,8 +23,27 @@ _EXTENTS = (3, 2, 4)
 _PRECISE, _ROUGH = 1e-9, 1e-4
 
 
+def axes(count: int) -> tuple[str, ...]:
+    """Names of the extents of ``count`` further axes.
+
+    Examples
+    --------
+    >>> axes(2)
+    ('further0', 'further1')
+    """
+    return tuple(f"further{number}" for number in range(count))
+
+
+def name_of_rest(call: Call) -> str:
+    """The name of the one axis that stands for the further ones of ``call``; empty if it has none."""
+    name = "rest" if call.open else ""
+    while name in call.dimensions():
+        name += "_"
+    return name
+
+
 def flattened(request: Request) -> Request:
-    """``request`` with one axis, called ``rest``, for the further ones.
+    """``request`` with one axis, called as `name_of_rest` says, for the further ones.
 
     Raises
     ------
@@ -35,9 +53,7 @@ def flattened(request: Request) -> Request:
     call = request.call
     if not call.open:
         return request
-    name = "rest"
-    while name in call.dimensions():
-        name += "_"
+    name = name_of_rest(call)
     flat = call.with_axes((name,))
     for count in _RANKS:
         known = {each: 5 + 2 * place for place, each in enumerate(call.dimensions())}
@@ -45,10 +61,12 @@ def flattened(request: Request) -> Request:
         ranked = call.with_axes(axes(count))
         one = _results(ranked, known | further, ranked, known | further, request.wrt)
         other = _results(flat, known | {name: math.prod(further.values())}, ranked, known | further, request.wrt)
-        if one is not None and not _same(one, other):
+        # Without axes an element by itself is a scalar, which has a gradient; an array of one element has none.
+        pairs = [] if one is None or other is None else [pair for pair in zip(one, other, strict=True) if all(pair)]
+        if one is not None and (not pairs or not all(_same(*pair) for pair in pairs)):
             raise ArgumentError(
                 f"with {count} axes in the place of `...` the function does something else than with one that has as "
-                "many elements, which is all that code in C and CUDA can do. Write the axes out, as in float64[B,N,M]"
+                "many elements, as code for any number of axes must. Write the axes out, as in float64[B,N,M]"
             )
     return replace(request, call=flat)
 
@@ -64,8 +82,8 @@ def further_axes(call: Call, sizes: Sequence[str]) -> list[str]:
 
 def _results(
     call: Call, size: Mapping[str, int], like: Call, sizes: Mapping[str, int], wrt: Wrt
-) -> Sequence[Any] | None:
-    """Value and gradient at the elements of ``like``; None where the function has no value."""
+) -> tuple[Sequence[Any], Sequence[Any]] | None:
+    """Values and gradients at the elements of ``like``; None where the function has no value."""
     function, arguments = call.arguments(size)
     values = [leaf.value for leaf in like.arguments(sizes)[1].leaves]
     given = [np.reshape(value, np.shape(leaf.value))[()] for value, leaf in zip(values, arguments.leaves, strict=True)]
@@ -75,12 +93,12 @@ def _results(
     except Exception:  # noqa: BLE001
         return None
     if isinstance(value, tuple) or np.ndim(value):
-        return value if isinstance(value, tuple) else (value,)
-    return [value, *gradients_of(subject_of(call, wrt, size), given)]
+        return value if isinstance(value, tuple) else (value,), ()
+    return (value,), gradients_of(subject_of(call, wrt, size), given)
 
 
-def _same(one: Sequence[Any], other: Sequence[Any] | None) -> bool:
-    if other is None or len(one) != len(other):
+def _same(one: Sequence[Any], other: Sequence[Any]) -> bool:
+    if len(one) != len(other):
         return False
     for left, right in zip(one, other, strict=True):
         if (left is None) != (right is None) or np.size(left) != np.size(right):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from yota.generation.kernel import Kernel
 from yota.generation.plain import docstring
 from yota.generation.signature import Parameter, described, hint
 from yota.ir.types import TensorType
+from yota.specs import REST
 
 __all__ = ["Documented", "Function", "RecordClass", "gradient_class", "gradient_functions", "value_function"]
 
@@ -54,6 +56,8 @@ class Documented:
         Whether the tape has preconditions.
     sizes
         Names of sizes that the arguments give.
+    rest
+        The one of them that is the number of elements in further axes; empty if there are none.
     """
 
     name: str
@@ -61,11 +65,24 @@ class Documented:
     summary: str
     guarded: bool
     sizes: tuple[str, ...] = ()
+    rest: str = ""
 
     @property
     def opening(self) -> tuple[str, ...]:
         """Statements ahead of the call of a kernel."""
-        return ("sizes: dict[str, int] = {}",) if self.sizes else ()
+        return (f"sizes: dict[str, {'Any' if self.rest else 'int'}] = {{}}",) if self.sizes else ()
+
+    def extent(self, extent: int | str) -> str:
+        """An extent as the body of a function spells it."""
+        tree = ast.parse(str(extent), mode="eval")
+        return ast.unparse(_Spelled(self).visit(tree))
+
+    def restored(self, text: str, shape: Sequence[int | str]) -> str:
+        """What ``text``, an array of this ``shape``, is with further axes in the place of the one for them."""
+        if not self.rest or self.rest not in shape:
+            return text
+        extents = [f'*sizes["{REST}"]' if each == self.rest else self.extent(each) for each in shape]
+        return f"{text}.reshape(({', '.join(extents)},)){'[()]' if len(shape) == 1 else ''}"
 
     def free(self, *words: str, extra: Sequence[Parameter] = ()) -> list[str]:
         """The words as names of variables beside the parameters."""
@@ -79,7 +96,7 @@ class Documented:
     def checked(self, kernel: Kernel, extra: Sequence[Parameter] = ()) -> str:
         """The arguments that ``kernel`` takes."""
         # Arguments are evaluated from left to right: the sizes are known when they are asked for.
-        sizes = [f'sizes["{name}"]' for name in kernel.sizes]
+        sizes = [self.extent(name) for name in kernel.sizes]
         return ", ".join([*(each.checked for each in (*self.parameters, *extra)), *sizes])
 
     def sections(
@@ -113,12 +130,34 @@ class Documented:
         return tuple(lines[1:] if lines[0] == "" else lines)
 
 
-def value_function(common: Documented, kernel: Kernel, types: Sequence[TensorType]) -> Function:
-    """The function itself, without derivative."""
+class _Spelled(ast.NodeTransformer):
+    """Puts what a function reads from its arguments in the place of the names of sizes."""
+
+    def __init__(self, common: Documented) -> None:
+        self.common = common
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        if node.id not in self.common.sizes:
+            return node
+        open = node.id == self.common.rest
+        text = f'math.prod(sizes["{REST}"])' if open else f'sizes["{node.id}"]'
+        return ast.parse(text, mode="eval").body
+
+
+def value_function(
+    common: Documented, kernel: Kernel, types: Sequence[TensorType], shapes: Sequence[Sequence[int | str]]
+) -> Function:
+    """The function itself, without derivative; ``shapes`` are those of its results."""
     hints = [hint(type) for type in types]
     returns = hints[0] if len(hints) == 1 else f"tuple[{', '.join(hints)}]"
     (value,) = common.free("value")
-    body = (*common.opening, f"{value}: {returns} = {kernel.name}({common.checked(kernel)})", f"return {value}")
+    texts = [value] if len(types) == 1 else [f"{value}[{number}]" for number in range(len(types))]
+    whole = [common.restored(text, shape) for text, shape in zip(texts, shapes, strict=True)]
+    body = (
+        *common.opening,
+        f"{value}: {returns} = {kernel.name}({common.checked(kernel)})",
+        f"return {value if whole == texts else ', '.join(whole)}",
+    )
     results = [("value" if len(types) == 1 else f"value{number}", described(type)) for number, type in enumerate(types)]
     summary = common.summary or f"Value of {common.name}."
     documentation = common.sections(results, operations=kernel.operations)
@@ -144,8 +183,12 @@ def gradient_functions(
     gradient = hint(wanted[0].type) if single else record
     count = iter(range(1, 1 + sum(present)))
     (results,) = common.free("results")
-    parts = [f"{results}[{next(count)}]" if found else _zero(each) for each, found in zip(wanted, present, strict=True)]
-    whole = parts[0] if single else f"{record}({f'*{results}[1:]' if all(present) else ', '.join(parts)})"
+    parts = [
+        _in_shape(f"{results}[{next(count)}]", each) if found else _zero(each)
+        for each, found in zip(wanted, present, strict=True)
+    ]
+    plain = all(present) and not any(REST in each.shape for each in wanted)
+    whole = parts[0] if single else f"{record}({f'*{results}[1:]' if plain else ', '.join(parts)})"
     call = f"{kernel.name}({common.checked(kernel)})"
     body = (
         *common.opening,
@@ -173,6 +216,13 @@ def gradient_functions(
         (f"return {both}({names})[1]",),
     )
     return first, second
+
+
+def _in_shape(text: str, parameter: Parameter) -> str:
+    """The gradient by ``parameter`` in its shape."""
+    if REST not in parameter.shape:
+        return text
+    return f"{text}.reshape(np.shape({parameter.name})){'[()]' if len(parameter.shape) == 1 else ''}"
 
 
 def _zero(parameter: Parameter) -> str:

@@ -19,9 +19,10 @@ from yota.ir.extents import Extent, with_extents
 from yota.ir.indexing import Slice
 from yota.ir.location import Location
 from yota.ir.tape import Guard, Tape
+from yota.passes.rewrite import Rewriting
 from yota.tracing.location import source_line
 
-__all__ = ["General", "UnknownForm", "elements", "generalised", "held"]
+__all__ = ["General", "UnknownForm", "canonical", "elements", "generalised", "held"]
 
 
 class UnknownForm(ArgumentError):
@@ -229,3 +230,18 @@ def _constant(values: Sequence[Any], samples: Samples, location: Location | None
         inner = text.removeprefix("float(").removesuffix(")") if text.startswith("float(np.divide(") else text
         return f"np.{first.dtype.name}({inner})"
     return text
+
+
+class _Canonical(Rewriting):
+    """A copy of a tape in which each use of a constant has one of its own."""
+
+    def __getitem__(self, variable: int) -> int:
+        return self.mapping[variable] if variable in self.mapping else self.own_constant(variable)
+
+
+def canonical(tape: Tape) -> Tape:
+    """The tape with a constant of its own for each use, so that equal numbers of different origin are kept apart."""
+    rewriting = _Canonical(tape)
+    for op in tape.ops:
+        rewriting.copy(op)
+    return rewriting.finish()

@@ -8,13 +8,13 @@ import keyword
 import re
 import sys
 import tokenize
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from yota.codegen.targets.base import Source
+from yota.codegen.targets.base import FIXED, Opening, Source
 from yota.codegen.targets.numpy import generate
 from yota.errors import CodegenError
 from yota.generation import borrowed
@@ -56,7 +56,7 @@ class Kernel:
     sizes: tuple[str, ...] = ()
 
 
-def kernel_of(tape: Tape, name: str, constants: Constants, *, strict: bool = False) -> Kernel:
+def kernel_of(tape: Tape, name: str, constants: Constants, *, strict: bool = False, opening: Opening = FIXED) -> Kernel:
     """The kernel of ``tape``; its constants go to ``constants``.
 
     Raises
@@ -64,11 +64,12 @@ def kernel_of(tape: Tape, name: str, constants: Constants, *, strict: bool = Fal
     CodegenError
         If the tape calls something that only this process has.
     """
-    return cut(generate(run(tape, strict=strict), strict=strict), name, constants)
+    source = generate(run(tape, strict=strict), strict=strict, opening=opening)
+    return cut(source, name, constants, opening.sizes)
 
 
-def cut(source: Source, name: str, constants: Constants) -> Kernel:
-    """The kernel that ``source`` holds, under the name ``name``."""
+def cut(source: Source, name: str, constants: Constants, sizes: Sequence[str] = ()) -> Kernel:
+    """The kernel that ``source`` holds, under the name ``name``; of ``sizes`` it takes those that it needs."""
     given = borrowed.renamed(source.text)
     tree = ast.parse(given)
     renamed, imports = {"StaleTape": PRECONDITION}, []
@@ -91,11 +92,13 @@ def cut(source: Source, name: str, constants: Constants) -> Kernel:
             renamed[target] = name + target if target.startswith("_") else constants.display(target, value)
     text = _renamed(given, renamed)
     blocks = []
+    words = {each.id for each in ast.walk(tree) if isinstance(each, ast.Name)}
+    idle = [size for size in sizes if size not in words]
     for statement, lines in _statements(text):
         if isinstance(statement, (ast.Import, ast.ImportFrom)):
             imports.append(_admitted(statement))
         elif isinstance(statement, ast.FunctionDef):
-            blocks.append(_annotated(statement, lines))
+            blocks.append(_annotated(statement, lines, idle))
         elif isinstance(statement, ast.Assign) and ast.unparse(statement.value).startswith("deque("):
             before = [line for line in lines if line.startswith("#")]
             blocks.append(
@@ -105,7 +108,7 @@ def cut(source: Source, name: str, constants: Constants) -> Kernel:
             )
     work = re.search(r"^Operations: (.*?)\.$", ast.get_docstring(tree) or "", re.MULTILINE | re.DOTALL)
     operations = " ".join(work[1].split()).removesuffix("; 0 blocked loops") if work else ""
-    return Kernel(name, tuple(blocks), tuple(imports), operations)
+    return Kernel(name, tuple(blocks), tuple(imports), operations, tuple(size for size in sizes if size not in idle))
 
 
 def _importable(value: Any) -> tuple[str, str]:
@@ -151,9 +154,9 @@ def _statements(text: str) -> Iterator[tuple[ast.stmt, list[str]]]:
         yield statement, lines[first - 1 : statement.end_lineno]
 
 
-def _annotated(function: ast.FunctionDef, lines: list[str]) -> str:
-    """A function's text with hints in its signature."""
-    parameters = ", ".join(f"{each.arg}: Any" for each in function.args.args)
+def _annotated(function: ast.FunctionDef, lines: list[str], idle: Sequence[str]) -> str:
+    """A function's text with hints in its signature, without the ``idle`` parameters."""
+    parameters = ", ".join(f"{each.arg}: Any" for each in function.args.args if each.arg not in idle)
     text = "\n".join(lines)
     for first, last in logical_lines(text):
         if lines[first - 1].startswith("def "):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -19,6 +18,7 @@ from yota.generation.sized import sized_kernel
 from yota.generation.sizing import Sized
 from yota.generation.subject import Subject
 from yota.ir.tape import Tape
+from yota.specs import REST
 
 __all__ = ["MATRICES", "Matrices"]
 
@@ -79,14 +79,14 @@ class Matrices:
         assert made.found.extra is not None
         shapes = [made.shape] if self.sized else None
         names = [each.name for each in self.common.parameters]
-        (extra,) = parameters([made.found.extra], names, shapes=shapes)
+        (extra,) = parameters([made.found.extra], names, shapes=shapes, rest=self.common.rest)
         result = hint(self._by.type)
         (product,) = self.common.free("product", extra=(extra,))
         call = f"{product}: {result} = {made.kernel.name}({self.common.checked(made.kernel, (extra,))})"
-        kind = described(self._by.type, made.shape)
+        kind = described(self._by.type, self._by.shape)
         documentation = self.common.sections([("product", kind)], (extra,), made.kernel.operations)
         summary = f"Second derivatives of {self.common.name} by {self._by.name}, times {extra.name}."
-        body = (*self.common.opening, call, f"return {product}")
+        body = (*self.common.opening, call, f"return {self.common.restored(product, made.shape)}")
         name, header = f"{self.common.name}_hvp", self.common.header((extra,))
         self.parts.functions.append(Function(name, header, result, summary, documentation, body))
         return made.found.tape
@@ -108,8 +108,7 @@ class Matrices:
             rows = self.sized.shape([np.shape(each.extra.value) for each in all_sizes if each.extra])
             shape = self.sized.shape([each.like.shape for each in all_sizes])
             if kernel is None:
-                general = self.sized.general([each.tape for each in all_sizes])
-                kernel = sized_kernel(general, name, self.common.sizes, self.parts.constants)
+                kernel = sized_kernel(self.sized, [each.tape for each in all_sizes], name, self.parts.constants)
             made = _Recorded(all_sizes[0], kernel, rows, shape)
         if kernel not in self.parts.kernels:
             self.parts.kernels.append(kernel)
@@ -128,7 +127,7 @@ class Matrices:
         else:
             lines = self._loop(made, hint(like), dtype_text(like.dtype))
         work = made.kernel.operations if small else f"for each row {made.kernel.operations}"
-        documentation = self.common.sections([("matrix", described(like, made.shape))], operations=work)
+        documentation = self.common.sections([("matrix", described(like, self._shown(made.shape)))], operations=work)
         body = (*self.common.opening, *lines, f"return {matrix}")
         text = summary.format(self._by.name)
         self.parts.functions.append(Function(name, self.common.header(), hint(like), text, documentation, body))
@@ -136,23 +135,28 @@ class Matrices:
 
     def _loop(self, made: _Recorded, returns: str, dtype: str) -> list[str]:
         """A matrix whose rows come from one kernel, called with each unit vector."""
-        rows = [self._extent(extent) for extent in made.rows]
-        count = _product(made.rows) if self.sized is None else " * ".join(map(_factor, rows)) or "1"
+        rows = list(map(self.common.extent, made.rows))
+        count = (
+            _product(made.rows) if self.sized is None else self.common.extent(" * ".join(map(_factor, made.rows)) or 1)
+        )
         unit, units, found, matrix = self.common.free("unit", "units", "rows", "matrix")
         given = [*(each.name for each in self.common.parameters), unit]
-        given += [f'sizes["{name}"]' for name in made.kernel.sizes]
+        given += map(self.common.extent, made.kernel.sizes)
         cast = "" if dtype == "np.float64" else f", dtype={dtype}"
         return [
             *(f"{each.name} = {each.checked}" for each in self.common.parameters),
             f"{units} = np.eye({count}{cast}).reshape({', '.join([count, *rows])})",
             f"{found} = [{made.kernel.name}({', '.join(given)}) for {unit} in {units}]",
-            f"{matrix}: {returns} = np.array({found}, {dtype}).reshape({', '.join(map(self._extent, made.shape))})",
+            f"{matrix}: {returns} = np.array({found}, {dtype}){self._reshaped(made.shape)}",
         ]
 
-    def _extent(self, extent: int | str) -> str:
-        """An extent as the body of a function spells it."""
-        names = "|".join(map(re.escape, self.common.sizes))
-        return re.sub(rf"\b({names})\b", r'sizes["\1"]', str(extent)) if names else str(extent)
+    def _reshaped(self, shape: _Shape) -> str:
+        if self.common.rest in shape:
+            return self.common.restored("", shape)
+        return f".reshape({', '.join(map(self.common.extent, shape))})"
+
+    def _shown(self, shape: _Shape) -> _Shape:
+        return tuple(REST if extent == self.common.rest else extent for extent in shape)
 
 
 MATRICES = {"jacobian": Matrices.jacobian, "hvp": Matrices.hvp, "hessian": Matrices.hessian}
@@ -163,5 +167,5 @@ def _product(extents: Sequence[int | str]) -> str:
     return str(int(np.prod([int(extent) for extent in extents])))
 
 
-def _factor(text: str) -> str:
-    return text if re.fullmatch(r'\w+|sizes\["\w+"\]', text) else f"({text})"
+def _factor(extent: int | str) -> str:
+    return f"({extent})"

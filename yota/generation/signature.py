@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from yota.codegen.literals import dtype_text
 from yota.codegen.names import Names, identifier
 from yota.ir.types import TensorType, type_of
+from yota.specs import REST
 from yota.tracing.record import Leaf
 
 __all__ = ["Parameter", "class_name", "described", "hint", "parameters"]
@@ -58,16 +59,17 @@ def parameters(
     reserved: Sequence[str],
     *,
     shapes: Sequence[tuple[int | str, ...]] | None = None,
+    rest: str = "",
 ) -> tuple[Parameter, ...]:
     """A parameter for each leaf, in order.
 
-    ``shapes`` are their shapes where sizes have names.
+    ``shapes`` are their shapes where sizes have names, and ``rest`` is the one that stands for further axes.
     """
     names = Names((*_IMPORTED, *reserved, *(() if shapes is None else ("sizes",))))
     found = []
     for position, leaf in enumerate(leaves):
         type = type_of(leaf.value)
-        shape = shapes[position] if shapes is not None else type.shape
+        shape = tuple(REST if each == rest else each for each in (type.shape if shapes is None else shapes[position]))
         wish = ".".join((leaf.name, *map(str, leaf.path)))
         name = names.fresh(f"x{wish}" if identifier(wish).startswith("_") else wish)
         found.append(Parameter(name, leaf.place, type, shape, _checked(name, type, shape)))
@@ -81,6 +83,8 @@ def _checked(name: str, type: TensorType, shape: Sequence[int | str]) -> str:
         return f'_scalar("{name}", {name}, {dtype_text(type.dtype)})'
     extents = ", ".join(f'"{extent}"' if isinstance(extent, str) else str(extent) for extent in shape)
     given = f'"{name}", {name}, {dtype_text(type.dtype)}, ({extents}{"," if len(shape) == 1 else ""})'
+    if REST in shape:
+        return f"_open({given}, sizes)"
     return f"_sized({given}, sizes)" if any(isinstance(extent, str) for extent in shape) else f"_array({given})"
 
 

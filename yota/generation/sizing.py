@@ -17,19 +17,22 @@ from yota.errors import ArgumentError, YotaError
 from yota.generation.branches import Branches, place_of
 from yota.generation.conditions import Conditions
 from yota.generation.demands import demand
-from yota.generation.generalise import General, UnknownForm, elements, generalised, held
+from yota.generation.generalise import General, UnknownForm, canonical, elements, generalised, held
 from yota.generation.literals import with_literals
-from yota.generation.sizes import Samples, samples_of
+from yota.generation.sizes import Samples, evaluated, samples_of
 from yota.generation.subject import Call, Subject, subject_of
+from yota.generation.varying import Separated, separated
+from yota.ir.extents import extent_of
 from yota.ir.tape import Tape
-from yota.passes import fold
-from yota.passes.pipeline import passes
-from yota.passes.rewrite import Rewriting
 from yota.tracing.sizes import Decision
 
-__all__ = ["Sized", "canonical", "sized"]
+__all__ = ["Sized", "sized"]
 
 _FIRST = 5
+_SMALLEST, _SMALLEST_OF_MANY = 340, 135
+"""Extents from which on code is no longer written in another way for its arrays being small."""
+_APART = 13
+"""Loops of about the same length run together: extents that are not meant to be alike must not look it."""
 _LARGER = (37, 71, 139, 257, 521, 1031, 2053, 4099, 8209, 16387)
 """Sizes at which the function must still do the same: one in each octave."""
 _MOST_WORK = 4_000_000
@@ -80,23 +83,45 @@ class Sized:
             demand([subject.tape for subject in self.subjects], found.demand)
         return found
 
-    def general(self, tapes: Sequence[Tape]) -> General:
-        """The tape that ``tapes``, one for each size, are cases of."""
-        found = generalised([canonical(_simplified(tape, self.strict)) for tape in tapes], self.samples)
-        return replace(found, conditions=self.conditions)
+    @functools.cached_property
+    def large(self) -> Samples:
+        """Sizes that are large, and unlike one another and the extents that are numbers."""
+        names = self.samples.names
+        start = _SMALLEST if len(names) < 3 else _SMALLEST_OF_MANY
+        _, arguments = self.subjects[0].call.arguments(dict.fromkeys(names, 1))
+        known = {extent for leaf in arguments.leaves for extent in getattr(leaf.value, "shape", ())}
+        return samples_of(names, start, _APART, sorted(known))
 
-    def value(self) -> General:
-        """The function itself for all sizes."""
-        return self.general([subject.valued(subject.tape, self.strict) for subject in self.subjects])
+    def separated(self, tapes: Sequence[Tape], samples: Samples | None = None, *, negative: bool = True) -> Separated:
+        """The tape that ``tapes``, one for each size, are cases of, with extents that have values at ``samples``."""
+        samples = samples or self.large
+        return separated(tapes, self.samples, lambda extent: self.larger(extent.values, samples), negative=negative)
 
-    def gradient(self) -> General:
-        """Value and gradient for all sizes."""
-        return self.general([subject.valued(subject.adjoints().tape, self.strict) for subject in self.subjects])
+    def larger(self, values: Sequence[int], samples: Samples) -> int:
+        """What has ``values`` at the sizes of the recordings, at sizes for which code has its general form."""
+        text = self.samples.whole(values)
+        if text is None:
+            raise ArgumentError(f"a number is no polynomial of the sizes: {', '.join(map(str, values[:3]))}, ...")
+        return extent_of([evaluated(text, size) for size in samples.sizes], samples)
+
+    def value(self) -> list[Tape]:
+        """The function itself at each size."""
+        return [subject.valued(subject.tape, self.strict) for subject in self.subjects]
+
+    def gradient(self) -> list[Tape]:
+        """Value and gradient at each size."""
+        return [subject.valued(subject.adjoints().tape, self.strict) for subject in self.subjects]
 
     def shapes(self) -> list[tuple[int | str, ...]]:
         """Shape of each leaf, by the names of sizes."""
         leaves = zip(*(subject.arguments.leaves for subject in self.subjects), strict=True)
         return [self.shape([np.shape(leaf.value) for leaf in each]) for each in leaves]
+
+    def results(self) -> list[tuple[int | str, ...]]:
+        """Shape of each result, by the names of sizes."""
+        tapes = [subject.tape for subject in self.subjects]
+        outputs = zip(*([tape.types[output].shape for output in tape.outputs] for tape in tapes), strict=True)
+        return list(map(self.shape, outputs))
 
     def shape(self, shapes: Sequence[tuple[int, ...]]) -> tuple[int | str, ...]:
         """The shape that is one of ``shapes`` at each size, by the names of sizes."""
@@ -161,14 +186,26 @@ class _Trials:
             If the function does something else there, or arrays of such a size are too large to be tried.
         """
         self._decide()
-        for size in self._further(numbers):
-            try:
-                self._hold(size, subject_of(self.call, self.wrt, size))
-            except (ArithmeticError, IndexError, ValueError) as fault:
-                if isinstance(fault, YotaError):
-                    raise
-                # What the arguments are made up of there is nothing that the function takes.
+        for together, alone in self._further(numbers):
+            if not self._is_held(together):
+                for size in alone:
+                    self._is_held(size)
         self._decide()
+
+    def _is_held(self, size: Mapping[str, int]) -> bool:
+        """Whether a recording of this size could be made, which is then held against the others."""
+        if elements(self.general, size) > _MOST_WORK:
+            return False
+        if tuple(size.values()) in self._tried:
+            return True
+        self._tried.add(tuple(size.values()))
+        try:
+            self._hold(size, subject_of(self.call, self.wrt, size))
+        except (ArithmeticError, IndexError, ValueError) as fault:
+            if isinstance(fault, YotaError):
+                raise
+            return False  # What the arguments are made up of there is nothing that the function takes.
+        return True
 
     def least(self) -> dict[str, int]:
         """The smallest extents for which the function is defined, where they are more than 1."""
@@ -205,15 +242,16 @@ class _Trials:
         held(self.general, canonical(subject.tape), size, self.samples)
         return self.branches.add(size, subject.decisions)
 
-    def _further(self, numbers: Sequence[int]) -> Iterator[dict[str, int]]:
-        small = {name: _FIRST + place for place, name in enumerate(self.samples.names)}
+    def _further(self, numbers: Sequence[int]) -> Iterator[tuple[dict[str, int], list[dict[str, int]]]]:
+        """Sizes that differ in all extents at once, each with those that differ in one only."""
+        names = self.samples.names
+        small = {name: _FIRST + place for place, name in enumerate(names)}
         near = {number + step for number in numbers for step in (-1, 0, 1)}
-        for name in self.samples.names:
-            for extent in sorted({*near, *_LARGER} - set(range(_FIRST))):
-                size = {**small, name: extent}
-                if tuple(size.values()) not in self._tried and elements(self.general, size) <= _MOST_WORK:
-                    self._tried.add(tuple(size.values()))
-                    yield size
+        extents = sorted({*near, *_LARGER} - set(range(_FIRST)))
+        apart = len(extents) // len(names)
+        for first in range(len(extents)):
+            size = {name: extents[(first + apart * place) % len(extents)] for place, name in enumerate(names)}
+            yield size, [{**small, name: extent} for name, extent in size.items()]
 
 
 def _is_defined(call: Call, size: Mapping[str, int]) -> bool:
@@ -249,26 +287,3 @@ def _at(call: Call, wrt: Wrt, size: Mapping[str, int]) -> Subject:
 def _is_foreign(file: str) -> bool:
     """Whether a file is of NumPy's or of yota's own."""
     return file.startswith((_OWN, _NUMPY))
-
-
-def _simplified(tape: Tape, strict: bool) -> Tape:
-    """The tape after the passes that do not depend on sizes; the form of a folded array could not be told."""
-    for name, rewrite in passes(strict=strict):
-        if name != "scalarize":
-            tape = fold.run(tape, arrays=False) if name == "fold" else rewrite(tape)
-    return tape
-
-
-class _Canonical(Rewriting):
-    """A copy of a tape in which each use of a constant has one of its own."""
-
-    def __getitem__(self, variable: int) -> int:
-        return self.mapping[variable] if variable in self.mapping else self.own_constant(variable)
-
-
-def canonical(tape: Tape) -> Tape:
-    """The tape with a constant of its own for each use, so that equal numbers of different origin are kept apart."""
-    rewriting = _Canonical(tape)
-    for op in tape.ops:
-        rewriting.copy(op)
-    return rewriting.finish()

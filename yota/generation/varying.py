@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from yota.errors import ArgumentError
 from yota.generation.constants import name_of_form
-from yota.generation.generalise import General, generalised
+from yota.generation.generalise import General, canonical, generalised
 from yota.generation.sizes import Samples
-from yota.generation.sizing import canonical
 from yota.ir.extents import Extent, with_extents
 from yota.ir.tape import Tape
 from yota.ir.types import TensorType
@@ -34,12 +34,15 @@ class Varying:
         Its type; the shape is that of the first sample.
     shape
         Its extents.
+    values
+        The constant at each of the sizes at which the function was traced.
     """
 
     hint: str
     text: str
     type: TensorType
     shape: tuple[int, ...]
+    values: tuple[Any, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +62,13 @@ class Separated:
     tape: Tape
 
 
-def separated(tapes: Sequence[Tape], samples: Samples, change: Callable[[Extent], int]) -> Separated:
+def separated(
+    tapes: Sequence[Tape], samples: Samples, change: Callable[[Extent], int], *, negative: bool = False
+) -> Separated:
     """Take the constants that depend on sizes out of ``tapes``, one for each sample.
 
-    ``change`` is applied to the extents of the tape for all sizes.
+    ``change`` is applied to the extents of the tape for all sizes. ``negative`` says whether arrays of positions may
+    count from the end.
 
     Raises
     ------
@@ -81,11 +87,13 @@ def separated(tapes: Sequence[Tape], samples: Samples, change: Callable[[Extent]
             text,
             type,
             with_extents(general.shapes[list(numbers)[first]], change),
+            tuple(list(tape.constants.values())[first] for tape in own),
         )
         for (text, type), (first, *_) in found.items()
     ]
-    for tape in own:
-        _refuse_negative(tape, [list(tape.constants)[first] for first, *_ in found.values()])
+    if not negative:
+        for tape in own:
+            _refuse_negative(tape, [list(tape.constants)[first] for first, *_ in found.values()])
     uses = list(found.values())
     return Separated(tuple(varying), general, _with_inputs(general.typed(change), varying, uses))
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import fields, replace
 from typing import Any, Protocol
 
 from yota.errors import ArgumentError
+from yota.ir.calls import Form, Items
 from yota.ir.indexing import Slice
 
 __all__ = [
@@ -188,8 +190,8 @@ def extents_in(value: Any) -> Iterator[Extent]:
     elif isinstance(value, tuple):
         for part in value:
             yield from extents_in(part)
-    elif isinstance(value, Slice):
-        yield from extents_in((value.start, value.stop, value.step))
+    elif isinstance(value, (Slice, Form, Items)):
+        yield from extents_in(tuple(getattr(value, each.name) for each in fields(value)))
 
 
 def with_extents(value: Any, change: Callable[[Extent], int]) -> Any:
@@ -198,8 +200,9 @@ def with_extents(value: Any, change: Callable[[Extent], int]) -> Any:
         return change(value)
     if isinstance(value, tuple):
         return tuple(with_extents(part, change) for part in value)
-    if isinstance(value, Slice):
-        return Slice(*(with_extents(part, change) for part in (value.start, value.stop, value.step)))
+    if isinstance(value, (Slice, Form, Items)):
+        parts = {each.name: with_extents(getattr(value, each.name), change) for each in fields(value)}
+        return replace(value, **parts)
     return value
 
 

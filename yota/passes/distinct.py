@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
 import numpy as np
 
 from yota.ir.indexing import GATHER
@@ -10,10 +14,16 @@ from yota.ir.tape import Op, Tape
 
 __all__ = ["distinct", "unsigned"]
 
+_NONE: Mapping[int, Sequence[Any]] = MappingProxyType({})
 
-def distinct(tape: Tape) -> frozenset[int]:
-    """Integer variables whose values are all different and none below 0, and masks."""
-    found = {variable for variable, value in tape.constants.items() if _apart(np.asarray(value))}
+
+def distinct(tape: Tape, known: Mapping[int, Sequence[Any]] = _NONE) -> frozenset[int]:
+    """Integer variables whose values are all different and none below 0, and masks.
+
+    ``known`` has the values that further variables have, at several sizes.
+    """
+    values = {**{variable: (value,) for variable, value in tape.constants.items()}, **known}
+    found = {variable for variable, arrays in values.items() if all(_apart(np.asarray(each)) for each in arrays)}
     found.update(variable for variable, type in tape.types.items() if type.dtype.kind == "b" and type.shape)
     for op in tape.ops:
         if _positions(op, tape) or (_selects(op) and op.operands[0] in found):
@@ -21,10 +31,14 @@ def distinct(tape: Tape) -> frozenset[int]:
     return frozenset(found)
 
 
-def unsigned(tape: Tape) -> frozenset[int]:
-    """Constant arrays of integers, none below 0."""
-    arrays = {variable: np.asarray(value) for variable, value in tape.constants.items()}
-    return frozenset(v for v, each in arrays.items() if each.dtype.kind in "iu" and each.ndim and not np.any(each < 0))
+def unsigned(tape: Tape, known: Mapping[int, Sequence[Any]] = _NONE) -> frozenset[int]:
+    """Constant arrays of integers, none below 0; ``known`` is that of `distinct`."""
+    values = {**{variable: (value,) for variable, value in tape.constants.items()}, **known}
+    return frozenset(v for v, arrays in values.items() if all(_is_unsigned(np.asarray(each)) for each in arrays))
+
+
+def _is_unsigned(value: np.ndarray) -> bool:
+    return value.dtype.kind in "iu" and value.ndim > 0 and not np.any(value < 0)
 
 
 def _apart(value: np.ndarray) -> bool:

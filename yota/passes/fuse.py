@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable
 
+from yota.ir.extents import extents_in
 from yota.ir.tape import Op, Tape
 from yota.passes.order import ROWS, choose
 from yota.passes.pieces import block, leading_shape, wish
@@ -27,6 +28,9 @@ def fuse(tape: Tape, whole: frozenset[int] = frozenset()) -> tuple[Unit, ...]:
     whole
         Variables that must be computed on whole arrays, as NumPy would (strict evaluation).
     """
+    if next(extents_in(tuple(type.shape for type in tape.types.values())), None) is not None:
+        # How many rows a piece has room for is not known where rows have sizes of their own.
+        return tuple(Unit((Member(op),)) for op in tape.ops)
     grower = _Grower(tape, whole)
     for op in tape.ops:
         grower.add(op)

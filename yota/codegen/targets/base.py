@@ -2,11 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["Source"]
+__all__ = ["FIXED", "Opening", "Source"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Opening:
+    """What a Python function for named sizes takes beside its arguments, and does first.
+
+    Parameters
+    ----------
+    sizes
+        Names of the sizes, which are further parameters.
+    checks
+        Statements that refuse sizes.
+    made
+        Texts of the last inputs of the tape, which are computed from the sizes.
+    samples
+        Values that each of these has at several sizes.
+    """
+
+    sizes: tuple[str, ...] = ()
+    checks: tuple[str, ...] = ()
+    made: tuple[str, ...] = ()
+    samples: tuple[Sequence[Any], ...] = ()
+
+
+FIXED = Opening()
+"""That of code for fixed sizes."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -12,7 +12,7 @@ from yota.codegen.plan import FunctionPlan
 from yota.codegen.regions import arranged
 from yota.codegen.render import render
 from yota.codegen.storage import Storage
-from yota.codegen.targets.base import Source
+from yota.codegen.targets.base import FIXED, Opening, Source
 from yota.ir.tape import Tape
 from yota.passes.fuse import fuse
 from yota.passes.rewrite import cone
@@ -46,7 +46,7 @@ class Lowered:
     storage: Storage | None = None
 
 
-def generate(tape: Tape, *, strict: bool = False, values: int = 1) -> Source:
+def generate(tape: Tape, *, strict: bool = False, values: int = 1, opening: Opening = FIXED) -> Source:
     """Source of a function that computes the tape's outputs from its inputs.
 
     Parameters
@@ -57,11 +57,13 @@ def generate(tape: Tape, *, strict: bool = False, values: int = 1) -> Source:
         Compute the first output exactly as NumPy does for the function that was traced.
     values
         How many of the outputs, the first ones, are values rather than derivatives.
+    opening
+        What the function does first where sizes have names.
     """
     tape = symbolic.optimise(tape, strict=strict, values=values)
-    if scalar.is_scalar(tape):
+    if opening is FIXED and scalar.is_scalar(tape):
         return scalar.scalar_source(tape, strict=strict)
-    found, plan = _arrays(tape, strict)
+    found, plan = _arrays(tape, strict, opening)
     return Source(render("numpy/module.py.jinja", plan=plan), plan.name, found.objects, len(tape.guards))
 
 
@@ -79,10 +81,10 @@ def lowered(tape: Tape, *, strict: bool = False) -> Lowered:
     return _arrays(tape, strict)[0]
 
 
-def _arrays(tape: Tape, strict: bool) -> tuple[Lowered, FunctionPlan]:
+def _arrays(tape: Tape, strict: bool, opening: Opening = FIXED) -> tuple[Lowered, FunctionPlan]:
     exact = frozenset(cone(tape, tape.outputs[:1])) if strict else frozenset()
     tape = arranged(tape, exact)
     units = fuse(tape, exact)
-    lowering = Lowering(tape, units, exact)
+    lowering = Lowering(tape, units, exact, opening=opening)
     plan = lowering.plan()
     return Lowered(tape, plan, lowering.constants.objects, units, lowering.storage), plan

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from yota.codegen.literals import shape_text
 from yota.codegen.targets.call import Call, dtype_argument
 from yota.ir import choices
+from yota.ir.extents import Extent
 from yota.ir.tape import Op
 from yota.ir.types import TensorType
 
@@ -24,7 +25,13 @@ def cuts_bits(op: Op, types: Mapping[int, TensorType]) -> bool:
         return False
     mask, *choices = (types[operand] for operand in op.operands)
     result = types[op.result]
-    if result.size < _SMALLEST or result.dtype.char not in "efd" or mask.dtype.kind != "b" or not mask.shape:
+    if (
+        isinstance(result.size, Extent)
+        or result.size < _SMALLEST
+        or result.dtype.char not in "efd"
+        or mask.dtype.kind != "b"
+        or not mask.shape
+    ):
         return False
     return all(
         each.dtype == result.dtype or (not each.shape and (each.weak or each.dtype.kind in "bi")) for each in choices

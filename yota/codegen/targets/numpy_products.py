@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from yota.codegen.targets.call import Call
 from yota.ir.catalog import primitive
+from yota.ir.extents import Extent
 from yota.ir.semantics import AccessMap
 
 __all__ = ["product"]
@@ -28,9 +29,10 @@ def product(call: Call) -> Call:
     if left.ndim != 2 or right.ndim != 2 or left.dtype != right.dtype:
         return call
     (rows, inner), columns = left.shape, right.shape[1]
-    if inner == 1 and min(rows, columns) > 1:
+    if inner == 1 and rows > 1 and columns > 1:
         return replace(call, op=replace(call.op, primitive=primitive("multiply")))
-    small = rows * inner * columns <= _MOST_PRODUCTS and rows >= _FEWEST_ROWS and columns > 1
+    count = rows * inner * columns
+    small = not isinstance(count, Extent) and count <= _MOST_PRODUCTS and rows >= _FEWEST_ROWS and columns > 1
     if small and call.operands[1].endswith(".T"):
         return replace(call, operands=(call.operands[0], f"{call.operands[1]}.copy()"))
     return call

@@ -6,6 +6,7 @@ import math
 
 from yota.codegen.literals import dtype_text, tuple_text
 from yota.codegen.targets.call import Call, owner
+from yota.ir.extents import Extent
 
 __all__ = ["column_sums", "is_count", "reduction"]
 
@@ -22,7 +23,14 @@ def column_sums(call: Call, count: int, cut: str = "") -> str | None:
     """
     op, type = call.op, call.types[0]
     whole = type.ndim > 1 and op.keyword("axis") == tuple(range(type.ndim - 1)) and not op.keyword("keepdims")
-    if call.ones is None or not call.dense or op.semantics.fold != "add" or not whole or type.dtype.char not in "fd":
+    if (
+        call.ones is None
+        or isinstance(count, Extent)
+        or not call.dense
+        or op.semantics.fold != "add"
+        or not whole
+        or type.dtype.char not in "fd"
+    ):
         return None
     if type.shape[-1] < 2 or count < _FEWEST_ROWS or call.type.dtype != type.dtype:
         return None
@@ -56,7 +64,9 @@ def _sums_short_rows(call: Call) -> bool:
     op, type = call.op, call.types[0]
     if call.ones is None or op.semantics.fold != "add" or type.ndim < 2 or op.keyword("axis") != (type.ndim - 1,):
         return False
-    if type.dtype.char not in "fd" or call.type.dtype != type.dtype or not 2 <= type.shape[-1] <= _LONGEST_ROW:
+    if type.dtype.char not in "fd" or call.type.dtype != type.dtype or isinstance(type.shape[-1], Extent):
+        return False
+    if not 2 <= type.shape[-1] <= _LONGEST_ROW:
         return False
     return type.shape[-2] >= _FEWEST_ROWS * (1 if type.ndim == 2 else 8)
 

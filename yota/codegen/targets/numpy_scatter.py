@@ -10,6 +10,7 @@ import numpy as np
 from yota.codegen.literals import brackets, is_whole, tuple_text
 from yota.codegen.targets.call import Call, owner
 from yota.ir.access import pieces
+from yota.ir.extents import extents_in
 from yota.ir.indexing import GATHER, NEWAXIS, Index
 from yota.ir.types import TensorType
 from yota.passes.writes import overlap, positions
@@ -42,11 +43,11 @@ def additions(call: Call, out: str, *, empty: bool = True) -> tuple[list[str], b
     written, plain = 0, empty
     operands = list(zip(call.operands, call.types, strict=True))
     for number, numbers, index in pieces(call.op):
-        (piece, _), arrays = operands[number], [operands[each] for each in numbers]
-        place = brackets(index, call.type.shape, [text for text, _ in arrays])
+        (text, piece), arrays = operands[number], [operands[each] for each in numbers]
+        place = brackets(index, call.type.shape, [each for each, _ in arrays])
         if arrays:
             if _meets_none(call, numbers):
-                lines.append(f"{out}{place} {'=' if empty and not lines else '+='} {piece}")
+                lines.append(f"{out}{place} {'=' if empty and not lines else '+='} {text}")
             else:
                 plus = call.unsigned.issuperset(numbers)
                 lines += _gathered_addition(call, out, index, place, arrays, operands[number], plus=plus)
@@ -54,10 +55,12 @@ def additions(call: Call, out: str, *, empty: bool = True) -> tuple[list[str], b
             continue
         entries = [entry for entry in index if entry is not NEWAXIS]
         box = [positions(entry, extent) for entry, extent in zip(entries, call.type.shape, strict=True)]
-        apart = plain and not any(all(map(overlap, box, other)) for other in boxes)
+        # Where places depend on sizes, they are apart at some and overlap at others.
+        sized = boxes and next(extents_in((index, call.type.shape)), None) is not None
+        apart = plain and not sized and not any(all(map(overlap, box, other)) for other in boxes)
         boxes.append(box)
-        written += math.prod(map(len, box)) if apart else 0
-        lines.append(f"{out}{place} {'=' if apart else '+='} {piece}")
+        written += piece.size if apart else 0
+        lines.append(f"{out}{place} {'=' if apart else '+='} {text}")
     return lines, written == call.type.size
 
 
@@ -65,7 +68,8 @@ def _meets_none(call: Call, arrays: Sequence[int]) -> bool:
     """Whether index arrays lead to no place twice: one of them, as large as all together, holds no index twice."""
     if not any(call.types[number].shape for number in arrays):
         return True  # single numbers
-    spread = math.prod(np.broadcast_shapes(*(call.types[number].shape for number in arrays)))
+    shapes = {call.types[number].shape for number in arrays}
+    spread = math.prod(shapes.pop() if len(shapes) == 1 else np.broadcast_shapes(*shapes))
     return any(number in call.distinct and call.types[number].size == spread for number in arrays)
 
 
@@ -86,7 +90,8 @@ def _gathered_addition(
     """
     shape, count = call.type.shape, len(arrays)
     (text, type), (first, found) = piece, arrays[0]
-    spread = np.broadcast_shapes(*(array.shape for _, array in arrays))
+    shapes = {array.shape for _, array in arrays}
+    spread = shapes.pop() if len(shapes) == 1 else np.broadcast_shapes(*shapes)
     leading = all(entry is GATHER for entry in index[:count])
     whole = all(is_whole(entry, extent) for entry, extent in zip(index[count:], shape[count:], strict=False))
     usual = leading and whole and len(index) == len(shape) and type.shape == spread + shape[count:]

@@ -9,7 +9,6 @@ from typing import TypeVar
 import numpy as np
 
 from yota.codegen.c.names import FOREIGN, FileNames, LocalNames
-from yota.errors import ArgumentError
 from yota.generation.c.arithmetic import whole
 from yota.generation.c.interface import Parameter
 from yota.generation.c.written import Recording, recorded
@@ -17,20 +16,14 @@ from yota.generation.conditions import Conditions
 from yota.generation.demands import demand
 from yota.generation.provenance import called
 from yota.generation.request import Request
-from yota.generation.sizes import Samples, evaluated, samples_of
 from yota.generation.sizing import Sized, sized
-from yota.generation.subject import Call
-from yota.generation.varying import Separated, separated
-from yota.ir.extents import Extent, extent_of
+from yota.generation.varying import Separated
+from yota.ir.extents import Extent
 from yota.ir.tape import Tape
 
 __all__ = ["AllSizes", "at_samples"]
 
 _T = TypeVar("_T")
-_SMALLEST, _SMALLEST_OF_MANY = 340, 135
-"""Extents from which on code is no longer written in another way for its arrays being small."""
-_APART = 13
-"""Loops of about the same length run together: extents that are not meant to be alike must not look it."""
 
 
 class AllSizes:
@@ -48,8 +41,8 @@ class AllSizes:
 
     def __init__(self, request: Request, sized: Sized, title: str, names: Mapping[str, str]) -> None:
         self.request, self.subjects, self.title, self.names = request, sized.subjects, title, names
-        self.recorded = sized.samples
-        self.samples = replace(_samples(self.subjects[0].call), spell=lambda text: whole(text, names))
+        self.sized, self.recorded = sized, sized.samples
+        self.samples = replace(sized.large, spell=lambda text: whole(text, names))
         self.sizes = tuple(names.values())
         self.conditions = Conditions(self.samples, names, lambda text: str(whole(text, names)), sized.least)
         demand([subject.tape for subject in self.subjects], self._demand)
@@ -66,16 +59,13 @@ class AllSizes:
 
     def separated(self, tapes: Sequence[Tape]) -> Separated:
         """The tapes of one function without constants that depend on sizes."""
-        found = separated(tapes, self.recorded, lambda extent: self.larger(extent.values))
+        found = self.sized.separated(tapes, self.samples, negative=False)
         demand(tapes, self._demand)
         return found
 
     def larger(self, values: Sequence[int]) -> int:
         """What has ``values`` at the sizes of the recordings, at sizes for which code has its general form."""
-        text = self.recorded.whole(values)
-        if text is None:
-            raise ArgumentError(f"a number is no polynomial of the sizes: {', '.join(map(str, values[:3]))}, ...")
-        return extent_of([evaluated(text, size) for size in self.samples.sizes], self.samples)
+        return self.sized.larger(values, self.samples)
 
     def demand_at_most(self, most: int, values: Sequence[int]) -> None:
         """What has ``values`` at the sizes of the recordings must not be more than ``most``."""
@@ -124,15 +114,6 @@ def at_samples(request: Request, write: Callable[[Sized, str, Mapping[str, str]]
 
 def _values(number: int) -> Sequence[int]:
     return number.values if isinstance(number, Extent) else (number,)
-
-
-def _samples(call: Call) -> Samples:
-    """Sizes that are large, and unlike one another and the extents that are numbers."""
-    names = call.dimensions()
-    start = _SMALLEST if len(names) < 3 else _SMALLEST_OF_MANY
-    _, arguments = call.arguments(dict.fromkeys(names, 1))
-    known = {extent for leaf in arguments.leaves for extent in getattr(leaf.value, "shape", ())}
-    return samples_of(names, start, _APART, sorted(known))
 
 
 def _size_names(title: str, names: Sequence[str]) -> dict[str, str]:
