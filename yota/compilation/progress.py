@@ -6,7 +6,7 @@ import contextlib
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from yota.settings import settings
 
@@ -15,6 +15,8 @@ __all__ = ["shown", "stage"]
 _AFTER = 2.0
 """Seconds before the line appears."""
 _TICK = 0.25
+_CLEAR = "\r\x1b[2K"
+"""Clears the line of the cursor."""
 _DEBUGGERS = ("bdb", "cmd", "pdb")
 """Modules whose presence means that a user types on the terminal."""
 
@@ -29,10 +31,14 @@ class _Line:
         start = time.monotonic()
         if self.done.wait(_AFTER):
             return
-        with _display() as say:
-            while not self.done.wait(_TICK):
-                if not _is_debugged():
-                    say(f"{self.what}: {self.stage}, {time.monotonic() - start:.0f} s")
+        # Libraries for terminals draw random numbers when they are imported, which tracing would take for the user's.
+        stream = sys.stderr
+        while not self.done.wait(_TICK):
+            if not _is_debugged():
+                stream.write(f"{_CLEAR}{self.what}: {self.stage}, {time.monotonic() - start:.0f} s ")
+                stream.flush()
+        stream.write(_CLEAR)
+        stream.flush()
 
 
 _lines: list[_Line] = []
@@ -72,27 +78,6 @@ def _is_terminal() -> bool:
         # The stream is missing without a console, and may be closed.
         return sys.stderr.isatty()
     return False
-
-
-@contextlib.contextmanager
-def _display() -> Iterator[Callable[[str], object]]:
-    """A function that replaces the shown text."""
-    stream = sys.stderr
-    try:
-        from rich.console import Console
-        from rich.text import Text
-    except ImportError:
-
-        def say(text: str) -> None:
-            stream.write(f"\r\x1b[2K{text} ")
-            stream.flush()
-
-        yield say
-        stream.write("\r\x1b[2K")
-        stream.flush()
-        return
-    with Console(file=stream).status("") as status:
-        yield lambda text: status.update(Text(text))
 
 
 def _is_debugged() -> bool:
