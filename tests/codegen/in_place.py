@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 import yota
-from yota.codegen import deposit, storage
+from yota.codegen import forms, storage
 from yota.codegen.c import kernel, nest, regions, stencils
-from yota.codegen.targets import numpy_choice
-from yota.passes import fuse, pieces, scalarize
+from yota.codegen.targets import numpy_arrays
+from yota.passes import fuse, scalarize
 
 __all__ = ["KINDS", "Program", "agree", "lengths", "program"]
 
@@ -47,9 +47,9 @@ def lengths() -> tuple[int, ...]:
     limits = {
         *(regions.LONGEST_UNROLLED, regions._MOST_LANES, regions._MOST_PUT_TOGETHER, regions._MOST_SCALARS),
         *(stencils.SMALLEST, nest._BLOCK, nest._SHORT, 2 * nest._BLOCK, scalarize._MOST_UNROLLED),
-        *(storage.WORKSPACE_BYTES // 8, numpy_choice._SMALLEST, fuse._SMALLEST_TURNED, pieces._LARGEST_ROW),
-        *(kernel.WORTH_KEEPING // 8, pieces._SMALLEST_RUN, 2 * fuse._SMALLEST_TURNED, 1 << 16),
-        *(extent * deposit._SPARSE for extent in (nest._BLOCK, 257)),
+        *(storage.WORKSPACE_BYTES // 8, numpy_arrays._SMALLEST, fuse._SMALLEST_TURNED, fuse._LARGEST_ROW),
+        *(kernel.WORTH_KEEPING // 8, fuse._SMALLEST_RUN, 2 * fuse._SMALLEST_TURNED, 1 << 16),
+        *(extent * forms._SPARSE for extent in (nest._BLOCK, 257)),
     }
     return tuple(sorted({length for limit in limits for length in (limit - 1, limit, limit + 1, 2 * limit + 3)}))
 

@@ -15,8 +15,7 @@ from yota.codegen.c.body import BodyWriter
 from yota.codegen.c.groups import Group, Schedule, schedule
 from yota.codegen.c.kernel import Kernel, plan_kernel
 from yota.codegen.c.lines import Needs
-from yota.codegen.inlining import nested
-from yota.codegen.storage import Storage, plan_storage
+from yota.codegen.storage import Storage, nested, plan_storage
 from yota.codegen.targets import c, cuda, numpy
 from yota.errors import ScheduleError
 from yota.ir.indexing import Slice

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tests.codegen.programs import Writer, arguments, check, evaluate
-from yota.codegen.contract import as_products
+from yota.codegen.forms import as_products
 from yota.codegen.targets.base import Source
 from yota.codegen.targets.numpy import generate
 from yota.ir.indexing import GATHER, Slice

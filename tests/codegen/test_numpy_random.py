@@ -62,11 +62,10 @@ def small_pieces() -> Any:
     """Small pieces, so that small arrays already need several."""
     import yota.codegen.storage
     import yota.passes.fuse
-    import yota.passes.pieces
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(yota.passes.pieces, "CACHE_BYTES", 12_000)
-        patch.setattr(yota.passes.pieces, "_SMALLEST_RUN", 16)
+        patch.setattr(yota.passes.fuse, "CACHE_BYTES", 12_000)
+        patch.setattr(yota.passes.fuse, "_SMALLEST_RUN", 16)
         patch.setattr(yota.passes.fuse, "_SMALLEST_TURNED", 64)
         patch.setattr(yota.codegen.storage, "WORKSPACE_BYTES", 512)
         yield

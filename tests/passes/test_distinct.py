@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import yota
-from yota.passes.distinct import distinct
+from yota.passes.views import distinct
 
 
 @settings(deadline=None, max_examples=30)

@@ -15,7 +15,6 @@ import yota
 from tests.codegen.programs import Writer, tapes
 from yota.ir.indexing import NEWAXIS, Slice
 from yota.ir.tape import Tape
-from yota.passes import pieces
 from yota.passes.fuse import fuse
 from yota.passes.rows import place
 from yota.passes.units import Unit
@@ -183,7 +182,7 @@ def test_how_ops_follow_the_cut(name: str, shapes: list, static: dict, known: di
 def test_units_read_only_what_earlier_ones_made(data: st.DataObject, shapes: tuple) -> None:
     tape = data.draw(tapes(shapes, length=20))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pieces, "CACHE_BYTES", 8_000)
+        patch.setattr("yota.passes.fuse.CACHE_BYTES", 8_000)
         units = fuse(tape)
     ready = {item.variable for item in tape.inputs} | set(tape.constants)
     made: list[int] = []
@@ -217,7 +216,7 @@ def test_work_grows_with_the_length_of_tapes() -> None:
 
 
 def test_an_op_is_not_moved_to_a_loop_that_reads_it_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pieces, "CACHE_BYTES", 8_000)
+    monkeypatch.setattr("yota.passes.fuse.CACHE_BYTES", 8_000)
     n = 100
     write = Writer()
     x, y = write.input("x", (n, n)), write.input("y", (n, 1))
@@ -254,8 +253,8 @@ def test_views_of_what_moves_are_followed() -> None:
 
 def test_views_of_what_leaves_a_loop_stand_outside(monkeypatch: pytest.MonkeyPatch) -> None:
     """A view that leaves a loop with its reader, but not into the reader's loop, still reads what it is a view of."""
-    monkeypatch.setattr(pieces, "CACHE_BYTES", 12_000)
-    monkeypatch.setattr(pieces, "_SMALLEST_RUN", 16)
+    monkeypatch.setattr("yota.passes.fuse.CACHE_BYTES", 12_000)
+    monkeypatch.setattr("yota.passes.fuse._SMALLEST_RUN", 16)
     monkeypatch.setattr("yota.passes.fuse._SMALLEST_TURNED", 64)
     monkeypatch.setattr("yota.codegen.storage.WORKSPACE_BYTES", 512)
 
@@ -282,8 +281,8 @@ def test_views_of_what_leaves_a_loop_stand_outside(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_loop_that_gave_all_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pieces, "CACHE_BYTES", 12_000)
-    monkeypatch.setattr(pieces, "_SMALLEST_RUN", 16)
+    monkeypatch.setattr("yota.passes.fuse.CACHE_BYTES", 12_000)
+    monkeypatch.setattr("yota.passes.fuse._SMALLEST_RUN", 16)
 
     def f(x: Any) -> Any:
         return np.prod(1 + 0.001 * np.tanh(x)) + np.average(x, weights=x**2 + 1) + np.trace(x.T @ x) * 0.01

@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from yota.codegen import reads
 from yota.codegen.literals import dtype_text, scalar
 from yota.codegen.plan import marked
 from yota.codegen.spelling import ATOM, UNARY, Spelling, spell
-from yota.codegen.vocabulary import WIDTH, Vocabulary, listed, packed
+from yota.codegen.vocabulary import WIDTH, Vocabulary, listed, packed, plan_reads
 from yota.codegen.wrap import wrapped
 from yota.errors import CodegenError
 from yota.ir.semantics import AccessMap
@@ -81,7 +80,7 @@ class _Writer:
     def run(self, other: _Writer | None = None) -> Body:
         """The body; statements that are the same in the ``other`` one are taken from there."""
         tape = self.words.tape
-        found = reads.plan(tape, self.words.parameters, self.words.element, fast=self.fast, mixed=self.words.mixed)
+        found = plan_reads(tape, self.words.parameters, self.words.element, fast=self.fast, mixed=self.words.mixed)
         self.texts.update({variable: _Text(name) for variable, name in found.names.items()})
         self.done.update(found.names)
         definitions = tape.definitions()

@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 
 from yota.codegen.storage import Storage
-from yota.codegen.targets.numpy_choice import overwritten
+from yota.codegen.targets.numpy_arrays import overwritten
 from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op, Tape
 from yota.passes.liveness import WHOLE, Access, Action, Rows, Unfinished, simulate
-from yota.passes.order import copied_whole
 from yota.passes.shifts import First, first_pieces, in_order, landing
-from yota.passes.units import Kernel, Member, Unit
+from yota.passes.units import Kernel, Member, Unit, copied_whole
 from yota.passes.views import is_view, roots
 
 __all__ = ["check", "check_steps"]

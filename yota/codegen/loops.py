@@ -9,12 +9,11 @@ from yota.codegen import totals
 from yota.codegen.plan import Loop, Step, marked
 from yota.codegen.targets import numpy_calls
 from yota.codegen.targets.call import Call
-from yota.codegen.targets.numpy_views import view
+from yota.codegen.targets.numpy_arrays import view
 from yota.codegen.workspace import inverse, turned
 from yota.ir.tape import Op
-from yota.passes.order import copied_whole
 from yota.passes.shifts import first_pieces
-from yota.passes.units import Member, Unit
+from yota.passes.units import Member, Unit, copied_whole
 from yota.passes.views import is_view
 
 if TYPE_CHECKING:

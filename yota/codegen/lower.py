@@ -9,21 +9,18 @@ from typing import Any
 import numpy as np
 
 from yota.codegen import banner
-from yota.codegen.constants import Constants
-from yota.codegen.inlining import nested
-from yota.codegen.literals import scalar
+from yota.codegen.literals import Constants, scalar
 from yota.codegen.liveness import check
 from yota.codegen.loops import lower_loop
 from yota.codegen.names import Names
 from yota.codegen.plan import FunctionPlan, Loop, Step, marked
 from yota.codegen.regions import lower_region
 from yota.codegen.spelling import MATH_NAMES
-from yota.codegen.storage import plan_storage
+from yota.codegen.storage import nested, plan_storage
 from yota.codegen.targets import numpy_calls
 from yota.codegen.targets.base import FIXED, Opening
 from yota.codegen.targets.call import Call
-from yota.codegen.targets.numpy_choice import cuts_bits
-from yota.codegen.targets.numpy_products import product
+from yota.codegen.targets.numpy_arrays import cuts_bits, product
 from yota.codegen.vocabulary import import_lines
 from yota.codegen.workspace import Looks
 from yota.codegen.wrap import wrapped
@@ -31,8 +28,8 @@ from yota.ir.semantics import AccessMap
 from yota.ir.tape import Guard, Op, Tape
 from yota.ir.types import TupleType
 from yota.ir.verify import is_on
-from yota.passes.distinct import distinct, unsigned
 from yota.passes.units import Unit
+from yota.passes.views import distinct, unsigned
 
 __all__ = ["Lowering"]
 

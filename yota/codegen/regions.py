@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from yota.codegen import scalar, symbolic
-from yota.codegen.contract import as_products
-from yota.codegen.deposit import as_deposits
-from yota.codegen.extrema import as_counts
+from yota.codegen.forms import as_counts, as_deposits, as_products
 from yota.codegen.literals import dtype_text, shape_text
 from yota.codegen.literals import scalar as scalar_text
 from yota.codegen.plan import Loop, Step, marked

@@ -6,10 +6,12 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from yota.ir.extents import factor
+
 if TYPE_CHECKING:
     import jinja2
 
-__all__ = ["render", "template_text", "templates"]
+__all__ = ["render", "render_lines", "template_text", "templates"]
 
 
 def render(template: str, **data: Any) -> str:
@@ -18,6 +20,11 @@ def render(template: str, **data: Any) -> str:
     A name that the template uses and ``data`` lacks is an error, never an empty string.
     """
     return _environment().get_template(template).render(**data)
+
+
+def render_lines(template: str, **data: Any) -> list[str]:
+    """The same as lines."""
+    return render(template, **data).split("\n")[:-1]
 
 
 def template_text(template: str) -> str:
@@ -30,7 +37,7 @@ def _environment() -> jinja2.Environment:
     # Jinja takes 30 ms to import: only a process that generates code pays for it.
     import jinja2
 
-    return jinja2.Environment(
+    environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(templates()),
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
@@ -40,6 +47,8 @@ def _environment() -> jinja2.Environment:
         autoescape=lambda name: name is not None and ".html" in name,
         auto_reload=False,
     )
+    environment.filters["factor"] = factor
+    return environment
 
 
 def templates() -> Path:

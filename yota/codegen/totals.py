@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from yota.codegen.literals import brackets, shape_text
-from yota.codegen.targets import numpy_calls, numpy_reductions
+from yota.codegen.targets import numpy_arrays, numpy_calls
 from yota.codegen.targets.call import Call, dtype_argument
 from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op
-from yota.passes.order import ROWS
 from yota.passes.shifts import in_order, landing
-from yota.passes.units import Member
+from yota.passes.units import ROWS, Member
 from yota.passes.views import is_view
 
 if TYPE_CHECKING:
@@ -99,7 +98,7 @@ def _column_sums(loop: LoopLowering, member: Member, call: Call) -> str | None:
     each = math.prod(loop.types[operand].shape[1:-1])
     cut = "[: stop - start]" if each == 1 else f"[: (stop - start) * {each}]"
     call = replace(call, ones=loop.lowering.constants.ones, dense=True)
-    return numpy_reductions.column_sums(call, block * each, cut if extent % block else "")
+    return numpy_arrays.column_sums(call, block * each, cut if extent % block else "")
 
 
 def _lower_number(loop: LoopLowering, op: Op, call: Call) -> None:
@@ -108,7 +107,7 @@ def _lower_number(loop: LoopLowering, op: Op, call: Call) -> None:
     function = f"np.{op.semantics.fold}.reduce"
     flat = "" if call.types[0].ndim == 1 else ", axis=None"
     total = f"{function}({call.operands[0]}{flat})"
-    if numpy_reductions.is_count(call):
+    if numpy_arrays.is_count(call):
         total = f"np.count_nonzero({call.operands[0]})"
     if loop.single:
         _bind_number(loop, op.result, name, total, loop.lines)

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from yota.codegen.constants import UNNAMED
-from yota.codegen.literals import dtype_text, scalar
+from yota.codegen.literals import UNNAMED, dtype_text, scalar
 from yota.codegen.names import Names
 from yota.codegen.targets.call import dtype_argument
 from yota.errors import CodegenError

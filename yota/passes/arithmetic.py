@@ -1,4 +1,4 @@
-"""Rules of `simplify` for arithmetic: neutral elements, signs, reciprocals, constant choices."""
+"""Rules of `simplify` for arithmetic: neutral elements, signs, reciprocals, powers, constant choices."""
 
 from __future__ import annotations
 
@@ -8,10 +8,50 @@ from typing import Any
 
 import numpy as np
 
-from yota.passes import powers
 from yota.passes.case import Case, Rule
 
 __all__ = ["BESIDE_NUMBERS", "EXACT", "LOOKED_FOR", "LOOSE", "is_ordinary"]
+
+_LARGEST_EXPONENT = 64
+
+
+def _first_power(case: Case) -> int | None:
+    """``x ** 1`` to ``x``."""
+    value = case.value(case.operands[1])
+    return case.same(case.operands[0]) if value is not None and value == 1 else None
+
+
+def _constant_power(case: Case) -> int | None:
+    """A small integer power as a chain of products; a negative one as the reciprocal of a chain."""
+    base, exponent = case.operands
+    value = case.value(exponent)
+    type = case.type
+    if value is None or isinstance(value, complex) or type.dtype.kind != "f":
+        return None
+    if not abs(value) <= _LARGEST_EXPONENT or value != int(value) or case.type_of(base).shape != type.shape:
+        return None
+    if case.type_of(base).dtype != type.dtype:
+        return None
+    count = int(value)
+    if count == 0:
+        one = case.constant(1.0 if type.weak else type.dtype.type(1))
+        return case.same(one)
+    found = _chain(case, base, abs(count))
+    if count > 0:
+        return found
+    one = case.constant(1.0 if type.weak else type.dtype.type(1))
+    return case.make("divide", (one, found), (), type)
+
+
+def _chain(case: Case, base: int, count: int) -> int:
+    """``base ** count`` by squaring, from the exponent's leading bit downwards."""
+    found = base
+    for digit in bin(count)[3:]:
+        found = case.make("square", (found,), (), case.type)
+        if digit == "1":
+            found = case.make("multiply", (found, base), (), case.type)
+    return found
+
 
 _NEVER_MINUS_ZERO = frozenset({"square", "abs", "absolute", "exp", "cosh", "hypot", "exp2"})
 
@@ -214,7 +254,7 @@ EXACT: dict[str, tuple[Rule, ...]] = {
     "negative": (_double_negation, _negate_coefficient),
     "add": (_add_negative, _zero_sum),
     "subtract": (_subtract_negative, _zero_difference),
-    "power": (powers.first_power,),
+    "power": (_first_power,),
     "positive": (_identity,),
     "copy": (_identity,),
     "real": (_identity_on_reals,),
@@ -246,8 +286,8 @@ BESIDE_NUMBERS: dict[str, frozenset[str]] = {
 """The same where the other operand is a number but 0, 1 and -1."""
 
 LOOSE: dict[str, tuple[Rule, ...]] = {
-    "power": (powers.constant_power,),
-    "float_power": (powers.constant_power,),
+    "power": (_constant_power,),
+    "float_power": (_constant_power,),
     "square": (_square_of_reciprocal,),
     "multiply": (_reciprocal, _coefficients),
 }

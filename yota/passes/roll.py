@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
-from yota.ir.tape import Tape
-from yota.passes import dce, forwarding
+from yota.ir.indexing import GATHER
+from yota.ir.semantics import AccessMap
+from yota.ir.tape import Op, Tape
+from yota.passes import dce
 from yota.passes.bodies import Looping
 from yota.passes.iterations import Planner, Refused
 from yota.passes.periods import Columns, is_worth, runs
@@ -13,13 +17,97 @@ from yota.passes.rolling import Rolling
 
 __all__ = ["run"]
 
+_Places: TypeAlias = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Chain:
+    """Writes one after the other at places of one kind: these are the same place, or have nothing in common.
+
+    Parameters
+    ----------
+    root
+        The array before the first of them, on the tape that is read.
+    pattern
+        The index without its integers.
+    writes
+        By place, the number of each write in the chain, and what was written.
+    order
+        The arrays that it made.
+    """
+
+    root: int
+    pattern: tuple[object, ...]
+    writes: dict[_Places, list[tuple[int, int]]] = field(default_factory=dict)
+    order: list[int] = field(default_factory=list)
+
+
+class _Forwarding:
+    def __init__(self, tape: Tape) -> None:
+        self.tape = tape
+        self.values: dict[int, int] = {}
+        """By result of a read that is dropped, the variable that was written."""
+        self.versions: dict[int, tuple[_Chain, int]] = {}
+        """By array, the chain that made it, and after how many writes."""
+
+    def run(self) -> Tape:
+        """The tape, with the same variables."""
+        tape, values = self.tape, self.values
+        ops: list[Op] = []
+        counts = [0]
+        for op in tape.ops:
+            if not values.keys().isdisjoint(op.operands):
+                op = replace(op, operands=tuple([values.get(each, each) for each in op.operands]))
+            found = self._forwarded(op) if op.access in (AccessMap.READ, AccessMap.WRITE) else op
+            if found is not None:
+                ops.append(found)
+            counts.append(len(ops))
+        guards = [
+            replace(each, variable=values.get(each.variable, each.variable), after=counts[each.after])
+            for each in tape.guards
+        ]
+        outputs = tuple([values.get(each, each) for each in tape.outputs])
+        return replace(tape, ops=tuple(ops), outputs=outputs, guards=tuple(guards))
+
+    def _forwarded(self, op: Op) -> Op | None:
+        """A read or write as it is without what was written elsewhere; None for a read of what is known."""
+        index = op.keyword("index")
+        places = tuple([entry for entry in index if isinstance(entry, int)])
+        if GATHER in index or not places:
+            return op
+        pattern = tuple([None if isinstance(entry, int) else entry for entry in index])
+        array = op.operands[0]
+        chain, count = self.versions.get(array, (None, 0))
+        if op.access == AccessMap.WRITE:
+            if chain is None or chain.pattern != pattern or len(chain.order) != count:
+                chain, count = _Chain(array, pattern), 0
+            chain.order.append(op.result)
+            chain.writes.setdefault(places, []).append((count, op.operands[1]))
+            self.versions[op.result] = chain, count + 1
+            return op
+        if chain is None or chain.pattern != pattern:
+            return op
+        for number, value in reversed(chain.writes.get(places, ())):
+            # Later writes are of other versions of the array.
+            if number < count:
+                if self.tape.types[value] != self.tape.types[op.result]:
+                    return op
+                self.values[op.result] = value
+                return None
+        return replace(op, operands=(chain.root,))
+
+
+def _forwarded(tape: Tape) -> Tape:
+    """``tape`` with reads of single places of arrays that were written there as reads of what was written."""
+    return _Forwarding(tape).run() if any(op.access == AccessMap.WRITE for op in tape.ops) else tape
+
 
 def run(tape: Tape) -> Tape:
     """``tape`` with loops in the place of ops that repeat; everything is computed in the same order."""
     if not is_worth(1, len(tape)):
         return tape
     tape = dce.run(tape)
-    direct = dce.run(forwarding.run(tape))
+    direct = dce.run(_forwarded(tape))
     found = [_rolled(each) for each in ((tape,) if direct is tape else (direct, tape))]
     return min((each for each in found if any(op.regions for op in each.ops)), key=len, default=tape)
 

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 from yota.ir.tape import Tape
-from yota.passes import arithmetic, contraction, einsums, layout, overwriting
+from yota.passes import arithmetic, contraction, layout, reading
 from yota.passes.case import Case, Rule
 from yota.passes.rewrite import Rewriting, protected, use_counts
 from yota.passes.writes import Chains
 
 __all__ = ["Simplifier", "run"]
 
-EXACT: dict[str, tuple[Rule, ...]] = {**arithmetic.EXACT, **layout.EXACT, **overwriting.EXACT}
+EXACT: dict[str, tuple[Rule, ...]] = {**arithmetic.EXACT, **layout.EXACT, **reading.EXACT}
 """Rules whose result has the same bits: for scalars they also hold where the value is computed in strict mode."""
 
-_TABLES: tuple[dict[str, tuple[Rule, ...]], ...] = (
-    arithmetic.LOOSE,
-    contraction.LOOSE,
-    einsums.LOOSE,
-    overwriting.LOOSE,
-)
+_TABLES = (arithmetic.LOOSE, contraction.LOOSE, reading.LOOSE)
 LOOSE: dict[str, tuple[Rule, ...]] = {
     name: tuple(rule for table in _TABLES for rule in table.get(name, ())) for table in _TABLES for name in table
 }

@@ -16,7 +16,7 @@ import pytest
 import yota
 from tests.codegen.compiled import compiled, needs_compiler
 from tests.codegen.programs import Writer, arguments, check, evaluate
-from yota.codegen.c import pieces
+from yota.codegen.c import kernel
 from yota.codegen.targets import c
 from yota.compilation.specialise import Target, compile_tape, simplified
 from yota.ir.indexing import Slice
@@ -122,8 +122,8 @@ def test_dtypes_that_c_does_not_know_are_left_to_numpy() -> None:
 
 @pytest.mark.parametrize("dtype", ["float64", "complex64"])
 def test_long_straight_code_is_cut_into_functions(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pieces, "_LONGEST", 6)
-    monkeypatch.setattr(pieces, "_PIECE", 4)
+    monkeypatch.setattr(kernel, "_LONGEST", 6)
+    monkeypatch.setattr(kernel, "_PIECE", 4)
     write = Writer("cut")
     x, scale = write.input("x", (6,), dtype), write.input("scale", (), dtype)
     terms = [write("getitem", x, index=(number,)) for number in range(6)]

@@ -23,9 +23,9 @@ def limits(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def lower_limits(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr("yota.passes.pieces.CACHE_BYTES", 1 << 13)
+    patch.setattr("yota.passes.fuse.CACHE_BYTES", 1 << 13)
     patch.setattr("yota.codegen.storage.WORKSPACE_BYTES", 64)
-    patch.setattr("yota.codegen.c.streams._LARGE", 1 << 10)
+    patch.setattr("yota.codegen.c.frame._LARGE", 1 << 10)
     patch.setattr("yota.codegen.c.kernel.WORTH_KEEPING", 1 << 10)
     patch.setattr("yota.codegen.c.kernel._WORTH_THREADS", 1)
     patch.setattr("yota.codegen.c.kernel._WORTH_RELEASING", 1)

@@ -7,8 +7,7 @@ import pytest
 
 import yota
 from yota.codegen.c import pull
-from yota.codegen.c.index import Linear
-from yota.codegen.c.inside import CutError, UnreachableError, by_place, piece_of, pieces_at
+from yota.codegen.c.index import CutError, Linear, UnreachableError, by_place, piece_of, pieces_at
 from yota.codegen.targets.c import generate
 from yota.ir.indexing import Slice
 from yota.passes import pipeline

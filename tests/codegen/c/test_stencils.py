@@ -9,7 +9,7 @@ import yota
 from tests.codegen.compiled import needs_compiler
 from yota.codegen.c.groups import Group, schedule
 from yota.codegen.c.pull import Pull
-from yota.codegen.c.written import read_where_written
+from yota.codegen.c.writes import read_where_written
 from yota.passes.pipeline import run
 
 STEPS = 12

@@ -15,7 +15,7 @@ import yota
 from tests.codegen.c.test_random import SHAPES
 from tests.codegen.compiled import needs_compiler
 from tests.codegen.programs import arguments, check, evaluate, tapes
-from yota.codegen.c import streams
+from yota.codegen.c import frame
 from yota.codegen.c.plan import Part
 from yota.codegen.render import render
 from yota.codegen.targets.c import generate
@@ -31,7 +31,7 @@ TYPES = ["float32", "complex128", "complex64"]
 @pytest.fixture
 def streaming(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every result counts as large, and goes to three threads."""
-    monkeypatch.setattr(streams, "_LARGE", 1)
+    monkeypatch.setattr(frame, "_LARGE", 1)
     monkeypatch.setattr("yota.codegen.c.kernel._WORTH_THREADS", 1)
     monkeypatch.setenv("YOTA_NUM_THREADS", "3")
 
@@ -43,7 +43,7 @@ def quartic(x: Any) -> Any:
 @pytest.mark.parametrize("less, past", [(0, True), (1, False)])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_results_are_written_past_the_caches_from_one_size_on(dtype: Any, less: int, past: bool) -> None:
-    x = np.full(streams._LARGE // np.dtype(dtype).itemsize - less, 0.5, dtype)
+    x = np.full(frame._LARGE // np.dtype(dtype).itemsize - less, 0.5, dtype)
     _, found = yota.grad(quartic, x, target="c")
     assert (WRITES in found.source) is past
     np.testing.assert_array_equal(found[0], dtype(-2.5))
@@ -55,11 +55,11 @@ def points(x: Any) -> Any:
 
 def test_all_that_one_loop_writes_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     x = np.random.default_rng(0).normal(size=(100, 3))
-    monkeypatch.setattr(streams, "_LARGE", 100 * 4 * 8)
+    monkeypatch.setattr(frame, "_LARGE", 100 * 4 * 8)
     each = yota.batch(yota.value_and_grad(points), target="c")
     each(x)
     assert each.source.count("write_past_caches(") == 3
-    monkeypatch.setattr(streams, "_LARGE", 100 * 4 * 8 + 1)
+    monkeypatch.setattr(frame, "_LARGE", 100 * 4 * 8 + 1)
     each.clear()
     each(x)
     assert "write_past_caches(" not in each.source
@@ -78,7 +78,7 @@ def test_ragged_ends(count: int, dtype: str, monkeypatch: pytest.MonkeyPatch) ->
         function.clear()
         made.append(function(x))
         assert ("write_past_caches(" in function.source) is (len(made) == 1)
-        monkeypatch.setattr(streams, "_LARGE", 1 << 60)
+        monkeypatch.setattr(frame, "_LARGE", 1 << 60)
     np.testing.assert_array_equal(*made)
     assert made[0].dtype == dtype
 
@@ -120,7 +120,7 @@ def test_what_is_no_row_of_places_is_written_in_its_place() -> None:
 
 
 def test_blocks_of_many_results_are_short(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(streams, "_LARGE", 1)
+    monkeypatch.setattr(frame, "_LARGE", 1)
     x = np.random.default_rng(2).normal(size=(300, 3)) + 0.0j
     for elements, rounds in ((16, 128), (17, 64), (128, 16), (129, 0)):
         function = yota.batch(lambda p, n=elements: np.array([p[k % 3] * (k + 2.0) for k in range(n)]), target="c")

@@ -16,8 +16,8 @@ from yota.codegen.c.nest import Nest
 from yota.codegen.c.plan import Partial
 from yota.codegen.c.pull import Pull
 from yota.codegen.c.regions import Region, Root, regions
-from yota.codegen.c.sizes import bytes_of
 from yota.codegen.c.spelling import cost
+from yota.codegen.c.statements import bytes_of
 from yota.codegen.names import Names
 from yota.ir.tape import Op
 from yota.ir.verify import is_on

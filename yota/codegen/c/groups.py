@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from yota.codegen.c.inside import UnreachableError
+from yota.codegen.c.index import UnreachableError
 from yota.codegen.c.patterns import is_fixed, is_uniform
 from yota.codegen.c.regions import LONGEST_UNROLLED, Root, studied
 from yota.codegen.c.spelling import cost, is_known_op

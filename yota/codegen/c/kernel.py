@@ -3,20 +3,110 @@
 from __future__ import annotations
 
 import linecache
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 from yota.codegen.c.body import BodyWriter
 from yota.codegen.c.groups import Group, Schedule
 from yota.codegen.c.lines import Needs, comment
 from yota.codegen.c.names import LocalNames
-from yota.codegen.c.pieces import cut
-from yota.codegen.c.plan import Argument, KernelPlan, Partial, Result
+from yota.codegen.c.plan import Argument, KernelPlan, Partial, Piece, Result
 from yota.codegen.c.types import c_type, npy_type, scalar_type
 from yota.ir.tape import Tape
 from yota.ir.types import TensorType
 
-__all__ = ["WORTH_KEEPING", "ArrayNames", "Kernel", "argument_of", "plan_kernel", "remarks", "result_hint", "result_of"]
+__all__ = [
+    "WORTH_KEEPING",
+    "ArrayNames",
+    "Kernel",
+    "argument_of",
+    "mentions",
+    "plan_kernel",
+    "plan_kernels",
+    "remarks",
+    "result_hint",
+    "result_of",
+]
+
+_LONGEST = 1_500
+"""Statements of a kernel that is left whole."""
+_PIECE = 150
+_DEFINITION = re.compile(r"const (\w+) (\w+) = ")
+_WORD = re.compile(r"[A-Za-z_]\w*")
+
+
+def _cut(
+    lines: Sequence[str], name: str, arguments: Sequence[Argument], results: Sequence[Result]
+) -> tuple[tuple[Piece, ...], tuple[str, ...]]:
+    """Functions that ``lines`` are spread over, and the statements that call them in turn.
+
+    What one function computes and a later one reads is kept in arrays, one for each type.
+    """
+    statements = _statements(lines)
+    if len(statements) <= _LONGEST:
+        return (), tuple(lines)
+    parts = [statements[first : first + _PIECE] for first in range(0, len(statements), _PIECE)]
+    home = {name: (number, kind) for number, part in enumerate(parts) for kind, name in _defined(part)}
+    reads = [_reads(part, home, number) for number, part in enumerate(parts)]
+    places: dict[str, str] = {}
+    sizes: dict[str, int] = {}
+    for word in dict.fromkeys(word for each in reads for word in each):
+        kind = home[word][1]
+        places[word] = f"kept_{kind}[{sizes.setdefault(kind, 0)}]"
+        sizes[kind] += 1
+    own = [each for each in arguments if each.used]
+    known = [*(each.name for each in own), *(each.name for each in results)]
+    parameters = [f"const {each.type} {'*restrict ' if each.shape else ''}{each.name}" for each in own]
+    parameters += [f"{each.type} *restrict {each.name}" for each in results]
+    parameters += [f"{kind} *restrict kept_{kind}" for kind in sizes]
+    pieces = []
+    for number, part in enumerate(parts):
+        body = [f"const {home[word][1]} {word} = {places[word]};" for word in reads[number]]
+        body += [line for statement in part for line in statement]
+        body += [f"{place} = {word};" for word, place in places.items() if home[word][0] == number]
+        unused = [each for each in known if not mentions(body, each)]
+        unused += [f"kept_{kind}" for kind in sizes if not mentions(body, f"kept_{kind}")]
+        pieces.append(Piece(f"{name}_part{number}", tuple(parameters), (*(f"(void){each};" for each in unused), *body)))
+    given = ", ".join([*known, *(f"kept_{kind}" for kind in sizes)])
+    calls = [f"{kind} kept_{kind}[{size}];" for kind, size in sizes.items()]
+    return tuple(pieces), (*calls, *(f"{piece.name}({given});" for piece in pieces))
+
+
+def _defined(part: Iterable[Sequence[str]]) -> Iterator[tuple[str, str]]:
+    """Type and name of each value that a part computes."""
+    for statement in part:
+        found = next(filter(None, map(_DEFINITION.match, statement)), None)
+        if found:
+            yield found[1], found[2]
+
+
+def _statements(lines: Iterable[str]) -> list[list[str]]:
+    """Lines in groups that belong together: a comment with what follows it, a statement with its further lines."""
+    found: list[list[str]] = []
+    open_comment = False
+    for line in lines:
+        if found and (line.startswith("    ") or open_comment):
+            found[-1].append(line)
+        else:
+            found.append([line])
+        open_comment = line.startswith("/*")
+    return found
+
+
+def _reads(part: Iterable[Sequence[str]], home: dict[str, tuple[int, str]], number: int) -> list[str]:
+    """Names of other parts that a part reads."""
+    words = (
+        word for statement in part for line in statement if not line.startswith("/*") for word in _WORD.findall(line)
+    )
+    return [word for word in dict.fromkeys(words) if word in home and home[word][0] < number]
+
+
+def mentions(body: Iterable[str], name: str) -> bool:
+    """Whether code has a name in it; comments do not count."""
+    return any(re.search(rf"\b{name}\b", line) for line in body if not line.startswith("/*"))
+
 
 _WORTH_THREADS = 4_000_000
 _WORTH_RELEASING = 50_000
@@ -73,7 +163,7 @@ def plan_kernel(
     shares = tuple(body.partials) if parallel else ()
     arguments = tuple(argument_of(found[v], tape.types[v], v in body.reads) for v in inputs)
     written = tuple(result_of(results[root.variable], tape.types[root.variable], shares) for root in group.roots)
-    pieces, lines = ((), tuple(body.lines)) if group.extents else cut(body.lines, name, arguments, written)
+    pieces, lines = ((), tuple(body.lines)) if group.extents else _cut(body.lines, name, arguments, written)
     made = KernelPlan(
         name=name,
         remarks=remarks(plan, group),
@@ -155,3 +245,75 @@ def remarks(plan: Schedule, group: Group) -> tuple[str, ...]:
     line_of: Callable[[str, int], str] = linecache.getline
     texts = [line_of(*place).strip() for place in seen]
     return tuple(comment(text[:100]) for text in texts[:12] if text)
+
+
+_MOST_REMARKS = 12
+
+
+def plan_kernels(plan: Schedule, entry: str, needs: Needs) -> list[Kernel]:
+    """A kernel for each group; groups of one form share what is written."""
+    known: dict[Any, tuple[int, tuple[int, ...]]] = {}
+    found: list[Kernel] = []
+    texts: dict[str, dict[str, None]] = {}
+    for group in plan.steps:
+        if not isinstance(group, Group):
+            continue
+        form, read = _form(plan, group)
+        try:
+            first, places = known.get(form, (None, ()))
+        except TypeError:  # a keyword that cannot be hashed
+            form, first, places = object(), None, ()
+        if first is None:
+            known[form] = len(found), read
+            kernel = plan_kernel(plan, group, f"{entry}_kernel{len(known) - 1}", needs)
+        else:
+            kernel = _called(found[first], group, dict(zip(places, read, strict=True)))
+        found.append(kernel)
+        texts.setdefault(kernel.plan.name, {}).update(dict.fromkeys(remarks(plan, group)))
+    plans = {
+        kernel.plan.name: replace(kernel.plan, remarks=tuple(texts[kernel.plan.name])[:_MOST_REMARKS])
+        for kernel in reversed(found)
+    }
+    return [replace(kernel, plan=plans[kernel.plan.name]) for kernel in found]
+
+
+def _called(first: Kernel, group: Group, same: Mapping[int, int]) -> Kernel:
+    """The first kernel of its form, with what it takes and gives for another group."""
+    inputs = tuple(same.get(variable, variable) for variable in first.inputs)
+    return Kernel(inputs, tuple(root.variable for root in group.roots), first.plan)
+
+
+def _form(plan: Schedule, group: Group) -> tuple[Any, tuple[int, ...]]:
+    """What tells a group from others that compute something else, and the variables in memory in order.
+
+    Arguments of the function's keep their names, for errors name them; constants are told apart, for code depends on
+    them.
+    """
+    tape = plan.tape
+    numbers: dict[int, int] = {}
+    read: list[int] = []
+    parts: list[Any] = [group.extents]
+    names = {entry.variable: (entry.name, entry.path) for entry in tape.inputs}
+    for root in group.roots:
+        parts.append((root.shape, root.loops, tuple(tuple(sorted(cut)) for cut in root.cuts)))
+        waiting = [(root.variable, True)]
+        while waiting:
+            variable, whole = waiting.pop()
+            op = plan.definitions.get(variable)
+            if variable in numbers and not (whole and variable == root.variable):
+                continue
+            if op is None or (variable in plan.leaves and not whole):
+                numbers[variable] = len(numbers)
+                read.append(variable)
+                constant = variable if variable in tape.constants else None
+                parts.append((tape.types[variable], names.get(variable), constant))
+                continue
+            missing = [operand for operand in op.operands if operand not in numbers]
+            if missing:
+                waiting.append((variable, whole))
+                waiting.extend((operand, False) for operand in missing)
+                continue
+            operands = tuple(numbers[operand] for operand in op.operands)
+            numbers[variable] = len(numbers)
+            parts.append((op.primitive, op.static, tape.types[variable], operands))
+    return tuple(parts), tuple(read)

@@ -15,7 +15,7 @@ from yota.codegen.c.patterns import normalised
 from yota.codegen.c.plan import KernelPlan
 from yota.codegen.c.products import small_as_sums
 from yota.codegen.c.types import c_type, is_known, literal
-from yota.codegen.contract import as_products
+from yota.codegen.forms import as_products
 from yota.ir.regions import Region
 from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op, Tape

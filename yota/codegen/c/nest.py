@@ -7,10 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from yota.codegen.c.frame import Frame, Sink
+from yota.codegen.c.frame import Frame, Sink, streams
 from yota.codegen.c.lines import Writer, block, filled
 from yota.codegen.c.regions import Region
-from yota.codegen.c.streams import streams
 from yota.codegen.c.types import c_type, suffix
 from yota.ir.extents import Extent
 

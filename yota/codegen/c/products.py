@@ -1,9 +1,11 @@
-"""Rewrites matrix products and einsums as sums of products: where no BLAS is at hand, or where it would not pay."""
+"""Rewrites matrix products, einsums and counts as sums: where no BLAS is at hand, or where it would not pay."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
+
+import numpy as np
 
 from yota.ir.access import letters
 from yota.ir.catalog import primitive
@@ -12,7 +14,7 @@ from yota.ir.tape import Op, Tape
 from yota.passes.rewrite import Rewriting, rewritten
 from yota.passes.views import is_view
 
-__all__ = ["as_sums", "small_as_sums"]
+__all__ = ["as_counts", "as_sums", "small_as_sums"]
 
 _SMALL = 256
 """Multiplications of a product up to which a loop takes less time than a call of NumPy's."""
@@ -152,3 +154,31 @@ def _aligned(rewriting: Rewriting, operand: int, letters: str, order: str) -> in
     if rewriting.type(operand).shape != extents:
         operand = rewriting.emit("reshape", (operand,), {"shape": extents})
     return operand
+
+
+def as_counts(tape: Tape) -> Tape:
+    """``tape`` in which what asks how many elements are true counts them in double precision."""
+    if not any(_is_asked(op) for op in tape.ops):
+        return tape
+    return rewritten(tape, lambda rewriting, op: _answer(rewriting, op) if _is_asked(op) else None)
+
+
+def _is_asked(op: Op) -> bool:
+    return op.access == AccessMap.COUNT and isinstance(op.keyword("axis"), tuple)
+
+
+def _answer(rewriting: Rewriting, op: Op) -> int:
+    (found,) = rewriting.operands(op)
+    type = rewriting.type(found)
+    if type.dtype.kind != "b":
+        zero = rewriting.builder.constant(np.zeros((), type.dtype)[()])
+        found = rewriting.emit("not_equal", (found, zero))
+    if op.semantics.fold == "logical_and":
+        found = rewriting.emit("logical_not", (found,))
+    ones = rewriting.emit("astype", (found,), {"dtype": np.dtype(np.float64)})
+    static = {"axis": op.keyword("axis"), "keepdims": op.keyword("keepdims")}
+    count = rewriting.emit(primitive("sum"), (ones,), static) if op.keyword("axis") else ones
+    if op.semantics.fold == "add":
+        return rewriting.emit("astype", (count,), {"dtype": rewriting.tape.types[op.result].dtype})
+    zero = rewriting.builder.constant(np.float64(0))
+    return rewriting.emit("not_equal" if op.semantics.fold == "logical_or" else "equal", (count, zero))

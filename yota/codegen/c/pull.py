@@ -9,8 +9,19 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from yota.codegen.c.index import Bounds, Linear, Point, flat, reshaped, spread
-from yota.codegen.c.inside import UnreachableError, by_place, piece_of, pieces_at, within
+from yota.codegen.c.index import (
+    Bounds,
+    Linear,
+    Point,
+    UnreachableError,
+    by_place,
+    flat,
+    piece_of,
+    pieces_at,
+    reshaped,
+    spread,
+    within,
+)
 from yota.codegen.c.patterns import gathered_extents, is_uniform, place
 from yota.codegen.c.spelling import computed_in
 from yota.codegen.c.values import Values

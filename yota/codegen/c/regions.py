@@ -7,8 +7,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from yota.codegen.c.index import Linear, Point, spread
-from yota.codegen.c.inside import CutError, UnreachableError
+from yota.codegen.c.index import CutError, Linear, Point, UnreachableError, spread
 from yota.codegen.c.pull import Pull
 from yota.codegen.c.stencils import source_of_parts
 from yota.ir.extents import Extent

@@ -10,22 +10,29 @@ import numpy as np
 
 from yota.codegen import symbolic
 from yota.codegen.c.groups import GATHERS, Group, Schedule, schedule
-from yota.codegen.c.kernel import Kernel, plan_kernel, result_hint
+from yota.codegen.c.kernel import Kernel, mentions, plan_kernel, result_hint
 from yota.codegen.c.lines import Needs, block, filled
 from yota.codegen.c.names import FileNames, LocalNames
-from yota.codegen.c.ordered import is_ordered, is_sort, sorting, writing
-from yota.codegen.c.patterns import index_arrays, is_uniform, normalised
-from yota.codegen.c.pieces import mentions
-from yota.codegen.c.places import is_inside, is_places, with_places
+from yota.codegen.c.parts import Tables
+from yota.codegen.c.patterns import index_arrays, is_inside, is_places, is_uniform, normalised, with_places
 from yota.codegen.c.plan import Argument, KernelPlan, Piece
-from yota.codegen.c.products import as_sums
-from yota.codegen.c.results import in_place
-from yota.codegen.c.sizes import Made, Sizes, bytes_of, put_in_place
-from yota.codegen.c.statements import OUT_OF_BOUNDS, failed, framed, refusal
-from yota.codegen.c.strided import without_strides
-from yota.codegen.c.tables import Tables
-from yota.codegen.c.truths import as_counts
+from yota.codegen.c.products import as_counts, as_sums
+from yota.codegen.c.statements import (
+    OUT_OF_BOUNDS,
+    Made,
+    Sizes,
+    bytes_of,
+    failed,
+    framed,
+    is_ordered,
+    is_sort,
+    put_in_place,
+    refusal,
+    sorting,
+    writing,
+)
 from yota.codegen.c.types import c_type, literal
+from yota.codegen.c.writes import in_place, without_strides
 from yota.codegen.count import operations
 from yota.codegen.liveness import check_steps
 from yota.errors import CodegenError

@@ -1,18 +1,151 @@
-"""What C functions that stand alone return, and the statements around what they do."""
+"""What C functions that stand alone do besides loops: checks, memory, sorting, and what comes from sizes."""
 
 from __future__ import annotations
 
+import itertools
 import linecache
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from yota.codegen.c.lines import filled
-from yota.codegen.c.types import literal
+from yota.codegen.c.lines import Needs, filled
+from yota.codegen.c.patterns import is_uniform
+from yota.codegen.c.types import c_type, is_known, literal
 from yota.errors import CodegenError
+from yota.ir.extents import Extent
+from yota.ir.indexing import GATHER
+from yota.ir.semantics import AccessMap, Positions
 from yota.ir.tape import Guard, Op, Tape
 
-__all__ = ["NO_MEMORY", "OUT_OF_BOUNDS", "WRONG_SIZES", "failed", "framed", "refusal"]
+__all__ = [
+    "NO_MEMORY",
+    "OUT_OF_BOUNDS",
+    "WRONG_SIZES",
+    "Made",
+    "Sizes",
+    "bytes_of",
+    "failed",
+    "framed",
+    "is_ordered",
+    "is_sort",
+    "put_in_place",
+    "refusal",
+    "sorting",
+    "writing",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A further input of a tape, which its function computes from sizes before all else.
+
+    Parameters
+    ----------
+    kind
+        The C type of its elements.
+    text
+        For a number, its value; else the statement that puts one element in place.
+    count
+        How many elements there are; 0 for a number.
+    loops
+        The loops that the statement stands in.
+    counting
+        Whether it is the array of all places of an axis.
+    """
+
+    name: str
+    kind: str
+    text: str
+    count: int = 0
+    loops: tuple[str, ...] = ()
+    counting: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """What a function takes from sizes.
+
+    Parameters
+    ----------
+    names
+        Names of the sizes.
+    made
+        The last inputs of the tape.
+    on_stack
+        Bytes of an intermediate array that may stand on the stack.
+    may_be_none
+        Whether a number of elements is 0 at some sizes.
+    """
+
+    names: tuple[str, ...] = ()
+    made: tuple[Made, ...] = ()
+    on_stack: int = 2_048
+    may_be_none: Callable[[int], bool] = lambda count: False
+
+    def allocated(self, kind: str, name: str, count: int) -> str:
+        """The definition of an array on the heap: some C libraries have no memory of no bytes."""
+        return f"{kind} *const {name} = malloc({bytes_of(count, name)}{' + 1' if self.may_be_none(count) else ''});"
+
+
+def bytes_of(count: int, array: str) -> str:
+    """C text of how many bytes so many elements of an array take."""
+    return f"{f'(size_t){count}' if isinstance(count, Extent) else count} * sizeof *{array}"
+
+
+def put_in_place(made: Sequence[Made]) -> list[str]:
+    """Statements that compute arrays; those in the same loops run in them together."""
+    lines = []
+    for loops, group in itertools.groupby((each for each in made if each.count), key=lambda each: each.loops):
+        statements = [line for each in group for line in filled(each.text)]
+        inner = "    " * len(loops)
+        lines += [f"{'    ' * depth}{loop}" for depth, loop in enumerate(loops)]
+        if len(statements) > 1:
+            lines[-1] += " {"
+        lines += [f"{inner}{each}" for each in statements]
+        lines += [f"{inner[4:]}}}"] if len(statements) > 1 else []
+    return lines
+
+
+def is_sort(tape: Tape, op: Op) -> bool:
+    """Whether an op finds the places of real numbers along an axis from the smallest on."""
+    type = tape.types[op.operands[0]] if op.semantics.positions == Positions.SORTED else None
+    return type is not None and bool(type.shape) and is_known(type.dtype) and type.dtype.kind != "c"
+
+
+def is_ordered(tape: Tape, op: Op) -> bool:
+    """Whether an op is done here."""
+    if op.access == AccessMap.WRITE and op.keyword("index") == (GATHER,):
+        return all(is_known(tape.types[each].dtype) for each in (*op.operands, op.result))
+    return is_sort(tape, op)
+
+
+def sorting(tape: Tape, op: Op, source: str, target: str, spare: str, needs: Needs) -> list[str]:
+    """The call that puts the places of ``source`` in order; ``spare`` is memory for twice as many as an axis has."""
+    type, axis = tape.types[op.operands[0]], op.keyword("axis")
+    name = "sorted_places" if type.dtype.kind == "f" else "whole_sorted_places"
+    needs.parts.add((name, type.dtype.name))
+    axis %= type.ndim
+    rows, step = math.prod(type.shape[:axis]), math.prod(type.shape[axis + 1 :])
+    given = ", ".join((target, source, str(rows), str(type.shape[axis]), str(step), spare))
+    return filled(f"{name}_{c_type(type.dtype)}({given});")
+
+
+def writing(tape: Tape, op: Op, texts: Sequence[str], target: str) -> list[str]:
+    """Statements that write values at places, of which the last one stays; ``texts`` are those of the operands."""
+    source, value, places = texts
+    type, constant = tape.types[op.result], tape.constants.get(op.operands[0])
+    if constant is not None and is_uniform(constant):
+        number = literal(np.asarray(constant).reshape(-1)[0], type.dtype)
+        start = [f"for (ptrdiff_t at = 0; at < {type.size!s}; at++)", f"    {target}[at] = {number};"]
+    else:
+        start = [f"memcpy({target}, {source}, {bytes_of(type.size, target)});"]
+    shape = tape.types[op.operands[1]].shape
+    element = value if not shape else f"{value}[0]" if shape == (1,) else f"{value}[at]"
+    count = tape.types[op.operands[2]].size
+    return [*start, f"for (ptrdiff_t at = 0; at < {count!s}; at++)", f"    {target}[{places}[at]] = {element};"]
+
 
 NO_MEMORY = -1
 """What a function returns if there is no memory for its intermediate arrays."""

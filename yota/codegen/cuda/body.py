@@ -15,12 +15,9 @@ from yota.codegen.c.lines import Needs, Writer, block, filled
 from yota.codegen.c.pull import Pull
 from yota.codegen.c.regions import Region, Root
 from yota.codegen.c.types import c_type
-from yota.codegen.cuda.access import Access, access_of
-from yota.codegen.cuda.counters import Counters
-from yota.codegen.cuda.layout import Layout
-from yota.codegen.cuda.loops import Loops, Total
-from yota.codegen.cuda.memory import Memory
-from yota.codegen.cuda.shape import Shape, open_shape, shape_of
+from yota.codegen.cuda.loops import Total, loops
+from yota.codegen.cuda.memory import Access, Layout, Memory, access_of
+from yota.codegen.cuda.shape import Counters, Shape, open_shape, shape_of
 from yota.codegen.cuda.spelling import CudaWriter
 from yota.codegen.names import Names
 from yota.ir.verify import is_on
@@ -106,7 +103,7 @@ class CudaBody(BodyWriter):
         totals: dict[tuple[int, Linear], Total] = {}
         inner, hoisted = self._points(pulled, shape, totals)
         found = tuple(totals.values())
-        lines = self._telling(Loops(self.memory, counters, shape, hoisted, inner, found).lines())
+        lines = self._telling(loops(self.memory, counters, shape, hoisted, inner, found))
         return Text(lines, self.reads, shape, found, counters, checked)
 
     def _telling(self, lines: list[str]) -> list[str]:

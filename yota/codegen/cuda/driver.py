@@ -14,7 +14,7 @@ from yota.codegen.banner import heading
 from yota.codegen.c.kernel import result_hint
 from yota.codegen.cuda.calls import statements
 from yota.codegen.cuda.kernel import Step as Kernels
-from yota.codegen.cuda.layout import Layout
+from yota.codegen.cuda.memory import Layout
 from yota.codegen.cuda.places import Check
 from yota.codegen.cuda.plan import KernelPlan
 from yota.codegen.cuda.scatter import Addition, positions, samples

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from yota.codegen.c.groups import Group, Schedule
@@ -11,10 +11,11 @@ from yota.codegen.c.lines import Needs, block
 from yota.codegen.c.types import c_type
 from yota.codegen.cuda.body import CudaBody, Text
 from yota.codegen.cuda.halves import is_half
-from yota.codegen.cuda.layout import Layout
 from yota.codegen.cuda.loops import Total
-from yota.codegen.cuda.names import CudaNames
+from yota.codegen.cuda.memory import Layout
 from yota.codegen.cuda.plan import KernelPlan, Launch, Parameter, Record
+from yota.codegen.cuda.spelling import CudaNames
+from yota.codegen.render import render_lines
 from yota.ir.tape import Tape
 
 __all__ = ["FAULT", "Step", "plan_step"]
@@ -169,46 +170,19 @@ def _finish(
     for pointer, _, count in records:
         own = [each for each in text.totals if each.full == (pointer == "parts") and _is_later(each, text)]
         if pointer == "parts":
-            lines += _finish_parts(own, count, alone=len(records) == 1)
+            made = render_lines("cuda/finish_parts.cu.jinja", totals=own, count=count, threads=_FINISHING)
+            lines += made if len(records) == 1 else block("if (blockIdx.x == 0)", made)
         else:
-            lines += _finish_rows(own, text, text.shape.points[0])
-            blocks = -(-text.shape.points[0] // _across(text.shape.points[0]))
+            across = _across(text.shape.points[0])
+            blocks = -(-text.shape.points[0] // across)
+            known = {"shape": text.shape, "counters": text.counters, "across": across, "threads": _FINISHING}
+            lines += render_lines("cuda/finish_rows.cu.jinja", totals=own, **known)
     parameters = [
         *(Parameter(f"const {record.name} *__restrict__ ", pointer, "") for pointer, record, _ in records),
         *(_written(tape, layout, v, name) for v, name in results.items()),
     ]
     name = f"{records[0][1].name.rpartition('_')[0]}_finish"
     return KernelPlan(name, (), (), tuple(parameters), tuple(lines), Launch(blocks, _FINISHING))
-
-
-def _finish_parts(totals: Sequence[Total], count: int, *, alone: bool) -> list[str]:
-    lines = [f"{each.type} {each.name} = {each.type}::none();" for each in totals]
-    joins = [f"{each.name}.join(parts[part].{each.name});" for each in totals]
-    lines += block(f"for (int part = threadIdx.x; part < {count!s}; part += {_FINISHING})", joins)
-    lines += [f"{each.name} = joined<{_FINISHING}, 1>({each.name});" for each in totals]
-    lines += block("if (threadIdx.x == 0)", [f"{each.target} = {each.name}.result();" for each in totals])
-    return lines if alone else block("if (blockIdx.x == 0)", lines)
-
-
-def _finish_rows(totals: Sequence[Total], text: Text, outer: int) -> list[str]:
-    """Neighbouring threads finish neighbouring rows, several threads each."""
-    shape, index = text.shape, text.counters.type
-    assert shape is not None
-    across = _across(outer)
-    point = text.counters.over(shape.kept, "point")
-    term = f"rows[part * {outer} + {point}]" if index == "int" else f"rows[({index})part * {outer} + {point}]"
-    stores = [f"{each.target} = {each.name}.result();" for each in totals]
-    joins = [f"{each.name}.join({term}.{each.name});" for each in totals]
-    loop = block(f"for (int part = lane; part < {shape.splits}; part += {_FINISHING // across})", joins)
-    return [
-        f"const int lane = threadIdx.x / {across};",
-        f"const {index} {point} = ({index})blockIdx.x * {across} + (int)(threadIdx.x % {across});",
-        *text.counters.decomposed(shape.kept, point),
-        *(f"{each.type} {each.name} = {each.type}::none();" for each in totals),
-        *block(f"if ({point} < {outer!s})", loop),
-        *(f"{each.name} = joined<{_FINISHING}, {across}>({each.name});" for each in totals),
-        *block(f"if (lane == 0 && {point} < {outer!s})", stores),
-    ]
 
 
 def _across(outer: int) -> int:

@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
+from yota.codegen.c.lines import Needs
+from yota.codegen.c.parts import parts
 from yota.codegen.c.plan import Part
 
-__all__ = ["FilePlan", "KernelPlan", "Launch", "Parameter", "Record"]
+__all__ = [
+    "Buffer",
+    "Call",
+    "FilePlan",
+    "HostBody",
+    "KernelPlan",
+    "Launch",
+    "Parameter",
+    "Record",
+    "Sort",
+    "inline_parts",
+    "preludes",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,3 +96,72 @@ class FilePlan:
     preludes: tuple[str, ...]
     parts: tuple[Part, ...]
     kernels: tuple[KernelPlan, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """Device memory for what lies between kernels: its name, its type, and where it starts in the workspace."""
+
+    name: str
+    type: str
+    start: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One launch: the kernel, the launch, and for each argument its text and, for a number, its dtype."""
+
+    kernel: KernelPlan
+    arguments: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Sort:
+    """Keys that are sorted between launches: their name, and how many there are."""
+
+    keys: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class HostBody:
+    """What a host function does.
+
+    Parameters
+    ----------
+    workspace
+        Bytes of device memory that it needs besides its arguments.
+    operations
+        What it computes, counted.
+    looks
+        Whether it looks at indices.
+    """
+
+    calls: tuple[Call | Sort, ...]
+    buffers: tuple[Buffer, ...]
+    workspace: int
+    operations: str
+    looks: bool = False
+
+
+def preludes(needs: Needs, totals: Collection[str]) -> tuple[str, ...]:
+    """Templates for numbers and totals."""
+    found = ["numbers"]
+    if needs.complex:
+        found.append("complex")
+    if "sum" in totals:
+        found += ["sum", "complex_sum"] if needs.complex else ["sum"]
+    if "total" in totals:
+        found.append("total")
+    if {"sum", "total"} & set(totals):
+        found.append("joined")
+    if "places" in totals and needs.complex:
+        found.append("complex_unless")
+    found += [name for name in ("float16", "bfloat16", "warp", "pack", "rows", "places", "sort") if name in totals]
+    return tuple(f"cuda/{name}.cu.jinja" for name in found)
+
+
+def inline_parts(needs: Needs) -> tuple[Part, ...]:
+    """The inline functions that the kernels call."""
+    return parts(needs, "static __device__ __forceinline__", vectors=False)

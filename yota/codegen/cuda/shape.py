@@ -1,4 +1,4 @@
-"""How the threads of a kernel share out the points of a loop nest: flat, or along what is kept and what is reduced."""
+"""How the threads of a kernel share out the points of a loop nest, and the counters of its loops."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from yota.codegen.c.groups import Group
 
-__all__ = ["OPEN_BLOCKS", "THREADS", "Shape", "open_shape", "separated", "shape_of"]
+__all__ = ["OPEN_BLOCKS", "THREADS", "Counters", "Shape", "open_shape", "separated", "shape_of"]
 
 THREADS = 256
 """Threads of a block."""
@@ -148,3 +148,50 @@ def _deep(outer: int, inner: int, threads: int, rows: bool) -> int:
         return 1
     across = min(_WARP, 1 << (outer - 1).bit_length())
     return max(1, min(threads // across, 1 << (inner.bit_length() - 1)))
+
+
+@dataclass(frozen=True, slots=True)
+class Counters:
+    """The counters of one kernel.
+
+    Parameters
+    ----------
+    names
+        One for each axis.
+    extents
+        Extents of the loops that are left, each with those that were merged into it.
+    type
+        Wide enough for all offsets.
+    """
+
+    names: Sequence[str]
+    extents: Mapping[int, int]
+    type: str
+
+    def over(self, axes: Sequence[int], several: str) -> str:
+        """The counter over all points along ``axes``, called ``several`` if it is not that of a single axis.
+
+        Examples
+        --------
+        >>> Counters(("i", "j"), {0: 4, 1: 5}, "int").over((1,), "point")
+        'j'
+        """
+        return self.names[axes[0]] if len(axes) == 1 else several
+
+    def decomposed(self, axes: Sequence[int], counter: str) -> list[str]:
+        """Statements for the counters of single axes out of one over all; none where that is the only one.
+
+        Examples
+        --------
+        >>> Counters(("i", "j"), {0: 4, 1: 5}, "int").decomposed((0, 1), "point")
+        ['const int i = point / 5;', 'const int j = point % 5;']
+        """
+        lines = []
+        step = math.prod(self.extents[axis] for axis in axes)
+        for position, axis in enumerate(axes if len(axes) > 1 else ()):
+            step //= self.extents[axis]
+            text = counter if step == 1 else f"{counter} / {step}"
+            if position:
+                text = f"{text} % {self.extents[axis]}"
+            lines.append(f"const {self.type} {self.names[axis]} = {text};")
+        return lines

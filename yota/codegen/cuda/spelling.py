@@ -1,19 +1,21 @@
-"""How elementwise primitives are spelled in CUDA: as in C, and functions that CUDA's math library has besides."""
+"""How elementwise primitives are spelled in CUDA, and names that neither the language nor its library uses."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from yota.codegen.c.lines import Writer
+from yota.codegen.c.names import LocalNames
 from yota.codegen.c.spelling import Spelling, is_known_op, spell
 from yota.codegen.c.types import is_known, suffix
 from yota.codegen.c.values import Value
 from yota.codegen.cuda.halves import is_half
 from yota.ir.tape import Op, Tape
 
-__all__ = ["CudaWriter", "is_known_to_cuda"]
+__all__ = ["CudaNames", "CudaWriter", "is_known_to_cuda"]
 
 _SPECIAL = {
     "erfinv": "erfinv", "erfcinv": "erfcinv", "erfcx": "erfcx", "gamma": "tgamma", "gammaln": "lgamma",
@@ -53,3 +55,37 @@ class CudaWriter(Writer):
         if known is None and name in _SPECIAL and dtype.kind == "f":
             return Spelling(f"{_SPECIAL[name]}{suffix(dtype)}({{0}})")
         return known
+
+
+_TAKEN = (
+    "parts rows base across lane point place shared Sum Product Largest Smallest Complex joined joined_in_warp plus"
+    " threadIdx blockIdx blockDim gridDim warpSize Pack taken given is_aligned brought taken_out step first count"
+    " float16 bfloat16 within unless outside fault places"
+).split()
+_WORDS = (
+    "alignas alignof and and_eq asm bitand bitor bool catch char16_t char32_t class compl constexpr const_cast decltype"
+    " delete dynamic_cast explicit export false friend mutable namespace new noexcept not not_eq nullptr operator or"
+    " or_eq private protected public reinterpret_cast static_assert static_cast template this thread_local throw true"
+    " try typeid typename using virtual wchar_t xor xor_eq half dim3 int2 int3 int4 float2 float3 float4 double2 min"
+    " max rsqrt norm3d norm4d rhypot sinpi cospi j0 j1 jn y0 y1 yn lgamma tgamma erfinv erfcinv erfcx normcdf"
+    " normcdfinv sincos sincospi fdim fma frexp ilogb ldexp llrint logb modf nan nearbyint nextafter remainder remquo"
+    " round scalbn exp10 rcbrt clock assert printf atomicAdd"
+).split()
+_ENDINGS = ("_finish", "_sum", "_so_far")
+
+
+class CudaNames(LocalNames):
+    """Names in one kernel.
+
+    Examples
+    --------
+    >>> names = CudaNames("f_kernel0")
+    >>> [names.fresh(text) for text in ("x", "class", "parts", "y1", "__shared")]
+    ['x', 'class_', 'parts_1', 'y1_1', 'shared_1']
+    """
+
+    def __init__(self, kernel: str, known: Iterable[str] = ()) -> None:
+        super().__init__(kernel, known)
+        for word in (*_TAKEN, *_WORDS):
+            self._taken.add(word)
+            self._taken.add(f"{word}f")

@@ -13,25 +13,19 @@ from yota.codegen.c.groups import schedule
 from yota.codegen.c.kernel import result_hint
 from yota.codegen.c.lines import Needs
 from yota.codegen.c.names import LocalNames
-from yota.codegen.c.patterns import is_uniform, normalised
-from yota.codegen.c.places import with_places
-from yota.codegen.c.products import as_sums
-from yota.codegen.c.tables import Tables
-from yota.codegen.c.truths import as_counts
+from yota.codegen.c.parts import Tables
+from yota.codegen.c.patterns import is_uniform, normalised, with_places
+from yota.codegen.c.products import as_counts, as_sums
 from yota.codegen.c.types import c_type
 from yota.codegen.count import operations
 from yota.codegen.cuda.halves import placed, widened
 from yota.codegen.cuda.kernel import Step, plan_step
-from yota.codegen.cuda.launches import Body, Buffer, Call, Sort
-from yota.codegen.cuda.layout import Layout
-from yota.codegen.cuda.leading import is_addition, leading
-from yota.codegen.cuda.names import CudaNames
-from yota.codegen.cuda.places import readable
-from yota.codegen.cuda.plan import KernelPlan
-from yota.codegen.cuda.scatter import plan_addition
+from yota.codegen.cuda.memory import Layout
+from yota.codegen.cuda.places import Places, find_starts, join_places, readable
+from yota.codegen.cuda.plan import Buffer, Call, HostBody, KernelPlan, Sort
+from yota.codegen.cuda.scatter import is_addition, leading, plan_addition
 from yota.codegen.cuda.shape import THREADS, separated
-from yota.codegen.cuda.sorting import Places, find_starts, join_places
-from yota.codegen.cuda.spelling import is_known_to_cuda
+from yota.codegen.cuda.spelling import CudaNames, is_known_to_cuda
 from yota.codegen.liveness import check_steps
 from yota.errors import CodegenError
 from yota.ir.location import where
@@ -59,7 +53,7 @@ def body_of(
     sizes: Sequence[str] | None = None,
     made: Sequence[str] = (),
     fillings: Sequence[KernelPlan] = (),
-) -> Body:
+) -> HostBody:
     """The body of the host function ``name`` that computes a tape's outputs.
 
     Parameters
@@ -133,7 +127,7 @@ class _Host:
         found = ((v, value) for v, value in self.tape.constants.items() if v in used and self.tape.types[v].shape)
         return [(variable, value) for variable, value in found if not is_uniform(value)]
 
-    def body(self) -> Body:
+    def body(self) -> HostBody:
         places = _places(self.tape) | self.made
         plan = schedule(self.tape, known=is_known_to_cuda, looks=False, gathers=(AccessMap.READ,), places=places)
         calls: list[Call | Sort] = []
@@ -158,7 +152,7 @@ class _Host:
             check_steps(self.tape, done)
         works = ", ".join(f"{count} {name}" for name, count in operations(self.tape).items())
         calls = [*self._filled(calls), *calls]
-        return Body(tuple(calls), tuple(self.buffers), self.size, works, self.looks)
+        return HostBody(tuple(calls), tuple(self.buffers), self.size, works, self.looks)
 
     def _filled(self, calls: Sequence[Call | Sort]) -> list[Call]:
         """Launches that put the arrays in place that ``calls`` read and that come from sizes."""

@@ -7,20 +7,18 @@ from dataclasses import dataclass
 
 from yota.codegen import symbolic
 from yota.codegen.banner import in_comment
-from yota.codegen.c.alike import plan_kernels
 from yota.codegen.c.driver import Driver
 from yota.codegen.c.groups import GATHERS, Group, Schedule, schedule
-from yota.codegen.c.kernel import Kernel, plan_kernel
+from yota.codegen.c.kernel import Kernel, plan_kernel, plan_kernels
 from yota.codegen.c.lines import Needs
 from yota.codegen.c.loops import LoopKernel, plan_loop
 from yota.codegen.c.parts import parts, preludes
 from yota.codegen.c.patterns import given_places, normalised
 from yota.codegen.c.plan import FilePlan, KernelPlan
 from yota.codegen.c.products import small_as_sums
-from yota.codegen.c.results import in_place
 from yota.codegen.c.spelling import EXACT, EXACT_OF_REAL
-from yota.codegen.c.written import read_where_written
-from yota.codegen.contract import as_products
+from yota.codegen.c.writes import in_place, read_where_written
+from yota.codegen.forms import as_products
 from yota.codegen.names import Names
 from yota.codegen.render import render
 from yota.codegen.targets import base

@@ -13,17 +13,16 @@ from yota.codegen.banner import in_comment
 from yota.codegen.c.groups import schedule
 from yota.codegen.c.lines import Needs
 from yota.codegen.c.patterns import normalised
-from yota.codegen.contract import as_products
 from yota.codegen.cuda.driver import CudaDriver
-from yota.codegen.cuda.file import inline_parts, preludes
 from yota.codegen.cuda.halves import Stored, Widened, is_bfloat16, placed, widened
 from yota.codegen.cuda.kernel import Step, plan_step
-from yota.codegen.cuda.layout import Layout
+from yota.codegen.cuda.memory import Layout
 from yota.codegen.cuda.places import checks, readable
-from yota.codegen.cuda.plan import FilePlan, KernelPlan
+from yota.codegen.cuda.plan import FilePlan, KernelPlan, inline_parts, preludes
 from yota.codegen.cuda.scatter import Addition, additions, is_sorted_scatter
 from yota.codegen.cuda.shape import THREADS, separated
 from yota.codegen.cuda.spelling import is_known_to_cuda
+from yota.codegen.forms import as_products
 from yota.codegen.names import Names
 from yota.codegen.render import render
 from yota.codegen.signs import unsigned

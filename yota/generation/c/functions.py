@@ -8,8 +8,8 @@ from dataclasses import replace
 from yota.autodiff.reverse import Adjoints
 from yota.codegen.c.lines import filled
 from yota.codegen.c.names import FOREIGN, LocalNames
-from yota.codegen.c.sizes import Sizes, bytes_of
 from yota.codegen.c.standalone import Body, Shared, body_of
+from yota.codegen.c.statements import Sizes, bytes_of
 from yota.codegen.c.types import c_type
 from yota.compilation.scalar_code import short_gradient, short_value
 from yota.generation.c.interface import Function, Parameter, arguments_of, documented, result

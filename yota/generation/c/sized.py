@@ -7,13 +7,12 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from yota.codegen.c.kernel import mentions
 from yota.codegen.c.lines import Needs
 from yota.codegen.c.lines import filled as in_lines
-from yota.codegen.c.pieces import mentions
-from yota.codegen.c.sizes import Made, Sizes
+from yota.codegen.c.parts import Tables
 from yota.codegen.c.standalone import Shared
-from yota.codegen.c.statements import NO_MEMORY, WRONG_SIZES
-from yota.codegen.c.tables import Tables
+from yota.codegen.c.statements import NO_MEMORY, WRONG_SIZES, Made, Sizes
 from yota.codegen.c.types import c_type
 from yota.errors import ArgumentError
 from yota.generation.c.arithmetic import real, whole

@@ -9,9 +9,9 @@ from typing import TypeAlias
 from yota.autodiff.reverse import Adjoints
 from yota.codegen.c.lines import Needs
 from yota.codegen.c.names import FileNames
+from yota.codegen.c.parts import Tables
 from yota.codegen.c.plan import KernelPlan
 from yota.codegen.c.standalone import Shared
-from yota.codegen.c.tables import Tables
 from yota.generation.c.extension import SizedCall, called_from_python
 from yota.generation.c.functions import FunctionWriter
 from yota.generation.c.interface import Function, Parameter, arguments_of, parameter_names

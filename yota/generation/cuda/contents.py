@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from yota.codegen.c.lines import harmless
-from yota.codegen.cuda.file import inline_parts, preludes
-from yota.codegen.cuda.plan import KernelPlan
+from yota.codegen.cuda.plan import KernelPlan, inline_parts, preludes
 from yota.codegen.render import render
 from yota.codegen.wrap import wrapped
 from yota.errors import ArgumentError

@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 
 from yota.autodiff.reverse import Adjoints
+from yota.codegen.c.kernel import mentions
 from yota.codegen.c.lines import Needs, harmless
 from yota.codegen.c.names import FOREIGN, FileNames, LocalNames
-from yota.codegen.c.pieces import mentions
-from yota.codegen.c.tables import Tables
+from yota.codegen.c.parts import Tables
 from yota.codegen.c.types import c_type, is_known
 from yota.codegen.cuda.halves import is_half
-from yota.codegen.cuda.launches import Body, Call, Sort
-from yota.codegen.cuda.plan import KernelPlan
+from yota.codegen.cuda.plan import Call, HostBody, KernelPlan, Sort
 from yota.codegen.cuda.plan import Parameter as KernelParameter
 from yota.codegen.cuda.standalone import body_of
 from yota.codegen.literals import dtype_text, shape_text, tuple_text
@@ -222,7 +221,7 @@ class FunctionWriter:
         kernel = replace(call.kernel, parameters=parameters)
         return Call(kernel, (*((size, "int64") for size in own), *call.arguments))
 
-    def _function(self, name: str, results: list[Parameter], computed: list[str], body: Body) -> Function:
+    def _function(self, name: str, results: list[Parameter], computed: list[str], body: HostBody) -> Function:
         cleared = tuple((each.name, str(_bytes(each))) for each in results if each.name not in computed)
         launches = tuple(map(_launch, body.calls))
         parameters = tuple((_declared(each), each.name, str(each.type)) for each in (*self.inputs, *results))
@@ -238,7 +237,7 @@ class FunctionWriter:
             self.sizes, looks=body.looks,
         )  # fmt: skip
 
-    def _python(self, results: list[Parameter], computed: list[str], body: Body) -> tuple[str, ...]:
+    def _python(self, results: list[Parameter], computed: list[str], body: HostBody) -> tuple[str, ...]:
         lines = []
         for each in self.inputs:
             if each.type.shape:

@@ -10,8 +10,8 @@ from functools import partial
 from yota.codegen.c.lines import Needs
 from yota.codegen.c.patterns import gathered_extents, index_arrays
 from yota.codegen.c.types import c_type
-from yota.codegen.cuda.leading import is_addition
-from yota.codegen.cuda.sorting import MOST
+from yota.codegen.cuda.places import MOST
+from yota.codegen.cuda.scatter import is_addition
 from yota.generation.c.arithmetic import real, whole
 from yota.generation.c.attempts import AllSizes, at_samples
 from yota.generation.c.written import Recording

@@ -1,4 +1,4 @@
-"""Pieces that are added at every n-th place of an axis, as pieces with zeros between: loops then need no remainders."""
+"""Brings writes and additions of pieces to forms that loops take: at all places at once, and without steps."""
 
 from __future__ import annotations
 
@@ -6,13 +6,73 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
+from yota.codegen.c.stencils import SMALLEST
 from yota.ir.extents import UndecidedError
-from yota.ir.indexing import NEWAXIS, Index, Slice
+from yota.ir.indexing import NEWAXIS, Index, Slice, pattern_shape
 from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op, Tape
-from yota.passes.rewrite import Rewriting, rewritten
+from yota.passes import dce
+from yota.passes.rewrite import Rewriting, rewritten, use_counts
+from yota.passes.writes import is_basic
 
-__all__ = ["without_strides"]
+__all__ = ["in_place", "read_where_written", "without_strides"]
+
+
+def in_place(tape: Tape) -> Tape:
+    """``tape`` with each output ``reshape(stack(...))`` of scalars as one ``scatter`` to all places."""
+    uses, definitions = use_counts(tape), tape.definitions()
+    chosen = {}
+    for variable in tape.outputs:
+        op = definitions.get(variable)
+        inner = definitions.get(op.operands[0]) if op is not None and op.access == AccessMap.RESHAPE else None
+        if (
+            inner is not None
+            and inner.access == AccessMap.STACK
+            and uses[variable] == uses[inner.result] == 1
+            and not any(tape.types[operand].shape for operand in inner.operands)
+        ):
+            chosen[variable] = inner
+    if not chosen:
+        return tape
+
+    def placed(rewriting: Rewriting, op: Op) -> int | None:
+        if op.result not in chosen:
+            return None
+        type = tape.types[op.result]
+        indices = tuple(tuple(int(each) for each in index) for index in np.ndindex(type.shape))
+        operands = rewriting.operands(chosen[op.result])
+        return rewriting.emit("scatter", operands, {"shape": type.shape, "indices": indices}, type)
+
+    return dce.run(rewritten(tape, placed))
+
+
+def read_where_written(tape: Tape) -> Tape:
+    """``tape`` with reads of what a `setitem` has written taken from its result."""
+    last = {operand: number for number, op in enumerate(tape.ops) for operand in op.operands}
+    kept = {*tape.outputs, *(guard.variable for guard in tape.guards), *tape.constants}
+    kept.update(entry.variable for entry in tape.inputs)
+    rewriting = Rewriting(tape)
+    for number, op in enumerate(tape.ops):
+        rewriting.builder.location = op.location
+        made = rewriting.copy(op)
+        if op.access != AccessMap.WRITE or len(op.operands) > 2 or not _is_whole(tape, op):
+            continue
+        value = op.operands[1]
+        if value not in kept and last[value] > number:
+            kept.add(value)
+            index = {"index": op.keyword("index")}
+            rewriting.bind(value, rewriting.emit("getitem", (made,), index, tape.types[value]))
+    return rewriting.finish()
+
+
+def _is_whole(tape: Tape, op: Op) -> bool:
+    """Whether a large value is written as it is: not broadcast, not converted."""
+    value, result, index = tape.types[op.operands[1]], tape.types[op.result], op.keyword("index")
+    if value.size < SMALLEST or value.dtype != result.dtype or not is_basic(index):
+        return False
+    return value.shape == pattern_shape(index, (), result.shape)
 
 
 def without_strides(tape: Tape) -> Tape:

@@ -1,4 +1,4 @@
-"""Rewrites two-operand einsums as matrix products where they are that, so that BLAS does the work."""
+"""Ops in the forms that NumPy and BLAS do faster: products of matrices, additions in place, counts and writes."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 
+import numpy as np
+
 from yota.ir.catalog import primitive
+from yota.ir.indexing import GATHER
 from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op, Tape, TapeBuilder
 from yota.ir.types import TensorType
 
-__all__ = ["as_products"]
+__all__ = ["as_counts", "as_deposits", "as_products"]
 
 
 def as_products(tape: Tape, kept: frozenset[int] = frozenset()) -> Tape:
@@ -128,3 +131,119 @@ def _transposed(looks: _Looks, operand: int, letters: str, order: list[str]) -> 
     if axes == tuple(range(len(axes))):
         return operand
     return looks("transpose", operand, axes=axes)
+
+
+_SPARSE = 16
+"""A scatter of slices is sparse if at most one element in so many is written."""
+
+
+def as_deposits(tape: Tape, kept: frozenset[int] = frozenset()) -> Tape:
+    """``tape`` with ``a + scatter(...)`` as one op on ``a``; what computes ``kept`` stays."""
+    scatters = _single_scatters(tape, kept)
+    if not scatters:
+        return tape
+    builder = tape.builder()
+    builder.ops = []
+    gone: set[int] = set()
+    for op in tape.ops:
+        found = _deposit(tape, op, scatters) if op.result not in kept else None
+        builder.ops.append(op if found is None else found)
+        if found is not None:
+            gone.update(variable for variable in op.operands if variable in scatters and variable != found.operands[0])
+    builder.ops = [op for op in builder.ops if op.result not in gone]
+    return builder.finish(tape.outputs)
+
+
+def _single_scatters(tape: Tape, kept: frozenset[int]) -> dict[int, Op]:
+    """Sparse scatters that one op reads, and nothing else."""
+    reads: dict[int, int] = {}
+    for variable in (*tape.outputs, *(guard.variable for guard in tape.guards)):
+        reads[variable] = 2
+    for op in tape.ops:
+        for operand in op.operands:
+            reads[operand] = reads.get(operand, 0) + 1
+    return {
+        op.result: op
+        for op in tape.ops
+        if op.access == AccessMap.SCATTER
+        and reads.get(op.result) == 1
+        and op.result not in kept
+        and _is_sparse(tape, op)
+    }
+
+
+def _is_sparse(tape: Tape, op: Op) -> bool:
+    if any(GATHER in index for index in op.keyword("indices")):
+        return True
+    written = sum(tape.types[piece].size for piece in op.operands)
+    return _SPARSE * written <= tape.types[op.result].size
+
+
+def _deposit(tape: Tape, op: Op, scatters: dict[int, Op]) -> Op | None:
+    if op.name != "add":
+        return None
+    for array, pieces in (op.operands, op.operands[::-1]):
+        type = tape.types[op.result]
+        if pieces in scatters and array != pieces and tape.types[array] == tape.types[pieces] == type:
+            scatter = scatters[pieces]
+            static = (("indices", scatter.keyword("indices")),)
+            return Op(op.result, primitive("deposit"), (array, *scatter.operands), static, op.location)
+    return None
+
+
+_LEAST = 2048
+"""Elements from which on a number is written at few places, rather than chosen at each."""
+
+
+def as_counts(tape: Tape, kept: frozenset[int] = frozenset()) -> Tape:
+    """``tape`` with sums of masks as counts, and numbers at the places of extrema as scatters; ``kept`` stays."""
+    known = tape.definitions()
+    found = [op if op.result in kept else _count(tape, op, known) or _ties(tape, op, known) or op for op in tape.ops]
+    if all(one is other for one, other in zip(found, tape.ops, strict=True)):
+        return tape
+    read = {*tape.outputs, *(guard.variable for guard in tape.guards), *(v for op in found for v in op.operands)}
+    builder = tape.builder()
+    # Casts that nobody needs any more are gone.
+    builder.ops = [op for op in found if op.result in read]
+    return builder.finish(tape.outputs)
+
+
+def _count(tape: Tape, op: Op, known: dict[int, Op]) -> Op | None:
+    """The sum of a whole mask that was cast to numbers is that of the mask itself, in the type of the numbers."""
+    cast = (
+        known.get(op.operands[0])
+        if op.access == AccessMap.REDUCTION and op.semantics.fold == "add" and not tape.types[op.result].shape
+        else None
+    )
+    if cast is None or not cast.semantics.casts or cast.keyword("dtype").kind != "f":
+        return None
+    mask = cast.operands[0]
+    return replace(op, operands=cast.operands) if mask in known and tape.types[mask].dtype.kind == "b" else None
+
+
+def _ties(tape: Tape, op: Op, known: dict[int, Op]) -> Op | None:
+    """A number where an array has its extremum, and zero elsewhere."""
+    if not op.semantics.chooses or tape.types[op.result].size < _LEAST:
+        return None
+    mask, number, zero = op.operands
+    value, type = tape.constants.get(zero), tape.types[op.result]
+    if value is None or np.ndim(value) or value != 0 or np.signbit(value):
+        return None
+    if tape.types[number].dtype != type.dtype or tape.types[number].shape or tape.types[mask].shape != type.shape:
+        return None
+    if not _of_extremum(tape, mask, known):
+        return None
+    static = (("indices", ((GATHER,),)), ("shape", type.shape))
+    return Op(op.result, primitive("scatter"), (number, mask), static, op.location)
+
+
+def _of_extremum(tape: Tape, mask: int, known: dict[int, Op]) -> bool:
+    """Whether ``mask`` tells where an array equals its own extremum over all axes: few places, as a rule."""
+    equal = known.get(mask)
+    if equal is None or equal.name != "equal":
+        return False
+    array, extremum = equal.operands
+    found = known.get(extremum)
+    if found is None or found.semantics.fold not in ("maximum", "minimum") or found.operands != (array,):
+        return False
+    return len(found.keyword("axis")) == tape.types[array].ndim
