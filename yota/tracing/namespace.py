@@ -85,6 +85,8 @@ def _wrapper(original: Any, form: Callable[..., Any]) -> Any:
             _calls(caller, call) and (not is_library(caller) or _fills(caller) or _has_traced(trace, caller))
         ):
             return original(*args, **keywords)
+        if _makes_output(caller) and original.__name__ == "asarray":
+            return args[0]  # the array to be written itself, and no copy of it
         if original.__name__ in _FROM_TRACED and _runs_compiled(caller):
             # What it makes of the array reads memory, which a traced value does not have.
             return original(*args, **keywords)
@@ -107,8 +109,13 @@ def _has_traced(trace: Trace, frame: FrameType | None) -> bool:
     while frame is not None and (name := frame.f_globals.get("__name__", "")).startswith("scipy."):
         if _holds_traced(trace, frame):
             return True
-        frame = frame.f_back if name.startswith("scipy._lib.") else None
+        frame = frame.f_back if _makes_output(frame) or name.startswith("scipy._lib.") else None
     return False
+
+
+def _makes_output(frame: FrameType) -> bool:
+    """Whether a function of scipy.ndimage runs in a frame that makes the array for the result, or takes a given one."""
+    return frame.f_code.co_name.startswith("_get_output")
 
 
 def _holds_traced(trace: Trace, frame: FrameType) -> bool:

@@ -92,11 +92,6 @@ if hasattr(np, "matvec"):
     implements(np.vecmat)(_vector_by_matrix)
 
 
-@implements(np.outer)
-def _outer(trace: Trace, a: Any, b: Any) -> Any:
-    return np.reshape(trace.traced(a), (-1, 1)) * np.reshape(trace.traced(b), (1, -1))
-
-
 @implements(np.einsum)
 def _einsum(
     trace: Trace, *operands: Any, optimize: Any = False, dtype: Any = None, order: str = "K", casting: str = "safe"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from yota.rules.statics import axes_of
 from yota.tracing.implementations import implements
 from yota.tracing.trace import Trace
 from yota.tracing.untyped import np
@@ -86,13 +85,6 @@ def _matrix_norm(trace: Trace, x: Any, ord: Any, axes: tuple[int, ...], keepdims
     if not keepdims:
         return result
     return np.reshape(result, tuple(1 if axis in axes else extent for axis, extent in enumerate(x.shape)))
-
-
-@implements(np.linalg.vector_norm)
-def _vector_norm_of_axes(trace: Trace, x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Any:
-    x = _floating(trace, x)
-    axes = axes_of(axis, x.ndim)
-    return _vector_norm(trace, x, ord, axes, keepdims)
 
 
 @implements(np.linalg.cond)

@@ -1,4 +1,4 @@
-"""Reductions that leave NaNs out, by masks, and averages with weights."""
+"""Reductions that leave NaNs out, by masks."""
 
 from __future__ import annotations
 
@@ -24,17 +24,6 @@ def _without_nan(trace: Trace, a: Any, fill: float) -> tuple[Any, Any]:
 
 def _both(valid: Any, where: Any) -> Any:
     return valid if where is True else where if valid is True else np.logical_and(valid, where)
-
-
-def _filled(name: str, fill: float) -> Any:
-    def reduction(trace: Trace, a: Any, axis: Any = None, dtype: Any = None, **keywords: Any) -> Any:
-        return getattr(np, name)(_without_nan(trace, a, fill)[0], axis=axis, dtype=dtype, **keywords)
-
-    return reduction
-
-
-for _name, _fill in (("sum", 0.0), ("prod", 1.0), ("cumsum", 0.0), ("cumprod", 1.0)):
-    implements(getattr(np, f"nan{_name}"))(_filled(_name, _fill))
 
 
 def _extremum(name: str, fill: float) -> Any:
@@ -123,30 +112,3 @@ def _nanmedian(trace: Trace, a: Any, axis: Any = None, overwrite_input: bool = F
     if not keepdims:
         return median
     return np.reshape(median, tuple(1 if place in axes else extent for place, extent in enumerate(a.shape)))
-
-
-@implements(np.average)
-def _average(
-    trace: Trace, a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: bool = False
-) -> Any:
-    a = trace.traced(a)
-    axes = axes_of(axis, a.ndim)
-    if weights is None:
-        average = np.mean(a, axis=axes, keepdims=keepdims)
-        scale = np.full_like(average, a.size / max(average.size, 1))
-        return (average, scale) if returned else average
-    w = trace.traced(weights)
-    if w.shape != a.shape:
-        if axis is None:
-            raise TypeError("Axis must be specified when shapes of a and weights differ.")
-        given = tuple(axis) if isinstance(axis, (tuple, list)) else (axis,)
-        places = np.lib.array_utils.normalize_axis_tuple(given, a.ndim)
-        if w.shape != tuple(a.shape[place] for place in places):
-            raise ValueError("Shape of weights must be consistent with shape of a along specified axis.")
-        w = np.transpose(w, np.argsort(places).tolist())
-        w = np.reshape(w, tuple(extent if place in axes else 1 for place, extent in enumerate(a.shape)))
-    scale = np.sum(w, axis=axes, keepdims=keepdims)
-    if bool(np.any(scale == 0.0)):
-        raise ZeroDivisionError("Weights sum to zero, can't be normalized")
-    average = np.sum(a * w, axis=axes, keepdims=keepdims) / scale
-    return (average, np.broadcast_to(scale, average.shape)) if returned else average

@@ -72,14 +72,6 @@ def _take(trace: Trace, a: Any, indices: Any, axis: Any = None, mode: str = "rai
     return a[(slice(None),) * axis + (indices,)]
 
 
-@implements(np.take_along_axis)
-def _take_along_axis(trace: Trace, arr: Any, indices: Any, axis: Any = -1) -> Any:
-    arr, indices = trace.traced(arr), trace.traced(indices)
-    if axis is None:
-        arr, axis = np.ravel(arr), 0
-    return arr[along_axis(arr.shape, indices, axes_of(axis, arr.ndim)[0])]
-
-
 def along_axis(shape: tuple[int, ...], indices: Any, axis: int) -> tuple[Any, ...]:
     """The index by which ``indices`` select along ``axis`` of an array of ``shape``, the other axes being matched."""
     if indices.ndim != len(shape):

@@ -53,11 +53,6 @@ def _compress(trace: Trace, condition: Any, a: Any, axis: Any = None) -> Any:
     return np.take(a, np.nonzero(condition)[0], axis=axis)
 
 
-@implements(np.argwhere)
-def _argwhere(trace: Trace, a: Any) -> Any:
-    return np.transpose(np.stack(np.nonzero(trace.traced(a))))
-
-
 def _owned(trace: Trace, array: Any, name: str) -> Any:
     if not is_tracer(array):
         raise trace.refuse(

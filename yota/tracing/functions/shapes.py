@@ -7,10 +7,9 @@ from typing import Any
 
 from yota.ir.catalog import primitive
 from yota.rules.statics import axes_of
-from yota.tracing.creation import array
 from yota.tracing.implementations import implements, records
 from yota.tracing.methods import is_tracer
-from yota.tracing.order import axes_in_memory, laid_out, memory_order
+from yota.tracing.order import axes_in_memory, memory_order
 from yota.tracing.trace import Trace
 from yota.tracing.untyped import np
 from yota.tracing.views import view, viewing, write
@@ -82,12 +81,6 @@ def _broadcast_arrays(trace: Trace, *args: Any, subok: bool = False) -> Any:
     return tuple(np.broadcast_to(each, shape) for each in args)
 
 
-@implements(np.atleast_1d)
-def _atleast_1d(trace: Trace, *arrays: Any) -> Any:
-    found = tuple(each if each.ndim else np.reshape(each, (1,)) for each in map(trace.traced, arrays))
-    return found[0] if len(found) == 1 else found
-
-
 @implements(np.concatenate)
 def _concatenate(trace: Trace, arrays: Any, axis: Any = 0, dtype: Any = None, casting: str = "same_kind") -> Any:
     pieces = [trace.traced(each) for each in arrays]
@@ -108,22 +101,6 @@ def _stack(trace: Trace, arrays: Any, axis: int = 0, dtype: Any = None, casting:
     return trace.apply(primitive("stack"), pieces, {"axis": axes_of(axis, pieces[0].ndim + 1)[0]})
 
 
-@implements(np.column_stack)
-def _column_stack(trace: Trace, tup: Any) -> Any:
-    pieces = [trace.traced(each) for each in tup]
-    return np.concatenate([np.reshape(each, (each.size, 1)) if each.ndim < 2 else each for each in pieces], 1)
-
-
-@implements(np.array_split)
-def _array_split(trace: Trace, ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
-    axis = axes_of(axis, ary.ndim)[0]
-    if is_tracer(indices_or_sections):
-        indices_or_sections = indices_or_sections.tolist()
-    pieces = np.array_split(np.arange(ary.shape[axis]), indices_or_sections)
-    bounds = [(piece[0], piece[-1] + 1) if len(piece) else (0, 0) for piece in pieces]
-    return [ary[(slice(None),) * axis + (slice(int(low), int(high)),)] for low, high in bounds]
-
-
 @implements(np.copyto)
 def _copyto(trace: Trace, dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
     if not is_tracer(dst):
@@ -131,11 +108,6 @@ def _copyto(trace: Trace, dst: Any, src: Any, casting: str = "same_kind", where:
             "np.copyto would write a traced value into a plain array.", "Make the array inside the function."
         )
     write(dst, Ellipsis, src if where is True else np.where(where, src, dst))
-
-
-@implements(np.copy)
-def _copy(trace: Trace, a: Any, order: str = "K", subok: bool = False) -> Any:
-    return laid_out(array(trace, a), order)
 
 
 @implements(np.shape)

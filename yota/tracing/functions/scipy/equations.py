@@ -96,18 +96,3 @@ def _lstsq(trace: Trace, a: Any, b: Any, cond: Any, lapack_driver: Any) -> Any:
 def _continuous_lyapunov(trace: Trace, a: Any, q: Any) -> Any:
     a = trace.traced(a)
     return trace.apply(trace.registry.primitive("solve_sylvester"), (a, np.conjugate(a.T), q))
-
-
-@records("scipy.linalg", "solve_discrete_lyapunov")
-def _discrete_lyapunov(trace: Trace, a: Any, q: Any, method: str | None) -> Any:
-    a, q = trace.traced(a), trace.traced(q)
-    count = len(a)
-    one = np.eye(count)
-    if (method or ("direct" if count < 10 else "bilinear")).lower() == "direct":
-        return np.reshape(np.linalg.solve(np.eye(count**2) - np.kron(a, np.conjugate(a)), np.ravel(q)), q.shape)
-    star = np.conjugate(a.T)
-    back = np.linalg.inv(star + one)
-    middle = np.matmul(star - one, back)
-    return _continuous_lyapunov(
-        trace, np.conjugate(middle.T), -2 * np.matmul(np.matmul(np.linalg.inv(a + one), q), back)
-    )

@@ -1,11 +1,11 @@
-"""Functions of scipy.signal and scipy.ndimage: convolutions and interpolation; other files have other filters."""
+"""Convolutions and correlations of scipy.signal."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from yota.tracing.functions.scipy.windows import padded, weighted
+from yota.tracing.functions.scipy.neighbourhoods import CONSTANT, REFLECT, WRAP, padded
 from yota.tracing.implementations import records
 from yota.tracing.methods import is_traced
 from yota.tracing.trace import Trace
@@ -73,7 +73,7 @@ def _plane(name: str, *, flipped: bool) -> Callable[..., Any]:
         if plain:
             full = _convolve(trace, a, v, "full", "direct")
         else:
-            kind = {"fill": "constant", "pad": "constant", "wrap": "wrap", "circular": "wrap"}.get(boundary, "reflect")
+            kind = {"fill": CONSTANT, "pad": CONSTANT, "wrap": WRAP, "circular": WRAP}.get(boundary, REFLECT)
             full = _convolve(trace, padded(trace, a, wide, wide, kind, fillvalue), v, "valid", "direct")
         if mode == "full":
             return full
@@ -81,20 +81,6 @@ def _plane(name: str, *, flipped: bool) -> Callable[..., Any]:
         return full[tuple(slice(start, start + extent) for start, extent in zip(starts, a.shape, strict=True))]
 
     return form
-
-
-# -- scipy.ndimage ---------------------------------------------------------------------------------------
-
-
-def _neighbours(flipped: bool) -> Callable[..., Any]:
-    def form(trace: Trace, input: Any, weights: Any, mode: str, cval: Any, origin: Any) -> Any:
-        return weighted(trace, input, weights, mode, cval, origin, flipped)
-
-    return form
-
-
-records("scipy.ndimage", "convolve")(_neighbours(flipped=True))
-records("scipy.ndimage", "correlate")(_neighbours(flipped=False))
 
 
 records("scipy.signal", "convolve2d")(_plane("convolve2d", flipped=False))

@@ -149,27 +149,17 @@ def _of_dtype(trace: Trace, name: str, kind: Any) -> Callable[..., Any]:
     return call
 
 
-@records("scipy.linalg", "eigvals_banded")
-def _banded_eigenvalues(trace: Trace, a_band: Any, lower: bool) -> Any:
+@records("scipy.linalg", "eig_banded")
+def _of_band(trace: Trace, a_band: Any, lower: bool, eigvals_only: bool) -> Any:
+    if not eigvals_only:
+        raise trace.unrecorded("scipy.linalg.eig_banded with eigenvectors", "Pass eigvals_only=True.")
     full = _definite(trace.traced(a_band), bool(lower))
     return np.linalg.eigvalsh(hermitian(trace, full, bool(lower)), "L" if lower else "U")
 
 
-@records("scipy.linalg", "eig_banded")
-def _banded_eigenvectors(trace: Trace, a_band: Any, lower: bool, eigvals_only: bool) -> Any:
-    if not eigvals_only:
-        raise trace.unrecorded("scipy.linalg.eig_banded with eigenvectors", "Pass eigvals_only=True.")
-    return _banded_eigenvalues(trace, a_band, lower)
-
-
-@records("scipy.linalg", "eigvalsh_tridiagonal")
-def _tridiagonal_eigenvalues(trace: Trace, d: Any, e: Any) -> Any:
-    d, e = trace.traced(d), trace.traced(e)
-    return _banded_eigenvalues(trace, np.stack([d, np.concatenate([e, np.zeros(1)])]), True)
-
-
 @records("scipy.linalg", "eigh_tridiagonal")
-def _tridiagonal_eigenvectors(trace: Trace, d: Any, e: Any, eigvals_only: bool) -> Any:
+def _tridiagonal(trace: Trace, d: Any, e: Any, eigvals_only: bool) -> Any:
     if not eigvals_only:
         raise trace.unrecorded("scipy.linalg.eigh_tridiagonal with eigenvectors", "Pass eigvals_only=True.")
-    return _tridiagonal_eigenvalues(trace, d, e)
+    d, e = trace.traced(d), trace.traced(e)
+    return _of_band(trace, np.stack([d, np.concatenate([e, np.zeros(1)])]), lower=True, eigvals_only=True)

@@ -105,21 +105,6 @@ def _toeplitz(trace: Trace, c: Any, r: Any = None) -> Any:
     return values[places]
 
 
-@records("scipy.linalg", "circulant")
-def _circulant(trace: Trace, c: Any) -> Any:
-    c = _vector(trace, "circulant", c)
-    count = np.arange(c.size)
-    return c[(count[:, None] - count[None, :]) % max(c.size, 1)]
-
-
-@records("scipy.linalg", "hankel")
-def _hankel(trace: Trace, c: Any, r: Any = None) -> Any:
-    c = _vector(trace, "hankel", c)
-    r = np.zeros_like(c) if r is None else _vector(trace, "hankel", r)
-    values = np.concatenate([c, r[1:]])
-    return values[np.arange(c.size)[:, None] + np.arange(r.size)[None, :]]
-
-
 def _vector(trace: Trace, name: str, c: Any) -> Any:
     c = np.atleast_1d(trace.traced(c))
     if c.ndim > 1:

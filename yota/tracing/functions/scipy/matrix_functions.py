@@ -28,76 +28,11 @@ def _exponential(trace: Trace, A: Any) -> Any:
     return stacked(lambda each: trace.apply(known, (each,)), (a,))
 
 
-@records("scipy.linalg", "cosm")
-def _cosine(trace: Trace, A: Any) -> Any:
-    a = trace.traced(A)
-    turned = _exponential(trace, 1j * a)
-    return 0.5 * (turned + _exponential(trace, -1j * a)) if a.dtype.kind == "c" else np.real(turned)
-
-
-@records("scipy.linalg", "sinm")
-def _sine(trace: Trace, A: Any) -> Any:
-    a = trace.traced(A)
-    turned = _exponential(trace, 1j * a)
-    return -0.5j * (turned - _exponential(trace, -1j * a)) if a.dtype.kind == "c" else np.imag(turned)
-
-
-@records("scipy.linalg", "coshm")
-def _hyperbolic_cosine(trace: Trace, A: Any) -> Any:
-    a = trace.traced(A)
-    return 0.5 * (_exponential(trace, a) + _exponential(trace, -a))
-
-
-@records("scipy.linalg", "sinhm")
-def _hyperbolic_sine(trace: Trace, A: Any) -> Any:
-    a = trace.traced(A)
-    return 0.5 * (_exponential(trace, a) - _exponential(trace, -a))
-
-
-@records("scipy.linalg", "tanm")
-def _tangent(trace: Trace, A: Any) -> Any:
-    return np.linalg.solve(_cosine(trace, A), _sine(trace, A))
-
-
-@records("scipy.linalg", "tanhm")
-def _hyperbolic_tangent(trace: Trace, A: Any) -> Any:
-    return np.linalg.solve(_hyperbolic_cosine(trace, A), _hyperbolic_sine(trace, A))
-
-
 @records("scipy.linalg", "expm_frechet")
 def _exponential_along(trace: Trace, A: Any, E: Any, method: Any, compute_expm: bool) -> Any:
     a, e = (_double(trace, each) for each in (A, E))
     along = trace.apply(trace.registry.primitive("_expm_slope"), (a, e))
     return (_exponential(trace, a), along) if compute_expm else along
-
-
-@records("scipy.linalg", "polar")
-def _polar(trace: Trace, a: Any, side: str = "right") -> Any:
-    if side not in ("right", "left"):
-        raise ValueError("`side` must be either 'right' or 'left'")
-    known = trace.registry.primitive("linalg_svd")
-    left, sizes, right = trace.apply(known, (trace.traced(a),), {"full_matrices": False})
-    # The positive factor is on the side that is named.
-    outer = np.conjugate(right.T) if side == "right" else left
-    return np.matmul(left, right), np.matmul(outer * sizes, np.conjugate(outer.T))
-
-
-@records("scipy.linalg", "companion")
-def _companion(trace: Trace, a: Any) -> Any:
-    a = np.atleast_1d(trace.traced(a))
-    if a.shape[-1] < 2:
-        raise ValueError(f"The length of `a` along the last axis must be at least 2; shape is {a.shape}.")
-    row = -a[..., 1:] / (1.0 * a[..., :1])
-    count = row.shape[-1]
-    below = np.broadcast_to(np.eye(count - 1, count), (*row.shape[:-1], count - 1, count))
-    return np.concatenate([row[..., None, :], below.astype(row.dtype)], axis=-2)
-
-
-@records("scipy.linalg", "leslie")
-def _leslie(trace: Trace, f: Any, s: Any) -> Any:
-    f, s = np.atleast_1d(trace.traced(f)), np.atleast_1d(trace.traced(s))
-    below = np.concatenate([np.diag(s), np.zeros((len(s), 1), s.dtype)], axis=1)
-    return np.concatenate([f[None, :], below], axis=0)
 
 
 @records("scipy.linalg", "convolution_matrix")
@@ -119,22 +54,9 @@ def _toeplitz(trace: Trace, c_or_cr: Any) -> Any:
     return module.toeplitz(trace.traced(c)) if r is None else module.toeplitz(trace.traced(c), r)
 
 
-@records("scipy.linalg", "matmul_toeplitz")
-def _matmul_toeplitz(trace: Trace, c_or_cr: Any, x: Any) -> Any:
-    return np.matmul(_toeplitz(trace, c_or_cr), _double(trace, x))
-
-
 @records("scipy.linalg", "solve_toeplitz")
 def _solve_toeplitz(trace: Trace, c_or_cr: Any, b: Any) -> Any:
     return np.linalg.solve(_toeplitz(trace, c_or_cr), trace.traced(b))
-
-
-@records("scipy.linalg", "orthogonal_procrustes")
-def _procrustes(trace: Trace, A: Any, B: Any) -> Any:
-    product = np.matmul(trace.traced(B).T, np.conjugate(trace.traced(A))).T
-    known = trace.registry.primitive("linalg_svd")
-    u, w, vt = trace.apply(known, (product,), {"full_matrices": False})
-    return np.matmul(u, vt), np.sum(w)
 
 
 @records("scipy.linalg", "signm")

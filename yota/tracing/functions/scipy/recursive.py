@@ -79,15 +79,3 @@ def _steady_sections(trace: Trace, sos: Any) -> Any:
         rows.append(scale * _steady(trace, b, a))
         scale = scale * (np.sum(b) / np.sum(a))
     return np.stack(rows)
-
-
-@records("scipy.signal", "deconvolve")
-def _deconvolve(trace: Trace, signal: Any, divisor: Any) -> Any:
-    whole, part = np.atleast_1d(trace.traced(signal)), np.atleast_1d(trace.traced(divisor))
-    if whole.ndim > 1 or part.ndim > 1:
-        raise ValueError("signal and divisor must be 1-D.")
-    count = len(whole) - len(part) + 1
-    if count < 1:
-        return np.zeros(0), whole
-    quotient = _lfilter(trace, whole, part, np.eye(1, count)[0])
-    return quotient, whole - np.convolve(part, quotient)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from yota.tracing.functions.scipy.splines import filled
+from yota.tracing.functions.scipy.neighbourhoods import store
 from yota.tracing.implementations import records
-from yota.tracing.methods import is_traced
 from yota.tracing.trace import Trace
 from yota.tracing.untyped import np
 
@@ -111,7 +110,7 @@ def _transformed(
         grid = np.indices(out.shape).astype(float)
         moved = np.tensordot(trace.traced(matrix), grid, axes=1)
         places = list(moved + np.reshape(trace.traced(offset), (-1,) + (1,) * len(out.shape)))
-    filled(trace, out, _sampled(trace, x, [each + float(npad) for each in places], order, mode, cval))
+    store(trace, out, _sampled(trace, x, [each + float(npad) for each in places], order, mode, cval))
 
 
 @records("scipy.ndimage._nd_image", "zoom_shift")
@@ -127,7 +126,7 @@ def _zoomed(
             at = (at + 0.5) * zoom[axis] - 0.5 if grid_mode else at * zoom[axis]
         shape = (1,) * axis + (-1,) + (1,) * (len(out.shape) - 1 - axis)
         places.append(np.broadcast_to(np.reshape(at + float(npad), shape), out.shape))
-    filled(trace, out, _sampled(trace, x, places, order, mode, cval))
+    store(trace, out, _sampled(trace, x, places, order, mode, cval))
 
 
 @records("scipy.ndimage._nd_image", "spline_filter1d")
@@ -138,7 +137,7 @@ def _coefficients(trace: Trace, x: Any, order: int, axis: int, out: Any, mode: i
     if extent > _MOST:
         raise trace.unrecorded(f"a spline filter along {extent} pixels", f"Take at most {_MOST}.")
     found = np.moveaxis(np.tensordot(_matrix(order, extent, mode), x, axes=(1, axis)), 0, axis)
-    filled(trace, out, found)
+    store(trace, out, found)
 
 
 @functools.lru_cache(16)
@@ -148,75 +147,3 @@ def _matrix(order: int, extent: int, mode: int) -> Any:
     getattr(compiled, "recorded_from", compiled)(np.eye(extent), order, 0, found, mode)
     found.flags.writeable = False
     return found
-
-
-# -- extremes of neighbourhoods --------------------------------------------------------------------------
-
-
-def _flat(trace: Trace, structure: Any, name: str) -> None:
-    if structure is not None:
-        raise trace.unrecorded(f"scipy.ndimage.{name} with a structure", "Pass size or footprint.")
-
-
-@records("scipy.ndimage", "grey_erosion")
-def _erosion(
-    trace: Trace,
-    input: Any,
-    size: Any,
-    footprint: Any,
-    structure: Any,
-    mode: str,
-    cval: float,
-    origin: Any,
-    axes: Any = None,
-) -> Any:
-    _flat(trace, structure, "grey_erosion")
-    return sys.modules["scipy.ndimage"].minimum_filter(
-        input, size, footprint, mode=mode, cval=cval, origin=origin, **({} if axes is None else {"axes": axes})
-    )
-
-
-@records("scipy.ndimage", "grey_dilation")
-def _dilation(
-    trace: Trace,
-    input: Any,
-    size: Any,
-    footprint: Any,
-    structure: Any,
-    mode: str,
-    cval: float,
-    origin: Any,
-    axes: Any = None,
-) -> Any:
-    """As erosion of the largest, by the footprint turned around."""
-    _flat(trace, structure, "grey_dilation")
-    count = trace.traced(input).ndim if axes is None else len(axes)
-    if footprint is not None:
-        footprint = np.flip(np.asarray(footprint))
-    sizes = np.shape(footprint) if footprint is not None else (size if np.ndim(size) else [size] * count)
-    origins = origin if np.ndim(origin) else [origin] * count
-    turned = [-each - (1 - extent % 2) for each, extent in zip(origins, sizes, strict=True)]
-    return sys.modules["scipy.ndimage"].maximum_filter(
-        input, size, footprint, mode=mode, cval=cval, origin=turned, **({} if axes is None else {"axes": axes})
-    )
-
-
-# -- images that are constants ---------------------------------------------------------------------------
-
-
-def _moved(name: str) -> Callable[..., Any]:
-    """The form of a function of which the image may be a plain array: SciPy makes one like it for the result."""
-
-    def form(trace: Trace, input: Any, *args: Any, **keywords: Any) -> Any:
-        image = trace.traced(input)
-        if trace.is_constant(trace.lift(image)):
-            by = [each for each in (*args, *keywords.values()) if is_traced(each)]
-            image = image + 0.0 * np.sum(trace.traced(by[0]))
-        own = getattr(sys.modules["scipy.ndimage"], name)
-        return getattr(own, "recorded_from", own)(image, *args, **keywords)
-
-    return form
-
-
-for _name in ("map_coordinates", "affine_transform", "shift", "zoom", "rotate"):
-    records("scipy.ndimage", _name)(_moved(_name))
