@@ -108,7 +108,7 @@ def answer(words: list[str]) -> str:
         with contextlib.redirect_stdout(stream), contextlib.redirect_stderr(stream):
             main(words[1:])
         sys.path[:] = path
-        for name in [name for name, module in sys.modules.items() if _is_here(module)]:
+        for name in [name for name, module in list(sys.modules.items()) if _is_here(module)]:
             del sys.modules[name]
         return stream.getvalue()
     if words[0] == "python":

@@ -41,25 +41,26 @@ class _Collected:
 
 def collected(request: Request) -> tuple[str, str, tuple[str, ...]]:
     """Text of the module, its file name, and notes for the user."""
-    try:
-        return _proved(request, is_checked=False)
-    except ArgumentError as fault:
-        if request.call.open or not request.call.dimensions():
-            raise
+    if not request.call.dimensions() and not request.call.open:
+        return _proved(request, few=True, is_checked=False)
+    found = None
+    # At small sizes a part of an array may have another length than its formula says.
+    for few, is_checked in ((True, False), (False, False), (False, True)):
         try:
-            # At small sizes a part of an array may have another length than its formula says.
-            return _proved(request, is_checked=True)
-        except ArgumentError:
-            raise fault from None
+            return _proved(request, few=few, is_checked=is_checked)
+        except ArgumentError as fault:
+            found = fault if not is_checked or found is None else found
+    assert found is not None
+    raise found
 
 
-def _proved(request: Request, *, is_checked: bool) -> tuple[str, str, tuple[str, ...]]:
+def _proved(request: Request, *, few: bool, is_checked: bool) -> tuple[str, str, tuple[str, ...]]:
     call, wrt, wanted = request.call, request.wrt, request.wanted
     if call.open and request.self_test:
         raise ArgumentError(
             "self_test needs a known number of axes; write them out instead of `...`, as in float64[B,N,M]"
         )
-    found = _collected(flattened(request), name_of_rest(call), is_checked=is_checked)
+    found = _collected(flattened(request), name_of_rest(call), few=few, is_checked=is_checked)
     banner = Banner(
         f"{headline(wanted)} of {docstring(reference_of(request))}.",
         tuple(description(request, found.tapes)),
@@ -77,12 +78,12 @@ def _proved(request: Request, *, is_checked: bool) -> tuple[str, str, tuple[str,
     return text, f"{title}.py", tuple(notes)
 
 
-def _collected(request: Request, rest: str, *, is_checked: bool) -> _Collected:
+def _collected(request: Request, rest: str, *, few: bool, is_checked: bool) -> _Collected:
     """The parts; ``rest`` is the size that stands for further axes."""
     call = request.call
     wrt, wanted, strict = request.wrt, request.wanted, request.strict
     names = call.dimensions()
-    found = replace(sized(call, wrt, strict=strict), is_checked=is_checked) if names else None
+    found = replace(sized(call, wrt, strict=strict, few=few), is_checked=is_checked) if names else None
     subject = found.subjects[0] if found else subject_of(call, wrt)
     title = called(request.wish)
     parts = Parts()

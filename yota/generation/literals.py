@@ -54,7 +54,7 @@ def _held(code: CodeType, values: Mapping[str, Any]) -> Iterator[int]:
     owners = [values[name] for name in (*code.co_names, *code.co_varnames, *code.co_freevars) if name in values]
     for owner in owners:
         yield from _numbers(owner)
-        if isinstance(owner, np.ndarray):
+        if issubclass(type(owner), np.ndarray):  # Traced arrays, whose class only says so, have sizes of samples.
             yield from _numbers(owner.shape)
         for space in (owner, *type(owner).__mro__) if not isinstance(owner, ModuleType) else ():
             known = getattr(space, "__dict__", {})

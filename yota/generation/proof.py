@@ -73,7 +73,8 @@ def trials(names: Sequence[str]) -> list[Mapping[str, int]]:
     mixed = [{name: 1 + (position + shift) % 3 for position, name in enumerate(names)} for shift in (0, 1)]
     # An array that has many axes is large soon enough.
     large = {name: _LARGE - 4 * position if position < _MOST_LARGE else 2 for position, name in enumerate(names)}
-    return [*same, *mixed, large]
+    sizes = {tuple(size.values()): size for size in (*same, *mixed, large)}
+    return list(sizes.values())
 
 
 @dataclass(frozen=True, slots=True)

@@ -198,6 +198,8 @@ class Samples:
             return None
         for above, below in ((1, 1), (2, 1), (1, 2), (2, 2)):
             over, under = (list(_monomials(self.names, degree)) for degree in (above, below))
+            if len(over) + len(under) > len(values):
+                return None
             rows, right = [], []
             for size, value in zip(self.sizes, values, strict=True):
                 lower = [value * _value(monomial, size) for monomial in under]
@@ -210,13 +212,16 @@ class Samples:
         return None
 
 
-def samples_of(names: Sequence[str], smallest: int = 5, apart: int = 1, avoided: Collection[int] = ()) -> Samples:
+def samples_of(
+    names: Sequence[str], smallest: int = 5, apart: int = 1, avoided: Collection[int] = (), *, few: bool = False
+) -> Samples:
     """Samples enough to find polynomials of third degree in a few names, and to notice what is none.
 
-    Sizes are ``smallest`` at least, and as far ``apart`` from one another in each sample, and from those ``avoided``.
-    Nor are they, their neighbours or their sums powers of two: to divide by those is written in another way.
+    A ``few`` are enough for products and sums of sizes. Sizes are ``smallest`` at least, and as far ``apart`` from one
+    another in each sample, and from those ``avoided``. Nor are they, their neighbours or their sums powers of two: to
+    divide by those is written in another way.
     """
-    count = {1: 7, 2: 14}.get(len(names), 24)
+    count = 3 + len(names) if few else {1: 7, 2: 14}.get(len(names), 24)
     span = 16 + 4 * (len(names) - 1) + 4 * (apart - 1) * (len(names) + len(avoided))
     found: list[dict[str, int]] = []
     state = 1

@@ -132,8 +132,8 @@ class Sized:
         return values[0] if text is None or text.isdigit() else text
 
 
-def sized(call: Call, wrt: Wrt, *, strict: bool = False) -> Sized:
-    """Trace the call at several sizes.
+def sized(call: Call, wrt: Wrt, *, strict: bool = False, few: bool = False) -> Sized:
+    """Trace the call at several sizes, as many as tell polynomials apart, or at a ``few`` that tell simple ones.
 
     Raises
     ------
@@ -141,21 +141,21 @@ def sized(call: Call, wrt: Wrt, *, strict: bool = False) -> Sized:
         If a size has a name that the module needs itself.
     """
     try:
-        return _sized(call, wrt, strict)
+        return _sized(call, wrt, strict, few)
     except UnknownForm as fault:
         try:
             # An array that was computed from a grid has no form that could be told; the grid itself may have one.
-            return _sized(replace(call, keeps=True), wrt, strict)
+            return _sized(replace(call, keeps=True), wrt, strict, few)
         except (YotaError, ArithmeticError, LookupError, TypeError, ValueError):
             raise fault from None
 
 
-def _sized(call: Call, wrt: Wrt, strict: bool) -> Sized:
+def _sized(call: Call, wrt: Wrt, strict: bool, few: bool) -> Sized:
     names = call.dimensions()
     for name in names:
         if name in _RESERVED or not name.isascii() or name.startswith("_"):
             raise ArgumentError(f"{name!r} cannot name a size; use a plain name such as N")
-    samples = samples_of(names)
+    samples = samples_of(names, few=few)
     first, literals = with_literals(lambda: _at(call, wrt, samples.sizes[0]))
     subjects = (first, *(_at(call, wrt, size) for size in samples.sizes[1:]))
     # The recordings themselves are compared first: there the lines are still those of the function.
@@ -163,7 +163,9 @@ def _sized(call: Call, wrt: Wrt, strict: bool) -> Sized:
     trials = _Trials(call, wrt, samples, general)
     for size, subject in zip(samples.sizes, subjects, strict=True):
         trials.branches.add(size, subject.decisions)
-    trials.run([*literals, *(extent for leaf in first.arguments.leaves for extent in np.shape(leaf.value))])
+    shapes = zip(*([np.shape(leaf.value) for leaf in each.arguments.leaves] for each in subjects), strict=True)
+    extents = {extents for shape in shapes for extents in zip(*shape, strict=True)}
+    trials.run([*literals, *(extents[0] for extents in extents if len(set(extents)) == 1)])
     return Sized(samples, subjects, strict, tuple(trials.small), trials.least())
 
 
@@ -186,26 +188,16 @@ class _Trials:
             If the function does something else there, or arrays of such a size are too large to be tried.
         """
         self._decide()
-        for together, alone in self._further(numbers):
-            if not self._is_held(together):
-                for size in alone:
-                    self._is_held(size)
+        for size in self._further(numbers):
+            if tuple(size.values()) not in self._tried and elements(self.general, size) <= _MOST_WORK:
+                self._tried.add(tuple(size.values()))
+                try:
+                    self._hold(size, subject_of(self.call, self.wrt, size))
+                except (ArithmeticError, IndexError, ValueError) as fault:
+                    if isinstance(fault, YotaError):
+                        raise
+                    # What the arguments are made up of there is nothing that the function takes.
         self._decide()
-
-    def _is_held(self, size: Mapping[str, int]) -> bool:
-        """Whether a recording of this size could be made, which is then held against the others."""
-        if elements(self.general, size) > _MOST_WORK:
-            return False
-        if tuple(size.values()) in self._tried:
-            return True
-        self._tried.add(tuple(size.values()))
-        try:
-            self._hold(size, subject_of(self.call, self.wrt, size))
-        except (ArithmeticError, IndexError, ValueError) as fault:
-            if isinstance(fault, YotaError):
-                raise
-            return False  # What the arguments are made up of there is nothing that the function takes.
-        return True
 
     def least(self) -> dict[str, int]:
         """The smallest extents for which the function is defined, where they are more than 1."""
@@ -242,16 +234,16 @@ class _Trials:
         held(self.general, canonical(subject.tape), size, self.samples)
         return self.branches.add(size, subject.decisions)
 
-    def _further(self, numbers: Sequence[int]) -> Iterator[tuple[dict[str, int], list[dict[str, int]]]]:
-        """Sizes that differ in all extents at once, each with those that differ in one only."""
+    def _further(self, numbers: Sequence[int]) -> Iterator[dict[str, int]]:
         names = self.samples.names
         small = {name: _FIRST + place for place, name in enumerate(names)}
-        near = {number + step for number in numbers for step in (-1, 0, 1)}
-        extents = sorted({*near, *_LARGER} - set(range(_FIRST)))
-        apart = len(extents) // len(names)
-        for first in range(len(extents)):
-            size = {name: extents[(first + apart * place) % len(extents)] for place, name in enumerate(names)}
-            yield size, [{**small, name: extent} for name, extent in size.items()]
+        near = {number + step for number in numbers for step in (-1, 0, 1)} - set(range(_FIRST))
+        for name in names:
+            yield from ({**small, name: extent} for extent in sorted(near))
+        # What changes with an octave stays so in those above: names take turns.
+        for place, extent in enumerate(_LARGER):
+            yield {**small, names[place % len(names)]: extent}
+        yield from ({**small, name: _LARGER[-1]} for name in names)
 
 
 def _is_defined(call: Call, size: Mapping[str, int]) -> bool:

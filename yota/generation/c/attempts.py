@@ -9,6 +9,7 @@ from typing import TypeVar
 import numpy as np
 
 from yota.codegen.c.names import FOREIGN, FileNames, LocalNames
+from yota.errors import ArgumentError, CodegenError
 from yota.generation.c.arithmetic import whole
 from yota.generation.c.interface import Parameter
 from yota.generation.c.written import Recording, recorded
@@ -106,10 +107,12 @@ def at_samples(request: Request, write: Callable[[Sized, str, Mapping[str, str]]
     ArgumentError
         If the function does something else at another size.
     """
-    found = sized(request.call, request.wrt, strict=request.strict)
     title = FileNames().fresh(called(request.wish))
     names = _size_names(title, request.call.dimensions())
-    return write(found, title, names)
+    try:
+        return write(sized(request.call, request.wrt, strict=request.strict, few=True), title, names)
+    except (ArgumentError, CodegenError):
+        return write(sized(request.call, request.wrt, strict=request.strict), title, names)
 
 
 def _values(number: int) -> Sequence[int]:
