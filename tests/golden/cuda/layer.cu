@@ -126,7 +126,7 @@ layer_kernel2(
 
 /* Pieces at one place are added up in the order in which they come. */
 extern "C" __global__ void __launch_bounds__(256)
-layer_add0_0(
+layer_add0(
     const double *__restrict__ pieces, /* 20 rows of 64 */
     const int64_t *__restrict__ order, /* the pieces, sorted by their places */
     const int64_t *__restrict__ starts, /* where the pieces of each place start */

@@ -5,7 +5,7 @@
     table: float64[100,64]
     returns float64[], float64[64,32], float64[100,64]
 
-Kernels: layer_kernel0, layer_kernel1, layer_kernel2, layer_add0_0.
+Kernels: layer_kernel0, layer_kernel1, layer_kernel2, layer_add0.
 """
 
 import cupy as cp
@@ -27,5 +27,5 @@ def layer(params_W, params_b, table):
     v6 = v4 @ v0
     gradient_0 = v2 @ v4
     gradient_1 = cp.empty((100, 64))
-    layer_add0_0((25,), (256,), (cp.ascontiguousarray(v6), order, starts, gradient_1))
+    layer_add0((25,), (256,), (cp.ascontiguousarray(v6), order, starts, gradient_1))
     return value, gradient_0, gradient_1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -17,8 +18,8 @@ from yota.codegen.cuda.kernel import Step as Kernels
 from yota.codegen.cuda.memory import Layout
 from yota.codegen.cuda.places import Check
 from yota.codegen.cuda.plan import KernelPlan
-from yota.codegen.cuda.scatter import Addition, positions, samples
-from yota.codegen.literals import brackets, dtype_text, shape_text, tuple_text
+from yota.codegen.cuda.scatter import sorted_places
+from yota.codegen.literals import dtype_text, shape_text, tuple_text
 from yota.codegen.lower import Lowering
 from yota.codegen.plan import FunctionPlan, Step
 from yota.codegen.targets.call import dtype_argument
@@ -42,7 +43,7 @@ class CudaDriver(Lowering):
     layout
         Which values without axes are in the device's memory.
     additions
-        The pieces of each scatter that must not depend on the order of threads.
+        The kernel of each scatter that must not depend on the order of threads.
     checks
         Kernels that look at index arrays.
     guards
@@ -59,7 +60,7 @@ class CudaDriver(Lowering):
         tape: Tape,
         steps: Sequence[Kernels | Op],
         layout: Layout,
-        additions: Mapping[int, tuple[Addition, ...]],
+        additions: Mapping[int, KernelPlan],
         checks: Sequence[Check],
         guards: Sequence[int],
     ) -> None:
@@ -78,9 +79,8 @@ class CudaDriver(Lowering):
             self.names.fresh(kernel.name)
 
     def _all(self) -> list[KernelPlan]:
-        adding = (each.kernel for found in self._additions.values() for each in found)
         own = [kernel for step in self._kernels.values() for kernel in step.kernels]
-        return [*own, *(kernel for kernel in adding if kernel is not None), *(each.kernel for each in self._checks)]
+        return [*own, *self._additions.values(), *(each.kernel for each in self._checks)]
 
     def plan(self) -> FunctionPlan:
         """The plan."""
@@ -147,26 +147,14 @@ class CudaDriver(Lowering):
             lines += self._launch(step.kernels[1], [*buffers, *(self.texts[variable] for variable in step.finished)])
         return Step(before=tuple(lines))
 
-    def _added(self, op: Op, pieces: Sequence[Addition]) -> list[str]:
-        """A scatter, piece by piece."""
+    def _added(self, op: Op, kernel: KernelPlan) -> list[str]:
+        """A scatter, whose pieces are sorted by their places."""
         type = self.tape.types[op.result]
         name = self.texts[op.result] = self.name(op.result)
-        maker = "empty" if pieces[0].fresh else "zeros"
-        lines = [f"{name} = np.{maker}({shape_text(type.shape)}{dtype_argument(type)})"]
-        for piece in pieces:
-            text = self.operand(op, piece.piece)
-            if piece.kernel is None:
-                lines.append(f"{name}{brackets(piece.index, type.shape, ())} += {text}")
-                continue
-            made, order, starts = self._sorted_places(op, piece)
-            lines += made
-            given = self.tape.types[op.operands[piece.piece]].shape
-            if not piece.leading:
-                shape = np.shape(positions(piece.index, type.shape, samples(self.tape, op, piece.arrays)))
-                if given != shape:
-                    text = f"np.broadcast_to({text}, {shape_text(shape)})"
-            lines += self._launch(piece.kernel, [f"np.ascontiguousarray({text})", order, starts, name])
-        return [*lines, *self._narrowed(op.result)]
+        lines, order, starts = self._sorted_places(op)
+        given = [f"np.ascontiguousarray({self.operand(op, 0)})", order, starts, name]
+        made = f"{name} = np.empty({shape_text(type.shape)}{dtype_argument(type)})"
+        return [made, *lines, *self._launch(kernel, given), *self._narrowed(op.result)]
 
     def operand(self, op: Op, number: int) -> str:
         """Text of an operand in the dtype that is computed in."""
@@ -194,29 +182,23 @@ class CudaDriver(Lowering):
     def _dtype_argument(self, type: TensorType) -> str:
         return f", {self._dtype(type.dtype)}" if type.dtype.name == "bfloat16" else dtype_argument(type)
 
-    def _sorted_places(self, op: Op, piece: Addition) -> tuple[list[str], str, str]:
+    def _sorted_places(self, op: Op) -> tuple[list[str], str, str]:
         """The pieces sorted by their places, and where each place's pieces start: statements, and both names."""
-        shape = self.tape.types[op.result].shape
-        arrays = [op.operands[number] for number in piece.arrays]
+        arrays = op.operands[1:]
+        extents = self.tape.types[op.result].shape[: len(arrays)]
         if all(variable in self.tape.constants for variable in arrays):
-            found = positions(piece.index, shape, [self.tape.constants[variable] for variable in arrays])
-            rows = found.reshape(piece.entries, -1)[:, 0] // piece.width
-            sorted_ = np.argsort(rows, kind="stable").astype(np.int64)
-            first = np.searchsorted(rows[sorted_], np.arange(piece.rows + 1)).astype(np.int64)
-            return [], self.constants.name("order", sorted_), self.constants.name("starts", first)
+            found = sorted_places([self.tape.constants[variable] for variable in arrays], extents)
+            known = [self.constants.name(*each) for each in zip(("order", "starts"), found, strict=True)]
+            return [], known[0], known[1]
         flat, order, starts = (self.names.fresh(each) for each in ("places", "order", "starts"))
-        texts = [self.operand(op, number) for number in piece.arrays]
-        if not piece.leading:
-            size = self.tape.types[op.result].size
-            places = f"np.arange({size}).reshape({shape_text(shape)}){brackets(piece.index, shape, texts)}"
-        elif len(texts) == 1:
-            places = f"({texts[0]} % {shape[0]})"
-        else:
-            places = f'np.ravel_multi_index({tuple_text(texts)}, {tuple_text(shape[: len(texts)])}, mode="wrap")'
+        texts = [self.operand(op, number) for number in range(1, len(op.operands))]
+        places = f"({texts[0]} % {extents[0]})"
+        if len(texts) > 1:
+            places = f'np.ravel_multi_index({tuple_text(texts)}, {tuple_text(extents)}, mode="wrap")'
         lines = [
             f"{flat} = {places}.reshape(-1)",
             f'{order} = np.argsort({flat}, kind="stable").astype(np.int64)',
-            f"{starts} = np.searchsorted({flat}[{order}], np.arange({piece.rows + 1})).astype(np.int64)",
+            f"{starts} = np.searchsorted({flat}[{order}], np.arange({math.prod(extents) + 1})).astype(np.int64)",
         ]
         return lines, order, starts
 

@@ -18,7 +18,7 @@ from yota.codegen.cuda.spelling import CudaNames
 from yota.codegen.render import render_lines
 from yota.ir.tape import Tape
 
-__all__ = ["FAULT", "Step", "plan_step"]
+__all__ = ["FAULT", "Step", "plan_step", "words_of"]
 
 FAULT = Parameter("int *__restrict__ ", "fault", "set where a place lies outside of its axis")
 """What a kernel tells that by; it comes last."""
@@ -82,7 +82,7 @@ def plan_step(
     results = {root.variable: names.fresh(result_hint(tape, root.variable)) for root in group.roots}
     text = CudaBody(plan, group, found, results, names, needs, layout=layout, threads=threads, open=open).text()
     totals.update(_family(total) for total in text.totals)
-    totals.update(part for part, word in _WORDS.items() if any(word in line for line in text.lines))
+    totals.update(words_of(text.lines))
     stored = [layout.type(variable, tape.types) for variable in (*text.reads, *results)]
     totals.update(type.dtype.name for type in stored if is_half(type.dtype))
     if any(tape.types[v].is_complex for v in (*text.reads, *results)):
@@ -113,6 +113,11 @@ def plan_step(
 
 _WORDS = {"warp": "joined_in_warp(", "pack": "Pack<", "rows": "_rows[", "float16": "float16"}
 """What a kernel relies on, by words that it has then."""
+
+
+def words_of(lines: Iterable[str]) -> set[str]:
+    """What the statements of a kernel rely on."""
+    return {part for line in lines for part, word in _WORDS.items() if word in line}
 
 
 def _family(total: Total) -> str:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,25 +15,14 @@ from yota.codegen.c.patterns import gathered_extents
 from yota.codegen.c.types import c_type
 from yota.codegen.cuda.plan import KernelPlan, Launch, Parameter
 from yota.codegen.cuda.shape import OPEN_BLOCKS
-from yota.codegen.literals import is_whole
 from yota.codegen.render import render_lines
-from yota.ir.access import pieces
-from yota.ir.indexing import GATHER, NEWAXIS, Index, Slice, broadcast, layout, to_numpy
+from yota.ir.indexing import GATHER, NEWAXIS, Index, Slice, broadcast, layout
 from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op, Tape
 from yota.ir.types import TensorType
 from yota.passes.rewrite import Rewriting, rewritten
 
-__all__ = [
-    "Addition",
-    "additions",
-    "is_addition",
-    "is_sorted_scatter",
-    "leading",
-    "plan_addition",
-    "positions",
-    "samples",
-]
+__all__ = ["is_addition", "is_sorted_scatter", "leading", "plan_addition", "sorted_places"]
 
 
 def is_addition(op: Op) -> bool:
@@ -143,39 +131,6 @@ _WARP = 32
 _MOST_BLOCKS = 1 << 16
 
 
-@dataclass(frozen=True, slots=True)
-class Addition:
-    """One piece of a scatter.
-
-    Parameters
-    ----------
-    piece, arrays
-        Numbers of operands: what is added, and the arrays of places.
-    index
-        Where, with `GATHER` for each array.
-    rows, width
-        How many places there are, and how many neighbouring elements each has.
-    entries
-        How many times something is added.
-    leading
-        Whether the arrays index the first axes and the rest is whole.
-    kernel
-        Adds the piece; None where no place comes twice.
-    fresh
-        Whether it writes every element, so that nothing need be there before.
-    """
-
-    piece: int
-    arrays: tuple[int, ...]
-    index: Index
-    rows: int
-    width: int
-    entries: int
-    leading: bool
-    kernel: KernelPlan | None
-    fresh: bool
-
-
 def is_sorted_scatter(tape: Tape, op: Op) -> bool:
     """Whether the order of additions decides about an op's last digits."""
     return (
@@ -186,76 +141,37 @@ def is_sorted_scatter(tape: Tape, op: Op) -> bool:
     )
 
 
-def additions(tape: Tape, op: Op, name: str, threads: int) -> tuple[Addition, ...]:
-    """The pieces of a scatter in order; kernels are called ``name`` and a number."""
-    shape = tape.types[op.result].shape
-    found: list[Addition] = []
-    for piece, numbers, index in pieces(op):
-        arrays = tuple(numbers)
-        if not arrays:
-            found.append(Addition(piece, (), index, 0, 0, 0, False, None, False))
-            continue
-        spread = np.broadcast_shapes(*(tape.types[op.operands[number]].shape for number in arrays))
-        count = len(arrays)
-        leading = _is_leading(index, shape, count) and tape.types[op.operands[piece]].shape == spread + shape[count:]
-        rows = math.prod(shape[:count]) if leading else math.prod(shape)
-        width = math.prod(shape[count:]) if leading else 1
-        entries = math.prod(spread) if leading else math.prod(positions(index, shape, samples(tape, op, arrays)).shape)
-        fresh = not found
-        dtype = tape.types[op.result].dtype
-        kernel = plan_addition(f"{name}{len(found)}", dtype, rows, width, entries, threads, fresh=fresh)
-        found.append(Addition(piece, arrays, index, rows, width, entries, leading, kernel, fresh))
-    return tuple(found)
-
-
-def _is_leading(index: Index, shape: tuple[int, ...], count: int) -> bool:
-    rest = zip(index[count:], shape[count:], strict=False)
-    return (
-        len(index) == len(shape)
-        and all(entry is GATHER for entry in index[:count])
-        and all(entry is not GATHER and is_whole(entry, extent) for entry, extent in rest)
-    )
-
-
-def samples(tape: Tape, op: Op, arrays: tuple[int, ...]) -> list[np.ndarray[Any, Any]]:
-    """Index arrays of the shapes of operands with these numbers."""
-    return [np.zeros(tape.types[op.operands[number]].shape, int) for number in arrays]
-
-
-def positions(index: Index, shape: tuple[int, ...], arrays: list[Any]) -> Any:
-    """The flat places of what ``x[index]`` takes of an array of ``shape``."""
-    found: Any = np.arange(math.prod(shape)).reshape(shape)[to_numpy(index, arrays)]
-    return found
+def sorted_places(arrays: Sequence[Any], extents: Sequence[int]) -> tuple[Any, Any]:
+    """The order of pieces that are added at constant places, and where those of each place start."""
+    places = np.ravel_multi_index(tuple(map(np.asarray, arrays)), tuple(extents), mode="wrap").reshape(-1)
+    order = np.argsort(places, kind="stable")
+    return order, np.searchsorted(places[order], np.arange(math.prod(extents) + 1))
 
 
 def plan_addition(
     name: str,
-    dtype: np.dtype[Any],
-    rows: int,
-    width: int,
-    entries: int,
+    tape: Tape,
+    op: Op,
     threads: int,
     *,
-    fresh: bool,
     tables: tuple[str, str] = ("", ""),
     open: bool = False,
 ) -> KernelPlan:
-    """The kernel that adds up, for each element of the result, the pieces that belong there.
+    """The kernel that adds up, for each element of the result of an op of `leading`, the pieces that belong there.
 
     Parameters
     ----------
-    fresh
-        Whether the sums are the result, rather than to be added to it.
     tables
         Names of the file's tables of the order of pieces and of where those of each place start; empty for parameters.
     open
         Whether there may be more or fewer when it runs.
     """
+    shape, dtype, count = op.keyword("shape"), tape.types[op.result].dtype, len(op.operands) - 1
+    rows, width, entries = math.prod(shape[:count]), math.prod(shape[count:]), tape.types[op.operands[1]].size
     kind, size = c_type(dtype), rows * width
     many = not open and entries > _WARP * rows
     wide = open or max(size, entries * width) >= 2**31 - 2**27
     across = threads // _WARP if many else threads
-    zero = f"{kind}(0, 0)" if dtype.kind == "c" else f"{kind}(0)"
     lines = render_lines(
         "cuda/addition.cu.jinja",
         kind=kind,
@@ -267,7 +183,7 @@ def plan_addition(
         index="int64_t" if wide else "int",
         order=tables[0] or "order",
         starts=tables[1] or "starts",
-        before=zero if fresh else "result[at]",
+        zero=f"{kind}(0, 0)" if dtype.kind == "c" else f"{kind}(0)",
     )
     sorted_ = (
         Parameter("const int64_t *__restrict__ ", "order", "the pieces, sorted by their places"),

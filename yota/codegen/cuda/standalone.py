@@ -19,11 +19,11 @@ from yota.codegen.c.products import as_counts, as_sums
 from yota.codegen.c.types import c_type
 from yota.codegen.count import operations
 from yota.codegen.cuda.halves import placed, widened
-from yota.codegen.cuda.kernel import Step, plan_step
+from yota.codegen.cuda.kernel import Step, plan_step, words_of
 from yota.codegen.cuda.memory import Layout
 from yota.codegen.cuda.places import Places, find_starts, join_places, readable
 from yota.codegen.cuda.plan import Buffer, Call, HostBody, KernelPlan, Sort
-from yota.codegen.cuda.scatter import is_addition, leading, plan_addition
+from yota.codegen.cuda.scatter import is_addition, leading, plan_addition, sorted_places
 from yota.codegen.cuda.shape import THREADS, separated
 from yota.codegen.cuda.spelling import CudaNames, is_known_to_cuda
 from yota.codegen.liveness import check_steps
@@ -185,7 +185,7 @@ class _Host:
         piece, *arrays = op.operands
         types = [self.tape.types[each] for each in arrays]
         shape, count = op.keyword("shape"), types[0].size
-        rows, width = math.prod(shape[: len(arrays)]), math.prod(shape[len(arrays) :])
+        rows = math.prod(shape[: len(arrays)])
         open = self.sizes is not None
         self.added.append(op.result)
         self.totals.add("sum")
@@ -194,7 +194,8 @@ class _Host:
         calls: list[Call | Sort] = []
         tables, sorted_ = ("", ""), []
         if self._is_known(op):
-            tables = self._sorted_tables(op, rows)
+            order, starts = sorted_places([self.tape.constants[each] for each in arrays], shape[: len(arrays)])
+            tables = self._table("order", order), self._table("starts", starts)
         else:
             names = CudaNames(name, (*(self.sizes or ()), *_TAKEN))
             places = Places(
@@ -216,22 +217,13 @@ class _Host:
             calls.append(Call(starting, ((keys, ""), *sorted_)))
             self.totals |= {"places", "sort"} if looks else {"sort"}
             self.looks |= looks
-        dtype = self.tape.types[op.result].dtype
-        adding = plan_addition(
-            f"{name}_rows", dtype, rows, width, count, THREADS, fresh=True, tables=tables, open=open
-        )  # fmt: skip
-        self.totals.update(["warp"] if any("joined_in_warp(" in line for line in adding.lines) else [])
+        adding = plan_addition(f"{name}_rows", self.tape, op, THREADS, tables=tables, open=open)
+        self.totals |= words_of(adding.lines)
         calls.append(Call(adding, ((self.texts[piece], ""), *sorted_, (self.texts[op.result], ""))))
         return calls
 
-    def _sorted_tables(self, op: Op, rows: int) -> tuple[str, str]:
-        """Names of tables of the order of pieces, and of where those of each place start."""
-        shape = op.keyword("shape")[: len(op.operands) - 1]
-        arrays = tuple(np.asarray(self.tape.constants[each]) for each in op.operands[1:])
-        found = np.ravel_multi_index(arrays, shape, mode="wrap").reshape(-1)
-        order = np.argsort(found, kind="stable")
-        starts = np.searchsorted(found[order], np.arange(rows + 1))
-        return self.tables.name("order", order.astype(np.int32)), self.tables.name("starts", starts.astype(np.int32))
+    def _table(self, hint: str, value: Any) -> str:
+        return self.tables.name(hint, value.astype(np.int32))
 
     def _calls(self, step: Step) -> list[Call]:
         for variable in step.outputs:

@@ -15,11 +15,11 @@ from yota.codegen.c.lines import Needs
 from yota.codegen.c.patterns import normalised
 from yota.codegen.cuda.driver import CudaDriver
 from yota.codegen.cuda.halves import Stored, Widened, is_bfloat16, placed, widened
-from yota.codegen.cuda.kernel import Step, plan_step
+from yota.codegen.cuda.kernel import Step, plan_step, words_of
 from yota.codegen.cuda.memory import Layout
 from yota.codegen.cuda.places import checks, readable
 from yota.codegen.cuda.plan import FilePlan, KernelPlan, inline_parts, preludes
-from yota.codegen.cuda.scatter import Addition, additions, is_sorted_scatter
+from yota.codegen.cuda.scatter import is_sorted_scatter, leading, plan_addition
 from yota.codegen.cuda.shape import THREADS, separated
 from yota.codegen.cuda.spelling import is_known_to_cuda
 from yota.codegen.forms import as_products
@@ -109,7 +109,10 @@ def generate(
     guards = [number for number, guard in enumerate(tape.guards) if not guard.signs]
     wide = widened(_in_c_order(unsigned(tape)))
     tape = as_products(symbolic.optimise(wide.tape, values=values))
-    tape = normalised(tape, frozenset(op.result for op in tape.ops if op.access == AccessMap.SCATTER))
+    if atomic:
+        tape = normalised(tape, frozenset(op.result for op in tape.ops if op.access == AccessMap.SCATTER))
+    else:
+        tape = leading(normalised(tape))
     tape, stored = placed(tape, *_stored(wide, forms))
     layout = _layout(tape, forms, stored)
     plan = schedule(tape, known=is_known_to_cuda, gathers=(AccessMap.READ,), places=readable(tape))
@@ -117,13 +120,14 @@ def generate(
     needs, totals = Needs(), set[str]()
     steps: list[Step | Op] = []
     number = 0
-    sorted_: dict[int, tuple[Addition, ...]] = {}
+    sorted_: dict[int, KernelPlan] = {}
     for each in plan.steps:
         if isinstance(each, Op):
             if not atomic and is_sorted_scatter(tape, each):
-                found = additions(tape, each, f"{entry}_add{len(sorted_)}_", threads)
-                sorted_[each.result] = found
-                totals.update(_needs_of(tape, each, found, needs))
+                adding = plan_addition(f"{entry}_add{len(sorted_)}", tape, each, threads)
+                sorted_[each.result] = adding
+                totals.update(words_of(adding.lines), ("sum",))
+                needs.complex |= tape.types[each.result].is_complex
             steps.append(each)
             continue
         for group in separated(each):
@@ -133,7 +137,9 @@ def generate(
     told = [each for step in steps if isinstance(step, Step) for each in step.checked]
     ops = [step for step in steps if isinstance(step, Op)]
     looked = checks(tape, ops, told, layout.pointers, f"{entry}_check", threads)
-    kernels = tuple(kernel for step in steps for kernel in _kernels(step, sorted_))
+    kernels: tuple[KernelPlan, ...] = ()
+    for step in steps:
+        kernels += step.kernels if isinstance(step, Step) else tuple(filter(None, [sorted_.get(step.result)]))
     kernels += tuple(each.kernel for each in looked)
     banner = in_comment(tape, entry, lambda variable: layout.type(variable, tape.types))
     file = FilePlan(banner, preludes(needs, totals), inline_parts(needs), kernels)
@@ -153,20 +159,6 @@ def _in_c_order(tape: Tape) -> Tape:
         for variable, value in tape.constants.items()
     }
     return replace(tape, constants=ordered)
-
-
-def _kernels(step: Step | Op, sorted_: Mapping[int, tuple[Addition, ...]]) -> Sequence[KernelPlan]:
-    if isinstance(step, Step):
-        return step.kernels
-    return [each.kernel for each in sorted_.get(step.result, ()) if each.kernel is not None]
-
-
-def _needs_of(tape: Tape, op: Op, found: tuple[Addition, ...], needs: Needs) -> set[str]:
-    """What the kernels of a scatter rely on."""
-    if tape.types[op.result].is_complex:
-        needs.complex = True
-    lines = [line for each in found if each.kernel is not None for line in each.kernel.lines]
-    return {"sum", "warp"} if any("joined_in_warp" in line for line in lines) else {"sum"}
 
 
 def _stored(wide: Widened, forms: Sequence[Form] | None) -> tuple[Sequence[Stored], Sequence[Stored]]:
