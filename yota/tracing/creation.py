@@ -245,54 +245,6 @@ def _require(trace: Trace, a: Any, dtype: Any = None, requirements: Any = None, 
     return laid_out(result, "F" if "F" in wanted else "C" if "C" in wanted else "K")
 
 
-class Concatenator:
-    """``np.r_`` and ``np.c_``: plain pieces as NumPy does it, traced ones by concatenation."""
-
-    def __init__(self, original: Any, columns: bool) -> None:
-        self.__wrapped__, self._columns = original, columns
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.__wrapped__, name)
-
-    def __getitem__(self, key: Any) -> Any:
-        trace = current()
-        pieces = key if isinstance(key, tuple) else (key,)
-        if trace is None or not any(map(is_traced, pieces)):
-            return self.__wrapped__[key]
-        axis, least, first = (-1, 2, 0) if self._columns else (0, 1, -1)
-        if isinstance(pieces[0], str):
-            axis, least, first = self._directive(trace, pieces[0], axis, least, first)
-            pieces = pieces[1:]
-        if any(isinstance(piece, str) for piece in pieces):
-            raise ValueError("special directives must be the first entry.")
-        parts = [self._part(piece, least, first) for piece in pieces]
-        # Python's numbers adapt to the arrays' dtypes.
-        weighed = [
-            piece if type(piece) in np.ScalarType else part.dtype for piece, part in zip(pieces, parts, strict=True)
-        ]
-        kind = np.result_type(*weighed)
-        return np.concatenate([part.astype(kind, copy=False) for part in parts], axis=axis)
-
-    @staticmethod
-    def _directive(trace: Trace, text: str, axis: int, least: int, first: int) -> tuple[int, int, int]:
-        """Axis, least number of axes, and the place of the first of an array's own, as NumPy reads a string."""
-        try:
-            numbers = [int(each) for each in text.split(",")]
-        except ValueError:
-            raise trace.refuse(f"np.r_[{text!r}, ...] makes a matrix.", "Use np.concatenate, or numbers.") from None
-        axis, least, first = (*numbers, *(axis, least, first)[len(numbers) :])[:3]
-        return axis, least, first
-
-    def _part(self, piece: Any, least: int, first: int) -> Any:
-        part = np.atleast_1d(self.__wrapped__[piece]) if isinstance(piece, slice) else np.asarray(piece)
-        missing = least - part.ndim
-        if missing <= 0:
-            return part
-        start = first if first >= 0 else missing + first + 1
-        start = min(max(start, 0), missing)
-        return np.reshape(part, (1,) * start + part.shape + (1,) * (missing - start))
-
-
 def _as_laid_out(original: Any, form: Callable[..., Any]) -> Callable[..., Any]:
     def create(trace: Trace, *args: Any, **keywords: Any) -> Any:
         return settled(trace, original, args, keywords, form(trace, *args, **keywords))

@@ -16,7 +16,7 @@ import numpy as np
 
 from yota.tracing import library, places, randomness
 from yota.tracing.bytecode import callee, callee_name, is_call, running
-from yota.tracing.creation import CREATION, Concatenator, vectorized
+from yota.tracing.creation import CREATION, vectorized
 from yota.tracing.cupy_names import cupy_replacements
 from yota.tracing.exact import record_call
 from yota.tracing.grids import GRIDS
@@ -179,7 +179,6 @@ def _replacements() -> list[tuple[Any, str, Any]]:
     found += [(np, name, on_lists(getattr(np, name))) for name in ON_LISTS]
     found += [(np, name, on_lists_within(getattr(np, name))) for name in JOINING]
     found += [(np.linalg, name, on_lists(getattr(np.linalg, name))) for name in ON_LISTS_OF_LINALG]
-    found += [(np, "r_", Concatenator(np.r_, False)), (np, "c_", Concatenator(np.c_, True))]
     return found
 
 

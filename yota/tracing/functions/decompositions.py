@@ -9,7 +9,6 @@ from yota.tracing.trace import Trace
 from yota.tracing.untyped import np
 
 _EIG: Any = type(np.linalg.eig(np.eye(1)))
-_SVD: Any = type(np.linalg.svd(np.eye(1)))
 """NumPy's own named tuples."""
 _ASYMMETRY = 1e-6
 """More than rounding explains."""
@@ -84,7 +83,7 @@ def _svd(trace: Trace, a: Any, full_matrices: bool = True, compute_uv: bool = Tr
     a = _matrix(trace, a)
     height, width = a.shape[-2:]
     if hermitian:
-        return _hermitian_svd(a, compute_uv)
+        return np.linalg.svd._implementation(a, compute_uv=compute_uv, hermitian=True)
     if not compute_uv:
         return np.linalg.svdvals(a)
     if full_matrices and height != width:
@@ -93,18 +92,6 @@ def _svd(trace: Trace, a: Any, full_matrices: bool = True, compute_uv: bool = Tr
             "Pass full_matrices=False.",
         )
     return _apply(trace, "svd", a, full_matrices=False)
-
-
-def _hermitian_svd(a: Any, compute_uv: bool) -> Any:
-    """As NumPy has it: eigenvalues by size, their signs in the right vectors."""
-    if not compute_uv:
-        return np.flip(np.sort(np.abs(np.linalg.eigvalsh(a)), axis=-1), -1)
-    values, vectors = np.linalg.eigh(a)
-    order = np.flip(np.argsort(np.abs(values), axis=-1), -1)
-    values = np.take_along_axis(values, order, -1)
-    vectors = np.take_along_axis(vectors, order[..., None, :], -1)
-    right = np.conjugate(np.swapaxes(vectors * np.sign(values)[..., None, :], -1, -2))
-    return _SVD(vectors, np.abs(values), right)
 
 
 @implements(np.linalg.svdvals)

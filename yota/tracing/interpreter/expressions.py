@@ -13,7 +13,6 @@ from yota.tracing.interpreter.calls import call, ready
 from yota.tracing.interpreter.definition import define
 from yota.tracing.interpreter.effects import is_own, made
 from yota.tracing.interpreter.following import joined
-from yota.tracing.interpreter.forms import replaced
 from yota.tracing.interpreter.functions import make
 from yota.tracing.interpreter.source import is_readable
 from yota.tracing.interpreter.tables import evaluate, evaluates
@@ -137,7 +136,7 @@ def attribute(value: Any, name: str) -> Any:
 
 @evaluates(ast.Subscript)
 def _subscript(activation: Activation, part: ast.Subscript) -> Any:
-    value, index = replaced(evaluate(activation, part.value)), evaluate(activation, part.slice)
+    value, index = evaluate(activation, part.value), evaluate(activation, part.slice)
     activation.part = part
     return operators.item(value, index)
 

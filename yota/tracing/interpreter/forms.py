@@ -7,16 +7,11 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
-from yota.tracing.creation import Concatenator
 from yota.tracing.interpreter.builtin import BUILT_IN
 from yota.tracing.namespace import replacements
 from yota.tracing.state import current
 
-__all__ = ["form_of", "replaced"]
-
-_CONCATENATORS = (type(np.r_), type(np.c_), Concatenator)
+__all__ = ["form_of"]
 
 
 def form_of(function: Any) -> Callable[..., Any] | None:
@@ -34,16 +29,6 @@ def form_of(function: Any) -> Callable[..., Any] | None:
         trace.hold()  # what it is recorded as may be written in terms of NumPy's creation functions
     recorded: Callable[..., Any] = found[1]
     return recorded
-
-
-def replaced(value: Any) -> Any:
-    """What stands for ``np.r_`` and ``np.c_``; other values as they are."""
-    trace = current() if type(value) in _CONCATENATORS else None
-    found = None if trace is None else _forms(len(sys.modules)).get(id(value))
-    if trace is None or found is None:
-        return value
-    trace.hold()
-    return found[1]
 
 
 @functools.lru_cache(4)

@@ -51,6 +51,9 @@ _COMPARE: Mapping[type[ast.cmpop], tuple[str, str, Callable[[Any, Any], Any]]] =
     ast.GtE: ("__ge__", "__le__", operator.ge),
 }
 
+_CONCATENATORS = (type(np.r_), type(np.c_))
+"""Of objects of NumPy's, those whose items are made in Python of what is in the brackets."""
+
 
 def binary(kind: type[ast.operator], left: Any, right: Any) -> Any:
     """``left + right`` and the like."""
@@ -147,6 +150,8 @@ def item(value: Any, index: Any) -> Any:
     trace = current()
     if type(value) is np.ndarray and trace is not None and is_traced(index):
         value = trace.traced(value)
+    if type(value) in _CONCATENATORS and trace is not None:
+        trace.hold()
     ready(value)
     if own is not None:
         return call(own, (index,), {})
