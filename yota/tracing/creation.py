@@ -10,13 +10,13 @@ from yota.tracing.aliasing import settled
 from yota.tracing.captures import acceptable, frozen
 from yota.tracing.methods import is_traced, is_tracer, transformed
 from yota.tracing.order import laid_out
-from yota.tracing.state import current, paused
+from yota.tracing.state import paused
 from yota.tracing.untyped import np
 
 if TYPE_CHECKING:
     from yota.tracing.trace import Trace
 
-__all__ = ["CREATION", "array", "as_array", "fresh", "plain_sizes", "vectorized"]
+__all__ = ["CREATION", "GRIDS", "array", "as_array", "fresh", "plain_sizes", "vectorized"]
 
 _original_array = np.array
 _PLAIN = (np.ndarray, list, tuple, float, int, complex, bool)
@@ -276,3 +276,25 @@ CREATION: dict[str, Callable[..., Any]] = {
     "require": _require,
 }
 """Recorded forms by name in the numpy namespace; each takes the trace first."""
+
+
+def _grid(original: Callable[..., Any]) -> Callable[..., Any]:
+    def create(trace: Trace, *args: Any, **keywords: Any) -> Any:
+        args, keywords = plain_sizes((args, keywords))
+        found = original(*args, **keywords)
+        if not trace.keeps:
+            return found
+        return transformed(found, lambda each: fresh(trace, each))
+
+    return create
+
+
+GRIDS: tuple[tuple[Any, str, Callable[..., Any]], ...] = tuple(
+    (owner, name, _grid(getattr(owner, name)))
+    for owner, names in (
+        (np, ("hanning", "hamming", "blackman", "bartlett", "triu_indices", "tril_indices")),
+        (np.fft, ("fftfreq", "rfftfreq")),
+    )
+    for name in names
+)
+"""``(module, name, recorded form)`` of functions of sizes; what they give is plain unless a trace keeps it."""

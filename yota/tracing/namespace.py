@@ -16,10 +16,9 @@ import numpy as np
 
 from yota.tracing import library, places, randomness
 from yota.tracing.bytecode import callee, callee_name, is_call, running
-from yota.tracing.creation import CREATION, vectorized
+from yota.tracing.creation import CREATION, GRIDS, vectorized
 from yota.tracing.cupy_names import cupy_replacements
 from yota.tracing.exact import record_call
-from yota.tracing.grids import GRIDS
 from yota.tracing.intercept import on_traced
 from yota.tracing.iteration import ITERATION
 from yota.tracing.lists import JOINING, ON_LISTS, ON_LISTS_OF_LINALG, converter, on_lists, on_lists_within

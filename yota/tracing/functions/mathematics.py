@@ -1,4 +1,4 @@
-"""Python's modules math and cmath on traced numbers: recorded as functions of NumPy and SciPy, or refused."""
+"""Python's modules math, cmath and statistics: recorded as functions of NumPy and SciPy, or refused."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from yota.tracing.creation import array
 from yota.tracing.implementations import records
 from yota.tracing.methods import is_tracer
 from yota.tracing.trace import Trace
@@ -174,3 +175,35 @@ records("cmath", "log10")(lambda trace, value: _complex_log(trace, value, 10.0))
 records("cmath", "polar")(lambda trace, value: (np.abs(_complex(value)), _phase(trace, value)))
 records("cmath", "rect")(lambda trace, r, phi: r * np.cos(phi) + r * np.sin(phi) * 1j)
 records("cmath", "isclose")(_isclose)
+
+
+@records("statistics", "mean", "fmean")
+def _mean(trace: Trace, data: Any, weights: Any = None) -> Any:
+    return np.average(array(trace, data), weights=weights)
+
+
+def _spread(ddof: int, *, root: bool) -> Callable[..., Any]:
+    def spread(trace: Trace, data: Any, *given: Any, **by_name: Any) -> Any:
+        values = array(trace, data)
+        centre = next(iter((*given, *by_name.values())), None)
+        deviation = values - (np.mean(values) if centre is None else centre)
+        variance = np.sum(deviation * deviation) / (values.size - ddof)
+        return np.sqrt(variance) if root else variance
+
+    return spread
+
+
+@records("statistics", "geometric_mean")
+def _geometric_mean(trace: Trace, data: Any) -> Any:
+    return np.exp(np.mean(np.log(array(trace, data))))
+
+
+@records("statistics", "harmonic_mean")
+def _harmonic_mean(trace: Trace, data: Any, weights: Any = None) -> Any:
+    return 1 / np.average(1 / array(trace, data), weights=weights)
+
+
+records("statistics", "variance")(_spread(1, root=False))
+records("statistics", "pvariance")(_spread(0, root=False))
+records("statistics", "stdev")(_spread(1, root=True))
+records("statistics", "pstdev")(_spread(0, root=True))

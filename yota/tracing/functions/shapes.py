@@ -140,3 +140,13 @@ def _result_type(trace: Trace, *values: Any) -> Any:
 def _from_dlpack(trace: Trace, x: Any, **_: Any) -> Any:
     """The array itself: it is in NumPy's memory."""
     return x[...]
+
+
+def _is_writeable(trace: Trace, x: Any) -> bool:
+    """Whether elements can be assigned to."""
+    value = x._value() if is_tracer(x) else x
+    return isinstance(value, np.ndarray) and bool(x.flags.writeable)
+
+
+for _package in ("scipy._lib", "sklearn.externals"):
+    records(f"{_package}.array_api_compat.common._helpers", "is_writeable_array")(_is_writeable)

@@ -1,7 +1,9 @@
-"""Convolutions and correlations of scipy.signal."""
+"""Filters of scipy.signal: convolutions, recursive filters, smoothing."""
 
 from __future__ import annotations
 
+import itertools
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -85,3 +87,161 @@ def _plane(name: str, *, flipped: bool) -> Callable[..., Any]:
 
 records("scipy.signal", "convolve2d")(_plane("convolve2d", flipped=False))
 records("scipy.signal", "correlate2d")(_plane("correlate2d", flipped=True))
+
+
+# -- recursive filters -----------------------------------------------------------------------------------------------
+
+
+@records("scipy.signal", "lfilter")
+def _lfilter(trace: Trace, b: Any, a: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
+    b, a, x = (np.atleast_1d(trace.traced(each)) for each in (b, a, x))
+    axis = range(x.ndim)[axis]
+    if zi is None:
+        return _filtered(trace, b, a, x, axis)
+    before = trace.traced(zi)
+    count = max(b.size, a.size) - 1
+    shape = tuple(count if each == axis else extent for each, extent in enumerate(x.shape))
+    before = np.broadcast_to(before, shape)
+    longer = np.concatenate([x, np.zeros(shape)], axis=axis)
+    # What the states hold goes through the recursive part alone; what they hold afterwards is found from what the
+    # filter would go on to give.
+    whole = _filtered(trace, b, a, longer, axis) + _filtered(trace, a[:1], a, _lengthened(before, x, axis), axis)
+    cut = x.shape[axis]
+    rest = np.take(whole, np.arange(cut, cut + count), axis=axis)
+    after = _filtered(trace, a / a[0], np.ones(1), rest, axis) if count else rest
+    return np.take(whole, np.arange(cut), axis=axis), after
+
+
+def _lengthened(before: Any, x: Any, axis: int) -> Any:
+    return np.concatenate([before, np.zeros(x.shape)], axis=axis)
+
+
+def _filtered(trace: Trace, b: Any, a: Any, x: Any, axis: int) -> Any:
+    operands = tuple(trace.traced(each) for each in (b, a, x))
+    return trace.apply(trace.registry.primitive("lfilter"), operands, {"axis": axis})
+
+
+@records("scipy.signal", "lfilter_zi")
+def _steady(trace: Trace, b: Any, a: Any) -> Any:
+    """The states of a filter whose input was always 1: the solution of a system that is solved from its first row."""
+    b, a = (np.atleast_1d(trace.traced(each)) for each in (b, a))
+    if b.ndim != 1 or a.ndim != 1:
+        raise ValueError("Numerator and denominator must be 1-D.")
+    count = max(len(a), len(b))
+    b, a = (np.concatenate([each, np.zeros(count - len(each))]) / a[0] for each in (b, a))
+    drive = b[1:] - a[1:] * b[0]
+    first = np.sum(drive) / np.sum(a)
+    sums = np.concatenate([a[:1], a[1:-1]])
+    earlier = np.concatenate([np.zeros(1), drive[:-1]])
+    return np.cumsum(sums) * first - np.cumsum(earlier)
+
+
+@records("scipy.signal", "sosfilt")
+def _sections(trace: Trace, sos: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
+    sos, x = trace.traced(sos), trace.traced(x)
+    if sos.ndim != 2 or sos.shape[1] != 6:
+        raise ValueError("sos array must be shape (n_sections, 6)")
+    states = []
+    for place in range(sos.shape[0]):
+        row = sos[place]
+        if zi is None:
+            x = _lfilter(trace, row[:3], row[3:], x, axis)
+            continue
+        x, after = _lfilter(trace, row[:3], row[3:], x, axis, trace.traced(zi)[place])
+        states.append(after)
+    return x if zi is None else (x, np.stack(states))
+
+
+@records("scipy.signal", "sosfilt_zi")
+def _steady_sections(trace: Trace, sos: Any) -> Any:
+    sos = trace.traced(sos)
+    scale: Any = 1.0
+    rows = []
+    for place in range(sos.shape[0]):
+        b, a = sos[place, :3], sos[place, 3:]
+        rows.append(scale * _steady(trace, b, a))
+        scale = scale * (np.sum(b) / np.sum(a))
+    return np.stack(rows)
+
+
+# -- smoothing, trends, other rates ----------------------------------------------------------------------------------
+
+
+def _applied(matrix: Any, x: Any) -> Any:
+    """A plain matrix applied to an array's first axis."""
+    rows = np.matmul(matrix, np.reshape(x, (x.shape[0], -1)))
+    return np.reshape(rows, (rows.shape[0], *x.shape[1:]))
+
+
+@records("scipy.signal", "savgol_filter")
+def _savgol(
+    trace: Trace,
+    x: Any,
+    window_length: int,
+    polyorder: int,
+    deriv: int,
+    delta: float,
+    axis: int,
+    mode: str,
+    cval: float,
+) -> Any:
+    module = sys.modules["scipy.signal"]
+    x = trace.traced(x)
+    weights = module.savgol_coeffs(window_length, polyorder, deriv=deriv, delta=delta)
+    convolve = sys.modules["scipy.ndimage"].convolve1d
+    if mode != "interp":
+        return convolve(x, weights, axis, None, mode, cval)
+    if window_length > x.shape[axis]:
+        raise ValueError("If mode is 'interp', window_length must be less than or equal to the size of x.")
+    # At the ends a polynomial is fitted to the last window: what that does to each element of a window.
+    ends = module.savgol_filter(np.eye(window_length), window_length, polyorder, deriv, delta, axis=0)
+    half = window_length // 2
+    rows = np.moveaxis(x, axis, 0)
+    inner = np.moveaxis(convolve(x, weights, axis, None, "constant"), axis, 0)
+    parts = [
+        _applied(ends[:half], rows[:window_length]),
+        inner[half : len(rows) - half],
+        _applied(ends[window_length - half :], rows[len(rows) - window_length :]),
+    ]
+    return np.moveaxis(np.concatenate(parts), 0, axis).astype(x.dtype, copy=False)
+
+
+@records("scipy.signal", "detrend")
+def _detrend(trace: Trace, data: Any, axis: int, type: str, bp: Any) -> Any:
+    if type not in ("linear", "l", "constant", "c"):
+        raise ValueError("Trend type must be 'linear' or 'constant'.")
+    x = trace.traced(data)
+    if type in ("constant", "c"):
+        return x - np.mean(x, axis=axis, keepdims=True)
+    rows = np.moveaxis(x, axis, 0)
+    bounds = np.unique(np.concatenate([[0], np.atleast_1d(bp), [len(rows)]])).astype(int)
+    if bounds[-1] > len(rows):
+        raise ValueError("Breakpoints must be less than length of data along given axis.")
+    parts = []
+    for low, high in itertools.pairwise(bounds.tolist()):
+        line = np.stack([np.ones(high - low), np.arange(1, high - low + 1) / (high - low)], axis=1)
+        basis = np.linalg.qr(line.astype(x.dtype))[0]
+        parts.append(rows[low:high] - _applied(basis, _applied(basis.T, rows[low:high])))
+    return np.moveaxis(np.concatenate(parts), 0, axis)
+
+
+@records("scipy.signal", "upfirdn")
+def _upfirdn(trace: Trace, h: Any, x: Any, up: int, down: int, axis: int, mode: str | None, cval: Any) -> Any:
+    if mode not in ("constant", None) or cval:
+        raise trace.refuse("scipy.signal.upfirdn is recorded for zeros outside of the signal.", "Leave mode out.")
+    h, x = trace.traced(h), trace.traced(x)
+    if h.ndim != 1 or not h.size:
+        raise ValueError("h must be 1-D with non-zero length")
+    axis = range(x.ndim)[axis]
+    rows = np.moveaxis(x, axis, -1)
+    spread = np.concatenate([rows[..., None], np.zeros((*rows.shape, up - 1), dtype=x.dtype)], axis=-1)
+    spread = np.reshape(spread, (*rows.shape[:-1], -1))[..., : (rows.shape[-1] - 1) * up + 1]
+    known = trace.registry.primitive("signal_convolve")
+    weights = np.reshape(h, (1,) * (x.ndim - 1) + (-1,))
+    found = trace.apply(known, (spread, weights), {"mode": "full", "method": "direct"})
+    return np.moveaxis(found[..., ::down], -1, axis)
+
+
+@records("scipy.signal", "medfilt2d")
+def _medfilt2d(trace: Trace, input: Any, kernel_size: Any) -> Any:
+    return sys.modules["scipy.signal"].medfilt(input, kernel_size)

@@ -1,4 +1,4 @@
-"""Distances between rows of scipy.spatial, by the formulas of their metrics."""
+"""Distances and rotations of scipy.spatial: metrics by their formulas, rotations by SciPy's own Python code."""
 
 from __future__ import annotations
 
@@ -129,3 +129,24 @@ def _squareform(trace: Trace, X: Any, force: str, checks: bool) -> Any:
     places = np.zeros(like.shape, dtype=int)
     places[rows, others] = places[others, rows] = np.arange(1, x.size + 1)
     return np.concatenate([np.zeros(1, x.dtype), x])[places]
+
+
+_COMPILED = "scipy.spatial.transform._rotation_cy"
+_WRITTEN = "scipy.spatial.transform._rotation_xp"
+
+
+def _written(name: str) -> Callable[..., Any]:
+    """The form of a function of quaternions; arrays have one axis before that of their numbers at least."""
+
+    def form(trace: Trace, *args: Any, **keywords: Any) -> Any:
+        own = getattr(sys.modules[_WRITTEN], name)
+        return own(*args, **keywords)
+
+    return form
+
+
+for _name in (
+    "align_vectors apply approx_equal as_davenport as_euler as_matrix as_mrp as_quat as_rotvec compose_quat "
+    "from_davenport from_euler from_matrix from_mrp from_quat from_rotvec inv magnitude mean pow reduce setitem"
+).split():
+    records(_COMPILED, _name)(_written(_name))
