@@ -10,10 +10,11 @@ import numpy as np
 
 from yota.codegen.literals import dtype_text, scalar
 from yota.codegen.plan import marked
-from yota.codegen.spelling import ATOM, UNARY, Spelling, spell
+from yota.codegen.spelling import Spelling, spell
 from yota.codegen.vocabulary import WIDTH, Vocabulary, listed, packed, plan_reads
 from yota.codegen.wrap import wrapped
 from yota.errors import CodegenError
+from yota.ir.extents import ATOM, UNARY, Spelled
 from yota.ir.semantics import AccessMap
 from yota.ir.tape import Guard, Op
 from yota.ir.types import TensorType
@@ -38,18 +39,6 @@ class Body:
     warns: bool
 
 
-@dataclass(slots=True)
-class _Text:
-    """An expression and how tightly it binds."""
-
-    text: str
-    level: int = ATOM
-
-    def within(self, level: int) -> str:
-        """The text where something binding at ``level`` is needed."""
-        return self.text if self.level >= level else f"({self.text})"
-
-
 def write(words: Vocabulary, *, fast: bool) -> tuple[Body, ...]:
     """The body on Python numbers and, where it can raise, one on NumPy scalars after it; or the latter alone."""
     first = _Writer(words, fast)
@@ -63,7 +52,7 @@ class _Writer:
 
     words: Vocabulary
     fast: bool
-    texts: dict[int, _Text] = field(default_factory=dict)
+    texts: dict[int, Spelled] = field(default_factory=dict)
     lines: list[str] = field(default_factory=list)
     raises: bool = False
     warns: bool = False
@@ -74,14 +63,14 @@ class _Writer:
     """Each spelling once, with an op that has it."""
     literal: bool = True
     """Whether every constant is written as both bodies write it."""
-    before: tuple[dict[int, _Text], list[str], set[int]] = field(default_factory=lambda: ({}, [], set()))
+    before: tuple[dict[int, Spelled], list[str], set[int]] = field(default_factory=lambda: ({}, [], set()))
     """Texts, lines, and what is inlined, before the results are put together."""
 
     def run(self, other: _Writer | None = None) -> Body:
         """The body; statements that are the same in the ``other`` one are taken from there."""
         tape = self.words.tape
         found = plan_reads(tape, self.words.parameters, self.words.element, fast=self.fast, mixed=self.words.mixed)
-        self.texts.update({variable: _Text(name) for variable, name in found.names.items()})
+        self.texts.update({variable: Spelled(name) for variable, name in found.names.items()})
         self.done.update(found.names)
         definitions = tape.definitions()
         if other is not None and self._agrees(other):
@@ -138,21 +127,21 @@ class _Writer:
 
     def _guard(self, number: int, guard: Guard) -> None:
         text = self._text(guard.variable)
-        value = text.within(ATOM) if text.level < ATOM else text.text
+        value = text.within(ATOM)
         if guard.kind == "bool" or isinstance(guard.expected, bool | np.bool_):
-            failed = f"not {text.within(ATOM)}" if guard.expected else text.text
+            failed = f"not {text.within(ATOM)}" if guard.expected else text
         else:
             literal = scalar(guard.expected)
             if literal is None:
                 raise CodegenError(f"a guard expects {guard.expected!r}, which has no literal")
-            cast = f"{guard.kind}({text.text})" if guard.kind in ("int", "float") else value
+            cast = f"{guard.kind}({text})" if guard.kind in ("int", "float") else value
             failed = (
                 f"{text.within(ATOM)} == {text.within(ATOM)}"
                 if guard.expected != guard.expected
                 else f"{cast} != {literal}"
             )
         self.raises = self.raises or guard.kind == "int"
-        self.lines += marked([f"if {failed}:", f"    raise StaleTape({number}, {text.text})"], guard.variable)
+        self.lines += marked([f"if {failed}:", f"    raise StaleTape({number}, {text})"], guard.variable)
 
     def _define(self, op: Op) -> None:
         """Write an op down: as an expression inside its only user, or as a statement."""
@@ -192,46 +181,46 @@ class _Writer:
         """In double precision the second body turns Python numbers into NumPy's at once: nothing promotes them."""
         return TensorType(type.dtype, type.shape) if type.weak and not self.words.mixed else type
 
-    def _assign(self, variable: int, text: _Text) -> None:
+    def _assign(self, variable: int, text: Spelled) -> None:
         name = self.words.name(variable)
-        self.lines += wrapped(marked([f"{name} = {text.text}"], variable), 8)
-        self.texts[variable] = _Text(name)
+        self.lines += wrapped(marked([f"{name} = {text}"], variable), 8)
+        self.texts[variable] = Spelled(name)
         self.inlined.discard(variable)
 
-    def _is_inlined(self, variable: int, text: _Text) -> bool:
+    def _is_inlined(self, variable: int, text: Spelled) -> bool:
         uses = self.words.uses.get(variable, 0)
-        if not uses or (uses == 1 and len(text.text) <= _LONGEST_INLINE):
+        if not uses or (uses == 1 and len(text) <= _LONGEST_INLINE):
             return True
-        return text.text.isidentifier()
+        return text.isidentifier()
 
-    def _filled(self, op: Op, spelling: Spelling) -> _Text:
+    def _filled(self, op: Op, spelling: Spelling) -> Spelled:
         """The spelling with its operands; what would make the line too long becomes a statement first."""
         if spelling.repeated:
             for operand in op.operands:
-                if operand in self.inlined and not self.texts[operand].text.isidentifier():
+                if operand in self.inlined and not self.texts[operand].isidentifier():
                     self._assign(operand, self.texts[operand])
         known = self.texts
         like = None if known.keys() >= set(op.operands) else self._literal_type(op)
         texts = [known.get(operand) or self._text(operand, like) for operand in op.operands]
-        length = sum([len(text.text) for text in texts]) + len(spelling.text)
+        length = sum([len(text) for text in texts]) + len(spelling.text)
         while length > WIDTH:
             longest = max(
-                (operand for operand in op.operands if operand in self.inlined and len(self.texts[operand].text) > 8),
-                key=lambda operand: len(self.texts[operand].text),
+                (operand for operand in op.operands if operand in self.inlined and len(self.texts[operand]) > 8),
+                key=lambda operand: len(self.texts[operand]),
                 default=None,
             )
             if longest is None:
                 break
             self._assign(longest, self.texts[longest])
             texts = [self._text(operand, like) for operand in op.operands]
-            length = sum([len(text.text) for text in texts]) + len(spelling.text)
+            length = sum([len(text) for text in texts]) + len(spelling.text)
         if spelling.text == "{0}":
             return texts[0]
         needs = spelling.needs if len(spelling.needs) >= len(texts) else (*spelling.needs, *([0] * len(texts)))
-        pieces = [text.within(need) for text, need in zip(texts, needs, strict=False)]
+        pieces = [text if text.level >= need else f"({text})" for text, need in zip(texts, needs, strict=False)]
         if spelling.text[0] == "-" and pieces[0].startswith("-"):
             pieces[0] = f"({pieces[0]})"
-        return _Text(spelling.text.format(*pieces), spelling.level)
+        return Spelled(spelling.text.format(*pieces), spelling.level)
 
     def _literal_type(self, op: Op) -> TensorType | None:
         """The type that constants are spelled in: whole numbers among floats are written as floats.
@@ -245,7 +234,7 @@ class _Writer:
         wanted.append(types[op.result])
         return next((type for type in wanted if type.dtype.kind == "f"), None)
 
-    def _text(self, variable: int, like: TensorType | None = None) -> _Text:
+    def _text(self, variable: int, like: TensorType | None = None) -> Spelled:
         """The text of a variable; a constant as a literal."""
         found = self.texts.get(variable)
         if found is not None:
@@ -260,7 +249,7 @@ class _Writer:
         if not self.fast and not type.weak and (self.words.mixed or type.dtype not in _LITERALS):
             text = f"{dtype_text(type.dtype)}({text})"
         self.literal = self.literal and (type.weak or type.dtype in _LITERALS)
-        return _Text(text, UNARY if text.startswith("-") else ATOM)
+        return Spelled(text, UNARY if text.startswith("-") else ATOM)
 
     def _number(self, value: Any) -> str:
         text = scalar(value)
@@ -279,7 +268,7 @@ class _Writer:
         type = self.words.tape.types[variable]
         op = definitions.get(variable)
         if not type.shape or op is None:
-            text = self._text(variable, type if type.dtype.kind == "f" else None).text
+            text = self._text(variable, type if type.dtype.kind == "f" else None)
             if type.weak:
                 return text if self.fast else f"{type.dtype.type(0).item().__class__.__name__}({text})"
             return f"{dtype_text(type.dtype)}({text})"
@@ -289,9 +278,9 @@ class _Writer:
         items = [self._item(operand, type) for operand in op.operands]
         if op.access == AccessMap.STACK:
             ending = "" if type.dtype in _LITERALS else f", dtype={dtype_text(type.dtype)}"
-            text = f"np.array([{', '.join(items)}]{ending})"
-            if len(text) <= WIDTH - 16:
-                return text
+            array = f"np.array([{', '.join(items)}]{ending})"
+            if len(array) <= WIDTH - 16:
+                return array
             name = self.words.fresh("g")
             made = [f"{name} = np.array(", "    [", *packed(items, WIDTH - 16), f"    ]{ending}", ")"]
             self.lines += marked(made, variable)
@@ -306,9 +295,9 @@ class _Writer:
 
     def _item(self, variable: int, type: TensorType) -> str:
         """An element of a result: long expressions get names, so that the array reads as a list of values."""
-        if variable in self.inlined and len(self.texts[variable].text) > _LONGEST_ITEM:
+        if variable in self.inlined and len(self.texts[variable]) > _LONGEST_ITEM:
             self._assign(variable, self.texts[variable])
-        return self._text(variable, type if type.dtype.kind == "f" else None).text
+        return self._text(variable, type if type.dtype.kind == "f" else None)
 
 
 def _returned(results: list[str]) -> tuple[str, ...]:

@@ -9,13 +9,11 @@ from typing import Any
 import numpy as np
 
 from yota.codegen.literals import dtype_text
+from yota.ir.extents import AND, ATOM, CHOICE, COMPARE, NOT, OR, PRODUCT, SUM, UNARY
 from yota.ir.tape import Op
 from yota.ir.types import TensorType
 
-__all__ = ["ATOM", "MATH_NAMES", "UNARY", "Spelling", "spell"]
-
-TERNARY, OR, AND, NOT, COMPARE, BITS, SUM, PRODUCT, UNARY, ATOM = range(10)
-"""How tightly an expression binds."""
+__all__ = ["MATH_NAMES", "Spelling", "binary", "spell"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,15 +36,21 @@ class Spelling:
         Whether it can raise where NumPy gives an infinity or NaN.
     warns
         Whether NumPy may warn in it.
+    simd
+        Function of libm to be declared as one that has a vector form.
+    part
+        Template of an inline function that it calls.
     """
 
     text: str
     level: int = ATOM
-    needs: tuple[int, ...] = (TERNARY, TERNARY, TERNARY)
+    needs: tuple[int, ...] = (CHOICE, CHOICE, CHOICE)
     repeated: bool = False
     imports: tuple[str, ...] = ()
     raises: bool = False
     warns: bool = False
+    simd: str = ""
+    part: str = ""
 
     @property
     def handles(self) -> tuple[str, int, tuple[int, ...], bool]:
@@ -54,7 +58,8 @@ class Spelling:
         return self.text, self.level, self.needs, self.repeated
 
 
-def _binary(symbol: str, level: int, raises: bool = False) -> Spelling:
+def binary(symbol: str, level: int, raises: bool = False) -> Spelling:
+    """An operator between its operands."""
     return Spelling(f"{{0}} {symbol} {{1}}", level, (level, level + 1), raises=raises)
 
 
@@ -79,11 +84,11 @@ def _rounded(text: str, *imports: str) -> Spelling:
 
 
 _OPERATORS: Mapping[str, Spelling] = {
-    "add": _binary("+", SUM),
-    "subtract": _binary("-", SUM),
-    "multiply": _binary("*", PRODUCT),
+    "add": binary("+", SUM),
+    "subtract": binary("-", SUM),
+    "multiply": binary("*", PRODUCT),
     "negative": Spelling("-{0}", UNARY, (UNARY,)),
-    "positive": Spelling("{0}", TERNARY, (TERNARY,)),
+    "positive": Spelling("{0}", CHOICE, (CHOICE,)),
     "square": Spelling("{0} * {0}", PRODUCT, (ATOM,), repeated=True),
     "less": _comparison("<"),
     "less_equal": _comparison("<="),
@@ -97,22 +102,22 @@ _OPERATORS: Mapping[str, Spelling] = {
 _DECISIONS = frozenset({"less", "less_equal", "greater", "greater_equal", "equal", "not_equal"})
 
 _FLOATS: Mapping[str, Spelling] = {
-    "divide": _binary("/", PRODUCT, raises=True),
+    "divide": binary("/", PRODUCT, raises=True),
     "reciprocal": Spelling("1.0 / {0}", PRODUCT, (UNARY,), raises=True),
-    "floor_divide": _binary("//", PRODUCT, raises=True),
-    "remainder": _binary("%", PRODUCT, raises=True),
+    "floor_divide": binary("//", PRODUCT, raises=True),
+    "remainder": binary("%", PRODUCT, raises=True),
     "fmod": _math("fmod", 2),
     "power": _math("pow", 2),
-    "where": Spelling("{1} if {0} else {2}", TERNARY, (OR, OR, TERNARY)),
+    "where": Spelling("{1} if {0} else {2}", CHOICE, (OR, OR, CHOICE)),
     "absolute": Spelling("abs({0})"),
     "abs": Spelling("abs({0})"),
     "fabs": Spelling("abs({0})"),
-    "maximum": Spelling("{0} if {0} > {1} or {0} != {0} else {1}", TERNARY, (ATOM, ATOM), repeated=True),
-    "minimum": Spelling("{0} if {0} < {1} or {0} != {0} else {1}", TERNARY, (ATOM, ATOM), repeated=True),
-    "fmax": Spelling("{0} if {0} >= {1} or {1} != {1} else {1}", TERNARY, (ATOM, ATOM), repeated=True),
-    "fmin": Spelling("{0} if {0} <= {1} or {1} != {1} else {1}", TERNARY, (ATOM, ATOM), repeated=True),
+    "maximum": Spelling("{0} if {0} > {1} or {0} != {0} else {1}", CHOICE, (ATOM, ATOM), repeated=True),
+    "minimum": Spelling("{0} if {0} < {1} or {0} != {0} else {1}", CHOICE, (ATOM, ATOM), repeated=True),
+    "fmax": Spelling("{0} if {0} >= {1} or {1} != {1} else {1}", CHOICE, (ATOM, ATOM), repeated=True),
+    "fmin": Spelling("{0} if {0} <= {1} or {1} != {1} else {1}", CHOICE, (ATOM, ATOM), repeated=True),
     "sign": Spelling(
-        "1.0 if {0} > 0.0 else -1.0 if {0} < 0.0 else 0.0 if {0} == 0.0 else {0}", TERNARY, (ATOM,), repeated=True
+        "1.0 if {0} > 0.0 else -1.0 if {0} < 0.0 else 0.0 if {0} == 0.0 else {0}", CHOICE, (ATOM,), repeated=True
     ),
     "floor": _rounded("floor({0})", "floor"),
     "ceil": _rounded("ceil({0})", "ceil"),
@@ -126,9 +131,9 @@ _FLOATS: Mapping[str, Spelling] = {
     "logical_and": Spelling("bool({0}) and bool({1})", AND),
     "logical_or": Spelling("bool({0}) or bool({1})", OR),
     "logical_not": Spelling("not {0}", NOT, (NOT,)),
-    "real": Spelling("{0}", TERNARY, (TERNARY,)),
-    "conjugate": Spelling("{0}", TERNARY, (TERNARY,)),
-    "conj": Spelling("{0}", TERNARY, (TERNARY,)),
+    "real": Spelling("{0}", CHOICE, (CHOICE,)),
+    "conjugate": Spelling("{0}", CHOICE, (CHOICE,)),
+    "conj": Spelling("{0}", CHOICE, (CHOICE,)),
     "sqrt": _math("sqrt"),
     "hypot": _math("hypot", 2),
     "arctan2": _math("atan2", 2, raises=False),
@@ -155,9 +160,9 @@ _SAME_BITS = frozenset(
 """Where Python's result has the bits of NumPy's; for powers, of NumPy's ``**`` on scalars."""
 
 _SCALARS: Mapping[str, Spelling] = {
-    "divide": _binary("/", PRODUCT),
-    "floor_divide": _binary("//", PRODUCT),
-    "remainder": _binary("%", PRODUCT),
+    "divide": binary("/", PRODUCT),
+    "floor_divide": binary("//", PRODUCT),
+    "remainder": binary("%", PRODUCT),
     "absolute": Spelling("abs({0})"),
     "abs": Spelling("abs({0})"),
     "power": Spelling("{0} ** {1}", UNARY, (ATOM, ATOM)),
@@ -224,10 +229,10 @@ def spell(
 def _cast(dtype: np.dtype[Any], operand: TensorType, fast: bool) -> Spelling:
     if fast:
         if dtype.kind == operand.dtype.kind:
-            return Spelling("{0}", TERNARY, (TERNARY,))
+            return Spelling("{0}", CHOICE, (CHOICE,))
         return Spelling(f"{_CASTS[dtype.kind]}({{0}})", raises=dtype.kind == "i")
     if operand.dtype == dtype and not operand.weak:
-        return Spelling("{0}", TERNARY, (TERNARY,))
+        return Spelling("{0}", CHOICE, (CHOICE,))
     if operand.dtype.kind == "c" and dtype.kind != "c":
         return Spelling(f"{dtype_text(dtype)}(np.real({{0}}))", warns=True)
     return Spelling(f"{dtype_text(dtype)}({{0}})", warns=True)

@@ -13,8 +13,14 @@ from yota.ir.calls import Form, Items
 from yota.ir.indexing import Slice
 
 __all__ = [
+    "AND",
     "ATOM",
+    "CHOICE",
+    "COMPARE",
+    "NOT",
+    "OR",
     "PRODUCT",
+    "SAME",
     "SUM",
     "UNARY",
     "Extent",
@@ -28,8 +34,8 @@ __all__ = [
     "with_extents",
 ]
 
-SUM, PRODUCT, UNARY, ATOM = range(4)
-"""How tightly an expression binds."""
+CHOICE, OR, AND, NOT, SAME, COMPARE, SUM, PRODUCT, UNARY, ATOM = range(10)
+"""How tightly an expression binds, in C and in Python."""
 
 _WORDS = {" - ": "_minus_", " + ": "_plus_", " * ": "_times_", " / ": "_over_", "(": "", ")": ""}
 
@@ -41,6 +47,7 @@ class UndecidedError(ArgumentError):
 class Spelled(str):
     """Text of an expression with its precedence."""
 
+    __slots__ = ("level",)
     level: int
 
     def __new__(cls, text: str, level: int = ATOM) -> Spelled:
@@ -51,7 +58,7 @@ class Spelled(str):
 
     def within(self, level: int) -> str:
         """The text, in parentheses if ``level`` binds more tightly."""
-        return str(self) if self.level >= level else f"({self})"
+        return self if self.level >= level else f"({self})"
 
 
 class Sizes(Protocol):

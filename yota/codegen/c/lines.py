@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import linecache
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from yota.codegen.c.index import Linear
-from yota.codegen.c.spelling import AND, ATOM, CHOICE, OR, SUM, UNARY, Spelling, spell
+from yota.codegen.c.spelling import spell
 from yota.codegen.c.types import c_type, literal, suffix
 from yota.codegen.c.values import Value, Values
 from yota.codegen.names import Names
-from yota.ir.extents import Extent, extents_in, factor
+from yota.codegen.spelling import Spelling
+from yota.ir.extents import AND, ATOM, CHOICE, OR, SUM, UNARY, Extent, Spelled, extents_in, factor
 
 __all__ = ["Needs", "Writer", "block", "comment", "filled", "harmless", "offset_text"]
 
@@ -41,18 +42,6 @@ class Needs:
         """Say that ``number`` must not be negative, if it comes from sizes."""
         if isinstance(number, Extent):
             self.required(number)
-
-
-@dataclass(slots=True)
-class _Text:
-    """An expression; ``apart`` says that it must be computed whatever a choice around it is."""
-
-    text: str
-    level: int = ATOM
-    apart: bool = False
-
-    def within(self, level: int) -> str:
-        return self.text if self.level >= level else f"({self.text})"
 
 
 def offset_text(offset: Linear, counters: Sequence[str], numbers: Mapping[int, str] | None = None) -> str:
@@ -128,7 +117,9 @@ class Writer:
         self._count(wanted)
         self.depths = self._all_depths(depth)
         self._deepest = self._all_deepest()
-        self._texts: dict[int, _Text] = {}
+        self._texts: dict[int, Spelled] = {}
+        self._apart: set[int] = set()
+        """What must be computed whatever a choice around it is."""
         self._last: tuple[str, int] | None = None
 
     def spelled(self, name: str, dtype: np.dtype[Any], result: np.dtype[Any]) -> Spelling | None:
@@ -165,13 +156,13 @@ class Writer:
     def text(self, number: int, lines: list[str]) -> str:
         """A value as an expression; a statement first if it is long."""
         found = self._read(number)
-        if len(found.text) > _LONGEST:
+        if len(found) > _LONGEST:
             self._name(number, found, lines)
-        return self._read(number).text
+        return self._read(number)
 
     def numbers(self, offset: Linear) -> dict[int, str]:
         """Texts of what an offset takes from index arrays, by axis."""
-        return {axis: self._read(-1 - axis).text for axis, _ in offset.terms if axis < 0}
+        return {axis: self._read(-1 - axis) for axis, _ in offset.terms if axis < 0}
 
     def read_again(self, offset: Linear) -> dict[int, str]:
         """The same where they were read for no value."""
@@ -186,8 +177,8 @@ class Writer:
     def _define(self, number: int, value: Value, lines: list[str]) -> None:
         text = self._expression(number, value, lines)
         alone = self.uses[number] == 1 and self._deepest.get(number, self.depths[number]) == self.depths[number]
-        simple = value.kind == "literal" or (value.kind == "load" and alone) or text.text.isidentifier()
-        if simple or (alone and len(text.text) <= _LONGEST and value.kind != "load"):
+        simple = value.kind == "literal" or (value.kind == "load" and alone) or text.isidentifier()
+        if simple or (alone and len(text) <= _LONGEST and value.kind != "load"):
             self._texts[number] = text
         else:
             self._name(number, text, lines)
@@ -201,7 +192,7 @@ class Writer:
                     found[operand] = max(found.get(operand, 0), self.depths[number])
         return found
 
-    def _name(self, number: int, text: _Text, lines: list[str]) -> None:
+    def _name(self, number: int, text: Spelled, lines: list[str]) -> None:
         value = self.values[number]
         place = self.values.places.get(number)
         if place is not None and (place.filename, place.line) != self._last:
@@ -212,48 +203,55 @@ class Writer:
         hint = self.values.hints.get(number)
         if hint is None and value.kind == "load":
             assert value.offset is not None
-            hint = text.text.partition("[")[0].removeprefix("float(") + _ending(value.offset, text.text)
+            hint = text.partition("[")[0].removeprefix("float(") + _ending(value.offset, text)
         name = self.names.fresh(hint) if hint else self.names.numbered("t")
         kind = "int" if value.dtype.kind == "b" else c_type(value.dtype)
-        lines.extend(filled(f"const {kind} {name} = {text.text};"))
-        self._texts[number] = _Text(name)
+        lines.extend(filled(f"const {kind} {name} = {text};"))
+        self._texts[number] = Spelled(name)
+        self._apart.discard(number)
 
-    def _read(self, number: int) -> _Text:
+    def _read(self, number: int) -> Spelled:
         return self._texts[number]
 
-    def _expression(self, number: int, value: Value, lines: list[str]) -> _Text:
+    def _expression(self, number: int, value: Value, lines: list[str]) -> Spelled:
         if value.dtype.kind == "c":
             self.needs.complex = True
         if value.kind == "literal":
             text = literal(value.data, value.dtype)
-            return _Text(text, UNARY if text.startswith("-") else ATOM)
+            return Spelled(text, UNARY if text.startswith("-") else ATOM)
         if value.kind == "load":
             assert value.offset is not None
             text = self.read(value.data, value.offset, self.numbers(value.offset))
-            return _Text(text, apart=self.reads_apart and "[" in text)
+            if self.reads_apart and "[" in text:
+                self._apart.add(number)
+            return Spelled(text)
         operands = value.operands
         if value.kind == "cast":
-            source = self._read(operands[0])
-            return replace(self._cast(value, self.values[operands[0]], source), apart=source.apart)
+            if operands[0] in self._apart:
+                self._apart.add(number)
+            return self._cast(value, self.values[operands[0]], self._read(operands[0]))
         spelling = self.spelled(value.data, self.values[operands[-1]].dtype, value.dtype)
         assert spelling is not None
         self._rely(spelling, self.values[operands[-1]])
         if spelling.level in (CHOICE, OR, AND) and spelling.text != "{0}":
             # What is called only on one side of a choice cannot run on vectors.
             for operand in operands[1:]:
-                if self._read(operand).apart:
+                if operand in self._apart:
                     self._name(operand, self._read(operand), lines)
-        return self._apply(value, spelling, lines)
+        found = self._apply(value, spelling, lines)
+        if not self._apart.isdisjoint(operands) or spelling.simd:
+            self._apart.add(number)
+        return found
 
-    def _apply(self, value: Value, spelling: Spelling, lines: list[str]) -> _Text:
+    def _apply(self, value: Value, spelling: Spelling, lines: list[str]) -> Spelled:
         operands = value.operands
-        length = sum(len(self._read(operand).text) for operand in operands) + len(spelling.text)
-        for operand in sorted(operands, key=lambda each: -len(self._read(each).text)):
+        length = sum(len(self._read(operand)) for operand in operands) + len(spelling.text)
+        for operand in sorted(operands, key=lambda each: -len(self._read(each))):
             if length <= _LONGEST:
                 break
             found = self._read(operand)
-            if len(found.text) > 12 and self.values[operand].kind != "literal":
-                length -= len(found.text)
+            if len(found) > 12 and self.values[operand].kind != "literal":
+                length -= len(found)
                 self._name(operand, found, lines)
         pieces = []
         for position, operand in enumerate(operands):
@@ -268,22 +266,21 @@ class Writer:
             pieces[0] = f"({pieces[0]})"
         if SUM <= spelling.level < ATOM:
             pieces[1:] = [f"({piece})" if piece.startswith("-") else piece for piece in pieces[1:]]
-        apart = bool(spelling.simd) or any(self._read(operand).apart for operand in operands)
-        return _Text(spelling.text.format(*pieces), spelling.level, apart)
+        return Spelled(spelling.text.format(*pieces), spelling.level)
 
-    def _cast(self, value: Value, source: Value, text: _Text) -> _Text:
+    def _cast(self, value: Value, source: Value, text: Spelled) -> Spelled:
         if source.dtype.kind == "c" and value.dtype.kind != "c":
-            return _Text(f"({c_type(value.dtype)})creal{suffix(source.dtype)}({text.text})", UNARY)
+            return Spelled(f"({c_type(value.dtype)})creal{suffix(source.dtype)}({text})", UNARY)
         if value.dtype.kind == "c" and source.dtype.kind != "c":
             macro = "CMPLXF" if value.dtype == np.complex64 else "CMPLX"
-            return _Text(f"{macro}({text.text}, 0.0)")
+            return Spelled(f"{macro}({text}, 0.0)")
         if value.dtype.kind == "b":
-            return _Text(f"({text.within(UNARY)} != 0)")
+            return Spelled(f"({text.within(UNARY)} != 0)")
         if self.is_rounded(value, source):
             part = "complex_widened" if value.dtype.kind == "c" else "widened"
             self.needs.parts.add((part, source.dtype.name))
-            return _Text(f"{part}({text.text})")
-        return _Text(f"({c_type(value.dtype)}){text.within(UNARY)}", UNARY)
+            return Spelled(f"{part}({text})")
+        return Spelled(f"({c_type(value.dtype)}){text.within(UNARY)}", UNARY)
 
     def is_rounded(self, value: Value, source: Value) -> bool:
         """Whether a number is brought to single precision and back, which compilers may take for nothing."""

@@ -4,79 +4,35 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from yota.codegen.c.types import REALS, c_type, is_known, real_type, suffix
+from yota.codegen.spelling import Spelling, binary
+from yota.ir.extents import AND, CHOICE, COMPARE, OR, PRODUCT, SAME, SUM, UNARY
 from yota.ir.tape import Op, Tape
 from yota.ir.types import TensorType
 
-__all__ = [
-    "AND",
-    "ATOM",
-    "CHOICE",
-    "EXACT",
-    "EXACT_OF_REAL",
-    "OR",
-    "UNARY",
-    "Spelling",
-    "computed_in",
-    "cost",
-    "is_known_op",
-    "spell",
-]
-
-CHOICE, OR, AND, SAME, COMPARE, SUM, PRODUCT, UNARY, ATOM = range(9)
-"""How tightly an expression binds."""
+__all__ = ["EXACT", "EXACT_OF_REAL", "computed_in", "cost", "is_known_op", "spell"]
 
 _FUNCTION_COST, _DIVISION_COST = 12, 4
 
 
-@dataclass(frozen=True, slots=True)
-class Spelling:
-    """An expression with holes.
-
-    Parameters
-    ----------
-    text
-        Format string over the operands' texts.
-    level
-        How tightly it binds.
-    needs
-        For each operand, how tightly it must bind to stand there without parentheses.
-    simd
-        Function of libm to be declared as one that has a vector form.
-    part
-        Template of an inline function that it calls.
-    """
-
-    text: str
-    level: int = ATOM
-    needs: tuple[int, ...] = (CHOICE, CHOICE, CHOICE)
-    simd: str = ""
-    part: str = ""
-
-
-def _binary(symbol: str, level: int) -> Spelling:
-    return Spelling(f"{{0}} {symbol} {{1}}", level, (level, level + 1))
-
-
 _OPERATORS: Mapping[str, Spelling] = {
-    "add": _binary("+", SUM),
-    "subtract": _binary("-", SUM),
-    "multiply": _binary("*", PRODUCT),
-    "divide": _binary("/", PRODUCT),
+    "add": binary("+", SUM),
+    "subtract": binary("-", SUM),
+    "multiply": binary("*", PRODUCT),
+    "divide": binary("/", PRODUCT),
     "negative": Spelling("-{0}", UNARY, (UNARY,)),
-    "less": _binary("<", COMPARE),
-    "less_equal": _binary("<=", COMPARE),
-    "greater": _binary(">", COMPARE),
-    "greater_equal": _binary(">=", COMPARE),
-    "equal": _binary("==", SAME),
-    "not_equal": _binary("!=", SAME),
-    "logical_and": _binary("&&", AND),
-    "logical_or": _binary("||", OR),
+    "less": binary("<", COMPARE),
+    "less_equal": binary("<=", COMPARE),
+    "greater": binary(">", COMPARE),
+    "greater_equal": binary(">=", COMPARE),
+    "equal": binary("==", SAME),
+    "not_equal": binary("!=", SAME),
+    "logical_and": binary("&&", AND),
+    "logical_or": binary("||", OR),
     "logical_not": Spelling("!{0}", UNARY, (UNARY,)),
     "where": Spelling("{0} ? {1} : {2}", CHOICE, (OR, OR, CHOICE)),
 }

@@ -9,10 +9,11 @@ import numpy as np
 
 from yota.codegen.c.lines import Writer
 from yota.codegen.c.names import LocalNames
-from yota.codegen.c.spelling import Spelling, is_known_op, spell
+from yota.codegen.c.spelling import is_known_op, spell
 from yota.codegen.c.types import is_known, suffix
 from yota.codegen.c.values import Value
 from yota.codegen.cuda.halves import is_half
+from yota.codegen.spelling import Spelling
 from yota.ir.tape import Op, Tape
 
 __all__ = ["CudaNames", "CudaWriter", "is_known_to_cuda"]
