@@ -143,7 +143,7 @@ class Prepared:
         # Changes that the function itself made to lists and caches during the trace do not invalidate the code.
         captured.absorb()
         # The function may have computed with captured arrays that compiled code reads at each call.
-        fresh = captured.read_afresh(gradient.captured, gradient.observed)
+        fresh = captured.read_each_call(gradient.captured, gradient.observed)
         contents = Contents.of(gradient.contents.pairs, captured.parts(), fresh)
         gradient = replace(gradient, contents=contents)
         if merged:

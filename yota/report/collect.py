@@ -74,7 +74,7 @@ def _pairs(
         if op.result in found.primal:
             adjoints[found.primal[op.result]].append(op)
 
-    def beside(variable: int) -> tuple[Row, ...]:
+    def adjoint_rows(variable: int) -> tuple[Row, ...]:
         return tuple(_op_row(tape, each, groups) for each in adjoints[variable])
 
     pairs = []
@@ -83,7 +83,7 @@ def _pairs(
         adjoint = gradients.get(entry.variable)
         note = f"its gradient is %{adjoint}" if adjoint is not None else ""
         row = Row("", plain(text), str(entry.variable), note=note)
-        pairs.append(Pair("input", row, beside(entry.variable)))
+        pairs.append(Pair("input", row, adjoint_rows(entry.variable)))
     used = {operand for op in tape.ops for operand in op.operands} | set(tape.outputs)
     for variable, value in tape.constants.items():
         if variable in used:
@@ -92,7 +92,7 @@ def _pairs(
     guards = {guard.after: guard for guard in tape.guards}
     for count, op in enumerate(tape.ops, start=1):
         if op.result not in found.primal:
-            pairs.append(Pair("op", _op_row(tape, op, groups), beside(op.result)))
+            pairs.append(Pair("op", _op_row(tape, op, groups), adjoint_rows(op.result)))
         if count in guards:
             guard = guards[count]
             text = f"guard {guard.kind}(%{guard.variable}) == {guard.expected!r}"

@@ -14,10 +14,10 @@ from yota.tracing.memory import owner_of
 from yota.tracing.observation import Running
 from yota.tracing.randomness import is_generator
 from yota.tracing.record import Surroundings
-from yota.watching.afresh import Observed
 from yota.watching.mentions import mentions
 from yota.watching.reach import Reach
 from yota.watching.state import State, same
+from yota.watching.uses import Observed
 
 __all__ = ["Captured"]
 
@@ -83,13 +83,13 @@ class Captured:
             self.settle()
         else:
             stored = frozenset().union(*(each.stored for each in every))
-            self._settle_beside(self._state, stored, any(each.writes for each in every))
+            self._settle_merged(self._state, stored, any(each.writes for each in every))
 
-    def _settle_beside(self, known: State, stored: frozenset[str] = frozenset(), writes: bool = False) -> None:
+    def _settle_merged(self, known: State, stored: frozenset[str] = frozenset(), writes: bool = False) -> None:
         """Take the present state as the reference, except earlier values that the function has not written itself."""
         reach = self._reached()
         # One assignment, because other threads read the reference state.
-        self._reach, self._state = reach, State.now(reach).beside(known, stored, writes=writes)
+        self._reach, self._state = reach, State.now(reach).merged_with(known, stored, writes=writes)
 
     @property
     def state(self) -> State:
@@ -110,7 +110,7 @@ class Captured:
                 found += [part.value for _, part in fingerprint if type(part) is Itself]
         return found
 
-    def read_afresh(self, inputs: Iterable[Any], observed: Observed) -> list[Any]:
+    def read_each_call(self, inputs: Iterable[Any], observed: Observed) -> list[Any]:
         """The captured arrays that compiled code reads at each call, as its ``inputs``."""
         state = self._state
         named = [(name, value) for *_, name, value in state.variables()]
@@ -120,7 +120,7 @@ class Captured:
         for _, array in named:
             if issubclass(type(array), np.ndarray) and id(owner_of(array)) in owners and id(array) not in elsewhere:
                 names = dict.fromkeys(name for name, value in named if value is array)
-                if observed.reads_afresh(array, names, self._reach.codes):
+                if observed.only_records(array, names, self._reach.codes):
                     found.append(array)
         return found
 
@@ -149,5 +149,5 @@ class Captured:
         now = State.now(self._reach)
         if not (now.equals(self._state) and now.fingerprints == self._state.fingerprints):
             return True
-        self._settle_beside(now)  # other objects, of equal value
+        self._settle_merged(now)  # other objects, of equal value
         return False

@@ -88,7 +88,7 @@ class State:
             with contextlib.suppress(ArgumentError):  # it contains itself
                 yield from (part for _, part in flatten(value))
 
-    def beside(self, known: State, stored: frozenset[str], *, writes: bool) -> State:
+    def merged_with(self, known: State, stored: frozenset[str], *, writes: bool) -> State:
         """A copy of this state with values of ``known`` for all that the function has not written itself.
 
         Parameters

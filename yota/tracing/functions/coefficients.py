@@ -10,7 +10,7 @@ from yota.tracing.implementations import implements, records
 from yota.tracing.trace import Trace
 from yota.tracing.untyped import np
 
-__all__ = ["kept", "trims_coefficients"]
+__all__ = ["trimmed", "trims_coefficients"]
 
 
 _NEGLIGIBLE = 1e-14
@@ -30,7 +30,7 @@ def _fixed(trace: Trace, variable: int) -> Any:
     return op.primitive.function(*parts, *map(trace.values.__getitem__, op.operands[count:]), **dict(op.static))
 
 
-def kept(trace: Trace, coefficients: Any, trim: str) -> Any:
+def trimmed(trace: Trace, coefficients: Any, trim: str) -> Any:
     """``coefficients`` without zeros at the front (``"f"``) or back (``"b"``) that no argument changes."""
     coefficients = trace.traced(coefficients)
     none = np.equal(coefficients._value(), 0)
@@ -52,32 +52,32 @@ def trims_coefficients(frame: FrameType) -> bool:
 @records("numpy.lib._polynomial_impl", "trim_zeros")
 @records("scipy.signal._polyutils", "_trim_zeros")
 def _trim_zeros(trace: Trace, filt: Any, trim: str = "fb") -> Any:
-    return kept(trace, filt, trim)
+    return trimmed(trace, filt, trim)
 
 
 @records("scipy.signal", "normalize")
 def _normalize(trace: Trace, b: Any, a: Any) -> Any:
-    den = kept(trace, np.atleast_1d(a), "f")
+    den = trimmed(trace, np.atleast_1d(a), "f")
     num = np.atleast_1d(trace.traced(b)) / den[0]
     if den.ndim != 1 or num.ndim > 2:
         raise ValueError("the numerator has at most two axes, and the denominator one")
     rows = np.atleast_2d(num)
     if np.all(np.abs(rows._value()[:, 0]) <= _NEGLIGIBLE):
-        shortest = min(rows.shape[1] - len(kept(trace, row, "f")) for row in rows)
+        shortest = min(rows.shape[1] - len(trimmed(trace, row, "f")) for row in rows)
         num = num[..., min(shortest, rows.shape[1] - 1) :]
     return num, den / den[0]
 
 
 @records("numpy.polynomial.polyutils", "trimseq")
 def _trimseq(trace: Trace, seq: Any) -> Any:
-    found = kept(trace, seq, "b")
+    found = trimmed(trace, seq, "b")
     return found if len(found) else seq[:1]
 
 
 @implements(np.polymul)
 def _polymul(trace: Trace, a1: Any, a2: Any) -> Any:
     """NumPy's own goes through objects that do not dispatch."""
-    one, other = (kept(trace, np.atleast_1d(trace.traced(each)), "f") for each in (a1, a2))
+    one, other = (trimmed(trace, np.atleast_1d(trace.traced(each)), "f") for each in (a1, a2))
     if not one.size or not other.size:
         return trace.constant(np.zeros(1, np.result_type(one, other)))
     return np.convolve(one, other)
@@ -86,7 +86,7 @@ def _polymul(trace: Trace, a1: Any, a2: Any) -> Any:
 @implements(np.roots)
 def _roots(trace: Trace, p: Any) -> Any:
     """A root of 0 moves with the last coefficient; roots stand in NumPy's order, which are 0 behind the others."""
-    p = kept(trace, np.atleast_1d(trace.traced(p)), "f")
+    p = trimmed(trace, np.atleast_1d(trace.traced(p)), "f")
     if p.ndim != 1:
         raise ValueError("Input must be a rank-1 array.")
     if len(p) and bool(np.equal(p[0], 0)):
@@ -97,7 +97,7 @@ def _roots(trace: Trace, p: Any) -> Any:
         )
     if p.dtype.kind not in "fc":
         p = p.astype(float)
-    left = kept(trace, p, "b")
+    left = trimmed(trace, p, "b")
     count = len(left) - 1
     if count < 1:
         return trace.constant(np.zeros(max(0, len(p) - 1), p.dtype))

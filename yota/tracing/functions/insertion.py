@@ -6,7 +6,7 @@ import sys
 from typing import Any
 
 from yota.rules.statics import axes_of
-from yota.tracing.functions.coefficients import kept, trims_coefficients
+from yota.tracing.functions.coefficients import trimmed, trims_coefficients
 from yota.tracing.implementations import implements
 from yota.tracing.memory import laid_as
 from yota.tracing.methods import is_tracer
@@ -64,7 +64,7 @@ def _delete(trace: Trace, arr: Any, obj: Any, axis: Any = None) -> Any:
 def _trim_zeros(trace: Trace, filt: Any, trim: str = "fb", axis: Any = None) -> Any:
     """How much is cut off is a guard."""
     if trims_coefficients(sys._getframe()):
-        return kept(trace, filt, trim)
+        return trimmed(trace, filt, trim)
     filt = trace.traced(filt)
     mask = np.not_equal(filt, 0)
     result = filt

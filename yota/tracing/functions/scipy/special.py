@@ -130,13 +130,6 @@ def _finite_maximum(a: Any, axis: Any) -> Any:
     return np.where(np.isfinite(largest), largest, 0.0)
 
 
-@records("scipy.special", "softmax")
-def _softmax(trace: Trace, x: Any, axis: Any = None) -> Any:
-    x = trace.traced(x)
-    powers = np.exp(x - _finite_maximum(x, axis))
-    return powers / np.sum(powers, axis=axis, keepdims=True)
-
-
 @records("scipy.special", "log_softmax")
 def _log_softmax(trace: Trace, x: Any, axis: Any = None) -> Any:
     x = trace.traced(x)

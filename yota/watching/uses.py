@@ -38,7 +38,7 @@ class Observed:
     calls: Mapping[_Site, Sequence[tuple[types.CodeType, Mapping[str, Any]]]] = field(default_factory=dict)
     globals: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
 
-    def reads_afresh(self, array: Any, names: Iterable[str], codes: Iterable[types.CodeType]) -> bool:
+    def only_records(self, array: Any, names: Iterable[str], codes: Iterable[types.CodeType]) -> bool:
         """Whether ``codes``, which name ``array`` by ``names``, only pass it to recorded ops.
 
         Other code computes with its present content.
