@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from yota.autodiff.loops import active_from
-from yota.ir.catalog import primitive
+from yota.ir.catalog import item_of, primitive
 from yota.ir.indexing import Slice
 from yota.ir.inputs import Input
 from yota.ir.regions import LOOP, Region
@@ -187,8 +187,7 @@ class _Nest:
         return self.builder.emit(primitive(name), (operand,), static)
 
     def _items(self, result: int) -> _Items:
-        types: Any = self.builder.types[result]
-        return lambda number: self.builder.emit(primitive("item"), (result,), {"index": number}, types.parts[number])
+        return lambda number: item_of(self.builder, result, number)
 
     def _part(self, first: int, count: int) -> _Nest:
         """Some trips of the loop."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from yota.autodiff.masking import choice
 from yota.errors import DifferentiationError, MissingRuleError, RuleError, TracingError
-from yota.ir.catalog import primitive
+from yota.ir.catalog import item_of, primitive
 from yota.ir.indexing import Slice
 from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op, TapeBuilder
@@ -232,9 +232,7 @@ class _Names(dict[str, Any]):
         return super().__contains__(name) or name in self._results
 
     def __missing__(self, name: str) -> int:
-        number = self._results.index(name)
-        type_ = _type(self._builder, self._op, number)
-        self[name] = self._builder.emit(primitive("item"), (self._op.result,), {"index": number}, type_)
+        self[name] = item_of(self._builder, self._op.result, self._results.index(name))
         return int(self[name])
 
 

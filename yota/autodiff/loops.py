@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from yota.autodiff.match import match
-from yota.ir.catalog import primitive
+from yota.ir.catalog import item_of, primitive
 from yota.ir.inputs import Input
 from yota.ir.regions import LOOP, Region
 from yota.ir.tape import Op, Tape, TapeBuilder
@@ -102,7 +101,7 @@ def loop_adjoints(
         backwards=not region.backwards,
         seen=region.seen,
     )
-    history = [_item(builder, op, body.outputs.index(each, carries)) for each in inputs[1 : 1 + carries]]
+    history = [item_of(builder, op.result, body.outputs.index(each, carries)) for each in inputs[1 : 1 + carries]]
     start = [
         adjoints[k] if k in adjoints else _zeros(builder, inner.types[each])
         for k, each in zip(carried, after, strict=True)
@@ -140,14 +139,7 @@ class _Results:
         self._builder, self._variable = builder, variable
 
     def __getitem__(self, number: int) -> int:
-        op = self._builder.definition(self._variable)
-        assert op is not None
-        return _item(self._builder, op, number)
-
-
-def _item(builder: TapeBuilder, op: Op, number: int) -> int:
-    type: Any = builder.types[op.result]
-    return builder.emit(primitive("item"), (op.result,), {"index": number}, type.parts[number])
+        return item_of(self._builder, self._variable, number)
 
 
 def _with_history(builder: TapeBuilder, op: Op) -> tuple[Op, int | None]:
@@ -180,7 +172,7 @@ def _with_history(builder: TapeBuilder, op: Op) -> tuple[Op, int | None]:
 def _count(builder: TapeBuilder, op: Op, region: Region) -> int | None:
     """The number of trips of a loop, where it is not known ahead; a loop with a condition carries it last."""
     if region.condition is not None:
-        return _item(builder, op, region.carries - 1)
+        return item_of(builder, op.result, region.carries - 1)
     return op.operands[0] if region.counted else None
 
 

@@ -102,12 +102,7 @@ class Batching:
     def one(self, variable: int) -> int:
         """The variable that replaces ``variable``, with or without the axis of points."""
         if variable not in self.known:
-            value, type = self.tape.constants[variable], self.tape.types[variable]
-            found = self.builder.constant(value)
-            if self.builder.types[found] != type:
-                found = self.builder.variable(type)
-                self.builder.constants[found] = value
-            self.known[variable] = found
+            self.known[variable] = self.builder.constant_of(self.tape.constants[variable], self.tape.types[variable])
         return self.known[variable]
 
     def as_many(self, variable: int, ndim: int | None = None) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -13,6 +13,7 @@ from yota.ir.indexing import GATHER
 from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op, Tape, TapeBuilder
 from yota.ir.types import TensorType
+from yota.passes.rewrite import use_counts, with_ops
 
 __all__ = ["as_counts", "as_deposits", "as_products"]
 
@@ -142,26 +143,19 @@ def as_deposits(tape: Tape, kept: frozenset[int] = frozenset()) -> Tape:
     scatters = _single_scatters(tape, kept)
     if not scatters:
         return tape
-    builder = tape.builder()
-    builder.ops = []
+    ops: list[Op] = []
     gone: set[int] = set()
     for op in tape.ops:
         found = _deposit(tape, op, scatters) if op.result not in kept else None
-        builder.ops.append(op if found is None else found)
+        ops.append(found or op)
         if found is not None:
             gone.update(variable for variable in op.operands if variable in scatters and variable != found.operands[0])
-    builder.ops = [op for op in builder.ops if op.result not in gone]
-    return builder.finish(tape.outputs)
+    return with_ops(tape, [op for op in ops if op.result not in gone])
 
 
-def _single_scatters(tape: Tape, kept: frozenset[int]) -> dict[int, Op]:
+def _single_scatters(tape: Tape, kept: Collection[int]) -> dict[int, Op]:
     """Sparse scatters that one op reads, and nothing else."""
-    reads: dict[int, int] = {}
-    for variable in (*tape.outputs, *(guard.variable for guard in tape.guards)):
-        reads[variable] = 2
-    for op in tape.ops:
-        for operand in op.operands:
-            reads[operand] = reads.get(operand, 0) + 1
+    reads, kept = use_counts(tape), {*kept, *tape.outputs, *(guard.variable for guard in tape.guards)}
     return {
         op.result: op
         for op in tape.ops
@@ -202,10 +196,8 @@ def as_counts(tape: Tape, kept: frozenset[int] = frozenset()) -> Tape:
     if all(one is other for one, other in zip(found, tape.ops, strict=True)):
         return tape
     read = {*tape.outputs, *(guard.variable for guard in tape.guards), *(v for op in found for v in op.operands)}
-    builder = tape.builder()
     # Casts that nobody needs any more are gone.
-    builder.ops = [op for op in found if op.result in read]
-    return builder.finish(tape.outputs)
+    return with_ops(tape, [op for op in found if op.result in read])
 
 
 def _count(tape: Tape, op: Op, known: dict[int, Op]) -> Op | None:

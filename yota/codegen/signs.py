@@ -8,13 +8,13 @@ from dataclasses import replace
 from yota.codegen.c.patterns import index_arrays
 from yota.ir.tape import Op, Tape
 from yota.passes.dce import run as without_dead
+from yota.passes.rewrite import with_ops
 
 __all__ = ["unsigned"]
 
 
 def unsigned(tape: Tape) -> Tape:
     """``tape`` without what makes indices positive: those that count from the end are taken where they are used."""
-    builder = tape.builder()
     definitions = tape.definitions()
     uses: dict[int, list[tuple[Op, int | None]]] = {}
     for op in tape.ops:
@@ -30,9 +30,8 @@ def unsigned(tape: Tape) -> Tape:
             array, extent = found
             if all(each == extent for _, each in uses.get(op.result, ())):
                 renamed[op.result] = array
-    builder.ops = [replace(op, operands=tuple(renamed.get(v, v) for v in op.operands)) for op in tape.ops]
-    builder.guards = [guard for guard in tape.guards if not guard.signs]
-    return without_dead(builder.finish(tape.outputs))
+    ops = [replace(op, operands=tuple(renamed.get(v, v) for v in op.operands)) for op in tape.ops]
+    return without_dead(with_ops(tape, ops, guards=[guard for guard in tape.guards if not guard.signs]))
 
 
 def _before_wrapping(tape: Tape, definitions: Mapping[int, Op], op: Op) -> tuple[int, int] | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,7 +13,10 @@ from yota.ir.primitive import Primitive
 from yota.ir.regions import LOOP
 from yota.ir.solved import REGULAR, SOLVED
 
-__all__ = ["astype", "item", "original", "primitive", "stop_gradient"]
+if TYPE_CHECKING:
+    from yota.ir.tape import TapeBuilder
+
+__all__ = ["astype", "item", "item_of", "original", "primitive", "stop_gradient"]
 
 
 def astype(x: Any, *, dtype: np.dtype[Any]) -> Any:
@@ -127,3 +130,9 @@ def primitive(name: str) -> Primitive:
     elementwise = isinstance(found, np.ufunc) and found.signature is None and found.nout == 1
     several = isinstance(found, np.ufunc) and found.nout > 1
     return Primitive(name, f"numpy.{name}", elementwise, found, None, "elementwise" if several else "")
+
+
+def item_of(builder: TapeBuilder, result: int, number: int) -> int:
+    """The variable of one result of an op that has several."""
+    type: Any = builder.types[result]
+    return builder.emit(primitive("item"), (result,), {"index": number}, type.parts[number])

@@ -227,6 +227,14 @@ class TapeBuilder:
             found = self._interned[key] = self._constant(value)
         return found
 
+    def constant_of(self, value: Any, type: TensorType) -> int:
+        """The variable of a constant whose recorded type rules: a strong scalar may be kept as a Python number."""
+        found = self.constant(value)
+        if self.types[found] != type:
+            found = self.variable(type)
+            self.constants[found] = value
+        return found
+
     def _constant(self, value: Any) -> int:
         variable = self.variable(type_of(value))
         self.constants[variable] = value

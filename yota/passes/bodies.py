@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from yota.ir.catalog import primitive
+from yota.ir.catalog import item_of, primitive
 from yota.ir.indexing import GATHER, Slice, pattern_shape
 from yota.ir.inputs import Input
 from yota.ir.regions import LOOP, Region
@@ -248,8 +248,7 @@ class Looping:
 
         def item(number: int) -> int:
             if number not in items:
-                type: Any = rolling.type(result)
-                items[number] = rolling.emit("item", (result,), {"index": number}, type.parts[number])
+                items[number] = item_of(rolling.builder, result, number)
             return items[number]
 
         places = {key: number for number, (key, _) in enumerate(carries)}

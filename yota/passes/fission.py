@@ -85,12 +85,8 @@ class _Fission:
     def _outer(self, variable: int) -> int | None:
         """What is the same in each trip, as it is outside of the loop."""
         if variable not in self.fixed and variable in self.body.constants:
-            builder, type = self.rewriting.builder, self.body.types[variable]
-            found = builder.constant(self.body.constants[variable])
-            if builder.types[found] != type:
-                found = builder.variable(type)
-                builder.constants[found] = self.body.constants[variable]
-            self.fixed[variable] = found
+            value, type = self.body.constants[variable], self.body.types[variable]
+            self.fixed[variable] = self.rewriting.builder.constant_of(value, type)
         return self.fixed.get(variable)
 
     def _numbers(self) -> int:

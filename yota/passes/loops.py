@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from yota.ir.catalog import item_of
 from yota.ir.inputs import Input
 from yota.ir.regions import LOOP, Region
 from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op, Rewrite, Tape
-from yota.ir.types import TupleType
 from yota.passes import dce
 from yota.passes.fission import parted
 from yota.passes.rewrite import Rewriting, cone, users
@@ -104,11 +104,9 @@ def _rewritten(rewriting: Rewriting, op: Op, wanted: set[int], improve: Rewrite,
     if moves:
         _hoist(rewriting, parts)
     result = rewriting.emit(LOOP, (*count, *parts.operands), {"region": parts.region})
-    type = rewriting.type(result)
-    assert isinstance(type, TupleType)
     for number, k in enumerate(results):
         if k in wanted:
-            known[k] = rewriting.emit("item", (result,), {"index": number}, type.parts[number])
+            known[k] = item_of(rewriting.builder, result, number)
     return known
 
 
@@ -176,11 +174,7 @@ def _hoist(rewriting: Rewriting, parts: _Parts) -> None:
         made = []
         for operand in op.operands:
             if operand not in known:
-                value, type = body.constants[operand], body.types[operand]
-                known[operand] = rewriting.builder.constant(value)
-                if rewriting.type(known[operand]) != type:
-                    known[operand] = rewriting.builder.variable(type)
-                    rewriting.builder.constants[known[operand]] = value
+                known[operand] = rewriting.builder.constant_of(body.constants[operand], body.types[operand])
             made.append(known[operand])
         known[op.result] = rewriting.builder.emit(op.primitive, made, op.static, body.types[op.result])
         if op.result not in inside:

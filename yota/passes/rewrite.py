@@ -111,10 +111,7 @@ class Rewriting:
         """What stands for ``variable`` of the tape that is read."""
         found = self.mapping.get(variable)
         if found is None:
-            found = self.builder.constant(self.tape.constants[variable])
-            # A constant's recorded type rules: it may be a strong scalar that is kept as a Python number.
-            if self.builder.types[found] != self.tape.types[variable]:
-                found = self.own_constant(variable)
+            found = self.builder.constant_of(self.tape.constants[variable], self.tape.types[variable])
             self.bind(variable, found)
         return found
 

@@ -12,7 +12,7 @@ from yota.autodiff.match import match
 from yota.autodiff.reverse import reverse, zeros_like
 from yota.batching.ops import batched
 from yota.errors import ArgumentError, DifferentiationError
-from yota.ir.catalog import primitive
+from yota.ir.catalog import item_of, primitive
 from yota.ir.tape import Op, Tape, TapeBuilder
 from yota.ir.types import TensorType, type_of
 from yota.passes import dce
@@ -20,7 +20,7 @@ from yota.rules.registry import Registry
 from yota.solvers.inner import Inner, Missing
 from yota.tracing.state import paused
 
-__all__ = ["Host", "Implicit", "Solution", "emitted", "item"]
+__all__ = ["Host", "Implicit", "Solution", "emitted"]
 
 _FEW = 6
 """Rows of a matrix up to which each has code of its own."""
@@ -175,10 +175,10 @@ class Implicit:
             if number and number not in self.results and number not in self.constant:
                 reason = self.reasons.get(number, f"result {number}")
                 raise DifferentiationError(f"{name}: {reason} has no derivative; use the solution itself")
-        solution = item(builder, op, 0)
+        solution = item_of(builder, op.result, 0)
         given = [solution]
         for kind, number in self.given:
-            given.append(op.operands[number] if kind == "operand" else item(builder, op, number))
+            given.append(op.operands[number] if kind == "operand" else item_of(builder, op.result, number))
         inlined = emitted(builder, self.tape, given)
         names = [(given[1 + k], op.operands[n]) for k, (kind, n) in enumerate(self.given) if kind == "operand"]
         wrt = [each for each, _ in names if each in active]
@@ -272,22 +272,13 @@ def emitted(builder: TapeBuilder, tape: Tape, given: Sequence[int]) -> Tape:
     for entry, variable in zip(tape.inputs, given, strict=True):
         known[entry.variable] = match(builder, variable, tape.types[entry.variable])
     for variable, value in tape.constants.items():
-        known[variable] = builder.constant(value)
-        if builder.types[known[variable]] != tape.types[variable]:
-            known[variable] = builder.variable(tape.types[variable])
-            builder.constants[known[variable]] = value
+        known[variable] = builder.constant_of(value, tape.types[variable])
     for op in tape.ops:
         operands = [known[operand] for operand in op.operands]
         known[op.result] = builder.emit(op.primitive, operands, op.static, tape.types[op.result])
     return replace(
         builder.finish([known[each] for each in tape.outputs]), ops=tuple(builder.ops[first:]), inputs=(), guards=()
     )
-
-
-def item(builder: TapeBuilder, op: Op, number: int) -> int:
-    """One result of an op."""
-    type: Any = builder.types[op.result]
-    return builder.emit(primitive("item"), (op.result,), {"index": number}, type.parts[number])
 
 
 def _cast(value: Any, type: TensorType) -> Any:

@@ -11,14 +11,14 @@ import numpy as np
 
 from yota.autodiff.match import match
 from yota.errors import DifferentiationError
-from yota.ir.catalog import primitive
+from yota.ir.catalog import item_of, primitive
 from yota.ir.indexing import GATHER, Slice
 from yota.ir.inputs import Input
 from yota.ir.regions import LOOP, Region
 from yota.ir.tape import Op, Tape, TapeBuilder
 from yota.ir.types import TensorType, type_of
 from yota.solvers.calls import Call, Path, recorded, solution_at
-from yota.solvers.implicit import Host, Solution, emitted, item
+from yota.solvers.implicit import Host, Solution, emitted
 from yota.tracing.implementations import calls_back
 from yota.tracing.trace import Trace
 
@@ -137,7 +137,9 @@ class _Scheme:
         self.count = types.parts[0].shape[1]
         self.interpolates = host.operands["t_eval"] is not None
         first = max(host.numbers.values()) + 1
-        self.knots, self.trips, self.at, self.last = (item(builder, op, first + number) for number in range(4))
+        self.knots, self.trips, self.at, self.last = (
+            item_of(builder, op.result, first + number) for number in range(4)
+        )
         self.room = host.room
 
     def emit(self, name: str, *operands: int, **static: Any) -> int:
@@ -168,10 +170,11 @@ class _Scheme:
         body = self._body()
         region = Region(body, 2, 2, room, counted=True, seen=room)
         operands = (self.trips, start, slope, begin, lengths, *self.read)
-        loop = self.builder.definition(self.builder.emit(LOOP, operands, {"region": region}))
-        assert loop is not None
+        loop = self.builder.emit(LOOP, operands, {"region": region})
         if not self.interpolates:
-            rows = self.emit("getitem", item(self.builder, loop, 2), index=(Slice(0, self.count - 1), *self._whole(1)))
+            rows = self.emit(
+                "getitem", item_of(self.builder, loop, 2), index=(Slice(0, self.count - 1), *self._whole(1))
+            )
             whole = self.emit("concatenate", self.emit("reshape", start, shape=(1, *self.type.shape)), rows, axis=0)
             times = self.emit("getitem", ends, index=(Slice(0, self.count),))
             return self.emit("transpose", whole, axes=(1, 0)), times
@@ -259,9 +262,9 @@ class _Scheme:
         inner.inputs = [Input(each.variable, number, each.name) for number, each in enumerate(inner.inputs)]
         return inner.finish([after, new, *rows])
 
-    def _between(self, loop: Op, times: int, begin: int, lengths: int) -> int:
+    def _between(self, loop: int, times: int, begin: int, lengths: int) -> int:
         """The places at ``times`` by the method's own polynomials."""
-        starts, terms = (item(self.builder, loop, number) for number in (2, 3))
+        starts, terms = (item_of(self.builder, loop, number) for number in (2, 3))
         size = self.type.shape[0]
         order = self.builder.types[terms].shape[1]
         y = self.emit("getitem", starts, self.at, index=(GATHER, Slice(0, size)))
