@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from yota.codegen.banner import counted
+from yota.codegen.count import counted
 from yota.codegen.expressions import ASSEMBLED, Body, write
 from yota.codegen.names import Names
 from yota.codegen.render import render

@@ -13,7 +13,7 @@ from yota.autodiff.reverse import gradient_tape, zeros_like
 from yota.codegen.scalar import is_scalar
 from yota.compilation.specialise import Target, simplified
 from yota.ir.tape import Tape
-from yota.passes import matrices, pipeline, scalarize
+from yota.passes import pipeline, scalarize, unroll
 from yota.rules.registry import Registry
 
 __all__ = ["short_gradient", "short_value", "shortest", "unrolled"]
@@ -73,7 +73,7 @@ def shortest(
         return found
     scalar = is_scalar(found)
     # The rules of these functions divide by determinants, which may be zero where the derivatives of elements exist.
-    expanded = not matrices.FUNCTIONS.keys().isdisjoint(op.name for op in value.ops)
+    expanded = not unroll.FUNCTIONS.keys().isdisjoint(op.name for op in value.ops)
     if scalar and not expanded and target.effort == "quick":
         return found
     plain = unrolled(value) if scalar and expanded else pipeline.run(value, inlined=False)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from yota.codegen.signs import unsigned
+from yota.codegen.forms import unsigned
 from yota.compilation.specialise import Target
 from yota.derivatives.differentiated import Differentiated
 from yota.derivatives.directions import along, product_of

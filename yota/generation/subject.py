@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from yota.autodiff.reverse import Adjoints, gradient_tape
-from yota.codegen.signs import unsigned
+from yota.codegen.forms import unsigned
 from yota.compilation.arguments import Arguments, function_of, names_of, positional, sort_arguments
 from yota.compilation.bitwise import with_value
 from yota.compilation.layout import Layout, Wrt, layout_of

@@ -15,9 +15,8 @@ from yota.ir.regions import LOOP, Region
 from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op, Rewrite, TapeBuilder
 from yota.ir.types import TensorType, TupleType
-from yota.passes.iterations import Moved, Plan, Refused, Row, Same
+from yota.passes.iterations import Moved, Plan, Refused, Rolling, Row, Same
 from yota.passes.periods import Integers, positions_of
-from yota.passes.rolling import Rolling
 
 __all__ = ["Looping"]
 

@@ -13,8 +13,7 @@ from yota.ir.indexing import pieces_of, to_numpy
 from yota.ir.semantics import CONTRACTIONS, MOVES, AccessMap
 from yota.ir.tape import Op
 from yota.ir.types import TensorType
-from yota.passes.matrices import FUNCTIONS
-from yota.passes.unroll import LARGEST_SOURCE, Elements, Unrolling, Unsuitable
+from yota.passes.unroll import FUNCTIONS, LARGEST_SOURCE, Elements, Unrolling, Unsuitable
 
 __all__ = ["cast", "unroll"]
 

@@ -1,18 +1,21 @@
-"""How iterations of a run hang together: where each operand comes from, in all of them."""
+"""How iterations of a run hang together: where operands come from, and the rows of arrays that loops stack."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from yota.ir.tape import Tape
+from yota.ir.indexing import GATHER, Index, Slice, layout
+from yota.ir.semantics import AccessMap
+from yota.ir.tape import Op, Tape
 from yota.ir.types import TensorType, TupleType
 from yota.passes.periods import Columns, Integers, Run
+from yota.passes.rewrite import Rewriting
 
-__all__ = ["Moved", "Plan", "Planner", "Refused", "Row", "Same", "value_as"]
+__all__ = ["Moved", "Plan", "Planner", "Refused", "Rolling", "Row", "Same", "value_as"]
 
 _LONGEST_DELAY = 3
 """How many iterations back an operand may come from."""
@@ -164,3 +167,131 @@ def value_as(tape: Tape, variable: int, type: TensorType) -> Any:
         return None
     made = type.dtype.type(value)
     return made if made == value else None
+
+
+class Rolling(Rewriting):
+    """A tape under reconstruction, some of whose variables are rows of stacked arrays."""
+
+    def __init__(self, columns: Columns) -> None:
+        super().__init__(columns.tape)
+        self.columns, tape = columns, columns.tape
+        # Recordings name inputs by their numbers.
+        builder = self.builder
+        builder.inputs, builder.count = list(tape.inputs), max(tape.types, default=0)
+        builder.types = {entry.variable: tape.types[entry.variable] for entry in tape.inputs}
+        builder.captured, builder.statics = dict(tape.captured), tape.statics
+        self.mapping = {entry.variable: entry.variable for entry in tape.inputs}
+        self.inputs = frozenset(self.mapping)
+        self.wide = all(type.dtype.char in "?lqdD" for type in tape.types.values())
+        """Whether a Python number gives way to nothing narrower than itself."""
+        self.rows: dict[int, tuple[int, int]] = {}
+        """By variable of the tape that is read, the stacked array that has it, and the number of the row."""
+
+    def __getitem__(self, variable: int) -> int:
+        if variable in self.rows and variable not in self.mapping:
+            stacked, row = self.rows[variable]
+            whole = tuple([Slice(0, extent) for extent in self.type(stacked).shape[1:]])
+            self.bind(variable, self.emit("getitem", (stacked,), {"index": (row, *whole)}))
+        return super().__getitem__(variable)
+
+    def operands(self, op: Op) -> tuple[int, ...]:
+        """What stands for the operands of ``op``."""
+        return tuple([self[operand] for operand in op.operands])
+
+    def copied(self, start: int, stop: int) -> None:
+        """Take over ops as they are."""
+        for op in self.tape.ops[start:stop]:
+            if op.access == AccessMap.STACK and any(operand in self.rows for operand in op.operands):
+                self._stacked(op)
+            else:
+                self.copy(op)
+
+    def stacked(self, inputs: Sequence[int]) -> int:
+        """Inputs of the tape as the rows of one array."""
+        return self.emit("stack", tuple(inputs), {"axis": 0})
+
+    def _stacked(self, op: Op) -> None:
+        """A stack of what loops stacked already."""
+        self.builder.location = op.location
+        type, axis = self.tape.types[op.result], op.keyword("axis")
+        parts: list[int] = []
+        runs: list[tuple[int, list[int]]] = []
+        for operand in op.operands:
+            stacked, row = self.rows.get(operand, (-1, 0))
+            if runs and stacked >= 0 and runs[-1][0] == stacked:
+                runs[-1][1].append(row)
+            else:
+                runs.append((stacked, [row if stacked >= 0 else operand]))
+        types = {self.tape.types[operand] for operand in op.operands}
+        # Along another axis the array would lie otherwise in memory, and its sums round otherwise.
+        if axis or len(runs) * 4 > len(op.operands) or len(types) > 1 or type.dtype != next(iter(types)).dtype:
+            self.copy(op)
+            return
+        for stacked, numbers in runs:
+            if stacked >= 0:
+                parts.append(self.taken(stacked, np.array(numbers, np.int64)))
+            else:
+                variable = self[numbers[0]]
+                parts.append(self.emit("reshape", (variable,), {"shape": (1, *self.type(variable).shape)}))
+        found = parts[0] if len(parts) == 1 else self.emit("concatenate", parts, {"axis": 0})
+        self.bind(op.result, found)
+
+    def taken(self, stacked: int, rows: Integers) -> int:
+        """Rows of a stacked array."""
+        shape = self.type(stacked).shape
+        if np.array_equal(rows, np.arange(shape[0])):
+            return stacked
+        entry, arrays = self._entry(rows)
+        index = (entry, *(Slice(0, extent) for extent in shape[1:]))
+        return self.emit("getitem", (stacked, *arrays), {"index": index})
+
+    def _entry(self, numbers: Integers, *, sliced: bool = True) -> tuple[Any, list[int]]:
+        """The entry of an index that takes these positions, with its index array."""
+        steps = np.diff(numbers)
+        if sliced and len(steps) and steps[0] and (steps == steps[0]).all():
+            step, stop = int(steps[0]), int(numbers[-1])
+            stop += 1 if step > 0 else -1
+            return Slice(int(numbers[0]), None if stop < 0 else stop, step), []
+        found = np.ascontiguousarray(numbers)
+        found.flags.writeable = False
+        return GATHER, [self.builder.constant(found)]
+
+    def entries(self, op: Op, numbers: Integers) -> tuple[Index, list[int], int]:
+        """The index of all trips at once: its entries, its index arrays, and the axis of the trips."""
+        columns = iter(numbers.T)
+        several = int((numbers != numbers[0]).any(axis=0).sum()) > 1
+        parts: list[Any] = []
+        arrays: list[int] = []
+        axis = place = 0
+        for entry in op.keyword("index"):
+            if not isinstance(entry, int):
+                parts.append(entry)
+                place += 1
+                continue
+            column = next(columns)
+            found: Any = int(column[0])
+            made: list[int] = []
+            if (column != column[0]).any():
+                axis = place
+                found, made = self._entry(column, sliced=not several)
+            parts.append(found)
+            arrays += made
+        index = tuple(parts)
+        if arrays and any(isinstance(entry, Slice) for entry in parts[: parts.index(GATHER)]):
+            raise Refused
+        return index, arrays, layout(index)[0] if arrays else axis
+
+    def turned(self, variable: int, axis: int, to: int) -> int:
+        """An array with one of its axes in another place."""
+        ndim = self.type(variable).ndim
+        order = [each for each in range(ndim) if each != axis]
+        order.insert(to, axis)
+        if order == list(range(ndim)):
+            return variable
+        return self.emit("transpose", (variable,), {"axes": tuple(order)})
+
+    def initial(self, variable: int, type: TensorType) -> int:
+        """What is carried into the first trip."""
+        if self.tape.types[variable] == type:
+            return self[variable]
+        return self.builder.constant(value_as(self.tape, variable, type))

@@ -11,9 +11,8 @@ from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op, Tape
 from yota.passes import dce
 from yota.passes.bodies import Looping
-from yota.passes.iterations import Planner, Refused
+from yota.passes.iterations import Planner, Refused, Rolling
 from yota.passes.periods import Columns, is_worth, runs
-from yota.passes.rolling import Rolling
 
 __all__ = ["run"]
 

@@ -12,9 +12,8 @@ from yota.ir.extents import extents_in
 from yota.ir.semantics import MOVES, VIEWS, AccessMap
 from yota.ir.tape import Op, Tape
 from yota.passes.elements import unroll
-from yota.passes.matrices import FUNCTIONS
 from yota.passes.rewrite import protected
-from yota.passes.unroll import Elements, Unrolling, Unsuitable
+from yota.passes.unroll import FUNCTIONS, Elements, Unrolling, Unsuitable
 
 __all__ = ["is_scalar", "run"]
 

@@ -6,10 +6,10 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from yota.codegen.banner import heading
 from yota.codegen.c.groups import Group
 from yota.codegen.c.kernel import WORTH_KEEPING, Kernel
 from yota.codegen.c.loops import LoopKernel
+from yota.codegen.count import heading
 from yota.codegen.lower import Lowering
 from yota.codegen.plan import FunctionPlan, Step, marked
 from yota.ir.tape import Op, Tape

@@ -1,4 +1,4 @@
-"""Writes the statements for the points of one CUDA kernel, and has loops put around them."""
+"""Writes the statements for the points of one CUDA kernel, and the loops around them."""
 
 from __future__ import annotations
 
@@ -11,18 +11,63 @@ from yota.codegen.c.coverage import check_kernel
 from yota.codegen.c.frame import Sink
 from yota.codegen.c.groups import Group, Schedule
 from yota.codegen.c.index import Bounds, Linear, flat
+from yota.codegen.c.kernel import mentions
 from yota.codegen.c.lines import Needs, Writer, block, filled
 from yota.codegen.c.pull import Pull
 from yota.codegen.c.regions import Region, Root
 from yota.codegen.c.types import c_type
-from yota.codegen.cuda.loops import Total, loops
 from yota.codegen.cuda.memory import Access, Layout, Memory, access_of
 from yota.codegen.cuda.shape import Counters, Shape, open_shape, shape_of
 from yota.codegen.cuda.spelling import CudaWriter
 from yota.codegen.names import Names
+from yota.codegen.render import render_lines
 from yota.ir.verify import is_on
 
-__all__ = ["CudaBody", "Text"]
+__all__ = ["CudaBody", "Text", "Total"]
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """A value that threads add up: its name and type, the result it ends in, over all loops or not, and where in it."""
+
+    name: str
+    type: str
+    sink: Sink
+    full: bool
+    target: str
+
+
+def _loops(
+    memory: Memory,
+    counters: Counters,
+    shape: Shape,
+    hoisted: Sequence[Sequence[str]],
+    inner: Sequence[str],
+    totals: Sequence[Total],
+) -> list[str]:
+    """A kernel's statements: loops around ``inner``, with ``hoisted`` ahead of all loops and of the inner one."""
+    form = "packed" if memory.packs else "rows" if memory.held else "flat" if shape.flat else "folded"
+    start = ("first + " if shape.splits > 1 else "") + "lane"
+    if shape.deep == 1:
+        start = "first" if shape.splits > 1 else "0"
+    counter = counters.names[shape.kept[0]] if shape.kept else ""
+    return render_lines(
+        f"cuda/loops/{form}.cu.jinja",
+        memory=memory,
+        counters=counters,
+        shape=shape,
+        hoisted=hoisted,
+        inner=list(inner),
+        totals=[total for total in totals if total.full],
+        own=[total for total in totals if not total.full],
+        index=counters.type,
+        start=start,
+        counter=counter,
+        counts=mentions(inner, counter),
+        packs=memory.all_packs(),
+        rows=memory.all_rows(),
+    )
+
 
 _NARROW = 2**31 - 2**29
 """Offsets below this are counted in 32 bits, with room for one more round of all threads."""
@@ -103,7 +148,7 @@ class CudaBody(BodyWriter):
         totals: dict[tuple[int, Linear], Total] = {}
         inner, hoisted = self._points(pulled, shape, totals)
         found = tuple(totals.values())
-        lines = self._telling(loops(self.memory, counters, shape, hoisted, inner, found))
+        lines = self._telling(_loops(self.memory, counters, shape, hoisted, inner, found))
         return Text(lines, self.reads, shape, found, counters, checked)
 
     def _telling(self, lines: list[str]) -> list[str]:

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from yota.codegen.banner import heading
 from yota.codegen.c.kernel import result_hint
+from yota.codegen.count import heading
 from yota.codegen.cuda.calls import statements
 from yota.codegen.cuda.kernel import Step as Kernels
 from yota.codegen.cuda.memory import Layout

@@ -9,9 +9,8 @@ from yota.codegen.c.groups import Group, Schedule
 from yota.codegen.c.kernel import ArrayNames, remarks, result_hint
 from yota.codegen.c.lines import Needs, block
 from yota.codegen.c.types import c_type
-from yota.codegen.cuda.body import CudaBody, Text
+from yota.codegen.cuda.body import CudaBody, Text, Total
 from yota.codegen.cuda.halves import is_half
-from yota.codegen.cuda.loops import Total
 from yota.codegen.cuda.memory import Layout
 from yota.codegen.cuda.plan import KernelPlan, Launch, Parameter, Record
 from yota.codegen.cuda.spelling import CudaNames

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from yota.codegen import symbolic
-from yota.codegen.banner import in_comment
 from yota.codegen.c.driver import Driver
 from yota.codegen.c.groups import GATHERS, Group, Schedule, schedule
 from yota.codegen.c.kernel import Kernel, plan_kernel, plan_kernels
@@ -18,6 +17,7 @@ from yota.codegen.c.plan import FilePlan, KernelPlan
 from yota.codegen.c.products import small_as_sums
 from yota.codegen.c.spelling import EXACT, EXACT_OF_REAL
 from yota.codegen.c.writes import in_place, read_where_written
+from yota.codegen.count import in_comment
 from yota.codegen.forms import as_products
 from yota.codegen.names import Names
 from yota.codegen.render import render

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from yota.codegen import symbolic
-from yota.codegen.banner import in_comment
 from yota.codegen.c.groups import schedule
 from yota.codegen.c.lines import Needs
 from yota.codegen.c.patterns import normalised
+from yota.codegen.count import in_comment
 from yota.codegen.cuda.driver import CudaDriver
 from yota.codegen.cuda.halves import Stored, Widened, is_bfloat16, placed, widened
 from yota.codegen.cuda.kernel import Step, plan_step, words_of
@@ -22,10 +22,9 @@ from yota.codegen.cuda.plan import FilePlan, KernelPlan, inline_parts, preludes
 from yota.codegen.cuda.scatter import is_sorted_scatter, leading, plan_addition
 from yota.codegen.cuda.shape import THREADS, separated
 from yota.codegen.cuda.spelling import is_known_to_cuda
-from yota.codegen.forms import as_products
+from yota.codegen.forms import as_products, unsigned
 from yota.codegen.names import Names
 from yota.codegen.render import render
-from yota.codegen.signs import unsigned
 from yota.codegen.targets import base
 from yota.errors import CodegenError
 from yota.ir.semantics import AccessMap
