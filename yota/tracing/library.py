@@ -40,7 +40,7 @@ from yota.tracing.functions.scipy import (  # noqa: F401  (they too)
     matrices,
     mixtures,
     moments,
-    neighbourhoods,
+    ndimage,
     quadrature,
     roots,
     sampling,
@@ -50,7 +50,6 @@ from yota.tracing.functions.scipy import (  # noqa: F401  (they too)
     sparsetools,
     spatial,
     special,
-    spectra,
     splines,
     transforms,
 )

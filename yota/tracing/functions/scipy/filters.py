@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from yota.tracing.functions.scipy.neighbourhoods import CONSTANT, REFLECT, WRAP, padded
+from yota.tracing.functions.scipy.ndimage import CONSTANT, REFLECT, WRAP, padded
 from yota.tracing.implementations import records
 from yota.tracing.methods import is_traced
 from yota.tracing.trace import Trace

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from yota.tracing.functions.scipy.neighbourhoods import store
+from yota.tracing.functions.scipy.ndimage import store
 from yota.tracing.implementations import records
 from yota.tracing.trace import Trace
 from yota.tracing.untyped import np

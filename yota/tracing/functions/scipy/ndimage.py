@@ -1,9 +1,10 @@
-"""Compiled filters of scipy.ndimage over the neighbourhood of each element: weighted sums, extremes, ranks."""
+"""Compiled filters of scipy.ndimage: weighted sums, extremes and ranks of neighbours; factors of Fourier transforms."""
 
 from __future__ import annotations
 
+import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from yota.ir.location import where
@@ -158,3 +159,48 @@ def _ranked(trace: Trace, x: Any, rank: int, footprint: Any, out: Any, mode: int
 @records("scipy.ndimage._rank_filter_1d", "rank_filter")
 def _ranked_line(trace: Trace, x: Any, rank: int, size: int, out: Any, mode: int, cval: Any, origin: int) -> None:
     _ranked(trace, x, rank, np.ones(size, bool), out, mode, cval, [origin])
+
+
+# -- Fourier transforms ----------------------------------------------------------------------------------------------
+
+
+def _frequencies(shape: tuple[int, ...], n: int, axis: int) -> list[Any]:
+    """Of each axis the frequencies, in cycles a pixel; along ``axis`` those of a real signal of ``n`` numbers."""
+    found = []
+    for number, extent in enumerate(shape):
+        half = n >= 0 and number == axis % len(shape)
+        values = np.arange(extent) / n if half else np.fft.fftfreq(extent)
+        found.append(np.reshape(values, (-1,) + (1,) * (len(shape) - 1 - number)))
+    return found
+
+
+def _ellipsoid(terms: list[Any]) -> Any:
+    radius = math.pi * np.sqrt(sum(term * term for term in terms))
+    safe = np.where(radius == 0, 1.0, radius)
+    if len(terms) == 1:
+        found = np.sin(safe) / safe
+    elif len(terms) == 2:
+        found = 2 * sys.modules["scipy.special"].j1(safe) / safe
+    else:
+        found = 3 * (np.sin(safe) - safe * np.cos(safe)) / safe**3
+    return np.where(radius == 0, 1.0, found)
+
+
+_FACTORS: tuple[Callable[[list[Any]], Any], ...] = (
+    lambda terms: np.exp(-2 * math.pi**2 * sum(term * term for term in terms)),
+    lambda terms: math.prod(map(np.sinc, terms)),
+    _ellipsoid,
+)
+"""By SciPy's numbers, what filters multiply by: functions of frequencies times the parameters of their axes."""
+
+
+@records(_COMPILED, "fourier_filter")
+def _multiplied(trace: Trace, x: Any, widths: Any, n: int, axis: int, out: Any, kind: int) -> None:
+    terms = [width * each for width, each in zip(widths, _frequencies(x.shape, n, axis), strict=True)]
+    store(trace, out, trace.traced(x) * _FACTORS[kind](terms))
+
+
+@records(_COMPILED, "fourier_shift")
+def _turned(trace: Trace, x: Any, shifts: Any, n: int, axis: int, out: Any) -> None:
+    total = sum(shift * each for shift, each in zip(shifts, _frequencies(x.shape, n, axis), strict=True))
+    store(trace, out, trace.traced(x) * np.exp(-2j * math.pi * total))
