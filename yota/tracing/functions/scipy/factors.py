@@ -20,18 +20,16 @@ __all__ = ["matrix", "rows_of"]
 @records("scipy.linalg", "eigh")
 @of_each
 def _eigh(trace: Trace, a: Any, b: Any, lower: bool, eigvals_only: bool) -> Any:
+    a = matrix(trace, "eigh", a)
     if eigvals_only:
-        return _eigvalsh(trace, a, b=b, lower=lower)
+        return _eigvalsh(trace, a, b, lower)
     if b is not None:
         raise trace.unrecorded("scipy.linalg.eigh with b", "Pass eigvals_only=True.")
-    a = hermitian(trace, matrix(trace, "eigh", a), bool(lower))
+    a = hermitian(trace, a, bool(lower))
     return trace.apply(trace.registry.primitive("linalg_eigh"), (a,), {"lower": bool(lower)})
 
 
-@records("scipy.linalg", "eigvalsh")
-@of_each
 def _eigvalsh(trace: Trace, a: Any, b: Any, lower: bool) -> Any:
-    a = matrix(trace, "eigvalsh", a)
     if b is None:
         return np.linalg.eigvalsh(a, "L" if lower else "U")
     # As by LAPACK: b = f @ f^H, and the eigenvalues are those of f^-1 @ a @ f^-H.
@@ -68,12 +66,6 @@ def _svd(trace: Trace, a: Any, full_matrices: bool, compute_uv: bool) -> Any:
             "Pass full_matrices=False.",
         )
     return trace.apply(trace.registry.primitive("linalg_svd"), (a,), {"full_matrices": False})
-
-
-@records("scipy.linalg", "svdvals")
-@of_each
-def _svdvals(trace: Trace, a: Any) -> Any:
-    return np.linalg.svdvals(matrix(trace, "svdvals", a))
 
 
 @records("scipy.linalg", "qr")

@@ -152,18 +152,6 @@ def _sections(trace: Trace, sos: Any, x: Any, axis: int = -1, zi: Any = None) ->
     return x if zi is None else (x, np.stack(states))
 
 
-@records("scipy.signal", "sosfilt_zi")
-def _steady_sections(trace: Trace, sos: Any) -> Any:
-    sos = trace.traced(sos)
-    scale: Any = 1.0
-    rows = []
-    for place in range(sos.shape[0]):
-        b, a = sos[place, :3], sos[place, 3:]
-        rows.append(scale * _steady(trace, b, a))
-        scale = scale * (np.sum(b) / np.sum(a))
-    return np.stack(rows)
-
-
 # -- smoothing, trends, other rates ----------------------------------------------------------------------------------
 
 

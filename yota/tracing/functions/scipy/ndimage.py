@@ -102,7 +102,7 @@ def _gaussian_along(
     truncate: float,
     radius: Any,
 ) -> Any:
-    """As SciPy has it, with a guard on the radius that it computes from ``float(sigma)``."""
+    """As SciPy has it, with a guard on the radius that SciPy computes from ``float(sigma)``."""
     module = sys.modules["scipy.ndimage._filters"]
     reach = int(float(truncate) * sigma + 0.5) if radius is None else int(radius)
     weights = vars(module)["_gaussian_kernel1d"](sigma, int(order), reach)[::-1]

@@ -93,13 +93,6 @@ def _perm(trace: Trace, N: Any, k: Any, exact: bool = False) -> Any:
     return np.where((k <= N) & (N >= 0) & (k >= 0), scipy_special().poch(N - k + 1, k), 0.0)
 
 
-@records("scipy.special", "factorial")
-def _factorial(trace: Trace, n: Any, exact: bool = False, extend: str = "zero") -> Any:
-    _inexact(trace, "factorial", exact)
-    found = scipy_special().gamma(n + 1)
-    return np.where(n < 0, 0.0, found) if extend == "zero" else found
-
-
 def _inexact(trace: Trace, name: str, exact: bool) -> None:
     if exact:
         raise trace.refuse(f"scipy.special.{name} with exact=True is a whole number.", "Leave exact=True out.")
