@@ -68,6 +68,11 @@ class Shape:
         return not self.reduced
 
     @property
+    def once(self) -> bool:
+        """Whether no thread of a flat nest has more points than one."""
+        return not self.open and self.blocks * self.threads >= self.points[0]
+
+    @property
     def chunk(self) -> int:
         """Reduced points of one part."""
         return -(-self.points[1] // self.splits)
