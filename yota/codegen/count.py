@@ -12,7 +12,7 @@ from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op, Tape
 from yota.passes.units import Unit
 
-__all__ = ["blocked", "counted", "elements", "heading", "in_comment", "operations", "total"]
+__all__ = ["blocked", "counted", "elements", "heading", "in_comment", "operations", "total", "work"]
 
 
 def total(tape: Tape) -> int:
@@ -53,11 +53,15 @@ def counted(tape: Tape, title: str, names: Sequence[str], type: Callable[[int], 
 
 def blocked(tape: Tape, title: str, names: Sequence[str], units: Sequence[Unit]) -> tuple[str, ...]:
     """The same for code in blocked loops."""
+    return (*heading(tape, title, names, tape.types.__getitem__), *textwrap.wrap(f"Operations: {work(units)}.", 100))
+
+
+def work(units: Sequence[Unit]) -> str:
+    """How many ops there are of each primitive, and how many blocked loops."""
     counts = Counter(member.op.name for unit in units for member in unit.members)
     loops = sum(1 for unit in units if unit.extent > unit.block)
     works = ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
-    total = f"Operations: {works or 'none'}; {loops} blocked loop{'' if loops == 1 else 's'}."
-    return (*heading(tape, title, names, tape.types.__getitem__), *textwrap.wrap(total, 100))
+    return f"{works or 'none'}; {loops} blocked loop{'' if loops == 1 else 's'}"
 
 
 def in_comment(tape: Tape, entry: str, type: Callable[[int], object]) -> tuple[str, ...]:

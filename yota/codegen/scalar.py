@@ -15,6 +15,7 @@ from yota.codegen.render import render
 from yota.codegen.spelling import MATH_NAMES
 from yota.codegen.targets.base import Source
 from yota.codegen.vocabulary import Vocabulary, import_lines
+from yota.ir.count import listed
 from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op, Tape
 
@@ -141,7 +142,7 @@ def scalar_source(tape: Tape, *, strict: bool = False) -> Source:
     """Source of a function that computes the outputs of a scalar tape."""
     plan = plan_scalar(tape, strict=strict)
     text = render("numpy/scalar.py.jinja", plan=plan)
-    return Source(text, plan.functions[0].name, plan.constants, len(tape.guards))
+    return Source(text, plan.functions[0].name, plan.constants, len(tape.guards), operations=listed(tape.operations))
 
 
 def _used_types(tape: Tape) -> list[Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import re
 
 from yota.ir import choices, factors, incomplete
 
@@ -13,10 +12,6 @@ PREFIX = "_own__"
 """Ahead of the names of such functions; names made from a user's never have two underscores in a row."""
 MODULES = (choices, factors, incomplete)
 """Where they are: functions that need nothing but `np`."""
-_NAMES = "|".join(name for module in MODULES for name in module.__all__)
-_PLACES = "|".join(re.escape(module.__name__) for module in MODULES)
-_CALL = re.compile(rf"\b(?:{_PLACES})\.({_NAMES})\(")
-_IMPORT = re.compile(rf"^import (?:{_PLACES})\n", re.MULTILINE)
 
 
 def renamed(text: str) -> str:
@@ -27,7 +22,9 @@ def renamed(text: str) -> str:
     >>> renamed("w, v = yota.ir.factors.eig(a)")
     'w, v = _own__eig(a)'
     """
-    return _CALL.sub(rf"{PREFIX}\1(", _IMPORT.sub("", text))
+    for module in MODULES:
+        text = text.replace(f"import {module.__name__}\n", "").replace(f"{module.__name__}.", PREFIX)
+    return text
 
 
 def is_own(function: object) -> bool:

@@ -13,7 +13,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from yota.errors import ArgumentError
-from yota.generation.sizes import Samples, evaluated
+from yota.generation.evaluation import evaluated
+from yota.generation.sizes import Samples
 from yota.ir.location import Location
 from yota.tracing.location import source_line
 from yota.tracing.sizes import Decision, Expression

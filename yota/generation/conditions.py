@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 
 from yota.errors import ArgumentError
-from yota.generation.sizes import Samples, evaluated
+from yota.generation.evaluation import evaluated
+from yota.generation.sizes import Samples
 from yota.ir.extents import Extent
 
 __all__ = ["Conditions"]
@@ -97,6 +97,6 @@ class Conditions:
 def _compared(text: str, sign: str, turned: str) -> str:
     """An expression beside 0, or what it takes away beside the number that it takes it from."""
     number, minus, rest = text.partition(" - ")
-    if minus and number.isdigit() and not re.search(r" [-+] ", rest):
+    if minus and number.isdigit() and " - " not in rest and " + " not in rest:
         return f"{rest} {turned} {number}"
     return f"{text} {sign} 0"

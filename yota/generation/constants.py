@@ -11,6 +11,7 @@ from yota.codegen.literals import UNNAMED, dtype_text, scalar
 from yota.codegen.names import Names
 from yota.codegen.targets.call import dtype_argument
 from yota.errors import CodegenError
+from yota.generation.evaluation import evaluated
 from yota.ir.types import type_of
 
 __all__ = ["Constants", "name_of_form"]
@@ -38,7 +39,7 @@ class Constants:
 
     def display(self, hint: str, expression: str) -> str:
         """Name of the small array that ``expression``, a call of ``np.array`` or the like, makes."""
-        value = eval(expression, {"np": np, "complex": complex, "__builtins__": {}})
+        value = evaluated(expression, {})
         form = _form(value) if isinstance(value, np.ndarray) else None
         return self._formed(hint, form) if form else self.text(hint, expression)
 

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from yota.errors import ArgumentError
-from yota.generation.conditions import Conditions
+from yota.generation.evaluation import evaluated
 from yota.generation.patterns import array_text
 from yota.generation.plain import visible
-from yota.generation.sizes import Samples, closeness, evaluated
+from yota.generation.sizes import Samples, closeness
 from yota.ir.calls import Form, Items
 from yota.ir.extents import Extent, with_extents
 from yota.ir.indexing import Slice
@@ -43,15 +43,12 @@ class General:
         Text of each constant that depends on sizes.
     guards
         Guards with what they expect, as text where that depends on sizes.
-    conditions
-        What sizes must be, where code checks that.
     """
 
     tape: Tape
     shapes: Mapping[int, tuple[int, ...]]
     constants: Mapping[int, str]
     guards: tuple[Guard, ...]
-    conditions: Conditions | None = None
 
     def typed(self, change: Callable[[Extent], int] = lambda extent: extent) -> Tape:
         """The tape with the types that its variables have at all sizes, and with what ``change`` makes of extents."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import io
 import keyword
-import re
 import sys
 import tokenize
 from collections.abc import Iterator, Mapping, Sequence
@@ -106,8 +105,7 @@ def cut(source: Source, name: str, constants: Constants, sizes: Sequence[str] = 
                     [*before, f"{ast.unparse(statement.targets[0])}: deque[Any] = {ast.unparse(statement.value)}"]
                 )
             )
-    work = re.search(r"^Operations: (.*?)\.$", ast.get_docstring(tree) or "", re.MULTILINE | re.DOTALL)
-    operations = " ".join(work[1].split()).removesuffix("; 0 blocked loops") if work else ""
+    operations = source.operations.removesuffix("; 0 blocked loops")
     return Kernel(name, tuple(blocks), tuple(imports), operations, tuple(size for size in sizes if size not in idle))
 
 

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from yota.codegen.literals import dtype_text
-from yota.generation.sizes import Samples, closeness, evaluated
+from yota.generation.evaluation import evaluated
+from yota.generation.sizes import Samples, closeness
 
 __all__ = ["array_text"]
 

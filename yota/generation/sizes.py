@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from yota.errors import ArgumentError
+from yota.generation.evaluation import evaluated
 from yota.ir.extents import ATOM, SUM, Spelled
 
 if TYPE_CHECKING:
     import sympy
 
-__all__ = ["Samples", "closeness", "evaluated", "samples_of"]
+__all__ = ["Samples", "closeness", "samples_of"]
 
 _DEGREE = 3
 _DIVISORS = (2, 3, 4, 5, 8, 10)
@@ -243,11 +244,6 @@ def _is_special(sizes: Sequence[int]) -> bool:
     sums = (one + other for one, other in itertools.combinations(sizes, 2))
     near = (extent + step for extent in sizes for step in (-1, 0, 1))
     return any(each & (each - 1) == 0 for each in (*near, *sums))
-
-
-def evaluated(text: str, size: Mapping[str, int]) -> Any:
-    """What an expression of sizes, which was made here, gives at one size."""
-    return eval(text, {"np": np, "math": math, "__builtins__": {"float": float}}, dict(size))
 
 
 def _times(factor: float, text: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import traceback
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,9 +18,10 @@ from yota.errors import ArgumentError, YotaError
 from yota.generation.branches import Branches, place_of
 from yota.generation.conditions import Conditions
 from yota.generation.demands import demand
+from yota.generation.evaluation import evaluated
 from yota.generation.generalise import General, UnknownForm, canonical, elements, generalised, held
 from yota.generation.literals import with_literals
-from yota.generation.sizes import Samples, evaluated, samples_of
+from yota.generation.sizes import Samples, samples_of
 from yota.generation.subject import Call, Subject, subject_of
 from yota.generation.varying import Separated, separated
 from yota.ir.extents import extent_of
@@ -62,6 +64,8 @@ class Sized:
         The smallest extents for which it is defined, where they are more than 1.
     is_checked
         Whether code checks that each part of an array which the function takes lies inside.
+    few
+        Whether the samples are few.
     """
 
     samples: Samples
@@ -70,6 +74,7 @@ class Sized:
     small: tuple[tuple[Mapping[str, int], Decision], ...] = ()
     least: Mapping[str, int] = field(default_factory=dict)
     is_checked: bool = False
+    few: bool = False
 
     def place(self, size: Mapping[str, int]) -> str:
         """The line of what is decided otherwise at a small size, to begin a message with."""
@@ -90,7 +95,7 @@ class Sized:
         start = _SMALLEST if len(names) < 3 else _SMALLEST_OF_MANY
         _, arguments = self.subjects[0].call.arguments(dict.fromkeys(names, 1))
         known = {extent for leaf in arguments.leaves for extent in getattr(leaf.value, "shape", ())}
-        return samples_of(names, start, _APART, sorted(known))
+        return samples_of(names, start, _APART, sorted(known), few=self.few)
 
     def separated(self, tapes: Sequence[Tape], samples: Samples | None = None, *, negative: bool = True) -> Separated:
         """The tape that ``tapes``, one for each size, are cases of, with extents that have values at ``samples``."""
@@ -166,7 +171,7 @@ def _sized(call: Call, wrt: Wrt, strict: bool, few: bool) -> Sized:
     shapes = zip(*([np.shape(leaf.value) for leaf in each.arguments.leaves] for each in subjects), strict=True)
     extents = {extents for shape in shapes for extents in zip(*shape, strict=True)}
     trials.run([*literals, *(extents[0] for extents in extents if len(set(extents)) == 1)])
-    return Sized(samples, subjects, strict, tuple(trials.small), trials.least())
+    return Sized(samples, subjects, strict, tuple(trials.small), trials.least(), few=few)
 
 
 class _Trials:
@@ -243,7 +248,9 @@ class _Trials:
         # What changes with an octave stays so in those above: names take turns.
         for place, extent in enumerate(_LARGER):
             yield {**small, names[place % len(names)]: extent}
-        yield from ({**small, name: _LARGER[-1]} for name in names)
+        for name in names:
+            tall = ({**small, name: extent} for extent in reversed(_LARGER))
+            yield from itertools.islice((size for size in tall if elements(self.general, size) <= _MOST_WORK), 1)
 
 
 def _is_defined(call: Call, size: Mapping[str, int]) -> bool:

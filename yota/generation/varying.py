@@ -10,7 +10,7 @@ import numpy as np
 
 from yota.errors import ArgumentError
 from yota.generation.constants import name_of_form
-from yota.generation.generalise import General, canonical, generalised
+from yota.generation.generalise import canonical, generalised
 from yota.generation.sizes import Samples
 from yota.ir.extents import Extent, with_extents
 from yota.ir.tape import Tape
@@ -44,6 +44,13 @@ class Varying:
     shape: tuple[int, ...]
     values: tuple[Any, ...] = ()
 
+    @property
+    def counts(self) -> bool:
+        """Whether it is the array of all places of an axis."""
+        if self.type.ndim != 1 or self.type.dtype != np.dtype(np.int64):
+            return False
+        return bool(self.values) and all(np.array_equal(each, np.arange(len(each))) for each in self.values)
+
 
 @dataclass(frozen=True, slots=True)
 class Separated:
@@ -51,14 +58,11 @@ class Separated:
 
     Parameters
     ----------
-    general
-        The tape for all sizes before that.
     tape
         The tape for all sizes.
     """
 
     varying: tuple[Varying, ...]
-    general: General
     tape: Tape
 
 
@@ -95,7 +99,7 @@ def separated(
         for tape in own:
             _refuse_negative(tape, [list(tape.constants)[first] for first, *_ in found.values()])
     uses = list(found.values())
-    return Separated(tuple(varying), general, _with_inputs(general.typed(change), varying, uses))
+    return Separated(tuple(varying), _with_inputs(general.typed(change), varying, uses))
 
 
 def _refuse_negative(tape: Tape, variables: Sequence[int]) -> None:

@@ -162,7 +162,10 @@ def _pairs(one: Extent, other: Any) -> Sequence[tuple[int, int]] | None:
     """The values of both at each sample; None if ``other`` is no whole number."""
     if isinstance(other, Extent):
         return list(zip(one.values, other.values, strict=True))
-    return [(value, int(other)) for value in one.values] if isinstance(other, int) else None
+    if not isinstance(other, int):
+        return None
+    number = int(other)
+    return [(value, number) for value in one.values]
 
 
 for _name in ("add", "sub", "mul", "floordiv", "mod"):

@@ -17,8 +17,8 @@ __all__ = ["run"]
 _LARGEST_BROADCAST = 65536
 
 
-def run(tape: Tape, *, arrays: bool = True) -> Tape:
-    """Evaluate constant ops, those that give ``arrays`` or else scalars alone.
+def run(tape: Tape) -> Tape:
+    """Evaluate constant ops.
 
     A result that is much larger than what it is made from stays an op: a broadcast costs nothing when it
     runs, and memory when it is kept.
@@ -28,12 +28,7 @@ def run(tape: Tape, *, arrays: bool = True) -> Tape:
     with np.errstate(all="ignore"):
         for op in tape.ops:
             operands = op.operands
-            if (
-                operands
-                and operands[0] in constants
-                and constants.keys() >= set(operands)
-                and (arrays or not tape.types[op.result].shape)
-            ):
+            if operands and operands[0] in constants and constants.keys() >= set(operands):
                 values = [constants[operand] for operand in operands]
                 value = None if _is_open(tape, op) else _evaluate(tape.types[op.result], op, values)
                 if value is not None:

@@ -49,12 +49,15 @@ class Source:
         Objects that the text uses by name and does not spell out: large arrays, users' own functions.
     guards
         Number of guards; when positive, ``text`` uses the name ``StaleTape``.
+    operations
+        How much work it is, as its banner says.
     """
 
     text: str
     entry: str
     constants: Mapping[str, Any] = field(default_factory=dict)
     guards: int = 0
+    operations: str = field(default="", kw_only=True)
 
     def __str__(self) -> str:
         return self.text

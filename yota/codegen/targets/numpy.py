@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from yota.codegen import scalar, symbolic
+from yota.codegen.count import work
 from yota.codegen.lower import Lowering
 from yota.codegen.plan import FunctionPlan
 from yota.codegen.regions import arranged
@@ -64,7 +65,8 @@ def generate(tape: Tape, *, strict: bool = False, values: int = 1, opening: Open
     if opening is FIXED and scalar.is_scalar(tape):
         return scalar.scalar_source(tape, strict=strict)
     found, plan = _arrays(tape, strict, opening)
-    return Source(render("numpy/module.py.jinja", plan=plan), plan.name, found.objects, len(tape.guards))
+    text = render("numpy/module.py.jinja", plan=plan)
+    return Source(text, plan.name, found.objects, len(tape.guards), operations=work(found.units))
 
 
 def plan(tape: Tape, *, strict: bool = False) -> FunctionPlan | scalar.ScalarPlan:

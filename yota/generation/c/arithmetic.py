@@ -6,6 +6,7 @@ import ast
 from collections.abc import Mapping, Sequence
 
 from yota.errors import CodegenError
+from yota.generation.evaluation import parsed
 from yota.ir.extents import ATOM, PRODUCT, SUM, UNARY, Spelled
 
 __all__ = ["constant", "element", "real", "shifted", "whole"]
@@ -33,7 +34,7 @@ def whole(text: str, names: Mapping[str, str]) -> Spelled:
     >>> whole("(N*(N - 1)) // 2", {"N": "N"}), whole("3*N**2 + 1", {"N": "n"})
     ('N * (N - 1) / 2', '3 * n * n + 1')
     """
-    return _whole(_parsed(text), names)
+    return _whole(parsed(text), names)
 
 
 def real(text: str, names: Mapping[str, str]) -> Spelled:
@@ -44,16 +45,12 @@ def real(text: str, names: Mapping[str, str]) -> Spelled:
     >>> real("float(np.divide(1, N))", {"N": "N"}), real("-math.sqrt(float(2*N))", {"N": "N"})
     ('1.0 / (double)N', '-sqrt((double)(2 * N))')
     """
-    return _element(_parsed(text), (), names, "double")
+    return _element(parsed(text), (), names, "double")
 
 
 def element(text: str, at: Sequence[str], names: Mapping[str, str], kind: str) -> Spelled:
     """An element of the array that ``text`` makes, of C type ``kind``, at counters with the names ``at``."""
-    return _element(_parsed(text), at, names, kind)
-
-
-def _parsed(text: str) -> ast.expr:
-    return ast.parse(text, mode="eval").body
+    return _element(parsed(text), at, names, kind)
 
 
 def _whole(tree: ast.expr, names: Mapping[str, str]) -> Spelled:

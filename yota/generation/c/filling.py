@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from yota.errors import CodegenError
 from yota.generation.c.arithmetic import constant, element, shifted, whole
+from yota.generation.evaluation import parsed
 
 __all__ = ["COUNTERS", "Triangle", "factor", "filling", "refuse_more_axes", "triangle"]
 
@@ -42,7 +43,7 @@ def triangle(text: str, names: Mapping[str, str]) -> tuple[Triangle, int] | None
     >>> triangle("np.triu_indices(N, 1)[0]", {"N": "n"})
     (Triangle(upper=True, extent='n', offset=1), 0)
     """
-    tree = ast.parse(text, mode="eval").body
+    tree = parsed(text)
     if isinstance(tree, ast.Call) and isinstance(tree.func, ast.Attribute) and tree.func.attr == "astype":
         tree = tree.func.value
     if isinstance(tree, ast.Subscript) and isinstance(tree.value, ast.Call):

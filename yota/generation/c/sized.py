@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -35,7 +34,6 @@ __all__ = ["written_for_all_sizes"]
 
 ON_STACK = 128
 """Bytes of an array that may stand on the stack: none whose extent is a size has so few."""
-_COUNTING = re.compile(r"np\.arange\([^,]+, dtype=np\.int64\)")
 
 
 def written_for_all_sizes(request: Request) -> Written:
@@ -111,8 +109,7 @@ class _Sized(AllSizes):
             return Made(name, kind, str(value(varying.text, self.names)))
         extents = list(map(str, varying.shape))
         *loops, statement = filling(varying.text, name, extents, kind, self.names, counters)
-        counting = _COUNTING.fullmatch(varying.text) is not None
-        return Made(name, kind, statement, math.prod(varying.shape), tuple(loops), counting)
+        return Made(name, kind, statement, math.prod(varying.shape), tuple(loops), varying.counts)
 
     def _finished(self, function: Function) -> Function:
         """The function with checks of sizes ahead of everything."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from yota.codegen.c.kernel import mentions
 from yota.codegen.c.lines import block, filled
 from yota.codegen.c.types import c_type
 from yota.codegen.cuda.places import flat_kernel, over
@@ -79,13 +79,12 @@ def _rectangular(arrays: Sequence[_Array], names: Mapping[str, str], own: CudaNa
     for each in arrays:
         value = element(each.varying.text, counters, names, c_type(each.varying.type.dtype))
         stores += filled(f"{each.varying.hint}[at] = {value};")
-    words = set(re.findall(r"\w+", " ".join(stores)))
     places = []
     for axis, counter in enumerate(counters):
         inner = [factor(each) for each in extents[axis + 1 :]]
         place = f"at / {inner[0]}" if len(inner) == 1 else f"at / ({' * '.join(inner)})" if inner else "at"
         place += f" % {factor(extents[axis])}" if axis else ""
-        places += [f"const int64_t {counter} = {place};"] if len(extents) > 1 and counter in words else []
+        places += [f"const int64_t {counter} = {place};"] if len(extents) > 1 and mentions(stores, counter) else []
     return over(" * ".join(map(factor, extents)) if len(extents) > 1 else extents[0], THREADS, [*places, *stores])
 
 
