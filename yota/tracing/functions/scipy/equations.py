@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from yota.tracing.functions.decompositions import hermitian
+from yota.tracing.functions.linalg import hermitian
 from yota.tracing.implementations import records
 from yota.tracing.trace import Trace
 from yota.tracing.untyped import np

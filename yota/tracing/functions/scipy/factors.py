@@ -7,7 +7,7 @@ from typing import Any
 from yota.ir.catalog import primitive
 from yota.ir.indexing import GATHER, Slice
 from yota.ir.semantics import AccessMap
-from yota.tracing.functions.decompositions import hermitian
+from yota.tracing.functions.linalg import hermitian
 from yota.tracing.functions.scipy.equations import of_each
 from yota.tracing.implementations import records
 from yota.tracing.methods import is_tracer

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from yota.ir.linear_solvers import Banded
-from yota.tracing.functions.decompositions import hermitian
+from yota.tracing.functions.linalg import hermitian
 from yota.tracing.functions.scipy.sparse_solvers import system
 from yota.tracing.functions.scipy.sparsetools import constant
 from yota.tracing.implementations import records
