@@ -39,6 +39,10 @@ def moments(x):
     return np.std(x, ddof=1) + np.sum(np.linspace(0.0, 1.0, len(x)) * x) + x.mean() / np.sqrt(x.size)
 
 
+def hinge(w, X, y):
+    return np.mean(np.maximum(0, 1 - y * (X @ w))) + 0.01 * np.sum(w * w)
+
+
 def quadratic(A, x):
     return x @ np.tril(A) @ x + np.trace(A) + np.sum(np.cumsum(x) * np.arange(len(x)))
 
@@ -83,6 +87,11 @@ def likelihood(mu, x):
 RANDOM = np.random.default_rng(3)
 CASES: list[tuple[Any, dict[str, str], Any]] = [
     (rosenbrock, {"x": "float64[N]"}, lambda n: (RANDOM.normal(size=n),)),
+    (
+        hinge,
+        {"w": "float64[K]", "X": "float64[N,K]", "y": "float64[N]"},
+        lambda n: (RANDOM.normal(size=4), RANDOM.normal(size=(n, 4)), np.sign(RANDOM.normal(size=n))),
+    ),
     (lennard_jones, {"x": "float64[N,3]", "epsilon": "float"}, lambda n: (RANDOM.normal(size=(n, 3)), 1.5)),
     (
         cross_entropy,
