@@ -85,13 +85,6 @@ def factor_anew(
     return _Factoring(table, sums, options, known).run(changed, divisor)
 
 
-def _same_coefficient(one: float, two: float) -> bool:
-    """Whether two terms have a coefficient in common, besides a sign."""
-    if abs(one) == 1.0 or abs(two) == 1.0:
-        return False
-    return abs(one) == abs(two) or (one.is_integer() and two.is_integer())
-
-
 class _Open:
     """A sum that loses terms: its terms by position, linked to their neighbours, and the positions of each factor.
 
@@ -206,16 +199,17 @@ class _Factoring:
                 for divisor, place in table.places(atom, living[atom]):
                     self._note(divisor, place, touched)
         else:
+            meet = self._meet
             for atom, terms in self.sums.items():
                 for first, second, alike in table.paired(atom, terms):
-                    self._meet((atom, first, second, terms[first], terms[second]), alike, touched)
+                    meet((atom, first, second, terms[first], terms[second]), alike, touched)
         self._push(touched)
 
     def _meet(self, spot: Spot, has_factor: bool, touched: dict[int, None]) -> None:
         """Note the place that two terms make; without a factor, where they are worth something or meet again."""
         if not has_factor and not self.options.whole:
             (a, one), (b, two) = self.table.terms[spot[3]], self.table.terms[spot[4]]
-            if not _same_coefficient(a, b):
+            if abs(a) != abs(b) or abs(a) == 1.0:
                 key = (one, two) if one < two else (two, one)
                 before = self.waiting.setdefault(key, spot)
                 if before is spot:
@@ -259,10 +253,15 @@ class _Factoring:
         """Queue the divisors that have gained places."""
         gains: dict[int, float] = {}
         for divisor in touched:
-            places = self._places(divisor)
-            if len(places) == 1 and not places[0].factor and abs(places[0].scale) == 1.0 and divisor not in self.atoms:
-                continue  # a sum of two terms that stands in one place is worth nothing
-            _, gain = self._worth(divisor, self._valid(divisor))
+            places = self.places[divisor]
+            if len(places) == 1 and divisor not in self.atoms:
+                if not places[0].factor and abs(places[0].scale) == 1.0:
+                    continue  # a sum of two terms that stands in one place is worth nothing
+                if not self._is_alive(places[0]):
+                    continue
+            else:
+                places = self._valid(divisor)
+            _, gain = self._worth(divisor, places)
             if gain > self.pushed.get(divisor, 0.0):
                 gains[divisor] = gain
         for divisor in sorted(gains, key=self.table.divisors.__getitem__):

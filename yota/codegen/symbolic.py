@@ -22,7 +22,7 @@ from yota.codegen.sharing import Products, share
 from yota.codegen.table import Table
 from yota.ir.tape import Op, Tape
 from yota.ir.types import TensorType
-from yota.passes import cse, dce
+from yota.passes import cse
 from yota.passes.rewrite import Rewriting, protected, use_counts
 
 __all__ = ["factored", "optimise", "rewritten"]
@@ -168,4 +168,4 @@ def _exported(tape: Tape, kinds: dict[int, Kind], products: dict[Kind, Products]
         exporter = exporters[kinds[op.result]]
         if op.result in exporter.system.roots:
             rewriting.bind(op.result, exporter.root(op.result))
-    return dce.run(cse.run(rewriting.finish()))
+    return cse.run(rewriting.finish())

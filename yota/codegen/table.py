@@ -168,7 +168,14 @@ class Table:
 
     def paired(self, atom: int, terms: Sequence[int]) -> Iterator[tuple[int, int, bool]]:
         """Positions of the terms that are paired, and whether they have a factor in common."""
-        ordered, near, window, known = atom in self.ordered, self.near, self.window, self.terms
+        near, window, known = self.near, self.window, self.terms
+        if len(terms) == 2:
+            others = dict(known[terms[1]][1])
+            alike = any([each in others for each, _ in known[terms[0]][1]])
+            if alike or near:
+                yield 0, 1, alike
+            return
+        ordered = atom in self.ordered
         readers: dict[int, list[int]] = {}
         each_most = (window + 1) // 2
         for second, right in enumerate(terms):
