@@ -49,6 +49,8 @@ def _concatenate(*operands: Any, axis: int) -> Any:
 
 
 def _stack(*operands: Any, axis: int) -> Any:
+    if all(isinstance(operand, (float, np.generic)) for operand in operands):
+        return np.array(operands)  # the same, sooner
     return np.stack(operands, axis=axis)
 
 

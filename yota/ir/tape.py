@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -16,7 +16,11 @@ from yota.ir.primitive import Primitive
 from yota.ir.semantics import Semantics
 from yota.ir.types import TensorType, type_of
 
-__all__ = ["Guard", "Input", "Op", "Tape", "TapeBuilder"]
+__all__ = ["Guard", "Input", "Keywords", "Op", "Tape", "TapeBuilder"]
+
+
+Keywords: TypeAlias = "Mapping[str, Any] | tuple[tuple[str, Any], ...]"
+"""Static keywords: a mapping, or pairs in order."""
 
 
 @dataclass(slots=True, unsafe_hash=True)
@@ -48,7 +52,10 @@ class Op:
 
     def keyword(self, name: str, default: Any = None) -> Any:
         """Value of the static keyword ``name``."""
-        return dict(self.static).get(name, default)
+        for own, value in self.static:
+            if own == name:
+                return value
+        return default
 
     @property
     def regions(self) -> tuple[Tape, ...]:
@@ -194,7 +201,8 @@ class TapeBuilder:
         self.statics: tuple[Static, ...] = ()
         self.count = 0
         self.location: Location | None = None
-        self._interned: dict[Any, int] = {}
+        self.interned: dict[tuple[type, Any], int] = {}
+        """Constants that are numbers, by class and value; those that equal others, or not themselves, by their text."""
         self._definitions: dict[int, Op] = {}
 
     def type(self, variable: int) -> TensorType:
@@ -220,11 +228,12 @@ class TapeBuilder:
         """
         if isinstance(value, np.ndarray):
             return self._constant(value)
-        # The representation of zeros tells the sign, and a NaN has the same as another one.
-        key = (type(value), value if type(value) in (float, int) and value and value == value else repr(value))
-        found = self._interned.get(key)
+        # Zeros of both signs are equal, and so are those in complex numbers.
+        is_told = type(value) in (float, int) and value and value == value
+        key = type(value), value if is_told else repr(value)
+        found = self.interned.get(key)
         if found is None:
-            found = self._interned[key] = self._constant(value)
+            found = self.interned[key] = self._constant(value)
         return found
 
     def constant_of(self, value: Any, type: TensorType) -> int:
@@ -244,7 +253,7 @@ class TapeBuilder:
         self,
         primitive: Primitive,
         operands: Iterable[int],
-        static: Mapping[str, Any] | tuple[tuple[str, Any], ...] = (),
+        static: Keywords = (),
         type: TensorType | None = None,
     ) -> int:
         """Append an op; its type is inferred by default."""
@@ -254,9 +263,8 @@ class TapeBuilder:
             type = infer(primitive, tuple([self.types[operand] for operand in operands]), pairs)
         self.count = result = self.count + 1
         self.types[result] = type
-        op = Op(result, primitive, operands, pairs, self.location)
+        self._definitions[result] = op = Op(result, primitive, operands, pairs, self.location)
         self.ops.append(op)
-        self._definitions[result] = op
         return result
 
     def definition(self, variable: int) -> Op | None:

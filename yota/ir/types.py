@@ -8,7 +8,7 @@ from math import prod  # during a trace, math.prod is a recording function
 
 import numpy as np
 
-__all__ = ["TensorType", "TupleType", "tuple_of", "type_of"]
+__all__ = ["NUMBERS", "TensorType", "TupleType", "tuple_of", "type_of"]
 
 
 # Nothing changes a type or an op. As frozen dataclasses they would take ten times as long to make.
@@ -97,7 +97,7 @@ def tuple_of(parts: Sequence[TensorType]) -> TupleType:
     return TupleType(dtype, (sum(part.size for part in parts),), False, tuple(parts))
 
 
-_NUMBERS: dict[type, TensorType] = {
+NUMBERS: dict[type, TensorType] = {
     **{kind: TensorType(np.dtype(kind), (), True) for kind in (bool, int, float, complex)},
     **{kind: TensorType(np.dtype(kind)) for kind in (np.float64, np.float32, np.complex128, np.int64, np.bool_)},
 }
@@ -114,7 +114,7 @@ def type_of(value: object) -> TensorType:
     """
     if type(value) is np.ndarray:
         return TensorType(value.dtype, value.shape)
-    number = _NUMBERS.get(type(value))
+    number = NUMBERS.get(type(value))
     if number is not None:
         return number
     if isinstance(value, np.generic):

@@ -16,7 +16,7 @@ from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op, Rewrite, TapeBuilder
 from yota.ir.types import TensorType, TupleType
 from yota.passes.iterations import Moved, Plan, Refused, Rolling, Row, Same
-from yota.passes.periods import Integers, positions_of
+from yota.passes.periods import Integers
 
 __all__ = ["Looping"]
 
@@ -96,10 +96,13 @@ class Looping:
 
     def _positions(self, number: int, op: Op) -> Integers | None:
         """The positions that an op reads or writes, a row for each trip; None if they are always the same."""
-        if not positions_of(op):
+        index = op.keyword("index") if op.access in (AccessMap.READ, AccessMap.WRITE) else ()
+        places = [place for place, entry in enumerate(index) if isinstance(entry, int)]
+        if not places:
             return None
         run, ops = self.run, self.tape.ops
-        found = np.array([positions_of(each) for each in ops[run.start + number : run.stop : run.period]], np.int64)
+        indices = [op.keyword("index") for op in ops[run.start + number : run.stop : run.period]]
+        found = np.array([[index[place] for index in indices] for place in places], np.int64).T
         return None if (found == found[0]).all() else found
 
     def _only_writes(self, number: int, operands: Sequence[Any], numbers: Integers) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from yota.ir.semantics import AccessMap
 from yota.ir.tape import Op, Tape
 
-__all__ = ["Columns", "Integers", "Run", "is_worth", "positions_of", "runs"]
+__all__ = ["Columns", "Integers", "Run", "is_worth", "runs"]
 
 Integers: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
 
@@ -81,7 +82,7 @@ class Columns:
             if type.shape:
                 self.constants[entry.variable] = kinds.setdefault(("input", type), len(kinds) + 1)
         self.keys = self._numbered()
-        self.operands: Integers = np.array([each for op in tape.ops for each in op.operands], np.int64)
+        self.operands: Integers = np.fromiter(chain.from_iterable([op.operands for op in tape.ops]), np.int64)
         counts = np.array([len(op.operands) for op in tape.ops], np.int64)
         self.offsets: Integers = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
         readers = np.repeat(np.arange(len(tape.ops)), counts)
@@ -93,18 +94,23 @@ class Columns:
     def _numbered(self) -> Integers:
         tape, types = self.tape, self.tape.types
         known: dict[Hashable, int] = {}
-        # What comes before a decision, which must be taken again, is like nothing else.
-        decided = {guard.after - 1 for guard in tape.guards}
-        found = np.empty(len(tape.ops), np.int64)
+        # Lines by identity: most ops share theirs with others.
+        lines, places = dict[Hashable, int](), dict[int, int]()
+        found = list[int]()
         for number, op in enumerate(tape.ops):
+            place = places.get(id(op.location))
+            if place is None:
+                place = places[id(op.location)] = lines.setdefault(op.location, len(lines))
             type = types[op.result]
-            key: Hashable = number
-            if number not in decided:
-                key = op.primitive, op.location, type.dtype.num, type.shape, type.weak, len(op.operands)
-                if op.static:
-                    key = key, _static_key(op, number)
-            found[number] = known.setdefault(key, number)
-        return found
+            key: Hashable = op.primitive, place, type.dtype.num, type.shape, type.weak, len(op.operands)
+            if op.static:
+                key = key, _static_key(op, number)
+            found.append(known.setdefault(key, number))
+        # What comes before a decision, which must be taken again, is like nothing else.
+        for guard in tape.guards:
+            if guard.after:
+                found[guard.after - 1] = -guard.after
+        return np.array(found, np.int64)
 
     def matrix(self, run: Run) -> Integers:
         """The operands of a run: a row for each iteration."""
@@ -115,12 +121,6 @@ class Columns:
         """The number, within an iteration, of the op that reads each column of `matrix`."""
         counts = np.diff(self.offsets[run.start : run.start + run.period + 1])
         return np.repeat(np.arange(run.period), counts)
-
-
-def positions_of(op: Op) -> tuple[int, ...]:
-    """The positions at which an op reads or writes an array."""
-    index = op.keyword("index") if op.access in (AccessMap.READ, AccessMap.WRITE) else ()
-    return tuple([entry for entry in index if isinstance(entry, int)])
 
 
 def _static_key(op: Op, number: int) -> Hashable:
@@ -168,10 +168,10 @@ def _periods(keys: Integers) -> list[int]:
 
 def _repeating(keys: Integers, period: int) -> Iterator[Run]:
     """Runs of ops of which each has the key of the one a period later."""
-    for start, stop in _stretches(keys[period:] == keys[:-period]):
-        trips = (stop - start) // period + 1
-        if is_worth(period, trips):
-            yield Run(start, period, trips)
+    starts, stops = _stretches(keys[period:] == keys[:-period])
+    trips = (stops - starts) // period + 1
+    for number in np.flatnonzero((trips >= _FEWEST_TRIPS) & (period * trips >= _FEWEST_OPS)):
+        yield Run(int(starts[number]), period, int(trips[number]))
 
 
 def is_worth(period: int, trips: int) -> bool:
@@ -179,10 +179,10 @@ def is_worth(period: int, trips: int) -> bool:
     return trips >= _FEWEST_TRIPS and period * trips >= _FEWEST_OPS
 
 
-def _stretches(truths: Any) -> Iterator[tuple[int, int]]:
-    """Where truths are true without a break."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], truths, [False]]).astype(np.int8)))
-    yield from zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True)
+def _stretches(truths: Any) -> tuple[Integers, Integers]:
+    """Where truths are true without a break: each beginning and end."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], truths, [False]])))
+    return edges[::2], edges[1::2]
 
 
 def _steady(columns: Columns, run: Run) -> Iterator[Run]:

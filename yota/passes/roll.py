@@ -106,8 +106,8 @@ def run(tape: Tape) -> Tape:
     if not is_worth(1, len(tape)):
         return tape
     tape = dce.run(tape)
-    direct = dce.run(_forwarded(tape))
-    found = [_rolled(each) for each in ((tape,) if direct is tape else (direct, tape))]
+    direct = _forwarded(tape)
+    found = [_rolled(each) for each in ((tape,) if direct is tape else (dce.run(direct), tape))]
     return min((each for each in found if any(op.regions for op in each.ops)), key=len, default=tape)
 
 

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
 __all__ = ["ArrayAttributes"]
 
-_UNTRACED = frozenset("base byteswap ctypes data dump dumps getfield resize setfield tofile".split())
-
 
 class ArrayAttributes:
     """What an ndarray has: dtype, extents, parts and transposes."""
@@ -29,15 +27,6 @@ class ArrayAttributes:
         @property
         def shape(self) -> tuple[int, ...]:
             """Extents."""
-
-    def __getattr__(self, name: str) -> Any:
-        if name in _UNTRACED:
-            raise self._trace.refuse(f"the attribute .{name} of a traced value cannot be recorded.", "Do without it.")
-        ufunc = getattr(np, name, None)
-        if isinstance(ufunc, np.ufunc) and not name.startswith("_"):
-            # An object array of traced scalars that meets a ufunc asks each element for a method of its name.
-            return lambda *others: ufunc(self, *others)
-        raise AttributeError(f"{type(self._value()).__name__!r} object has no attribute {name!r}")
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -116,3 +105,14 @@ class ArrayAttributes:
         if self.dtype.kind != "c":
             raise TypeError("array does not have imaginary part to set")
         self.imag[...] = value
+
+
+def _refused(name: str) -> Any:
+    def refuse(self: ArrayAttributes) -> Any:
+        raise self._trace.refuse(f"the attribute .{name} of a traced value cannot be recorded.", "Do without it.")
+
+    return property(refuse)
+
+
+for _name in "base byteswap ctypes data dump dumps getfield resize setfield tofile".split():
+    setattr(ArrayAttributes, _name, _refused(_name))

@@ -223,6 +223,8 @@ def resolved(frame: FrameType, offset: int) -> tuple[Any, Any] | None:
 
 def static_attribute(value: Any, name: str) -> Any:
     """An attribute as it is stored, without running code; `UNKNOWN` if there is none, or if it is computed."""
+    if type(value) is types.ModuleType and name in vars(value):
+        return vars(value)[name]
     found = inspect.getattr_static(value, name, UNKNOWN) if value is not UNKNOWN else UNKNOWN
     if isinstance(found, (property, types.GetSetDescriptorType, types.MemberDescriptorType)):
         return UNKNOWN

@@ -17,6 +17,7 @@ from yota.tracing.subclasses import plain
 
 __all__ = ["Captures", "acceptable", "computing_plainly", "copied", "frozen", "name_of"]
 
+_array = np.array  # while a trace runs, a recording form stands in its place
 _LITERAL = 16
 """Up to this many elements a constant array is worth spelling out in generated code."""
 
@@ -48,11 +49,11 @@ class Captures:
         # The user may write into it later: the tape never relies on that nobody does.
         if self._seen is not None:
             self._seen.use(value)
-        known = self._known.get(id(value))
-        snapshot = frozen(np.array(acceptable(value), order="C"))
+        known, native = self._known.get(id(value)), acceptable(value)
         # By bits, which tell 0.0 from -0.0.
-        if known is not None and known[1].shape == value.shape and known[1].tobytes() == snapshot.tobytes():
+        if known is not None and known[1].shape == value.shape and known[1].tobytes() == native.tobytes():
             return known[2]
+        snapshot = frozen(_array(native, order="C"))
         fresh = self._seen is not None and known is None
         if fresh and value.dtype.kind in "fc" and value.size > _LITERAL and value.dtype.isnative:
             variable = self._builder.input(type_of(value), -1, name_of(value) or "data", ())

@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from yota.ir.catalog import primitive
 from yota.tracing.aliasing import settled
 from yota.tracing.captures import acceptable, frozen
 from yota.tracing.methods import is_traced, is_tracer, transformed
@@ -54,10 +55,10 @@ def _stacked(trace: Trace, value: Any) -> Any:
         if not any(map(is_traced, value)):
             # Nobody else has this array, so that what it holds need not be compared at each call.
             return trace.constant(frozen(acceptable(_original_array(value))))
-        rows = [_stacked(trace, item) for item in value]
+        rows = [item._plain() if is_tracer(item) else _stacked(trace, item) for item in value]
         if len({row.shape for row in rows}) > 1:
             raise ValueError("setting an array element with a sequence: the rows have different shapes")
-        return laid_out(np.stack(rows), "C")
+        return laid_out(trace.apply(primitive("stack"), rows, {"axis": 0}), "C")
     return trace.traced(value)
 
 

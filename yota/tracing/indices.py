@@ -25,8 +25,6 @@ def normalise(trace: Trace, index: Any, shape: tuple[int, ...]) -> tuple[Index, 
 
     A boolean mask becomes the positions of its true elements; their number is a guard if the mask is traced.
     """
-    if type(index) is int and shape:
-        return (_bounded(index, shape[0], 0), *[Slice(0, extent) for extent in shape[1:]]), []
     entries: list[Any] = []
     for entry in index if isinstance(index, tuple) else (index,):
         entries.extend(_positions(trace, entry))

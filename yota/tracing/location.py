@@ -22,7 +22,6 @@ __all__ = [
     "Reader",
     "caller",
     "here",
-    "innermost",
     "is_deep_file",
     "is_installed_file",
     "is_interpreter",
@@ -30,6 +29,7 @@ __all__ = [
     "is_library_file",
     "is_own",
     "is_own_file",
+    "kinds",
     "location_of",
     "passed",
     "places",
@@ -61,12 +61,12 @@ class _Kinds(dict[str, str]):
         return self.setdefault(name, kind)
 
 
-_kinds = _Kinds()
+kinds = _Kinds()
 
 
 def is_library(frame: FrameType) -> bool:
     """Whether the frame runs code of yota, NumPy, SciPy or Python itself rather than of the user."""
-    return _kinds[frame.f_code.co_filename] != "user"
+    return kinds[frame.f_code.co_filename] != "user"
 
 
 def is_own(frame: FrameType) -> bool:
@@ -81,7 +81,7 @@ def is_own_file(name: str) -> bool:
 
 def is_interpreter(frame: FrameType) -> bool:
     """Whether the frame runs the interpreter of source."""
-    return _kinds[frame.f_code.co_filename] == "interpreter"
+    return kinds[frame.f_code.co_filename] == "interpreter"
 
 
 def is_library_file(name: str) -> bool:
@@ -134,17 +134,10 @@ def reader_of(frame: FrameType) -> Reader | None:
     return found
 
 
-def innermost(frame: FrameType | None) -> FrameType | None:
-    """The innermost frame, from ``frame`` outwards, that may run the user's code."""
-    while frame is not None and _kinds[frame.f_code.co_filename] == "library":
-        frame = frame.f_back
-    return frame
-
-
 def users(frame: FrameType | None, *, inside: bool = False) -> Iterator[FrameType | Reader]:
     """The user's own code that is running, the innermost first; ``inside`` stops at the traced function."""
-    while (frame := innermost(frame)) is not None:
-        kind = _kinds[frame.f_code.co_filename]
+    while frame is not None:
+        kind = kinds[frame.f_code.co_filename]
         if kind == "user":
             yield frame
         elif kind == "interpreter" and (reader := reader_of(frame)) is not None:

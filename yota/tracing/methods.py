@@ -131,10 +131,12 @@ def _method(name: str) -> Any:
     return call
 
 
+# An object array of traced numbers that meets a ufunc asks each of them for a method of its name.
+_UFUNCS = [name for name, value in vars(np).items() if isinstance(value, np.ufunc) and not hasattr(ArrayMethods, name)]
 for _name in (
     "all any argmax argmin argpartition argsort choose cumprod cumsum diagonal dot max mean min nonzero prod ravel "
     "repeat round searchsorted squeeze std sum swapaxes take trace var"
-).split():
+).split() + _UFUNCS:
     setattr(ArrayMethods, _name, _method(_name))
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from itertools import compress
+from operator import is_not
 
 from yota.ir.location import Location
 from yota.ir.semantics import AccessMap
@@ -18,13 +20,16 @@ _ASSIGNMENT = re.compile(r"^([A-Za-z_][A-Za-z_0-9]*)(?:\s*:[^=]+)?\s*[-+*/@]?=(?
 def name_variables(builder: TapeBuilder) -> None:
     """Give the last variable that a line ``name = ...`` computes that name; of ``q, r = ...`` the last ones theirs."""
     assigned: dict[Location, str] = {}
-    for op, following in zip(builder.ops, [*builder.ops[1:], None], strict=False):
-        if op.location is None or (following is not None and following.location == op.location):
+    locations = [op.location for op in builder.ops]
+    following = [*locations[1:], None]
+    for op, after in compress(zip(builder.ops, following, strict=False), map(is_not, locations, following)):
+        location = op.location
+        if location is None or location == after:
             continue
-        name = assigned.get(op.location)
+        name = assigned.get(location)
         if name is None:
-            match = _ASSIGNMENT.match(source_line(op.location))
-            name = assigned[op.location] = match.group(1) if match else ""
+            match = _ASSIGNMENT.match(source_line(location))
+            name = assigned[location] = match.group(1) if match else ""
         if name:
             builder.names[op.result] = name
         elif op.access == AccessMap.ITEM:

@@ -12,7 +12,7 @@ import numpy as np
 
 from yota.ir.location import Location
 from yota.tracing.bytecode import running
-from yota.tracing.location import caller, innermost, is_library, is_own, location_of, users
+from yota.tracing.location import caller, is_library, is_own, kinds, location_of, users
 from yota.tracing.memory import owner_of
 
 __all__ = ["Observation", "Running"]
@@ -45,19 +45,29 @@ class Observation:
         """By the identity of what owns its memory, where the user's code handed over an array from outside."""
         self.calls: dict[tuple[int, int], list[tuple[CodeType, dict[str, Any]]]] = {}
         """What the user's code called, and the arrays among the arguments, by where it did."""
-        self._lines: dict[tuple[int, int], Location] = {}
-        """The lines of instructions in the code of `ran`, by the identity of code and an offset."""
+        self._every: dict[int, dict[int, Location]] = {}
+        """The lines of instructions by their offset, for each code of `ran` by identity."""
+        self._code: CodeType | None = None
+        """The code of the last call of `here`, and its lines."""
+        self._lines: dict[int, Location] = {}
 
     def here(self) -> Location | None:
         """The line of the user's that is running, inside of the function; its code, and what called it, is noted."""
-        frame = innermost(sys._getframe(1))
-        if frame is None:
+        frame: FrameType | None = sys._getframe(3)
+        while frame is not None:
+            code = frame.f_code
+            if code is self._code:
+                break
+            if kinds[code.co_filename] != "library":
+                self._code, self._lines = code, self._every.setdefault(id(code), {})
+                break
+            frame = frame.f_back
+        else:
             return None
-        place = id(frame.f_code), frame.f_lasti
-        found = self._lines.get(place)
-        return self._noted(frame, place) if found is None else found
+        found = self._lines.get(frame.f_lasti)
+        return self._noted(frame) if found is None else found
 
-    def _noted(self, frame: FrameType, place: tuple[int, int]) -> Location | None:
+    def _noted(self, frame: FrameType) -> Location | None:
         first = None
         for user in users(frame, inside=True):
             first = first or user
@@ -73,7 +83,7 @@ class Observation:
             return None
         location = location_of(first)
         if first is frame:
-            self._lines[place] = location
+            self._lines[frame.f_lasti] = location
         return location
 
     def _call(self, frame: FrameType) -> None:

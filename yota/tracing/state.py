@@ -15,7 +15,7 @@ __all__ = ["current", "entered", "is_tracing", "paused"]
 
 class _State(threading.local):
     def __init__(self) -> None:
-        self.stack: list[Trace | None] = []
+        self.stack: list[Trace | None] = [None]
 
 
 _state = _State()
@@ -23,8 +23,7 @@ _state = _State()
 
 def current() -> Trace | None:
     """The innermost trace of this thread, or None."""
-    stack = _state.stack
-    return stack[-1] if stack else None
+    return _state.stack[-1]
 
 
 def is_tracing() -> bool:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import operator
 import sys
-import threading
 from collections.abc import Callable, Mapping, Sequence
+from threading import get_ident
 from types import BuiltinFunctionType, FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +16,8 @@ from yota.ir import catalog
 from yota.ir.catalog import primitive as built_in
 from yota.ir.location import Location, where
 from yota.ir.primitive import Primitive
-from yota.ir.tape import TapeBuilder
-from yota.ir.types import tuple_of, type_of
+from yota.ir.tape import Keywords, TapeBuilder
+from yota.ir.types import NUMBERS, tuple_of, type_of
 from yota.rules.registry import Registry
 from yota.structures import is_on_device
 from yota.tracing.captures import Captures, acceptable, frozen, name_of
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Trace"]
 
-_SCALARS = (bool, int, float, complex)
+_SCALARS = frozenset((bool, int, float, complex))
 _COMPILED = (BuiltinFunctionType, np.ufunc)
 """Functions that call none that are recorded."""
 
@@ -123,7 +123,7 @@ class Trace:
         """Where the function came to depend on how its arguments lie in memory; None if it does not."""
         self.unseeded = ""
         """What gave random numbers that no seed determines; empty if nothing did."""
-        self._thread = threading.get_ident()
+        self._thread = get_ident()
         self.seen = Observation(calls=live)
         self.captures = Captures(self.builder, self.values, self.seen if live else None)
         self.intercepted: Mapping[int, Callable[..., Any]] = {}
@@ -169,7 +169,7 @@ class Trace:
                 f"a traced value{made} was used after {self.builder.name} had returned: it was kept in a variable, a "
                 "structure, an attribute or a generator. Compute it again outside, or return it from the function."
             )
-        if threading.get_ident() != self._thread:
+        if get_ident() != self._thread:
             raise TracingError(
                 "a traced value was used in another thread than the one that traces the function. "
                 "Do the work in one thread while tracing, or make the threaded function a primitive with a rule."
@@ -184,20 +184,25 @@ class Trace:
 
     def lift(self, value: Any) -> int:
         """The variable for ``value``: a tracer's own, or a constant."""
-        if type(value) is Tracer or is_tracer(value):
+        kind = type(value)
+        if kind in _SCALARS:
+            leak = self.leaks.get(id(value)) if self.leaks else None
+            if leak is not None:
+                return leak.variable
+            variable = self.builder.interned.get((kind, value))
+            return variable if variable in self.values else self._intern(value)
+        if kind is Tracer or is_tracer(value):
             if value._trace is not self or self.finished:
                 value._trace.check(value._variable)
                 self.check()
             if value._variable in self.unnamed:
                 self._name(value)
             return value._current() if value._trace is self else self._outer(value)
-        leak = self.leaks.get(id(value)) if self.leaks else None
+        leak = self.leaks.get(id(value))
         if leak is not None:
             return leak.variable
-        if type(value) in _SCALARS or isinstance(value, np.generic):
-            variable = self._intern(acceptable(value))
-            self.values[variable] = value
-            return variable
+        if isinstance(value, np.generic):
+            return self._intern(value)
         if is_on_device(value):
             return self.captures.from_device(value)
         if isinstance(value, np.ndarray) and value.dtype != object:
@@ -244,7 +249,7 @@ class Trace:
         )
 
     def _intern(self, value: Any) -> int:
-        variable = self.builder.constant(value)
+        variable = self.builder.constant(acceptable(value))
         self.values[variable] = value
         return variable
 
@@ -263,40 +268,53 @@ class Trace:
         ``python`` computes the value in its place, for operators, which treat Python scalars otherwise than
         NumPy's functions do.
         """
-        variables = tuple([self.lift(operand) for operand in operands])
-        values = [self.values[variable] for variable in variables]
+        held, variables, values = self.values, [], []
+        for operand in operands:
+            if type(operand) is Tracer and operand._base is None and operand._trace is self and not self.unnamed:
+                variable = operand._variable
+            else:
+                variable = self.lift(operand)
+            variables.append(variable)
+            values.append(held[variable])
         compute = python or primitive.function
-        if type(compute) in _COMPILED and not static:
+        if not static and type(compute) in _COMPILED:
             result = compute(*values)
         else:
             with paused():  # nothing in it is to be recorded
                 result = compute(*values, **(static or {}))
-        return self.record(primitive, variables, static or {}, result)
+        return self.record(primitive, tuple(variables), static or {}, result)
 
-    def record(self, primitive: Primitive, variables: tuple[int, ...], static: Mapping[str, Any], result: Any) -> Any:
+    def record(self, primitive: Primitive, variables: tuple[int, ...], static: Keywords, result: Any) -> Any:
         """Record an op whose concrete ``result`` is known already."""
-        self.check()
-        constants = self.builder.constants
+        if self.finished or get_ident() != self._thread:
+            self.check()
+        builder = self.builder
+        constants = builder.constants
         for variable in variables:
             if variable not in constants:
                 constant = False
                 break
         else:
             constant = not (self.keeps and any(np.ndim(self.values[variable]) for variable in variables))
-        if isinstance(result, np.ndarray) and not result.size and not (self.exact or self.keeps):
-            constant = True  # no element depends on anything
-        if isinstance(result, (tuple, list)):
-            return self._record_several(primitive, variables, static, result, constant)
+        type_ = NUMBERS.get(type(result))
+        if type_ is None:
+            if isinstance(result, (tuple, list)):
+                return self._record_several(primitive, variables, static, result, constant)
+            type_ = type_of(result)
+            # No element of an empty array depends on anything.
+            constant = constant or (0 in type_.shape and not (self.exact or self.keeps))
         if constant:
             return self.constant(frozen(result))
-        self.builder.location = self.seen.here()
-        return self.wrap(self.builder.emit(primitive, variables, static, type_of(result)), result)
+        builder.location = self.seen.here()
+        variable = builder.emit(primitive, variables, static, type_)
+        self.values[variable] = result
+        return Tracer(self, variable)
 
     def _record_several(
         self,
         primitive: Primitive,
         variables: tuple[int, ...],
-        static: Mapping[str, Any],
+        static: Keywords,
         results: Sequence[Any],
         constant: bool,
     ) -> Any:

@@ -63,28 +63,26 @@ def _deferred(tracer: Tracer, name: str, other: Any, operands: tuple[Any, Any]) 
 
 
 def _power(tracer: Tracer, other: Any, base: Any, exponent: Any) -> Any:
-    found = _deferred(tracer, "power", other, (base, exponent))
+    found = None if type(other) in _OPERANDS else _deferred(tracer, "power", other, (base, exponent))
     if found is not None:
         return found
-    trace = tracer._recorder()
-    if not is_tracer(exponent) and isinstance(exponent, (int, float, np.number)):
-        special = _POWERS.get(float(exponent))
-        if special and isinstance(tracer._value(), np.ndarray):
+    trace, value = tracer._recorder(), base._value() if is_tracer(base) else base
+    if isinstance(value, np.ndarray) and base is tracer and isinstance(exponent, (int, float, np.number)):
+        special = None if is_tracer(exponent) else _POWERS.get(float(exponent))
+        if special:
             return trace.apply(primitive(special), (base,), python=lambda value: value**exponent)
-    if _is_complex(*(each._value() if is_tracer(each) else each for each in (base, exponent))):
-        base = base.astype(complex) if is_tracer(base) else complex(base)
-    return trace.apply(primitive("power"), (base, exponent), python=operator.pow)
-
-
-def _is_complex(base: Any, exponent: Any) -> bool:
-    """Whether a power of real numbers of Python's is a complex number."""
-    whole = type(exponent) is not float or not math.isfinite(exponent) or exponent.is_integer()
-    return type(base) in (int, float) and base < 0 and not whole
+    if type(value) in (int, float) and value < 0:
+        # A whole power of a real number of Python's is real, any other one complex.
+        power = exponent._value() if is_tracer(exponent) else exponent
+        if type(power) is float and math.isfinite(power) and not power.is_integer():
+            base = base.astype(complex) if is_tracer(base) else complex(base)
+    return trace.apply(_POWER, (base, exponent), python=operator.pow)
 
 
 _OPERANDS = {np.ndarray, float, int, complex, bool, list, tuple, np.float64}
 """Classes of operands that NumPy computes with as they are, and `Tracer`."""
 
+_POWER = primitive("power")
 # NumPy's ``**`` takes these shortcuts itself on arrays, so they keep the value's bits.
 _POWERS = {0.5: "sqrt", 2.0: "square"}
 

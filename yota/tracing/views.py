@@ -38,6 +38,7 @@ __all__ = [
     "write",
 ]
 
+_GETITEM = primitive("getitem")
 UNREAD = -1
 """The variable of a view that nobody has read since it was written."""
 
@@ -55,6 +56,13 @@ def read(tracer: Tracer, index: Any) -> Any:
     if inner is not None and inner is not tracer._trace and inner.repeats and _is_traced_elsewhere(tracer, index):
         tracer = inner.wrap(inner.lift(tracer), tracer._value())
     trace = tracer._trace
+    if type(index) is int:
+        variable = trace.lift(tracer)
+        value = trace.values[variable]
+        found, shape = value[index], value.shape
+        entries = (index if index >= 0 else index + shape[0], *[Slice(0, extent) for extent in shape[1:]])
+        result = trace.record(_GETITEM, (variable,), (("index", entries),), found)
+        return _viewed(tracer, result, {"index": entries}) if type(found) is np.ndarray else result
     if isinstance(index, str):
         raise trace.refuse("structured arrays are not supported.", "Use a dataclass or a dict of arrays.")
     if _is_truth(index):
@@ -104,8 +112,6 @@ def _copies(tracer: Tracer, index: Any) -> bool:
     """Whether NumPy copies what an index without arrays of several elements selects: 0-d arrays are arrays too."""
     if isinstance(tracer._read, Look) and tracer._read.items:
         return True
-    if type(index) is int:
-        return False
     entries = index if isinstance(index, tuple) else (index,)
     return any(isinstance(entry, np.ndarray) and not entry.ndim for entry in entries)
 
@@ -125,12 +131,18 @@ def _whole(index: Index, shape: tuple[int, ...]) -> tuple[int, ...] | None:
 def view(tracer: Tracer, name: str, static: dict[str, Any]) -> Tracer:
     """Apply a primitive that may give a view of its operand, as NumPy decides on the concrete value."""
     result: Tracer = tracer._trace.apply(primitive(name), (tracer,), static)
+    result = _viewed(tracer, result, static, name)
+    if name == "reshape" and _long(tracer.shape) != _long(static["shape"]):
+        by_layout(tracer, result)
+    return result
+
+
+def _viewed(tracer: Tracer, result: Tracer, static: dict[str, Any], name: str = "getitem") -> Tracer:
+    """``result`` as a view of ``tracer``, if its value is one."""
     values = tracer._trace.values
     here, there = values[result._variable], values[tracer._current()]
     if isinstance(here, np.ndarray) and isinstance(there, np.ndarray) and np.may_share_memory(here, there):
-        result = type(tracer)(tracer._trace, result._variable, tracer, (name, static))
-    if name == "reshape" and _long(tracer.shape) != _long(static["shape"]):
-        by_layout(tracer, result)
+        return type(tracer)(tracer._trace, result._variable, tracer, (name, static))
     return result
 
 
