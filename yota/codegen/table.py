@@ -171,7 +171,7 @@ class Table:
         near, window, known = self.near, self.window, self.terms
         if len(terms) == 2:
             others = dict(known[terms[1]][1])
-            alike = any([each in others for each, _ in known[terms[0]][1]])
+            alike = any(each in others for each, _ in known[terms[0]][1])
             if alike or near:
                 yield 0, 1, alike
             return
