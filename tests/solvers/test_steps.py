@@ -110,3 +110,38 @@ def test_arrays_of_the_user_stay_writable_and_may_change():
         exact = -np.sum(start[0] * times * np.exp(-0.7 * times))
         assert slope(0.7) == pytest.approx(exact, rel=1e-8)
         start[0], times[0] = 3.0, 0.2
+
+
+def test_the_first_time_moves_all_steps() -> None:
+    """Against a Runge-Kutta method of our own with steps of the recorded lengths."""
+
+    def rate(t, y):
+        return -0.5 * y + np.sin(t)
+
+    def total(times, places):
+        return np.sum(np.sin(times)) + sum(k * np.sum(place) for k, place in enumerate(places))
+
+    def solved(span):
+        found = solve_ivp(rate, [span[0], span[1]], [2.0, 4.0])
+        return total(found.t, found.y.T)
+
+    span = np.array([0.3, 9.0])
+    lengths = np.diff(solve_ivp(rate, span, [2.0, 4.0]).t)
+
+    def by_steps(span):
+        t, y = span[0], np.array([2.0, 4.0], complex)
+        times, places = [t], [y]
+        for length in [*lengths[:-1], None]:
+            h = span[1] - t if length is None else length
+            slopes = []
+            for weights, c in zip(RK45.A, RK45.C, strict=True):
+                moved = sum((w * slope for w, slope in zip(weights, slopes, strict=False)), 0 * y)
+                slopes.append(rate(t + c * h, y + h * moved))
+            t, y = t + h, y + h * sum(w * slope for w, slope in zip(RK45.B, slopes, strict=True))
+            times.append(t)
+            places.append(y)
+        return total(np.array(times), places)
+
+    _, (gradient,) = yota.grad(solved, span)
+    expected = [by_steps(span + 1e-30j * direction).imag / 1e-30 for direction in np.eye(2)]
+    np.testing.assert_allclose(gradient, expected, rtol=1e-9)

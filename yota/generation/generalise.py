@@ -18,6 +18,7 @@ from yota.ir.calls import Form, Items
 from yota.ir.extents import Extent, with_extents
 from yota.ir.indexing import Slice
 from yota.ir.location import Location
+from yota.ir.semantics import AccessMap
 from yota.ir.tape import Guard, Tape
 from yota.passes.rewrite import Rewriting
 from yota.tracing.location import source_line
@@ -57,6 +58,12 @@ class General:
             for variable, type in self.tape.types.items()
         }
         ops = tuple(replace(op, static=with_extents(op.static, change)) for op in self.tape.ops)
+        for op in ops:
+            if op.access == AccessMap.ITEM:
+                whole: Any = types[op.operands[0]]
+                number = op.keyword("index")
+                parts = (*whole.parts[:number], types[op.result], *whole.parts[number + 1 :])
+                types[op.operands[0]] = replace(whole, parts=parts)
         guards = tuple(replace(guard, expected=with_extents(guard.expected, change)) for guard in self.guards)
         return replace(self.tape, types=types, ops=ops, guards=guards)
 

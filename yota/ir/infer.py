@@ -23,11 +23,11 @@ def infer(primitive: Primitive, operands: tuple[TensorType, ...], static: tuple[
     An elementwise primitive is called on single elements. Others are called on arrays of ones with zero strides,
     and on identity matrices, so that no large memory is allocated.
     """
+    if primitive.typed is not None:
+        return primitive.typed(operands, static)
     found = next(extents_in((tuple(operand.shape for operand in operands), static)), None)
     if found is not None:
         return _at_all(primitive, operands, static, found)
-    if primitive.typed is not None:
-        return primitive.typed(operands, static)
     if primitive.elementwise:
         try:
             shape = np.broadcast_shapes(*(operand.shape for operand in operands))

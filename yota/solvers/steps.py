@@ -185,14 +185,13 @@ class _Scheme:
         return tuple(Slice(0, extent) for extent in self.type.shape[:axes])
 
     def _ends(self) -> int:
-        """Where steps begin and end: the first and the last time are arguments."""
+        """Where steps begin and end: their lengths are constants, but for the last, which ends at the last time."""
         if not isinstance(self.host.operands["t_span"], int):
             return self.knots
         span = match(self.builder, self.operand("t_span"), TensorType(np.dtype(float), (2,)))
         low, high = (self.emit("getitem", span, index=(number,)) for number in (0, 1))
-        mask = np.arange(self.room + 1) == 0
-        mask.flags.writeable = False
-        return self.emit("where", self.builder.constant(mask), low, self.emit("where", self.last, high, self.knots))
+        passed = self.emit("subtract", self.knots, self.emit("getitem", self.knots, index=(0,)))
+        return self.emit("where", self.last, high, self.emit("add", low, passed))
 
     def _rate(self, builder: TapeBuilder, t: int, y: int, read: Sequence[int]) -> int:
         """The right-hand side."""

@@ -396,3 +396,20 @@ def test_a_class_may_have_no_name_of_a_module():
     for f in (lambda x: np.sum(unplaced(x)), lambda x: np.sum(x * unplaced.scale)):
         for gradient in (yota.gradient(f), yota.gradient(yota.interpreted(f))):
             assert gradient(np.ones(2)).tolist() == [3.0, 3.0]
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: np.sum(np.sin([x[0], x[1] * 2, 0.5])),
+        lambda x: np.sum(np.maximum.reduce([x, 2 * x[::-1], x**2])),
+        lambda x: np.sum(np.multiply.outer((x[0], 2.0), [x[1], x[0]])),
+        lambda x: np.add.accumulate([x[0], x[1]])[1] + np.add.reduce((x[2], x[3])),
+        lambda x: np.sum(np.hypot([x[0], 1.0], (x[2], x[3]))),
+    ],
+)
+def test_a_ufunc_takes_lists_of_traced_values(f):
+    _, (gradient,) = yota.grad(f, X)
+    steps = 1e-6 * np.eye(4)
+    expected = [(f(X + step) - f(X - step)) / 2e-6 for step in steps]
+    np.testing.assert_allclose(gradient, expected, rtol=1e-8, atol=1e-8)
