@@ -175,3 +175,18 @@ def test_a_pattern_that_is_sorted_after_its_use():
         return size(matrix.sum(axis=0)) + matrix.sum()
 
     check(f, X)
+
+
+def test_a_constant_full_matrix_stores_no_zeros() -> None:
+    """What `sklearn.metrics.label_ranking_average_precision_score` does with labels."""
+
+    def stored(x):
+        matrix = np.zeros((2, 3))
+        matrix[0, 1] = 2.0
+        found = sp.csr_array(matrix)
+        return found.nnz * np.sum(x) + np.sum((found @ x) ** 2)
+
+    x = np.array([1.0, 3.0, 0.5])
+    value, (gradient,) = yota.grad(stored, x)
+    assert value == stored(x) == 4.5 + 36.0
+    np.testing.assert_allclose(gradient, [1.0, 25.0, 1.0])

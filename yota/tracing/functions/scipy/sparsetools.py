@@ -134,13 +134,14 @@ def _prune(trace: Trace, array: Any) -> Any:
 
 @records("scipy.sparse._coo", "_coo_base.__init__")
 def _from_dense(trace: Trace, self: Any, arg1: Any, *args: Any, **keywords: Any) -> None:
-    """A traced full matrix has a number at each place, since those that are 0 now have derivatives too."""
+    """A full matrix that depends on an input has a number at each place, since zeros have derivatives too."""
     begin = original(sys.modules["scipy.sparse._coo"]._coo_base.__init__)
     if is_traced(arg1) and not isinstance(arg1, tuple):
         dense = trace.traced(arg1)
         dense = dense if dense.ndim else np.reshape(dense, (1, 1))
-        places = np.unravel_index(np.arange(dense.size), dense.shape)
-        arg1 = (np.ravel(dense), tuple(places))
+        is_stored = np.ones(dense.shape, bool) if trace.varies(dense) else trace.values[trace.lift(dense)] != 0
+        places = np.nonzero(is_stored)
+        arg1 = (dense[places], tuple(places))
         keywords = {"shape": dense.shape, **{name: value for name, value in keywords.items() if name != "shape"}}
     begin(self, arg1, *args, **keywords)
 
