@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -36,6 +36,10 @@ class Slice:
     start: int
     stop: int | None
     step: int = 1
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Protocols 0 and 1 of pickle do not know slots.
+        return type(self), tuple(getattr(self, each.name) for each in fields(self))
 
     def positions(self, extent: int) -> range:
         """The selected positions of an axis of ``extent`` elements."""

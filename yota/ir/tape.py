@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -34,6 +34,10 @@ class Op:
     operands: tuple[int, ...]
     static: tuple[tuple[str, Any], ...] = ()
     location: Location | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Protocols 0 and 1 of pickle do not know slots.
+        return type(self), tuple(getattr(self, each.name) for each in fields(self))
 
     @property
     def name(self) -> str:

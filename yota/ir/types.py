@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from math import prod  # during a trace, math.prod is a recording function
+from typing import Any
 
 import numpy as np
 
@@ -36,6 +37,10 @@ class TensorType:
     dtype: np.dtype
     shape: tuple[int, ...] = ()
     weak: bool = False
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Protocols 0 and 1 of pickle do not know slots.
+        return type(self), tuple(getattr(self, each.name) for each in fields(self))
 
     def __str__(self) -> str:
         return f"{self.dtype.name}[{','.join(map(str, self.shape))}]"

@@ -217,6 +217,7 @@ def flat(tracer: Tracer) -> Tracer:
 def write(tracer: Tracer, index: Any, value: Any) -> None:
     """``tracer[index] = value``, recorded as a new array that takes the old one's place."""
     trace = tracer._trace
+    trace.check(tracer._variable)
     _refuse_outer(tracer)
     if not isinstance(tracer._value(), np.ndarray):
         raise TypeError(f"'{type(tracer._value()).__name__}' object does not support item assignment")
