@@ -119,6 +119,96 @@ def test_calls_go_on_in_c(tmp_path):
 
 
 @needs_compiler
+def test_calls_at_any_size_go_on_in_c(tmp_path):
+    run(
+        tmp_path,
+        """
+        weights = np.array([2.0, 3.0])
+
+        def f(x, a):
+            return a * np.sum(np.exp(-x) * x) * weights[1]
+
+        specs = {"x": "float32[N]", "a": "float"}
+        plain = yota.value_and_grad(f, (1, 0), args=specs)
+        fg = yota.value_and_grad(f, (1, 0), args=specs, target="auto")
+        calls = [(np.linspace(0, 1, size, dtype=np.float32), 2.0) for size in (3, 0, 1, 200)]
+
+        def agree():
+            for args in calls:
+                for one, other in zip((fg(*args)[0], *fg(*args)[1]), (plain(*args)[0], *plain(*args)[1]), strict=True):
+                    assert type(one) is type(other) and np.shape(one) == np.shape(other)
+                    assert np.asarray(one).dtype == np.asarray(other).dtype
+                    np.testing.assert_allclose(one, other, rtol=1e-5)
+
+        agree()
+        until(lambda: os.path.exists(started))
+        agree()
+        assert "1 to go on in C" in str(fg.info()) and "import numpy" in fg.source
+        open(opened, "w").close()
+        until(lambda: in_c(fg))
+        assert "#include" in fg.source and "to go on" not in str(fg.info())
+        agree()
+
+        # What C refuses, NumPy code refuses, or casts.
+        for wrong in ((np.ones((2, 2), np.float32), 1.0), (np.ones(2), 1.0), ("x", 1.0), ([1, 2], 1.0), (None, 1.0)):
+            found = []
+            for each in (plain, fg):
+                try:
+                    found.append(each(*wrong)[0])
+                except Exception as fault:
+                    found.append((type(fault), str(fault)))
+            assert found[0] == found[1]
+
+        weights[1] = 6.0
+        agree()
+        until(lambda: [each.target for each in fg.info().compilations] == ["numpy", "c"] * 2)
+        agree()
+        """,
+    )
+
+
+@needs_compiler
+def test_what_numpy_does_better_at_any_size_stays_in_numpy(tmp_path):
+    printed = run(
+        tmp_path,
+        """
+        open(opened, "w").close()
+        wide, tall = {"x": "float64[N,M]", "y": "float64[M,K]"}, {"x": "float64[N,3]", "y": "float64[3,3]"}
+        x, y = np.ones((4, 3)), np.ones((3, 3))
+        for args, strict in ((wide, False), (tall, False), (tall, True)):
+            fg = yota.value_and_grad(lambda x, y: np.sum(x @ y), args=args, target="auto", strict=strict)
+            fg(x, y)
+            until(lambda: not fg.journal.awaited)
+            assert fg(x, y)[1].tolist() == [[3.0] * 3] * 4
+            print(str(fg.info()).splitlines()[-1])
+        """,
+    )
+    products, loops, exact = printed.splitlines()
+    assert "target numpy" in products and "NumPy multiplies matrices faster" in products
+    assert "target c" in loops
+    assert "target numpy" in exact and "strict=True keeps the order in which NumPy adds" in exact
+
+
+@needs_compiler
+def test_the_c_code_for_all_sizes_is_held_against_numpy_code(tmp_path):
+    run(
+        tmp_path,
+        """
+        open(opened, "w").close()
+        from yota.derivatives import allsizes
+
+        whole = allsizes.joined
+        allsizes.joined = lambda request: whole(request).replace("sin(", "cos(")
+        fg = yota.value_and_grad(lambda x: np.sum(np.sin(x)), args={"x": "float64[N]"}, target="auto")
+        fg(np.ones(2))
+        until(lambda: not fg.journal.awaited)
+        assert "it stays, for C cannot be had: the C code at {'N': 1}" in str(fg.info())
+        np.testing.assert_allclose(fg(np.ones(2))[0], 2 * np.sin(1.0))
+        """,
+    )
+
+
+@needs_compiler
 def test_the_exit_does_not_wait_for_the_compiler(tmp_path):
     run(
         tmp_path,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from yota.codegen.targets.base import Source
@@ -15,16 +15,19 @@ from yota.compilation.selects import Merged
 from yota.compilation.specialise import Gradient, Specialisation, Target
 from yota.derivatives.differentiated import Differentiated
 from yota.derivatives.prepared import Prepared
-from yota.errors import ArgumentError, StaleTapeError
+from yota.errors import ArgumentError, CodegenError, StaleTapeError
+from yota.generation.c.joined import FUNCTION, joined
 from yota.generation.contents import collected
 from yota.generation.flattening import axes
 from yota.generation.plain import visible
+from yota.generation.proof import compared, is_finite, is_single, trials
 from yota.generation.provenance import called
 from yota.generation.request import Request
-from yota.generation.subject import call_of
+from yota.generation.subject import Call, call_of
 from yota.ir.callables import name_of
 from yota.ir.location import where
 from yota.ir.tape import Tape
+from yota.runtime import native
 from yota.runtime.python import load
 from yota.tracing.replay import ASYMMETRIC
 from yota.watching.contents import Contents
@@ -43,8 +46,8 @@ class AllSizes(Differentiated):
         Specs of its arguments, by name or in order; see `yota.generate`.
     wrt
         Arguments to differentiate by; see `yota.value_and_grad`.
-    strict
-        Whether the value equals NumPy's bit for bit.
+    target
+        NumPy, or "auto".
 
     Raises
     ------
@@ -52,10 +55,10 @@ class AllSizes(Differentiated):
         If the specs do not match, or the steps of the function depend on a size.
     """
 
-    def __init__(self, function: Callable[..., Any], args: Any, wrt: Wrt, *, strict: bool) -> None:
-        super().__init__(function, wrt, Target("numpy", strict), dynamic=False)
+    def __init__(self, function: Callable[..., Any], args: Any, wrt: Wrt, target: Target) -> None:
+        super().__init__(function, wrt, target, dynamic=False)
         self.call = call_of(function, args)
-        self.options = tuple(map(str, self.call.specs)), self.call.names
+        self.options = tuple(map(str, self.call.specs)), self.call.names, target.name
         self.journal.name = f"value_and_grad of {name_of(self.function)}"
         # Structure and static values are the same at all sizes; these come from one size.
         call = self.call.with_axes(axes(2))
@@ -92,6 +95,14 @@ class AllSizes(Differentiated):
         return function, values, [leaf.value for leaf in arguments.leaves]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Source(Source):
+    """The NumPy code, and the C text to go on with; if that is empty, ``without`` says why."""
+
+    code: str = ""
+    without: str = ""
+
+
 class _Sized(Prepared):
     """Compiled value and gradient for all sizes."""
 
@@ -117,19 +128,28 @@ class _Sized(Prepared):
             owner.call, "numpy", None, owner.wrt, wanted, "", False, owner.target.strict, False, ("yota",)
         )
         text, *_ = collected(request)
-        self._source = Source(text, f"{called(request.wish)}_value_and_gradient")
+        code, without = "", ""
+        if owner.target.name == "auto":
+            try:
+                code = joined(request)
+            except (ArgumentError, CodegenError) as fault:
+                without = str(fault).partition("\n")[0]
+        self._source = _Source(text, f"{called(request.wish)}_value_and_gradient", code=code, without=without)
         # The code contains all captured data as constants.
         return replace(traced, captured=(), contents=Contents.of(traced.contents.pairs, traced.captured, ()))
 
     def _code(
         self, gradient: Gradient, target: Target, merged: Merged | None = None, place: Place | None = None
     ) -> tuple[Callable[..., Any], str]:
+        if target.name == "c":
+            return self._in_c(gradient), self._source.code
         if place is not None:
             place.save(gradient, self._source)
         return self.loaded(self._source, gradient), self._source.text
 
-    def loaded(self, source: Source, gradient: Gradient) -> Callable[..., Any]:
+    def loaded(self, source: _Source, gradient: Gradient) -> Callable[..., Any]:
         """The function of the outputs of the tape."""
+        self._source = source
         function = load(source)
         function.__globals__["_precondition"] = _Stale(gradient.tape)
         wanted = self.layout.wanted
@@ -142,6 +162,31 @@ class _Sized(Prepared):
             return value, *[parts[place] for place in places]
 
         return flat
+
+    def _in_c(self, gradient: Gradient) -> Callable[..., Any]:
+        """The same function in C; NumPy code computes, or refuses, what C refuses.
+
+        Raises
+        ------
+        ArgumentError
+            If it gives something else.
+        CodegenError
+            If there is no such code.
+        """
+        if not self._source.code:
+            raise CodegenError(self._source.without)
+        given, known = getattr(native.build(self._source.code), FUNCTION), self.loaded(self._source, gradient)
+        places = [1 + self.layout.wanted.index(leaf) for leaf in gradient.leaves]
+
+        def call(*leaves: Any) -> tuple[Any, ...]:
+            try:
+                value = given(*leaves)
+            except (TypeError, ValueError, IndexError, OverflowError):
+                return known(*leaves)  # type: ignore[no-any-return]
+            return value[0], *[value[place] for place in places]
+
+        _hold(self.owner.call, call, known)
+        return call
 
     def _follow(self, function: Callable[..., Any], arguments: Arguments, fault: StaleTapeError) -> None:
         raise fault
@@ -172,17 +217,31 @@ class _Stale:
         return fault
 
 
+def _hold(call: Call, found: Callable[..., Any], known: Callable[..., Any]) -> None:
+    """Raise unless both functions give the same at several sizes."""
+    call = call.with_axes(axes(1))
+    for size in trials(call.dimensions()):
+        leaves = [leaf.value for leaf in call.arguments(size)[1].leaves]
+        try:
+            expected = known(*leaves)
+        except Exception:  # noqa: BLE001  (whatever it is, there is nothing to compare with)
+            continue
+        if is_finite(expected):
+            for one, other in zip(found(*leaves), expected, strict=True):
+                compared(one, other, f"the C code at {size}", single=is_single([*leaves, *expected]))
+
+
 def check_options(target: str | None, dynamic: Dynamic, has_aux: bool) -> None:
     """Refuse options that code for all sizes does not support.
 
     Raises
     ------
     ArgumentError
-        If ``target`` is not NumPy, or ``dynamic`` or ``has_aux`` is set.
+        If ``target`` is another one, or ``dynamic`` or ``has_aux`` is set.
     """
     if target not in (None, "numpy", "auto"):
         raise ArgumentError(
-            f"args= compiles for all sizes, which only target='numpy' can; leave args= out for {target!r}"
+            f"args= compiles for all sizes, which target='numpy' and 'auto' can; leave args= out for {target!r}"
         )
     if has_aux:
         raise ArgumentError("has_aux=True is not supported with args=; leave args= out")

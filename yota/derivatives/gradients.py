@@ -172,10 +172,8 @@ def value_and_grad(
         from yota.derivatives.allsizes import AllSizes, check_options
 
         check_options(target, dynamic, has_aux)
-        form = AllSizes(f, args, wrt, strict=strict)
-        if Target.wanted(target).name == "auto":
-            form.journal.target = "numpy (args= compiles for all sizes, which C cannot)"
-        return caller(form, recipe, "value and gradient")
+        name = "auto" if Target.wanted(target).name == "auto" else "numpy"
+        return caller(AllSizes(f, args, wrt, Target(name, strict)), recipe, "value and gradient")
     made = form_of(Differentiated, f, wrt, Target.wanted(target, strict, effort), dynamic=dynamic, has_aux=has_aux)
     return caller(made, recipe, "value and gradient")
 

@@ -14,7 +14,7 @@ from yota.codegen.c.plan import KernelPlan, Part
 from yota.codegen.c.types import c_type, is_known, literal, real_type, suffix
 from yota.errors import CodegenError
 
-__all__ = ["Tables", "parts", "preludes"]
+__all__ = ["Tables", "parts", "preludes", "vector_forms"]
 
 _CALLS = {
     "log_add_exp": ("larger",),
@@ -43,6 +43,16 @@ def parts(needs: Needs, qualifier: str = "static inline", *, vectors: bool = Tru
         Part(f"c/parts/{name}.c.jinja", c_type(np.dtype(dtype)), suffix(np.dtype(dtype)), qualifier, vectors)
         for name, dtype in order
     )
+
+
+def vector_forms(needs: Needs) -> tuple[tuple[str, str, str], ...]:
+    """Functions of libm that have vector forms: type, name and parameters."""
+    found = []
+    for name in sorted(needs.functions):
+        kind = "float" if name.endswith("f") and name != "erf" else "double"
+        count = 2 if name.rstrip("f") in ("pow", "atan2", "hypot") else 1
+        found.append((kind, name, ", ".join([kind] * count)))
+    return tuple(found)
 
 
 _CALLED = {

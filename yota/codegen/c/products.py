@@ -14,7 +14,7 @@ from yota.ir.tape import Op, Tape
 from yota.passes.rewrite import Rewriting, rewritten
 from yota.passes.views import is_view
 
-__all__ = ["as_counts", "as_sums", "small_as_sums"]
+__all__ = ["as_counts", "as_sums", "multiplies_matrices", "small_as_sums"]
 
 _SMALL = 256
 """Multiplications of a product up to which a loop takes less time than a call of NumPy's."""
@@ -45,6 +45,22 @@ def small_as_sums(tape: Tape, kept: Collection[int] = (), largest: int | None = 
         return tape, frozenset()
     found = as_sums(tape, lambda _, op: op.result in small)
     return found, _stops(found)
+
+
+def multiplies_matrices(tape: Tape) -> bool:
+    """Whether a product has more multiplications than numbers to read and write: BLAS takes less time than loops."""
+    for op in tape.ops:
+        found = _letters(tape, op)
+        if found is not None:
+            variables = (*op.operands, op.result)
+            shapes = [tape.types[each].shape for each in variables]
+            large = [
+                {letter for letter, extent in zip(own, shape, strict=True) if extent > _SHORT}
+                for own, shape in zip([*found[0], found[1]], shapes, strict=True)
+            ]
+            if len(set().union(*large)) > max(map(len, large)):
+                return True
+    return False
 
 
 def _stops(tape: Tape) -> frozenset[int]:

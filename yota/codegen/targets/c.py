@@ -11,7 +11,7 @@ from yota.codegen.c.groups import GATHERS, Group, Schedule, schedule
 from yota.codegen.c.kernel import Kernel, plan_kernel, plan_kernels
 from yota.codegen.c.lines import Needs
 from yota.codegen.c.loops import LoopKernel, plan_loop
-from yota.codegen.c.parts import parts, preludes
+from yota.codegen.c.parts import parts, preludes, vector_forms
 from yota.codegen.c.patterns import given_places, normalised
 from yota.codegen.c.plan import FilePlan, KernelPlan
 from yota.codegen.c.products import small_as_sums
@@ -150,14 +150,9 @@ def _loops(tape: Tape, plan: Schedule, entry: str, needs: Needs, exact: frozense
 
 
 def _code(tape: Tape, entry: str, plans: Sequence[KernelPlan], needs: Needs, helpers: Sequence[KernelPlan] = ()) -> str:
-    functions = []
-    for name in sorted(needs.functions):
-        kind = "float" if name.endswith("f") and name != "erf" else "double"
-        count = 2 if name.rstrip("f") in ("pow", "atan2", "hypot") else 1
-        functions.append((kind, name, ", ".join([kind] * count)))
     plan = FilePlan(
         banner=in_comment(tape, entry, tape.types.__getitem__),
-        functions=tuple(functions) if any(each.extent for each in (*helpers, *plans)) else (),
+        functions=vector_forms(needs) if any(each.extent for each in (*helpers, *plans)) else (),
         parts=parts(needs),
         preludes=tuple(f"c/preludes/{name}.c.jinja" for name in preludes(plans)),
         complex=needs.complex,
