@@ -14,12 +14,11 @@ from yota.generation.evaluation import evaluated
 from yota.generation.patterns import array_text
 from yota.generation.plain import visible
 from yota.generation.sizes import Samples, closeness
-from yota.ir.calls import Form, Items
 from yota.ir.extents import Extent, with_extents
-from yota.ir.indexing import Slice
 from yota.ir.location import Location
-from yota.ir.semantics import AccessMap
+from yota.ir.records import Record
 from yota.ir.tape import Guard, Tape
+from yota.ir.types import TensorType
 from yota.passes.rewrite import Rewriting
 from yota.tracing.location import source_line
 
@@ -38,8 +37,8 @@ class General:
     ----------
     tape
         The tape of the first sample; numbers that depend on sizes are `Extent`.
-    shapes
-        Shape of each variable.
+    types
+        Type of each variable.
     constants
         Text of each constant that depends on sizes.
     guards
@@ -47,23 +46,14 @@ class General:
     """
 
     tape: Tape
-    shapes: Mapping[int, tuple[int, ...]]
+    types: Mapping[int, TensorType]
     constants: Mapping[int, str]
     guards: tuple[Guard, ...]
 
     def typed(self, change: Callable[[Extent], int] = lambda extent: extent) -> Tape:
         """The tape with the types that its variables have at all sizes, and with what ``change`` makes of extents."""
-        types = {
-            variable: replace(type, shape=with_extents(self.shapes.get(variable, type.shape), change))
-            for variable, type in self.tape.types.items()
-        }
+        types = {variable: with_extents(type, change) for variable, type in self.types.items()}
         ops = tuple(replace(op, static=with_extents(op.static, change)) for op in self.tape.ops)
-        for op in ops:
-            if op.access == AccessMap.ITEM:
-                whole: Any = types[op.operands[0]]
-                number = op.keyword("index")
-                parts = (*whole.parts[:number], types[op.result], *whole.parts[number + 1 :])
-                types[op.operands[0]] = replace(whole, parts=parts)
         guards = tuple(replace(guard, expected=with_extents(guard.expected, change)) for guard in self.guards)
         return replace(self.tape, types=types, ops=ops, guards=guards)
 
@@ -92,9 +82,9 @@ def generalised(tapes: Sequence[Tape], samples: Samples) -> General:
         ops.append(replace(op, static=static))
     orders = [_variables(tape) for tape in tapes]
     made = {op.result: op.location for op in first.ops}
-    shapes = {
+    types = {
         variable: _general(
-            [tape.types[order[place]].shape for tape, order in zip(tapes, orders, strict=True)],
+            [tape.types[order[place]] for tape, order in zip(tapes, orders, strict=True)],
             samples,
             made.get(variable),
         )
@@ -110,7 +100,7 @@ def generalised(tapes: Sequence[Tape], samples: Samples) -> General:
         replace(guard, expected=_general([tape.guards[place].expected for tape in tapes], samples, guard.location))
         for place, guard in enumerate(first.guards)
     )
-    return General(replace(first, ops=tuple(ops)), shapes, constants, guards)
+    return General(replace(first, ops=tuple(ops)), types, constants, guards)
 
 
 def _variables(tape: Tape) -> list[int]:
@@ -147,23 +137,19 @@ def held(general: General, tape: Tape, size: Mapping[str, int], samples: Samples
         if not _close(value if text is None else evaluated(text, size), found):
             raise _different(uses.get(variable), samples, "another constant is met")
     for op, other in zip(general.tape.ops, tape.ops, strict=True):
-        shape = _at(general.shapes[op.result], size)
-        if shape != tape.types[other.result].shape or _at(op.static, size) != other.static:
+        type = _at(general.types[op.result], size)
+        if type != tape.types[other.result] or _at(op.static, size) != other.static:
             raise _different(op.location, samples, "another part of an array is taken, or another shape made,")
 
 
 def elements(general: General, size: Mapping[str, int]) -> int:
     """Elements that all arrays of the tape have at one size."""
-    return sum(math.prod(_at(shape, size)) for shape in general.shapes.values())
+    return sum(math.prod(_at(type.shape, size)) for type in general.types.values())
 
 
 def _at(value: Any, size: Mapping[str, int]) -> Any:
-    """A shape or keyword at one size."""
-    if isinstance(value, tuple):
-        return tuple(_at(part, size) for part in value)
-    if isinstance(value, Slice):
-        return Slice(*(_at(part, size) for part in (value.start, value.stop, value.step)))
-    return evaluated(value.text, size) if isinstance(value, Extent) else value
+    """A type or keyword at one size."""
+    return with_extents(value, lambda extent: evaluated(extent.text, size))
 
 
 def _close(expected: Any, found: Any) -> bool:
@@ -189,17 +175,8 @@ def _general(values: Sequence[Any], samples: Samples, location: Location | None)
     first = values[0]
     if isinstance(first, tuple) and all(isinstance(value, tuple) and len(value) == len(first) for value in values):
         return tuple(_general(parts, samples, location) for parts in zip(*values, strict=True))
-    if isinstance(first, Form) and all(isinstance(value, Form) and value.path == first.path for value in values):
-        parts = {
-            name: _general([getattr(value, name) for value in values], samples, location)
-            for name in ("arguments", "keywords")
-        }
-        return replace(first, **parts)
-    if isinstance(first, Items) and all(isinstance(value, Items) for value in values):
-        return replace(first, items=_general([value.items for value in values], samples, location))
-    if isinstance(first, Slice):
-        ends = [[getattr(value, name) for value in values] for name in ("start", "stop", "step")]
-        return Slice(*(_general(end, samples, location) for end in ends))
+    if isinstance(first, Record) and all(type(value) is type(first) for value in values):
+        return type(first)(*_general([value.contents() for value in values], samples, location))
     if all(value == first and type(value) is type(first) for value in values):
         return first
     if all(isinstance(value, (int, np.integer)) and not isinstance(value, bool) for value in values):

@@ -90,7 +90,7 @@ def separated(
             general.tape.names.get(list(numbers)[first]) or (name_of_form(text) if type.shape else "scale"),
             text,
             type,
-            with_extents(general.shapes[list(numbers)[first]], change),
+            with_extents(general.types[list(numbers)[first]].shape, change),
             tuple(list(tape.constants.values())[first] for tape in own),
         )
         for (text, type), (first, *_) in found.items()

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from yota.ir.records import Record
+
 __all__ = ["Form", "Items", "Place", "call", "resolve"]
 
 
@@ -19,16 +21,16 @@ class Place:
     operand: int
 
 
-@dataclass(frozen=True, slots=True)
-class Items:
+@dataclass(slots=True, unsafe_hash=True)
+class Items(Record):
     """A list or tuple among the arguments of a call."""
 
     kind: type
     items: tuple[Any, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Form:
+@dataclass(slots=True, unsafe_hash=True)
+class Form(Record):
     """A call with placeholders for operands.
 
     Parameters

@@ -12,7 +12,6 @@ from yota.ir import calls, factors, incomplete, indexing
 from yota.ir.primitive import Primitive
 from yota.ir.regions import LOOP
 from yota.ir.solved import REGULAR, SOLVED
-from yota.ir.types import TensorType, TupleType
 
 if TYPE_CHECKING:
     from yota.ir.tape import TapeBuilder
@@ -74,6 +73,7 @@ _SPECIAL: dict[str, tuple[str, bool, Callable[..., Any]]] = {
     "strides": ("yota.ir.catalog.strides", False, _strides),
     "call": ("yota.ir.calls.call", False, calls.call),
     "astype": ("yota.ir.catalog.astype", True, astype),
+    "item": ("yota.ir.catalog.item", False, item),
     "stop_gradient": ("yota.ir.catalog.stop_gradient", True, stop_gradient),
     "where": ("numpy.where", True, np.where),
     "real": ("numpy.real", True, np.real),
@@ -95,17 +95,7 @@ _SEVERAL: dict[str, tuple[str, Callable[..., Any]]] = {
     **{name: (f"numpy.linalg.{name}", getattr(np.linalg, name)) for name in ("eigh", "qr", "slogdet", "svd")},
 }
 """Functions with several results."""
-
-
-def _part(operands: tuple[TensorType, ...], static: tuple[tuple[str, Any], ...]) -> TensorType:
-    (results,) = operands
-    assert isinstance(results, TupleType)
-    part = results.parts[dict(static)["index"]]
-    return TensorType(part.dtype, part.shape)
-
-
-_ITEM = Primitive("item", "yota.ir.catalog.item", False, item, typed=_part)
-_TYPED = {each.name: each for each in (_ITEM, LOOP, SOLVED, REGULAR)}
+_TYPED = {each.name: each for each in (LOOP, SOLVED, REGULAR)}
 
 
 def original(function: Any) -> Any:

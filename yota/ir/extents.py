@@ -5,12 +5,10 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import fields, replace
 from typing import Any, Protocol
 
 from yota.errors import ArgumentError
-from yota.ir.calls import Form, Items
-from yota.ir.indexing import Slice
+from yota.ir.records import Record
 
 __all__ = [
     "AND",
@@ -194,28 +192,25 @@ def factor(number: int) -> str:
 
 
 def extents_in(value: Any) -> Iterator[Extent]:
-    """The extents in a shape, an index, or a keyword of an op."""
+    """The extents in a shape, a type, an index, or a keyword of an op."""
     if isinstance(value, Extent):
         yield value
-    elif isinstance(value, tuple):
-        for part in value:
+    elif isinstance(value, (tuple, Record)):
+        for part in value.contents() if isinstance(value, Record) else value:
             yield from extents_in(part)
-    elif isinstance(value, (Slice, Form, Items)):
-        yield from extents_in(tuple(getattr(value, each.name) for each in fields(value)))
 
 
 def with_extents(value: Any, change: Callable[[Extent], int]) -> Any:
-    """A shape, an index or a keyword with ``change`` applied to its extents."""
+    """A shape, a type, an index or a keyword with ``change`` applied to its extents."""
     if isinstance(value, Extent):
         return change(value)
     if isinstance(value, tuple):
         return tuple(with_extents(part, change) for part in value)
-    if isinstance(value, (Slice, Form, Items)):
-        parts = {each.name: with_extents(getattr(value, each.name), change) for each in fields(value)}
-        return replace(value, **parts)
+    if isinstance(value, Record):
+        return type(value)(*with_extents(value.contents(), change))
     return value
 
 
 def at_sample(value: Any, number: int) -> Any:
-    """A shape, an index or a keyword at one sample."""
+    """A shape, a type, an index or a keyword at one sample."""
     return with_extents(value, lambda extent: extent.values[number])

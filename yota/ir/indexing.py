@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
+
+from yota.ir.records import Record
 
 __all__ = [
     "GATHER",
@@ -29,17 +31,13 @@ __all__ = [
 _T = TypeVar("_T")
 
 
-@dataclass(slots=True, unsafe_hash=True)  # nothing changes one; a frozen class would take longer to make
-class Slice:
+@dataclass(slots=True, unsafe_hash=True)
+class Slice(Record):
     """A normalised slice of an axis; ``stop`` is None only for a negative step that includes element 0."""
 
     start: int
     stop: int | None
     step: int = 1
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        # Protocols 0 and 1 of pickle do not know slots.
-        return type(self), tuple(getattr(self, each.name) for each in fields(self))
 
     def positions(self, extent: int) -> range:
         """The selected positions of an axis of ``extent`` elements."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from yota.errors import TapeError
-from yota.ir.extents import Extent, at_sample, extent_of, extents_in
+from yota.ir.extents import Extent, Sizes, at_sample, extent_of, extents_in
 from yota.ir.primitive import Primitive
 from yota.ir.types import TensorType, TupleType, tuple_of, type_of
 
@@ -23,11 +24,11 @@ def infer(primitive: Primitive, operands: tuple[TensorType, ...], static: tuple[
     An elementwise primitive is called on single elements. Others are called on arrays of ones with zero strides,
     and on identity matrices, so that no large memory is allocated.
     """
-    if primitive.typed is not None:
-        return primitive.typed(operands, static)
-    found = next(extents_in((tuple(operand.shape for operand in operands), static)), None)
+    found = next(extents_in((operands, static)), None)
     if found is not None:
         return _at_all(primitive, operands, static, found)
+    if primitive.typed is not None:
+        return primitive.typed(operands, static)
     if primitive.elementwise:
         try:
             shape = np.broadcast_shapes(*(operand.shape for operand in operands))
@@ -43,12 +44,20 @@ def _at_all(
     primitive: Primitive, operands: tuple[TensorType, ...], static: tuple[tuple[str, Any], ...], extent: Extent
 ) -> TensorType:
     """The type for shapes with extents, inferred at each sample of the sizes."""
-    types = []
-    for number in range(len(extent.values)):
-        own = tuple(replace(operand, shape=at_sample(operand.shape, number)) for operand in operands)
-        types.append(infer(primitive, own, at_sample(static, number)))
-    shapes = zip(*(type.shape for type in types), strict=True)
-    return replace(types[0], shape=tuple(extent_of(each, extent.sizes) for each in shapes))
+    count = range(len(extent.values))
+    return _joined(
+        [infer(primitive, at_sample(operands, number), at_sample(static, number)) for number in count], extent.sizes
+    )
+
+
+def _joined(types: Sequence[TensorType], sizes: Sizes) -> TensorType:
+    """The type for all samples of the sizes."""
+    first = types[0]
+    shape = tuple(extent_of(each, sizes) for each in zip(*(type.shape for type in types), strict=True))
+    if not isinstance(first, TupleType):
+        return replace(first, shape=shape)
+    parts = zip(*(type.parts for type in types if isinstance(type, TupleType)), strict=True)
+    return replace(first, shape=shape, parts=tuple(_joined(each, sizes) for each in parts))
 
 
 def _probe(primitive: Primitive, operands: tuple[TensorType, ...], static: tuple[tuple[str, Any], ...]) -> TensorType:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -13,6 +13,7 @@ from yota.ir.infer import infer
 from yota.ir.inputs import Input, Static
 from yota.ir.location import Location
 from yota.ir.primitive import Primitive
+from yota.ir.records import Record
 from yota.ir.semantics import Semantics
 from yota.ir.types import TensorType, type_of
 
@@ -24,20 +25,14 @@ Keywords: TypeAlias = "Mapping[str, Any] | tuple[tuple[str, Any], ...]"
 
 
 @dataclass(slots=True, unsafe_hash=True)
-class Op:
+class Op(Record):
     """``result = primitive(*operands, **static)``; an op never changes."""
-
-    # A frozen dataclass takes five times as long to create, and each pass creates thousands of ops.
 
     result: int
     primitive: Primitive
     operands: tuple[int, ...]
     static: tuple[tuple[str, Any], ...] = ()
     location: Location | None = None
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        # Protocols 0 and 1 of pickle do not know slots.
-        return type(self), tuple(getattr(self, each.name) for each in fields(self))
 
     @property
     def name(self) -> str:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from math import prod  # during a trace, math.prod is a recording function
-from typing import Any
 
 import numpy as np
+
+from yota.ir.records import Record
 
 __all__ = ["NUMBERS", "TensorType", "TupleType", "tuple_of", "type_of"]
 
 
-# Nothing changes a type or an op. As frozen dataclasses they would take ten times as long to make.
 @dataclass(slots=True, unsafe_hash=True)
-class TensorType:
+class TensorType(Record):
     """Dtype and shape of a variable.
 
     Parameters
@@ -37,10 +37,6 @@ class TensorType:
     dtype: np.dtype
     shape: tuple[int, ...] = ()
     weak: bool = False
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        # Protocols 0 and 1 of pickle do not know slots.
-        return type(self), tuple(getattr(self, each.name) for each in fields(self))
 
     def __str__(self) -> str:
         return f"{self.dtype.name}[{','.join(map(str, self.shape))}]"

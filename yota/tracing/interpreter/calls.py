@@ -159,7 +159,7 @@ def ready(*values: Any) -> None:
         trace.hold()
 
 
-def _array_of(trace: Trace, value: Any) -> Any:
+def _ufunc_operand(trace: Trace, value: Any) -> Any:
     """A list or tuple that holds traced values, as the array that a ufunc would make of it."""
     return CREATION["array"](trace, value) if type(value) in (list, tuple) and is_traced(value) else value
 
@@ -175,7 +175,7 @@ def natively(function: Any, args: tuple[Any, ...], keywords: Mapping[str, Any]) 
     if trace is None:
         return function(*args, **keywords)
     if type(function) is np.ufunc or type(getattr(function, "__self__", None)) is np.ufunc:
-        args = tuple(_array_of(trace, each) for each in args)
+        args = tuple(_ufunc_operand(trace, each) for each in args)
     if is_done(function, args, keywords):
         return None
     if not _is_safe(trace, function):
