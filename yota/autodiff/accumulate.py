@@ -10,7 +10,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from yota.autodiff.instantiate import contribution, partial
 from yota.autodiff.masking import choice
@@ -138,14 +138,13 @@ def _edges(
             active.add(op.result)
     needed = {variable for variable in outputs if variable in active}
     edges: dict[int, dict[int, _Weight]] = {}
-    known: dict[tuple[Any, ...], int] = {}
     for op in reversed(tape.ops):
         if op.result in needed and op.result not in columns:
             needed.update(operand for operand in op.operands if operand in active)
     for op in tape.ops:
         if op.result in needed and op.result not in columns:
             builder.location = op.location
-            row = _row(builder, tape, op, active, registry, known)
+            row = _row(builder, tape, op, active, registry)
             if row is None:
                 return None
             edges[op.result] = row
@@ -154,21 +153,14 @@ def _edges(
     return edges
 
 
-def _row(
-    builder: TapeBuilder,
-    tape: Tape,
-    op: Op,
-    active: set[int],
-    registry: Registry,
-    known: dict[tuple[Any, ...], int],
-) -> dict[int, _Weight] | None:
-    """The partials of one op by its operands; for ``known`` see `_partial`."""
+def _row(builder: TapeBuilder, tape: Tape, op: Op, active: set[int], registry: Registry) -> dict[int, _Weight] | None:
+    """The partials of one op by its operands."""
     row: dict[int, _Weight] = {}
     algebra = _Emitting(builder, registry)
     for position, operand in enumerate(op.operands):
         if operand not in active:
             continue
-        found = _partial(builder, registry, op, position, known)
+        found = partial(builder, registry, op, position)
         if tape.types[operand].is_complex and not (found is not None and _is_holomorphic(tape, op)):
             return None
         # An adjoint by a real number is real, and what it is the adjoint of need not be.
@@ -178,25 +170,6 @@ def _row(
         if weight is not None:
             row[operand] = algebra.plus(row[operand], weight) if operand in row else weight
     return row
-
-
-def _partial(
-    builder: TapeBuilder, registry: Registry, op: Op, position: int, known: dict[tuple[Any, ...], int]
-) -> int | None:
-    """The partial of an op; ``known`` has, by types, those that are an operand or a constant, as of products."""
-    operands, constants = op.operands, builder.constants
-    if len(operands) != 2 or op.static or operands[0] == operands[1] or not constants.keys().isdisjoint(operands):
-        return partial(builder, registry, op, position)
-    key = op.primitive, position, builder.types[operands[0]], builder.types[operands[1]]
-    place = known.get(key)
-    if place is not None:
-        return operands[place] if place >= 0 else -place
-    found = partial(builder, registry, op, position)
-    if found in operands:
-        known[key] = operands.index(found)
-    elif found is not None and found in constants:
-        known[key] = -found
-    return found
 
 
 def _is_holomorphic(tape: Tape, op: Op) -> bool:

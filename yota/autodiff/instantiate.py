@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from yota.autodiff.masking import choice
@@ -10,20 +11,27 @@ from yota.errors import DifferentiationError, MissingRuleError, RuleError, Traci
 from yota.ir.catalog import item_of, primitive
 from yota.ir.indexing import Slice
 from yota.ir.semantics import AccessMap
-from yota.ir.tape import Op, TapeBuilder
+from yota.ir.tape import Op, Tape, TapeBuilder
 from yota.ir.types import TensorType, TupleType
 from yota.rules.algebras.emitted import Absent, Static, expand
 from yota.rules.algebras.emitted import contribution as adjoint
 from yota.rules.model import Expression, Parameter, Rule, refusal
 from yota.rules.registry import Registry
 
-__all__ = ["contribution", "partial"]
+__all__ = ["contribution", "contributions", "partial"]
 
 
 def contribution(
     builder: TapeBuilder, registry: Registry, op: Op, position: int, adjoints: Mapping[int, int]
 ) -> int | None:
-    """What ``op`` adds to the adjoint of its operand at ``position``; None for exactly nothing.
+    """What ``op`` adds to the adjoint of its operand at ``position``; see `contributions`."""
+    return next((found for _, found in contributions(builder, registry, op, (position,), adjoints)), None)
+
+
+def contributions(
+    builder: TapeBuilder, registry: Registry, op: Op, positions: Iterable[int], adjoints: Mapping[int, int]
+) -> Iterator[tuple[int, int]]:
+    """What ``op`` adds to the adjoints of its operands at ``positions``, without what is exactly nothing.
 
     For an elementwise op that is the adjoint of its result times the conjugate of the partial (the conjugate
     makes the gradient of a real loss by a complex variable its direction of steepest ascent); the shape is that
@@ -37,19 +45,35 @@ def contribution(
         Knows the rules.
     op
         The op.
-    position
-        Which operand.
+    positions
+        Which operands.
     adjoints
         Adjoint of each result, by its number; those that are left out are zero.
     """
-    rule, parameter = _rule(builder, registry, op, position)
+    names: _Names | None = None
+    for position in positions:
+        found = partial(builder, registry, op, position) if op.primitive.elementwise and not op.static else None
+        if found is not None:
+            found = _times(builder, adjoints[0], found)
+        else:
+            names = names or _Names(builder, _rule(builder, registry, op), op)
+            found = _by_rule(builder, registry, op, position, names, adjoints)
+        if found is not None:
+            yield position, found
+
+
+def _by_rule(
+    builder: TapeBuilder, registry: Registry, op: Op, position: int, names: _Names, adjoints: Mapping[int, int]
+) -> int | None:
+    """What an op adds to the adjoint of one operand, by its rule."""
+    rule, parameter = names.rule, names.at(position)
     if rule.kind == "nodiff":
         return None
-    if op.semantics.access is AccessMap.WRITE and position == 0 and _is_whole(op, builder.types[op.result].shape):
-        return None
-    names = _Names(builder, rule, op, position)
+    _refuse_kind(rule, parameter, builder.types[op.operands[position]])
     if rule.kind == "elementwise":
         return _elementwise(builder, registry, rule, parameter, names, adjoints)
+    if op.semantics.access is AccessMap.WRITE and position == 0 and _is_whole(op, builder.types[op.result].shape):
+        return None
     for number in adjoints:
         _refuse(rule, parameter, rule.adjoints.get(rule.results[number]), rule.results[number])
     body = rule.adjoints.get(parameter.name)
@@ -101,23 +125,61 @@ def _is_broadcast(found: tuple[int, ...], shape: tuple[int, ...]) -> bool:
 
 def partial(builder: TapeBuilder, registry: Registry, op: Op, position: int) -> int | None:
     """The partial of an elementwise op by its operand at ``position``; None if its rule has only adjoints."""
-    rule, parameter = _rule(builder, registry, op, position)
+    types = tuple([builder.types[variable] for variable in (*op.operands, op.result)])
+    if op.static or any(type.shape for type in types):
+        return _direct_partial(builder, registry, op, position)
+    key = op.primitive, position, types
+    # Ops on numbers of the same types have the same partial, of other variables.
+    if key not in registry.partials:
+        registry.partials[key] = _pattern(types, registry, op, position)
+    known: Tape | None = registry.partials[key]
+    return None if known is None else _written(builder, known, (*op.operands, op.result))
+
+
+def _pattern(types: Sequence[TensorType], registry: Registry, op: Op, position: int) -> Tape | None:
+    """The partial of an op like ``op`` as a tape; its inputs are the operands and the result."""
+    builder = TapeBuilder(op.name)
+    *operands, result = [builder.input(type, number, "") for number, type in enumerate(types)]
+    found = _direct_partial(builder, registry, replace(op, operands=tuple(operands), result=result), position)
+    return None if found is None else builder.finish([found])
+
+
+def _written(builder: TapeBuilder, pattern: Tape, variables: Sequence[int]) -> int:
+    """Write a pattern with these ``variables`` as its inputs."""
+    places = {entry.variable: variable for entry, variable in zip(pattern.inputs, variables, strict=True)}
+
+    def place(variable: int) -> int:
+        found = places.get(variable)
+        if found is None:
+            found = places[variable] = builder.constant_of(pattern.constants[variable], pattern.types[variable])
+        return found
+
+    for each in pattern.ops:
+        operands = [place(operand) for operand in each.operands]
+        places[each.result] = builder.emit(each.primitive, operands, each.static, pattern.types[each.result])
+    return place(pattern.outputs[0])
+
+
+def _direct_partial(builder: TapeBuilder, registry: Registry, op: Op, position: int) -> int | None:
+    """See `partial`."""
+    rule = _rule(builder, registry, op)
     if rule.kind == "nodiff":
         return builder.constant(0.0)
+    names = _Names(builder, rule, op)
+    parameter = names.at(position)
+    _refuse_kind(rule, parameter, builder.types[op.operands[position]])
     if rule.kind != "elementwise" or len(rule.results) > 1:
         return None
-    return _partial(builder, registry, rule, parameter, _Names(builder, rule, op, position), 0)
+    return _partial(builder, registry, rule, parameter, names, 0)
 
 
-def _rule(builder: TapeBuilder, registry: Registry, op: Op, position: int) -> tuple[Rule, Parameter]:
-    """The rule of an op, and what it calls one of the operands."""
-    rule = registry.rule(op.name, tuple(builder.types[operand].ndim for operand in op.operands))
-    parameter = rule.operands[min(position, len(rule.operands) - 1)]
+def _rule(builder: TapeBuilder, registry: Registry, op: Op) -> Rule:
+    """The rule of an op."""
+    rule = registry.rule(op.name, tuple([builder.types[operand].ndim for operand in op.operands]))
     if rule.kind != "nodiff":
         _refuse_count(rule, builder.types[op.result])
-        _refuse_kind(rule, parameter, builder.types[op.operands[position]])
         _refuse_extents(rule, [builder.types[operand].shape for operand in op.operands])
-    return rule, parameter
+    return rule
 
 
 def _partial(
@@ -215,18 +277,24 @@ def _is_zero(body: Expression) -> bool:
 class _Names(dict[str, Any]):
     """What a rule's identifiers stand for; one of several results is read when its name is met."""
 
-    def __init__(self, builder: TapeBuilder, rule: Rule, op: Op, position: int) -> None:
+    def __init__(self, builder: TapeBuilder, rule: Rule, op: Op) -> None:
         super().__init__()
+        self.rule = rule
         operands = iter(op.operands)
         for parameter in rule.operands:
             self[parameter.name] = tuple(operands) if parameter.variadic else next(operands)
         for name, value in op.static:
             self[name] = Static(value)
-        if rule.loop is not None:
-            self[rule.loop] = Static(position - (len(rule.operands) - 1))
         self._builder, self._op, self._results = builder, op, rule.results
         if len(rule.results) == 1:
             self[rule.results[0]] = op.result
+
+    def at(self, position: int) -> Parameter:
+        """The parameter of the operand at ``position``, whose number the loop index becomes."""
+        last = len(self.rule.operands) - 1
+        if self.rule.loop is not None:
+            self[self.rule.loop] = Static(position - last)
+        return self.rule.operands[min(position, last)]
 
     def __contains__(self, name: object) -> bool:
         return super().__contains__(name) or name in self._results

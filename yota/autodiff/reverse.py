@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from yota.autodiff.checkpoints import checkpointed
-from yota.autodiff.instantiate import contribution
+from yota.autodiff.instantiate import contributions
 from yota.autodiff.loops import active_from, loop_adjoints, zeros_like
 from yota.autodiff.masking import choice
 from yota.autodiff.match import match
@@ -122,11 +122,10 @@ def _spread(
     pending: dict[int, list[int]],
 ) -> None:
     """Pass the adjoints of an op's results on to its operands."""
-    for position, operand in enumerate(op.operands):
-        if operand in active:
-            found = contribution(builder, registry, op, position, adjoints)
-            if found is not None:
-                pending.setdefault(operand, []).append(match(builder, found, builder.types[operand]))
+    positions = [position for position, operand in enumerate(op.operands) if operand in active]
+    for position, found in contributions(builder, registry, op, positions, adjoints):
+        operand = op.operands[position]
+        pending.setdefault(operand, []).append(match(builder, found, builder.types[operand]))
 
 
 def _accumulate(builder: TapeBuilder, contributions: list[int]) -> int:

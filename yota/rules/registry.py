@@ -35,6 +35,8 @@ class Registry:
         self._user: set[str] = set()
         self._derived: dict[tuple[Rule, str, str], Expression] = {}
         self._lock = threading.RLock()
+        self.partials: dict[Any, Any] = {}
+        """Partials of ops by primitive, position and types; `yota.autodiff.instantiate` keeps them here."""
         self.symbols: dict[str, Any] = {}
         """Sympy's stand-ins for primitives; `yota.rules.algebras.symbolic` keeps them here."""
         self.revision = 0
@@ -267,6 +269,7 @@ class Registry:
         if not names.isdisjoint(self._rules):
             # What was derived from rules that are overridden no longer follows.
             self._derived.clear()
+            self.partials.clear()
         for name in names:
             added = tuple(rule for rule in rules if rule.name == name)
             target = added[0].target
