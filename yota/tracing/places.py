@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import operator
 import threading
+from collections import deque
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import islice
 from types import CellType, FunctionType
 from typing import Any, TypeAlias
@@ -48,9 +49,8 @@ class Place:
     form: Any
 
 
-@dataclass(slots=True, eq=False)
 class Group:
-    """Places that every trace needs: those of libraries, filled and emptied by a few updates of dictionaries.
+    """Places that every trace needs: those of libraries, filled and emptied together.
 
     Parameters
     ----------
@@ -58,53 +58,50 @@ class Group:
         The places; of several for one key of a dictionary, the first counts.
     """
 
-    given: Sequence[Place]
-    held: dict[tuple[int, Any], tuple[Place, int]] = field(init=False)
-    """The places by their keys, each needed once."""
-    _forms: dict[int, tuple[Any, Any]] = field(init=False)
-    _tables: dict[int, tuple[dict[Any, Any], dict[Any, Any], dict[Any, Any]]] = field(init=False)
-    """Dictionaries, each with the originals and the forms of its keys."""
-    _others: list[Place] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.held, self._tables, self._others = {}, {}, []
-        for place in self.given:
+    def __init__(self, given: Sequence[Place]) -> None:
+        self.held: dict[tuple[int, Any], tuple[Place, int]] = {}
+        """The places by their keys, each needed once."""
+        for place in given:
             self.held.setdefault(_key(place), (place, 1))
-        for place in self.places:
-            if isinstance(place.owner, dict) and place.original is not ABSENT:
-                _, originals, forms = self._tables.setdefault(id(place.owner), (place.owner, {}, {}))
-                originals[place.name], forms[place.name] = place.original, place.form
-            else:
-                self._others.append(place)
-        self._forms = {id(place.form): (place.form, place.original) for place in self.places}
-
-    @property
-    def places(self) -> list[Place]:
-        """The places, each once."""
-        return [place for place, _ in self.held.values()]
+        self.places = [place for place, _ in self.held.values()]
+        keys = [each for each in self.places if isinstance(each.owner, dict) and each.original is not ABSENT]
+        # Lists, because there are a thousand keys: mapping a function of `operator` over them takes a tenth of a loop.
+        self._owners: list[Any] = [place.owner for place in keys]
+        self._names = [place.name for place in keys]
+        self._values = [place.original for place in keys]
+        self._forms = [place.form for place in keys]
+        self._others = [place for place in self.places if not isinstance(place.owner, dict) or place.original is ABSENT]
+        self._stands = {id(place.form): (place.form, place.original) for place in self.places}
 
     def fill(self) -> bool:
         """Put all forms into their places, if all hold what they held when the group was made; whether that is so."""
-        if not all(_holds(owner, originals) for owner, originals, _ in self._tables.values()):
+        if not self._hold(self._values) or any(_read(place) is not place.original for place in self._others):
             return False
-        if any(_read(place) is not place.original for place in self._others):
-            return False
-        _originals.update(self._forms)
-        for owner, _, forms in self._tables.values():
-            owner.update(forms)
+        _originals.update(self._stands)
+        self._put(self._forms)
         for place in self._others:
             _write(place, place.form)
         return True
 
     def empty(self) -> None:
         """Undo `fill`; what the user has put into a place meanwhile stays."""
-        for owner, originals, forms in self._tables.values():
-            if _holds(owner, forms):
-                owner.update(originals)
-            else:
-                owner.update({name: originals[name] for name, form in forms.items() if owner.get(name) is form})
-        for place in self._others:
+        if self._hold(self._forms):
+            self._put(self._values)
+            places = self._others
+        else:
+            places = self.places
+        for place in places:
             _restore(place)
+
+    def _hold(self, values: Sequence[Any]) -> bool:
+        """Whether the keys of dictionaries have these very values."""
+        try:
+            return all(map(operator.is_, map(operator.getitem, self._owners, self._names), values))
+        except KeyError:  # the user has removed it
+            return False
+
+    def _put(self, values: Sequence[Any]) -> None:
+        deque(map(operator.setitem, self._owners, self._names, values), maxlen=0)
 
 
 _lock = threading.RLock()
@@ -213,11 +210,6 @@ def _release(places: Iterable[Place]) -> None:
 
 def _key(place: Place) -> tuple[int, Any]:
     return id(place.owner), place.name
-
-
-def _holds(owner: dict[Any, Any], values: dict[Any, Any]) -> bool:
-    """Whether a dictionary holds these very values."""
-    return all(map(operator.is_, map(owner.get, values), values.values()))
 
 
 def _restore(place: Place) -> None:
