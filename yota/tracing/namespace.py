@@ -305,8 +305,9 @@ def _plainly(original: Any) -> Any:
         mine = [each for each in active if each.thread == thread and not each.is_withdrawn]
         if not mine:
             return original(*args)
+        loads = type(args[0]) is not str or args[0] not in sys.modules
         with paused(), ExitStack() as withdrawn:
-            if all(each.thread == thread for each in active):  # no other thread is tracing
+            if loads and all(each.thread == thread for each in active):  # no other thread is tracing
                 for each in mine:
                     withdrawn.enter_context(each.withdrawn())
             found = original(*args)
