@@ -86,3 +86,14 @@ def test_elements_added_at_places_below_zero(dtype: Any) -> None:
         expected = np.zeros_like(x)
         np.add.at(expected, places, 2 * x[places] * weights)
         np.testing.assert_allclose(g[0], expected, rtol=1e-12)
+
+
+def test_a_mask_of_all_elements_adds_nothing_to_zeros() -> None:
+    x = np.linspace(0.1, 0.9, LENGTH)
+
+    def f(x: Any) -> Any:
+        return np.sum(np.sin(x[x < 1]) * x)
+
+    value, g = yota.grad(f, x)
+    assert "np.empty" not in g.source
+    np.testing.assert_allclose(g[0], np.sin(x) + x * np.cos(x), rtol=1e-13)

@@ -232,6 +232,17 @@ def _put_at_zeros(case: Case) -> int | None:
     return None
 
 
+def _put_everywhere(case: Case) -> int | None:
+    """One piece added to all places of zeros.
+
+    A negative zero stays one; in the value a sum with zero would make it positive.
+    """
+    index, shape = case.keyword("indices")[0], case.type.shape
+    if len(case.operands) != 1 or case.type_of(case.operands[0]) != case.type or not case.simplifier.derived:
+        return None
+    return case.operands[0] if index == tuple(Slice(0, extent) for extent in shape) else None
+
+
 def _agree(case: Case, write: Op, piece: int) -> bool:
     """Whether all that is added has one dtype."""
     types = (case.type_of(variable) for variable in (*case.operands, write.operands[0], piece))
@@ -240,4 +251,4 @@ def _agree(case: Case, write: Op, piece: int) -> bool:
 
 EXACT: dict[str, tuple[Rule, ...]] = {"setitem": (_written_over, _written_back)}
 
-LOOSE: dict[str, tuple[Rule, ...]] = {"add": (_put_at_zeros,)}
+LOOSE: dict[str, tuple[Rule, ...]] = {"add": (_put_at_zeros,), "scatter": (_put_everywhere,)}

@@ -25,14 +25,12 @@ __all__ = ["Compiler", "find"]
 
 _FLAGS: tuple[str, ...] = (
     "-O3", "-march=native", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off", "-fwrapv", "-fPIC", "-shared",
-    "-std=gnu11", "-Wno-unknown-pragmas", "-fno-builtin-cos", "-fno-builtin-cosf",
-    "-fno-predictive-commoning",
+    "-std=gnu11", "-Wno-unknown-pragmas", "-fno-predictive-commoning",
 )  # fmt: skip
 """Flags of every compilation.
 
-GCC joins the sine and the cosine of one number to a call that has no vector form: no builtins for these. Its predictive
-commoning reads what a loop writes in several rows ahead of it, and writes it back behind it. Where another thread
-writes next to these places, what that wrote is lost.
+The predictive commoning of GCC reads ahead what a loop writes in several rows, and writes it back later. It loses what
+another thread wrote next to these places.
 """
 if sys.platform == "darwin":
     _FLAGS = (*_FLAGS, "-undefined", "dynamic_lookup")

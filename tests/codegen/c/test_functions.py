@@ -233,3 +233,11 @@ def test_literals_are_exact(value: float) -> None:
     assert float(literal(value, np.dtype(float))) == value
     single = np.float32(value) if abs(value) < 1e38 else np.float32(3)
     assert np.float32(float(literal(single, np.dtype("float32")).rstrip("f"))) == single
+
+
+def test_a_cosine_beside_a_sine_has_a_function_of_its_own():
+    """GCC joins sine and cosine of one number to a call without a vector form."""
+    x = np.linspace(-0.9, 0.9, 64)
+    value, gradient = yota.grad(lambda x: np.sum(np.cos(x)), x, target="c")
+    assert "cosine(x_i)" in gradient.source
+    np.testing.assert_allclose(gradient[0], -np.sin(x), rtol=1e-14)

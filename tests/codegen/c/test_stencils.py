@@ -138,3 +138,23 @@ def test_long_chains(step, size, count):
     shifted = f(x + 1e-30j * direction)  # polynomials again
     np.testing.assert_allclose(value, f(x), rtol=1e-12)
     np.testing.assert_allclose(np.sum(gradient * direction), shifted.imag * 1e30, rtol=1e-9)
+
+
+@needs_compiler
+def test_kernels_compute_a_long_recurrence_again_rather_than_store_each_step():
+    """Chebyshev coefficients by Clenshaw's recurrence: two steps are needed for each, so a tree of them is huge."""
+    x = np.linspace(0.1, 0.9, 2000)
+
+    def f(x):
+        newer, older = 0.0 * x, 0.0 * x
+        for step in range(30):
+            newer, older = x * newer - older + 0.5**step, newer
+        return newer
+
+    def both(x):
+        return np.sum(f(x)[1:] ** 2) + np.sum(f(x)[::3])
+
+    value, gradient = yota.grad(both, x, target="c")
+    assert gradient.source.count("_loops(\n") <= 10
+    shifted = both(x + 1e-30j * np.cos(x))
+    np.testing.assert_allclose(np.sum(gradient[0] * np.cos(x)), shifted.imag * 1e30, rtol=1e-10)

@@ -292,14 +292,19 @@ class _Planner:
                     if self._is_broadcast(variable, group):
                         repeated.add(variable)
         work = self._work(leaves)
-        chosen = set()
+        chosen, again = set(), 0
         for op in self.tape.ops:
             variable = op.result
-            shared = len(where.get(variable, ())) > 1 or variable in repeated
-            if variable in leaves or not shared or work[variable] <= _WORTH_STORING:
+            times = len(where.get(variable, ()))
+            if variable in leaves or (times < 2 and variable not in repeated):
                 continue
-            if not is_view(op, self.types) and self._is_frontier(variable, where, repeated, work):
+            again += (times - 1) * self._cost(op)
+            if work[variable] <= _WORTH_STORING or is_view(op, self.types):
+                continue
+            if self._is_frontier(variable, where, repeated, work):
                 chosen.add(variable)
+        if not chosen & repeated and again <= _WORTH_STORING * len(chosen):
+            return False  # A kernel computes each of them once, whatever the number of its users.
         self.stored |= chosen
         return bool(chosen)
 

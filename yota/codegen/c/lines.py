@@ -112,6 +112,7 @@ class Writer:
         needs: Needs,
     ) -> None:
         self.values, self.read, self.names, self.needs = values, read, names, needs
+        self._has_sine = any(values[n].kind == "apply" and values[n].data == "sin" for n in range(len(values)))
         self.uses: dict[int, int] = {}
         wanted = list(wanted)
         self._count(wanted)
@@ -124,7 +125,10 @@ class Writer:
 
     def spelled(self, name: str, dtype: np.dtype[Any], result: np.dtype[Any]) -> Spelling | None:
         """How an op is written; another dialect of C may know more."""
-        return spell(name, dtype, result)
+        found = spell(name, dtype, result)
+        if found is not None and found.simd in ("cos", "cosf") and self._has_sine:
+            return Spelling(f"cosine{suffix(dtype)}({{0}})", simd=found.simd, part="cosine")
+        return found
 
     def _count(self, wanted: list[int]) -> None:
         alive = set(wanted)

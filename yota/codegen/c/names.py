@@ -20,7 +20,7 @@ _MACROS = (
 _VARIABLES = "first last at parts part so_far extent threads args count module result number done status".split()
 _OWN = (
     "memset memcpy malloc free larger smaller larger_number smaller_number sign_of remainder_of floored_quotient"
-    " heaviside log_add_exp logistic log_logistic log_odds square total add_to complex_add_to complex_total"
+    " heaviside cosine log_add_exp logistic log_logistic log_odds square total add_to complex_add_to complex_total"
     " complex_multiply complex_divide complex_reciprocal at_hand write_past_caches finish_writing"
     " complex_square complex64 complex128 parts_of widened complex_widened large_array"
 ).split()
