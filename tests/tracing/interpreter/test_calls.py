@@ -6,6 +6,7 @@ import functools
 import linecache
 import math
 import operator
+import re
 from dataclasses import dataclass
 from math import sin as sine
 
@@ -304,6 +305,18 @@ def test_what_is_not_known_is_refused(name):
     f, message = REFUSED[name]
     with pytest.raises((errors.TracingError, TypeError), match=message):
         yota.itrace(f, X)
+
+
+def of_parameters(a, /, b, *, c, d=2.0):
+    return a + b + c + d
+
+
+@pytest.mark.parametrize("given", [{}, {"b": 1.0}, {"b": 1.0, "c": 2.0, "e": 3.0}, {"a": 1.0, "b": 1.0, "c": 2.0}])
+def test_wrong_arguments_are_refused_as_by_python(given):
+    with pytest.raises(TypeError) as expected:
+        of_parameters(1.0, **given)
+    with pytest.raises(TypeError, match=f"^{re.escape(str(expected.value))}"):
+        yota.itrace(lambda x: of_parameters(x[0], **given), X)
 
 
 def test_classes_made_inside():

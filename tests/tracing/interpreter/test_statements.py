@@ -335,8 +335,8 @@ class Point:
     def scaled(v):
         return v * Point.__scale
 
-    def __private(self):
-        return self.x * self.__scale
+    def __private(self, *, __by=1.5):
+        return self.x * self.__scale * __by
 
     def public(self):
         return self.__private()

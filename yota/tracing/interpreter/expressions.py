@@ -220,7 +220,9 @@ def function_of(activation: Activation, tree: ast.FunctionDef | ast.Lambda) -> A
     definition = define(tree, within.filename, f"{within.qualified}.<locals>.{name}", within.owner)
     defaults = tuple(evaluate(activation, each) for each in tree.args.defaults)
     pairs = zip(tree.args.kwonlyargs, tree.args.kw_defaults, strict=True)
-    keyword_defaults = {each.arg: evaluate(activation, value) for each, value in pairs if value is not None}
+    keyword_defaults = {
+        definition.mangled(each.arg): evaluate(activation, value) for each, value in pairs if value is not None
+    }
     return make(definition, activation, defaults, keyword_defaults)
 
 

@@ -9,7 +9,7 @@ import sys
 import threading
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
-from types import FunctionType
+from types import CodeType, FunctionType
 from typing import Any
 
 from yota.tracing.interpreter.activation import Activation
@@ -32,21 +32,21 @@ def run(function: FunctionType, args: tuple[Any, ...], keywords: Mapping[str, An
     definition = definition_of(function)
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
     activation = Activation(definition, function.__globals__, cells, None, function.__code__)
-    signature = _signature(definition, function.__defaults__ or (), function.__kwdefaults__ or {})
-    return _start(activation, signature, args, keywords)
+    binding = _binding(definition, function.__defaults__ or (), function.__kwdefaults__ or {})
+    return _start(activation, binding, args, keywords)
 
 
 def make(
     definition: Definition, outer: Activation, defaults: tuple[Any, ...], keyword_defaults: Mapping[str, Any]
 ) -> Any:
     """A function for a definition inside of one that is interpreted."""
-    signature = _signature(definition, defaults, keyword_defaults)
+    binding = _binding(definition, defaults, keyword_defaults)
     scope = outer.globals, outer.cells, outer
 
     def interpreted(*args: Any, **keywords: Any) -> Any:
-        return _start(Activation(definition, *scope), signature, args, keywords)
+        return _start(Activation(definition, *scope), binding, args, keywords)
 
-    return _named(interpreted, definition, outer, signature)
+    return _named(interpreted, definition, outer, inspect.signature(binding))
 
 
 def _named(interpreted: Any, definition: Definition, outer: Activation, signature: inspect.Signature) -> Any:
@@ -76,44 +76,43 @@ def standing_for(function: FunctionType) -> Any:
     return marked(interpreted)
 
 
-def _signature(
-    definition: Definition, defaults: tuple[Any, ...], keyword_defaults: Mapping[str, Any]
-) -> inspect.Signature:
+def _binding(definition: Definition, defaults: tuple[Any, ...], keyword_defaults: Mapping[str, Any]) -> FunctionType:
+    """A function with the parameters of a definition, which returns what they are bound to."""
+    found = FunctionType(_code(definition), {}, definition.name, defaults)
+    found.__qualname__, found.__kwdefaults__ = definition.qualified, dict(keyword_defaults)
+    return found
+
+
+@functools.lru_cache(4096)
+def _code(definition: Definition) -> CodeType:
     tree = definition.tree
     assert isinstance(tree, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
     given = tree.args
-    found: list[inspect.Parameter] = []
-    positional = [*given.posonlyargs, *given.args]
-    missing = len(positional) - len(defaults)
-    for place, each in enumerate(positional):
-        only = place < len(given.posonlyargs)
-        kind = inspect.Parameter.POSITIONAL_ONLY if only else inspect.Parameter.POSITIONAL_OR_KEYWORD
-        default = defaults[place - missing] if place >= missing else inspect.Parameter.empty
-        found.append(inspect.Parameter(definition.mangled(each.arg), kind, default=default))
-    if given.vararg is not None:
-        found.append(inspect.Parameter(definition.mangled(given.vararg.arg), inspect.Parameter.VAR_POSITIONAL))
-    for each in given.kwonlyargs:
-        default = keyword_defaults.get(each.arg, inspect.Parameter.empty)
-        found.append(inspect.Parameter(definition.mangled(each.arg), inspect.Parameter.KEYWORD_ONLY, default=default))
-    if given.kwarg is not None:
-        found.append(inspect.Parameter(definition.mangled(given.kwarg.arg), inspect.Parameter.VAR_KEYWORD))
-    return inspect.Signature(found)
+
+    def bare(*parameters: ast.arg) -> list[ast.arg]:
+        return [ast.arg(definition.mangled(each.arg)) for each in parameters]
+
+    found = ast.arguments(
+        bare(*given.posonlyargs),
+        bare(*given.args),
+        None if given.vararg is None else bare(given.vararg)[0],
+        bare(*given.kwonlyargs),
+        [None] * len(given.kwonlyargs),
+        None if given.kwarg is None else bare(given.kwarg)[0],
+        [],
+    )
+    names = [each.arg for each in ast.walk(found) if isinstance(each, ast.arg)]
+    values = ast.Dict([ast.Constant(name) for name in names], [ast.Name(name, ast.Load()) for name in names])
+    code = compile(ast.fix_missing_locations(ast.Expression(ast.Lambda(found, values))), definition.filename, "eval")
+    return next(each for each in code.co_consts if isinstance(each, CodeType))
 
 
-def _start(
-    activation: Activation, signature: inspect.Signature, args: tuple[Any, ...], keywords: Mapping[str, Any]
-) -> Any:
+def _start(activation: Activation, binding: FunctionType, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> Any:
     definition = activation.definition
-    try:
-        bound = signature.bind(*args, **keywords)
-    except TypeError as fault:
-        raise TypeError(f"{definition.name}() {fault}") from None
-    bound.apply_defaults()
-    activation.variables.update(bound.arguments)
-    for each in signature.parameters.values():
-        if each.kind is each.VAR_KEYWORD:
-            made(bound.arguments[each.name])
-    tree = definition.tree
+    tree: Any = definition.tree
+    activation.variables.update(binding(*args, **keywords))
+    if tree.args.kwarg is not None:
+        made(activation.variables[definition.mangled(tree.args.kwarg.arg)])
     if isinstance(tree, ast.AsyncFunctionDef):
         raise activation.refuse(tree, "an asynchronous function is not known to the interpreter of source.")
     if definition.is_generator:
