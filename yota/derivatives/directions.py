@@ -10,6 +10,7 @@ import numpy as np
 from yota.autodiff.accumulate import ALONG, partials
 from yota.autodiff.reverse import gradient_tape, reverse, zeros_like
 from yota.batching.ops import batched
+from yota.codegen.scalar import is_scalar
 from yota.compilation.scalar_code import shortest
 from yota.compilation.specialise import Target
 from yota.derivatives.elements import dense, elements, elements_read
@@ -22,22 +23,27 @@ from yota.rules.registry import Registry
 
 __all__ = ["along", "product_of", "stacked"]
 
+_LONG = 512
+"""Ops of a gradient above which it is simplified before it is differentiated: the second pass goes over fewer ops."""
+
 
 def along(tape: Tape, leaf: int, known: Registry, *, sloped: bool = False) -> Tape:
     """The gradient of the gradient, with the direction as seed; the Hessian is symmetric.
 
     With ``sloped`` the first outputs are the value and the gradient.
     """
-    by, direction = tape.inputs[leaf].variable, _direction(tape)
-    found = gradient_tape(tape, [by], known)
-    builder, (slope,) = found.tape.builder(), found.variables
+    found = gradient_tape(tape, [tape.inputs[leaf].variable], known)
+    long = len(found.tape) > _LONG and is_scalar(tape, inlined=False)
+    tape = pipeline.run(found.tape, inlined=False, once=True) if long else found.tape
+    by, value, *slope = tape.inputs[leaf].variable, *tape.outputs
+    builder = tape.builder()
     product = None
-    if slope is not None:
-        seed, type = direction, found.tape.types[slope]
+    if slope:
+        seed, type = _direction(tape), tape.types[slope[0]]
         if builder.types[seed] != type:
             seed = builder.emit(primitive("astype"), (seed,), {"dtype": type.dtype}, type)
-        (product,) = reverse(found.tape, builder, {slope: seed}, [by], known)
-    before = [found.tape.outputs[0], zeros_like(builder, by) if slope is None else slope] if sloped else []
+        (product,) = reverse(tape, builder, {slope[0]: seed}, [by], known)
+    before = [value, *(slope or [zeros_like(builder, by)])] if sloped else []
     return dce.run(builder.finish([*before, zeros_like(builder, by) if product is None else product]))
 
 
