@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
@@ -79,17 +80,15 @@ class Partials:
         self.vertices = len(inner)
         self._orders = {"forward": inner, "reverse": inner[::-1], "cheapest": None}
 
-    def work(self, order: str) -> int:
-        """Number of operations that an order takes."""
+    def work(self, order: str, most: int = _MOST_OPERATIONS) -> int:
+        """Number of operations that an order takes; more than ``most`` are not counted."""
         kinds = {
             vertex: {other: each.kind(self._builder) for other, each in row.items()}
             for vertex, row in self._edges.items()
         }
-        algebra = _Counting()
-        try:
+        algebra = _Counting(most)
+        with suppress(_TooMany):
             _Elimination(kinds, algebra, self._numbers).run(self._orders[order])
-        except _TooMany:
-            return _MOST_OPERATIONS
         return algebra.count
 
     def entries(self, order: str, most: int = _MOST_OPERATIONS) -> list[dict[int, int]] | None:
@@ -198,12 +197,12 @@ class _Algebra(Protocol[_W]):
 class _Counting:
     """Edges of which only the kind is known; counts the operations that they would take."""
 
-    def __init__(self) -> None:
-        self.count = 0
+    def __init__(self, most: int) -> None:
+        self.count, self.most = 0, most
 
     def times(self, left: int, right: int) -> int:
         self.count += left + right > 2
-        if self.count >= _MOST_OPERATIONS:
+        if self.count > self.most:
             raise _TooMany
         return max(left, right)
 

@@ -2,49 +2,69 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from yota.autodiff.accumulate import ALONG, partials
-from yota.autodiff.reverse import gradient_tape, reverse, zeros_like
+from yota.autodiff.reverse import reverse, zeros_like
 from yota.batching.ops import batched
 from yota.codegen.scalar import is_scalar
 from yota.compilation.scalar_code import shortest
 from yota.compilation.specialise import Target
 from yota.derivatives.elements import dense, elements, elements_read
-from yota.derivatives.straight import Entries, Wanted, good_orders, slope_of
-from yota.ir.catalog import primitive
+from yota.derivatives.straight import Entries, Wanted, good_orders, slope_of, sloped
+from yota.ir.catalog import item_of, primitive
+from yota.ir.inputs import Input
+from yota.ir.regions import LOOP, Region
 from yota.ir.tape import Tape, TapeBuilder
 from yota.ir.types import TensorType
 from yota.passes import dce, pipeline
 from yota.rules.registry import Registry
 
-__all__ = ["along", "product_of", "stacked"]
+__all__ = ["along", "product_of", "row_by_row", "stacked"]
 
 _LONG = 512
 """Ops of a gradient above which it is simplified before it is differentiated: the second pass goes over fewer ops."""
 
 
-def along(tape: Tape, leaf: int, known: Registry, *, sloped: bool = False) -> Tape:
-    """The gradient of the gradient, with the direction as seed; the Hessian is symmetric.
+def along(tape: Tape, leaf: int, known: Registry) -> Tape:
+    """The gradient of the gradient, with the last input, the direction, as seed; the Hessian is symmetric."""
+    found = sloped(tape, leaf, known)
+    if len(found) > _LONG and is_scalar(tape, inlined=False):
+        found = pipeline.run(found, inlined=False, once=True)
+    last = max(entry.argument for entry in tape.inputs)
+    direction = next(entry.variable for entry in found.inputs if entry.argument == last)
+    made = _product(found.builder(), found, leaf, direction, known)
+    return dce.run(replace(made, outputs=made.outputs[-1:]))
 
-    With ``sloped`` the first outputs are the value and the gradient.
+
+def _product(builder: TapeBuilder, slope: Tape, leaf: int, direction: int, known: Registry) -> Tape:
+    """The value, the gradient and the Hessian times a direction, on a builder that holds the first two."""
+    by, gradient = slope.inputs[leaf].variable, slope.outputs[-1]
+    seed, type = direction, slope.types[gradient]
+    if builder.types[seed] != type:
+        seed = builder.emit(primitive("astype"), (seed,), {"dtype": type.dtype}, type)
+    (product,) = reverse(slope, builder, {gradient: seed}, [by], known)
+    return builder.finish([*slope.outputs, zeros_like(builder, by) if product is None else product])
+
+
+def _by_units(slope: Tape, leaf: int, wanted: Wanted, known: Registry) -> tuple[Tape, Any]:
+    """The product with a direction, which is the last input; and all unit vectors.
+
+    The first outputs are the value and the gradient if they are wanted.
     """
-    found = gradient_tape(tape, [tape.inputs[leaf].variable], known)
-    long = len(found.tape) > _LONG and is_scalar(tape, inlined=False)
-    tape = pipeline.run(found.tape, inlined=False, once=True) if long else found.tape
-    by, value, *slope = tape.inputs[leaf].variable, *tape.outputs
-    builder = tape.builder()
-    product = None
-    if slope:
-        seed, type = _direction(tape), tape.types[slope[0]]
-        if builder.types[seed] != type:
-            seed = builder.emit(primitive("astype"), (seed,), {"dtype": type.dtype}, type)
-        (product,) = reverse(tape, builder, {slope[0]: seed}, [by], known)
-    before = [value, *(slope or [zeros_like(builder, by)])] if sloped else []
-    return dce.run(builder.finish([*before, zeros_like(builder, by) if product is None else product]))
+    type = slope.types[slope.inputs[leaf].variable]
+    builder = slope.builder()
+    last = max(entry.argument for entry in slope.inputs)
+    direction = builder.input(TensorType(type.dtype, type.shape), last + 1, "v")
+    tape = _product(builder, slope, leaf, direction, known)
+    tape = tape if wanted.with_value else replace(tape, outputs=tape.outputs[-1:])
+    units = np.eye(type.size, dtype=type.dtype).reshape(type.size, *type.shape)
+    units.flags.writeable = False
+    return tape, units
 
 
 def stacked(tape: Tape, leaf: int, wanted: Wanted, known: Registry) -> Entries:
@@ -52,22 +72,35 @@ def stacked(tape: Tape, leaf: int, wanted: Wanted, known: Registry) -> Entries:
 
     Ops that do not depend on the direction are computed once, and no entry has code of its own.
     """
-    type = tape.types[tape.inputs[leaf].variable]
-    builder = tape.builder()
-    last = max(entry.argument for entry in tape.inputs)
-    builder.input(TensorType(type.dtype, type.shape), last + 1, "v")
-    one = pipeline.run(along(builder.finish(tape.outputs), leaf, known, sloped=wanted.with_value), until="dce")
-    axes = [0 if entry.argument > last else None for entry in one.inputs]
-    many = batched(one, axes, type.size, [None] * (len(one.outputs) - 1) + [0])
+    made, units = _by_units(sloped(tape, leaf, known), leaf, wanted, known)
+    one = pipeline.run(made, until="dce")
+    axes = [None] * (len(one.inputs) - 1) + [0]
+    many = batched(one, axes, len(units), [None] * (len(one.outputs) - 1) + [0])
     # The unit vectors are constants: products with them are folded, or become zeros.
-    units = np.eye(type.size, dtype=type.dtype).reshape(type.size, *type.shape)
-    constants = {**many.constants, **{each.variable: units for each in many.inputs if each.argument > last}}
-    builder = replace(
-        many, inputs=tuple(each for each in many.inputs if each.argument <= last), constants=constants
-    ).builder()
-    *before, product = many.outputs
-    matrix = builder.emit(primitive("reshape"), (product,), {"shape": type.shape * 2})
-    return Entries(builder.finish([*before, matrix]), (type.size, type.size))
+    constants = {**many.constants, many.inputs[-1].variable: units}
+    builder = replace(many, inputs=many.inputs[:-1], constants=constants).builder()
+    return _assembled(builder, many.outputs, units)
+
+
+def row_by_row(slope: Tape, leaf: int, wanted: Wanted, known: Registry) -> Entries:
+    """The Hessian as a loop over its rows, products with the unit vectors, from the tape of value and gradient."""
+    made, units = _by_units(slope, leaf, wanted, known)
+    *inputs, direction = made.inputs
+    body = dce.run(replace(made, outputs=made.outputs[-1:], guards=())).builder()
+    trip = body.variable(TensorType(np.dtype(np.int64), (), weak=True))
+    order = [trip, direction.variable, *(entry.variable for entry in inputs)]
+    body.inputs = [Input(each, number, f"c{number}" if number else "i") for number, each in enumerate(order)]
+    body.names = {}
+    region = Region(body.finish(made.outputs[-1:]), 0, 1, len(units))
+    builder = dce.run(replace(made, inputs=tuple(inputs), outputs=made.outputs[:-1])).builder()
+    found = builder.emit(LOOP, (builder.constant(units), *order[2:]), {"region": region})
+    return _assembled(builder, [*made.outputs[:-1], item_of(builder, found, 0)], units)
+
+
+def _assembled(builder: TapeBuilder, outputs: Sequence[int], units: Any) -> Entries:
+    """The entries from rows, the last output."""
+    matrix = builder.emit(primitive("reshape"), (outputs[-1],), {"shape": units.shape[1:] * 2})
+    return Entries(builder.finish([*outputs[:-1], matrix]), (len(units), len(units)))
 
 
 def product_of(tape: Tape, leaf: int, known: Registry, target: Target) -> Tape:

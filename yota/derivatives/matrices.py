@@ -17,12 +17,12 @@ from yota.compilation.layout import Layout, layout_of, only_leaf
 from yota.compilation.sparse import CompressedRows
 from yota.compilation.specialise import Gradient, Instead, Target, simplified
 from yota.derivatives.differentiated import Differentiated
-from yota.derivatives.directions import stacked
+from yota.derivatives.directions import row_by_row, stacked
 from yota.derivatives.inside import inside
 from yota.derivatives.joint import Joint
 from yota.derivatives.prepared import Prepared
 from yota.derivatives.rows import Rows, largest
-from yota.derivatives.straight import Entries, Wanted, entries, straight_line
+from yota.derivatives.straight import Entries, Wanted, short_hessian, slope_of, straight_line
 from yota.errors import ArgumentError, DifferentiationError, TracingError, YotaError
 from yota.ir.callables import name_of
 from yota.ir.tape import Tape
@@ -37,8 +37,6 @@ _LONG = 512
 """Number of elements above which a few array operations are preferred to scalar code."""
 _MOST_TOGETHER = 1 << 16
 """Smallest array size for which all rows of a Hessian are computed together."""
-_SHORT, _EACH = 1000, 3
-"""Operations up to which a Hessian is always straight-line code; and additional operations for each gradient op."""
 _UNROLLED = 2
 """Length ratio of scalar code that was expanded from array code."""
 _FEW, _LONG_CODE = 16, 1000
@@ -160,12 +158,15 @@ class Matrices(Differentiated):
         if wanted.order == 2 and not wanted.sparse and self.target.effort == "quick":
             value = pipeline.run(tape, inlined=False, once=True)
             scalar = is_scalar(value, inlined=False)
-            short = scalar and (len(value) <= _LONG_CODE or size > _FEW)
-            found = entries(value, leaf, wanted, registry(), short=_SHORT, each=_EACH) if short else None
+            slope = slope_of(value, leaf, registry()) if scalar else None
+            few = len(value) <= _LONG_CODE or size > _FEW
+            found = short_hessian(slope, leaf, wanted, registry()) if slope is not None and few else None
             fell_apart = scalar and len(value) > _UNROLLED * len(tape)
             if found is None and (fell_apart or not scalar) and 0 < size * largest(tape) <= _MOST_TOGETHER:
                 with contextlib.suppress(YotaError):
                     return stacked(tape, leaf, wanted, registry()), {}
+            if found is None and slope is not None and size <= _LONG and self.target.name != "cuda":
+                return row_by_row(slope, leaf, wanted, registry()), {}
             if found is None and (scalar or size <= _FEW):
                 raise Instead(0 if scalar else largest(tape), recorded.ran)
         else:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from yota.autodiff.accumulate import Partials, partials
-from yota.autodiff.reverse import gradient_tape
+from yota.autodiff.reverse import gradient_tape, zeros_like
 from yota.codegen.search import forms, search
 from yota.compilation.scalar_code import unrolled
 from yota.compilation.specialise import Target
@@ -19,12 +19,14 @@ from yota.ir.tape import Tape, TapeBuilder
 from yota.passes import dce, pipeline
 from yota.rules.registry import Registry
 
-__all__ = ["Entries", "Wanted", "entries", "good_orders", "slope_of", "straight_line"]
+__all__ = ["Entries", "Wanted", "entries", "good_orders", "short_hessian", "slope_of", "sloped", "straight_line"]
 
 _MOST_OPERATIONS = 20_000
 """Largest number of operations of a straight-line Jacobian."""
 _MOST_ENTRIES = 4096
 """Largest number of nonzero entries of a straight-line Jacobian."""
+_SHORT, _EACH = 1000, 3
+"""Operations up to which a Hessian is always straight-line code; and additional operations for each gradient op."""
 _WORTH_A_LOOK = 1.3
 
 
@@ -85,13 +87,8 @@ def straight_line(tape: Tape, leaf: int, wanted: Wanted, registry: Registry, tar
     return replace(found[number], tape=best)
 
 
-def entries(
-    tape: Tape, leaf: int, wanted: Wanted, registry: Registry, *, short: int = _MOST_OPERATIONS, each: int = 0
-) -> Entries | None:
-    """The ``wanted`` matrix of a scalar tape by its input ``leaf``.
-
-    The result is None if it takes more operations than ``short``, plus ``each`` for each eliminated variable.
-    """
+def entries(tape: Tape, leaf: int, wanted: Wanted, registry: Registry) -> Entries | None:
+    """The ``wanted`` matrix of a scalar tape by its input ``leaf``; None if it is too long."""
 
     def orders(steps: Partials) -> list[str]:
         if wanted.order == 2:
@@ -101,24 +98,32 @@ def entries(
         best = min(works, key=works.__getitem__)
         return [best] if works[best] <= _MOST_OPERATIONS else []
 
-    return next(_derived(tape, leaf, wanted, registry, orders, short, each), None)
+    return next(_derived(tape, leaf, wanted, registry, orders), None)
+
+
+def short_hessian(slope: Tape, leaf: int, wanted: Wanted, registry: Registry) -> Entries | None:
+    """The Hessian from the tape of value and gradient; None if products with unit vectors are shorter."""
+
+    def orders(steps: Partials) -> list[str]:
+        most = _SHORT + _EACH * steps.vertices
+        return ["cheapest"] if steps.work("cheapest", most) <= most else []
+
+    return next(_matrices(slope, leaf, wanted, registry, orders), None)
 
 
 def _derived(
-    tape: Tape,
-    leaf: int,
-    wanted: Wanted,
-    registry: Registry,
-    orders: Callable[[Partials], list[str]],
-    short: int = _MOST_OPERATIONS,
-    each: int = 0,
+    tape: Tape, leaf: int, wanted: Wanted, registry: Registry, orders: Callable[[Partials], list[str]]
 ) -> Iterator[Entries]:
     """The entries for one form of the tape, for each of the elimination ``orders``."""
-    if wanted.order == 2:
-        slope = slope_of(tape, leaf, registry)
-        if slope is None:
-            return
-        tape = slope
+    differentiated = tape if wanted.order == 1 else slope_of(tape, leaf, registry)
+    if differentiated is not None:
+        yield from _matrices(differentiated, leaf, wanted, registry, orders)
+
+
+def _matrices(
+    tape: Tape, leaf: int, wanted: Wanted, registry: Registry, orders: Callable[[Partials], list[str]]
+) -> Iterator[Entries]:
+    """The entries from the tape of the value, with its gradient for a Hessian."""
     by = tape.inputs[leaf].variable
     rows, shape = elements(tape, tape.outputs[-1] if wanted.order == 2 else tape.outputs)
     columns = elements_read(tape, by)
@@ -131,7 +136,7 @@ def _derived(
     size = len(rows), tape.types[by].size
     whole = (*shape, *tape.types[by].shape)
     for order in orders(steps):
-        found = steps.entries(order, short + each * steps.vertices)
+        found = steps.entries(order, _MOST_OPERATIONS)
         places = {} if found is None else _places(found, columns, symmetric=wanted.order == 2)
         if found is None or len(places) > _MOST_ENTRIES:
             return
@@ -161,6 +166,11 @@ def _places(
 
 def slope_of(tape: Tape, leaf: int, registry: Registry) -> Tape | None:
     """The value of a scalar tape and its gradient, as scalar ops."""
+    return unrolled(sloped(tape, leaf, registry), once=True)
+
+
+def sloped(tape: Tape, leaf: int, registry: Registry) -> Tape:
+    """The value of a tape and its gradient by its input ``leaf``, which must be real."""
     by = tape.inputs[leaf].variable
     if tape.types[by].is_complex:
         raise DifferentiationError(
@@ -168,14 +178,10 @@ def slope_of(tape: Tape, leaf: int, registry: Registry) -> Tape | None:
             "Take the real and the imaginary part as two arguments."
         )
     found = gradient_tape(tape, [by], registry)
-    if found.variables[0] is None:
-        builder = found.tape.builder()
-        type = tape.types[by]
-        zeros = np.zeros(type.shape, type.dtype)
-        found_tape = builder.finish([tape.outputs[0], builder.constant(zeros if type.shape else zeros[()])])
-    else:
-        found_tape = found.tape
-    return unrolled(found_tape, once=True)
+    if found.variables[0] is not None:
+        return found.tape
+    builder = found.tape.builder()
+    return builder.finish([tape.outputs[0], zeros_like(builder, by)])
 
 
 def _values(builder: TapeBuilder, tape: Tape, rows: Sequence[int], shape: tuple[int, ...]) -> list[int]:

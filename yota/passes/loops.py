@@ -17,6 +17,9 @@ from yota.passes.views import is_view
 
 __all__ = ["run"]
 
+_MOST_HOISTED = 64
+"""Values computed ahead of a loop: each is an argument of every trip."""
+
 
 def run(tape: Tape, improve: Rewrite, *, moves: bool = True) -> Tape:
     """``tape`` with ``improve`` done to the bodies of its loops.
@@ -166,6 +169,9 @@ def _hoist(rewriting: Rewriting, parts: _Parts) -> None:
         last = op.result in kept or any(user.result not in inside for user in read.get(op.result, ()))
         if last and (is_view(op, body.types) or op.access in (AccessMap.BROADCAST, AccessMap.ITEM)):
             inside.discard(op.result)
+    left = {operand for op in body.ops if op.result not in inside for operand in op.operands}
+    if len(inside & left) > _MOST_HOISTED:
+        return
     known = {
         entry.variable: operand for entry, operand in zip(body.inputs[first:], parts.operands[first - 1 :], strict=True)
     }
