@@ -1,19 +1,31 @@
 """Logistic regression over data on disk, in chunks, by worker processes: ``python -m benchmarks.distributed``.
 
-The default is 1e8 numbers, 0.8 GB, with 2 workers of 350 MB each. Times are the best of some rounds in which all take
-turns, with the load of the machine beside them: on a busy one compare CPU times, which are those of all processes.
-From disk: what the system has of the files in memory is dropped before each call. From memory: it is not.
+The default is 1e8 numbers, 0.8 GB, and workers of 350 MB each. One cluster has one worker, and with client and
+scheduler one core; the other has two of both. All take turns in each round. Bars compare times of one round; their
+median counts. CPU times are those of all processes: on a busy machine compare these. From disk: what the system has of
+the files in memory is dropped before each call. From memory: it is not.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
+import statistics
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+
+_TO_READ, _TO_ADD, _TO_SCALE = 1.1, 2.0, 1.7
+"""Bars: times as long as one process reads from disk, milliseconds of a chunk, and times as fast on two cores."""
+_MEMORY = {"MALLOC_TRIM_THRESHOLD_": 2**26, "MALLOC_MMAP_THRESHOLD_": 2**25, "MALLOC_ARENA_MAX": 1}
+"""As Dask starts workers, each large array that they free goes back to the system: reading then takes twice as long."""
+_SETTINGS = {
+    "distributed.worker.profile.enabled": False,
+    **{f"distributed.nanny.pre-spawn-environ.{name}": str(value) for name, value in _MEMORY.items()},
+}
 
 
 def write(folder: Path, rows: int, columns: int, chunk: int) -> list[tuple[str, str]]:
@@ -48,7 +60,7 @@ def loss(w: Any, X: Any, y: Any) -> Any:
     return np.sum(np.logaddexp(0.0, -y * (X @ w)))
 
 
-def read(files: list[tuple[str, str]], use: Callable[[Any, Any], Any]) -> Any:
+def read(files: list[tuple[str, str]], use: Callable[[Any, Any], Any] = lambda *_: None) -> Any:
     """What one process does: read chunk after chunk, and use it."""
     import numpy as np
 
@@ -67,6 +79,19 @@ def by_hand(w: Any, files: list[tuple[str, str]]) -> Any:
     return sum(values), sum(gradients)
 
 
+@contextlib.contextmanager
+def cluster(cores: list[int], memory: str) -> Iterator[Any]:
+    """A client with a worker for each of some cores, on which all processes run; the calling thread too."""
+    from distributed import Client, LocalCluster
+
+    os.sched_setaffinity(0, cores)
+    with (
+        LocalCluster(n_workers=len(cores), threads_per_worker=1, memory_limit=memory, dashboard_address=":0") as found,
+        Client(found) as client,
+    ):
+        yield client
+
+
 def cpu_of(client: Any) -> float:
     """CPU seconds of this process and of all workers."""
     return time.process_time() + sum(client.run(time.process_time).values())
@@ -74,9 +99,10 @@ def cpu_of(client: Any) -> float:
 
 def measured(call: Callable[[], Any], clock: Callable[[], float]) -> tuple[float, float]:
     """Wall and CPU seconds of a call."""
-    wall, cpu = time.perf_counter(), clock()
+    cpu, wall = clock(), time.perf_counter()
     call()
-    return time.perf_counter() - wall, clock() - cpu
+    wall = time.perf_counter() - wall
+    return wall, clock() - cpu
 
 
 def main() -> None:
@@ -84,72 +110,108 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--columns", type=int, default=100)
     parser.add_argument("--chunk", type=int, default=10_000, help="rows of a chunk (default: 10000)")
-    parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--memory", default="350MB", help="of each worker (default: 350MB)")
-    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--repeats", type=int, default=15, help="rounds (default: 15)")
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir(), "yota-benchmark"))
     options = parser.parse_args()
-    # One thread for each process, before NumPy is imported; workers share all processors.
+    # One thread for each process, before NumPy is imported; Dask does so for workers.
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ[name] = "1"
+    files = write(options.folder, options.rows, options.columns, options.chunk)
+    few = write(options.folder, 4_000, 10, 10)
+    found = timed(files, few, options.columns, options.memory, options.repeats)
+    numbers = options.rows * options.columns
+    print(f"{numbers:,} numbers in {len(files)} chunks, {options.repeats} rounds, load {os.getloadavg()[0]:.1f}")
+    print(f"\n{'':34}{'wall s: median':>16}{'least':>8}{'CPU s: median':>16}{'least':>8}{'ns of CPU a number':>20}")
+    for name, times in found.items():
+        (wall, cpu), (least, least_cpu) = (tuple(map(of, zip(*times, strict=True))) for of in (statistics.median, min))
+        each = "" if "small" in name else f"{cpu / numbers * 1e9:20.2f}"
+        print(f"{name:34}{wall:16.3f}{least:8.3f}{cpu:16.3f}{least_cpu:8.3f}{each}")
+    print(f"\n{'':60}{'median':>8}{'least':>8}{'most':>8}   bar")
+    for what, bar, side, values in bars(found, len(few)):
+        middle = statistics.median(values)
+        met = "met" if (middle <= bar if side == "most" else middle >= bar) else "missed"
+        print(f"{what:60}{middle:8.2f}{min(values):8.2f}{max(values):8.2f}   at {side} {bar}: {met}")
 
+
+Times = list[tuple[float, float]]
+
+
+def timed(
+    files: list[tuple[str, str]], few: list[tuple[str, str]], columns: int, memory: str, repeats: int
+) -> dict[str, Times]:
+    """Wall and CPU seconds of each contender in each round."""
     import dask
     import numpy as np
-    from distributed import Client, LocalCluster
 
     from yota.distributed import value_and_grad
 
-    files = write(options.folder, options.rows, options.columns, options.chunk)
-    few = write(options.folder, 4_000, 10, 10)
-    # As Dask starts workers, each large array that they free goes back to the system: reading then takes twice as long.
-    keep = {"MALLOC_TRIM_THRESHOLD_": str(2**26), "MALLOC_MMAP_THRESHOLD_": str(2**25)}
-    for name, value in keep.items():
-        dask.config.set({f"distributed.nanny.pre-spawn-environ.{name}": value})
-    w = np.random.default_rng(1).normal(size=options.columns)
+    dask.config.set(_SETTINGS)
+    w = np.random.default_rng(1).normal(size=columns)
     fg = value_and_grad(loss, over=("X", "y"))
-
-    def blocks(names: list[tuple[str, str]]) -> list[list[Any]]:
-        return [[dask.delayed(np.load)(name) for name in part] for part in zip(*names, strict=True)]
-
-    data, small = blocks(files), blocks(few)
+    data, small = (
+        [[dask.delayed(np.load)(name) for name in part] for part in zip(*each, strict=True)] for each in (files, few)
+    )
+    cores = sorted(os.sched_getaffinity(0))
     wanted = by_hand(w, files)
-    print(f"{options.rows * options.columns:,} numbers in {len(files)} chunks")
-    best: dict[tuple[str, int], tuple[float, float]] = {}
-    for workers in range(1, options.workers + 1):
-        cluster = LocalCluster(
-            n_workers=workers, threads_per_worker=1, memory_limit=options.memory, dashboard_address=":0"
-        )
-        with cluster, Client(cluster) as client:
-            value, gradient = fg(w, *data)
+    with cluster(cores[:1], memory) as one, cluster(cores[:2], memory) as two:
+
+        def by(client: Any, *given: Any) -> Callable[[], Any]:
+            def call() -> Any:
+                os.sched_setaffinity(0, cores[:1] if client is one else cores[:2])
+                with client.as_current():
+                    return fg(*given)
+
+            return call
+
+        def alone(function: Callable[..., Any], *given: Any) -> Callable[[], Any]:
+            def call() -> Any:
+                os.sched_setaffinity(0, cores)
+                return function(*given)
+
+            return call
+
+        for client in (one, two):
+            value, gradient = by(client, w, *data)()
             assert np.isclose(value, wanted[0], rtol=1e-10)
             assert np.allclose(gradient, wanted[1], rtol=1e-8)
-            fg(w[:10], *small)
-            here, everywhere = time.process_time, lambda c=client: cpu_of(c)
-            contenders: dict[str, tuple[Callable[[], Any], Callable[[], float]]] = {
-                "one process reads": (lambda: read(files, lambda *_: None), here),
-                "one process, by hand": (lambda: by_hand(w, files), here),
-                "yota": (lambda: fg(w, *data), everywhere),
-                "small chunks, one process, by hand": (lambda: by_hand(w[:10], few), here),
-                "small chunks, yota": (lambda: fg(w[:10], *small), everywhere),
-            }
-            found: dict[str, list[tuple[float, float]]] = {}
-            for _ in range(options.repeats):
-                for name, each in contenders.items():
-                    if "small" not in name:
+            by(client, w[:10], *small)()
+        large = {
+            "one process reads": (alone(read, files), time.process_time),
+            "one process, by hand": (alone(by_hand, w, files), time.process_time),
+            "yota, one core": (by(one, w, *data), lambda: cpu_of(one)),
+            "yota, two cores": (by(two, w, *data), lambda: cpu_of(two)),
+        }
+        others = {
+            "small chunks, by hand": (alone(by_hand, w[:10], few), time.process_time),
+            "small chunks, yota, two cores": (by(two, w[:10], *small), lambda: cpu_of(two)),
+        }
+        found: dict[str, Times] = {}
+        for _ in range(repeats):
+            for place in ("disk", "memory"):
+                for name, contender in large.items():
+                    if place == "disk":
                         drop(files)
-                        found.setdefault(f"{name}, from disk", []).append(measured(*each))
-                    found.setdefault(f"{name}, from memory", []).append(measured(*each))
-        print(f"\n{f'{workers} workers':38}{'wall s':>8}{'CPU s':>8}    load {os.getloadavg()[0]:.1f}", flush=True)
-        for name, times in found.items():
-            wall, cpu = best[name, workers] = tuple(map(min, zip(*times, strict=True)))  # type: ignore[assignment]
-            print(f"{name:38}{wall:8.3f}{cpu:8.3f}", flush=True)
-        less = best["small chunks, one process, by hand, from memory", workers]
-        both = zip(best["small chunks, yota, from memory", workers], less, strict=True)
-        wall, cpu = ((of_yota - by_one) / len(few) * 1e3 for of_yota, by_one in both)
-        print(f"{'overhead of a chunk':38}{wall:8.2f}{cpu:8.2f} ms")
-    for place in ("disk", "memory"):
-        one, several = (best[f"yota, from {place}", workers][0] for workers in (1, options.workers))
-        print(f"{options.workers} workers against 1, from {place}: {one / several:.2f} times as fast")
+                    found.setdefault(f"{name}, from {place}", []).append(measured(*contender))
+            for name, contender in others.items():
+                found.setdefault(name, []).append(measured(*contender))
+    return found
+
+
+def bars(found: dict[str, Times], chunks: int) -> list[tuple[str, float, str, list[float]]]:
+    """What is required: what it is, the bar, on which side of it, and what each round gives."""
+
+    def pairs(one: str, other: str) -> list[tuple[float, float]]:
+        return [(a[0], b[0]) for a, b in zip(found[one], found[other], strict=True)]
+
+    to_read = pairs("yota, two cores, from disk", "one process reads, from disk")
+    to_add = pairs("small chunks, yota, two cores", "small chunks, by hand")
+    to_scale = pairs("yota, one core, from memory", "yota, two cores, from memory")
+    return [
+        ("times as long as one process reads, two cores, from disk", _TO_READ, "most", [a / b for a, b in to_read]),
+        ("ms more for a small chunk than by hand", _TO_ADD, "most", [(a - b) / chunks * 1e3 for a, b in to_add]),
+        ("times as fast on two cores as on one, from memory", _TO_SCALE, "least", [a / b for a, b in to_scale]),
+    ]
 
 
 if __name__ == "__main__":

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+import threading
+import time
 import weakref
 
 import numpy as np
@@ -92,7 +94,7 @@ def test_tasks_have_names_to_read(fg):
     names = {
         str(key[0] if isinstance(key, tuple) else key).rpartition("-")[0] for key in dict(fg.delayed(W, X, Y).dask)
     }
-    assert {"value_and_grad_of_loss", "total_of_loss", "arguments"} <= names
+    assert {"value_and_grad_of_loss", "total_of_loss"} <= names
 
 
 def test_the_same_bits_in_any_order(fg):
@@ -108,7 +110,7 @@ def test_the_same_bits_however_many_chunks_a_task_has(fg, monkeypatch):
     wanted = fg(W, *small)
     for most in (1, 2, 16):
         monkeypatch.setattr("yota.distributed.summed._together", lambda _, most=most: most)
-        assert len(fg.delayed(W, *small).dask) == -(-26 // most) + 2 + 2 * (most == 1)
+        assert len(fg.delayed(W, *small).dask) == -(-26 // most) + 1 + 2 * (most == 1)
         found = fg(W, *small)
         assert found[0] == wanted[0]
         assert np.array_equal(found[1], wanted[1])
@@ -131,6 +133,44 @@ def test_a_chunk_is_read_once_and_held_alone(fg):
     array = da.concatenate([da.from_delayed(each, (np.nan, 4), float) for each in pairs])
     holds(fg(W, array[:, :3], array[:, 3] * 1.0))
     assert len(read) == len(pairs)
+
+
+def test_the_next_chunk_is_read_while_one_is_computed(fg, monkeypatch):
+    """A reader that waits: each chunk but the first of a task comes from the thread, unless that cannot read it."""
+    threads = []
+
+    def read(array, start, failing):
+        time.sleep(0.005)
+        threads.append(threading.current_thread())
+        if failing and threading.current_thread() is not threading.main_thread():
+            raise OSError("only in the thread of the task")
+        return array[start : start + 20]
+
+    monkeypatch.setattr("yota.distributed.summed._together", lambda _: 4)
+    for failing in (False, True):
+        blocks = [
+            [dask.delayed(read)(array, start, failing) for start in range(0, ROWS, 20)] for array in (DATA, SIGNS)
+        ]
+        # Types are found before.
+        fg.delayed(W, *blocks)
+        threads.clear()
+        holds(fg(W, *blocks))
+        ahead = sum(each is not threading.main_thread() for each in threads)
+        assert (ahead, len(threads) - ahead) == ((4, 12) if failing else (8, 4))
+    monkeypatch.setattr("yota.distributed.sums._MOST_AHEAD", 100)
+    threads.clear()
+    holds(fg(W, *blocks))
+    assert {*threads} == {threading.main_thread()}
+
+
+def test_large_arguments_are_sent_once(fg):
+    wide = np.ones((40, 20_000))
+    blocks = [dask.delayed(wide[start : start + 4]) for start in range(0, 40, 4)]
+    found = value_and_grad(lambda w, X: np.sum((X @ w) ** 2), over="X")
+    assert len([key for key in dict(found.delayed(np.ones(20_000), blocks).dask) if "arguments" in str(key)]) == 1
+    value, gradient = found(np.ones(20_000), blocks)
+    assert value == 40 * 20_000**2
+    assert np.array_equal(gradient, np.full(20_000, 2.0 * 40 * 20_000))
 
 
 def test_what_chunks_share_is_made_once(fg):

@@ -23,6 +23,7 @@ from yota.generation.examples import spec_of
 from yota.ir.callables import Derived, Recipe, name_of
 from yota.runtime.cache import Table
 from yota.specs import Array
+from yota.structures import flatten
 
 __all__ = ["Over", "Summed", "refuse"]
 
@@ -31,6 +32,8 @@ _FAN = 16
 """Number of sums that one task adds: a power of two."""
 _MOST = 16
 """Largest number of chunks in one task: a power of two."""
+_MOST_COPIED = 1 << 16
+"""Largest number of bytes of arguments that each task has for itself."""
 
 
 class Summed(Derived):
@@ -96,21 +99,24 @@ class Summed(Derived):
         functions = self._compiled(call, chunks, places)
         shared, name = task_name("arguments"), task_name(self._tasks)
         work = Work(functions, self.__name__, names, places, call, self._is_mean, self._with_value)
-        graph: dict[Any, Any] = {shared: work}
+        # A task of their own costs more time than to send a few arguments with each of the others.
+        size = sum(getattr(leaf, "nbytes", 0) for _, leaf in flatten([call.args, call.kwargs]))
+        graph: dict[Any, Any] = {shared: work} if size > _MOST_COPIED else {}
+        given: Any = shared if graph else work
         found, base = sources(chunks)
         size = _together(found)
         checked = self._checked(chunks) if self._check else -1
         for first in range(0, len(found), size):
             several = tuple(found[first : first + size])
             others = tuple(frozenset().union(*(each.others for each in several)))
-            graph[name, first] = (of_group, shared, Group(first, several, others, checked), *others)
-        level = list(graph)[1:]
+            graph[name, first] = (of_group, given, Group(first, several, others, checked), *others)
+        level: list[Any] = [key for key in graph if key != shared]
         while len(level) > _FAN:
             sums = task_name(f"sum_of_{self.__name__}")
             groups = [level[start : start + _FAN] for start in range(0, len(level), _FAN)]
             level = [(sums, number) for number in range(len(groups))]
             graph |= {key: (added, group) for key, group in zip(level, groups, strict=True)}
-        return later(f"total_of_{self.__name__}", graph, (finished, shared, level), base)
+        return later(f"total_of_{self.__name__}", graph, (finished, given, level), base)
 
     def _checked(self, chunks: Sequence[Chunked]) -> int:
         """The chunk to check: a different one at each call, among those that may have several samples."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +26,10 @@ Part = tuple[int, Any]
 
 _CHECKED = 4
 """Number of samples on which each call checks that the loss is a sum."""
+_MOST_AHEAD = 1 << 25
+"""Bytes of a chunk during whose computation the next one may be read: few beside a worker's memory."""
+_WAITS = 1e-3
+"""Seconds that reading a chunk waits, for a disk or a network, from which on reading ahead is worth a thread."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -108,18 +114,47 @@ def known(functions: bytes, value: Any = None) -> Any:
 
 def of_group(work: Work, group: Group, *given: Any) -> Part | None:
     """The sum over some chunks, one after the other."""
-    values = dict(zip(group.others, given, strict=True))
+    with ThreadPoolExecutor(1) as thread:
+        reading = _Reading(group.sources, dict(zip(group.others, given, strict=True)), thread)
 
-    def part(place: int) -> Part | None:
-        number = group.first + place
-        try:
-            blocks = group.sources[place].blocks(values)
-        except Exception as error:
-            raise unmade(number, f"the data of {work.title}", error) from error
-        found: Part | None = work.of(number, blocks, lambda arrays: _of_chunk(work, number == group.checked, arrays))
+        def part(place: int) -> Part | None:
+            number = group.first + place
+            try:
+                blocks = reading.blocks(place)
+            except Exception as error:
+                raise unmade(number, f"the data of {work.title}", error) from error
+            found: Part | None = work.of(
+                number, blocks, lambda arrays: _of_chunk(work, number == group.checked, arrays)
+            )
+            return found
+
+        return _tree(part, 0, len(group.sources))
+
+
+class _Reading:
+    """The blocks of one chunk after the other; where reading waits for a disk, a thread reads the next ones ahead."""
+
+    _waits = False
+
+    def __init__(self, sources: Sequence[Source], values: Mapping[Any, Any], thread: ThreadPoolExecutor) -> None:
+        self._sources, self._values, self._thread = sources, values, thread
+        self._ahead: Future[list[Any]] | None = None
+
+    def blocks(self, place: int) -> list[Any]:
+        """The blocks of a chunk, which is the next one."""
+        ahead, self._ahead = self._ahead, None
+        # What cannot be read in another thread is read in this one, which also raises the error.
+        found = self._read(place) if ahead is None or ahead.exception() else ahead.result()
+        size = sum(getattr(block, "nbytes", 0) for block in found)
+        if self._waits and size <= _MOST_AHEAD and place + 1 < len(self._sources):
+            self._ahead = self._thread.submit(self._read, place + 1)
         return found
 
-    return _tree(part, 0, len(group.sources))
+    def _read(self, place: int) -> list[Any]:
+        start = time.perf_counter() - time.thread_time()
+        found = self._sources[place].blocks(self._values)
+        self._waits = time.perf_counter() - time.thread_time() - start > _WAITS
+        return found
 
 
 def _of_chunk(work: Work, is_checked: bool, blocks: Sequence[Any]) -> Part | None:
