@@ -17,13 +17,15 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from yota.codegen.monomials import Monomial, is_multiple, multiply
-from yota.codegen.table import Place, Sums, Table
+from yota.codegen.monomials import Term, chain_length, is_multiple, multiply
+from yota.codegen.table import Divisor, Pair, Place, Sums, Table
 
 __all__ = ["Options", "factor", "factor_anew"]
 
-Spot: TypeAlias = tuple[int, int, int, int, int]
-"""Two terms of a sum: its atom, their positions, and their numbers."""
+Slots: TypeAlias = tuple[int, int]
+"""Where a divisor occurs: the slots of two terms of a sum, in order."""
+
+_MANY = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +56,7 @@ class Options:
     whole: bool = False
     nest: bool = False
     seed: int = 0
-    most: int = 1024
+    most: int = _MANY
     inside: bool = False
 
 
@@ -86,22 +88,23 @@ def factor_anew(
 
 
 class _Open:
-    """A sum that loses terms: its terms by position, linked to their neighbours, and the positions of each factor.
+    """A sum that loses terms: its slots by position, linked to their neighbours, and the positions of each factor.
 
     Links are out of range at the ends.
     """
 
-    def __init__(self, table: Table, terms: Sequence[int]) -> None:
-        self.known = table.terms
+    def __init__(self, known: Sequence[Term], terms: Sequence[int], slots: range) -> None:
+        self.known = known
         self.terms: list[int | None] = list(terms)
+        self.slots = list(slots)
         self.before = list(range(-1, len(terms) - 1))
         self.after = list(range(1, len(terms) + 1))
         self.readers: dict[int, list[int]] = {}
         for position, term in enumerate(terms):
-            for atom, _ in table.terms[term][1]:
+            for atom, _ in known[term][1]:
                 self.readers.setdefault(atom, []).append(position)
 
-    def merge(self, first: int, second: int, term: int) -> None:
+    def merge(self, first: int, second: int, term: int, slot: int) -> None:
         """Put a term in the place of two."""
         for position in (first, second):
             old = self.terms[position]
@@ -111,7 +114,7 @@ class _Open:
                 del readers[bisect_left(readers, position)]
         for atom, _ in self.known[term][1]:
             insort(self.readers.setdefault(atom, []), first)
-        self.terms[first], self.terms[second] = term, None
+        self.terms[first], self.terms[second], self.slots[first] = term, None, slot
         before, after = self.before[second], self.after[second]
         if before >= 0:
             self.after[before] = after
@@ -128,8 +131,9 @@ class _Open:
         most, common = (window + 1) // 2, set[int]()
         for atom, _ in self.known[term][1]:
             readers = self.readers[atom]
-            place = bisect_left(readers, position)
-            common.update(readers[max(place - most, 0) : place], readers[place + 1 : place + 1 + most])
+            if len(readers) > 1:
+                place = bisect_left(readers, position)
+                common.update(readers[max(place - most, 0) : place], readers[place + 1 : place + 1 + most])
         found = common.copy()
         for links in (self.before, self.after):
             other = links[position]
@@ -147,7 +151,14 @@ class _Open:
             yield each, each in common
 
 
+def _works(exponent: int) -> int:
+    """Number of factors of a power, as products count them."""
+    return exponent if exponent < 2 else chain_length(exponent) + 1
+
+
 class _Factoring:
+    """Terms of sums stand in slots, of which each is told by a number; a place is two slots."""
+
     def __init__(self, table: Table, sums: Sums, options: Options, known: Mapping[int, Sequence[Place]]) -> None:
         self.table = table
         self.options = options
@@ -155,14 +166,22 @@ class _Factoring:
         self.sums = dict(sums)
         self.opened: dict[int, _Open] = {}
         """Sums that have lost terms."""
+        self.closed: dict[int, int] = {}
+        """The one term of sums of two."""
         self.costs = table.costs(options.most)
         self.alone = table.alone(options.most, options.inside)
-        self.places: dict[int, list[Place]] = {}
-        """Where each divisor occurs."""
-        self.waiting: dict[tuple[Monomial, Monomial], Spot | None] = {}
-        """Where two monomials without a common factor have met, if that was once; they are no places yet."""
+        self.plain = not table.origin.is_array and not options.inside and options.most == _MANY
+        self.held: list[int] = []
+        """The term in each slot; -1 where it is gone."""
+        self.homes: list[tuple[int, int]] = []
+        """The sum of each slot, and the position."""
+        self.bases: dict[int, int] = {}
+        self.places: dict[int, list[Slots]] = {}
+        """Where each divisor occurs; places of which the terms are gone are among them."""
         self.atoms: dict[int, int] = {}
         """Atoms of the divisors that have been taken out."""
+        self.hopes: dict[int, float] = {}
+        """How many operations each divisor saves at most."""
         self.pushed: dict[int, float] = {}
         self.queue: list[tuple[float, float, int, int]] = []
         self.choose = random.Random(options.seed)
@@ -171,101 +190,108 @@ class _Factoring:
     def run(self, changed: Collection[int], divisor: int | None) -> dict[int, tuple[int, ...]]:
         self._start(changed)
         if divisor is not None:
-            places = self._valid(divisor)
+            places = self._apart(self._alive(divisor))
             if places:
                 self._extract(divisor, self._unit(divisor, places), places)
-        while self.queue:
-            gain, _, _, number = heapq.heappop(self.queue)
-            places = self._valid(number)
-            unit, found = self._worth(number, places)
+        queue, hopes = self.queue, self.hopes
+        while queue:
+            hope, _, _, number = heapq.heappop(queue)
+            if self.pushed[number] != -hope:
+                continue
             self.pushed[number] = 0.0
-            if 0 < found < -gain:
+            before = len(self.places[number])
+            places = self._alive(number)
+            if not places:
+                hopes[number] = 0.0
+                continue
+            gain = -hope if len(places) == before else self._hope(number, places)
+            if gain + hope >= 0 and (len(places) > 1 or number in self.atoms):
+                places = self._apart(places)
+                gain = self._gain(number, self._unit(number, places), places) if places else 0.0
+            if 0 < gain < -hope:
                 # Terms went elsewhere in the meantime: back into the queue at what it is worth now.
-                self._enqueue(found, number)
-            elif found > 0:
-                self._extract(number, unit, places)
+                self._enqueue(gain, number)
+            elif gain > 0 and self._pair(places[0]) is not None:
+                hopes[number] = 0.0
+                self._extract(number, self._unit(number, places), places)
+                continue
+            hopes[number] = gain
         for atom, opened in self.opened.items():
             self.sums[atom] = tuple([term for term in opened.terms if term is not None])
+        for atom, term in self.closed.items():
+            self.sums[atom] = (term,)
         return self.sums
 
     def _start(self, changed: Collection[int]) -> None:
-        table = self.table
-        touched: dict[int, None] = {}
+        table, touched = self.table, dict[int, None]()
         if self.options.whole:
             living = table.living(self.sums)
             for atom in sorted(living.keys() & (table.defined.keys() | set(table.whole()))):
                 self.atoms.setdefault(table.divisor_of[atom][0], atom)
             for atom in sorted(living.keys() & changed):
-                for divisor, place in table.places(atom, living[atom]):
-                    self._note(divisor, place, touched)
+                base = self._base(atom)
+                for _, place, alike in table.places(atom, living[atom]):
+                    self._meet(atom, base + place.first, base + place.second, alike, touched)
         else:
             meet = self._meet
             for atom, terms in self.sums.items():
-                for first, second, alike in table.paired(atom, terms):
-                    meet((atom, first, second, terms[first], terms[second]), alike, touched)
+                if len(terms) > 1:
+                    base = self._base(atom)
+                    for first, second, alike in table.paired(atom, terms):
+                        meet(atom, base + first, base + second, alike, touched)
         self._push(touched)
 
-    def _meet(self, spot: Spot, has_factor: bool, touched: dict[int, None]) -> None:
-        """Note the place that two terms make; without a factor, where they are worth something or meet again."""
-        if not has_factor and not self.options.whole:
-            (a, one), (b, two) = self.table.terms[spot[3]], self.table.terms[spot[4]]
-            if abs(a) != abs(b) or abs(a) == 1.0:
-                key = (one, two) if one < two else (two, one)
-                before = self.waiting.setdefault(key, spot)
-                if before is spot:
-                    return
-                self._wake(key, touched)
-        pair = self.table.pair(spot[3], spot[4])
-        if pair is not None:
-            if pair.divisor not in self.places:
-                self._wake(self.table.divisors[pair.divisor][:2], touched)
-            self._note(pair.divisor, Place(*spot, pair.scale, pair.factor), touched)
-
-    def _wake(self, key: tuple[Monomial, Monomial], touched: dict[int, None]) -> None:
-        """Note the first place of two monomials, which have met again."""
-        spot = self.waiting.get(key)
-        self.waiting[key] = None
-        pair = self.table.pair(spot[3], spot[4]) if spot is not None else None
-        if spot is not None and pair is not None:
-            self._note(pair.divisor, Place(*spot, pair.scale, pair.factor), touched)
-
-    def _note(self, divisor: int, place: Place, touched: dict[int, None]) -> None:
-        """Add a place to those of its divisor, which is then ``touched``."""
-        if self._is_allowed(divisor, place):
-            places = self.places.get(divisor)
-            if places is None:
-                places = self._places(divisor)
-            places.append(place)
-            touched[divisor] = None
-
-    def _places(self, divisor: int) -> list[Place]:
-        """Where a divisor occurs; places of which the terms are gone are among them."""
-        found = self.places.get(divisor)
+    def _base(self, atom: int) -> int:
+        """The first slot of a sum."""
+        found = self.bases.get(atom)
         if found is None:
-            known = self.known.get(divisor, ())
-            found = self.places[divisor] = [place for place in known if self._is_allowed(divisor, place)]
+            terms = self.sums[atom]
+            found = self.bases[atom] = len(self.held)
+            self.held += terms
+            self.homes += [(atom, position) for position in range(len(terms))]
         return found
 
-    def _is_allowed(self, divisor: int, place: Place) -> bool:
-        return bool(place.factor or self.options.shared) and self.atoms.get(divisor) != place.sum
+    def _meet(self, atom: int, one: int, two: int, alike: bool, touched: dict[int, None]) -> None:
+        """Note the place of two terms; the divisor is ``touched`` if it may be worth something."""
+        left, right = self.held[one], self.held[two]
+        divisor = self.table.divisor(left, right)
+        if divisor is None or not (alike or self.options.shared) or self.atoms.get(divisor) == atom:
+            return
+        found = self.places.get(divisor)
+        if found is None:
+            found = self._places(divisor)
+        found.append((one, two))
+        only = len(found) == 1 and divisor not in self.atoms
+        if only and not alike:
+            known = self.table.terms
+            number = abs(known[left][0])
+            if number == 1.0 or number != abs(known[right][0]):
+                return  # a sum of two terms that stands in one place is worth nothing
+        saved, size = self.alone.get((left, right)) or self._alone(left, right)
+        self.hopes[divisor] = saved if only else self.hopes.get(divisor, 0.0) + saved + size
+        touched[divisor] = None
+
+    def _places(self, divisor: int) -> list[Slots]:
+        """The known places of a divisor."""
+        found = self.places[divisor] = list[Slots]()
+        for atom, first, second, left, right in self.known.get(divisor, ()):
+            pair = self.table.pair(left, right)
+            assert pair is not None
+            if (pair.factor or self.options.shared) and self.atoms.get(divisor) != atom:
+                base = self._base(atom)
+                if self.sums[atom][first : second + 1 : second - first] == (left, right):
+                    found.append((base + first, base + second))
+        if found:
+            self.hopes[divisor] = self._hope(divisor, found)
+        return found
 
     def _push(self, touched: Iterable[int]) -> None:
         """Queue the divisors that have gained places."""
-        gains: dict[int, float] = {}
+        pushed, hopes = self.pushed, self.hopes
         for divisor in touched:
-            places = self.places[divisor]
-            if len(places) == 1 and divisor not in self.atoms:
-                if not places[0].factor and abs(places[0].scale) == 1.0:
-                    continue  # a sum of two terms that stands in one place is worth nothing
-                if not self._is_alive(places[0]):
-                    continue
-            else:
-                places = self._valid(divisor)
-            _, gain = self._worth(divisor, places)
-            if gain > self.pushed.get(divisor, 0.0):
-                gains[divisor] = gain
-        for divisor in sorted(gains, key=self.table.divisors.__getitem__):
-            self._enqueue(gains[divisor], divisor)
+            gain = hopes[divisor]
+            if gain > pushed.get(divisor, 0.0):
+                self._enqueue(gain, divisor)
 
     def _enqueue(self, gain: float, divisor: int) -> None:
         self.pushed[divisor] = gain
@@ -273,102 +299,172 @@ class _Factoring:
         rank = self.choose.random() if self.options.seed else 0.0
         heapq.heappush(self.queue, (-gain, rank, self.serial, divisor))
 
-    def _valid(self, divisor: int) -> list[Place]:
-        """Places whose terms are still there, no term twice; of one that has a scale only those that are a multiple."""
-        alive = self._places(divisor)
-        if self.opened or self.known:
-            alive = self.places[divisor] = [place for place in alive if self._is_alive(place)]
-        if divisor in self.atoms:
-            unit = self.table.divisor_of[self.atoms[divisor]][1]
-            alive = [place for place in alive if is_multiple(place.scale, unit)]
-        if len(alive) < 2:
-            return alive
-        found: list[Place] = []
-        taken: set[tuple[int, int]] = set()
-        for place in alive:
-            ends = {(place.sum, place.first), (place.sum, place.second)}
-            if taken.isdisjoint(ends):
-                taken |= ends
-                found.append(place)
+    def _alive(self, divisor: int) -> list[Slots]:
+        """Places of which the terms are still there."""
+        held, places = self.held, self.places.get(divisor)
+        if places is None:
+            places = self._places(divisor)
+        found = self.places[divisor] = [each for each in places if held[each[0]] >= 0 and held[each[1]] >= 0]
         return found
 
-    def _is_alive(self, place: Place) -> bool:
-        atom, first, second, left, right, _, _ = place
-        opened = self.opened.get(atom)
-        terms = self.sums[atom] if opened is None else opened.terms
-        return terms[first] == left and terms[second] == right
+    def _apart(self, places: Sequence[Slots]) -> list[Slots]:
+        """Places of one divisor, no term twice; of one that has a scale only those that are a multiple."""
+        found: list[Slots] = []
+        taken: set[int] = set()
+        for place in places:
+            pair = self._pair(place)
+            if pair is not None and taken.isdisjoint(place):
+                atom = self.atoms.get(pair.divisor)
+                if atom is None or is_multiple(pair.scale, self.table.divisor_of[atom][1]):
+                    taken.update(place)
+                    found.append(place)
+        return found
 
-    def _worth(self, divisor: int, places: Sequence[Place]) -> tuple[float, float]:
-        """The scale that a divisor carries itself, and how many operations it saves."""
-        if not places:
-            return 1.0, 0.0
-        if len(places) > 1 or divisor in self.atoms:
-            unit = self._unit(divisor, places)
-            return unit, self._gain(divisor, unit, places)
-        # In one place it is worth the same in each search.
-        key = places[0].left, places[0].right
-        found = self.alone.get(key)
+    def _pair(self, place: Slots) -> Pair | None:
+        return self.table.pair(self.held[place[0]], self.held[place[1]])
+
+    def _pairs(self, places: Iterable[Slots]) -> list[Pair]:
+        return [pair for pair in map(self._pair, places) if pair is not None]
+
+    def _hope(self, divisor: int, places: Sequence[Slots]) -> float:
+        """How many operations a divisor saves if one scale serves at all places."""
+        held, gain, size = self.held, 0.0, 0.0
+        for one, two in places:
+            saved, size = self._alone(held[one], held[two])
+            gain += saved + size
+        return gain if divisor in self.atoms else gain - size
+
+    def _alone(self, left: int, right: int) -> tuple[float, float]:
+        """How many operations it saves to take out the divisor of two terms, and how many it takes itself.
+
+        That is the same in each search.
+        """
+        found = self.alone.get((left, right))
         if found is None:
-            unit = self._unit(divisor, places)
-            found = self.alone[key] = unit, self._gain(divisor, unit, places)
+            found = self.alone[left, right] = (self._saved if self.plain else self._weighed)(left, right)
         return found
 
-    def _unit(self, divisor: int, places: Sequence[Place]) -> float:
+    def _weighed(self, left: int, right: int) -> tuple[float, float]:
+        pair = self.table.pair(left, right)
+        if pair is None:
+            return 0.0, 0.0
+        divisor, number, costs = self.table.divisors[pair.divisor], self.table.number, self.costs
+        assert divisor is not None
+        one, two, a, b = divisor
+        unit = self._alone_unit(pair.scale, divisor)
+        size = 1 + costs[number((a * unit, one))] + costs[number((b * unit, two))]
+        gain = 1 + costs[left] + costs[right] - size
+        scale = pair.scale / unit
+        if pair.factor or abs(scale) != 1.0:
+            gain -= 1 + costs[number((scale, pair.factor))]
+        return gain, size
+
+    def _saved(self, left: int, right: int) -> tuple[float, float]:
+        """The same for numbers, where nothing needs to be divided."""
+        (a, one), (b, two) = self.table.terms[left], self.table.terms[right]
+        a, b = abs(a), abs(b)
+        gain, size, rest, other = 0, -1, len(one), len(two)
+        exponents = dict(two)
+        for atom, exponent in one:
+            times = exponents.get(atom)
+            if times is None:
+                size += 1 if exponent == 1 else _works(exponent)
+                continue
+            del exponents[atom]
+            if exponent == times == 1:
+                gain += 1
+                rest -= 1
+                other -= 1
+            else:
+                shared = min(exponent, times)
+                left_over, right_over = _works(exponent - shared), _works(times - shared)
+                size += left_over + right_over
+                gain += _works(exponent) + _works(times) - left_over - right_over - _works(shared)
+                rest -= shared == exponent
+                other -= shared == times
+        for exponent in exponents.values():
+            size += 1 if exponent == 1 else _works(exponent)
+        same, scaled = a == b, a != 1.0
+        if len(exponents) < len(two):
+            gain += same and scaled
+            gain -= (not rest and (same or not scaled)) + (not other and (same or b == 1.0))
+        elif same and scaled:
+            gain = bool(one) + bool(two) - 1
+        size += (not rest) + (not other)
+        if not same:
+            size += (scaled and rest > 0) + (b != 1.0 and other > 0)
+        return gain, size
+
+    def _alone_unit(self, scale: float, divisor: Divisor) -> float:
+        # A coefficient that both terms have stands outside: 3 * (a - b).
+        outside = abs(divisor.left_coefficient) == abs(divisor.right_coefficient) and not self.options.inside
+        return math.copysign(1.0, scale) if outside else scale
+
+    def _unit(self, number: int, places: Sequence[Slots]) -> float:
         """The scale that the divisor itself carries; the rest is a coefficient at each place."""
-        atom = self.atoms.get(divisor)
+        atom = self.atoms.get(number)
         if atom is not None:
             return self.table.divisor_of[atom][1]
-        if len(places) == 1:
-            # A coefficient that both terms have stands outside: 3 * (a - b).
-            scale, (_, _, one, two) = places[0].scale, self.table.divisors[divisor]
-            return math.copysign(1.0, scale) if abs(one) == abs(two) and not self.options.inside else scale
-        scales = [place.scale for place in places]
+        pairs, divisor = self._pairs(places), self.table.divisors[number]
+        assert divisor is not None
+        if len(pairs) == 1:
+            return self._alone_unit(pairs[0].scale, divisor)
+        scales = [pair.scale for pair in pairs]
         # A place without factor is a sum of the user's: there the divisor stands as it is.
-        bare = next((place.scale for place in places if not place.factor), None)
+        bare = next((pair.scale for pair in pairs if not pair.factor), None)
         sign = 1.0 if (bare > 0 if bare else sum([scale > 0 for scale in scales]) * 2 >= len(scales)) else -1.0
         unit = abs(scales[0]) if len(set(scales)) == 1 else abs(Counter(scales).most_common(1)[0][0])
         if unit == 1.0 or not all(is_multiple(scale, unit) for scale in scales):
             return sign
-        one, two = self.table.divisors[divisor][2:]
         # Or 3 * a - 3 * b, where that serves more than once.
-        outside = abs(one) == abs(two) and not self.options.inside
-        if outside and self._gain(divisor, sign, places) > self._gain(divisor, sign * unit, places):
+        outside = abs(self._alone_unit(unit, divisor)) == 1.0
+        if outside and self._gain(number, sign, places) > self._gain(number, sign * unit, places):
             return sign
         return sign * unit
 
-    def _gain(self, divisor: int, unit: float, places: Sequence[Place]) -> float:
-        number, costs = self.table.number, self.costs
+    def _gain(self, divisor: int, unit: float, places: Sequence[Slots]) -> float:
+        """How many operations a divisor of this scale saves."""
+        number, costs, held = self.table.number, self.costs, self.held
         gain = 0.0
         if divisor not in self.atoms:
-            one, two, a, b = self.table.divisors[divisor]
+            found = self.table.divisors[divisor]
+            assert found is not None
+            one, two, a, b = found
             gain -= 1 + costs[number((a * unit, one))] + costs[number((b * unit, two))]
-        for place in places:
-            gain += 1 + costs[place.left] + costs[place.right]
-            scale = place.scale / unit
-            if place.factor or abs(scale) != 1.0:
-                gain -= 1 + costs[number((scale, place.factor))]
+        for (left, right), pair in zip(places, self._pairs(places), strict=True):
+            gain += 1 + costs[held[left]] + costs[held[right]]
+            scale = pair.scale / unit
+            if pair.factor or abs(scale) != 1.0:
+                gain -= 1 + costs[number((scale, pair.factor))]
         return gain
 
-    def _extract(self, divisor: int, unit: float, places: Sequence[Place]) -> None:
+    def _extract(self, divisor: int, unit: float, places: Sequence[Slots]) -> None:
+        held, homes, pairs = self.held, self.homes, self._pairs(places)
         atom = self.atoms.get(divisor)
         if atom is None:
-            atom = self.atoms[divisor] = self.table.define(divisor, unit, places)
+            # Two terms have one order; an ordered sum keeps its first term first wherever signs allow.
+            ordered = any(homes[left][0] in self.table.ordered for left, _ in places)
+            first = held[places[0][0]]
+            atom = self.atoms[divisor] = self.table.define(divisor, unit, first, pairs[0].factor, ordered)
         touched: dict[int, None] = {}
-        for place in places:
-            term = self.table.number((place.scale / unit, multiply(place.factor, ((atom, 1),))))
-            opened = self.opened.get(place.sum)
+        for (left, right), pair in zip(places, pairs, strict=True):
+            term = self.table.number((pair.scale / unit, multiply(pair.factor, ((atom, 1),))))
+            home, first = homes[left]
+            held[left] = held[right] = -1
+            opened = self.opened.get(home)
             if opened is None:
-                opened = self.opened[place.sum] = _Open(self.table, self.sums[place.sum])
-            opened.merge(place.first, place.second, term)
-            self._pair(place.sum, opened, place.first, touched)
+                terms = self.sums[home]
+                if len(terms) == 2:
+                    self.closed[home] = term
+                    continue
+                base = self.bases[home]
+                opened = self.opened[home] = _Open(self.table.terms, terms, range(base, base + len(terms)))
+            slot = len(held)
+            held.append(term)
+            homes.append((home, first))
+            opened.merge(first, homes[right][1], term, slot)
+            options = self.options
+            for other, alike in opened.others(first, options.window, options.near, home in self.table.ordered):
+                one, two = (opened.slots[other], slot) if other < first else (slot, opened.slots[other])
+                self._meet(home, one, two, alike, touched)
         self._push(touched)
-
-    def _pair(self, atom: int, opened: _Open, position: int, touched: dict[int, None]) -> None:
-        """Note the places that the term at ``position`` makes with others."""
-        options, terms = self.options, opened.terms
-        for other, alike in opened.others(position, options.window, options.near, atom in self.table.ordered):
-            first, second = (other, position) if other < position else (position, other)
-            left, right = terms[first], terms[second]
-            assert left is not None
-            assert right is not None
-            self._meet((atom, first, second, left, right), alike, touched)

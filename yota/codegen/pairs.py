@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
 from typing import TypeAlias
 
 from yota.codegen.monomials import chain_length
@@ -80,26 +80,26 @@ class _Extraction:
     def __init__(self, monomials: Sequence[MutableMapping[int, int]], atom: Callable[[], int]) -> None:
         self.monomials = monomials
         self.atom = atom
-        self.members: dict[Pair, dict[int, int]] = {}
-        """How often each pair occurs in which monomials; not of pairs that occurred once."""
+        self.members: dict[Pair, list[int]] = {}
+        """Monomials that each pair occurs in, or did; not of pairs that occurred once."""
         self.queue: list[tuple[int, int, int, bool, Pair]] = []
 
     def run(self) -> dict[int, Pair]:
         first: dict[Pair, int] = {}
+        members = self.members
         for number, monomial in enumerate(self.monomials):
             if len(monomial) == 1 and 1 in monomial.values():
                 continue
             for pair, times in occurrences(monomial).items():
-                if pair in self.members:
-                    self.members[pair][number] = times
-                elif pair in first:
-                    self.members[pair] = {first[pair]: 1, number: times}
+                before = first.setdefault(pair, number)
+                if before != number:
+                    if pair in members:
+                        members[pair].append(number)
+                    else:
+                        members[pair] = [before, number]
                 elif times > 1:
-                    self.members[pair] = {number: times}
-                else:
-                    first[pair] = number
-        for pair in self.members:
-            self._enqueue(pair)
+                    members[pair] = [number]
+        self._enqueue(members)
         found: dict[int, Pair] = {}
         while self.queue:
             entry = heapq.heappop(self.queue)
@@ -115,10 +115,11 @@ class _Extraction:
                 self._extract(entry[-1], atom)
         return found
 
-    def _enqueue(self, pair: Pair) -> None:
-        entry = self._entry(pair)
-        if entry is not None:
-            heapq.heappush(self.queue, entry)
+    def _enqueue(self, pairs: Iterable[Pair]) -> None:
+        for pair in pairs:
+            entry = self._entry(pair)
+            if entry is not None:
+                heapq.heappush(self.queue, entry)
 
     def _entry(self, pair: Pair) -> tuple[int, int, int, bool, Pair] | None:
         """How good a pair is, the best being least.
@@ -126,42 +127,38 @@ class _Extraction:
         What counts is how often it occurs; then how much more its monomials have in common, because that can be
         shared next; then how many monomials it is the whole of.
         """
-        members = self.members[pair]
-        count = sum(members.values())
+        monomials, members = self.monomials, self.members[pair]
+        one, other = pair
+        if one == other:
+            alive = [number for number in members if monomials[number].get(one, 0) > 1]
+            count = sum([monomials[number][one] // 2 for number in alive])
+        else:
+            alive = [number for number in members if one in monomials[number] and other in monomials[number]]
+            count = sum([min(monomials[number][one], monomials[number][other]) for number in alive])
         if count < 2:
             return None
-        sample = [self.monomials[number] for number in itertools.islice(members, _SAMPLE)]
+        self.members[pair] = alive
+        sample = [monomials[number] for number in alive[:_SAMPLE]]
         alike = set(sample[0]).intersection(*sample[1:])
-        whole = sum(len(monomial) <= 2 and sum(monomial.values()) == 2 for monomial in sample)
-        return -count, -len(alike), -whole, pair[0] != pair[1], pair
+        whole = sum([len(monomial) <= 2 and sum(monomial.values()) == 2 for monomial in sample])
+        return -count, -len(alike), -whole, one != other, pair
 
     def _extract(self, pair: Pair, atom: int) -> None:
-        parts, fresh = dict.fromkeys(pair), dict[Pair, None]()
-        for number, times in sorted(self.members[pair].items()):
-            monomial = self.monomials[number]
-            for before, _ in _around(monomial, parts):
-                if before in self.members:
-                    self.members[before].pop(number, None)
+        monomials, members, (one, other) = self.monomials, self.members, pair
+        fresh: dict[Pair, list[int]] = {}
+        for number in members[pair]:
+            monomial = monomials[number]
+            times = monomial[one] // 2 if one == other else min(monomial[one], monomial[other])
             for factor in pair:
                 monomial[factor] -= times
                 if not monomial[factor]:
                     del monomial[factor]
+            for each in monomial:
+                fresh.setdefault((each, atom), []).append(number)
+            if times > 1:
+                fresh.setdefault((atom, atom), []).append(number)
             monomial[atom] = times
-            for made, often in _around(monomial, (*parts, atom)):
-                if atom in made or made in self.members:
-                    self.members.setdefault(made, {})[number] = often
-                    if atom in made:
-                        fresh[made] = None
-        for made in fresh:
-            self._enqueue(made)
-
-
-def _around(monomial: Mapping[int, int], atoms: Iterable[int]) -> Iterator[tuple[Pair, int]]:
-    """Pairs of one of ``atoms`` and any factor of a monomial, and how often each occurs in it."""
-    for atom in atoms:
-        exponent = monomial.get(atom, 0)
-        if exponent > 1:
-            yield (atom, atom), exponent // 2
-        for other, times in monomial.items() if exponent else ():
-            if other != atom:
-                yield (atom, other) if atom < other else (other, atom), min(exponent, times)
+        for made, numbers in fresh.items():
+            if len(numbers) > 1 or made[0] == atom or monomials[numbers[0]][made[0]] > 1:
+                members[made] = numbers
+                self._enqueue((made,))

@@ -96,7 +96,7 @@ class _Revision:
         found: dict[int, dict[int, tuple[int, ...]]] = {}
         for atom in list(self.original):
             for terms in self._written(atom):
-                for divisor, _ in self.table.places(atom, terms):
+                for divisor, _, _ in self.table.places(atom, terms):
                     found.setdefault(divisor, {}).setdefault(atom, terms)
         return found
 
@@ -117,7 +117,7 @@ class _Revision:
         self.divisors = [atom for atom in self.living if atom in self.table.defined]
         self.places: dict[int, list[Place]] = {}
         for atom in sorted(self.living.keys() & self.original.keys()):
-            for divisor, place in self.table.places(atom, self.living[atom]):
+            for divisor, place, _ in self.table.places(atom, self.living[atom]):
                 self.places.setdefault(divisor, []).append(place)
 
     def _attempt(self) -> dict[int, tuple[int, ...]]:

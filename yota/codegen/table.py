@@ -5,6 +5,7 @@ Searches try thousands of ways to factor the same sums, which differ in a few of
 
 from __future__ import annotations
 
+import random
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
@@ -12,6 +13,9 @@ from yota.codegen.monomials import Monomial, Term, chain_length, length, parted,
 from yota.codegen.polynomials import PolynomialSystem, Sum
 
 __all__ = ["Costs", "Divisor", "Pair", "Place", "Sums", "Table"]
+
+_BITS = 60
+"""Of the codes of atoms: a monomial has the sum of those of its factors, by which quotients are told apart."""
 
 Sums: TypeAlias = Mapping[int, tuple[int, ...]]
 """The numbers of the terms of each sum, by its atom."""
@@ -35,15 +39,13 @@ class Pair(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where a divisor occurs: ``scale * factor * divisor`` is two terms of a sum, at these positions."""
+    """Where a divisor occurs: the atom of a sum, the positions of two terms, and their numbers."""
 
     sum: int
     first: int
     second: int
     left: int
     right: int
-    scale: float
-    factor: Monomial
 
 
 class Table:
@@ -71,23 +73,28 @@ class Table:
         Terms that the system is made for.
     terms
         Coefficient and monomial, by number.
+    codes
+        Codes of the monomials, by number: two pairs of terms whose codes differ by the same have one divisor.
     divisors
-        By number.
+        By number; None for one that nobody has asked for.
     """
 
     def __init__(self, system: PolynomialSystem, window: int = 64, near: int = 64) -> None:
         self.origin = system
         self.window, self.near = window, near
         self.terms: list[Term] = []
-        self.divisors: list[Divisor] = []
+        self.codes: list[int] = []
+        self.divisors: list[Divisor | None] = []
         self.scalars = set(system.scalars)
         self.count = system.count
         self._numbers: dict[Hashable, int] = {}
         self._pairs: dict[tuple[int, int], Pair | None] = {}
-        self._divisor_numbers: dict[Divisor, int] = {}
-        self._places: dict[tuple[int, tuple[int, ...]], list[tuple[int, Place]]] = {}
+        self._divisor_numbers: dict[Hashable, int] = {}
+        self._atom_codes: dict[int, int] = {}
+        self._chance = random.Random(0)
+        self._places: dict[tuple[int, tuple[int, ...]], list[tuple[int, Place, bool]]] = {}
         self._costs: dict[int, Costs] = {}
-        self._alone: dict[tuple[int, bool], dict[tuple[int, int], tuple[float, float]]] = {}
+        self._alone: dict[tuple[int, bool], dict[tuple[int, ...], tuple[float, float]]] = {}
         self._inside: dict[tuple[int, ...], tuple[int, ...]] = {}
         self._atoms: dict[tuple[int, float], int] = {}
         self.defined: dict[int, tuple[int, int]] = {}
@@ -120,6 +127,13 @@ class Table:
         if found is None:
             found = self._numbers[key] = len(self.terms)
             self.terms.append(term)
+            self.codes.append(sum([self._code(atom) * exponent for atom, exponent in term[1]]))
+        return found
+
+    def _code(self, atom: int) -> int:
+        found = self._atom_codes.get(atom)
+        if found is None:
+            found = self._atom_codes[atom] = self._chance.getrandbits(_BITS)
         return found
 
     def unsigned(self, number: int) -> int:
@@ -127,43 +141,64 @@ class Table:
         coefficient, monomial = self.terms[number]
         return self.number((-coefficient, monomial)) if coefficient < 0 else number
 
+    def divisor(self, one: int, two: int) -> int | None:
+        """The number of the divisor of two terms; None where they differ in nothing but the coefficient."""
+        difference = self.codes[one] - self.codes[two]
+        a, b = self.terms[one][0], self.terms[two][0]
+        if difference < 0:
+            difference, a, b = -difference, b, a
+        key: Hashable
+        if a and (a == b or a == -b):
+            key = difference if a == b else -difference
+        else:
+            numbers = reduced(a, b)
+            if numbers is None:
+                return None
+            key = difference, *numbers[1:]
+        if not difference:
+            return None
+        found = self._divisor_numbers.get(key)
+        if found is None:
+            found = self._divisor_numbers[key] = len(self.divisors)
+            self.divisors.append(None)
+        return found
+
     def pair(self, one: int, two: int) -> Pair | None:
         """Two terms as a multiple of a divisor; None where they differ in nothing but the coefficient."""
         key = one, two
         try:
             return self._pairs[key]
         except KeyError:
-            found = self._pairs[key] = self._paired(self.terms[one], self.terms[two])
+            found = self._pairs[key] = self._paired(one, two)
             return found
 
-    def _paired(self, left: Term, right: Term) -> Pair | None:
-        (a, one), (b, two) = left, right
-        if one == two:
+    def _paired(self, one: int, two: int) -> Pair | None:
+        number = self.divisor(one, two)
+        if number is None:
             return None
-        shared, one, two = parted(one, two)
-        if one > two:
-            one, two, a, b = two, one, b, a
+        if self.codes[one] < self.codes[two]:
+            one, two = two, one
+        (a, left), (b, right) = self.terms[one], self.terms[two]
+        shared, left, right = parted(left, right)
         numbers = reduced(a, b)
-        if numbers is None:
-            return None
+        assert numbers is not None
         scale, a, b = numbers
-        divisor = Divisor(one, two, a, b)
-        number = self._divisor_numbers.setdefault(divisor, len(self.divisors))
-        if number == len(self.divisors):
-            self.divisors.append(divisor)
-        return Pair(number, scale, shared)
+        divisor = Divisor(left, right, a, b)
+        if self.divisors[number] is None:
+            self.divisors[number] = divisor
+        # Others may have the same code, if only by a chance of one in many millions.
+        return Pair(number, scale, shared) if self.divisors[number] == divisor else None
 
-    def places(self, atom: int, terms: tuple[int, ...]) -> list[tuple[int, Place]]:
-        """The divisors that any two terms of a sum make; terms without common factor only where they may be shared."""
+    def places(self, atom: int, terms: tuple[int, ...]) -> list[tuple[int, Place, bool]]:
+        """The divisors that two terms of a sum make, where that is, and whether the two have a factor in common."""
         key = atom, terms
         found = self._places.get(key)
         if found is None:
             found = self._places[key] = []
-            for first, second, _ in self.paired(atom, terms):
+            for first, second, alike in self.paired(atom, terms):
                 pair = self.pair(terms[first], terms[second])
                 if pair is not None:
-                    place = Place(atom, first, second, terms[first], terms[second], pair.scale, pair.factor)
-                    found.append((pair.divisor, place))
+                    found.append((pair.divisor, Place(atom, first, second, terms[first], terms[second]), alike))
         return found
 
     def paired(self, atom: int, terms: Sequence[int]) -> Iterator[tuple[int, int, bool]]:
@@ -198,27 +233,30 @@ class Table:
             found = self._costs[most] = Costs(self, most)
         return found
 
-    def alone(self, most: int, inside: bool) -> dict[tuple[int, int], tuple[float, float]]:
+    def alone(self, most: int, inside: bool) -> dict[tuple[int, ...], tuple[float, float]]:
         """For two terms the scale of their divisor, and what it is worth, where it has no other place; to be filled."""
         return self._alone.setdefault((most, inside), {})
 
-    def define(self, number: int, unit: float, places: Sequence[Place]) -> int:
-        """The atom of ``unit`` times a divisor that is taken out at ``places``; the same whenever that is done."""
+    def define(self, number: int, unit: float, first: int, factor: Monomial, ordered: bool) -> int:
+        """The atom of ``unit`` times a divisor; the same whenever that is asked for.
+
+        ``first`` is the term that it is first taken out of, times ``factor``.
+        """
         found = self._atoms.get((number, unit))
         if found is not None:
             return found
-        divisor, first = self.divisors[number], places[0]
+        divisor = self.divisors[number]
+        assert divisor is not None
         terms = (
             self.number((divisor.left_coefficient * unit, divisor.left)),
             self.number((divisor.right_coefficient * unit, divisor.right)),
         )
-        if quotient(self.terms[first.left][1], first.factor) != divisor.left:
+        if quotient(self.terms[first][1], factor) != divisor.left:
             terms = terms[::-1]
         found = self._atoms[number, unit] = self._atom()
         self.defined[found] = terms
         self.divisor_of[found] = number, unit
-        # Two terms have one order; an ordered sum keeps its first term first wherever signs allow.
-        if any(place.sum in self.ordered for place in places):
+        if ordered:
             self.ordered.add(found)
         if self.origin.is_array and self._is_scalar(divisor.left) and self._is_scalar(divisor.right):
             self.scalars.add(found)
