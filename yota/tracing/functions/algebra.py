@@ -114,13 +114,6 @@ def _einsum(
     return trace.apply(primitive("einsum"), [array for array, _ in reduced], {"subscripts": text})
 
 
-@implements(np.einsum_path)
-def _einsum_path(trace: Trace, *operands: Any, **keywords: Any) -> Any:
-    """It depends on shapes alone."""
-    plain = (trace.values[trace.lift(each)] if is_tracer(each) else each for each in operands)
-    return np.einsum_path(*plain, **keywords)
-
-
 def _by_string(operands: tuple[Any, ...]) -> tuple[Any, ...]:
     """``(a, [0, 1], b, [1, 2], [0, 2])`` as ``("ab,bc->ac", a, b)``."""
 

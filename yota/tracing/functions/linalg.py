@@ -1,4 +1,4 @@
-"""Factorisations of numpy.linalg, norms, condition numbers and ranks; what is not determined is refused."""
+"""Factorisations of numpy.linalg, norms and condition numbers; what is not determined is refused."""
 
 from __future__ import annotations
 
@@ -95,11 +95,6 @@ def _svd(trace: Trace, a: Any, full_matrices: bool = True, compute_uv: bool = Tr
     return _apply(trace, "svd", a, full_matrices=False)
 
 
-@implements(np.linalg.svdvals)
-def _svdvals(trace: Trace, x: Any, /) -> Any:
-    return _apply(trace, "svdvals", _matrix(trace, x))
-
-
 @implements(np.linalg.qr)
 def _qr(trace: Trace, a: Any, mode: str = "reduced") -> Any:
     a = _matrix(trace, a)
@@ -113,11 +108,6 @@ def _qr(trace: Trace, a: Any, mode: str = "reduced") -> Any:
         )
     factors = _apply(trace, "qr", a)
     return factors[1] if mode == "r" else factors
-
-
-@implements(np.linalg.slogdet)
-def _slogdet(trace: Trace, a: Any) -> Any:
-    return _apply(trace, "slogdet", _matrix(trace, a, True))
 
 
 @implements(np.linalg.cholesky)
@@ -244,17 +234,3 @@ def _cond(trace: Trace, x: Any, p: Any = None) -> Any:
         result = np.linalg.norm(x, p, axis=(-2, -1)) * np.linalg.norm(np.linalg.inv(x), p, axis=(-2, -1))
     harmless = np.logical_not(np.any(np.isnan(x), axis=(-2, -1)))
     return np.where(np.logical_and(np.isnan(result), harmless), result.dtype.type(math.inf), result)
-
-
-@implements(np.linalg.matrix_rank)
-def _matrix_rank(trace: Trace, A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Any:
-    A = _floating(trace, A)
-    if A.ndim < 2:
-        return np.astype(np.any(np.not_equal(A, 0)), int)
-    values = np.abs(np.linalg.eigvalsh(A)) if hermitian else np.linalg.svdvals(A)
-    if tol is None:
-        scale = max(A.shape[-2:]) * np.finfo(values.dtype).eps if rtol is None else np.asarray(rtol)[..., None]
-        tol = np.max(values, axis=-1, keepdims=True) * scale
-    else:
-        tol = np.asarray(tol)[..., None]
-    return np.count_nonzero(values > tol, axis=-1)

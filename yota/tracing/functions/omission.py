@@ -42,20 +42,6 @@ implements(np.nanmax)(_extremum("max", -math.inf))
 implements(np.nanmin)(_extremum("min", math.inf))
 
 
-def _position(name: str, fill: float) -> Any:
-    def position(trace: Trace, a: Any, axis: Any = None, keepdims: bool = False) -> Any:
-        filled, valid = _without_nan(trace, a, fill)
-        if valid is not True and not bool(np.all(np.any(valid, axis=axis))):
-            raise ValueError("All-NaN slice encountered")
-        return getattr(np, name)(filled, axis=axis, keepdims=keepdims)
-
-    return position
-
-
-implements(np.nanargmax)(_position("argmax", -math.inf))
-implements(np.nanargmin)(_position("argmin", math.inf))
-
-
 @implements(np.nanmean)
 def _nanmean(
     trace: Trace, a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, where: Any = True

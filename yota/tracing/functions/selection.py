@@ -111,29 +111,6 @@ def _fill_diagonal(trace: Trace, a: Any, val: Any, wrap: bool = False) -> None:
     a.flat[places] = val[np.arange(len(places)) % val.size]
 
 
-@implements(np.piecewise)
-def _piecewise(trace: Trace, x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Any:
-    x = trace.traced(x)
-    single = not isinstance(condlist, (list, tuple)) or (x.ndim and np.ndim(condlist[0]) == 0)
-    conditions = [np.asarray(condition) for condition in ([condlist] if single else condlist)]
-    if len(funclist) == len(conditions) + 1:
-        rest = conditions[0]
-        for condition in conditions[1:]:
-            rest = np.logical_or(rest, condition)
-        conditions.append(np.logical_not(rest))
-    elif len(funclist) != len(conditions):
-        raise ValueError(f"with {len(conditions)} condition(s), either as many functions or one more are expected")
-    flat = np.reshape(x, (1,)) if not x.ndim else x
-    result = np.zeros_like(flat)
-    for condition, function in zip(conditions, funclist, strict=True):
-        chosen = np.nonzero(np.reshape(condition, flat.shape))
-        if not callable(function):
-            result[chosen] = function
-        elif chosen[0].size:
-            result[chosen] = function(flat[chosen], *args, **kw)
-    return np.reshape(result, x.shape)
-
-
 @implements(np.lexsort)
 def _lexsort(trace: Trace, keys: Any, axis: int = -1) -> Any:
     keys = [np.atleast_1d(trace.traced(keys[number])) for number in range(len(keys))]

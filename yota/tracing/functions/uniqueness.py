@@ -82,16 +82,6 @@ def _setdiff1d(trace: Trace, ar1: Any, ar2: Any, assume_unique: bool = False) ->
     return values[np.isin(values, ar2, invert=True)]
 
 
-@implements(np.intersect1d)
-def _intersect1d(trace: Trace, ar1: Any, ar2: Any, assume_unique: bool = False, return_indices: bool = False) -> Any:
-    one, where_one = np.unique(trace.traced(ar1), return_index=True)
-    other, where_other = np.unique(trace.traced(ar2), return_index=True)
-    common = np.nonzero(np.isin(one, other))[0]
-    if not return_indices:
-        return one[common]
-    return one[common], where_one[common], where_other[np.nonzero(np.isin(other, one))[0]]
-
-
 @implements(np.array_equiv)
 def _array_equiv(trace: Trace, a1: Any, a2: Any) -> bool:
     a1, a2 = trace.traced(a1), trace.traced(a2)
