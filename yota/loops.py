@@ -250,14 +250,13 @@ class _Recorder:
         ]
         if not counted and self.condition is None:
             tape, outer = self._with_rows(tape, outer)
-        counts = [] if self.condition is None else [0]
-        operands = [trace.lift(each) for each in (*initial, *counts, *self.rows, *outer)]
+        operands = [trace.lift(each) for each in (*initial, *self.rows, *outer)]
         region = self._region(trace, tape, counted)
         if counted:
             operands.insert(0, trace.lift(self.count))
-        found = region.run([trace.values[each] for each in operands])
+        found, seen = region.run_counted([trace.values[each] for each in operands])
         if self.condition is not None:
-            region = replace(region, seen=int(found[region.carries - 1]))
+            region = replace(region, seen=seen)
         results = trace.record(LOOP, tuple(operands), {"region": region}, found)
         count = len(self.initial)
         return self.carried.filled(results[:count]), ys.filled(results[region.carries :])
@@ -296,16 +295,9 @@ class _Recorder:
         if self.condition is None:
             seen = max(int(trace.values[trace.lift(self.count)] if counted else int(self.count)), 0)
             return Region(tape, carries, slices, None if counted else seen, counted=counted, seen=seen)
-        # The number of trips is carried too, for derivatives.
-        builder = tape.builder()
-        index = tape.inputs[0].variable
-        count = builder.variable(tape.types[index])
-        builder.inputs.insert(1 + carries, Input(count, 1 + carries, "count"))
-        one = builder.constant(1)
-        after = builder.emit(primitive("add"), (index, one), type=tape.types[index])
-        body = dce.run(builder.finish([*tape.outputs[:carries], after]))
-        condition = dce.run(builder.finish([tape.outputs[-1]]))
-        return Region(body, carries + 1, slices, None, condition)
+        body = dce.run(replace(tape, outputs=tape.outputs[:carries]))
+        condition = dce.run(replace(tape, outputs=tape.outputs[-1:]))
+        return Region(body, carries, slices, None, condition)
 
     def _recorded(
         self, trace: Trace, carries: Sequence[Any], firsts: Sequence[Any]

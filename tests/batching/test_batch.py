@@ -10,7 +10,7 @@ import pytest
 import yota
 from tests.codegen.compiled import has_compiler
 from yota.batching.batch import batch
-from yota.errors import ArgumentError, StaleTapeError, TracingError
+from yota.errors import ArgumentError, StaleTapeError
 
 TARGETS = ["numpy", pytest.param("c", marks=pytest.mark.skipif(not has_compiler(), reason="there is no C compiler"))]
 
@@ -101,14 +101,58 @@ def test_scalars_and_keywords() -> None:
     np.testing.assert_array_equal(found, [0, 2, 8, 18])
 
 
-def test_choices_of_one_point_are_refused() -> None:
-    with pytest.raises(TracingError, match=r"branches on the values of a point.*np.where"):
-        batch(lambda x: x[0] if x[0] > 0 else x[1])(POINTS)
+def test_points_that_branch_in_different_ways_are_refused() -> None:
+    found = batch(lambda x: x[0] if x[0] > 0 else x[1])
+    positive = np.abs(POINTS)
+    np.testing.assert_array_equal(found(positive), positive[:, 0])
+    with pytest.raises(StaleTapeError, match=r"branches on the values of a point.*of 50 as the first.*np.where"):
+        found(POINTS)
 
 
-def test_unknown_functions_are_named() -> None:
-    with pytest.raises(TracingError, match="cannot be batched with these arguments"):
-        batch(lambda x: x[np.argsort(x)] * 2)(POINTS)
+def put(x: Any) -> Any:
+    out = np.zeros((3, 4))
+    out[1:, np.argsort(x)] = x * x
+    np.add.at(out[0], np.argsort(x) // 2, x)
+    return out
+
+
+CUBE = np.arange(64.0).reshape(4, 4, 4)
+BY_POINT: dict[str, Any] = {
+    "order": lambda x: np.sort(x)[::-1] * x[np.argsort(x)],
+    "columns": lambda x: np.outer(x, x)[:, np.argsort(x)],
+    "of a constant": lambda x: CUBE[:, np.argsort(x)] @ x,
+    "apart": lambda x: (CUBE * x)[np.argsort(x), :, np.argsort(-x)],
+    "apart and shared": lambda x: (CUBE * x)[[0, 1, 2, 3], :, [1, 0, 3, 2]],
+    "rows": lambda x: np.outer(x, x)[np.argsort(x)[:2]],
+    "written": put,
+    "statistics": lambda x: np.median(x) + np.quantile(x, 0.3) + np.ptp(x),
+    "factors": lambda x: np.linalg.cholesky(np.outer(x, x) + np.eye(4)) @ x,
+    "singular values": lambda x: np.linalg.svd(np.outer(x, x) + np.diag(x))[1],
+    "least squares": lambda x: np.linalg.lstsq(np.outer(x, x) + np.eye(4), x, rcond=None)[0],
+    "interpolated": lambda x: np.interp(0.3, np.array([0.0, 0.5, 1.0, 2.0]), x),
+    "convolved": lambda x: np.convolve(x, x),
+    "masked": lambda x: np.sum(x[x > -100.0]),
+}
+
+
+@pytest.mark.parametrize("count", [0, 1, 4, 6])  # 4 is the extent of other axes too
+@pytest.mark.parametrize("name", BY_POINT)
+def test_ops_by_what_each_point_has(name: str, count: int) -> None:
+    """Places, factors and solutions that differ between points, with derivatives inside and outside of the batch."""
+    function, points = BY_POINT[name], np.random.default_rng(2).normal(size=(count, 4))
+
+    def loss(x: Any) -> Any:
+        return np.sum(function(x) ** 2)
+
+    found, gradients = batch(function)(points), batch(yota.gradient(loss))(points)
+    outside = yota.gradient(lambda all_points: np.sum(batch(loss)(all_points)))(points)
+    assert len(found) == count
+    assert gradients.shape == outside.shape == (count, 4)
+    for number, x in enumerate(points):
+        np.testing.assert_allclose(found[number], function(x), rtol=1e-12, atol=1e-12)
+        expected = yota.gradient(loss)(x)
+        np.testing.assert_allclose(gradients[number], expected, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(outside[number], expected, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("target", TARGETS)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from yota.errors import ArgumentError, TracingError
+from yota.errors import ArgumentError, StaleTapeError, TracingError
 
 jax = pytest.importorskip("jax")
 jnp = jax.numpy
@@ -128,7 +128,7 @@ def test_python_branches_on_values() -> None:
     wanted = [np.cos(-1.0), 4.0]
     assert [float(jax.jit(jax.grad(wrap(f)))(x)) for x in points] == pytest.approx(wanted)
     np.testing.assert_allclose(jax.vmap(jax.grad(wrap(f, vmap_method="sequential")))(points), wanted, rtol=1e-6)
-    with pytest.raises(TracingError, match=r"branches on the values of a point.*np\.where"):
+    with pytest.raises(StaleTapeError, match=r"branches on the values of a point.*np\.where"):
         jax.vmap(wrap(f))(points)
 
 

@@ -230,8 +230,23 @@ def test_loops_over_many_points(name):
 
 
 def test_points_that_take_different_numbers_of_trips():
-    with pytest.raises(TracingError, match="loop cannot be batched"):
-        yota.batch(number)(np.array([2.0, 3.0]))
+    points = np.array([2.0, 3.0, 100.0])
+    np.testing.assert_allclose(yota.batch(number)(points), np.sqrt(points), rtol=1e-12)
+    np.testing.assert_allclose(yota.batch(yota.gradient(number))(points), 0.5 / np.sqrt(points), rtol=1e-12)
+
+
+@pytest.mark.parametrize("target", ["numpy", "c"])
+def test_derivatives_of_loops_without_bound_in_batches(target):
+    """What is batched is simplified, and differentiated after that."""
+
+    def power(x, left):
+        return yota.while_loop(lambda c: c[1] > 0.5, lambda c: (c[0] * c[0] * 0.7 + x, c[1] - 1.0), (x, left))[0]
+
+    points = np.array([0.2, 0.3, 0.1])
+    for many in (lambda p: yota.batch(power, over=0)(p, 4.0), lambda p: yota.batch(number)(p + 2.0)):
+        slopes = yota.gradient(lambda p, many=many: np.sum(many(p)), target=target)(points)
+        shifted = many(points + 1e-6), many(points - 1e-6)
+        np.testing.assert_allclose(slopes, (shifted[0] - shifted[1]) / 2e-6, rtol=1e-8)
 
 
 def test_one_tape_for_every_number_of_trips():

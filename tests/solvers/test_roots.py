@@ -163,6 +163,8 @@ def test_newton_of_equations_that_share_elements():
     np.testing.assert_allclose(slopes(np.array([1.2, 0.4])), np.linalg.solve(matrix, np.ones(2)), rtol=1e-12)
 
 
-def test_batches_are_refused_by_the_name_of_the_solver():
-    with pytest.raises(TracingError, match=r"scipy\.optimize\.brentq cannot be batched"):
-        yota.batch(SCALAR["closure"])(np.array([1.0, 2.0]))
+def test_batches_of_roots():
+    points = np.array([1.0, 2.0])
+    found = yota.batch(yota.value_and_grad(SCALAR["closure"]))(points)
+    wanted = [yota.value_and_grad(SCALAR["closure"])(point) for point in points]
+    np.testing.assert_allclose(found, np.transpose(wanted), rtol=1e-12)

@@ -153,6 +153,10 @@ def _with_history(builder: TapeBuilder, op: Op) -> tuple[Op, int | None]:
     body = region.body
     kept = body.outputs[region.carries :]
     missing = [entry.variable for entry in body.inputs[1 : 1 + region.carries] if entry.variable not in kept]
+    if region.condition is not None and _taken(region) is None:
+        inner = body.builder()
+        missing.append(inner.constant(np.bool_(True)))
+        body = inner.finish(body.outputs)
     if missing:
         trips = max(_FEWEST, _MORE * region.seen) if region.trips is None else region.trips
         wider = replace(region, body=replace(body, outputs=(*body.outputs, *missing)), trips=trips)
@@ -170,10 +174,18 @@ def _with_history(builder: TapeBuilder, op: Op) -> tuple[Op, int | None]:
 
 
 def _count(builder: TapeBuilder, op: Op, region: Region) -> int | None:
-    """The number of trips of a loop, where it is not known ahead; a loop with a condition carries it last."""
-    if region.condition is not None:
-        return item_of(builder, op.result, region.carries - 1)
-    return op.operands[0] if region.counted else None
+    """The number of trips of a loop, where it is not known ahead; a loop with a condition marks each that it takes."""
+    if region.condition is None:
+        return op.operands[0] if region.counted else None
+    taken = _taken(region)
+    assert taken is not None
+    return builder.emit(primitive("sum"), (item_of(builder, op.result, taken),), {"axis": (0,), "keepdims": False})
+
+
+def _taken(region: Region) -> int | None:
+    """The stacked output that is True in each trip."""
+    rows = enumerate(region.body.outputs[region.carries :], region.carries)
+    return next((number for number, each in rows if region.body.constants.get(each) is np.True_), None)
 
 
 def _strong(type: TensorType) -> TensorType:

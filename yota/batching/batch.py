@@ -64,7 +64,7 @@ def batch(
         Axis of the points in the results, or a structure of axes like the result of ``f``; None for results that all
         points share.
     target, strict, dynamic
-        See `yota.grad`. Branches may only depend on values that all points share.
+        See `yota.grad`. Where a branch depends on the values of a point, all points of a call must take the same.
 
     Returns
     -------
@@ -77,9 +77,10 @@ def batch(
     ArgumentError
         When called, if the arguments have different numbers of points.
     TracingError
-        When called, if ``f`` branches on the values of a point, or uses a function that cannot be batched.
+        When called, if ``f`` decides by several numbers of a point at once.
     StaleTapeError
-        When called, if a branch on shared values takes another direction and ``dynamic`` is not set.
+        When called, if points take different branches; or if a branch on shared values takes another direction and
+        ``dynamic`` is not set.
 
     Examples
     --------

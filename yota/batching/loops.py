@@ -1,4 +1,4 @@
-"""Loops over many points: all points take each trip together."""
+"""Loops over many points: all points take each trip together. Ops that no axis can be added to: a loop over points."""
 
 from __future__ import annotations
 
@@ -6,15 +6,18 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from yota.errors import ArgumentError
+from yota.ir.catalog import item_of
 from yota.ir.regions import LOOP, Region
-from yota.ir.tape import Op, Tape
-from yota.ir.types import TensorType
+from yota.ir.tape import Op, Tape, TapeBuilder
+from yota.ir.types import TensorType, TupleType
 
 if TYPE_CHECKING:
     from yota.batching.ops import Batching
 
-__all__ = ["looped"]
+__all__ = ["each_point", "looped"]
 
 
 def looped(batching: Batching, op: Op, batched: Callable[..., Tape]) -> tuple[int, ...] | None:
@@ -58,6 +61,28 @@ def looped(batching: Batching, op: Op, batched: Callable[..., Tape]) -> tuple[in
         operands.append(found)
     made = batching.builder.emit(LOOP, operands, {"region": replace(region, body=trip, condition=test)})
     return tuple(_result(batching, made, k, region, outer[k]) for k in range(len(outer)))
+
+
+def each_point(batching: Batching, op: Op) -> tuple[int, ...]:
+    """The results of an op that is computed for one point after the other, with the axis of points first."""
+    builder, operands = batching.builder, tuple(dict.fromkeys(op.operands))
+    many = [each for each in operands if each in batching.many]
+    shared = [each for each in operands if each not in batching.many]
+    given = [*map(batching.as_many, many), *map(batching.one, shared)]
+    body = TapeBuilder(batching.tape.name)
+    body.location = op.location
+    body.input(TensorType(np.dtype(np.int64), ()), 0, "i")
+    inner: dict[int, int] = {}
+    for number, (each, outer) in enumerate(zip((*many, *shared), given, strict=True), 1):
+        type = builder.types[outer]
+        row = TensorType(type.dtype, type.shape[1:]) if number <= len(many) else type
+        inner[each] = body.input(row, number, f"c{number}")
+    made = body.emit(op.primitive, [inner[each] for each in op.operands], op.static, batching.tape.types[op.result])
+    parts = body.types[made]
+    outputs = [item_of(body, made, k) for k in range(len(parts.parts))] if isinstance(parts, TupleType) else [made]
+    region = Region(body.finish(outputs), 0, len(many), batching.count, seen=batching.count)
+    loop = builder.emit(LOOP, given, {"region": region})
+    return tuple(item_of(builder, loop, number) for number in range(len(outputs)))
 
 
 def _result(batching: Batching, loop: int, number: int, region: Region, axis: int | None) -> int:

@@ -7,14 +7,16 @@ import string
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from yota.batching.loops import looped
+import numpy as np
+
+from yota.batching.loops import each_point, looped
 from yota.errors import ArgumentError, TracingError
 from yota.ir.access import letters
 from yota.ir.catalog import primitive
-from yota.ir.indexing import GATHER, NEWAXIS, Slice, pieces_of
+from yota.ir.indexing import GATHER, NEWAXIS, Index, Slice, layout, pieces_of
 from yota.ir.location import where
 from yota.ir.semantics import CONTRACTIONS, JOINS, AccessMap
-from yota.ir.tape import Op, Tape, TapeBuilder
+from yota.ir.tape import Guard, Op, Tape, TapeBuilder
 from yota.ir.types import TensorType, TupleType
 
 __all__ = ["Batching", "batched"]
@@ -37,7 +39,7 @@ def batched(tape: Tape, axes: Sequence[int | None], count: int, out_axes: Sequen
     Raises
     ------
     TracingError
-        If an op cannot be batched, or a guard depends on the point.
+        If a guard depends on the point and is of several numbers.
     """
     return Batching(tape, count).run(axes, out_axes)
 
@@ -51,10 +53,10 @@ class Batching:
         self.known: dict[int, int] = {}
         self.many: set[int] = set()
         self.loops: dict[int, tuple[int, ...]] = {}
-        """Result variables of loops whose trips differ between points."""
+        """Result variables of loops, and of ops with several results that a loop over points computes."""
 
     def run(self, axes: Sequence[int | None], out_axes: Sequence[int | None]) -> Tape:
-        """Rewrite all ops."""
+        """Rewrite all ops. All points must branch as the recorded one did, which guards check."""
         tape, builder = self.tape, self.builder
         for entry, axis in zip(tape.inputs, axes, strict=True):
             type = tape.types[entry.variable]
@@ -70,14 +72,28 @@ class Batching:
             builder.location = op.location
             self._rewrite(op)
         for guard in tape.guards:
+            builder.location = guard.location
             if guard.variable in self.many:
-                raise TracingError(
-                    f"{where(guard.location)}{tape.name} branches on the values of a point, which may differ "
-                    "between points; use np.where"
-                )
-            builder.guard(self.known[guard.variable], guard.expected, guard.kind, signs=guard.signs)
+                builder.guard(self._agreeing(guard), self.count, "points", signs=guard.signs)
+            else:
+                builder.guard(self.known[guard.variable], guard.expected, guard.kind, signs=guard.signs)
         pairs = zip(tape.outputs, out_axes, strict=True)
         return builder.finish([self._output(variable, axis) for variable, axis in pairs])
+
+    def _agreeing(self, guard: Guard) -> int:
+        """The number of points that branch as the recorded one did."""
+        found, type = self.known[guard.variable], self.tape.types[guard.variable]
+        if np.ndim(guard.expected) or type.shape or guard.expected != guard.expected:
+            raise TracingError(
+                f"{where(guard.location)}{self.tape.name} makes a decision of several numbers, or of NaN, for a point, "
+                "which may differ between points; use np.where"
+            )
+        if guard.kind in ("bool", "hermitian") and type.dtype.kind != "b":
+            found = self.emit("not_equal", (found, self.builder.constant(0)))
+        elif guard.kind == "int" and type.dtype.kind == "f":
+            found = self.emit("trunc", (found,))
+        same = self.emit("equal", (found, self.builder.constant(guard.expected)))
+        return self.emit("sum", (same,), axis=(0,), keepdims=False)
 
     def _output(self, variable: int, axis: int | None) -> int:
         if axis is None:
@@ -130,14 +146,13 @@ class Batching:
                 self.many.add(op.result)
                 return
         found = self._over_points(op)
-        if found is None or not self._fits(found, self.tape.types[op.result]):
-            host = dict(op.static).get("host")
-            raise TracingError(
-                f"{where(op.location)}{getattr(host, 'name', op.name)} cannot be batched with these arguments; "
-                f"call {self.tape.name} in a loop"
-            )
-        self.known[op.result] = found
         self.many.add(op.result)
+        if found is None or not self._fits(found, self.tape.types[op.result]):
+            found, *others = each_point(self, op)
+            if isinstance(self.tape.types[op.result], TupleType):
+                self.loops[op.result] = (found, *others)
+                return
+        self.known[op.result] = found
         self._name(op.result)
 
     def _fits(self, found: int, type: TensorType) -> bool:
@@ -195,36 +210,74 @@ def _broadcast(batching: Batching, op: Op) -> int | None:
 
 def _getitem(batching: Batching, op: Op) -> int | None:
     source, *arrays = op.operands
-    if source not in batching.many or any(array in batching.many for array in arrays):
+    index, rank = op.keyword("index"), _rank(batching, arrays)
+    front, _ = layout(index)
+    if _has_masks(batching, arrays):
         return None
-    operands = [batching.as_many(source), *map(batching.one, arrays)]
-    return batching.builder.emit(op.primitive, operands, batching.static(op))
-
-
-def _region_ndim(index: tuple[Any, ...]) -> int | None:
-    if GATHER in index:
-        return None
-    return sum(isinstance(entry, Slice) or entry is NEWAXIS for entry in index)
+    if source in batching.many:
+        index, given = _placed(batching, index, arrays)
+        order = (0, *range(rank + 1, rank + 1 + front), *range(1, rank + 1)) if index[0] is GATHER else (0,)
+    else:
+        given = [batching.as_many(each, rank) if each in batching.many else batching.one(each) for each in arrays]
+        order = (front, *range(front))
+    found = batching.emit(op.name, (batching.one(source), *given), index=index)
+    if order == tuple(range(len(order))):
+        return found
+    return batching.emit("transpose", (found,), axes=(*order, *range(len(order), batching.builder.types[found].ndim)))
 
 
 def _setitem(batching: Batching, op: Op) -> int | None:
     source, value, *arrays = op.operands
-    ndim = _region_ndim(op.keyword("index"))
-    if any(array in batching.many for array in arrays) or ndim is None:
+    if _has_masks(batching, arrays):
         return None
+    index, given = _placed(batching, op.keyword("index"), arrays)
+    if index[0] is GATHER and layout(op.keyword("index"))[0]:
+        return None
+    ndim = _rank(batching, arrays) + _own_ndim(op.keyword("index"))
     written = batching.as_many(value, ndim) if value in batching.many else batching.one(value)
-    return batching.builder.emit(op.primitive, (batching.as_many(source), written), batching.static(op))
+    return batching.emit(op.name, (batching.as_many(source), written, *given), index=index)
 
 
 def _scatter(batching: Batching, op: Op) -> int | None:
-    operands, types = [], batching.tape.types
-    for piece, arrays, index in pieces_of(op.operands, op.keyword("indices")):
-        if any(array in batching.many for array in arrays):
+    operands, indices = [], []
+    for piece, arrays, place in pieces_of(op.operands, op.keyword("indices")):
+        if _has_masks(batching, arrays):
             return None
-        ndim = _region_ndim(index)
-        operands.append(batching.as_many(piece, types[piece].ndim if ndim is None else ndim))
-        operands += [batching.one(array) for array in arrays]
-    return batching.builder.emit(op.primitive, operands, batching.static(op))
+        index, given = _placed(batching, place, arrays)
+        if index[0] is GATHER and layout(place)[0]:
+            return None
+        indices.append(index)
+        operands += [batching.as_many(piece, _rank(batching, arrays) + _own_ndim(place)), *given]
+    return batching.emit(op.name, operands, **{**batching.static(op), "indices": tuple(indices)})
+
+
+def _has_masks(batching: Batching, arrays: Sequence[int]) -> bool:
+    return any(batching.tape.types[each].dtype.kind == "b" for each in arrays if each in batching.many)
+
+
+def _own_ndim(index: Index) -> int:
+    """Number of axes of a part of an array that are not those of index arrays."""
+    return sum(isinstance(entry, Slice) or entry is NEWAXIS for entry in index)
+
+
+def _rank(batching: Batching, arrays: Sequence[int]) -> int:
+    """Number of axes of index arrays together."""
+    return max((batching.tape.types[array].ndim for array in arrays), default=0)
+
+
+def _placed(batching: Batching, index: Index, arrays: Sequence[int]) -> tuple[Index, list[int]]:
+    """The index of a part for all points, with its arrays.
+
+    The points are a slice if the axis of points comes first then. Otherwise their numbers are one more index array.
+    """
+    whole = Slice(0, batching.count)
+    if batching.many.isdisjoint(arrays) and (not arrays or layout((whole, *index))[0] == layout(index)[0] + 1):
+        return (whole, *index), [batching.one(each) for each in arrays]
+    rank = _rank(batching, arrays)
+    points = np.arange(batching.count).reshape(batching.count, *(1,) * rank)
+    points.flags.writeable = False
+    given = [batching.as_many(each, rank) if each in batching.many else batching.one(each) for each in arrays]
+    return (GATHER, *index), [batching.builder.constant(points), *given]
 
 
 def _contraction(batching: Batching, op: Op) -> int | None:

@@ -38,6 +38,8 @@ def follow(dynamic: Dynamic, fault: StaleTapeError, guard: Guard, count: int) ->
     StaleTapeError
         If no further tape is allowed.
     """
+    if guard.kind == "points":
+        raise fault
     if dynamic is True or fault.layout:
         return
     if not dynamic:

@@ -82,6 +82,10 @@ class Region:
 
     def run(self, operands: Sequence[Any]) -> tuple[Any, ...]:
         """The results, computed by NumPy op by op."""
+        return self.run_counted(operands)[0]
+
+    def run_counted(self, operands: Sequence[Any]) -> tuple[tuple[Any, ...], int]:
+        """The results, and the number of trips that they took."""
         given = list(operands)
         count = self.trips
         if self.counted:
@@ -105,7 +109,7 @@ class Region:
                 trip += 1
         pairs = zip(carried, self.types(), strict=False)
         carried = [type.dtype.type(each) if _is_plain(each) and not type.weak else each for each, type in pairs]
-        return (*carried, *stacked)
+        return (*carried, *stacked), trip
 
     @cached_property
     def _step(self) -> Callable[[Sequence[Any]], list[Any]]:

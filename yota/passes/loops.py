@@ -73,8 +73,6 @@ def _rewritten(rewriting: Rewriting, op: Op, wanted: set[int], improve: Rewrite,
     carries = _needed(region, wanted)
     inputs = region.body.inputs
     fast = [k for k in range(region.carries) if region.body.outputs[k] == inputs[1 + k].variable and k in carries]
-    if region.condition is not None and region.trips is not None:
-        carries.add(region.carries - 1)  # the number of trips, for whoever reads the rows
     moving = [k for k in sorted(carries) if k not in fast]
     rows = [k for k in range(region.carries, len(region.body.outputs)) if k in wanted]
     outputs = [region.body.outputs[k] for k in (*moving, *rows)]

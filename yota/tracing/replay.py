@@ -25,6 +25,7 @@ CONVERSIONS: dict[str, Callable[[Any], Any]] = {
     "layout": int,
     "hermitian": bool,
     "solver": int,
+    "points": int,
 }
 
 
@@ -45,6 +46,12 @@ def stale(guard: Guard, found: Any, index: int) -> StaleTapeError:
 
 
 def _difference(guard: Guard, found: Any) -> str:
+    if guard.kind == "points":
+        return (
+            "this branches on the values of a point, and points of one batch branch in different ways: "
+            f"{found} of {guard.expected} as the first does. Write the choice with np.where, or call the function in a "
+            "loop."
+        )
     if guard.kind == "layout":
         return (
             "what this does depends on how the arguments lie in memory, by which a reshape is a view or a copy; they "
