@@ -89,3 +89,32 @@ def test_branches_are_followed() -> None:
     found = yota.hessian(function, dynamic=True)
     for point, factor in ((POINT, 1), (POINT - 0.3, 2), (POINT, 1)):
         np.testing.assert_allclose(found(point), factor * stepped(fit, point), rtol=1e-5, atol=1e-7)
+
+
+def orbit(x: Any) -> Any:
+    """100 steps with few operations: a loop before it is differentiated."""
+    place, speed, error = x[0], x[1], 0.0
+    for step in range(100):
+        speed = speed - 0.05 * (x[2] * place + x[3] * speed + 0.1 * place**3)
+        place = place + 0.05 * speed
+        error = error + (place - np.cos(0.05 * step)) ** 2
+    return error
+
+
+@pytest.mark.parametrize("target", ["numpy", "c"])
+def test_hessians_of_loops(target: str) -> None:
+    point = np.array([0.9, 0.2, 1.1, 0.3])
+    found = yota.hessian(orbit, target=target, with_value=True)
+    value, slope, hessian = found(point)
+    assert value == pytest.approx(orbit(point), rel=1e-12)
+    np.testing.assert_allclose(slope, yota.gradient(orbit)(point), rtol=1e-11)
+    np.testing.assert_allclose(hessian, stepped(orbit, point), rtol=1e-6, atol=1e-8)
+    # The trips stay loops, and what does not depend on the row is computed once.
+    assert sum(op.name == "loop" for op in found.tape.ops) == 3
+
+
+def test_products_of_loops() -> None:
+    point, direction = np.array([0.9, 0.2, 1.1, 0.3]), np.array([0.5, -1.0, 0.3, 0.7])
+    found = yota.hvp(orbit)
+    np.testing.assert_allclose(found(point, direction), stepped(orbit, point) @ direction, rtol=1e-6, atol=1e-8)
+    assert sum(op.name == "loop" for op in found.tape.ops) == 4

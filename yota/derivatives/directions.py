@@ -28,6 +28,8 @@ __all__ = ["along", "product_of", "row_by_row", "stacked"]
 
 _LONG = 512
 """Ops of a gradient above which it is simplified before it is differentiated: the second pass goes over fewer ops."""
+_MOST_GIVEN = 64
+"""Values that are computed once for all rows of a Hessian: each is an argument of the code for a row."""
 
 
 def along(tape: Tape, leaf: int, known: Registry) -> Tape:
@@ -86,15 +88,23 @@ def row_by_row(slope: Tape, leaf: int, wanted: Wanted, known: Registry) -> Entri
     """The Hessian as a loop over its rows, products with the unit vectors, from the tape of value and gradient."""
     made, units = _by_units(slope, leaf, wanted, known)
     *inputs, direction = made.inputs
-    body = dce.run(replace(made, outputs=made.outputs[-1:], guards=())).builder()
-    trip = body.variable(TensorType(np.dtype(np.int64), (), weak=True))
-    order = [trip, direction.variable, *(entry.variable for entry in inputs)]
+    moving = {direction.variable}
+    for op in made.ops:
+        if not moving.isdisjoint(op.operands):
+            moving.add(op.result)
+    operands = {operand for op in made.ops if op.result in moving for operand in op.operands}
+    given = sorted(operands - moving - made.constants.keys())
+    if len(given) > _MOST_GIVEN:
+        given, moving = [entry.variable for entry in inputs], {op.result for op in made.ops}
+    body = replace(made, ops=tuple([op for op in made.ops if op.result in moving]), guards=()).builder()
+    order = [body.variable(TensorType(np.dtype(np.int64), (), weak=True)), direction.variable, *given]
     body.inputs = [Input(each, number, f"c{number}" if number else "i") for number, each in enumerate(order)]
     body.names = {}
-    region = Region(body.finish(made.outputs[-1:]), 0, 1, len(units))
-    builder = dce.run(replace(made, inputs=tuple(inputs), outputs=made.outputs[:-1])).builder()
-    found = builder.emit(LOOP, (builder.constant(units), *order[2:]), {"region": region})
-    return _assembled(builder, [*made.outputs[:-1], item_of(builder, found, 0)], units)
+    region = Region(dce.run(body.finish(made.outputs[-1:])), 0, 1, len(units))
+    builder = replace(made, inputs=tuple(inputs)).builder()
+    found = builder.emit(LOOP, (builder.constant(units), *given), {"region": region})
+    assembled = _assembled(builder, [*made.outputs[:-1], item_of(builder, found, 0)], units)
+    return replace(assembled, tape=dce.run(assembled.tape))
 
 
 def _assembled(builder: TapeBuilder, outputs: Sequence[int], units: Any) -> Entries:

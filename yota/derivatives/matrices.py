@@ -15,17 +15,17 @@ from yota.compilation.branches import Dynamic
 from yota.compilation.device import on_host
 from yota.compilation.layout import Layout, layout_of, only_leaf
 from yota.compilation.sparse import CompressedRows
-from yota.compilation.specialise import Gradient, Instead, Target, simplified
+from yota.compilation.specialise import Gradient, Instead, Target, rolled, simplified
 from yota.derivatives.differentiated import Differentiated
 from yota.derivatives.directions import row_by_row, stacked
 from yota.derivatives.inside import inside
 from yota.derivatives.joint import Joint
 from yota.derivatives.prepared import Prepared
 from yota.derivatives.rows import Rows, largest
-from yota.derivatives.straight import Entries, Wanted, short_hessian, slope_of, straight_line
+from yota.derivatives.straight import Entries, Wanted, short_hessian, slope_of, sloped, straight_line
 from yota.errors import ArgumentError, DifferentiationError, TracingError, YotaError
 from yota.ir.callables import name_of
-from yota.ir.tape import Tape
+from yota.ir.tape import Op, Tape
 from yota.passes import pipeline
 from yota.rules.registry import registry
 from yota.tracing.record import Leaf, Recording
@@ -156,6 +156,9 @@ class Matrices(Differentiated):
                 return self._compressed(recorded, leaf, arguments)
         size = tape.types[tape.inputs[leaf].variable].size
         if wanted.order == 2 and not wanted.sparse and self.target.effort == "quick":
+            loops = rolled(recorded, self.target).tape
+            if _are_scalar([op for op in loops.ops if op.regions]) and size <= _LONG:
+                return row_by_row(sloped(loops, leaf, registry()), leaf, wanted, registry()), {}
             value = pipeline.run(tape, inlined=False, once=True)
             scalar = is_scalar(value, inlined=False)
             slope = slope_of(value, leaf, registry()) if scalar else None
@@ -245,6 +248,11 @@ class _Matrix(Prepared):
         known = self.owner.journal.parts
         known += [part for part in self._others.parts() if not any(part is each for each in known)]
         return found, None
+
+
+def _are_scalar(loops: Sequence[Op]) -> bool:
+    """Whether there are loops, and their trips compute with numbers."""
+    return bool(loops) and all(is_scalar(op.keyword("region").body, inlined=False) for op in loops)
 
 
 def _as_one(flat: Callable[..., Any]) -> Callable[..., Any]:

@@ -91,7 +91,7 @@ class HessianProducts(Differentiated):
         See `Differentiated`.
     """
 
-    values, rolls, merges = 0, False, False
+    values, merges = 0, False
 
     def __init__(self, function: Callable[..., Any], wrt: int | str, target: Target, *, dynamic: Dynamic) -> None:
         if not isinstance(wrt, (int, str)):

@@ -13,6 +13,7 @@ from yota.ir.tape import Op, Rewrite, Tape
 from yota.passes import dce
 from yota.passes.fission import parted
 from yota.passes.rewrite import Rewriting, cone, users
+from yota.passes.split import split
 from yota.passes.views import is_view
 
 __all__ = ["run"]
@@ -104,10 +105,14 @@ def _rewritten(rewriting: Rewriting, op: Op, wanted: set[int], improve: Rewrite,
     parts.region = replace(made, body=_improved(made.body, improve), condition=condition)
     if moves:
         _hoist(rewriting, parts)
-    result = rewriting.emit(LOOP, (*count, *parts.operands), {"region": parts.region})
-    for number, k in enumerate(results):
+    region, operands, counts = split(rewriting, parts.region, parts.operands)
+    result = rewriting.emit(LOOP, (*count, *operands), {"region": region})
+    first = 0
+    for k, size in zip(results, counts, strict=True):
         if k in wanted:
-            known[k] = item_of(rewriting.builder, result, number)
+            items = [item_of(rewriting.builder, result, first + number) for number in range(size or 1)]
+            known[k] = rewriting.emit("stack", items, {"axis": 0}) if size else items[0]
+        first += size or 1
     return known
 
 
