@@ -161,7 +161,7 @@ def generate(
         raise ArgumentError(f"{what}; a module can have {', '.join(map(repr, _CONTENTS))}")
     if extension and target != "c":
         raise ArgumentError(f'extension=True goes with target="c", not {target!r}')
-    call = replace(call_of(f, args, sample), search=Target(effort=effort, seconds=seconds))
+    call = replace(call_of(f, args, sample), search=Target(effort=effort, seconds=seconds), rolls=target == "numpy")
     request = Request(call, target, name, wrt, wanted, license or "", self_test, strict, extension, command, stem)
     if target == "c":
         return Module(*c_contents.collected(request))

@@ -152,8 +152,6 @@ class Batched(Derivative):
 class Points(Values):
     """``function`` over many points, with compiled code for each combination of argument types; see `batch`."""
 
-    rolls = False
-
     def __init__(
         self,
         function: Callable[..., Any],
@@ -187,7 +185,8 @@ class Points(Values):
             for leaf, axis in zip(arguments.leaves, axes, strict=True)
         ]
         around = self.captured.surroundings(arguments.values)
-        recorded = record(parted(function, forms), points, arguments.rebuild, registry=registry(), around=around)
+        how = {"registry": registry(), "rolls": how["rolls"]}
+        recorded = record(parted(function, forms), points, arguments.rebuild, around=around, **how)
         if recorded.outer:
             name = name_of(self.given)
             raise ArgumentError(f"{name} uses traced values besides its arguments; pass them as arguments")

@@ -247,9 +247,9 @@ class Instead(Exception):
         self.what, self.ran = what, ran
 
 
-def rolled(recorded: Recording, target: Target) -> Recording:
-    """A recording with loops in the place of ops that repeat, for a target that has loops."""
-    return recorded if target.name == "cuda" else replace(recorded, tape=roll.run(recorded.tape))
+def rolled(recorded: Recording) -> Recording:
+    """A recording with loops in the place of ops that repeat, if it may have them."""
+    return replace(recorded, tape=roll.run(recorded.tape)) if recorded.rolls else recorded
 
 
 @dataclass(slots=True, eq=False)

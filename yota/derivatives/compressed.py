@@ -20,7 +20,7 @@ from yota.errors import DifferentiationError
 from yota.ir.catalog import primitive
 from yota.ir.indexing import GATHER
 from yota.ir.tape import Tape, TapeBuilder
-from yota.passes import dce
+from yota.passes import dce, pipeline
 from yota.rules.registry import Registry
 
 __all__ = ["compressed"]
@@ -75,6 +75,10 @@ def compressed(
     by = tape.inputs[leaf].variable
     _refuse_complex(tape, by)
     tape = _sloped(tape, by, registry) if wanted.order == 2 else _joined(tape)
+    if any(op.regions for op in tape.ops):
+        # What no trip hands on becomes array code, whose elements are told apart.
+        tape = pipeline.run(tape, inlined=False)
+        by = tape.inputs[leaf].variable
     result = tape.outputs[-1]
     found = pattern(tape, result, by, values, _MOST_ENTRIES if wanted.sparse else _MOST_IN_DENSE)
     matrix = (found.matrix + found.matrix.T).tocsr() if wanted.order == 2 else found.matrix

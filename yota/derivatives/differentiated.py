@@ -77,8 +77,6 @@ class Differentiated:
     options: tuple[Any, ...] = ()
     values = 1
     """Number of outputs that are values and not derivatives."""
-    rolls = True
-    """Whether ops that repeat become loops."""
     merges = True
     """Whether recordings that differ in constants share a tape."""
 
@@ -167,7 +165,8 @@ class Differentiated:
         """Record the result on the tape of a running trace."""
         call = inside(self.function, (*self.hidden, *args), kwargs)
         layout, forms = layout_of(call.function, self.wrt, len(self.hidden), call.plain), list[ResultForm]()
-        recorded = self.recorded(call.function, call.plain, layout, forms, registry=call.trace.registry)
+        how: dict[str, Any] = {"registry": call.trace.registry, "rolls": call.trace.rolls}
+        recorded = rolled(self.recorded(call.function, call.plain, layout, forms, **how))
         gradient = self.derived(recorded, call.plain, layout, forms)
         return self.result(gradient, layout, call.inline(gradient.tape, recorded.outer))
 
@@ -183,8 +182,9 @@ class Differentiated:
         def recorded(**how: bool) -> Recording:
             around = self.captured.surroundings(arguments.values)
             how = {"live": True, "around": around, "statics": arguments.statics, **how}  # type: ignore[dict-item]
-            found = self.recorded(function, arguments, layout, forms, registry=registry(), **how)
-            return rolled(found, target) if self.rolls else found
+            # CUDA code has no loops.
+            how["rolls"] = target.name != "cuda"
+            return rolled(self.recorded(function, arguments, layout, forms, registry=registry(), **how))
 
         first = recorded()
         found = self.derived(first, arguments, layout, forms, target)

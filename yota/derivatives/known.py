@@ -46,8 +46,12 @@ class Known(Mapping[int, Any]):
         return len(self._sources)
 
     def __getitem__(self, variable: int) -> Any:
-        self.relied |= self._sources[variable]
+        self.rely(variable)
         return self.peek(variable)
+
+    def rely(self, variable: int) -> None:
+        """Add the inputs that a value depends on to `relied`."""
+        self.relied |= self._sources[variable]
 
     def peek(self, variable: int) -> Any:
         """A value whose use is not recorded in `relied`."""

@@ -60,8 +60,6 @@ class Matrices(Differentiated):
         See `Differentiated`.
     """
 
-    rolls = False
-
     def __init__(
         self,
         function: Callable[..., Any],
@@ -104,7 +102,8 @@ class Matrices(Differentiated):
         try:
             if by.path:
                 raise Instead(None)
-            recorded = self.recorded(call.function, call.plain, layout, forms, registry=call.trace.registry)
+            how = {"registry": call.trace.registry, "rolls": call.trace.rolls}
+            recorded = rolled(self.recorded(call.function, call.plain, layout, forms, **how))
             found = straight_line(recorded.tape, layout.wanted[0], self.wanted, call.trace.registry, Target())
             if found is None:
                 raise Instead(largest(recorded.tape))
@@ -156,9 +155,8 @@ class Matrices(Differentiated):
                 return self._compressed(recorded, leaf, arguments)
         size = tape.types[tape.inputs[leaf].variable].size
         if wanted.order == 2 and not wanted.sparse and self.target.effort == "quick":
-            loops = rolled(recorded, self.target).tape
-            if _are_scalar([op for op in loops.ops if op.regions]) and size <= _LONG:
-                return row_by_row(sloped(loops, leaf, registry()), leaf, wanted, registry()), {}
+            if _are_scalar([op for op in tape.ops if op.regions]) and size <= _LONG:
+                return row_by_row(sloped(tape, leaf, registry()), leaf, wanted, registry()), {}
             value = pipeline.run(tape, inlined=False, once=True)
             scalar = is_scalar(value, inlined=False)
             slope = slope_of(value, leaf, registry()) if scalar else None

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from yota.codegen.forms import unsigned
-from yota.compilation.specialise import Target
+from yota.compilation.specialise import Target, rolled
 from yota.derivatives.differentiated import Differentiated
 from yota.derivatives.directions import along, product_of
 from yota.derivatives.straight import Wanted, straight_line
@@ -141,4 +141,4 @@ def _recorded(subject: Subject, function: Callable[..., Any], *extra: Leaf) -> T
         for position, leaf in enumerate((*subject.arguments.leaves, *extra))
     ]
     function.__name__ = subject.tape.name
-    return unsigned(record(function, leaves, tuple, registry=registry()).tape)
+    return unsigned(rolled(record(function, leaves, tuple, registry=registry(), rolls=subject.rolls)).tape)

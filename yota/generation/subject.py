@@ -18,7 +18,7 @@ from yota.codegen.forms import unsigned
 from yota.compilation.arguments import Arguments, function_of, names_of, positional, sort_arguments
 from yota.compilation.bitwise import with_value
 from yota.compilation.layout import Layout, Wrt, layout_of
-from yota.compilation.specialise import Target
+from yota.compilation.specialise import Target, rolled
 from yota.derivatives.differentiated import with_receiver
 from yota.errors import ArgumentError
 from yota.generation.examples import Integers, arrays_of, example, spec_of
@@ -59,6 +59,8 @@ class Call:
         Gives arguments by name for sizes by name, in place of those that are made up.
     search
         How long to look for few operations.
+    rolls
+        Whether ops that repeat become loops, at known sizes.
     """
 
     function: Callable[..., Any]
@@ -69,6 +71,7 @@ class Call:
     keeps: bool = False
     sample: Sample | None = None
     search: Target = _SEARCH
+    rolls: bool = True
 
     def dimensions(self) -> tuple[str, ...]:
         """Names of extents, in order of appearance."""
@@ -200,6 +203,8 @@ class Subject:
         The function that takes all arguments by position.
     decisions
         Those that the function took on sizes, where sizes are given.
+    rolls
+        Whether ops that repeat became loops.
     """
 
     call: Call
@@ -208,6 +213,7 @@ class Subject:
     tape: Tape
     function: Callable[..., Any]
     decisions: Sequence[Decision] = ()
+    rolls: bool = False
 
     def adjoints(self) -> Adjoints:
         """The recording with the adjoints of what it is differentiated by."""
@@ -218,7 +224,8 @@ class Subject:
         if not strict:
             return tape
         leaves, rebuild = self.arguments.leaves, self.arguments.rebuild
-        exact = record(self.function, leaves, rebuild, registry=registry(), exact=True, keeps=self.call.keeps)
+        how: dict[str, Any] = {"exact": True, "keeps": self.call.keeps, "rolls": self.rolls}
+        exact = rolled(record(self.function, leaves, rebuild, registry=registry(), **how))
         return with_value(tape, (), replace(exact, tape=unsigned(exact.tape)))[0]
 
 
@@ -226,10 +233,9 @@ def subject_of(call: Call, wrt: Wrt, sizes: Mapping[str, int] | None = None) -> 
     """Trace the call."""
     function, arguments = call.arguments(sizes)
     layout = layout_of(function, wrt, len(call.hidden), arguments)
-    found = record(
-        function, arguments.leaves, arguments.rebuild, registry=registry(), keeps=call.keeps, sized=bool(sizes)
-    )
-    return Subject(call, arguments, layout, unsigned(found.tape), function, found.decisions)
+    how: dict[str, Any] = {"keeps": call.keeps, "sized": bool(sizes), "rolls": call.rolls and not sizes}
+    found = rolled(record(function, arguments.leaves, arguments.rebuild, registry=registry(), **how))
+    return Subject(call, arguments, layout, unsigned(found.tape), function, found.decisions, found.rolls)
 
 
 def reference(f: Callable[..., Any]) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from yota.codegen.render import render
@@ -49,7 +50,7 @@ def page(f: Callable[..., Any], args: Any, *, target: str = "numpy", wrt: Wrt = 
     if target not in TARGETS:
         raise ArgumentError(f"target={target!r} is not known; code can be shown for: 'numpy', 'c', 'cuda'")
     call, sizes = call_of(f, args).at_some_size()
-    subject = subject_of(call, wrt, sizes)
+    subject = subject_of(replace(call, rolls=target != "cuda"), wrt, sizes)
     text = render("report/page.html.jinja", report=report_of(subject, sizes, target=target, strict=strict))
     # An ASCII file does not depend on the encoding.
     return text.encode("ascii", "xmlcharrefreplace").decode()

@@ -57,7 +57,7 @@ class Recording:
     ``captured`` such variables to arrays from outside of the function. ``watched`` are arrays from outside, each by a
     function that gives it while anybody has it, with the content that the tape relies on. ``ran`` is the user's code
     that ran; ``uses`` and ``calls`` tell what it did with arrays from outside, see `Trace`. ``decisions`` are those
-    that it took on sizes, where they are recorded.
+    that it took on sizes, where they are recorded. ``rolls`` says whether ops that repeat may become loops.
     """
 
     tape: Tape
@@ -69,6 +69,7 @@ class Recording:
     uses: Mapping[int, Collection[tuple[int, int]]] = field(default_factory=dict)
     calls: Mapping[tuple[int, int], Sequence[tuple[CodeType, Mapping[str, Any]]]] = field(default_factory=dict)
     decisions: Sequence[Decision] = ()
+    rolls: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -99,6 +100,7 @@ def record(
     statics: tuple[Static, ...] = (),
     repeats: bool = False,
     sized: bool = False,
+    rolls: bool = False,
 ) -> Recording:
     """Trace ``function``.
 
@@ -133,6 +135,8 @@ def record(
         Whether ``function`` is one trip of a loop, and its first argument the number of the trip.
     sized
         Whether to record the decisions that the function takes on sizes.
+    rolls
+        Whether ops that repeat may become loops: those of the recording, and of derivatives in it.
 
     Raises
     ------
@@ -159,7 +163,7 @@ def record(
             deep=source.deep,
         )
         trace.builder.statics = statics
-        trace.repeats = repeats
+        trace.repeats, trace.rolls = repeats, rolls
         trace.sizes = Decisions() if sized else None
         trace.intercepted = own
         trace.readable = source.reads
@@ -315,6 +319,7 @@ def _run(
             seen.uses,
             seen.calls,
             () if trace.sizes is None else tuple(trace.sizes.taken),
+            trace.rolls,
         )
     finally:
         trace.finished = True

@@ -112,6 +112,8 @@ class Trace:
         """What records the decisions that the function takes on sizes; None if nothing does."""
         self.repeats = False
         """Whether what is recorded is one trip of a loop, whose number is the first input."""
+        self.rolls = False
+        """Whether ops that repeat may become loops."""
         self.strides: dict[int, tuple[int, ...]] = {}
         self.arguments: set[int] = set()
         """What stands for the inputs, by identity."""
