@@ -25,10 +25,9 @@ def weight_and_count(tape: Tape) -> tuple[int, int]:
     kinds = symbolic._kinds(tape, frozenset())
     systems = symbolic._imported(tape, kinds, set())
     ((kind, (system, _)),) = systems.items()
-    factored = symbolic.factored(system, symbolic.Options())
-    table = Table(factored)
-    made = symbolic._exported(tape, kinds, {kind: share(factored)})
-    return Scales(table).weight(table.original), elements(made)
+    table = symbolic.factored(system, symbolic.Options())
+    made = symbolic._exported(tape, kinds, {kind: share(table)})
+    return Scales(table).weight(table.sums), elements(made)
 
 
 @pytest.mark.parametrize(
@@ -47,7 +46,7 @@ def test_a_weight_is_the_number_of_operations(tape):
 
 
 def products_of(terms: list) -> tuple[list[dict[int, int]], dict[int, tuple[int, int]]]:
-    found = share(system_of([*terms]))
+    found = share(Table(system_of([*terms])))
     return [*found.factors], found.pairs
 
 

@@ -11,6 +11,8 @@ from yota.passes.rewrite import Rewriting
 
 __all__ = ["Exporter"]
 
+_COMMUTES = frozenset({"add", "multiply"})
+
 
 class Exporter:
     """Emits the arithmetic of one system.
@@ -27,11 +29,12 @@ class Exporter:
 
     def __init__(self, rewriting: Rewriting, products: Products, type: TensorType) -> None:
         self.rewriting = rewriting
-        self.system = products.system
+        self.table = products.table
         self.products = products
         self.type = type
         self._typed: set[int] = set()
         """Variables that have this type."""
+        self._known: dict[tuple[str | int, ...], int] = {}
         self._ready: dict[int, int] = {}
         self._unsigned_values: dict[int, int] = {}
         """Variables of terms, without their signs."""
@@ -50,15 +53,25 @@ class Exporter:
         return found
 
     def _op(self, name: str, *operands: int) -> int:
-        """Append an op; one that reads a variable of the system's type gives that type."""
+        """Append an op, each once; one that reads a variable of the system's type gives that type."""
+        key: tuple[str | int, ...]
+        if name in _COMMUTES and operands[0] > operands[1]:
+            key = name, operands[1], operands[0]
+        else:
+            key = name, *operands
+        known = self._known.get(key)
+        if known is not None:
+            return known
         builder = self.rewriting.builder
         if self._typed.isdisjoint(operands):
             found = builder.emit(primitive(name), operands)
             if builder.types[found] != self.type:
+                self._known[key] = found
                 return found
         else:
             found = builder.emit(primitive(name), operands, (), self.type)
         self._typed.add(found)
+        self._known[key] = found
         return found
 
     def _parts(self, atom: int) -> Iterable[int]:
@@ -72,7 +85,7 @@ class Exporter:
 
     def _prepare(self, atoms: Iterable[int]) -> None:
         """Emit atoms and what they depend on; a stack of its own, because sums may nest a thousand deep."""
-        ready, variables = self._ready, self.system.variables
+        ready, variables = self._ready, self.table.origin.variables
         pending = [atom for atom in atoms if atom not in ready]
         pending.reverse()
         while pending:
@@ -105,7 +118,7 @@ class Exporter:
             return self._times(self._ready[one], self._ready[two])
         if atom in self.products.products:
             return self._multiplied(self.products.products[atom])
-        if atom in self.system.quotients:
+        if atom in self.table.quotients:
             (_, top), (_, bottom) = self.products.parts[atom]
             return self._op("divide", self._unsigned(top), self._unsigned(bottom))
         return self._sum(atom)
@@ -126,7 +139,7 @@ class Exporter:
 
     def _rank(self, factor: tuple[int, int]) -> tuple[bool, bool, int]:
         atom = factor[0]
-        return atom not in self.products.numbers, atom not in self.system.scalars, atom
+        return atom not in self.products.numbers, atom not in self.table.scalars, atom
 
     def _power(self, base: int, exponent: int) -> int:
         found = base
@@ -183,7 +196,7 @@ class Exporter:
             terms = [(not positive, number) for positive, number in terms]
         if not terms[0][0]:
             # b - a is -a + b to the bit; further back only where the order is free.
-            limit = 2 if self.system.sums[atom].ordered else len(terms)
+            limit = 2 if atom in self.table.ordered else len(terms)
             first = next((place for place in range(1, min(limit, len(terms))) if terms[place][0]), None)
             if first is not None:
                 terms = [terms[first], *terms[:first], *terms[first + 1 :]]
@@ -196,7 +209,7 @@ class Exporter:
 
 def _flipped(products: Products) -> set[int]:
     """Sums to be emitted with all signs turned, because their one user would negate them."""
-    terms, system = products.terms, products.system
+    terms, table = products.terms, products.table
     if not any(not positive and terms[number][0] == 1.0 for positive, number in products.roots.values()):
         return set()
     users: dict[int, list[tuple[bool, int]]] = {}
@@ -207,8 +220,8 @@ def _flipped(products: Products) -> set[int]:
     found: set[int] = set()
     taken: set[int] = set()
     for atom, roots in users.items():
-        each = system.sums.get(atom)
-        if each is None or each.ordered or atom in inner or len(roots) > 1 or len(products.parts[atom]) < 2:
+        is_sum = atom in products.parts and atom not in table.quotients
+        if not is_sum or atom in table.ordered or atom in inner or len(roots) > 1 or len(products.parts[atom]) < 2:
             continue
         positive, number = roots[0]
         exponents = dict(terms[number][1])

@@ -193,34 +193,45 @@ class _Factoring:
             places = self._apart(self._alive(divisor))
             if places:
                 self._extract(divisor, self._unit(divisor, places), places)
-        queue, hopes = self.queue, self.hopes
+        queue, pushed = self.queue, self.pushed
         while queue:
             hope, _, _, number = heapq.heappop(queue)
-            if self.pushed[number] != -hope:
-                continue
-            self.pushed[number] = 0.0
-            before = len(self.places[number])
-            places = self._alive(number)
-            if not places:
-                hopes[number] = 0.0
-                continue
-            gain = -hope if len(places) == before else self._hope(number, places)
-            if gain + hope >= 0 and (len(places) > 1 or number in self.atoms):
-                places = self._apart(places)
-                gain = self._gain(number, self._unit(number, places), places) if places else 0.0
-            if 0 < gain < -hope:
-                # Terms went elsewhere in the meantime: back into the queue at what it is worth now.
-                self._enqueue(gain, number)
-            elif gain > 0 and self._pair(places[0]) is not None:
-                hopes[number] = 0.0
-                self._extract(number, self._unit(number, places), places)
-                continue
-            hopes[number] = gain
+            if pushed[number] == -hope:
+                pushed[number] = 0.0
+                self._take(number, -hope)
         for atom, opened in self.opened.items():
             self.sums[atom] = tuple([term for term in opened.terms if term is not None])
         for atom, term in self.closed.items():
             self.sums[atom] = (term,)
         return self.sums
+
+    def _take(self, divisor: int, hope: float) -> None:
+        """Take a divisor out if it still saves what was hoped; else queue it at what it is worth now."""
+        held, places, gain = self.held, self.places[divisor], hope
+        if len(places) == 1 and divisor not in self.atoms:
+            one, two = places[0]
+            if held[one] < 0 or held[two] < 0:
+                places.clear()
+                return
+            if self._pair(places[0]) is None:
+                return
+            unit = self._unit(divisor, places)
+        else:
+            before = len(places)
+            places = self._alive(divisor)
+            if len(places) != before:
+                gain = self._hope(divisor, places)
+            if gain >= hope:
+                places = self._apart(places)
+                unit = self._unit(divisor, places)
+                gain = self._gain(divisor, unit, places)
+        if gain >= hope:
+            self.hopes[divisor] = 0.0
+            self._extract(divisor, unit, places)
+        else:
+            self.hopes[divisor] = gain
+            if gain > 0:
+                self._enqueue(gain, divisor)
 
     def _start(self, changed: Collection[int]) -> None:
         table, touched = self.table, dict[int, None]()
@@ -255,17 +266,16 @@ class _Factoring:
         """Note the place of two terms; the divisor is ``touched`` if it may be worth something."""
         left, right = self.held[one], self.held[two]
         divisor = self.table.divisor(left, right)
-        if divisor is None or not (alike or self.options.shared) or self.atoms.get(divisor) == atom:
+        atoms = self.atoms
+        if divisor is None or not (alike or self.options.shared) or (atoms and atoms.get(divisor) == atom):
             return
-        found = self.places.get(divisor)
-        if found is None:
-            found = self._places(divisor)
+        found = self.places.get(divisor) or self._places(divisor)
         found.append((one, two))
-        only = len(found) == 1 and divisor not in self.atoms
+        only = len(found) == 1 and divisor not in atoms
         if only and not alike:
             known = self.table.terms
-            number = abs(known[left][0])
-            if number == 1.0 or number != abs(known[right][0]):
+            number = known[left][0]
+            if number == 1.0 or number == -1.0 or abs(number) != abs(known[right][0]):
                 return  # a sum of two terms that stands in one place is worth nothing
         saved, size = self.alone.get((left, right)) or self._alone(left, right)
         self.hopes[divisor] = saved if only else self.hopes.get(divisor, 0.0) + saved + size
@@ -273,7 +283,8 @@ class _Factoring:
 
     def _places(self, divisor: int) -> list[Slots]:
         """The known places of a divisor."""
-        found = self.places[divisor] = list[Slots]()
+        found: list[Slots] = []
+        self.places[divisor] = found
         for atom, first, second, left, right in self.known.get(divisor, ()):
             pair = self.table.pair(left, right)
             assert pair is not None
@@ -328,6 +339,8 @@ class _Factoring:
 
     def _hope(self, divisor: int, places: Sequence[Slots]) -> float:
         """How many operations a divisor saves if one scale serves at all places."""
+        if not places:
+            return 0.0
         held, gain, size = self.held, 0.0, 0.0
         for one, two in places:
             saved, size = self._alone(held[one], held[two])
@@ -407,8 +420,8 @@ class _Factoring:
             return self.table.divisor_of[atom][1]
         pairs, divisor = self._pairs(places), self.table.divisors[number]
         assert divisor is not None
-        if len(pairs) == 1:
-            return self._alone_unit(pairs[0].scale, divisor)
+        if len(pairs) < 2:
+            return self._alone_unit(pairs[0].scale, divisor) if pairs else 1.0
         scales = [pair.scale for pair in pairs]
         # A place without factor is a sum of the user's: there the divisor stands as it is.
         bare = next((pair.scale for pair in pairs if not pair.factor), None)

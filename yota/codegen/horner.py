@@ -26,15 +26,12 @@ def nest(system: PolynomialSystem, seed: int) -> None:
 
 def pull_out(system: PolynomialSystem) -> None:
     """Pull out what all terms of a long sum have in common, in place: taken in pairs it would take as many steps."""
-    if not any(len(each.terms) >= _LONG for each in system.sums.values()):
-        return
-    nesting = _Nesting(system, random.Random(0))
-    for atom in system.living():
-        each = system.sums.get(atom)
-        group = {place: term for place, term in enumerate(each.terms) if term} if each else {}
-        monomials = {monomial for _, monomial in group.values()}
-        if each and len(group) >= _LONG and len(monomials) == len(group) and functools.reduce(common, monomials):
-            nesting.pull(each, group)
+    long = [each for each in system.sums.values() if len(each.terms) >= _LONG]
+    nesting = _Nesting(system, random.Random(0)) if long else None
+    for each in long:
+        monomials = {monomial for _, monomial in each.alive()}
+        if nesting and len(monomials) == len(each.terms) and functools.reduce(common, monomials):
+            nesting.pull(each, dict(enumerate(each.alive())))
 
 
 class _Nesting:
@@ -45,7 +42,7 @@ class _Nesting:
         self.ranks: dict[int, float] = {}
 
     def run(self) -> None:
-        pending = [atom for atom in self.system.living() if atom in self.system.sums]
+        pending = [*self.system.sums]
         while pending:
             pending += self._nested(self.system.sums[pending.pop()])
 

@@ -16,7 +16,7 @@ __all__ = ["ARITHMETIC", "imported"]
 ARITHMETIC = frozenset({"add", "subtract", "multiply", "divide", "negative", "square", "power"})
 
 _MOST_FACTORS = 12
-_MOST_SHARED_FACTORS = 8
+_MOST_SHARED_FACTORS = 5
 _LARGEST_EXPONENT = 64
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from typing import TypeAlias
 
 from yota.codegen.monomials import chain_length
@@ -13,7 +13,10 @@ __all__ = ["Pair", "extract", "length", "occurrences"]
 
 Pair: TypeAlias = tuple[int, int]
 
-_SAMPLE = 8
+Entry: TypeAlias = tuple[int, int, int, bool, Pair]
+"""How good a pair is, and the pair."""
+
+_SAMPLE, _MANY = 8, 1 << 30
 
 
 def length(monomial: Mapping[int, int]) -> int:
@@ -82,11 +85,12 @@ class _Extraction:
         self.atom = atom
         self.members: dict[Pair, list[int]] = {}
         """Monomials that each pair occurs in, or did; not of pairs that occurred once."""
-        self.queue: list[tuple[int, int, int, bool, Pair]] = []
+        self.queue: list[Entry] = []
 
     def run(self) -> dict[int, Pair]:
         first: dict[Pair, int] = {}
         members = self.members
+        often: dict[Pair, int] = {}
         for number, monomial in enumerate(self.monomials):
             if len(monomial) == 1 and 1 in monomial.values():
                 continue
@@ -99,7 +103,10 @@ class _Extraction:
                         members[pair] = [before, number]
                 elif times > 1:
                     members[pair] = [number]
-        self._enqueue(members)
+                if times > 1:
+                    often[pair] = often.get(pair, 0) + times - 1
+        self.queue = [_unseen(len(numbers) + often.get(pair, 0), pair) for pair, numbers in members.items()]
+        heapq.heapify(self.queue)
         found: dict[int, Pair] = {}
         while self.queue:
             entry = heapq.heappop(self.queue)
@@ -115,13 +122,7 @@ class _Extraction:
                 self._extract(entry[-1], atom)
         return found
 
-    def _enqueue(self, pairs: Iterable[Pair]) -> None:
-        for pair in pairs:
-            entry = self._entry(pair)
-            if entry is not None:
-                heapq.heappush(self.queue, entry)
-
-    def _entry(self, pair: Pair) -> tuple[int, int, int, bool, Pair] | None:
+    def _entry(self, pair: Pair) -> Entry | None:
         """How good a pair is, the best being least.
 
         What counts is how often it occurs; then how much more its monomials have in common, because that can be
@@ -159,6 +160,15 @@ class _Extraction:
                 fresh.setdefault((atom, atom), []).append(number)
             monomial[atom] = times
         for made, numbers in fresh.items():
-            if len(numbers) > 1 or made[0] == atom or monomials[numbers[0]][made[0]] > 1:
+            if made[0] == atom:
+                count = sum([monomials[number][atom] // 2 for number in numbers])
+            else:
+                count = sum([min(monomials[number][made[0]], monomials[number][atom]) for number in numbers])
+            if count > 1:
                 members[made] = numbers
-                self._enqueue((made,))
+                heapq.heappush(self.queue, _unseen(count, made))
+
+
+def _unseen(count: int, pair: Pair) -> Entry:
+    """The entry of a pair that has not been looked at: ahead of all others that occur as often."""
+    return -count, -_MANY, 0, False, pair

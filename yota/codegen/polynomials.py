@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from yota.codegen.monomials import Monomial, Term
@@ -59,22 +58,3 @@ class PolynomialSystem:
     def is_scalar(self, monomial: Monomial) -> bool:
         """Whether all atoms are 0-d while the system's arithmetic is on arrays."""
         return all(atom in self.scalars for atom, _ in monomial)
-
-    def living(self) -> list[int]:
-        """Sums and quotients that the roots depend on, in the order of their atoms."""
-        sums, quotients = self.sums, self.quotients
-        found: set[int] = set()
-        pending: list[Iterable[Term | None]] = [self.roots.values()]
-        while pending:
-            for term in pending.pop():
-                for atom, _ in term[1] if term else ():
-                    if atom not in found and (atom in sums or atom in quotients):
-                        found.add(atom)
-                        pending.append(sums[atom].terms if atom in sums else quotients[atom])
-        return sorted(found)
-
-    def parts(self, atom: int) -> Iterable[Term]:
-        """The terms that an atom is made from."""
-        if atom in self.sums:
-            return self.sums[atom].alive()
-        return self.quotients.get(atom, ())

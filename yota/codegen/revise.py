@@ -37,8 +37,8 @@ _MOST_SUMS = 6
 """Sums that are factored anew together."""
 
 
-def revise(system: PolynomialSystem, seed: int = 1, *, seconds: float = 10.0) -> PolynomialSystem:
-    """``system``, on scalars, factored to few operations.
+def revise(system: PolynomialSystem, seed: int = 1, *, seconds: float = 10.0) -> Table:
+    """The terms and sums of ``system``, on scalars, factored to few operations.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class _Revision:
         self.popular = [divisor for divisor, homes in self.homes.items() if len(homes) > 1]
         self._look()
 
-    def run(self, seconds: float) -> PolynomialSystem:
+    def run(self, seconds: float) -> Table:
         least, best = self.weight, self.sums
         most = int(min(_MOST_ATTEMPTS * seconds, _STEPS * seconds / self._size()))
         attempts = min(most, _ATTEMPTS_EACH * self.weight) if self.whole else 0
@@ -79,7 +79,8 @@ class _Revision:
                 self._look()
                 if weight < least:
                     least, best = weight, found
-        return self.table.system(best)
+        self.table.sums = best
+        return self.table
 
     def _size(self) -> int:
         """How much there is to look at."""

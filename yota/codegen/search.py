@@ -11,6 +11,7 @@ from yota.codegen.factor import Options
 from yota.codegen.polynomials import PolynomialSystem
 from yota.codegen.revise import revise
 from yota.codegen.symbolic import factored, optimise, rewritten
+from yota.codegen.table import Table
 from yota.ir.tape import Tape
 
 __all__ = ["forms", "search"]
@@ -53,7 +54,7 @@ def search(tapes: Sequence[Tape], *, seconds: float, strict: bool = False, value
     close = sorted(range(len(tapes)), key=counts.__getitem__)[:_MOST_FORMS]
     each = seconds / len(close)
 
-    def revised(system: PolynomialSystem) -> PolynomialSystem:
+    def revised(system: PolynomialSystem) -> Table:
         return factored(system, Options()) if system.is_array else revise(system, seconds=each)
 
     found: dict[int, Tape] = {}

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from yota.codegen.cover import LARGEST_DEGREE, Wanted, cover
 from yota.codegen.monomials import Monomial, Term
 from yota.codegen.pairs import extract, length
-from yota.codegen.polynomials import PolynomialSystem
+from yota.codegen.table import Table
 
 __all__ = ["Products", "share"]
 
@@ -20,7 +20,7 @@ _MOST = 400
 
 
 class Products:
-    """Monomials of a system as products of few factors.
+    """Monomials of a table as products of few factors.
 
     Attributes
     ----------
@@ -28,10 +28,9 @@ class Products:
         Atoms that stand for constants, and their values.
     pairs
         Atoms that stand for products of two atoms.
-    numbered
-        The numbers of the terms of the system, without signs; the next three are lists by these numbers.
     terms, times
-        Coefficients (without sign) and monomials; and how often each occurs.
+        Coefficients (without sign) and monomials; and how often each occurs. The place in these lists is the number of
+        a term.
     factors
         The atoms of each product with exponents; none for numbers.
     parts
@@ -40,36 +39,43 @@ class Products:
         The term of each root, and whether it is positive.
     """
 
-    def __init__(self, system: PolynomialSystem) -> None:
-        self.system = system
+    def __init__(self, table: Table) -> None:
+        self.table = table
+        self.is_array = table.origin.is_array
         self.numbers: dict[int, float] = {}
         self.pairs: dict[int, tuple[int, int]] = {}
-        self.numbered: dict[Term, int] = {}
         self.terms: list[Term] = []
         self.times: list[int] = []
         self.factors: list[dict[int, int]] = []
         self.products: dict[int, Monomial] = {}
+        self._known: dict[int, tuple[bool, int]] = {}
         self._number_atoms: dict[float, int] = {}
         self._scalar_products: dict[tuple[tuple[int, int], ...], int] = {}
-        self.roots = {variable: self._add(term) for variable, term in system.roots.items()}
-        self.parts = {atom: [self._add(term) for term in system.parts(atom)] for atom in system.living()}
+        self.roots = dict(zip(table.origin.roots, map(self._add, table.roots), strict=True))
+        self.parts = {atom: [*map(self._add, terms)] for atom, terms in sorted(table.living(table.sums).items())}
 
-    def _add(self, term: Term) -> tuple[bool, int]:
-        """Whether a term is positive, and its number."""
-        coefficient, monomial = term
-        positive = math.copysign(1.0, coefficient) > 0
-        key = term if positive else (-coefficient, monomial)
-        number = self.numbered.setdefault(key, len(self.terms))
-        if number < len(self.terms):
-            self.times[number] += 1
-            return positive, number
-        self.terms.append(key)
-        self.times.append(1)
+    def _add(self, term: int) -> tuple[bool, int]:
+        """Whether a term of the table is positive, and its number."""
+        found = self._known.get(term)
+        if found is None:
+            found = self._known[term] = self._new(term)
+        self.times[found[1]] += 1
+        return found
+
+    def _new(self, term: int) -> tuple[bool, int]:
+        coefficient, monomial = self.table.terms[term]
+        if math.copysign(1.0, coefficient) < 0:
+            positive = self.table.number((-coefficient, monomial))
+            if positive not in self._known:
+                self._known[positive] = self._new(positive)
+            return False, self._known[positive][1]
         factors = dict(monomial)
-        if monomial and key[0] != 1.0:
-            factors[self._number(key[0])] = 1
-        self.factors.append(self._scalars_joined(factors) if self.system.is_array else factors)
-        return positive, number
+        if monomial and coefficient != 1.0:
+            factors[self._number(coefficient)] = 1
+        self.terms.append((coefficient, monomial))
+        self.times.append(0)
+        self.factors.append(self._scalars_joined(factors) if self.is_array else factors)
+        return True, len(self.terms) - 1
 
     def signed(self, number: int) -> bool:
         """Whether a term takes a sign without an operation: it is a number, or has one that is its own."""
@@ -86,39 +92,39 @@ class Products:
     def _number(self, value: float) -> int:
         atom = self._number_atoms.get(value)
         if atom is None:
-            atom = self._number_atoms[value] = self.system.atom()
+            atom = self._number_atoms[value] = self.table.atom()
             self.numbers[atom] = value
-            if self.system.is_array:
-                self.system.scalars.add(atom)
+            if self.is_array:
+                self.table.scalars.add(atom)
         return atom
 
     def _scalars_joined(self, factors: dict[int, int]) -> dict[int, int]:
         """On arrays: all 0-d factors are multiplied first, so that the array is passed over once."""
-        scalars = tuple(sorted(item for item in factors.items() if item[0] in self.system.scalars))
+        scalars = tuple(sorted(item for item in factors.items() if item[0] in self.table.scalars))
         if len(scalars) == len(factors) or not scalars or (len(scalars) == 1 and scalars[0][1] == 1):
             return factors
         atom = self._scalar_products.get(scalars)
         if atom is None:
-            atom = self._scalar_products[scalars] = self.system.atom()
+            atom = self._scalar_products[scalars] = self.table.atom()
             self.products[atom] = scalars
-            self.system.scalars.add(atom)
-        arrays = {atom: exponent for atom, exponent in factors.items() if atom not in self.system.scalars}
+            self.table.scalars.add(atom)
+        arrays = {atom: exponent for atom, exponent in factors.items() if atom not in self.table.scalars}
         return {atom: 1, **arrays}
 
 
-def share(system: PolynomialSystem, *, covered: bool = True) -> Products:
-    """Extract the products that several terms of ``system`` have in common.
+def share(table: Table, *, covered: bool = True) -> Products:
+    """Extract the products that several terms of the sums of ``table`` have in common.
 
     With ``covered`` it is also tried to make all monomials from the fewest others, which takes several times as long.
     """
-    products = Products(system)
-    found = _covered(products) if covered and not system.is_array else None
-    products.pairs = extract(products.factors, system.atom)
+    products = Products(table)
+    found = _covered(products) if covered and not products.is_array else None
+    products.pairs = extract(products.factors, table.atom)
     if found is not None and found.count < len(products.pairs) + sum(map(length, products.factors)):
         products.pairs, products.factors = found.pairs, found.factors
     for atom, pair in products.pairs.items():
-        if system.scalars.issuperset(pair):
-            system.scalars.add(atom)
+        if table.scalars.issuperset(pair):
+            table.scalars.add(atom)
     return products
 
 
@@ -152,7 +158,7 @@ def _covered(products: Products) -> _Covered | None:
     pairs: dict[int, tuple[int, int]] = {}
     for code in sorted((code for code in made if code in used), key=lambda code: len(made[code].factors)):
         one, two = sorted(atoms[half] for half in halves[code])
-        atoms[code] = products.system.atom()
+        atoms[code] = products.table.atom()
         pairs[atoms[code]] = one, two
     rewritten = list(products.factors)
     for number, each in wanted.items():

@@ -22,7 +22,6 @@ from yota.codegen.sharing import Products, share
 from yota.codegen.table import Table
 from yota.ir.tape import Op, Tape
 from yota.ir.types import TensorType
-from yota.passes import cse
 from yota.passes.rewrite import Rewriting, protected, use_counts
 
 __all__ = ["factored", "optimise", "rewritten"]
@@ -45,7 +44,7 @@ def optimise(tape: Tape, *, strict: bool = False, values: int = 1) -> Tape:
         How many of the outputs, the first ones, are values rather than derivatives.
     """
 
-    def quick(system: PolynomialSystem) -> PolynomialSystem:
+    def quick(system: PolynomialSystem) -> Table:
         pull_out(system)
         terms = sum([len(each.terms) for each in system.sums.values()])
         window = min(max(_PAIRS // max(terms, 1), _FEWEST), _MOST)
@@ -56,7 +55,7 @@ def optimise(tape: Tape, *, strict: bool = False, values: int = 1) -> Tape:
 
 def rewritten(
     tape: Tape,
-    rewrite: Callable[[PolynomialSystem], PolynomialSystem],
+    rewrite: Callable[[PolynomialSystem], Table],
     *,
     strict: bool = False,
     values: int = 1,
@@ -84,13 +83,14 @@ def rewritten(
     return found if elements(found) < elements(tape) else tape
 
 
-def factored(system: PolynomialSystem, options: Options) -> PolynomialSystem:
-    """``system`` with common factors pulled out; if ``options`` say so, nested after Horner before."""
+def factored(system: PolynomialSystem, options: Options) -> Table:
+    """The sums of ``system`` with common factors pulled out; nested after Horner before, if ``options`` say so."""
     if options.nest:
         system = system.copy()
         nest(system, options.seed)
     table = Table(system, options.window, options.near)
-    return table.system(factor(table, table.original, options))
+    table.sums = factor(table, table.original, options)
+    return table
 
 
 def _kinds(tape: Tape, excluded: set[int] | frozenset[int]) -> dict[int, Kind]:
@@ -166,6 +166,6 @@ def _exported(tape: Tape, kinds: dict[int, Kind], products: dict[Kind, Products]
             rewriting.copy(op)
             continue
         exporter = exporters[kinds[op.result]]
-        if op.result in exporter.system.roots:
+        if op.result in exporter.products.roots:
             rewriting.bind(op.result, exporter.root(op.result))
-    return cse.run(rewriting.finish())
+    return rewriting.finish()

@@ -10,7 +10,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 from yota.codegen.monomials import Monomial, Term, chain_length, length, parted, quotient, reduced
-from yota.codegen.polynomials import PolynomialSystem, Sum
+from yota.codegen.polynomials import PolynomialSystem
 
 __all__ = ["Costs", "Divisor", "Pair", "Place", "Sums", "Table"]
 
@@ -63,6 +63,8 @@ class Table:
     ----------
     original
         The sums of the system as they were.
+    sums
+        The same after they have been factored.
     ordered
         Sums that keep the user's order.
     defined
@@ -98,10 +100,10 @@ class Table:
         self._inside: dict[tuple[int, ...], tuple[int, ...]] = {}
         self._atoms: dict[tuple[int, float], int] = {}
         self.defined: dict[int, tuple[int, int]] = {}
-        living = system.living()
-        self.original = {atom: self._sum(system.sums[atom].alive()) for atom in living if atom in system.sums}
-        self.ordered = {atom for atom in self.original if system.sums[atom].ordered}
-        self.quotients = {atom: self._sum(system.quotients[atom]) for atom in living if atom in system.quotients}
+        self.original = {atom: self._sum(each.alive()) for atom, each in system.sums.items()}
+        self.sums: Sums = self.original
+        self.ordered = {atom for atom, each in system.sums.items() if each.ordered}
+        self.quotients = {atom: self._sum(terms) for atom, terms in system.quotients.items()}
         self.roots = self._sum(system.roots.values())
         self.divisor_of: dict[int, tuple[int, float]] = {}
         """What divisor a sum of two terms is, and the scale that it carries itself."""
@@ -143,22 +145,21 @@ class Table:
 
     def divisor(self, one: int, two: int) -> int | None:
         """The number of the divisor of two terms; None where they differ in nothing but the coefficient."""
-        difference = self.codes[one] - self.codes[two]
-        a, b = self.terms[one][0], self.terms[two][0]
+        codes, terms = self.codes, self.terms
+        difference = codes[one] - codes[two]
+        a, b = terms[one][0], terms[two][0]
         if difference < 0:
             difference, a, b = -difference, b, a
-        key: Hashable
-        if a and (a == b or a == -b):
-            key = difference if a == b else -difference
-        else:
+        key: Hashable = difference
+        if a != b or not a:
             numbers = reduced(a, b)
             if numbers is None:
                 return None
-            key = difference, *numbers[1:]
-        if not difference:
-            return None
+            key = -difference if a == -b else (difference, *numbers[1:])
         found = self._divisor_numbers.get(key)
         if found is None:
+            if not difference:
+                return None
             found = self._divisor_numbers[key] = len(self.divisors)
             self.divisors.append(None)
         return found
@@ -253,7 +254,7 @@ class Table:
         )
         if quotient(self.terms[first][1], factor) != divisor.left:
             terms = terms[::-1]
-        found = self._atoms[number, unit] = self._atom()
+        found = self._atoms[number, unit] = self.atom()
         self.defined[found] = terms
         self.divisor_of[found] = number, unit
         if ordered:
@@ -262,7 +263,8 @@ class Table:
             self.scalars.add(found)
         return found
 
-    def _atom(self) -> int:
+    def atom(self) -> int:
+        """A new atom."""
         self.count += 1
         return self.count
 
@@ -289,17 +291,6 @@ class Table:
                 found[atom] = terms
                 pending += inside.get(terms) or self.inside(terms)
         return found
-
-    def system(self, sums: Sums) -> PolynomialSystem:
-        """The system that ``sums`` stand for."""
-        origin, known = self.origin, self.terms
-        found = {
-            atom: Sum([known[term] for term in terms], atom in self.ordered)
-            for atom, terms in (*sums.items(), *self.defined.items())
-        }
-        return PolynomialSystem(
-            origin.variables, found, origin.quotients, origin.roots, set(self.scalars), origin.is_array, self.count
-        )
 
 
 class Costs(dict[int, float]):
