@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -192,25 +191,6 @@ def _savgol(
         _applied(ends[window_length - half :], rows[len(rows) - window_length :]),
     ]
     return np.moveaxis(np.concatenate(parts), 0, axis).astype(x.dtype, copy=False)
-
-
-@records("scipy.signal", "detrend")
-def _detrend(trace: Trace, data: Any, axis: int, type: str, bp: Any) -> Any:
-    if type not in ("linear", "l", "constant", "c"):
-        raise ValueError("Trend type must be 'linear' or 'constant'.")
-    x = trace.traced(data)
-    if type in ("constant", "c"):
-        return x - np.mean(x, axis=axis, keepdims=True)
-    rows = np.moveaxis(x, axis, 0)
-    bounds = np.unique(np.concatenate([[0], np.atleast_1d(bp), [len(rows)]])).astype(int)
-    if bounds[-1] > len(rows):
-        raise ValueError("Breakpoints must be less than length of data along given axis.")
-    parts = []
-    for low, high in itertools.pairwise(bounds.tolist()):
-        line = np.stack([np.ones(high - low), np.arange(1, high - low + 1) / (high - low)], axis=1)
-        basis = np.linalg.qr(line.astype(x.dtype))[0]
-        parts.append(rows[low:high] - _applied(basis, _applied(basis.T, rows[low:high])))
-    return np.moveaxis(np.concatenate(parts), 0, axis)
 
 
 @records("scipy.signal", "upfirdn")

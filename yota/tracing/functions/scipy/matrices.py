@@ -141,19 +141,6 @@ def _exponential_along(trace: Trace, A: Any, E: Any, method: Any, compute_expm: 
     return (_exponential(trace, a), along) if compute_expm else along
 
 
-@records("scipy.linalg", "convolution_matrix")
-def _convolution_matrix(trace: Trace, a: Any, n: int, mode: str = "full") -> Any:
-    a = trace.traced(a)
-    if n <= 0 or mode not in ("full", "valid", "same"):
-        raise ValueError("n must be a positive integer, and mode 'full', 'valid' or 'same'")
-    extent = a.shape[-1]
-    places = np.arange(extent + n - 1)[:, None] - np.arange(n)[None, :]
-    inside = (places >= 0) & (places < extent)
-    whole = np.where(inside, a[..., np.where(inside, places, 0)], a.dtype.type(0))
-    cut = {"full": 0, "same": min(n, extent) - 1, "valid": 2 * (min(n, extent) - 1)}[mode]
-    return whole[..., cut // 2 : whole.shape[-2] - (cut - cut // 2), :]
-
-
 @records("scipy.linalg", "solve_toeplitz")
 def _solve_toeplitz(trace: Trace, c_or_cr: Any, b: Any) -> Any:
     c, r = c_or_cr if isinstance(c_or_cr, tuple) else (c_or_cr, None)
