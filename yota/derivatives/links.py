@@ -81,9 +81,9 @@ def link(tape: Tape, op: Op, position: int, known: Known) -> Link:
     shape = tape.types[op.operands[position]].shape
     if access in (AccessMap.SCAN, AccessMap.LINE) and isinstance(op.keyword("axis"), int):
         axis = op.keyword("axis") % len(shape)
-        return _alike(tape, op, position, [each for each in range(len(shape)) if each != axis])
+        return _groups_by_position(tape, op, position, [each for each in range(len(shape)) if each != axis])
     if access == AccessMap.MATRIX and len(shape) > 2 and tape.types[op.result].shape[: len(shape) - 2] == shape[:-2]:
-        return _alike(tape, op, position, range(len(shape) - 2))
+        return _groups_by_position(tape, op, position, range(len(shape) - 2))
     return _all(tape, op, size)
 
 
@@ -152,7 +152,7 @@ def _reduced(tape: Tape, op: Op, axes: Sequence[int]) -> Groups:
     return Groups(np.broadcast_to(_numbered(kept), shape).ravel(), None, math.prod(kept))
 
 
-def _alike(tape: Tape, op: Op, position: int, axes: Sequence[int]) -> Groups:
+def _groups_by_position(tape: Tape, op: Op, position: int, axes: Sequence[int]) -> Groups:
     """Elements with equal positions along ``axes``, of operand and result, form a group."""
     shapes = [tape.types[op.operands[position]].shape, tape.types[op.result].shape]
     extents = [shapes[0][axis] for axis in axes]

@@ -68,7 +68,7 @@ def generalised(tapes: Sequence[Tape], samples: Samples) -> General:
     """
     first = tapes[0]
     for tape in tapes[1:]:
-        _alike(first, tape, samples)
+        _check_same_ops(first, tape, samples)
     renamed = [dict(zip(_variables(tape), _variables(first), strict=True)) for tape in tapes]
     ops = []
     for position, op in enumerate(first.ops):
@@ -108,7 +108,7 @@ def _variables(tape: Tape) -> list[int]:
     return [*(entry.variable for entry in tape.inputs), *tape.constants, *(op.result for op in tape.ops)]
 
 
-def _alike(first: Tape, other: Tape, samples: Samples) -> None:
+def _check_same_ops(first: Tape, other: Tape, samples: Samples) -> None:
     """Both tapes have the same ops."""
     for one, two in zip(first.ops, other.ops, strict=False):
         if one.primitive is not two.primitive or one.location != two.location:
@@ -130,7 +130,7 @@ def held(general: General, tape: Tape, size: Mapping[str, int], samples: Samples
     ArgumentError
         If it is no case of that one; the message names the line and the cures.
     """
-    _alike(general.tape, tape, samples)
+    _check_same_ops(general.tape, tape, samples)
     uses = {operand: op.location for op in reversed(general.tape.ops) for operand in op.operands}
     for (variable, value), found in zip(general.tape.constants.items(), tape.constants.values(), strict=True):
         text = general.constants.get(variable)

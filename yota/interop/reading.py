@@ -132,7 +132,7 @@ def form(name: str) -> Expression | None:
 
 
 @cache
-def _alike() -> Mapping[str, str]:
+def _primitives_by_name() -> Mapping[str, str]:
     """Names of primitives by equivalent sympy functions."""
     found = functions().items()
     return {made.__name__: name for name, made in found if isinstance(made, type) and registry().knows(name)}
@@ -171,7 +171,7 @@ class Steps:
             return self.folded(CHAINS[name], parts) if parts else None
         known = form(name)
         if known is None:
-            alike = _alike().get(name)
+            alike = _primitives_by_name().get(name)
             wanted = len(registry().rules(alike)[0].operands) if alike else -1
             return self.call(alike, *parts) if alike and len(parts) == wanted else None
         count = len({each.id for each in walk(known) if isinstance(each, Name)})
@@ -293,7 +293,7 @@ class ProgramReader(Steps, Reader):
             return reader(expression)  # type: ignore[no-any-return]
         name = kind.__name__
         known = kind.__module__.startswith("sympy.") and any(
-            name in each for each in (CHAINS, FORMS, _BY_HAND, _alike())
+            name in each for each in (CHAINS, FORMS, _BY_HAND, _primitives_by_name())
         )
         found = self.named(name, [*map(self.read, expression.args)]) if known else None
         if found is None:

@@ -155,7 +155,7 @@ def _sum_of_multiple(case: Case) -> int | None:
 
 
 def _matmul_of_broadcast(case: Case) -> int | None:
-    """A matrix whose rows (or, on the right, columns) are all alike multiplies as one row (or column)."""
+    """A matrix whose rows (or, on the right, columns) are all equal multiplies as one row (or column)."""
     left, right = case.operands
     a, b = case.type_of(left).shape, case.type_of(right).shape
     if len(a) != 2 or len(b) != 2 or case.type.dtype.kind not in "fc":
@@ -163,20 +163,20 @@ def _matmul_of_broadcast(case: Case) -> int | None:
     for variable, is_left in ((left, True), (right, False)):
         inner = case.definition(variable, "broadcast_to")
         if inner is not None and case.type_of(variable).dtype == case.type.dtype:
-            found = _alike(case, inner.operands[0], right if is_left else left, is_left)
+            found = _product_of_broadcast(case, inner.operands[0], right if is_left else left, is_left)
             if found is not None:
                 return found
     return None
 
 
-def _alike(case: Case, source: int, other: int, is_left: bool) -> int | None:
+def _product_of_broadcast(case: Case, source: int, other: int, is_left: bool) -> int | None:
     if case.type_of(other).dtype != case.type.dtype:
         return None
     shape = (1,) * (2 - len(case.type_of(source).shape)) + case.type_of(source).shape
     summed, kept = (1, 0) if is_left else (0, 1)
     full = {"shape": case.type.shape}
     if shape[summed] == 1:
-        # All along the contracted axis is alike: it leaves the sum.
+        # All along the contracted axis is equal: it leaves the sum.
         total = case.make("sum", (other,), {"axis": (kept,), "keepdims": True})
         column = case.make("reshape", (source,), {"shape": shape}) if shape[kept] != 1 else source
         product = case.make("multiply", (column, total))

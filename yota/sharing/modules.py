@@ -97,7 +97,7 @@ def _functions(
             )
         spelling = Speller(dialect, rule, known)
         stem = rule.name.strip("_")
-        while any(_alike(stem, each.stem) for each in found.values()):
+        while any(_is_same_name(stem, each.stem) for each in found.values()):
             stem += "2"
         found[rule.name] = function(rule, known, spelling, stem, taken)
         taken.add(identifier(rule.name))
@@ -111,7 +111,7 @@ def _functions(
     return list(found.values()), macros, _imports(found.values(), bodies, dialect, uses_math)
 
 
-def _alike(one: str, other: str) -> bool:
+def _is_same_name(one: str, other: str) -> bool:
     """Whether two names would give the same name of a class or companion."""
     return one.replace("_", "").lower() == other.replace("_", "").lower()
 

@@ -16,7 +16,7 @@ from yota.tracing.state import current
 if TYPE_CHECKING:
     from yota.tracing.trace import Trace
 
-__all__ = ["brought", "cupy_replacements"]
+__all__ = ["cupy_replacements", "lifted"]
 
 _TWINS = {
     "cupy": "numpy",
@@ -76,7 +76,7 @@ class _Recording:
         made = not traced and self._name in _MAKERS and not is_library(sys._getframe(1))
         if not (traced or made):
             return self._original(*args, **keywords)
-        args, keywords = brought(trace, (args, keywords))
+        args, keywords = lifted(trace, (args, keywords))
         return CREATION[self._name](trace, *args, **keywords) if made else twin(*args, **keywords)
 
     def __getattr__(self, name: str) -> Any:
@@ -85,6 +85,6 @@ class _Recording:
         return _Recording(found, twin, name) if callable(found) and hasattr(twin, name) else found
 
 
-def brought(trace: Trace, value: Any) -> Any:
+def lifted(trace: Trace, value: Any) -> Any:
     """``value`` with traced values in the place of arrays on the GPU, which would take over from NumPy's functions."""
     return transformed(value, lambda each: trace.traced(each) if is_on_device(each) else each)

@@ -16,7 +16,7 @@ from yota.rules.display import template
 from yota.tracing.aliasing import functions, settled
 from yota.tracing.binding import bind
 from yota.tracing.creation import fresh
-from yota.tracing.cupy_names import brought
+from yota.tracing.cupy_names import lifted
 from yota.tracing.exact import path_of, record_call, write_call
 from yota.tracing.implementations import IMPLEMENTATIONS, OF_COMPLEX
 from yota.tracing.location import here
@@ -36,7 +36,7 @@ _SHARING = functions("view", "depends")
 def call_function(trace: Trace, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """What ``function(*args, **kwargs)`` records."""
     if "cupy" in sys.modules:
-        args, kwargs = brought(trace, (args, kwargs))
+        args, kwargs = lifted(trace, (args, kwargs))
     kwargs = {name: value for name, value in kwargs.items() if value is not np._NoValue}
     implementation = IMPLEMENTATIONS.get(function)
     args, kwargs = _out_by_name(function, args, kwargs)
@@ -116,7 +116,7 @@ def _out_by_name(
 def call_ufunc(trace: Trace, ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """What ``ufunc.method(*inputs, **kwargs)`` records."""
     if "cupy" in sys.modules:
-        inputs = brought(trace, inputs)
+        inputs = lifted(trace, inputs)
     if trace.exact and _is_taken_apart(trace, ufunc, method, inputs):
         found = _ufunc_as_made(trace, ufunc, method, inputs, kwargs)
         if found is not NotImplemented:

@@ -91,7 +91,7 @@ def write_call(trace: Trace, path: str, array: Tracer, args: Sequence[Any]) -> A
 
 def _held(trace: Trace, value: Any, operands: list[Any]) -> Any:
     """An argument as a `Form` holds it; what is traced, and arrays, become operands."""
-    if is_tracer(value) or isinstance(value, (np.ndarray, np.generic)) or id(value) in trace.leaks:
+    if is_tracer(value) or isinstance(value, (np.ndarray, np.generic)) or id(value) in trace.conversions:
         if getattr(value, "dtype", np.dtype(float)).kind not in "biufc":
             raise _Unfit
         operands.append(value)

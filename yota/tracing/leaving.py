@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from yota.tracing.bytecode import callee, consumer, is_call, running
-from yota.tracing.leaks import leak, note, shifted
+from yota.tracing.conversions import converted, note, shifted
 from yota.tracing.location import ENTRY, caller
 from yota.tracing.received import received
 from yota.tracing.written import is_written_out
@@ -59,7 +59,7 @@ def to_number(tracer: Tracer, convert: Callable[[Any], Any]) -> Any:
     if not returned:
         trace.restart(user)
     trace.decide(variable, convert.__name__, number)
-    return leak(trace, variable, number, returned=returned)
+    return converted(trace, variable, number, returned=returned)
 
 
 def _is_returned(frame: FrameType) -> bool:

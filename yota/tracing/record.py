@@ -20,9 +20,9 @@ from yota.rules.registry import Registry
 from yota.tracing import randomness
 from yota.tracing.captures import copied
 from yota.tracing.comparison import same, same_arrays
-from yota.tracing.earlier import Earlier
+from yota.tracing.conversions import SHIFTS, Interpret, left, refusal
+from yota.tracing.first_run import FirstRun
 from yota.tracing.intercept import interceptions, opaque
-from yota.tracing.leaks import SHIFTS, Interpret, left, refusal
 from yota.tracing.location import places_of, raised_at
 from yota.tracing.memory import reference
 from yota.tracing.namespace import Names, recorders
@@ -228,7 +228,7 @@ def _from_source(
     What the source does not mend is refused as it was.
     """
     trace = trace_of()
-    trace.earlier = Earlier(first, fault.places if isinstance(fault, Interpret) else places_of(fault))
+    trace.first_run = FirstRun(first, fault.places if isinstance(fault, Interpret) else places_of(fault))
     try:
         found = run(trace)
         if trace.refused is not None:
@@ -239,7 +239,7 @@ def _from_source(
                 return _from_source(source, trace, other, trace_of, run)
             except Exception:  # noqa: BLE001  (it says less than what came before)
                 source.chosen = True
-        if trace.earlier.blocked and isinstance(fault, TracingError):
+        if trace.first_run.blocked and isinstance(fault, TracingError):
             raise type(fault)(f"{fault} It may be recorded from its source, but {other}") from None
         if isinstance(fault, YotaError) or type(fault) is type(other):
             raise fault from None

@@ -35,19 +35,19 @@ def outputs(trace: Trace, result: Any) -> list[int]:
     for item in items:
         if not (is_traced(item) or isinstance(item, _NUMBERS)):
             raise _refusal(trace.builder.name, item)
-        leak = trace.leaks.get(id(item))
-        if leak is not None and leak.guard is not None:
-            trace.builder.guards.remove(leak.guard)
-            leak.guard, leak.returned = None, True
+        known = trace.conversions.get(id(item))
+        if known is not None and known.guard is not None:
+            trace.builder.guards.remove(known.guard)
+            known.guard, known.returned = None, True
     return [_variable(trace, item) for item in items]
 
 
 def _variable(trace: Trace, item: Any) -> int:
-    leak = trace.leaks.get(id(item))
-    if leak is None:
+    known = trace.conversions.get(id(item))
+    if known is None:
         return trace.lift(item)
     # A Python number, as the function returned it, and not the NumPy scalar that it was made of.
-    number = trace.wrap(leak.variable, trace.values[leak.variable]).item()
+    number = trace.wrap(known.variable, trace.values[known.variable]).item()
     return int(number._variable)
 
 

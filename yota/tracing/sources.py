@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from yota.structures import package_of
+from yota.tracing.conversions import left
 from yota.tracing.interpreter.mark import is_marked
-from yota.tracing.leaks import left
 from yota.tracing.location import is_deep_file, is_library_file, is_own_file, passed
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
+from yota.tracing.conversions import SHIFTS, note, shifted
 from yota.tracing.implementations import implements
-from yota.tracing.leaks import SHIFTS, note, shifted
 from yota.tracing.location import caller
 from yota.tracing.traced_text import Text
 from yota.tracing.untyped import np
@@ -70,8 +70,8 @@ def _followed(trace: Trace, variable: int, content: str, moves: bool) -> Text:
         if escapes and moves:
             note(trace, variable, content)
 
-    if moves and trace.earlier is not None:
-        trace.earlier.over = True  # here the first run has ended at the latest
+    if moves and trace.first_run is not None:
+        trace.first_run.over = True  # here the first run has ended at the latest
     return Text(content, moves, use)
 
 

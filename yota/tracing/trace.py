@@ -21,8 +21,8 @@ from yota.ir.types import NUMBERS, tuple_of, type_of
 from yota.rules.registry import Registry
 from yota.structures import is_on_device
 from yota.tracing.captures import Captures, acceptable, frozen, name_of
+from yota.tracing.conversions import Conversion, Interpret
 from yota.tracing.creation import array
-from yota.tracing.leaks import Interpret, Leak
 from yota.tracing.location import Reader, here, places, source_line
 from yota.tracing.methods import is_tracer
 from yota.tracing.observation import Observation
@@ -33,7 +33,7 @@ from yota.tracing.tracer import Tracer
 from yota.tracing.writers import Outlets
 
 if TYPE_CHECKING:
-    from yota.tracing.earlier import Earlier
+    from yota.tracing.first_run import FirstRun
     from yota.tracing.sizes import Decisions
 
 __all__ = ["Trace"]
@@ -94,7 +94,7 @@ class Trace:
         self.is_too_narrow = False
         """Whether a traced value came to be written into a plain array, which `wide` might mend."""
         self.values: dict[int, Any] = {}
-        self.leaks: dict[int, Leak] = {}
+        self.conversions: dict[int, Conversion] = {}
         self.texts: list[Text] = []
         """Texts of traced values, where the function runs from its source."""
         self.outlets = Outlets()
@@ -102,7 +102,7 @@ class Trace:
         """The last thing that was refused; the user's code may have caught it."""
         self.interrupted: Interpret | None = None
         """What ended the run, for another one from the source; compiled functions may have caught it."""
-        self.earlier: Earlier | None = None
+        self.first_run: FirstRun | None = None
         """The recording that came to an end before this one began, of the same function."""
         self.readable: Callable[[FrameType], bool] = lambda frame: False
         """Whether the function, and the code of a frame, can run from the source in the place of this trace."""
@@ -188,9 +188,9 @@ class Trace:
         """The variable for ``value``: a tracer's own, or a constant."""
         kind = type(value)
         if kind in _SCALARS:
-            leak = self.leaks.get(id(value)) if self.leaks else None
-            if leak is not None:
-                return leak.variable
+            known = self.conversions.get(id(value)) if self.conversions else None
+            if known is not None:
+                return known.variable
             variable = self.builder.interned.get((kind, value))
             return variable if variable in self.values else self._intern(value)
         if kind is Tracer or is_tracer(value):
@@ -200,9 +200,9 @@ class Trace:
             if value._variable in self.unnamed:
                 self._name(value)
             return value._current() if value._trace is self else self._outer(value)
-        leak = self.leaks.get(id(value))
-        if leak is not None:
-            return leak.variable
+        known = self.conversions.get(id(value))
+        if known is not None:
+            return known.variable
         if isinstance(value, np.generic):
             return self._intern(value)
         if is_on_device(value):

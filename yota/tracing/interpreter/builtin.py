@@ -34,8 +34,8 @@ def _float(*args: Any) -> Any:
     trace, user = value._trace, caller()
     if is_written_out(user, trace.outlets):
         return float(value._value())
-    if trace.earlier is not None and not trace.is_constant(value._current()):
-        trace.earlier.over = True  # here the first run has ended at the latest
+    if trace.first_run is not None and not trace.is_constant(value._current()):
+        trace.first_run.over = True  # here the first run has ended at the latest
     if value.dtype.kind == "c":
         raise value._trace.refuse("float() leaves the imaginary part out.", "Write x.real.")
     return value.item() if value.dtype.kind == "f" else value.astype(float).item()

@@ -82,22 +82,22 @@ _COMPUTING = ("numpy", "scipy", "yota", "pandas", "pyarrow", "xarray", "astropy"
 def made(value: Any) -> Any:
     """``value``, known to be made by the function itself if a first run came before."""
     trace = current()
-    if trace is not None and trace.earlier is not None:
-        trace.earlier.own[id(value)] = value
+    if trace is not None and trace.first_run is not None:
+        trace.first_run.own[id(value)] = value
     return value
 
 
 def is_own(value: Any) -> bool:
     """Whether a second run is known to have made ``value`` itself."""
     trace = current()
-    return trace is not None and trace.earlier is not None and id(value) in trace.earlier.own
+    return trace is not None and trace.first_run is not None and id(value) in trace.first_run.own
 
 
 def own_if_new(value: Any) -> None:
     """Note that ``value``, a result, was made by the function itself if nothing else holds it."""
     trace = current()
-    if trace is not None and trace.earlier is not None and sys.getrefcount(value) <= _NEW:
-        trace.earlier.own[id(value)] = value
+    if trace is not None and trace.first_run is not None and sys.getrefcount(value) <= _NEW:
+        trace.first_run.own[id(value)] = value
 
 
 def recorded_if_new(value: Any) -> Any:
@@ -133,12 +133,12 @@ def writes(value: Any, traced: Any = None) -> None:
     if trace is not None and not trace.wide and type(value) is np.ndarray and trace.varies(traced):
         trace.is_too_narrow = True
         raise trace.refuse("a traced value is written into a plain array.", "Make that inside of the function.")
-    if trace is None or trace.earlier is None or trace.earlier.is_over(trace) or _is_in_library():
+    if trace is None or trace.first_run is None or trace.first_run.is_over(trace) or _is_in_library():
         return
     if isinstance(value, np.ndarray) and is_traced(traced):
-        trace.earlier.over = True  # operators come no further
-    elif not is_tracer(value) and id(value) not in trace.earlier.own:
-        raise trace.earlier.block(trace)
+        trace.first_run.over = True  # operators come no further
+    elif not is_tracer(value) and id(value) not in trace.first_run.own:
+        raise trace.first_run.block(trace)
 
 
 def _is_in_library() -> bool:
@@ -162,20 +162,20 @@ def is_done(function: Any, args: tuple[Any, ...], keywords: Mapping[str, Any]) -
         If the call may do something else outside of the function, and may have done it.
     """
     trace = current()
-    if trace is None or trace.earlier is None or trace.earlier.is_over(trace) or _is_in_library():
+    if trace is None or trace.first_run is None or trace.first_run.is_over(trace) or _is_in_library():
         return False
     called = Called.of(function, tuple(keywords))
     if called.writes(trace.outlets):
         return True
-    is_print = function is print and id(keywords.get("file", sys.stdout)) in trace.earlier.own
+    is_print = function is print and id(keywords.get("file", sys.stdout)) in trace.first_run.own
     if (
         is_print
-        or _writes_own(called.function, args, trace.earlier.own)
-        or _is_harmless(called, keywords, trace.earlier.own)
+        or _writes_own(called.function, args, trace.first_run.own)
+        or _is_harmless(called, keywords, trace.first_run.own)
     ):
         return False
-    if not (is_traced([*args, *keywords.values()]) and trace.earlier.arrives(trace)):
-        raise trace.earlier.block(trace)
+    if not (is_traced([*args, *keywords.values()]) and trace.first_run.arrives(trace)):
+        raise trace.first_run.block(trace)
     return False
 
 

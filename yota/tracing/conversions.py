@@ -15,7 +15,7 @@ from yota.tracing.received import received
 if TYPE_CHECKING:
     from yota.tracing.trace import Trace
 
-__all__ = ["SHIFTS", "Interpret", "Leak", "leak", "left", "note", "refusal", "shifted"]
+__all__ = ["SHIFTS", "Conversion", "Interpret", "converted", "left", "note", "refusal", "shifted"]
 
 SHIFTS = (2.0**-17, -(2.0**-17), 2.0**-8, -(2.0**-8))
 """By how much of their size numbers that leave the tape come out off, in runs that show whether that matters."""
@@ -41,7 +41,7 @@ class Interpret(BaseException):
         self.places = places
 
 
-class Leak:
+class Conversion:
     """A Python number or text that a traced value turned into; it is kept so that its identity stays unique."""
 
     __slots__ = ("guard", "library", "location", "made", "returned", "variable")
@@ -55,14 +55,14 @@ class Leak:
         self.library = received(sys._getframe(1), parameters=False)
 
 
-def leak(trace: Trace, variable: int, number: Any, *, returned: bool) -> Any:
+def converted(trace: Trace, variable: int, number: Any, *, returned: bool) -> Any:
     """A Python number that stands for ``variable`` off the tape, to be recognised when it comes back.
 
     ``returned`` says that the function itself seems to return it at once: if it does, no guard is needed.
     """
     # The product is a new object even for a factor of one, so that its identity is its own.
     number = shifted(trace, number, variable) if trace.shift else number * 1.0
-    found = trace.leaks[id(number)] = Leak(number, variable)
+    found = trace.conversions[id(number)] = Conversion(number, variable)
     if returned:
         found.guard = trace.builder.guards[-1]
     return number
@@ -70,7 +70,7 @@ def leak(trace: Trace, variable: int, number: Any, *, returned: bool) -> Any:
 
 def note(trace: Trace, variable: int, made: Any) -> None:
     """Note that ``made``, a text or a hash of ``variable``, left the tape and is not recognised if it comes back."""
-    trace.leaks[-len(trace.leaks) - 1] = Leak(made, variable)
+    trace.conversions[-len(trace.conversions) - 1] = Conversion(made, variable)
 
 
 def shifted(trace: Trace, value: Any, variable: int) -> Any:
@@ -81,12 +81,12 @@ def shifted(trace: Trace, value: Any, variable: int) -> Any:
     return value + (abs(value) + 1.0) * trace.shift * (1.0 + _GOLDEN * variable % 1.0)
 
 
-def left(trace: Trace) -> Leak | None:
+def left(trace: Trace) -> Conversion | None:
     """What left the tape, and may have come back unseen."""
-    return next((each for each in trace.leaks.values() if not each.returned), None)
+    return next((each for each in trace.conversions.values() if not each.returned), None)
 
 
-def refusal(known: Leak, *, readable: bool) -> TracingError:
+def refusal(known: Conversion, *, readable: bool) -> TracingError:
     """The error for a number that went into the computation unseen.
 
     ``readable`` says that the function ran from its source.

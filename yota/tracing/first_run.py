@@ -11,10 +11,10 @@ from yota.ir.location import Span
 from yota.tracing.location import Place, caller
 from yota.tracing.trace import Trace
 
-__all__ = ["Earlier"]
+__all__ = ["FirstRun"]
 
 
-class Earlier:
+class FirstRun:
     """How far a first run came; until the second is there, what it does outside of itself has been done before.
 
     Parameters
