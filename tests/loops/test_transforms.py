@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 import yota
+from tests.codegen.compiled import needs_compiler
 from tests.generated import loaded
-from tests.loops.test_rolled import PLAIN, X, delayed, differs, filled, sine, stacked, triangular
+from tests.generation.test_c import built, called
+from tests.loops.test_rolled import PLAIN, X, chained, delayed, differs, filled, sine, stacked, triangular
 
 RNG = np.random.default_rng(1)
 V, W = RNG.normal(size=(2, *X.shape))
@@ -108,3 +110,56 @@ def test_written_modules(function):
     assert getattr(written, name)(X) == function(X)
     assert getattr(written, f"{name}_gradient")(X) @ V == pytest.approx(slope_of(function, X, V), rel=1e-9)
     np.testing.assert_allclose(getattr(written, f"{name}_hvp")(X, V), yota.hvp(function)(X, V), rtol=1e-9, atol=1e-12)
+
+
+def swung(x):
+    """Four arrays are carried, one of them too large for the stack; there is a loop in the loop, and a table."""
+    state, momentum, rows, total = x[:3], x[3:6] * 1.0, np.tile(x, 10), 0.0
+    for i in range(170):
+        force = ROWS[i] @ state + 0.1 * np.sin(state)
+        for _ in range(3):
+            momentum = 0.99 * momentum - 0.001 * force * momentum[0]
+        state = state + 0.01 * momentum
+        rows = 0.5 * rows + 0.01 * np.cos(rows) * state[1]
+        total = total + np.sum(rows) * TABLE[i % 7]
+    return total + np.sum(state)
+
+
+ROWS, TABLE = RNG.normal(size=(170, 3, 3)), RNG.normal(size=7)
+
+
+def relaxed(x):
+    def step(state, row):
+        state = yota.fori(20, lambda k, y: 0.9 * y + 0.01 * k * np.sin(y) * row[0], state)
+        return state, np.sum(state) * row[1]
+
+    last, rows = yota.scan(step, x[:3], x[20:].reshape(50, 2))
+    return np.sum(last) + np.sum(rows**2)
+
+
+@needs_compiler
+@pytest.mark.parametrize("function", [*PLAIN, swung, relaxed], ids=lambda each: each.__name__)
+def test_written_c(function, tmp_path):
+    name, contents = function.__name__, ("value", "gradient", "hvp")
+    module = yota.generate(function, {"x": X}, target="c", with_=contents, effort="quick", self_test=True)
+    source = module.files[f"{name}.c"]
+    assert function is chained or "for (int64_t trip" in source
+    library, value, slope, product = built(module, tmp_path), np.zeros(()), np.zeros(120), np.zeros(120)
+    assert called(library, f"{name}_value_and_gradient", [X], [value, slope]) == 0
+    assert value == pytest.approx(function(X), rel=1e-11)
+    assert slope @ V == pytest.approx(slope_of(function, X, V), rel=1e-9)
+    assert called(library, f"{name}_hvp", [X, V], [product]) == 0
+    np.testing.assert_allclose(product, yota.hvp(function)(X, V), rtol=1e-8, atol=1e-10 * np.max(np.abs(product)))
+
+
+@needs_compiler
+def test_written_c_unrolls_trips_that_c_does_not_know(tmp_path):
+    def solved(x):
+        for i in range(180):
+            x = np.linalg.solve(np.array([[2.0, x[0]], [x[1], 3.0]]), x + 0.1 * i) + 0.01 * np.sin(x)
+        return np.sum(x)
+
+    module = yota.generate(solved, {"x": X[:2]}, target="c", with_="gradient", effort="quick")
+    library, value, slope = built(module, tmp_path), np.zeros(()), np.zeros(2)
+    assert called(library, "solved_value_and_gradient", [X[:2]], [value, slope]) == 0
+    np.testing.assert_allclose(slope, yota.gradient(solved)(X[:2]), rtol=1e-9)

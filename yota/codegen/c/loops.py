@@ -9,7 +9,7 @@ from typing import Any
 from yota.codegen import symbolic
 from yota.codegen.c.groups import GATHERS, Group, Schedule, schedule
 from yota.codegen.c.kernel import argument_of, plan_kernel, result_of
-from yota.codegen.c.lines import Needs, block
+from yota.codegen.c.lines import Needs, block, filled
 from yota.codegen.c.names import LocalNames
 from yota.codegen.c.patterns import normalised
 from yota.codegen.c.plan import KernelPlan
@@ -69,8 +69,10 @@ class _Call:
     tables: tuple[Any, ...] = ()
 
 
-def plan_loop(op: Op, types: Mapping[int, TensorType], name: str, needs: Needs) -> LoopKernel | None:
-    """The plan of a ``loop``; None if its trips need more than kernels can do."""
+def plan_loop(
+    op: Op, types: Mapping[int, TensorType], name: str, needs: Needs, *, whole: bool = False
+) -> LoopKernel | None:
+    """The plan of a ``loop``; None if its trips need more than kernels can do. For ``whole`` see `BodyWriter`."""
     region: Region = op.keyword("region")
     tapes = [region.body] if region.condition is None else [region.body, region.condition]
     found = [type for tape in tapes for type in tape.types.values()]
@@ -78,13 +80,13 @@ def plan_loop(op: Op, types: Mapping[int, TensorType], name: str, needs: Needs) 
     parts = [part for type in found for part in (type.parts if isinstance(type, TupleType) else (type,))]
     if not all(is_known(type.dtype) and type.size for type in parts):
         return None
-    return _Writer(op, types, name, needs).run()
+    return _Writer(op, types, name, needs, whole).run()
 
 
 class _Writer:
-    def __init__(self, op: Op, types: Mapping[int, TensorType], name: str, needs: Needs) -> None:
+    def __init__(self, op: Op, types: Mapping[int, TensorType], name: str, needs: Needs, whole: bool) -> None:
         region: Region = op.keyword("region")
-        self.op, self.region, self.name, self.needs = op, region, name, needs
+        self.op, self.region, self.name, self.needs, self.whole = op, region, name, needs, whole
         self.types = [types[operand] for operand in op.operands]
         self.names = LocalNames(name)
         self.trip = self.names.fresh("trip")
@@ -168,7 +170,7 @@ class _Writer:
         return tape, calls
 
     def _kernel(self, plan: Schedule, group: Group, name: str) -> _Call | None:
-        kernel = plan_kernel(plan, group, name, self.needs)
+        kernel = plan_kernel(plan, group, name, self.needs, whole=self.whole)
         if kernel.plan.places:
             return None
         pairs = zip(kernel.inputs, kernel.plan.arguments, strict=True)
@@ -176,7 +178,7 @@ class _Writer:
         return _Call(kernel.plan, inputs, kernel.outputs, tuple([plan.tape.types[each] for each in kernel.outputs]))
 
     def _loop(self, op: Op, tape: Tape, name: str, items: Mapping[tuple[int, int], int]) -> _Call | None:
-        found = plan_loop(op, tape.types, name, self.needs) if op.regions else None
+        found = plan_loop(op, tape.types, name, self.needs, whole=self.whole) if op.regions else None
         if found is None:
             return None
         self.helpers += found.helpers
@@ -251,7 +253,7 @@ class _Writer:
         declared: list[str] = []
         lines: list[str] = []
         for call in calls:
-            given = ["0", str(call.plan.extent)] if call.plan.extent else []
+            given = ["0", str(call.plan.extent)] if call.plan.extent and not self.whole else []
             for variable in call.inputs:
                 if variable in texts:
                     given.append(texts[variable])
@@ -269,7 +271,8 @@ class _Writer:
                     outputs[output] = place
                     texts[output] = place if type.shape else place[1:] if place[0] == "&" else f"*({place})"
                 given.append(place)
-            lines.append(f"{call.plan.name}_loops({', '.join(given)});")
+            ending = "" if self.whole else "_loops"
+            lines += filled(f"{call.plan.name}{ending}({', '.join(given)});")
         return declared + lines
 
     def _table(self, value: Any) -> str:

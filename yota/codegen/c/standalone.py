@@ -12,6 +12,7 @@ from yota.codegen import symbolic
 from yota.codegen.c.groups import GATHERS, Group, Schedule, schedule
 from yota.codegen.c.kernel import Kernel, mentions, plan_kernel, result_hint
 from yota.codegen.c.lines import Needs, block, filled
+from yota.codegen.c.loops import LoopKernel, plan_loop
 from yota.codegen.c.names import FileNames, LocalNames
 from yota.codegen.c.parts import Tables
 from yota.codegen.c.patterns import index_arrays, is_inside, is_places, is_uniform, normalised, with_places
@@ -43,7 +44,11 @@ from yota.ir.verify import is_on
 from yota.passes.dce import run as without_dead
 from yota.passes.rewrite import cone
 
-__all__ = ["Body", "Shared", "body_of"]
+__all__ = ["Body", "LoopRefused", "Shared", "body_of"]
+
+
+class LoopRefused(CodegenError):
+    """A loop whose trips cannot be said in C."""
 
 
 @dataclass(slots=True)
@@ -131,7 +136,7 @@ def body_of(
     places = {entry.variable for entry in made if tape.types[entry.variable].shape}
     places |= {each for op in tape.ops for each, extent in index_arrays(tape, op) if _is_found(tape, each, extent)}
     plan = schedule(tape, looks=False, gathers=GATHERS, places=frozenset(places))
-    return _Function(plan, name, inputs, results, shared, sizes).body()
+    return _Function(plan, name, inputs, results, shared, sizes, strict=strict).body()
 
 
 def _is_found(tape: Tape, variable: int, extent: int) -> bool:
@@ -153,8 +158,10 @@ class _Function:
         results: Sequence[str],
         shared: Shared,
         sizes: Sizes,
+        *,
+        strict: bool,
     ) -> None:
-        self.plan, self.name, self.shared, self.sizes = plan, name, shared, sizes
+        self.plan, self.name, self.shared, self.sizes, self.strict = plan, name, shared, sizes, strict
         tape = self.tape = plan.tape
         made = [each.name for each in sizes.made]
         self.names = LocalNames(name, [*inputs, *results, *made, *sizes.names])
@@ -162,6 +169,9 @@ class _Function:
         self.used: set[str] = set()
         self.pieces: tuple[Piece, ...] = ()
         self.memory: list[int] = []
+        self.loops: dict[int, LoopKernel] = {}
+        self.rooms: dict[int, list[str]] = {}
+        """By loop, what it writes that nobody reads."""
         self.targets: dict[int, str] = {}
         self.spare: dict[int, str] = {}
         for entry, text in zip(tape.inputs, [*inputs, *made], strict=True):
@@ -230,6 +240,9 @@ class _Function:
         """What gives definitions of what is kept between loops, by name; outputs are in the caller's memory."""
         found: dict[str, Callable[[], str]] = {}
         for step in steps:
+            if isinstance(step, Op) and step.regions:
+                self._plan(step, found)
+                continue
             for variable in _variables(step):
                 type = self.tape.types[variable]
                 if isinstance(step, Op) and is_sort(self.tape, step):
@@ -259,6 +272,35 @@ class _Function:
         count = self.tape.types[op.result].shape[op.keyword("axis")]
         found[name] = partial(self._memory, name, "int64_t", TensorType(np.dtype(np.int64), (2 * count,)))
 
+    def _plan(self, op: Op, found: dict[str, Callable[[], str]]) -> None:
+        """The plan of a loop, and memory for what it writes that nobody reads."""
+        name = self.shared.names.derived(self.name, f"loop{len(self.loops)}")
+        made = None if self.sizes.names else plan_loop(op, self.tape.types, name, self.shared.needs, whole=True)
+        if made is None or (self.strict and op.result in cone(self.tape, self.tape.outputs[:1])):
+            raise LoopRefused(refusal(self.tape, op))
+        self.loops[op.result] = made
+        read = {each.keyword("index") for each in self.tape.ops if each.operands[:1] == (op.result,)}
+        self.rooms[op.result] = []
+        for number, type in zip(made.results, made.types, strict=True):
+            if number not in read:
+                room = self.names.fresh("room")
+                self.rooms[op.result].append(room)
+                found[room] = partial(self._memory, room, c_type(type.dtype), type)
+
+    def _looped(self, op: Op, kernels: list[KernelPlan]) -> list[str]:
+        """The call of a loop."""
+        made = self.loops[op.result]
+        kernels += [replace(each, extent=0) for each in (*made.helpers, made.plan)]
+        items = {each.keyword("index"): each.result for each in self.tape.ops if each.operands[:1] == (op.result,)}
+        arguments = [self._text(operand) for operand in op.operands]
+        self.used.update(arguments)
+        arguments += [self.shared.tables.name(self.name, np.asarray(table)) for table in made.tables]
+        rooms = iter(self.rooms[op.result])
+        for number, type in zip(made.results, made.types, strict=True):
+            text = self.texts[items[number]] if number in items else next(rooms)
+            arguments.append(text if type.shape else text.removeprefix("*") if text[0] == "*" else f"&{text}")
+        return filled(f"{made.plan.name}({', '.join(arguments)});")
+
     def _kernel(self, group: Group, name: str, *, inline: bool = False) -> Kernel:
         known = {}
         if inline:
@@ -280,6 +322,8 @@ class _Function:
     def _step(self, step: Group | Op, kernels: list[KernelPlan], done: list[Op | Kernel]) -> list[str]:
         if isinstance(step, Op):
             done.append(step)
+            if step.regions:
+                return self._looped(step, kernels)
             return [*self._op(step), *self._guards({step.result})]
         name = self.shared.names.derived(self.name, f"step{len(kernels)}")
         kernel = self._kernel(step, name)
@@ -298,6 +342,8 @@ class _Function:
 
     def _op(self, op: Op) -> list[str]:
         """What is no loop over points."""
+        if op.access == AccessMap.ITEM and op.operands[0] in self.loops:
+            return []
         if op.access != AccessMap.RESHAPE and not is_places(op) and not is_ordered(self.tape, op):
             raise CodegenError(refusal(self.tape, op))
         if op.access == AccessMap.WRITE:

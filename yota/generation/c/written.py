@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from yota.autodiff.reverse import Adjoints
@@ -11,7 +12,7 @@ from yota.codegen.c.lines import Needs
 from yota.codegen.c.names import FileNames
 from yota.codegen.c.parts import Tables
 from yota.codegen.c.plan import KernelPlan
-from yota.codegen.c.standalone import Shared
+from yota.codegen.c.standalone import LoopRefused, Shared
 from yota.generation.c.extension import SizedCall, called_from_python
 from yota.generation.c.functions import FunctionWriter
 from yota.generation.c.interface import Function, Parameter, arguments_of, parameter_names
@@ -70,8 +71,16 @@ class Written:
 
 
 def written(request: Request) -> Written:
-    """Functions for arguments of fixed sizes."""
+    """Functions for arguments of fixed sizes; ops that repeat are loops if C can say these."""
     subject = subject_of(request.call, request.wrt)
+    if request.call.rolls and any(op.regions for op in subject.tape.ops):
+        with contextlib.suppress(LoopRefused):
+            return _written(request, subject)
+        subject = subject_of(replace(request.call, rolls=False), request.wrt)
+    return _written(request, subject)
+
+
+def _written(request: Request, subject: Subject) -> Written:
     names = FileNames()
     title = names.fresh(called(request.wish))
     inputs = arguments_of(subject.arguments.leaves, parameter_names(title))
