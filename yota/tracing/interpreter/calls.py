@@ -21,11 +21,11 @@ from yota.tracing.interpreter import functions
 from yota.tracing.interpreter.builtin import BUILT_IN
 from yota.tracing.interpreter.effects import is_done, made, own_if_new, recorded_if_new
 from yota.tracing.interpreter.following import followed
-from yota.tracing.interpreter.forms import form_of
 from yota.tracing.interpreter.generated import initialise, is_generated, reading
 from yota.tracing.interpreter.source import is_readable
 from yota.tracing.location import is_library_file, raised_at
 from yota.tracing.methods import is_traced, is_tracer, transformed
+from yota.tracing.namespace import recorders
 from yota.tracing.received import received_by
 from yota.tracing.state import current
 from yota.tracing.subclassed import Subclassed
@@ -35,6 +35,7 @@ from yota.tracing.tracer import Tracer
 __all__ = ["call", "method_of", "natively", "ready", "special", "taken"]
 
 _VECTORIZE: Any = inspect.unwrap(np.vectorize)
+_BUILT_IN = {id(each): form for each, form in BUILT_IN.items()}
 _TAKE_FUNCTIONS = (map, filter, sorted, min, max, iter, functools.reduce)
 """Of Python's own functions, those that call what they are given."""
 
@@ -45,7 +46,7 @@ def call(function: Any, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> A
     known = None if trace is None else trace.intercepted.get(id(function))
     if known is not None:
         return known(*args, **keywords)
-    form = form_of(function)
+    form = _form_of(function)
     if form is not None and trace is not None:
         texts, found = len(trace.texts), form(*map(taken, args), **keywords)
         own_if_new(found)
@@ -81,13 +82,27 @@ def _of_array(function: Any, args: tuple[Any, ...], keywords: Mapping[str, Any])
     return lambda ufunc, method, *inputs, **keywords: getattr(ufunc, method)(*inputs, **keywords)
 
 
+def _form_of(function: Any) -> Callable[..., Any] | None:
+    """What records a call of ``function``; None if it is called as it is."""
+    trace = current()
+    recorded = None if trace is None else _BUILT_IN.get(id(function)) or recorders().get(id(function))
+    if recorded is None or trace is None:
+        return None
+    form = getattr(recorded, "form", None)
+    if form is not None:
+        return functools.partial(form, trace)
+    if function.__module__ not in ("builtins", "math", "cmath"):
+        trace.hold()  # what it is recorded as may be written in terms of NumPy's creation functions
+    return recorded
+
+
 def _method(method: MethodType, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> Any:
     inner: Any = method.__func__
     if type(inner) is not FunctionType:
         return call(inner, (method.__self__, *args), keywords)
     if is_readable(inner):
         return functions.run(inner, (method.__self__, *args), keywords)
-    form = form_of(inner)
+    form = _form_of(inner)
     if form is not None:
         return form(method.__self__, *args, **keywords)
     return natively(MethodType(reading(inner, taken), method.__self__), args, keywords)
@@ -167,7 +182,7 @@ def _ufunc_operand(trace: Trace, value: Any) -> Any:
 def natively(function: Any, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> Any:
     """Let Python call ``function``; functions of the user's among the arguments run from their source all the same."""
     if any(function is each for each in _TAKE_FUNCTIONS):
-        args = tuple(each if (form := form_of(each)) is None else form for each in args)
+        args = tuple(each if (form := _form_of(each)) is None else form for each in args)
     if _takes_functions(function):
         args = tuple(map(taken, args))
         keywords = {name: taken(value) for name, value in keywords.items()}
