@@ -1,22 +1,27 @@
-"""Turns generated Python source into a callable; tracebacks and debuggers can show its lines."""
+"""Turns generated Python source into a callable, whose lines tracebacks show and whose scratch arrays are bounded."""
 
 from __future__ import annotations
 
 import functools
 import itertools
 import linecache
+import threading
 import weakref
+from collections import deque
 from collections.abc import Callable, Mapping
 from types import CodeType
 from typing import Any
 
 from yota.codegen.targets.base import Source
-from yota.runtime.scratch import bound
 from yota.runtime.signals import StaleTape
 
 __all__ = ["load", "made", "text"]
 
 _serial = itertools.count(1)
+_MOST_BYTES = 256 * 1024 * 1024
+"""Bytes that earlier functions may keep when another one is created."""
+_lock = threading.Lock()
+_pools: list[weakref.ref[deque[Any]]] = []
 
 
 def load(source: Source) -> Callable[..., Any]:
@@ -37,7 +42,7 @@ def load(source: Source) -> Callable[..., Any]:
     linecache.cache[filename] = (len(source.text), None, lines, filename)
     weakref.finalize(function, linecache.cache.pop, filename, None).atexit = False
     if "_pool" in namespace:
-        bound(namespace["_pool"])
+        _bound(namespace["_pool"])
     return function
 
 
@@ -56,3 +61,30 @@ def _code(text: str) -> CodeType:
 def text(function: Callable[..., Any]) -> str:
     """The source of a function from `load`."""
     return "".join(linecache.getlines(function.__code__.co_filename))
+
+
+def _bound(pool: deque[Any]) -> None:
+    """Register the pool of a new function, and empty the oldest pools above `_MOST_BYTES`.
+
+    A function with an emptied pool allocates its arrays again at its next call.
+    """
+    with _lock:
+        _pools[:] = [known for known in _pools if known() is not None]
+        left = _MOST_BYTES
+        for known in reversed(_pools):
+            other = known()
+            if other is not None:
+                left -= _size(other)
+                if left < 0:
+                    other.clear()
+        _pools.append(weakref.ref(pool))
+
+
+def _size(pool: deque[Any]) -> int:
+    """Total size of the arrays in a pool; views share memory."""
+    owners = {id(owner): owner for work in pool.copy() for array in work for owner in [_owner(array)]}
+    return sum(owner.nbytes for owner in owners.values())
+
+
+def _owner(array: Any) -> Any:
+    return array if array.base is None else array.base

@@ -1,4 +1,4 @@
-"""A function that is being interpreted: its variables, and the expression that it is at."""
+"""A function that is being interpreted: its variables, and the expression that it is at and what that goes into."""
 
 from __future__ import annotations
 
@@ -9,18 +9,21 @@ from typing import Any
 
 from yota.errors import TracingError
 from yota.ir.location import Span
+from yota.tracing.bytecode import UNKNOWN, static_attribute
 from yota.tracing.interpreter.definition import Definition, span_of
 from yota.tracing.interpreter.effects import writes
 from yota.tracing.interpreter.mark import Scope
 from yota.tracing.interpreter.tables import Unknown
-from yota.tracing.interpreter.writing import is_written_out
 from yota.tracing.location import is_installed_file
 from yota.tracing.methods import is_tracer
 from yota.tracing.places import ABSENT, content
 from yota.tracing.state import current
-from yota.tracing.writers import Outlets
+from yota.tracing.writers import Called, Outlets
 
 __all__ = ["Activation"]
+
+_FORMATS = (ast.JoinedStr, ast.FormattedValue)
+_SEQUENCES = (ast.Tuple, ast.List, ast.Starred, ast.keyword)
 
 
 class Activation:
@@ -168,7 +171,29 @@ class Activation:
 
     def is_written_out(self, outlets: Outlets) -> bool:
         """Whether what that makes of a value is only written out."""
-        return is_written_out(self, outlets)
+        part, parents, is_text = self.part, self.definition.parents, False
+        while True:
+            above = _above(part, self)
+            if isinstance(part, ast.Call):
+                found = _callee(self, part, outlets)
+                if found is None:
+                    return False
+                if found.writes(outlets):
+                    return True
+                if not found.converts:
+                    return False
+                is_text = is_text or found.makes_text
+            elif isinstance(part, _FORMATS) or _formats(part):
+                is_text = True
+            elif not isinstance(part, _SEQUENCES) and not (
+                is_text and isinstance(part, ast.BinOp) and isinstance(part.op, ast.Add)
+            ):
+                return False
+            if isinstance(above, ast.Attribute):
+                above = parents.get(above)
+            if above is None or isinstance(above, ast.Expr):
+                return above is not None
+            part = above
 
     def refuse(self, part: ast.AST, what: str, cure: str = "Use yota.trace, which lets Python run it.") -> TracingError:
         """The error for something in the source that is not known."""
@@ -178,3 +203,40 @@ class Activation:
 
 def _short(text: str) -> str:
     return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def _callee(activation: Activation, part: ast.Call, outlets: Outlets) -> Called | None:
+    """What a call calls whose arguments are being evaluated; None if its function is not known yet."""
+    function = activation.callees.get(part, UNKNOWN)
+    if function is UNKNOWN:
+        return None
+    names = [each.arg for each in part.keywords if _static(activation, each.value) not in outlets]
+    keywords = None if None in names else tuple(name for name in names if name is not None)
+    return Called.of(function, keywords)
+
+
+def _static(activation: Activation, part: ast.expr) -> Any:
+    """The value of a variable, or of attributes of one, without running code."""
+    if isinstance(part, ast.Attribute):
+        return static_attribute(_static(activation, part.value), part.attr)
+    try:
+        return activation.load(part.id) if isinstance(part, ast.Name) else UNKNOWN
+    except NameError:
+        return UNKNOWN
+
+
+def _formats(part: ast.AST) -> bool:
+    """Whether an expression is the operator % with a text, written in the code, on its left."""
+    if not (isinstance(part, ast.BinOp) and isinstance(part.op, ast.Mod)):
+        return False
+    left = part.left
+    return isinstance(left, ast.JoinedStr) or (isinstance(left, ast.Constant) and type(left.value) is str)
+
+
+def _above(part: ast.AST, activation: Activation) -> ast.AST | None:
+    """What an expression is a part of, leaving out a choice that may give its value as it is."""
+    parents = activation.definition.parents
+    above = parents.get(part)
+    while isinstance(above, ast.IfExp) and part is not above.test:
+        part, above = above, parents.get(above)
+    return above

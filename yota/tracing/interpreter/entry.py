@@ -10,11 +10,10 @@ from yota.errors import TracingError
 from yota.ir.callables import Derived
 from yota.tracing.interpreter import (  # noqa: F401  (they register what they evaluate and execute)
     assignment,
-    classes,
-    comprehensions,
     expressions,
     patterns,
     protection,
+    scopes,
     statements,
 )
 from yota.tracing.interpreter.calls import call

@@ -1,8 +1,10 @@
-"""Comprehensions and generator expressions, each with variables of its own."""
+"""Comprehensions, generator expressions and classes inside of an interpreted function: each has its own variables."""
 
 from __future__ import annotations
+import __future__
 
 import ast
+import types
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -11,8 +13,8 @@ from yota.tracing.interpreter.activation import Activation
 from yota.tracing.interpreter.assignment import assign
 from yota.tracing.interpreter.definition import define
 from yota.tracing.interpreter.effects import made
-from yota.tracing.interpreter.expressions import is_true
-from yota.tracing.interpreter.tables import evaluate, evaluates
+from yota.tracing.interpreter.expressions import decorated, is_true
+from yota.tracing.interpreter.tables import evaluate, evaluates, execute, executes
 
 
 @evaluates(ast.ListComp)
@@ -61,3 +63,43 @@ def _looped(
         following = evaluate(activation, rest[0].iter)
         activation.part = rest[0].iter
         yield from _looped(activation, rest, operators.iterate(following), element)
+
+
+@executes(ast.ClassDef)
+def _class(activation: Activation, part: ast.ClassDef) -> None:
+    decorated(activation, part, lambda: _made(activation, part))
+
+
+def _made(activation: Activation, part: ast.ClassDef) -> Any:
+    within = activation.definition
+    definition = define(part, within.filename, f"{within.qualified}.<locals>.{part.name}", part.name)
+    inner = Activation(definition, activation.globals, activation.cells, activation)
+    bases = tuple(evaluate(activation, each) for each in part.bases)
+    keywords = {each.arg: evaluate(activation, each.value) for each in part.keywords if each.arg is not None}
+
+    def body(names: dict[str, Any]) -> None:
+        inner.variables = names
+        names["__module__"] = activation.globals.get("__name__")
+        names["__qualname__"] = definition.qualified
+        documentation = ast.get_docstring(part)
+        if documentation is not None:
+            names["__doc__"] = documentation
+        for statement in part.body:
+            _annotate(inner, statement)
+            for _ in execute(inner, [statement]):
+                raise activation.refuse(statement, "a `yield` in the body of a class is no Python.")
+
+    activation.part = part
+    made: Any = types.new_class(part.name, bases, keywords, body)
+    # Methods find their class here, as ``super()`` asks for it.
+    inner.variables = {"__class__": made}
+    return made
+
+
+def _annotate(activation: Activation, statement: ast.stmt) -> None:
+    """Note the type of a field, which classes such as dataclasses look at."""
+    if not isinstance(statement, ast.AnnAssign) or not isinstance(statement.target, ast.Name):
+        return
+    postponed = activation.globals.get("annotations") is __future__.annotations
+    kind = ast.unparse(statement.annotation) if postponed else evaluate(activation, statement.annotation)
+    activation.variables.setdefault("__annotations__", {})[statement.target.id] = kind
