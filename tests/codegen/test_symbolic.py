@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from functools import reduce
+from operator import add, mul
 
 import numpy as np
 import pytest
@@ -292,28 +294,43 @@ def _chain(count: int) -> Tape:
     return pipeline.run(gradient(tape_of(function, (8,))))
 
 
+def _steps(tape: Tape) -> int:
+    """Calls of Python and C functions while a tape is optimised: no other process on the machine can slow them down."""
+    count = 0
+
+    def note(*_):
+        nonlocal count
+        count += 1
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        optimise(tape)
+    finally:
+        sys.setprofile(before)
+    return count
+
+
 def test_work_grows_linearly():
-    """Steps are calls of Python and C functions, which no other process on the machine can slow down."""
-
-    def steps(tape: Tape) -> int:
-        count = 0
-
-        def note(*_):
-            nonlocal count
-            count += 1
-
-        before = sys.getprofile()
-        sys.setprofile(note)
-        try:
-            optimise(tape)
-        finally:
-            sys.setprofile(before)
-        return count
-
     small, large = _chain(85), _chain(850)
     assert len(small) > 1000
     assert len(large) > 10_000
-    assert steps(large) <= 12 * len(large) / (10 * len(small)) * steps(small)
+    assert _steps(large) <= 12 * len(large) / (10 * len(small)) * _steps(small)
+
+
+def _product(x):
+    return reduce(mul, (x[k] for k in range(20)))
+
+
+def _all_pairs(x):
+    return reduce(add, (x[i] * x[j] for i in range(20) for j in range(i)))
+
+
+@pytest.mark.parametrize("function", [_product, _all_pairs])
+def test_work_on_an_op_is_bounded(function):
+    """Also in products of many factors, and in long sums of which all terms have factors in common."""
+    tape = pipeline.run(gradient(tape_of(function, (20,))))
+    assert _steps(tape) <= 450 * len(tape)
 
 
 @settings(max_examples=60, deadline=None)

@@ -100,9 +100,13 @@ class _Open:
         self.before = list(range(-1, len(terms) - 1))
         self.after = list(range(1, len(terms) + 1))
         self.readers: dict[int, list[int]] = {}
+        readers = self.readers
         for position, term in enumerate(terms):
             for atom, _ in known[term][1]:
-                self.readers.setdefault(atom, []).append(position)
+                if atom in readers:
+                    readers[atom].append(position)
+                else:
+                    readers[atom] = [position]
 
     def merge(self, first: int, second: int, term: int, slot: int) -> None:
         """Put a term in the place of two."""
@@ -269,7 +273,9 @@ class _Factoring:
         atoms = self.atoms
         if divisor is None or not (alike or self.options.shared) or (atoms and atoms.get(divisor) == atom):
             return
-        found = self.places.get(divisor) or self._places(divisor)
+        found = self.places.get(divisor)
+        if found is None:
+            found = self.places[divisor] = self._places(divisor) if self.known else []
         found.append((one, two))
         only = len(found) == 1 and divisor not in atoms
         if only and not alike:
@@ -277,14 +283,13 @@ class _Factoring:
             number = known[left][0]
             if number == 1.0 or number == -1.0 or abs(number) != abs(known[right][0]):
                 return  # a sum of two terms that stands in one place is worth nothing
-        saved, size = self.alone.get((left, right)) or self._alone(left, right)
+        saved, size = self._alone(left, right)
         self.hopes[divisor] = saved if only else self.hopes.get(divisor, 0.0) + saved + size
         touched[divisor] = None
 
     def _places(self, divisor: int) -> list[Slots]:
         """The known places of a divisor."""
         found: list[Slots] = []
-        self.places[divisor] = found
         for atom, first, second, left, right in self.known.get(divisor, ()):
             pair = self.table.pair(left, right)
             assert pair is not None
@@ -354,7 +359,7 @@ class _Factoring:
         """
         found = self.alone.get((left, right))
         if found is None:
-            found = self.alone[left, right] = (self._saved if self.plain else self._weighed)(left, right)
+            found = self.alone[left, right] = self._saved(left, right) if self.plain else self._weighed(left, right)
         return found
 
     def _weighed(self, left: int, right: int) -> tuple[float, float]:
@@ -376,14 +381,13 @@ class _Factoring:
         """The same for numbers, where nothing needs to be divided."""
         (a, one), (b, two) = self.table.terms[left], self.table.terms[right]
         a, b = abs(a), abs(b)
-        gain, size, rest, other = 0, -1, len(one), len(two)
-        exponents = dict(two)
+        gain, size, exponents = 0, -1, dict(two)
+        rest, other = len(one), len(exponents)
         for atom, exponent in one:
-            times = exponents.get(atom)
-            if times is None:
+            if atom not in exponents:
                 size += 1 if exponent == 1 else _works(exponent)
                 continue
-            del exponents[atom]
+            times = exponents.pop(atom)
             if exponent == times == 1:
                 gain += 1
                 rest -= 1

@@ -37,7 +37,7 @@ class _Importer:
         """Take one op in."""
         name = op.primitive.name
         found = self.terms[op.result] = _READERS[name](self, op)
-        if name in ("add", "subtract") or (len(found[1]) == 1 and self._is_sole(op, found)):
+        if name in ("add", "subtract") or (self._sole and len(found[1]) == 1 and self._is_sole(op, found)):
             self._sole.add(op.result)
 
     def _is_sole(self, op: Op, term: Term) -> bool:
@@ -72,13 +72,15 @@ class _Importer:
     def product(self, left: int, right: int) -> Term:
         """A product as one monomial, unless it grows too long."""
         first, second = self.factor(left), self.factor(right)
-        if not same_scale(first[0], second[0]) or len(first[1]) + len(second[1]) > _MOST_FACTORS:
+        one, other = first[0], second[0]
+        fits = one == 1.0 or other == 1.0 or same_scale(one, other)
+        if not fits or len(first[1]) + len(second[1]) > _MOST_FACTORS:
             first, second = self.whole(left, first), self.whole(right, second)
         return first[0] * second[0], multiply(first[1], second[1])
 
     def factor(self, variable: int) -> Term:
         """An operand of a product; a long product that others read too stays whole."""
-        found = self.term(variable)
+        found = self.terms.get(variable) or self.term(variable)
         if len(found[1]) > _MOST_SHARED_FACTORS and self.uses.get(variable, 0) > 1:
             return self.whole(variable, found)
         return found
@@ -93,7 +95,7 @@ class _Importer:
     def sum(self, op: Op) -> Term:
         """A sum; one that only this op reads is merged where the order of addition allows it."""
         left, right = op.operands
-        sign = -1.0 if op.name == "subtract" else 1.0
+        sign = -1.0 if op.primitive.name == "subtract" else 1.0
         first, second = self.term(left), self.term(right)
         ordered = op.result in self.ordered
         before = self._mergeable(left, first, ordered, leading=True)
@@ -112,10 +114,10 @@ class _Importer:
     def _mergeable(self, variable: int, term: Term, ordered: bool, leading: bool) -> list[Term | None] | None:
         """Terms of an operand that is a sum which nobody else reads."""
         coefficient, monomial = term
-        if len(monomial) != 1 or monomial[0][1] != 1 or abs(coefficient) != 1.0:
+        if variable not in self._sole or len(monomial) != 1 or monomial[0][1] != 1 or abs(coefficient) != 1.0:
             return None
         inner = self.system.sums.get(monomial[0][0])
-        if inner is None or self.uses.get(variable, 0) != 1 or variable not in self._sole:
+        if inner is None or self.uses.get(variable, 0) != 1:
             return None
         if inner.ordered != ordered or (ordered and not (leading and coefficient == 1.0)):
             return None
@@ -201,7 +203,9 @@ def imported(
         if op.result in roots:
             system.roots[op.result] = importer.terms[op.result]
     for each in system.sums.values():
-        each.terms = [*_merged(each.alive(), each.ordered)]
+        terms = each.alive()
+        if len({monomial for _, monomial in terms}) < len(terms):
+            each.terms = [*_merged(terms, each.ordered)]
     return system
 
 
@@ -210,8 +214,6 @@ def _merged(terms: list[Term], ordered: bool) -> list[Term]:
 
     Of the user's own sums only products are pulled together: what he adds twice as it is stays.
     """
-    if len({monomial for _, monomial in terms}) == len(terms):
-        return terms
     totals: dict[tuple[bool, Monomial, int], float] = {}
     for place, (coefficient, monomial) in enumerate(terms):
         alone = ordered and sum(exponent for _, exponent in monomial) < 2

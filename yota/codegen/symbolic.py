@@ -108,7 +108,7 @@ def _kinds(tape: Tape, excluded: set[int] | frozenset[int]) -> dict[int, Kind]:
             if kind[1].kind not in "fc" or (name == "power" and not _small_power(tape, op)):
                 continue
             for each in op.operands:
-                if same.get(id(types[each])) is not kind and not _fits(tape, each, type):
+                if types[each] is not type and same.get(id(types[each])) is not kind and not _fits(tape, each, type):
                     break
             else:
                 found[op.result] = kind
@@ -151,7 +151,7 @@ def _imported(tape: Tape, kinds: dict[int, Kind], ordered: set[int]) -> dict[Kin
             roots.update(op.operands)
         else:
             for operand in op.operands:
-                if kinds.get(operand, kind) is not kind:
+                if operand in kinds and kinds[operand] is not kind:
                     roots.add(operand)
             groups.setdefault(kind, []).append(op)
     return {kind: (imported(tape, ops, roots, ordered, uses), ops) for kind, ops in groups.items()}

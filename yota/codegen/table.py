@@ -92,8 +92,7 @@ class Table:
         self._numbers: dict[Hashable, int] = {}
         self._pairs: dict[tuple[int, int], Pair | None] = {}
         self._divisor_numbers: dict[Hashable, int] = {}
-        self._atom_codes: dict[int, int] = {}
-        self._chance = random.Random(0)
+        self._atom_codes = _Codes()
         self._places: dict[tuple[int, tuple[int, ...]], list[tuple[int, Place, bool]]] = {}
         self._costs: dict[int, Costs] = {}
         self._alone: dict[tuple[int, bool], dict[tuple[int, ...], tuple[float, float]]] = {}
@@ -129,13 +128,11 @@ class Table:
         if found is None:
             found = self._numbers[key] = len(self.terms)
             self.terms.append(term)
-            self.codes.append(sum([self._code(atom) * exponent for atom, exponent in term[1]]))
-        return found
-
-    def _code(self, atom: int) -> int:
-        found = self._atom_codes.get(atom)
-        if found is None:
-            found = self._atom_codes[atom] = self._chance.getrandbits(_BITS)
+            codes, monomial = self._atom_codes, term[1]
+            if len(monomial) == 1:
+                self.codes.append(codes[monomial[0][0]] * monomial[0][1])
+            else:
+                self.codes.append(sum([codes[atom] * exponent for atom, exponent in monomial]))
         return found
 
     def unsigned(self, number: int) -> int:
@@ -290,6 +287,18 @@ class Table:
                 terms = defined.get(atom) or sums.get(atom) or self.quotients[atom]
                 found[atom] = terms
                 pending += inside.get(terms) or self.inside(terms)
+        return found
+
+
+class _Codes(dict[int, int]):
+    """Random numbers for atoms, the same in each run."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.chance = random.Random(0)
+
+    def __missing__(self, atom: int) -> int:
+        found = self[atom] = self.chance.getrandbits(_BITS)
         return found
 
 
