@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 
 import pytest
@@ -13,6 +14,7 @@ from tests.passes.tapes import eight, gradient, linear_power, tape_of
 from yota.codegen import symbolic
 from yota.codegen.count import elements
 from yota.codegen.cover import LARGEST_DEGREE, Wanted, cover
+from yota.codegen.gains import saved
 from yota.codegen.sharing import share
 from yota.codegen.table import Table
 from yota.codegen.weighing import Scales
@@ -92,3 +94,27 @@ def test_pairs_that_others_make_superfluous_are_not_made():
     terms = [term(1.0, X, Y, Z, W), term(1.0, X, Y, Z), term(1.0, X, Z, W), term(1.0, Y, Z, W), term(1.0, Z, W)]
     found, pairs = products_of(terms)
     assert len(pairs) + sum(sum(each.values()) - 1 for each in found) == len(terms) + 1
+
+
+TERMS = st.tuples(
+    st.sampled_from([1.0, -1.0, 2.0, -2.0, 3.0, 0.1]),
+    st.dictionaries(st.integers(X, W), st.integers(1, 9), max_size=4).map(lambda found: tuple(sorted(found.items()))),
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(TERMS, TERMS)
+def test_what_a_division_saves_is_the_difference_of_what_is_written(left, right):
+    table = Table(system_of([left, right]))
+    pair = table.pair(*table.original[10])
+    if pair is None:
+        return
+    costs = table.costs(1024)
+    divisor = table.divisors[pair.divisor]
+    one, two, a, b = divisor
+    unit = math.copysign(1.0, pair.scale) if abs(a) == abs(b) else pair.scale
+    size = 1 + costs[table.number((a * unit, one))] + costs[table.number((b * unit, two))]
+    scale = pair.scale / unit
+    outside = 1 + costs[table.number((scale, pair.factor))] if pair.factor or abs(scale) != 1.0 else 0
+    whole = 1 + sum(costs[each] for each in table.original[10])
+    assert saved(left, right) == (whole - size - outside, size)

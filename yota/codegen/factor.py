@@ -11,14 +11,15 @@ from __future__ import annotations
 import heapq
 import math
 import random
-from bisect import bisect_left, insort
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from yota.codegen.monomials import Term, chain_length, is_multiple, multiply
+from yota.codegen.gains import saved
+from yota.codegen.monomials import is_multiple, multiply
 from yota.codegen.table import Divisor, Pair, Place, Sums, Table
+from yota.codegen.thinned import Thinned
 
 __all__ = ["Options", "factor", "factor_anew"]
 
@@ -87,79 +88,6 @@ def factor_anew(
     return _Factoring(table, sums, options, known).run(changed, divisor)
 
 
-class _Open:
-    """A sum that loses terms: its slots by position, linked to their neighbours, and the positions of each factor.
-
-    Links are out of range at the ends.
-    """
-
-    def __init__(self, known: Sequence[Term], terms: Sequence[int], slots: range) -> None:
-        self.known = known
-        self.terms: list[int | None] = list(terms)
-        self.slots = list(slots)
-        self.before = list(range(-1, len(terms) - 1))
-        self.after = list(range(1, len(terms) + 1))
-        self.readers: dict[int, list[int]] = {}
-        readers = self.readers
-        for position, term in enumerate(terms):
-            for atom, _ in known[term][1]:
-                if atom in readers:
-                    readers[atom].append(position)
-                else:
-                    readers[atom] = [position]
-
-    def merge(self, first: int, second: int, term: int, slot: int) -> None:
-        """Put a term in the place of two."""
-        for position in (first, second):
-            old = self.terms[position]
-            assert old is not None
-            for atom, _ in self.known[old][1]:
-                readers = self.readers[atom]
-                del readers[bisect_left(readers, position)]
-        for atom, _ in self.known[term][1]:
-            insort(self.readers.setdefault(atom, []), first)
-        self.terms[first], self.terms[second], self.slots[first] = term, None, slot
-        before, after = self.before[second], self.after[second]
-        if before >= 0:
-            self.after[before] = after
-        if after < len(self.terms):
-            self.before[after] = before
-
-    def others(self, position: int, window: int, near: int, ordered: bool) -> Iterator[tuple[int, bool]]:
-        """Positions of the terms that one is paired with, and whether they have a factor in common with it.
-
-        For ``window`` and ``near`` see `Table`.
-        """
-        term = self.terms[position]
-        assert term is not None
-        most, common = (window + 1) // 2, set[int]()
-        for atom, _ in self.known[term][1]:
-            readers = self.readers[atom]
-            if len(readers) > 1:
-                place = bisect_left(readers, position)
-                common.update(readers[max(place - most, 0) : place], readers[place + 1 : place + 1 + most])
-        found = common.copy()
-        for links in (self.before, self.after):
-            other = links[position]
-            for _ in range(near):
-                if not 0 <= other < len(self.terms):
-                    break
-                if not ordered or self.before[min(position, other)] < 0:
-                    found.add(other)
-                other = links[other]
-                if ordered:
-                    break
-        positions = sorted(found)
-        place = bisect_left(positions, position)
-        for each in (*reversed(positions[max(place - window, 0) : place]), *positions[place : place + window]):
-            yield each, each in common
-
-
-def _works(exponent: int) -> int:
-    """Number of factors of a power, as products count them."""
-    return exponent if exponent < 2 else chain_length(exponent) + 1
-
-
 class _Factoring:
     """Terms of sums stand in slots, of which each is told by a number; a place is two slots."""
 
@@ -168,7 +96,7 @@ class _Factoring:
         self.options = options
         self.known = known
         self.sums = dict(sums)
-        self.opened: dict[int, _Open] = {}
+        self.opened: dict[int, Thinned] = {}
         """Sums that have lost terms."""
         self.closed: dict[int, int] = {}
         """The one term of sums of two."""
@@ -283,8 +211,8 @@ class _Factoring:
             number = known[left][0]
             if number == 1.0 or number == -1.0 or abs(number) != abs(known[right][0]):
                 return  # a sum of two terms that stands in one place is worth nothing
-        saved, size = self._alone(left, right)
-        self.hopes[divisor] = saved if only else self.hopes.get(divisor, 0.0) + saved + size
+        gain, size = self._alone(left, right)
+        self.hopes[divisor] = gain if only else self.hopes.get(divisor, 0.0) + gain + size
         touched[divisor] = None
 
     def _places(self, divisor: int) -> list[Slots]:
@@ -348,8 +276,8 @@ class _Factoring:
             return 0.0
         held, gain, size = self.held, 0.0, 0.0
         for one, two in places:
-            saved, size = self._alone(held[one], held[two])
-            gain += saved + size
+            each, size = self._alone(held[one], held[two])
+            gain += each + size
         return gain if divisor in self.atoms else gain - size
 
     def _alone(self, left: int, right: int) -> tuple[float, float]:
@@ -359,7 +287,10 @@ class _Factoring:
         """
         found = self.alone.get((left, right))
         if found is None:
-            found = self.alone[left, right] = self._saved(left, right) if self.plain else self._weighed(left, right)
+            known = self.table.terms
+            found = self.alone[left, right] = (
+                saved(known[left], known[right]) if self.plain else self._weighed(left, right)
+            )
         return found
 
     def _weighed(self, left: int, right: int) -> tuple[float, float]:
@@ -375,41 +306,6 @@ class _Factoring:
         scale = pair.scale / unit
         if pair.factor or abs(scale) != 1.0:
             gain -= 1 + costs[number((scale, pair.factor))]
-        return gain, size
-
-    def _saved(self, left: int, right: int) -> tuple[float, float]:
-        """The same for numbers, where nothing needs to be divided."""
-        (a, one), (b, two) = self.table.terms[left], self.table.terms[right]
-        a, b = abs(a), abs(b)
-        gain, size, exponents = 0, -1, dict(two)
-        rest, other = len(one), len(exponents)
-        for atom, exponent in one:
-            if atom not in exponents:
-                size += 1 if exponent == 1 else _works(exponent)
-                continue
-            times = exponents.pop(atom)
-            if exponent == times == 1:
-                gain += 1
-                rest -= 1
-                other -= 1
-            else:
-                shared = min(exponent, times)
-                left_over, right_over = _works(exponent - shared), _works(times - shared)
-                size += left_over + right_over
-                gain += _works(exponent) + _works(times) - left_over - right_over - _works(shared)
-                rest -= shared == exponent
-                other -= shared == times
-        for exponent in exponents.values():
-            size += 1 if exponent == 1 else _works(exponent)
-        same, scaled = a == b, a != 1.0
-        if len(exponents) < len(two):
-            gain += same and scaled
-            gain -= (not rest and (same or not scaled)) + (not other and (same or b == 1.0))
-        elif same and scaled:
-            gain = bool(one) + bool(two) - 1
-        size += (not rest) + (not other)
-        if not same:
-            size += (scaled and rest > 0) + (b != 1.0 and other > 0)
         return gain, size
 
     def _alone_unit(self, scale: float, divisor: Divisor) -> float:
@@ -475,7 +371,7 @@ class _Factoring:
                     self.closed[home] = term
                     continue
                 base = self.bases[home]
-                opened = self.opened[home] = _Open(self.table.terms, terms, range(base, base + len(terms)))
+                opened = self.opened[home] = Thinned(self.table.terms, terms, range(base, base + len(terms)))
             slot = len(held)
             held.append(term)
             homes.append((home, first))

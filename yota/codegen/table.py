@@ -9,10 +9,11 @@ import random
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
-from yota.codegen.monomials import Monomial, Term, chain_length, length, parted, quotient, reduced
+from yota.codegen.gains import Costs
+from yota.codegen.monomials import Monomial, Term, parted, quotient, reduced
 from yota.codegen.polynomials import PolynomialSystem
 
-__all__ = ["Costs", "Divisor", "Pair", "Place", "Sums", "Table"]
+__all__ = ["Divisor", "Pair", "Place", "Sums", "Table"]
 
 _BITS = 60
 """Of the codes of atoms: a monomial has the sum of those of its factors, by which quotients are told apart."""
@@ -228,7 +229,7 @@ class Table:
         """Number of products in a term, by its number, but no more than ``most``."""
         found = self._costs.get(most)
         if found is None:
-            found = self._costs[most] = Costs(self, most)
+            found = self._costs[most] = Costs(self.terms, self.scalars, self.origin.is_array, most)
         return found
 
     def alone(self, most: int, inside: bool) -> dict[tuple[int, ...], tuple[float, float]]:
@@ -300,36 +301,3 @@ class _Codes(dict[int, int]):
     def __missing__(self, atom: int) -> int:
         found = self[atom] = self.chance.getrandbits(_BITS)
         return found
-
-
-class Costs(dict[int, float]):
-    """Number of products in each term of a table, found when it is first asked for."""
-
-    def __init__(self, table: Table, most: int) -> None:
-        super().__init__()
-        # The table holds these costs: a reference back would leave both to the garbage collector.
-        self.terms, self.scalars, self.is_array = table.terms, table.scalars, table.origin.is_array
-        self.most = most
-
-    def __missing__(self, number: int) -> float:
-        found = self[number] = min(self._counted(self.terms[number]), self.most)
-        return found
-
-    def _counted(self, term: Term) -> float:
-        """On arrays, what is 0-d counts as one factor and is almost free itself."""
-        coefficient, monomial = term
-        if not monomial:
-            return 0
-        outside = int(abs(coefficient) != 1.0)
-        if not self.is_array:
-            return outside + length(monomial)
-        scalars, arrays, inner = outside, 0, 0
-        for atom, exponent in monomial:
-            if atom in self.scalars:
-                scalars += exponent
-            else:
-                arrays += 1
-                inner += chain_length(exponent)
-        if not arrays:
-            return 0.01 * scalars
-        return inner + arrays - 1 + (1 if scalars else 0) + 0.01 * max(scalars - 1, 0)
