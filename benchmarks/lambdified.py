@@ -1,7 +1,8 @@
 """Functions from sympy's expressions beside sympy's own lambdify: ``python -m benchmarks.lambdified``.
 
 Each expression at a point and on arrays, the value alone and with its gradient, as multiples of yota's CPU time. The
-other side is ``sympy.lambdify(..., cse=True)``, for the gradient with sympy's derivatives beside the value.
+other side is ``sympy.lambdify(..., cse=True)``, for the gradient with sympy's derivatives beside the value. On arrays
+both sides give the sum of values, and derivatives in arrays of their own, also where sympy gives 0 or an argument.
 """
 
 from __future__ import annotations
@@ -54,9 +55,22 @@ EXPRESSIONS: dict[str, Any] = {
 }
 
 
-def _other(expression: Any, *, gradient: bool) -> Callable[..., Any]:
+def _other(expression: Any, *, gradient: bool, arrays: bool) -> Callable[..., Any]:
     wanted = [expression, *(expression.diff(each) for each in ARGUMENTS)] if gradient else expression
-    return sympy.lambdify(ARGUMENTS, wanted, ["scipy", "numpy"], cse=True)
+    made: Callable[..., Any] = sympy.lambdify(ARGUMENTS, wanted, ["scipy", "numpy"], cse=True)
+    if not gradient or not arrays:
+        return made
+
+    def own(slope: Any, args: tuple[Any, ...]) -> Any:
+        if not np.ndim(slope):
+            return np.full(args[0].shape, float(slope))
+        return slope.copy() if any(slope is each for each in args) else slope
+
+    def both(*args: Any) -> Any:
+        value, *slopes = made(*args)
+        return np.sum(value), [own(slope, args) for slope in slopes]
+
+    return both
 
 
 def _own(expression: Any, target: str, *, gradient: bool, arrays: bool) -> Callable[..., Any]:
@@ -77,10 +91,13 @@ def measured(expression: Any, target: str, *, gradient: bool, arrays: bool, repe
     """How many times as long sympy's function takes: the median of ratios, taken in turn."""
     generator = np.random.default_rng(1)
     args = tuple(generator.uniform(0.2, 0.9, SIZE) if arrays else float(generator.uniform(0.2, 0.9)) for _ in ARGUMENTS)
-    calls = _own(expression, target, gradient=gradient, arrays=arrays), _other(expression, gradient=gradient)
+    calls = (
+        _own(expression, target, gradient=gradient, arrays=arrays),
+        _other(expression, gradient=gradient, arrays=arrays),
+    )
     own, other = calls[0](*args), calls[1](*args)
     if gradient:
-        own, other = own[1], [np.broadcast_to(each, np.shape(args[0])) for each in other[1:]]
+        own, other = own[1], other[1] if arrays else other[1:]
     np.testing.assert_allclose(own, other, rtol=1e-8, atol=1e-10)
     calls[0](*args)
     counts = [max(3, int(0.01 / max(_seconds(call, args, 3), 1e-7))) for call in calls]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 import sys
 from pathlib import Path
@@ -24,11 +25,15 @@ def recipe():
 def test_the_recipe_says_what_the_project_says(recipe):
     import tomllib
 
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    project = settings["project"]
     wanted = [*project["dependencies"], *project["optional-dependencies"]["cli"], f"python{project['requires-python']}"]
     assert {text.replace(" ", "") for text in recipe["requirements"]["run"]} == {_sorted(text) for text in wanted}
     assert recipe["package"] == {"name": project["name"], "version": project["version"]}
     assert recipe["about"]["license"] == project["license"]
+    assert {*settings["build-system"]["requires"]} < {text.replace(" ", "") for text in recipe["requirements"]["host"]}
+    assert all(map(importlib.import_module, recipe["tests"][0]["python"]["imports"]))
+    assert (ROOT / recipe["about"]["license_file"][0]).is_file()
     (command,) = recipe["build"]["python"]["entry_points"]
     assert command == f"yota = {project['scripts']['yota']}"
 
